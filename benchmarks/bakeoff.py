@@ -1,11 +1,13 @@
 """Every installed detector side by side on public development sets, as Markdown, and as a page per set.
 
-DEID_CORPORA=<folder with annotated/> python benchmarks/bakeoff.py [--corpus meddocan ...] [--detector NAME[=MODEL] ...]
+DEID_CORPORA=<folder with annotated/> python benchmarks/bakeoff.py [--corpus meddocan ...]
+[--detector NAME[=MODEL] ...]
     [--out FOLDER]
 
-None of the files is a test set. Each detector runs in a process of its own, one after the other, with its defaults;
-only ``rules`` is given the profile under which a set was annotated, as in ``score_corpora.py``. A detector that needs a
-model takes part where ``--detector NAME=MODEL`` names one.
+None of the files is a test set. Each detector runs in a process of its own, one after the other,
+with its defaults; only ``rules`` is given the profile under which a set was annotated, as in
+``score_corpora.py``. A detector that needs a model takes part where ``--detector NAME=MODEL`` names
+one.
 """
 
 from __future__ import annotations
@@ -38,14 +40,27 @@ from deid_evaluation.pages.bench_tables import added_table, label_table, side_by
 SETS = ("asq-phi", "grascco", "eds-pseudo", "meddocan")
 LIMIT_S = 900.0
 NOT_PEERS = frozenset({"known_identity", "template"})
-"""The first needs a table of patients, which no public set has; the second is there to be copied."""
+"""The first needs a table of patients, which no public set has.
+
+The second is there to be copied.
+"""
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--corpus", choices=sorted(CORPORA), action="append", help=f"{', '.join(SETS)} when not given")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument(
-        "--detector", action="append", metavar="NAME[=MODEL]", help="all that need no model if not given"
+        "--corpus",
+        choices=sorted(CORPORA),
+        action="append",
+        help=f"{', '.join(SETS)} when not given",
+    )
+    parser.add_argument(
+        "--detector",
+        action="append",
+        metavar="NAME[=MODEL]",
+        help="all that need no model if not given",
     )
     parser.add_argument("--out", type=Path, help="folder for bench.html and bench.json of each set")
     options = parser.parse_args()
@@ -61,7 +76,11 @@ def main() -> None:
 
 def installed() -> list[str]:
     """Return the usable detectors, ours first."""
-    usable = [p.name for p in available().values() if not (p.fault or p.needs_model or p.name in NOT_PEERS)]
+    usable = [
+        p.name
+        for p in available().values()
+        if not (p.fault or p.needs_model or p.name in NOT_PEERS)
+    ]
     return sorted(usable, key=lambda name: (name != "rules", name))
 
 
@@ -72,7 +91,9 @@ def run(name: str, root: Path, specs: Sequence[str], out: Path | None) -> Bakeof
     found = list(_notes(root / corpus.path, name))
     notes = [note for note, _ in found]
     lengths = {note.note_id: len(note.text) for note in notes}
-    given: Mapping[str, Mapping[str, str]] = {"rules": {"profile": corpus.annotated_under}} if "rules" in specs else {}
+    given: Mapping[str, Mapping[str, str]] = (
+        {"rules": {"profile": corpus.annotated_under}} if "rules" in specs else {}
+    )
     runs = bakeoff.run_all(
         contestants(specs, given),
         notes,
@@ -89,8 +110,12 @@ def run(name: str, root: Path, specs: Sequence[str], out: Path | None) -> Bakeof
     if out is not None:
         folder = out / name
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "bench.json").write_text(json.dumps(bakeoff.to_json(result, runs), indent=1) + "\n", encoding="utf-8")
-        page = bench_html(result, title=f"Detectors on {name}", provenance={"conditions": conditions()})
+        (folder / "bench.json").write_text(
+            json.dumps(bakeoff.to_json(result, runs), indent=1) + "\n", encoding="utf-8"
+        )
+        page = bench_html(
+            result, title=f"Detectors on {name}", provenance={"conditions": conditions()}
+        )
         (folder / "bench.html").write_text(page, encoding="utf-8")
     return result
 

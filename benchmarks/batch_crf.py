@@ -1,4 +1,7 @@
-"""The batch CRF of the plugin ``crf`` in the measure of leave_one_out.py: what the halves of a corpus say of each other."""
+"""The batch CRF of the plugin ``crf`` in the measure of leave_one_out.py.
+
+What the halves of a corpus say of each other.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,20 @@ from deid_crf.tagger import Tagger
 from deid_crf.trainer import fitted
 
 __all__ = [
-    "FOUND", "GIVEN", "GROUP", "LEARNING", "REST", "Scores", "blended", "grouped", "half_of", "read_batch", "scores",
-    "spans_of", "task_of",
-]  # fmt: skip
+    "FOUND",
+    "GIVEN",
+    "GROUP",
+    "LEARNING",
+    "REST",
+    "Scores",
+    "blended",
+    "grouped",
+    "half_of",
+    "read_batch",
+    "scores",
+    "spans_of",
+    "task_of",
+]
 
 LEARNING: Mapping[str, Any] = batch_settings(BatchSettings())
 GIVEN: Mapping[str, Any] = given_settings(BatchSettings())
@@ -62,7 +76,9 @@ def read_batch(
     return [read[number] for number in range(len(notes))]
 
 
-def spans_of(note: Note, found: Scores, known: SpanSet, *, min_score: float, source: str) -> list[Span]:
+def spans_of(
+    note: Note, found: Scores, known: SpanSet, *, min_score: float, source: str
+) -> list[Span]:
     """Return the known spans, and runs of tokens whose sum over ``FOUND`` is that probable, in place of what they extend."""
     picked = found.values.sum(axis=1) >= min_score
     return extended(note, found, np.asarray(picked), [*known], source=source)

@@ -41,16 +41,24 @@ class Candidates:
 
 
 def features(
-    documents: Sequence[Document], rules: Sequence[SpanSet], batch: Sequence[Scores], other: Sequence[Scores]
+    documents: Sequence[Document],
+    rules: Sequence[SpanSet],
+    batch: Sequence[Scores],
+    other: Sequence[Scores],
 ) -> Candidates:
     """Return the candidates of a corpus, which is one batch."""
     words = [
-        [document.note.text[a:b] for a, b in found.tokens] for document, found in zip(documents, batch, strict=True)
+        [document.note.text[a:b] for a, b in found.tokens]
+        for document, found in zip(documents, batch, strict=True)
     ]
     covered = [
-        _covered(found, spans.spans, document) for document, spans, found in zip(documents, rules, batch, strict=True)
+        _covered(found, spans.spans, document)
+        for document, spans, found in zip(documents, rules, batch, strict=True)
     ]
-    sums = [(one.values.sum(axis=1), two.values.sum(axis=1)) for one, two in zip(batch, other, strict=True)]
+    sums = [
+        (one.values.sum(axis=1), two.values.sum(axis=1))
+        for one, two in zip(batch, other, strict=True)
+    ]
     tally: dict[str, Counter[str]] = defaultdict(Counter)
     inner, capitals = 0, 0
     for of_note, known, (one, two) in zip(words, covered, sums, strict=True):
@@ -65,40 +73,80 @@ def features(
             tally[low]["notes"] += 1
     share = capitals / max(inner, 1)
     places, values, gold, sizes = [], [], [], []
-    for at, (document, of_note, known, (one, two)) in enumerate(zip(documents, words, covered, sums, strict=True)):
+    for at, (document, of_note, known, (one, two)) in enumerate(
+        zip(documents, words, covered, sums, strict=True)
+    ):
         truth = _covered(batch[at], document.spans.spans, document)
         here: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
         for number, word in enumerate(of_note):
-            here[word.lower()].append((float(one[number]), float(two[number]), float(known[number])))
+            here[word.lower()].append(
+                (float(one[number]), float(two[number]), float(known[number]))
+            )
         for number, word in enumerate(of_note):
-            if known[number] > 0.99 or not any(map(str.isalnum, word)) or max(one[number], two[number]) < LEAST:
+            if (
+                known[number] > 0.99
+                or not any(map(str.isalnum, word))
+                or max(one[number], two[number]) < LEAST
+            ):
                 continue
             first, second, count = float(one[number]), float(two[number]), tally[word.lower()]
             capital, digit = word[:1].isupper(), any(map(str.isdigit, word))
             rest = max(count["all"] - 1, 1)
             sides = [
-                (known[n], (one[n] + two[n]) / 2) if 0 <= n < len(of_note) else (0, 0) for n in (number - 1, number + 1)
+                (known[n], (one[n] + two[n]) / 2) if 0 <= n < len(of_note) else (0, 0)
+                for n in (number - 1, number + 1)
             ]
             same = np.array(here[word.lower()])
             places.append((at, number))
-            values.append([
-                _logit(first), _logit(second), first, second, first * second, min(first, second), max(first, second),
-                *batch[at].values[number], *other[at].values[number], capital, digit, word.isupper() and len(word) > 1,
-                len(word) == 1, len(word) <= 2, word.isalpha() and not capital, is_ordinary(word, document.note.lang),
-                share * capital, (1 - share) * capital, *sides[0], *sides[1],
-                np.log(count["all"]), np.log(count["notes"]), np.log(count["notes"] / len(documents)),
-                1 - count["capital"] / count["all"], count["known"] / count["all"],
-                (count["one"] - first) / rest, (count["two"] - second) / rest, count["all"] == 1,
-                *same.mean(axis=0)[:2], same[:, 2].max(), digit * first, digit * second,
-                word.isalpha() and count["capital"] == count["all"], np.log(len(documents)),
-            ])  # fmt: skip
+            values.append(
+                [
+                    _logit(first),
+                    _logit(second),
+                    first,
+                    second,
+                    first * second,
+                    min(first, second),
+                    max(first, second),
+                    *batch[at].values[number],
+                    *other[at].values[number],
+                    capital,
+                    digit,
+                    word.isupper() and len(word) > 1,
+                    len(word) == 1,
+                    len(word) <= 2,
+                    word.isalpha() and not capital,
+                    is_ordinary(word, document.note.lang),
+                    share * capital,
+                    (1 - share) * capital,
+                    *sides[0],
+                    *sides[1],
+                    np.log(count["all"]),
+                    np.log(count["notes"]),
+                    np.log(count["notes"] / len(documents)),
+                    1 - count["capital"] / count["all"],
+                    count["known"] / count["all"],
+                    (count["one"] - first) / rest,
+                    (count["two"] - second) / rest,
+                    count["all"] == 1,
+                    *same.mean(axis=0)[:2],
+                    same[:, 2].max(),
+                    digit * first,
+                    digit * second,
+                    word.isalpha() and count["capital"] == count["all"],
+                    np.log(len(documents)),
+                ]
+            )
             gold.append(truth[number] > 0.5)
             sizes.append(len(word))
     weights = np.array(sizes, dtype=float)
-    return Candidates(places, np.array(values, dtype=float), np.array(gold), weights / np.sqrt(weights.sum()))
+    return Candidates(
+        places, np.array(values, dtype=float), np.array(gold), weights / np.sqrt(weights.sum())
+    )
 
 
-def probabilities(tables: Mapping[str, Candidates], left_out: str, blend: Sequence[Scores]) -> list[Scores]:
+def probabilities(
+    tables: Mapping[str, Candidates], left_out: str, blend: Sequence[Scores]
+) -> list[Scores]:
     """Return what the regression learnt on the other corpora says of the one left out, categories as the blend's."""
     learnt = [table for name, table in tables.items() if name != left_out]
     values = np.concatenate([table.values for table in learnt])
@@ -115,7 +163,9 @@ def probabilities(tables: Mapping[str, Candidates], left_out: str, blend: Sequen
 
     found = minimize(loss, np.zeros(values.shape[1] + 1), jac=True, method="L-BFGS-B").x
     table = tables[left_out]
-    said = 1 / (1 + np.exp(-np.clip(((table.values - mean) / width) @ found[1:] + found[0], -50, 50)))
+    said = 1 / (
+        1 + np.exp(-np.clip(((table.values - mean) / width) @ found[1:] + found[0], -50, 50))
+    )
     result = [Scores(of_note.tokens, np.zeros_like(of_note.values)) for of_note in blend]
     for (note, token), probability in zip(table.places, said, strict=True):
         of_token = blend[note].values[token]

@@ -1,4 +1,7 @@
-"""Seconds per batch of a backfill: a process for each, as a backfill in Dagster's UI starts them, and one for all."""
+"""Seconds per batch of a backfill.
+
+A process for each, as a backfill in Dagster's UI starts them, and one for all.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +29,16 @@ def main() -> None:
     options = parser.parse_args()
     print(conditions())
     with tempfile.TemporaryDirectory() as home:
-        os.environ |= {"DEID_HOME": home, "DAGSTER_HOME": f"{home}/dagster", "DAGSTER_DISABLE_TELEMETRY": "1"}
+        os.environ |= {
+            "DEID_HOME": home,
+            "DAGSTER_HOME": f"{home}/dagster",
+            "DAGSTER_DISABLE_TELEMETRY": "1",
+        }
         known = _batches(Settings.load(), options.batches + options.alone, options.notes)
-        subprocess.run([sys.executable, "-m", "deid_assets.backfill", "--batch", known[0], "raw_notes"], check=True)
+        subprocess.run(
+            [sys.executable, "-m", "deid_assets.backfill", "--batch", known[0], "raw_notes"],
+            check=True,
+        )
         started = _now()
         for batch in known[: options.alone]:
             _run(
@@ -46,7 +56,10 @@ def main() -> None:
         started = _now()
         _run("deid_assets.backfill", *ASSETS.split(","))
         together = _since(started, options.batches)
-    print(f"a process for each batch         {alone} a batch, {options.alone} batches of {options.notes} notes")
+    print(
+        f"a process for each batch         {alone} a batch, {options.alone} batches of"
+        f" {options.notes} notes"
+    )
     print(f"one process, its start included  {together} a batch, {options.batches} batches")
 
 
@@ -71,7 +84,9 @@ def _batches(settings: Settings, count: int, notes: int) -> list[str]:
 
 
 def _run(module: str, *arguments: str) -> None:
-    done = subprocess.run([sys.executable, "-m", module, *arguments], check=False, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", module, *arguments], check=False, capture_output=True, text=True
+    )
     if done.returncode:
         raise SystemExit(done.stdout[-2000:] + done.stderr[-2000:])
     print(done.stdout.splitlines()[-1:] if module.startswith("deid") else "", flush=True)

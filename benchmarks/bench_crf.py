@@ -2,12 +2,13 @@
 
 DEID_CORPORA=<folder with annotated/ and raw/> python benchmarks/bench_crf.py [--part meddocan ...]
 
-``meddocan`` and ``turku-ner`` train on the train part and score the development part, which decided nothing: settings
-were chosen on the train part of MEDDOCAN alone. ``folds`` cross-validates on development sets that are too small to be
-split. Spans are right when boundaries and the corpus' own label are. ``synthetic`` trains on notes of the generator and
-asks what the union of rules and CRF gains, and what it covers needlessly, on corpora that neither has seen. ``speed``
-trains on English synthetic notes and reads 400 others of 2 KB with some 18 identifiers; with ``--processes`` also in as
-many processes at once, each with its share of the notes.
+``meddocan`` and ``turku-ner`` train on the train part and score the development part, which decided
+nothing: settings were chosen on the train part of MEDDOCAN alone. ``folds`` cross-validates on
+development sets that are too small to be split. Spans are right when boundaries and the corpus' own
+label are. ``synthetic`` trains on notes of the generator and asks what the union of rules and CRF
+gains, and what it covers needlessly, on corpora that neither has seen. ``speed`` trains on English
+synthetic notes and reads 400 others of 2 KB with some 18 identifiers; with ``--processes`` also in
+as many processes at once, each with its share of the notes.
 """
 
 from __future__ import annotations
@@ -57,7 +58,10 @@ JUDGED = {
     "eds-pseudo": ("eds-pseudo-templates/dev.jsonl", "eds_pseudo", "i2b2"),
     "meddocan": ("meddocan/dev.jsonl", "meddocan", "i2b2"),
 }
-"""Sets on which the synthetic model is judged: file, label map, and the profile that the rules run under."""
+"""Sets on which the synthetic model is judged.
+
+File, label map, and the profile that the rules run under.
+"""
 RAW = {
     "mtsamples": ("mtsamples/notes.jsonl", "en"),
     "case reports, en": ("case-reports-ccby/en.jsonl", "en"),
@@ -81,12 +85,18 @@ class Trained(NamedTuple):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--part", choices=PARTS, action="append", help="all when not given")
-    parser.add_argument("--settings", type=json.loads, default={}, help="JSON, in place of the defaults")
+    parser.add_argument(
+        "--settings", type=json.loads, default={}, help="JSON, in place of the defaults"
+    )
     parser.add_argument("--scheme", type=TagScheme, choices=list(TagScheme), default=TagScheme.BIO)
     parser.add_argument("--notes", type=int, default=25, help="synthetic notes per language")
-    parser.add_argument("--processes", type=int, default=1, help="of speed: how many read at once, from 2 on")
+    parser.add_argument(
+        "--processes", type=int, default=1, help="of speed: how many read at once, from 2 on"
+    )
     options = parser.parse_args()
     root = Path(os.environ.get("DEID_CORPORA", ""))
     if not (root / "annotated").is_dir():
@@ -114,7 +124,12 @@ def _documents(path: Path, labels: str) -> list[Document]:
 
 
 def _train(
-    documents: Sequence[Document], out: Path, settings: Mapping[str, Any], scheme: TagScheme, *, native: bool
+    documents: Sequence[Document],
+    out: Path,
+    settings: Mapping[str, Any],
+    scheme: TagScheme,
+    *,
+    native: bool,
 ) -> Trained:
     trainer = CrfTrainer()
     task = Task(
@@ -143,7 +158,9 @@ def _progress(epoch: Epoch) -> None:
 def _counts(documents: Sequence[Document], detector: CrfDetector) -> dict[str, Counter[str]]:
     """True, false and missed spans by the corpus' label."""
     counted: dict[str, Counter[str]] = {}
-    for document, found in zip(documents, detector.detect([each.note for each in documents]), strict=True):
+    for document, found in zip(
+        documents, detector.detect([each.note for each in documents]), strict=True
+    ):
         gold, pred = (
             {(span.start, span.end, tag_label(span, native=True)) for span in spans}
             for spans in (document.spans, found)
@@ -157,12 +174,18 @@ def _counts(documents: Sequence[Document], detector: CrfDetector) -> dict[str, C
 def _ratios(counts: Mapping[str, int]) -> str:
     true, false, missed = (counts.get(what, 0) for what in ("true", "false", "missed"))
     f1 = 2 * true / (2 * true + false + missed) if true + false + missed else 0.0
-    return f"{true + missed:,} | {true / max(true + false, 1):.3f} | {true / max(true + missed, 1):.3f} | {f1:.4f} |"
+    return (
+        f"{true + missed:,} | {true / max(true + false, 1):.3f} |"
+        f" {true / max(true + missed, 1):.3f} | {f1:.4f} |"
+    )
 
 
 def _show_split(name: str, root: Path, settings: Mapping[str, Any], scheme: TagScheme) -> None:
     folder, labels = SPLIT[name]
-    train, test = (_documents(root / "annotated" / folder / f"{part}.jsonl", labels) for part in ("train", "dev"))
+    train, test = (
+        _documents(root / "annotated" / folder / f"{part}.jsonl", labels)
+        for part in ("train", "dev")
+    )
     with tempfile.TemporaryDirectory() as out:
         trained = _train(train, Path(out), settings, scheme, native=True)
         tokens = sum(len(tokenize(document.note.text)) for document in test)
@@ -177,8 +200,9 @@ def _show_split(name: str, root: Path, settings: Mapping[str, Any], scheme: TagS
         print(f"| {label} | {_ratios(counts)}")
     print(f"| **all** | {_ratios(sum(counted.values(), Counter()))}")
     print(
-        f"\nTrained in {trained.cpu_s:.0f} s of one core ({trained.wall_s:.0f} s by the clock); {trained.megabytes:.1f} MB, "
-        f"loaded in {trained.load_s:.2f} s; {speeds[0]:,.0f} tokens/s of CPU time, {speeds[1]:,.0f} the second time"
+        f"\nTrained in {trained.cpu_s:.0f} s of one core ({trained.wall_s:.0f} s by the clock);"
+        f" {trained.megabytes:.1f} MB, loaded in {trained.load_s:.2f} s; {speeds[0]:,.0f} tokens/s"
+        f" of CPU time, {speeds[1]:,.0f} the second time"
     )
 
 
@@ -190,7 +214,9 @@ def _show_folds(root: Path, settings: Mapping[str, Any], scheme: TagScheme) -> N
         random.Random(SEED).shuffle(documents)
         total: Counter[str] = Counter()
         for fold in range(FOLDS):
-            train = [document for number, document in enumerate(documents) if number % FOLDS != fold]
+            train = [
+                document for number, document in enumerate(documents) if number % FOLDS != fold
+            ]
             with tempfile.TemporaryDirectory() as out:
                 trained = _train(train, Path(out), settings, scheme, native=True)
                 total = sum(_counts(documents[fold::FOLDS], trained.detector).values(), total)
@@ -207,7 +233,9 @@ def _show_speed(settings: Mapping[str, Any], scheme: TagScheme, processes: int) 
         show_speed(out, processes)
 
 
-def _show_synthetic(root: Path, settings: Mapping[str, Any], scheme: TagScheme, *, notes: int) -> None:
+def _show_synthetic(
+    root: Path, settings: Mapping[str, Any], scheme: TagScheme, *, notes: int
+) -> None:
     documents = [
         Document(note, DisjointSpans(spans.note_id, spans.digest, spans.spans))
         for lang in languages()
@@ -215,8 +243,14 @@ def _show_synthetic(root: Path, settings: Mapping[str, Any], scheme: TagScheme, 
     ]
     with tempfile.TemporaryDirectory() as out:
         trained = _train(documents, Path(out), settings, scheme, native=False)
-    print(f"\n### Trained on {len(documents)} synthetic notes in {trained.cpu_s:.0f} s, {trained.megabytes:.1f} MB\n")
-    print("| set | ensemble | strict F1 | recall | precision | characters | char. precision | spans covered |")
+    print(
+        f"\n### Trained on {len(documents)} synthetic notes in {trained.cpu_s:.0f} s,"
+        f" {trained.megabytes:.1f} MB\n"
+    )
+    print(
+        "| set | ensemble | strict F1 | recall | precision | characters | char. precision | spans"
+        " covered |"
+    )
     print("|:--|:--|--:|--:|--:|--:|--:|--:|")
     for name, (path, labels, rules_profile) in JUDGED.items():
         judged = _documents(root / "annotated" / path, labels)
@@ -225,14 +259,19 @@ def _show_synthetic(root: Path, settings: Mapping[str, Any], scheme: TagScheme, 
         found = list(trained.detector.detect(texts))
         _show_ensemble(name, "rules", _evaluated(judged, rules, labels))
         for score in SCORES:
-            merged = [_union(note, *pair, score=score) for note, *pair in zip(texts, rules, found, strict=True)]
+            merged = [
+                _union(note, *pair, score=score)
+                for note, *pair in zip(texts, rules, found, strict=True)
+            ]
             _show_ensemble(name, f"rules + crf from {score}", _evaluated(judged, merged, labels))
     _show_raw(root, trained.detector)
 
 
 def _union(note: Note, rules: SpanSet, found: SpanSet, *, score: float) -> SpanSet:
     sure = tuple(span for span in found if span.score >= score)
-    return resolve(note, [rules, SpanSet(note.note_id, note.digest, sure)], ensemble=Ensemble(("rules", "crf")))
+    return resolve(
+        note, [rules, SpanSet(note.note_id, note.digest, sure)], ensemble=Ensemble(("rules", "crf"))
+    )
 
 
 def _evaluated(documents: Sequence[Document], found: Sequence[SpanSet], labels: str) -> Evaluation:
@@ -260,8 +299,13 @@ def _show_raw(root: Path, detector: CrfDetector) -> None:
         notes = list(_raw(root / "raw" / path, lang))
         pairs = list(zip(load("rules").detect(notes), detector.detect(notes), strict=True))
         chars = sum(len(note.text) for note in notes)
-        covered = [sum(_covered(rules, found, score) for rules, found in pairs) for score in (2.0, *SCORES)]
-        print(f"| {name} | " + " | ".join(f"{1e4 * count / chars:.1f}" for count in covered) + " |", flush=True)
+        covered = [
+            sum(_covered(rules, found, score) for rules, found in pairs) for score in (2.0, *SCORES)
+        ]
+        print(
+            f"| {name} | " + " | ".join(f"{1e4 * count / chars:.1f}" for count in covered) + " |",
+            flush=True,
+        )
 
 
 def _raw(path: Path, lang: str) -> Iterator[Note]:
@@ -273,7 +317,14 @@ def _raw(path: Path, lang: str) -> Iterator[Note]:
 
 def _covered(rules: SpanSet, found: SpanSet, score: float) -> int:
     spans = [*rules, *(span for span in found if span.score >= score)]
-    return len({place for span in spans if span.label is not Phi.AGE for place in range(span.start, span.end)})
+    return len(
+        {
+            place
+            for span in spans
+            if span.label is not Phi.AGE
+            for place in range(span.start, span.end)
+        }
+    )
 
 
 if __name__ == "__main__":

@@ -1,12 +1,17 @@
-"""Speed of the Bi-LSTM-CRF, and what each precision costs in F1: Flair's own predict, this project's detector, ONNX.
+"""Speed of the Bi-LSTM-CRF, and what each precision costs in F1.
 
-python benchmarks/bench_flair.py [--model FOLDER] [--notes 100] [--threads 1 2] [--passes 5] [--hidden 256]
+Flair's own predict, this project's detector, ONNX.
 
-Without a model, one is trained for one epoch on synthetic notes: its tags are poor, its speed is that of any tagger
-of its widths. With DEID_CORPORA set, the notes are those of MEDDOCAN's development set; --notes of them are timed, and
-with --model all are scored. Flair's predict is given sentences that are made before the clock starts; the detectors
-start from the notes' text. Every pass runs each of them once, so that a busy machine is busy for all; a ratio is the
-median of the passes' ratios. Two threads of PyTorch wait for each other by spinning: measure them on an idle machine.
+python benchmarks/bench_flair.py [--model FOLDER] [--notes 100] [--threads 1 2] [--passes 5]
+[--hidden 256]
+
+Without a model, one is trained for one epoch on synthetic notes: its tags are poor, its speed is
+that of any tagger of its widths. With DEID_CORPORA set, the notes are those of MEDDOCAN's
+development set; --notes of them are timed, and with --model all are scored. Flair's predict is
+given sentences that are made before the clock starts; the detectors start from the notes' text.
+Every pass runs each of them once, so that a busy machine is busy for all; a ratio is the median of
+the passes' ratios. Two threads of PyTorch wait for each other by spinning: measure them on an idle
+machine.
 """
 
 from __future__ import annotations
@@ -56,13 +61,23 @@ class Times:
 def trained(folder: Path, hidden: int, threads: int) -> Path:
     """Train a tagger for one epoch, so that there is one to time."""
     found = make_corpus(lang="es", notes=20, seed=1)
-    documents = [Document(note, DisjointSpans(note.note_id, note.digest, spans.spans)) for note, spans in found]
+    documents = [
+        Document(note, DisjointSpans(note.note_id, note.digest, spans.spans))
+        for note, spans in found
+    ]
     trainer = FlairTrainer()
     embeddings = [
         {"kind": "word", "train": True, "epochs": 1},
-        {"kind": "flair", "train": True, "hidden": hidden, "epochs": 1, "batch_size": 20, "optimizer": "adam",
-         "learning_rate": 0.002},
-    ]  # fmt: skip
+        {
+            "kind": "flair",
+            "train": True,
+            "hidden": hidden,
+            "epochs": 1,
+            "batch_size": 20,
+            "optimizer": "adam",
+            "learning_rate": 0.002,
+        },
+    ]
     settings = trainer.settings({"embeddings": embeddings, "max_epochs": 1, "threads": threads})
     task = Task(
         phases=[documents],
@@ -80,12 +95,18 @@ def trained(folder: Path, hidden: int, threads: int) -> Path:
 
 
 def documents(count: int) -> list[Document]:
-    """Return annotated notes: all of MEDDOCAN's development set where it is, else so many synthetic ones."""
+    """Return annotated notes.
+
+    All of MEDDOCAN's development set where it is, else so many synthetic ones.
+    """
     path = Path(os.environ.get("DEID_CORPORA", "")) / "annotated" / "meddocan" / "dev.jsonl"
     if path.is_file():
         return list(read_corpus(str(path), labels="meddocan").documents)
     made = make_corpus(lang="es", notes=count, seed=2)
-    return [Document(note, DisjointSpans(note.note_id, note.digest, spans.spans)) for note, spans in made]
+    return [
+        Document(note, DisjointSpans(note.note_id, note.digest, spans.spans))
+        for note, spans in made
+    ]
 
 
 def timed(runs: Mapping[str, Callable[[], object]], passes: int) -> dict[str, Times]:
@@ -126,14 +147,20 @@ def speeds(model: Path, onnx: Path, notes: Sequence[Note], threads: int, passes:
         detector = OnnxDetector(model=onnx, precision=precision, providers="cpu", threads=threads)
         runs[f"detector, ONNX {precision}"] = lambda detector=detector: list(detector.detect(notes))
     found = timed(runs, passes)
-    print(f"\n{len(notes)} notes, {tokens} tokens, {threads} thread{'s' * (threads > 1)}, {passes} passes")
+    print(
+        f"\n{len(notes)} notes, {tokens} tokens, {threads} thread{'s' * (threads > 1)}, {passes}"
+        " passes"
+    )
     for name, times in found.items():
         wall, cpu = (
             statistics.median(base / own for base, own in zip(theirs, mine, strict=True))
             for theirs, mine in ((found[FLAIR].wall, times.wall), (found[FLAIR].cpu, times.cpu))
         )
         rates = [tokens / statistics.median(seconds) for seconds in (times.wall, times.cpu)]
-        print(f"{name:20} {rates[0]:8.0f} tokens/s, {wall:4.1f} x Flair; of CPU time {rates[1]:8.0f}, {cpu:4.1f} x")
+        print(
+            f"{name:20} {rates[0]:8.0f} tokens/s, {wall:4.1f} x Flair; of CPU time {rates[1]:8.0f},"
+            f" {cpu:4.1f} x"
+        )
 
 
 def qualities(model: Path, onnx: Path, held_out: Sequence[Document]) -> None:
@@ -143,7 +170,10 @@ def qualities(model: Path, onnx: Path, held_out: Sequence[Document]) -> None:
     expected = [tag for document in held_out for tag in ours.tagger.tags(document.note)]
     base = score(ours, held_out, native=native)
     low, high = base.f1_interval()
-    print(f"\nPyTorch    strict F1 {base.micro.f1 or 0:.4f} [{low:.4f}, {high:.4f}], {base.micro.gold} spans")
+    print(
+        f"\nPyTorch    strict F1 {base.micro.f1 or 0:.4f} [{low:.4f}, {high:.4f}],"
+        f" {base.micro.gold} spans"
+    )
     for precision, name in PRECISIONS.items():
         detector = OnnxDetector(model=onnx, precision=precision, providers="cpu")
         found = [tag for document in held_out for tag in detector.tagger.tags(document.note)]
@@ -157,11 +187,17 @@ def qualities(model: Path, onnx: Path, held_out: Sequence[Document]) -> None:
 
 def bound(settings: Mapping[str, Any], notes: Sequence[Note], tagger: Tagger) -> None:
     """Print the products of matrices that a token takes, and how fast this core multiplies."""
-    lines = [[part.text[a:b] for a, b in part.tokens] for note in notes for part in tagger.inputs(note)]
+    lines = [
+        [part.text[a:b] for a, b in part.tokens] for note in notes for part in tagger.inputs(note)
+    ]
     characters = sum(len(token) + 1 for line in lines for token in line) / sum(map(len, lines))
     models = [each for each in settings["embeddings"] if each["kind"] == "flair"]
     width = sum(each.embedding.embedding_length for each in read(tagger.folder).parts)
-    flops = 2 * characters * sum(4 * each["hidden"] * (each["width"] + each["hidden"]) for each in models)
+    flops = (
+        2
+        * characters
+        * sum(4 * each["hidden"] * (each["width"] + each["hidden"]) for each in models)
+    )
     flops += 2 * 2 * 4 * settings["hidden"] * (width + settings["hidden"])
     use_threads(1)
     left, right = torch.randn(2048, 512), torch.randn(512, 1024)
@@ -172,8 +208,9 @@ def bound(settings: Mapping[str, Any], notes: Sequence[Note], tagger: Tagger) ->
         rates.append(2 * 2048 * 512 * 1024 / (time.process_time() - started))
     rate = statistics.median(rates)
     print(
-        f"a token has {characters:.1f} characters and takes {flops / 1e6:.1f} MFLOP of LSTM at fp32; one core multiplies "
-        f"matrices at {rate / 1e9:.0f} GFLOP/s: {rate / flops:.0f} tokens/s at most"
+        f"a token has {characters:.1f} characters and takes {flops / 1e6:.1f} MFLOP of LSTM at"
+        f" fp32; one core multiplies matrices at {rate / 1e9:.0f} GFLOP/s: {rate / flops:.0f}"
+        " tokens/s at most"
     )
 
 

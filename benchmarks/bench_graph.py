@@ -1,6 +1,7 @@
 """The whole graph on MTSamples or another file: wall time, memory, and what Dagster itself costs.
 
-DEID_CORPORA=<folder with raw/mtsamples/notes.jsonl> python benchmarks/bench_graph.py [--notes FILE | --dense N]
+DEID_CORPORA=<folder with raw/mtsamples/notes.jsonl> python benchmarks/bench_graph.py [--notes FILE
+| --dense N]
     [--untrained] [--timeline FILE]
 """
 
@@ -50,25 +51,42 @@ raise SystemExit(code)
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--notes", type=Path, help="notes file; MTSamples under DEID_CORPORA when not given")
     parser.add_argument(
-        "--untrained", action="store_true", help="without the tagger, whose training is always the same"
+        "--notes", type=Path, help="notes file; MTSamples under DEID_CORPORA when not given"
     )
-    parser.add_argument("--dense", type=int, help="so many synthetic English notes with gold, in one file, instead")
     parser.add_argument(
-        "--timeline", type=Path, help="CSV file for the memory in MB every second, in all and of each process"
+        "--untrained",
+        action="store_true",
+        help="without the tagger, whose training is always the same",
+    )
+    parser.add_argument(
+        "--dense", type=int, help="so many synthetic English notes with gold, in one file, instead"
+    )
+    parser.add_argument(
+        "--timeline",
+        type=Path,
+        help="CSV file for the memory in MB every second, in all and of each process",
     )
     options = parser.parse_args()
-    notes = options.notes or Path(os.environ.get("DEID_CORPORA", "")) / "raw" / "mtsamples" / "notes.jsonl"
+    notes = (
+        options.notes
+        or Path(os.environ.get("DEID_CORPORA", "")) / "raw" / "mtsamples" / "notes.jsonl"
+    )
     if not notes.is_file() and not options.dense:
-        print("graph: skipped; set DEID_CORPORA to a folder with raw/mtsamples/notes.jsonl, or give --notes")
+        print(
+            "graph: skipped; set DEID_CORPORA to a folder with raw/mtsamples/notes.jsonl, or give"
+            " --notes"
+        )
         return
     print(conditions(str(SEED) if options.dense else "none"))
     with tempfile.TemporaryDirectory() as home:
         if options.dense:
             notes = Path(home, "dense.jsonl")
             with notes.open("w", encoding="utf-8") as out:
-                out.writelines(note_line(*made) for made in make_corpus(lang="en", notes=options.dense, seed=SEED))
+                out.writelines(
+                    note_line(*made)
+                    for made in make_corpus(lang="en", notes=options.dense, seed=SEED)
+                )
             print(f"one file of {options.dense:,} dense notes, {notes.stat().st_size / 1e6:.0f} MB")
         environment = {
             **os.environ,
@@ -84,7 +102,9 @@ def main() -> None:
         run = [sys.executable, "-c", DRIVER % (arguments,)]
         log = Path(home) / "output.txt"
         with log.open("w", encoding="utf-8") as output:
-            process = subprocess.Popen(run, env=environment, stdout=output, stderr=subprocess.STDOUT)
+            process = subprocess.Popen(
+                run, env=environment, stdout=output, stderr=subprocess.STDOUT
+            )
             peak = watch(process, options.timeline)
         stdout = log.read_text(encoding="utf-8")
         wall = time.perf_counter() - started
@@ -94,20 +114,29 @@ def main() -> None:
             print(f"  {asset:30} {seconds:6.1f} s, {partitions} partitions")
         runs = float(re.findall(r"^runs (.+)$", stdout, re.MULTILINE)[-1])
         print(f"assets              {spent:6.1f} s")
-        print(f"Dagster in the runs {runs - spent:6.1f} s, {(runs - spent) / wall:.1%} of the wall time")
+        print(
+            f"Dagster in the runs {runs - spent:6.1f} s, {(runs - spent) / wall:.1%} of the wall"
+            " time"
+        )
         print(f"start and instance  {wall - runs:6.1f} s")
         print(f"wall                {wall:6.1f} s")
         print(f"processor           {spent_by_children():6.1f} s, of all processes")
         again = time.perf_counter()
         subprocess.run(
-            [sys.executable, "-m", "deid_assets.quickstart"], env=environment, capture_output=True, check=False
+            [sys.executable, "-m", "deid_assets.quickstart"],
+            env=environment,
+            capture_output=True,
+            check=False,
         )
         print(f"second run          {time.perf_counter() - again:6.1f} s, nothing to do")
     print(f"peak memory         {peak:6.0f} MB, all processes together, shared pages counted once")
 
 
 def watch(process: subprocess.Popen[bytes], timeline: Path | None = None) -> float:
-    """Return the largest proportional set size of a process and its children, in MB; 0 where /proc is missing."""
+    """Return the largest proportional set size of a process and its children, in MB.
+
+    0 where /proc is missing.
+    """
     peak, started, written = 0.0, time.perf_counter(), -1.0
     while process.poll() is None:
         each = [_pss_mb(pid) for pid in _tree(process.pid)]

@@ -2,7 +2,8 @@
 
 python benchmarks/bench_known_identity.py [--patients 1000000] [--notes 1000] [--seed 4]
 
-The patients of the notes are in the table under invented values, so that little is found; every value is looked for.
+The patients of the notes are in the table under invented values, so that little is found; every
+value is looked for.
 """
 
 from __future__ import annotations
@@ -39,10 +40,14 @@ def identities(patients: list[str], count: int, seed: int) -> Iterator[Identity]
         yield Identity(patient, "name", person())
         yield Identity(patient, "relative", person())
         yield Identity(
-            patient, "birth_date", f"{rng.randint(1930, 2020)}-{rng.randint(1, 12):02d}-{rng.randint(1, 28):02d}"
+            patient,
+            "birth_date",
+            f"{rng.randint(1930, 2020)}-{rng.randint(1, 12):02d}-{rng.randint(1, 28):02d}",
         )
         yield Identity(patient, "record_number", str(rng.randint(10**7, 10**8)))
-        yield Identity(patient, "phone", f"+1 212 {rng.randint(200, 999)} {rng.randint(1000, 9999)}")
+        yield Identity(
+            patient, "phone", f"+1 212 {rng.randint(200, 999)} {rng.randint(1000, 9999)}"
+        )
         yield Identity(patient, "address", f"{rng.randint(1, 999)} {rng.choice(family)} Street")
 
 
@@ -52,7 +57,9 @@ def peak_mb() -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--patients", type=int, default=1_000_000)
     parser.add_argument("--notes", type=int, default=1_000)
     parser.add_argument("--seed", type=int, default=4)
@@ -65,7 +72,10 @@ def main() -> None:
         started = time.process_time()
         counts = build_table(path, identities(patients, options.patients, options.seed))
         took = time.process_time() - started
-        print(f"table     {counts.patients:,} patients, {path.stat().st_size / 1e6:.0f} MB, made in {took:.0f} s CPU")
+        print(
+            f"table     {counts.patients:,} patients, {path.stat().st_size / 1e6:.0f} MB, made in"
+            f" {took:.0f} s CPU"
+        )
         before = peak_mb()
         detector = load("known_identity", options={"model": path})
         rates = []
@@ -74,7 +84,10 @@ def main() -> None:
             spans = sum(len(found) for found in detector.detect(notes))
             rates.append(len(notes) / (time.process_time() - started))
         length = sum(len(note.text) for note in notes) / len(notes)
-        print(f"speed     {rates[-1]:.0f} notes/s of CPU time, one core; {length:.0f} characters a note, {spans} spans")
+        print(
+            f"speed     {rates[-1]:.0f} notes/s of CPU time, one core; {length:.0f} characters a"
+            f" note, {spans} spans"
+        )
         print(f"memory    {peak_mb() - before:.0f} MB more than before the table was opened")
 
 

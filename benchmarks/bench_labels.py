@@ -1,11 +1,13 @@
 """What MEDDOCAN's entity score is under the task's own labels and under categories, as Markdown.
 
-DEID_CORPORA=<folder with annotated/> python benchmarks/bench_labels.py [--train 200] [--test 120] [--iterations 25]
+DEID_CORPORA=<folder with annotated/> python benchmarks/bench_labels.py [--train 200] [--test 120]
+[--iterations 25]
     [--recipe RECIPE.toml] [--labels native]
 
-One tagger, a CRF or that of a recipe, is trained on the corpus' own labels and one on categories, on the first notes of the train part; both are scored
-on the first notes of the development part, which decides nothing. The official score tells patients' names from staff's,
-and hospitals from health centres; the score under categories, as it was before, does not.
+One tagger, a CRF or that of a recipe, is trained on the corpus' own labels and one on categories,
+on the first notes of the train part; both are scored on the first notes of the development part,
+which decides nothing. The official score tells patients' names from staff's, and hospitals from
+health centres; the score under categories, as it was before, does not.
 """
 
 from __future__ import annotations
@@ -37,11 +39,16 @@ def main() -> int:
     parser.add_argument("--test", type=int, default=120, help="notes of the development part")
     parser.add_argument("--iterations", type=int, default=25, help="of the CRF")
     parser.add_argument("--recipe", help="TOML file, in place of the CRF")
-    parser.add_argument("--labels", choices=("native", "category"), action="append", help="both when not given")
+    parser.add_argument(
+        "--labels", choices=("native", "category"), action="append", help="both when not given"
+    )
     given = parser.parse_args()
     folder = Path(os.environ["DEID_CORPORA"]) / "annotated" / "meddocan"
     train, test = (
-        Corpus(f"{part}, {size} notes", read_corpus(str(folder / f"{part}.jsonl"), labels="meddocan").documents[:size])
+        Corpus(
+            f"{part}, {size} notes",
+            read_corpus(str(folder / f"{part}.jsonl"), labels="meddocan").documents[:size],
+        )
         for part, size in (("train", given.train), ("dev", given.test))
     )
     print(f"{conditions(str(SEED))}\n")
@@ -67,7 +74,9 @@ def _row(recipe: Recipe, labels: str, train: Corpus, test: Corpus, out: Path) ->
         categories += Counts.of(
             *({(one.start, one.end, one.label) for one in side} for side in (document.spans, found))
         )
-    scores = " | ".join(f"{counts.f1 or 0.0:.4f}" for counts in (official.ner, categories, official.spans))
+    scores = " | ".join(
+        f"{counts.f1 or 0.0:.4f}" for counts in (official.ner, categories, official.spans)
+    )
     return f"| `{labels}` | {scores} | {card.seconds:.0f} s |"
 
 

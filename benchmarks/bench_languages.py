@@ -2,8 +2,8 @@
 
 python benchmarks/bench_languages.py [--notes 1600] [--seed 7]
 
-No note names its language, so telling it counts. Synthetic notes are dense in identifiers; with DEID_CORPORA set, case
-reports and MTSamples in four languages show ordinary notes.
+No note names its language, so telling it counts. Synthetic notes are dense in identifiers; with
+DEID_CORPORA set, case reports and MTSamples in four languages show ordinary notes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ def synthetic(count: int, seed: int) -> list[Note]:
     """Return as many notes of each language that has a grammar."""
     each = count // len(languages())
     texts = (
-        "\n\n".join(note.text for note, _ in make_corpus(lang=lang, notes=each * 2, seed=seed)) for lang in languages()
+        "\n\n".join(note.text for note, _ in make_corpus(lang=lang, notes=each * 2, seed=seed))
+        for lang in languages()
     )
     return shuffled([chunk for text in texts for chunk in cut(text)[:each]], seed)
 
@@ -47,7 +48,9 @@ def ordinary(count: int, seed: int) -> list[Note]:
         return []
     chunks: list[str] = []
     for name in RAW:
-        text = "\n\n".join(found.note.text for found in read_notes(root / name) if isinstance(found, Annotated))
+        text = "\n\n".join(
+            found.note.text for found in read_notes(root / name) if isinstance(found, Annotated)
+        )
         chunks += cut(text)[: count // len(RAW)]
     return shuffled(chunks, seed)
 
@@ -64,7 +67,9 @@ def shuffled(chunks: list[str], seed: int) -> list[Note]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--notes", type=int, default=1_600)
     parser.add_argument("--seed", type=int, default=7)
     options = parser.parse_args()
@@ -77,7 +82,10 @@ def main() -> None:
     if real:
         show_speed("raw notes in four languages", detector, real)
     show_speed(f"synthetic notes in {len(languages())} languages", detector, mixed)
-    print(f"memory              {peak_mb():6.0f} MB at its peak, of which {peak_mb() - base:.0f} MB for the detector")
+    print(
+        f"memory              {peak_mb():6.0f} MB at its peak, of which {peak_mb() - base:.0f} MB"
+        " for the detector"
+    )
 
 
 if __name__ == "__main__":

@@ -1,10 +1,13 @@
-"""Models that their own library runs: tiny ones through ``deid models add`` and through GLiNER, Stanza and EDS-NLP.
+"""Models that their own library runs.
+
+Tiny ones through ``deid models add`` and through GLiNER, Stanza and EDS-NLP.
 
 python benchmarks/bench_libraries.py [--library gliner ...] [--notes 200]
 
-Each model is made from a configuration or by the library's own trainer, saved as the library saves it, added, and run
-against the library on the same notes. GLiNER reads no more than its window, so longer notes are left out for it. Times are
-of one thread, in seconds of the processor. Needs ``deid-gliner``, ``deid-stanza`` and ``deid-edsnlp``.
+Each model is made from a configuration or by the library's own trainer, saved as the library saves
+it, added, and run against the library on the same notes. GLiNER reads no more than its window, so
+longer notes are left out for it. Times are of one thread, in seconds of the processor. Needs
+``deid-gliner``, ``deid-stanza`` and ``deid-edsnlp``.
 """
 
 # ruff: noqa: PLC0415 - each import is heavy
@@ -54,8 +57,14 @@ MAP = '[labels]\nPER = "NAME"\nNOM = "NAME"\nDATE = "DATE"\n'
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    runs: dict[str, Callable[[Path, int], None]] = {"gliner": _gliner, "stanza": _stanza, "edsnlp": _edsnlp}
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    runs: dict[str, Callable[[Path, int], None]] = {
+        "gliner": _gliner,
+        "stanza": _stanza,
+        "edsnlp": _edsnlp,
+    }
     parser.add_argument("--library", choices=list(runs), action="append")
     parser.add_argument("--notes", type=int, default=200)
     given = parser.parse_args()
@@ -64,7 +73,10 @@ def main() -> None:
     import torch
 
     torch.set_num_threads(1)
-    print("| library | model | spans | differing | notes/s | the library's |\n|---|---|---|---|---|---|")
+    print(
+        "| library | model | spans | differing | notes/s | the library's"
+        " |\n|---|---|---|---|---|---|"
+    )
     for library in given.library or runs:
         with tempfile.TemporaryDirectory() as folder:
             runs[library](Path(folder), given.notes)
@@ -78,10 +90,17 @@ def _gliner(folder: Path, count: int) -> None:
     from deid_gliner import GlinerDetector
     from deid_gliner.adding import Importer
 
-    for mode, is_bi in (("markerV0", False), ("token_level", False), ("markerV0", True), ("token_level", True)):
+    for mode, is_bi in (
+        ("markerV0", False),
+        ("token_level", False),
+        ("markerV0", True),
+        ("token_level", True),
+    ):
         name = f"{mode}, bi-encoder" if is_bi else mode
         source = save(folder / name, span_mode=mode, is_bi=is_bi)
-        detector = GlinerDetector(model=_added(Importer(), source, notes(6, seed=5), PROMPT_MAP), threads=1)
+        detector = GlinerDetector(
+            model=_added(Importer(), source, notes(6, seed=5), PROMPT_MAP), threads=1
+        )
         model = GLiNER.from_pretrained(str(source), local_files_only=True)
         words = model.data_processor.words_splitter
         some = [note for note in notes(count) if len(list(words(note.text))) <= LONGEST]
@@ -102,11 +121,16 @@ def _stanza(folder: Path, count: int) -> None:
 
     source = save(folder / "resources")
     detector = StanzaDetector(model=_added(Importer(), source, _notes(5), MAP))
-    made = stanza.Pipeline("fr", dir=str(source.parent), processors="tokenize,ner", download_method=None, verbose=False)
+    made = stanza.Pipeline(
+        "fr", dir=str(source.parent), processors="tokenize,ner", download_method=None, verbose=False
+    )
     _show(
-        "stanza", "Bi-LSTM-CRF", detector, _notes(count),
+        "stanza",
+        "Bi-LSTM-CRF",
+        detector,
+        _notes(count),
         lambda text: [(found.start_char, found.end_char, found.type) for found in made(text).ents],
-    )  # fmt: skip
+    )
 
 
 def _edsnlp(folder: Path, count: int) -> None:
@@ -119,9 +143,14 @@ def _edsnlp(folder: Path, count: int) -> None:
     detector = EdsnlpDetector(model=_added(Importer(), source, _notes(5), MAP))
     made = edsnlp.load(source)
     _show(
-        "edsnlp", "ner_crf over BERT", detector, _notes(count),
-        lambda text: [(found.start_char, found.end_char, found.label_) for found in made(text).ents],
-    )  # fmt: skip
+        "edsnlp",
+        "ner_crf over BERT",
+        detector,
+        _notes(count),
+        lambda text: [
+            (found.start_char, found.end_char, found.label_) for found in made(text).ents
+        ],
+    )
 
 
 def _added(importer: Any, source: Path, notes: Sequence[Any], text: str) -> Path:
@@ -136,16 +165,29 @@ def _notes(count: int) -> list[Any]:
 
     draw = random.Random(1)
     return [
-        Note(f"n{at}", "".join(word + draw.choice([" ", " ", "\n", "  ", "\t"]) for word in draw.choices(WORDS, k=40)))
+        Note(
+            f"n{at}",
+            "".join(
+                word + draw.choice([" ", " ", "\n", "  ", "\t"])
+                for word in draw.choices(WORDS, k=40)
+            ),
+        )
         for at in range(count)
     ]
 
 
 def _show(
-    library: str, model: str, detector: Any, notes: Sequence[Any], theirs: Callable[[str], Iterable[Any]]
+    library: str,
+    model: str,
+    detector: Any,
+    notes: Sequence[Any],
+    theirs: Callable[[str], Iterable[Any]],
 ) -> None:
     begun = time.process_time()
-    ours = [{(s.start, s.end, s.native_label or s.label.value) for s in spans} for spans in detector.detect(notes)]
+    ours = [
+        {(s.start, s.end, s.native_label or s.label.value) for s in spans}
+        for spans in detector.detect(notes)
+    ]
     between = time.process_time()
     wanted: Found = [set(theirs(note.text)) for note in notes]
     ended = time.process_time()

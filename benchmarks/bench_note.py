@@ -1,10 +1,12 @@
-"""One note from its file to its released text: calls between modules, detector passes, and notes a second of the shell.
+"""One note from its file to its released text.
+
+Calls between modules, detector passes, and notes a second of the shell.
 
 DEID_CORPORA=<folder with raw/mtsamples/notes.jsonl> python benchmarks/bench_note.py [--notes N]
 
-A hop is a function of ``deid_assets`` that another of its modules hands the note to, as it is then: raw, parsed, with
-spans, or redacted, alone or among others. Each counts once. Policies, which see values, are left out. Seconds are processor time of the command,
-start-up included.
+A hop is a function of ``deid_assets`` that another of its modules hands the note to, as it is then:
+raw, parsed, with spans, or redacted, alone or among others. Each counts once. Policies, which see
+values, are left out. Seconds are processor time of the command, start-up included.
 """
 
 from __future__ import annotations
@@ -30,7 +32,10 @@ from deid_assets.formats import Annotated, Fault, read_notes, write_notes
 from deid_assets.formats.annotated import ParsedNote
 from deid_assets.pipeline.redacting import Batch
 
-NOTE = '{"id": "n-1", "text": "Seen by Dr. Jane Caldwick on 3 May 2021. MRN: 4471902. Tel. 617-555-0143."}\n'
+NOTE = (
+    '{"id": "n-1", "text": "Seen by Dr. Jane Caldwick on 3 May 2021. MRN: 4471902. Tel.'
+    ' 617-555-0143."}\n'
+)
 OURS = "deid_assets."
 APART = "deid_assets.policies"
 NOTES = (Note, SpanSet, Redacted, Annotated, ParsedNote, Batch)
@@ -60,7 +65,12 @@ def hops(work: Callable[[], object]) -> list[str]:
         given = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         if not any(carries(frame.f_locals.get(one)) for one in given):
             return
-        if before.startswith(OURS) and before != module and not module.startswith(APART) and not name.startswith("__"):
+        if (
+            before.startswith(OURS)
+            and before != module
+            and not module.startswith(APART)
+            and not name.startswith("__")
+        ):
             found.setdefault(f"{module.removeprefix(OURS)}.{frame.f_code.co_qualname}")
 
     sys.setprofile(called)
@@ -88,7 +98,9 @@ def one_note(folder: Path) -> None:
         return plain(*args, **options)
 
     ensemble.run_detector = counted
-    found = hops(lambda: deid("deidentify", str(folder / "one.jsonl"), "--out", str(folder / "out")))
+    found = hops(
+        lambda: deid("deidentify", str(folder / "one.jsonl"), "--out", str(folder / "out"))
+    )
     print(f"one note: {len(found)} hops: {', '.join(found)}")
     print(f"detector passes: {passes}, the search of the draw included")
 
@@ -101,10 +113,15 @@ def shell(folder: Path, count: int) -> None:
     notes = [one for one in read_notes(path) if not isinstance(one, Fault)][:count]
     write_notes(folder / "notes.jsonl", notes, format="jsonl")
     program = [sys.executable, "-c", "from deid_assets.cli import app; app()"]
-    subprocess.run([*program, "deidentify", "notes.jsonl", "--out", "many"], cwd=folder, check=False)
+    subprocess.run(
+        [*program, "deidentify", "notes.jsonl", "--out", "many"], cwd=folder, check=False
+    )
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     spent = used.ru_utime + used.ru_stime
-    print(f"shell: {len(notes):,} MTSamples notes, {spent:.1f} s of processor time, {len(notes) / spent:.1f} notes/s")
+    print(
+        f"shell: {len(notes):,} MTSamples notes, {spent:.1f} s of processor time,"
+        f" {len(notes) / spent:.1f} notes/s"
+    )
 
 
 def main() -> None:

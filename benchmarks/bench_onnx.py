@@ -1,12 +1,15 @@
 """Words per second of a small encoder in PyTorch eager and in ONNX Runtime, in one run, and what precision costs in F1.
 
-python benchmarks/bench_onnx.py [--model FOLDER] [--notes NOTES.jsonl --labels MAP] [--passes 9] [--threads 1]
+python benchmarks/bench_onnx.py [--model FOLDER] [--notes NOTES.jsonl --labels MAP] [--passes 9]
+[--threads 1]
 
-Without --model, the encoder of the recipe ``c4_here`` is trained first on synthetic Spanish notes, for some minutes.
-Without --notes, the notes are synthetic too. "PyTorch" is the detector ``transformers``, "ONNX" the detector ``onnx``: all
-that a user waits for, from text to spans. "Network" is the part of it from words to scores. "Padded" is PyTorch with all
-inputs of a note padded to the longest, as is usual. All take turns, in a new order each, so that a busy machine is busy
-for all; rates are medians, and a ratio is the median of the turns' ratios. CPU seconds are of the process.
+Without --model, the encoder of the recipe ``c4_here`` is trained first on synthetic Spanish notes,
+for some minutes. Without --notes, the notes are synthetic too. "PyTorch" is the detector
+``transformers``, "ONNX" the detector ``onnx``: all that a user waits for, from text to spans.
+"Network" is the part of it from words to scores. "Padded" is PyTorch with all inputs of a note
+padded to the longest, as is usual. All take turns, in a new order each, so that a busy machine is
+busy for all; rates are medians, and a ratio is the median of the turns' ratios. CPU seconds are of
+the process.
 """
 
 from __future__ import annotations
@@ -60,7 +63,10 @@ class Seconds(NamedTuple):
 def documents(count: int, seed: int) -> list[Document]:
     """Return synthetic notes with their spans."""
     made = make_corpus(lang="es", notes=count, seed=seed)
-    return [Document(note, DisjointSpans(note.note_id, note.digest, tuple(spans))) for note, spans in made]
+    return [
+        Document(note, DisjointSpans(note.note_id, note.digest, tuple(spans)))
+        for note, spans in made
+    ]
 
 
 def train(out: Path, seed: int, threads: int) -> None:
@@ -75,11 +81,16 @@ def train(out: Path, seed: int, threads: int) -> None:
         scheme=TagScheme.BIO,
         grouping=4,
         seed=seed,
-        settings=trainer.settings({**recipe.settings, "epochs": 6, "pretrain": None, "threads": threads}),
+        settings=trainer.settings(
+            {**recipe.settings, "epochs": 6, "pretrain": None, "threads": threads}
+        ),
     )
 
     def report(epoch: Epoch) -> None:
-        print(f"  epoch {epoch.epoch}: loss {epoch.loss:.3f}, F1 {epoch.dev_f1 or 0:.3f}, {epoch.seconds:.0f} s")
+        print(
+            f"  epoch {epoch.epoch}: loss {epoch.loss:.3f}, F1 {epoch.dev_f1 or 0:.3f},"
+            f" {epoch.seconds:.0f} s"
+        )
 
     out.mkdir(parents=True, exist_ok=True)
     trainer.train(task, out, report)
@@ -92,7 +103,9 @@ def timed(work: Callable[[], object]) -> Seconds:
     return Seconds(time.process_time() - cpu, time.perf_counter() - wall)
 
 
-def in_turns(work: Mapping[str, Callable[[], object]], *, passes: int, seed: int) -> dict[str, list[Seconds]]:
+def in_turns(
+    work: Mapping[str, Callable[[], object]], *, passes: int, seed: int
+) -> dict[str, list[Seconds]]:
     """Return what each takes in each pass, after one that does not count."""
     found: dict[str, list[Seconds]] = {name: [] for name in work}
     rng = random.Random(seed)
@@ -123,7 +136,9 @@ def product_rates(folder: Path) -> None:
             "ONNX int8": run8,
         }
         found = {name: min(timed(run).cpu for _ in range(200)) for name, run in runs.items()}
-        rates = ", ".join(f"{name} {2e-9 * rows * inner * outer / seconds:.0f}" for name, seconds in found.items())
+        rates = ", ".join(
+            f"{name} {2e-9 * rows * inner * outer / seconds:.0f}" for name, seconds in found.items()
+        )
         print(f"Products of {rows} x {inner} x {outer}, 1e9 operations/s: {rates}")
 
 
@@ -136,23 +151,32 @@ def _products(folder: Path, left: np.ndarray, right: np.ndarray) -> list[Callabl
         [numpy_helper.from_array(right, "right")],
     )
     paths = folder / "product.onnx", folder / "product.int8.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), paths[0])
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
+        paths[0],
+    )
     to_int8(*paths)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
-    sessions = [onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"]) for path in paths]
+    sessions = [
+        onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        for path in paths
+    ]
     return [partial(session.run, None, {"left": left}) for session in sessions]
 
 
 def detectors_of(model: Path, exported: Path, threads: int) -> Detectors:
     """Return every way to run a model."""
     found: dict[str, Any] = {
-        name: TransformersDetector(model=model, name="eager", threads=threads, device="cpu") for name in (EAGER, PADDED)
+        name: TransformersDetector(model=model, name="eager", threads=threads, device="cpu")
+        for name in (EAGER, PADDED)
     }
     tagger = found[PADDED].tagger
     found[PADDED].tagger = replace(tagger, network=replace(tagger.network, alike=0.0))
     return found | {
-        f"ONNX {name}": OnnxDetector(model=exported, name=name, precision=name, providers="cpu", threads=threads)
+        f"ONNX {name}": OnnxDetector(
+            model=exported, name=name, precision=name, providers="cpu", threads=threads
+        )
         for name in PRECISIONS
     }
 
@@ -165,7 +189,9 @@ def _scored(detector: Any, parts: Sequence[Sequence[Input]]) -> list[list[Emissi
     return [detector.tagger.network.emissions(part) for part in parts if part]
 
 
-def show(detectors: Detectors, held_out: Sequence[Document], options: argparse.Namespace, exported: Path) -> None:
+def show(
+    detectors: Detectors, held_out: Sequence[Document], options: argparse.Namespace, exported: Path
+) -> None:
     """Print the table."""
     notes = [document.note for document in held_out]
     words = sum(len(tokenize(note.text)) for note in notes)
@@ -178,33 +204,49 @@ def show(detectors: Detectors, held_out: Sequence[Document], options: argparse.N
     same = {f"ONNX {one.precision}": f"{one.share:.5f}" for one in tags}
     base = score(detectors[EAGER], held_out, native=options.native).micro.f1 or 0.0
     print(f"\n{len(notes)} notes, {words:,} words; strict F1 of PyTorch {base:.4f}\n")
-    print("| | Words/s, CPU | wall | x PyTorch, CPU | wall | Network alone, CPU | Strict F1 | Same tag | MB |")
+    print(
+        "| | Words/s, CPU | wall | x PyTorch, CPU | wall | Network alone, CPU | Strict F1 | Same"
+        " tag | MB |"
+    )
     print("|:--|--:|--:|--:|--:|--:|--:|--:|--:|")
     for name, one in detectors.items():
         cpu, wall = ([getattr(turn, kind) for turn in times[name]] for kind in ("cpu", "wall"))
-        cells = [f"{words / statistics.median(cpu):,.0f}", f"{words / statistics.median(wall):,.0f}"]
+        cells = [
+            f"{words / statistics.median(cpu):,.0f}",
+            f"{words / statistics.median(wall):,.0f}",
+        ]
         for kind, measured in (("cpu", times), ("wall", times), ("cpu", alone)):
             both = ([getattr(turn, kind) for turn in measured[which]] for which in (EAGER, name))
             cells.append(f"{ratio(*both):.2f}")
         lost = (score(one, held_out, native=options.native).micro.f1 or 0.0) - base
         file = exported / PRECISIONS[name.removeprefix("ONNX ")] if name in same else None
-        cells += [f"{lost:+.4f}", same.get(name, "-"), f"{file.stat().st_size / 1e6:.1f}" if file else "-"]
+        cells += [
+            f"{lost:+.4f}",
+            same.get(name, "-"),
+            f"{file.stat().st_size / 1e6:.1f}" if file else "-",
+        ]
         print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--model", type=Path)
     parser.add_argument("--notes", help="annotated notes that the model was not trained on")
     parser.add_argument("--labels", default="", help="their label map")
-    parser.add_argument("--native", action="store_true", help="the model's tags are the notes' own labels")
+    parser.add_argument(
+        "--native", action="store_true", help="the model's tags are the notes' own labels"
+    )
     parser.add_argument("--most", type=int, default=50, help="notes that are read")
     parser.add_argument("--passes", type=int, default=9)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seed", type=int, default=7)
     options = parser.parse_args()
     libraries = f"torch {torch.__version__}, onnxruntime {onnxruntime.__version__}"
-    print(conditions(str(options.seed)), libraries, f"threads {options.threads}", sep="; ", flush=True)
+    print(
+        conditions(str(options.seed)), libraries, f"threads {options.threads}", sep="; ", flush=True
+    )
     with tempfile.TemporaryDirectory() as folder:
         model, exported = options.model or Path(folder) / "model", Path(folder) / "onnx"
         if not options.model:
@@ -212,7 +254,9 @@ def main() -> None:
         TransformersTrainer().export(model, exported)
         product_rates(Path(folder))
         if options.notes:
-            held_out = list(read_corpus(options.notes, labels=options.labels).documents)[: options.most]
+            held_out = list(read_corpus(options.notes, labels=options.labels).documents)[
+                : options.most
+            ]
         else:
             held_out = documents(options.most, options.seed + 2)
         show(detectors_of(model, exported, options.threads), held_out, options, exported)

@@ -1,8 +1,9 @@
 """Speed of the redaction policies on notes of about 2 KB with 20 spans each, all in CPU time of one core.
 
-"Fresh" notes are each of a patient and a hospital of its own, with 20 values that no other note has, in the mix that
-the synthetic generator writes. The first pass meets every value for the first time, after 20 notes of other values
-have had the lists read ("start"); every policy begins in a process of its own. Then any text, dates and identifiers.
+"Fresh" notes are each of a patient and a hospital of its own, with 20 values that no other note
+has, in the mix that the synthetic generator writes. The first pass meets every value for the first
+time, after 20 notes of other values have had the lists read ("start"); every policy begins in a
+process of its own. Then any text, dates and identifiers.
 
 python benchmarks/bench_policies.py [--notes 1000] [--seed 7] [--langs en,de]
 """
@@ -79,7 +80,10 @@ def fresh_notes(notes: int, *, lang: str, seed: int) -> list[tuple[Note, Disjoin
 def fresh_rates(name: str, lang: str, notes: int, seed: int) -> tuple[float, list[float]]:
     """Return the seconds of the start, and notes per second in the first pass and two more."""
     policy, key = load_policy(name), Key(SECRET)
-    pairs, others = fresh_notes(notes, lang=lang, seed=seed), fresh_notes(20, lang=lang, seed=seed + 1)
+    pairs, others = (
+        fresh_notes(notes, lang=lang, seed=seed),
+        fresh_notes(20, lang=lang, seed=seed + 1),
+    )
     started = time.process_time()
     rate(others, policy, key)
     start_s = time.process_time() - started
@@ -95,8 +99,8 @@ def show_fresh(langs: list[str], notes: int, seed: int) -> None:
         with ProcessPoolExecutor(1, mp_context=context) as pool:
             start_s, (first, *later) = pool.submit(fresh_rates, name, lang, notes, seed).result()
         print(
-            f"fresh, {lang}: {name:12} {first:8,.0f} notes/s in the first pass, {statistics.median(later):8,.0f} in the "
-            f"next; start {start_s:.1f} s"
+            f"fresh, {lang}: {name:12} {first:8,.0f} notes/s in the first pass,"
+            f" {statistics.median(later):8,.0f} in the next; start {start_s:.1f} s"
         )
 
 
@@ -107,7 +111,9 @@ def spread(note: Note, rng: random.Random) -> DisjointSpans:
     return DisjointSpans.of(note, [Span(start, end, rng.choice(LABELS)) for start, end in places])
 
 
-def valued(count: int, label: Phi, values: list[str], rng: random.Random) -> list[tuple[Note, DisjointSpans]]:
+def valued(
+    count: int, label: Phi, values: list[str], rng: random.Random
+) -> list[tuple[Note, DisjointSpans]]:
     """Return notes of 2 KB with 20 spans of one category, three notes a patient."""
     pairs = []
     for number in range(count):
@@ -123,7 +129,16 @@ def valued(count: int, label: Phi, values: list[str], rng: random.Random) -> lis
 
 def dates(rng: random.Random) -> list[str]:
     """Return ten years of days in eight forms, a quarter of them partial."""
-    forms = ("%m/%d/%Y", "%Y-%m-%d", "%B %d, %Y", "%d %b %Y", "%m/%d/%y", "%A, %B %d, %Y", "%m/%d", "%B %Y")
+    forms = (
+        "%m/%d/%Y",
+        "%Y-%m-%d",
+        "%B %d, %Y",
+        "%d %b %Y",
+        "%m/%d/%y",
+        "%A, %B %d, %Y",
+        "%m/%d",
+        "%B %Y",
+    )
     days = (dt.date(2012, 1, 1) + dt.timedelta(days=number) for number in range(3650))
     return [f"{day:{rng.choice(forms)}}" for day in days for _ in range(4)]
 
@@ -134,7 +149,11 @@ def identifiers(rng: random.Random) -> list[str]:
     return [
         written
         for number in numbers
-        for written in (f"{str(number)[:3]}-{str(number)[3:5]}-{str(number)[5:]}", f"MRN-{number}", str(number))
+        for written in (
+            f"{str(number)[:3]}-{str(number)[3:5]}-{str(number)[5:]}",
+            f"MRN-{number}",
+            str(number),
+        )
     ]
 
 
@@ -170,12 +189,18 @@ def main() -> None:
         policy = Policy(name, replacer)
         rates = [rate(dated, policy, key) for _ in range(4)]
         later = statistics.median(rates[1:])
-        print(f"20 dates: {name:12} {rates[0]:8,.0f} notes/s in the first pass, {later:8,.0f} in the next")
+        print(
+            f"20 dates: {name:12} {rates[0]:8,.0f} notes/s in the first pass, {later:8,.0f} in the"
+            " next"
+        )
     numbered = valued(options.notes, Phi.NATIONAL_ID, identifiers(rng), rng)
     originals = Originals.of(key, numbered)
     started = time.process_time()
     Originals.of(key, numbered)
-    print(f"digests of a batch: {SPANS * options.notes / (time.process_time() - started):10,.0f} values/s")
+    print(
+        f"digests of a batch: {SPANS * options.notes / (time.process_time() - started):10,.0f}"
+        " values/s"
+    )
     surrogate = load_policy("surrogate")
     rates = [rate(numbered, surrogate, key) for _ in range(3)]
     print(f"20 identifiers: surrogate {statistics.median(rates):8,.0f} notes/s")
@@ -183,7 +208,8 @@ def main() -> None:
     for note, spans in numbered:
         redact(note, spans, surrogate, key=key, originals=originals)
     print(
-        f"the same, compared with {len(originals):,} values: {options.notes / (time.process_time() - started):8,.0f} notes/s"
+        f"the same, compared with {len(originals):,} values:"
+        f" {options.notes / (time.process_time() - started):8,.0f} notes/s"
     )
 
 

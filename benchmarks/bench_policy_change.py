@@ -1,10 +1,12 @@
-"""A changed policy over a corpus whose spans are stored: time, speed and memory of making its redacted notes again.
+"""A changed policy over a corpus whose spans are stored.
 
-Synthetic notes of 2 KB are stored with the spans that the ensemble finds in them, second look included, as
-``merged_spans`` has them; two thousand notes stand again and again under other ids and patients. Then
-``redacted_notes_changed`` is made batch by batch as Dagster makes it, with all its checks. No span is detected again;
-the check for residual hits runs the ensemble over a draw of the redacted notes, and over the rest of a batch where the
-draw does not show that few have hits.
+Time, speed and memory of making its redacted notes again.
+
+Synthetic notes of 2 KB are stored with the spans that the ensemble finds in them, second look
+included, as ``merged_spans`` has them; two thousand notes stand again and again under other ids and
+patients. Then ``redacted_notes_changed`` is made batch by batch as Dagster makes it, with all its
+checks. No span is detected again; the check for residual hits runs the ensemble over a draw of the
+redacted notes, and over the rest of a batch where the draw does not show that few have hits.
 
 python benchmarks/bench_policy_change.py [--notes 100000] [--batch 5000] [--workers 2]
     [--policy surrogates|tags] [--residual 0.01] [--profile FILE]
@@ -39,20 +41,24 @@ workers = {workers}
 residual = {residual}
 """
 POLICIES = {
-    "surrogates": """\
+    "surrogates": (
+        """\
 name = "changed"
 default = "surrogate"
 [actions]
 AGE = "age_90"
 DATE = { action = "shift", max_days = 364 }
-""",
-    "tags": """\
+"""
+    ),
+    "tags": (
+        """\
 name = "changed"
 default = "tag"
 [actions]
 AGE = "age_90"
 DATE = "generalize"
-""",
+"""
+    ),
 }
 DISTINCT = 2000
 """Notes that the generator makes; the corpus is these under other ids."""
@@ -94,7 +100,9 @@ def lay_out(home: Path, options: argparse.Namespace) -> dict[str, str]:
     """Write settings and policy, and return the environment that names them."""
     policy, settings = home / "changed.toml", home / "deid.toml"
     policy.write_text(POLICIES[options.policy], "utf-8")
-    settings.write_text(SETTINGS.format(policy=policy, workers=options.workers, residual=options.residual), "utf-8")
+    settings.write_text(
+        SETTINGS.format(policy=policy, workers=options.workers, residual=options.residual), "utf-8"
+    )
     return {
         "DEID_CONFIG": str(settings),
         "DEID_HOME": str(home / "home"),
@@ -131,14 +139,21 @@ def change_policy(options: argparse.Namespace) -> None:
                     run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
                 )
                 print(
-                    f"{batch}  {searched(done)}, {time.perf_counter() - began:5.1f} s, {memory_mb():5,.0f} MB",
+                    f"{batch}  {searched(done)}, {time.perf_counter() - began:5.1f} s,"
+                    f" {memory_mb():5,.0f} MB",
                     flush=True,
                 )
         seconds = time.perf_counter() - started
     if profiler:
         profiler.dump_stats(options.profile)
-    print(f"policy change       {seconds:6.1f} s, {options.notes / seconds:,.0f} notes/s over {len(batches)} batches")
-    print(f"processor time      {cpu_s():6.1f} s, of this process and its workers, starting them included")
+    print(
+        f"policy change       {seconds:6.1f} s, {options.notes / seconds:,.0f} notes/s over"
+        f" {len(batches)} batches"
+    )
+    print(
+        f"processor time      {cpu_s():6.1f} s, of this process and its workers, starting them"
+        " included"
+    )
 
 
 def memory_mb() -> float:
@@ -148,7 +163,10 @@ def memory_mb() -> float:
 
 def cpu_s() -> float:
     """Return the processor time that this process and its workers have used."""
-    stats = (Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split() for pid in _tree(os.getpid()))
+    stats = (
+        Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()
+        for pid in _tree(os.getpid())
+    )
     return sum(int(fields[11]) + int(fields[12]) for fields in stats) / os.sysconf("SC_CLK_TCK")
 
 
@@ -156,10 +174,17 @@ def searched(done) -> str:  # noqa: ANN001 - a class that is imported late
     """Return the counts of one batch."""
     (event,) = done.get_asset_materialization_events()
     counts = {name: value.value for name, value in event.materialization.metadata.items()}
-    (search,) = [found for found in done.get_asset_check_evaluations() if found.check_name == "no_residual_hits"]
+    (search,) = [
+        found
+        for found in done.get_asset_check_evaluations()
+        if found.check_name == "no_residual_hits"
+    ]
     searched = search.metadata["notes_searched"].value
     hits = search.metadata["notes_withheld"].value
-    return f"{counts['notes']:,} notes, {counts['withheld']:,} withheld, {searched:,} searched, {hits:,} with hits"
+    return (
+        f"{counts['notes']:,} notes, {counts['withheld']:,} withheld, {searched:,} searched,"
+        f" {hits:,} with hits"
+    )
 
 
 def store(count: int, size: int) -> None:
@@ -175,13 +200,21 @@ def store(count: int, size: int) -> None:
     for number, start in enumerate(range(0, count, size)):
         batch = f"b-{number:04}"
         places = range(start, min(start + size, count))
-        pairs = [(renamed(made[at % len(made)][0], at, at // len(made)), made[at % len(made)][1]) for at in places]
+        pairs = [
+            (renamed(made[at % len(made)][0], at, at // len(made)), made[at % len(made)][1])
+            for at in places
+        ]
         notes = [note for note, _ in pairs]
         found = [replace(spans, note_id=note.note_id) for note, spans in pairs]
         spanned, spans = frames.spans_to_tables(found)
         nothing, none = frames.spans_to_tables([])
         failed = frames.failed_to_table([])
-        files.write("raw_notes", batch, {"notes": frames.notes_to_table(notes), "failed": failed}, receipt=drafted)
+        files.write(
+            "raw_notes",
+            batch,
+            {"notes": frames.notes_to_table(notes), "failed": failed},
+            receipt=drafted,
+        )
         files.write("gold_annotations", batch, {"notes": nothing, "spans": none}, receipt=drafted)
         merged = {"spans": spans, "notes": spanned, "failed": failed}
         files.write("merged_spans", batch, merged, receipt=drafted)
@@ -204,11 +237,18 @@ def detected(installation):  # noqa: ANN001, ANN201 - classes that are imported 
     yielding = frozenset().union(*(load_policy(policy).may_leave for policy in settings.policies))
     ensemble = Ensemble(settings.ensemble, yielding=yielding)
     merged = merge(notes, predictions, resolve_by=settings.resolve, ensemble=ensemble)
-    return [(note, spans) for note, spans in zip(notes, merged, strict=True) if isinstance(spans, DisjointSpans)]
+    return [
+        (note, spans)
+        for note, spans in zip(notes, merged, strict=True)
+        if isinstance(spans, DisjointSpans)
+    ]
 
 
 def renamed(note, at: int, turn: int):  # noqa: ANN001, ANN201 - a Note, which is imported late
-    """Return a note under an id of its own; each round over the distinct notes has patients of its own."""
+    """Return a note under an id of its own.
+
+    Each round over the distinct notes has patients of its own.
+    """
     return replace(note, note_id=f"n{at}", patient_id=f"{note.patient_id}-{turn}")
 
 

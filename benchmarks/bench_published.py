@@ -1,10 +1,13 @@
-"""Published token classifiers: tiny models of each family, through ``deid models add`` and through their library.
+"""Published token classifiers.
+
+Tiny models of each family, through ``deid models add`` and through their library.
 
 python benchmarks/bench_published.py [--notes 200] [--aggregation first] [--family bert ...]
 
-For each family a model is made from a configuration, saved as its library saves it, added, exported, and run against
-the library's pipeline on the same notes. Notes that the pipeline would cut off are left out of the comparison of spans.
-Times are of one thread, in seconds of the processor. Needs ``deid-published[add]``.
+For each family a model is made from a configuration, saved as its library saves it, added,
+exported, and run against the library's pipeline on the same notes. Notes that the pipeline would
+cut off are left out of the comparison of spans. Times are of one thread, in seconds of the
+processor. Needs ``deid-published[add]``.
 """
 
 # ruff: noqa: PLC0415 - each import is heavy
@@ -22,7 +25,10 @@ from pathlib import Path
 os.environ["OMP_NUM_THREADS"] = "1"
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "plugins" / "published" / "tests"))
 
-LABELS = '[labels]\nPER = "NAME"\nLOC = "LOCATION"\nDATE = "DATE"\nPATIENT = "NAME"\nHCW = "NAME"\nMISC = "OTHER"\n'
+LABELS = (
+    '[labels]\nPER = "NAME"\nLOC = "LOCATION"\nDATE = "DATE"\nPATIENT = "NAME"\nHCW = "NAME"\nMISC'
+    ' = "OTHER"\n'
+)
 
 
 def main() -> None:
@@ -35,16 +41,21 @@ def main() -> None:
     from deid_published.adding import add
     from deid_published.writing import Wanted
 
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--notes", type=int, default=200)
     parser.add_argument("--aggregation", default="first")
-    parser.add_argument("--family", choices=FAMILIES, action="append", help="all that transformers has if not given")
+    parser.add_argument(
+        "--family", choices=FAMILIES, action="append", help="all that transformers has if not given"
+    )
     given = parser.parse_args()
     transformers.logging.set_verbosity_error()
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     print(
-        "| family | scheme | spans | differing | added in | MB | tokens/s | pipeline's |\n|---|---|---|---|---|---|---|---|"
+        "| family | scheme | spans | differing | added in | MB | tokens/s | pipeline's"
+        " |\n|---|---|---|---|---|---|---|---|"
     )
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -54,16 +65,25 @@ def main() -> None:
             source = save(family, folder / family)
             begun = time.process_time()
             wanted = Wanted(
-                source=str(source), name=family, out=out, labels=str(folder / "labels.toml"),
-                aggregation=given.aggregation, words="pipeline",
-            )  # fmt: skip
+                source=str(source),
+                name=family,
+                out=out,
+                labels=str(folder / "labels.toml"),
+                aggregation=given.aggregation,
+                words="pipeline",
+            )
             card = add(wanted, notes(8, seed=5))
             added = time.process_time() - begun
             pipe = transformers.pipeline(
-                "token-classification", str(source), aggregation_strategy=given.aggregation, device="cpu"
+                "token-classification",
+                str(source),
+                aggregation_strategy=given.aggregation,
+                device="cpu",
             )
             some = [
-                note for note in notes(given.notes) if len(pipe.tokenizer(note.text)["input_ids"]) <= card["window"]
+                note
+                for note in notes(given.notes)
+                if len(pipe.tokenizer(note.text)["input_ids"]) <= card["window"]
             ]
             tokens = sum(len(pipe.tokenizer(note.text)["input_ids"]) for note in some)
             detector = PublishedDetector(model=out, threads=1)
@@ -75,8 +95,9 @@ def main() -> None:
             differing = sum(len(a ^ b) for a, b in zip(ours, theirs, strict=True))
             size = sum(file.stat().st_size for file in out.iterdir()) / 1e6
             print(
-                f"| {family} | {card['scheme']} | {sum(map(len, theirs)):,} in {len(some)} notes | {differing} | "
-                f"{added:.1f} s | {size:.2f} | {tokens / (between - begun):,.0f} | {tokens / (ended - between):,.0f} |",
+                f"| {family} | {card['scheme']} | {sum(map(len, theirs)):,} in {len(some)} notes |"
+                f" {differing} | {added:.1f} s | {size:.2f} | {tokens / (between - begun):,.0f} |"
+                f" {tokens / (ended - between):,.0f} |",
                 flush=True,
             )
 

@@ -2,8 +2,9 @@
 
 python benchmarks/bench_report.py [--notes 10000] [--spans 20] [--seed 7]
 
-Notes, gold and predictions are those of bench_scores.py, in three languages. They are made and held in memory first;
-their time is taken off, their memory is printed by itself. A tenth of the notes is measured too, to show what grows.
+Notes, gold and predictions are those of bench_scores.py, in three languages. They are made and held
+in memory first; their time is taken off, their memory is printed by itself. A tenth of the notes is
+measured too, to show what grows.
 """
 
 from __future__ import annotations
@@ -32,7 +33,10 @@ def measure(*, notes: int, spans: int, seed: int) -> str:
     """Return a line of figures."""
     scored = list(generated(notes, spans, seed))
     corpus = Corpus(
-        notes={note.note_id: replace(note, lang=LANGUAGES[at % 3]) for at, (note, _, _) in enumerate(scored)},
+        notes={
+            note.note_id: replace(note, lang=LANGUAGES[at % 3])
+            for at, (note, _, _) in enumerate(scored)
+        },
         gold={gold.note_id: gold for _, gold, _ in scored},
         profile=I2B2_2014,
     )
@@ -43,8 +47,9 @@ def measure(*, notes: int, spans: int, seed: int) -> str:
     stored, page = json.dumps(report), report_html(report)
     taken = time.process_time() - started
     return (
-        f"{notes:7} notes  {taken:7.1f} s  peak {peak_mib():6.0f} MiB, of which the corpus {held:6.0f}  "
-        f"report.json {len(stored) / 1e6:.2f} MB  report.html {len(page) / 1e6:.2f} MB"
+        f"{notes:7} notes  {taken:7.1f} s  peak {peak_mib():6.0f} MiB, of which the corpus"
+        f" {held:6.0f}  report.json {len(stored) / 1e6:.2f} MB  report.html"
+        f" {len(page) / 1e6:.2f} MB"
     )
 
 
@@ -63,7 +68,11 @@ def main() -> None:
     print(conditions(str(args.seed)))
     for notes in (args.notes // 10, args.notes):
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-            print(pool.submit(partial(measure, notes=notes, spans=args.spans, seed=args.seed)).result())
+            print(
+                pool.submit(
+                    partial(measure, notes=notes, spans=args.spans, seed=args.seed)
+                ).result()
+            )
 
 
 if __name__ == "__main__":

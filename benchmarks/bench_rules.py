@@ -2,8 +2,9 @@
 
 python benchmarks/bench_rules.py [--notes 1000] [--seed 7] [--peers datafog scrubadub]
 
-The synthetic notes are dense: about eighteen identifiers in 2 KB. With DEID_CORPORA set, MTSamples cut to 2 KB
-shows ordinary notes. With ``--peers``, the rules and these detectors instead read 400 MTSamples notes of 3 KB in turn.
+The synthetic notes are dense: about eighteen identifiers in 2 KB. With DEID_CORPORA set, MTSamples
+cut to 2 KB shows ordinary notes. With ``--peers``, the rules and these detectors instead read 400
+MTSamples notes of 3 KB in turn.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ HOSTILE = {
 
 def sized_notes(count: int, seed: int) -> list[Note]:
     """Return synthetic notes cut and joined to exactly 2,000 characters."""
-    return cut("\n\n".join(note.text for note, _ in make_corpus(lang="en", notes=count * 2, seed=seed)))[:count]
+    return cut(
+        "\n\n".join(note.text for note, _ in make_corpus(lang="en", notes=count * 2, seed=seed))
+    )[:count]
 
 
 def real_notes(size: int = NOTE_CHARS) -> list[Note]:
@@ -50,7 +53,9 @@ def real_notes(size: int = NOTE_CHARS) -> list[Note]:
     path = Path(os.environ.get("DEID_CORPORA", "")) / "raw" / "mtsamples" / "notes.jsonl"
     if not path.is_file():
         return []
-    text = "\n\n".join(found.note.text for found in read_notes(path) if isinstance(found, Annotated))
+    text = "\n\n".join(
+        found.note.text for found in read_notes(path) if isinstance(found, Annotated)
+    )
     return cut(text, size)
 
 
@@ -61,10 +66,15 @@ def cut(text: str, size: int = NOTE_CHARS) -> list[Note]:
 
 
 def show_peers(names: list[str]) -> None:
-    """Print what each detector takes for the same notes: the first pass, then the best and the median of five by turns."""
+    """Print what each detector takes for the same notes.
+
+    The first pass, then the best and the median of five by turns.
+    """
     notes = real_notes(PEER_CHARS)[:PEER_NOTES]
     if not notes:
-        sys.exit("MTSamples is not there; set DEID_CORPORA to a folder with raw/mtsamples/notes.jsonl")
+        sys.exit(
+            "MTSamples is not there; set DEID_CORPORA to a folder with raw/mtsamples/notes.jsonl"
+        )
     detectors = {name: load(name) for name in ("rules", *names)}
     rates: dict[str, list[float]] = {name: [] for name in detectors}
     for _ in range(6):
@@ -74,15 +84,16 @@ def show_peers(names: list[str]) -> None:
             rates[name].append(len(notes) / (time.process_time() - started))
     for name, (first, *later) in rates.items():
         print(
-            f"{name:20s}{max(later):6.0f} notes/s of CPU time at best, median {statistics.median(later):.0f}, first pass {first:.0f}"
+            f"{name:20s}{max(later):6.0f} notes/s of CPU time at best, median"
+            f" {statistics.median(later):.0f}, first pass {first:.0f}"
         )
 
 
 def show_speed(what: str, detector: Detector, notes: list[Note]) -> None:
     """Print the median rate of three passes over notes that were read before, and what the first pass over them took.
 
-    Its second half shows what notes take that are new to a detector which has read as many others: words, numbers and
-    ways through the patterns that it did not meet before.
+    Its second half shows what notes take that are new to a detector which has read as many others:
+    words, numbers and ways through the patterns that it did not meet before.
     """
     rates, half = [], len(notes) // 2
     for part in (notes[:half], notes[half:], notes, notes, notes):
@@ -91,8 +102,9 @@ def show_speed(what: str, detector: Detector, notes: list[Note]) -> None:
         rates.append(len(part) / (time.process_time() - started))
     cold, new, *later = rates
     print(
-        f"speed               {statistics.median(later):6.0f} notes/s of CPU time, one core; first pass: {cold:.0f} in its first half, "
-        f"{new:.0f} in its second; {what}, {len(notes):,} notes, {spans / len(notes):.1f} spans a note"
+        f"speed               {statistics.median(later):6.0f} notes/s of CPU time, one core; first"
+        f" pass: {cold:.0f} in its first half, {new:.0f} in its second; {what}, {len(notes):,}"
+        f" notes, {spans / len(notes):.1f} spans a note"
     )
 
 

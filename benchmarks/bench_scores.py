@@ -2,9 +2,10 @@
 
 python benchmarks/bench_scores.py [--notes 100000] [--spans 20] [--seed 7]
 
-Each measure runs in a process of its own. Notes are generated while they are scored; the time of generating alone is
-measured first and taken off. Of the gold 5 % is missed, 5 % has another end, 2 % another label, and one prediction in
-20 is spurious. Peak memory is that of the process; it is printed for a tenth of the notes too, to show what grows.
+Each measure runs in a process of its own. Notes are generated while they are scored; the time of
+generating alone is measured first and taken off. Of the gold 5 % is missed, 5 % has another end, 2
+% another label, and one prediction in 20 is spurious. Peak memory is that of the process; it is
+printed for a tenth of the notes too, to show what grows.
 """
 
 from __future__ import annotations
@@ -43,7 +44,11 @@ def generated(notes: int, spans: int, seed: int) -> Iterator[Scored]:
         note = Note(f"n{number}", text + str(number))
         gold = [_span(draw, at * GAP_CHARS) for at in range(spans)]
         pred = [found for span in gold for found in _predicted(draw, span)]
-        yield note, SpanSet(note.note_id, note.digest, tuple(gold)), SpanSet(note.note_id, note.digest, tuple(pred))
+        yield (
+            note,
+            SpanSet(note.note_id, note.digest, tuple(gold)),
+            SpanSet(note.note_id, note.digest, tuple(pred)),
+        )
 
 
 def _span(draw: random.Random, base: int) -> Span:
@@ -73,7 +78,9 @@ def evaluate_all(scored: Iterator[Scored], lengths: dict[str, int]) -> str:
 
 def six_of_all(scored: Iterator[Scored], _lengths: dict[str, int]) -> str:
     scores = six_scores(scored)
-    return ", ".join(f"{level} {by} {scores.micro(level, by).f1:.4f}" for level, by in sorted(scores.cells))
+    return ", ".join(
+        f"{level} {by} {scores.micro(level, by).f1:.4f}" for level, by in sorted(scores.cells)
+    )
 
 
 def outcomes_of_all(scored: Iterator[Scored], lengths: dict[str, int]) -> str:
@@ -101,7 +108,9 @@ MEASURES: dict[str, Callable[[Iterator[Scored], dict[str, int]], str]] = {
 
 def measure(name: str, *, notes: int, spans: int, seed: int) -> tuple[float, float, str]:
     """Return processor seconds, peak MiB and a line that shows that something was scored."""
-    lengths = {f"n{number}": spans * GAP_CHARS for number in range(notes)} if name != "generate" else {}
+    lengths = (
+        {f"n{number}": spans * GAP_CHARS for number in range(notes)} if name != "generate" else {}
+    )
     started = time.process_time()
     shown = MEASURES[name](generated(notes, spans, seed), lengths)
     taken = time.process_time() - started

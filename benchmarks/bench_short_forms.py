@@ -1,9 +1,11 @@
 """Characters of clinical short forms that redaction touches, by language, for each detector and policy, as Markdown.
 
-python benchmarks/bench_short_forms.py [--detector rules ...] [--policy safe_harbor ...] [--lang en ...] [--without-lang] [--show]
+python benchmarks/bench_short_forms.py [--detector rules ...] [--policy safe_harbor ...] [--lang en
+...] [--without-lang] [--show]
 
-``short_forms/<language>.txt`` has a line per note, written for this purpose: doses, times, values, scales, stages, devices
-and abbreviations, in which nothing may be touched. In lines with marks, what is marked must go and nothing else.
+``short_forms/<language>.txt`` has a line per note, written for this purpose: doses, times, values,
+scales, stages, devices and abbreviations, in which nothing may be touched. In lines with marks,
+what is marked must go and nothing else.
 """
 
 from __future__ import annotations
@@ -49,16 +51,30 @@ class Tally(NamedTuple):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--detector", action="append", help=f"{' and '.join(DETECTORS)} when not given")
+    parser.add_argument(
+        "--detector", action="append", help=f"{' and '.join(DETECTORS)} when not given"
+    )
     parser.add_argument("--policy", action="append", help=f"{', '.join(POLICIES)} when not given")
     parser.add_argument("--lang", choices=LANGUAGES, action="append", help="all when not given")
-    parser.add_argument("--without-lang", action="store_true", help="do not tell the detectors the language")
-    parser.add_argument("--show", action="store_true", help="print each line that is not as it should be")
+    parser.add_argument(
+        "--without-lang", action="store_true", help="do not tell the detectors the language"
+    )
+    parser.add_argument(
+        "--show", action="store_true", help="print each line that is not as it should be"
+    )
     options = parser.parse_args()
-    lines = {lang: read_lines(lang, with_lang=not options.without_lang) for lang in options.lang or LANGUAGES}
+    lines = {
+        lang: read_lines(lang, with_lang=not options.without_lang)
+        for lang in options.lang or LANGUAGES
+    }
     print(f"{conditions()}; language {'not ' if options.without_lang else ''}given")
     print("\nCharacters touched needlessly / characters of identifiers left\n")
-    print("| detector | policy | " + " | ".join(lines) + " | all |\n|:--|:--|" + "--:|" * (len(lines) + 1))
+    print(
+        "| detector | policy | "
+        + " | ".join(lines)
+        + " | all |\n|:--|:--|"
+        + "--:|" * (len(lines) + 1)
+    )
     for name in options.detector or DETECTORS:
         found = {lang: resolved(name, pairs) for lang, pairs in lines.items()}
         for policy in options.policy or POLICIES:
@@ -73,13 +89,18 @@ def read_lines(lang: str, *, with_lang: bool = True) -> list[Line]:
     """Return the lines of a language, each a note with its gold spans."""
     rows = (FOLDER / f"{lang}.txt").read_text(encoding="utf-8").splitlines()
     kept = [row for row in rows if row and not row.startswith("#")]
-    return [marked(row, note_id=f"{lang}-{at}", lang=lang if with_lang else None) for at, row in enumerate(kept)]
+    return [
+        marked(row, note_id=f"{lang}-{at}", lang=lang if with_lang else None)
+        for at, row in enumerate(kept)
+    ]
 
 
 def resolved(detector: str, lines: Sequence[Line]) -> list[DisjointSpans]:
     """Return what a detector alone would have redacted in each line."""
     spans = []
-    for (note, _), outcome in zip(lines, detect(load(detector), [note for note, _ in lines]), strict=True):
+    for (note, _), outcome in zip(
+        lines, detect(load(detector), [note for note, _ in lines]), strict=True
+    ):
         if isinstance(outcome, Failed):
             raise SystemExit(f"{detector} failed on line {note.note_id} with {outcome.error}")
         spans.append(resolve(note, [outcome], ensemble=Ensemble((detector,))))
@@ -97,20 +118,35 @@ def tally(line: Line, spans: DisjointSpans, policy: Policy) -> Tally:
         for at in range(edit.start, edit.end)
     }
     marks = {at for span in gold for at in range(span.start, span.end)}
-    must_go = {at for span in gold if span.label not in policy.may_leave for at in range(span.start, span.end)}
+    must_go = {
+        at
+        for span in gold
+        if span.label not in policy.may_leave
+        for at in range(span.start, span.end)
+    }
     return Tally(len(changed - marks), len(must_go - changed))
 
 
-def _cells(lines: Mapping[str, Sequence[Line]], found: Mapping[str, Sequence[DisjointSpans]], policy: Policy) -> str:
+def _cells(
+    lines: Mapping[str, Sequence[Line]],
+    found: Mapping[str, Sequence[DisjointSpans]],
+    policy: Policy,
+) -> str:
     sums = []
     for lang, pairs in lines.items():
-        tallies = [tally(line, spans, policy) for line, spans in zip(pairs, found[lang], strict=True)]
-        sums.append(Tally(sum(each.touched for each in tallies), sum(each.left for each in tallies)))
+        tallies = [
+            tally(line, spans, policy) for line, spans in zip(pairs, found[lang], strict=True)
+        ]
+        sums.append(
+            Tally(sum(each.touched for each in tallies), sum(each.left for each in tallies))
+        )
     total = Tally(sum(each.touched for each in sums), sum(each.left for each in sums))
     return " | ".join(f"{each.touched:,} / {each.left:,}" for each in (*sums, total))
 
 
-def _show(lines: Mapping[str, Sequence[Line]], found: Mapping[str, Sequence[DisjointSpans]]) -> None:
+def _show(
+    lines: Mapping[str, Sequence[Line]], found: Mapping[str, Sequence[DisjointSpans]]
+) -> None:
     for lang, pairs in lines.items():
         for (note, gold), spans in zip(pairs, found[lang], strict=True):
             if mark(note, spans) != mark(note, gold):

@@ -1,10 +1,14 @@
-"""What spreading adds: recall, precision, notes fully covered, notes withheld for a surviving value. As Markdown.
+"""What spreading adds.
 
-DEID_CORPORA=<folder with annotated/ and raw/> python benchmarks/bench_spread.py [--notes 600] [--seed 77]
+Recall, precision, notes fully covered, notes withheld for a surviving value. As Markdown.
 
-Synthetic notes of eight languages, in which patients have several notes; the development sets, most of whose patients
-have one; and MTSamples, which has no identifiers of patients: what is spread there is over-redaction. ``rules`` is the
-ensemble. Characters are letters and digits, whatever their category.
+DEID_CORPORA=<folder with annotated/ and raw/> python benchmarks/bench_spread.py [--notes 600]
+[--seed 77]
+
+Synthetic notes of eight languages, in which patients have several notes; the development sets, most
+of whose patients have one; and MTSamples, which has no identifiers of patients: what is spread
+there is over-redaction. ``rules`` is the ensemble. Characters are letters and digits, whatever
+their category.
 """
 
 from __future__ import annotations
@@ -53,13 +57,18 @@ class Figures(NamedTuple):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--notes", type=int, default=600, help="synthetic notes a language")
     parser.add_argument("--seed", type=int, default=77)
     options = parser.parse_args()
     print(f"`python benchmarks/bench_spread.py --notes {options.notes} --seed {options.seed}`")
     print(f"{conditions(str(options.seed))}\n")
-    print("| Set | notes | withheld | characters covered | precision | notes fully covered | spread characters |")
+    print(
+        "| Set | notes | withheld | characters covered | precision | notes fully covered | spread"
+        " characters |"
+    )
     print("|---|--:|--:|--:|--:|--:|--:|")
     for name, notes, gold in sets(options.notes, options.seed):
         show(name, notes, gold)
@@ -71,14 +80,26 @@ def sets(count: int, seed: int) -> Iterable[tuple[str, Sequence[Note], Gold]]:
 
     for lang in LANGUAGES:
         made = list(make_corpus(lang=lang, notes=count, seed=seed))
-        yield f"synthetic {lang}", [note for note, _ in made], {note.note_id: spans for note, spans in made}
+        yield (
+            f"synthetic {lang}",
+            [note for note, _ in made],
+            {note.note_id: spans for note, spans in made},
+        )
     folder = os.environ.get("DEID_CORPORA")
     if not folder:
         return
     for name, corpus in CORPORA.items():
         path = Path(folder, "annotated", corpus.path)
-        read = [one for one in read_notes(path, labels=label_map(corpus.labels)) if not isinstance(one, Fault)]
-        yield name, [one.note for one in read], {one.note.note_id: one.spans for one in read if one.spans}
+        read = [
+            one
+            for one in read_notes(path, labels=label_map(corpus.labels))
+            if not isinstance(one, Fault)
+        ]
+        yield (
+            name,
+            [one.note for one in read],
+            {one.note.note_id: one.spans for one in read if one.spans},
+        )
     path = next(Path(folder, "raw", "mtsamples").glob("*.jsonl"))
     yield "MTSamples", [one.note for one in read_notes(path) if not isinstance(one, Fault)], {}
 
@@ -87,20 +108,24 @@ def show(name: str, notes: Sequence[Note], gold: Gold) -> None:
     """Print a row: each figure without and with spreading."""
     rules = load("rules")
     ensemble = Ensemble(("rules",), yielding=LEAVABLE)
-    resolved = resolve_all(notes, {"rules": by_note(detect(rules, notes))}, resolve_by="union", ensemble=ensemble)
+    resolved = resolve_all(
+        notes, {"rules": by_note(detect(rules, notes))}, resolve_by="union", ensemble=ensemble
+    )
     before = {one.note_id: one for one in resolved if isinstance(one, DisjointSpans)}
     after = spread(notes, before)
     old, new = figures(notes, before, gold), figures(notes, after, gold)
     with_gold = sum(any(gold.get(note.note_id, ())) for note in notes)
     if not with_gold:
         print(
-            f"| {name} | {len(notes):,} | {old.withheld} → {new.withheld} | - | - | - | {new.touched - old.touched} |"
+            f"| {name} | {len(notes):,} | {old.withheld} → {new.withheld} | - | - | - |"
+            f" {new.touched - old.touched} |"
         )
         return
     print(
-        f"| {name} | {len(notes):,} | {old.withheld} → {new.withheld} | {_ratio(old.covered, old.gold)} → "
-        f"{_ratio(new.covered, new.gold)} | {_ratio(old.covered, old.touched)} → {_ratio(new.covered, new.touched)} | "
-        f"{old.full} → {new.full} of {with_gold} | {new.touched - old.touched} |",
+        f"| {name} | {len(notes):,} | {old.withheld} → {new.withheld} |"
+        f" {_ratio(old.covered, old.gold)} → {_ratio(new.covered, new.gold)} |"
+        f" {_ratio(old.covered, old.touched)} → {_ratio(new.covered, new.touched)} | {old.full} →"
+        f" {new.full} of {with_gold} | {new.touched - old.touched} |",
         flush=True,
     )
 
@@ -116,7 +141,9 @@ def figures(notes: Sequence[Note], spans: Spans, gold: Gold) -> Figures:
         of_gold += len(wanted)
         full += bool(wanted) and wanted <= found
     known = [(note, spans[note.note_id]) for note in notes if note.note_id in spans]
-    left, _ = survival_by_note([(note, filter(is_found, found), found.spans) for note, found in known])
+    left, _ = survival_by_note(
+        [(note, filter(is_found, found), found.spans) for note, found in known]
+    )
     return Figures(covered, touched, of_gold, full, sum(one.survivors > 0 for one in left))
 
 

@@ -1,4 +1,6 @@
-"""How many notes a second go into a vault, come out of it, and are re-encrypted. One core, SQLite, 2 KB and 20 edits a note.
+"""How many notes a second go into a vault, come out of it, and are re-encrypted.
+
+One core, SQLite, 2 KB and 20 edits a note.
 
 python benchmarks/bench_vault.py
 """
@@ -36,7 +38,9 @@ def main() -> None:
         file = Path(folder) / "vault.db"
         vault = Vault(f"sqlite:///{file}", Keyring([OLD]))
         _measure("seal", lambda: [vault.store(chunk) for chunk in chunks])
-        given_out = [[Note(entry.note.note_id, entry.redacted.text) for entry in chunk] for chunk in chunks]
+        given_out = [
+            [Note(entry.note.note_id, entry.redacted.text) for entry in chunk] for chunk in chunks
+        ]
         _measure("give back", lambda: [reidentify(vault, chunk, REQUEST) for chunk in given_out])
         _measure("verify", lambda: verify(vault))
         vault.close()
@@ -48,7 +52,12 @@ def main() -> None:
 
 
 def _entry(number: int) -> Entry:
-    note = Note(f"n{number}", ("Seen on the ward and in good spirits. " * 60)[:CHARS], f"p{number % 300}", "en")
+    note = Note(
+        f"n{number}",
+        ("Seen on the ward and in good spirits. " * 60)[:CHARS],
+        f"p{number % 300}",
+        "en",
+    )
     spans = DisjointSpans.of(note, [Span(at * 100, at * 100 + 10, Phi.NAME) for at in range(EDITS)])
     return Entry(note, redact(note, spans, Policy("tag", Tag()), key=Key(OLD)))
 

@@ -1,4 +1,6 @@
-"""Attacks on what docs/security.md promises, as far as they can be repeated: what was tried and what held.
+"""Attacks on what docs/security.md promises, as far as they can be repeated.
+
+What was tried and what held.
 
     python benchmarks/campaigns.py                 # the share that every test run makes, seconds
     python benchmarks/campaigns.py --all           # all of them, hours
@@ -22,13 +24,23 @@ ROOT = Path(__file__).parents[1]
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--all", action="store_true", help="the full counts, not a share")
-    parser.add_argument("--tries", type=int, metavar="N", help="as --all, with at most so many tries of each")
-    parser.add_argument(
-        "--after", type=int, default=0, metavar="N", help="leave out the first N numbered tries of each"
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", default="", metavar="WORDS", help="campaigns by name, as pytest -k has it")
+    parser.add_argument("--all", action="store_true", help="the full counts, not a share")
+    parser.add_argument(
+        "--tries", type=int, metavar="N", help="as --all, with at most so many tries of each"
+    )
+    parser.add_argument(
+        "--after",
+        type=int,
+        default=0,
+        metavar="N",
+        help="leave out the first N numbered tries of each",
+    )
+    parser.add_argument(
+        "--only", default="", metavar="WORDS", help="campaigns by name, as pytest -k has it"
+    )
     options = parser.parse_args()
     print(conditions(), flush=True)
     environment = {**os.environ, "DEID_CAMPAIGNS_AFTER": str(options.after)}
@@ -47,7 +59,10 @@ def main() -> int:
         text=True,
         check=False,
     )
-    print(f"{time.monotonic() - started:,.0f} s; {'all held' if done.returncode == 0 else done.stdout[-4000:]}")
+    print(
+        f"{time.monotonic() - started:,.0f} s;"
+        f" {'all held' if done.returncode == 0 else done.stdout[-4000:]}"
+    )
     return done.returncode
 
 

@@ -8,7 +8,14 @@ import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-PACKAGES = ("deid-assets", "deid-rules", "deid-presidio", "dagster", "great-expectations", "pyarrow")
+PACKAGES = (
+    "deid-assets",
+    "deid-rules",
+    "deid-presidio",
+    "dagster",
+    "great-expectations",
+    "pyarrow",
+)
 
 
 def conditions(seed: str = "none") -> str:
@@ -21,8 +28,8 @@ def conditions(seed: str = "none") -> str:
             continue
     load = os.getloadavg()[0]
     return (
-        f"{_processor()}, {os.cpu_count()} cores, load {load:.1f}; Python {platform.python_version()}; "
-        f"{', '.join(found)}; commit {_commit()}; seed {seed}"
+        f"{_processor()}, {os.cpu_count()} cores, load {load:.1f}; Python"
+        f" {platform.python_version()}; {', '.join(found)}; commit {_commit()}; seed {seed}"
     )
 
 
@@ -31,7 +38,10 @@ def _processor() -> str:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         return platform.processor() or platform.machine()
-    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())
+    return next(
+        (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")),
+        platform.machine(),
+    )
 
 
 def _commit() -> str:

@@ -22,8 +22,16 @@ def main() -> None:
     print("| Folder | " + " | ".join(f"{commit}, lines | files" for commit in commits) + " |")
     print("|---|" + "--:|--:|" * len(commits))
     for folder in folders:
-        print(f"| {folder} | " + " | ".join(f"{lines[folder]:,} | {files[folder]}" for lines, files in counted) + " |")
-    print("| all | " + " | ".join(f"{lines.total():,} | {files.total()}" for lines, files in counted) + " |")
+        print(
+            f"| {folder} | "
+            + " | ".join(f"{lines[folder]:,} | {files[folder]}" for lines, files in counted)
+            + " |"
+        )
+    print(
+        "| all | "
+        + " | ".join(f"{lines.total():,} | {files.total()}" for lines, files in counted)
+        + " |"
+    )
 
 
 def counts(commit: str) -> tuple[Counter[str], Counter[str]]:
@@ -40,7 +48,9 @@ def counts(commit: str) -> tuple[Counter[str], Counter[str]]:
 
 
 def _git(*words: str) -> str:
-    return subprocess.run(["git", *words], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    return subprocess.run(
+        ["git", *words], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
 """What a few annotated notes of one's own add to `rules`, drawn by chance or chosen by the model, as Markdown.
 
-DEID_CORPORA=<folder with annotated/> python benchmarks/curves.py --work FOLDER [--set grascco ...] [--recipe own] [--draws 3]
+DEID_CORPORA=<folder with annotated/> python benchmarks/curves.py --work FOLDER [--set grascco ...]
+[--recipe own] [--draws 3]
 
-Each draw splits the patients of a development set anew: one half is drawn from, the other is scored on, as `deid train
-own --curve` does. Gains are in points of the characters of identifiers, `rules` and tagger together against `rules`
-alone, under the categories of `score_corpora.py`; the least score that counts is chosen by cross-validation over the notes drawn. FOLDER keeps the curves.
+Each draw splits the patients of a development set anew: one half is drawn from, the other is scored
+on, as `deid train own --curve` does. Gains are in points of the characters of identifiers, `rules`
+and tagger together against `rules` alone, under the categories of `score_corpora.py`; the least
+score that counts is chosen by cross-validation over the notes drawn. FOLDER keeps the curves.
 """
 
 from __future__ import annotations
@@ -38,9 +40,13 @@ MOST = {"meddocan": 80, "turku-ner": 60}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--set", choices=SETS, action="append", help="draw these, and print no table")
+    parser.add_argument(
+        "--set", choices=SETS, action="append", help="draw these, and print no table"
+    )
     parser.add_argument("--choose", choices=[*Choice], action="append")
     parser.add_argument("--recipe", default="own")
     parser.add_argument("--draws", type=int, default=3)
@@ -70,7 +76,9 @@ def _drawn(name: str, choice: Choice, seed: int, recipe: str, work: Path) -> Non
         return
     own = read_corpus(str(_root() / CORPORA[name].path), labels=CORPORA[name].labels)
     place = split_order(own.documents, seed=0)
-    documents = sorted(own.documents, key=lambda document: (place[owner(document)], document.note.note_id))
+    documents = sorted(
+        own.documents, key=lambda document: (place[owner(document)], document.note.note_id)
+    )
     loaded = load_recipe(recipe, changes={"seed": seed})
     pool, held = split(documents[: MOST.get(name, len(documents))], share=0.5, seed=seed)
     wanted = Wanted(
@@ -88,7 +96,13 @@ def _drawn(name: str, choice: Choice, seed: int, recipe: str, work: Path) -> Non
         curve = learning_curve(wanted, Path(folder), progress=lambda *_: None)
     seconds = time.process_time() - started
     path.write_text(
-        json.dumps({"scored": curve.scored, "seconds": seconds, "points": [one.to_json() for one in curve.points]})
+        json.dumps(
+            {
+                "scored": curve.scored,
+                "seconds": seconds,
+                "points": [one.to_json() for one in curve.points],
+            }
+        )
     )
     print(f"{name}, {choice}, draw {seed}: {seconds:.0f} s of CPU", file=sys.stderr, flush=True)
 
@@ -96,7 +110,8 @@ def _drawn(name: str, choice: Choice, seed: int, recipe: str, work: Path) -> Non
 def _show(recipe: str, work: Path, draws: int) -> None:
     print(f"{conditions(f'1 to {draws}')}; recipe {recipe}\n")
     print(
-        "| set | notes chosen by | own notes | draws | `rules` recall | recall gained | of draw 1 | precision | notes covered | training, s |"
+        "| set | notes chosen by | own notes | draws | `rules` recall | recall gained | of draw 1 |"
+        " precision | notes covered | training, s |"
     )
     print("|:--|:--|--:|--:|--:|--:|--:|--:|--:|--:|")
     for name in SETS:

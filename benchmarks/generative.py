@@ -1,11 +1,15 @@
-"""A generative model on notes it has not learnt from: the tables of Dorémus et al. (2025), speed and memory, as Markdown.
+"""A generative model on notes it has not learnt from.
+
+The tables of Dorémus et al. (2025), speed and memory, as Markdown.
 
 deid train plugins/generative/deid_generative/recipes/generative_small_fr.toml --out MODEL
-python benchmarks/generative.py MODEL [--notes 300] [--free 60] [--pace 20] [--queries asq-phi/dev.jsonl]
+python benchmarks/generative.py MODEL [--notes 300] [--free 60] [--pace 20] [--queries
+asq-phi/dev.jsonl]
 
-The notes are synthetic French emergency notes with another seed than the training notes', none of which comes again.
-``free`` is decoding that is not held to the note; ``checked`` asks ``rules`` where the model says ANONYMOUS; ``bias 0``
-is without the bias that was chosen on the development notes.
+The notes are synthetic French emergency notes with another seed than the training notes', none of
+which comes again. ``free`` is decoding that is not held to the note; ``checked`` asks ``rules``
+where the model says ANONYMOUS; ``bias 0`` is without the bias that was chosen on the development
+notes.
 """
 
 from __future__ import annotations
@@ -41,23 +45,40 @@ from deid_synthesis import make_corpus
 
 SEED = 999
 _HOLES = re.compile(r"\[[^\[\]\n]{1,40}\]")
-SUMMARY = ("note recall", "precision", "recall", "F1", "names only", "BLEU-4", "altered notes", "withheld")
+SUMMARY = (
+    "note recall",
+    "precision",
+    "recall",
+    "F1",
+    "names only",
+    "BLEU-4",
+    "altered notes",
+    "withheld",
+)
 BAR = ("characters removed", "over-redaction", "macro F1")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("model", type=Path, help="folder that deid train wrote")
     parser.add_argument("--notes", type=int, default=300, help="synthetic test notes")
-    parser.add_argument("--free", type=int, default=60, help="of these, with free decoding too; 0 for none")
-    parser.add_argument("--pace", type=int, default=20, help="of these, timed with the constraint on and off")
+    parser.add_argument(
+        "--free", type=int, default=60, help="of these, with free decoding too; 0 for none"
+    )
+    parser.add_argument(
+        "--pace", type=int, default=20, help="of these, timed with the constraint on and off"
+    )
     parser.add_argument("--queries", type=Path, help="asq-phi's dev.jsonl")
     options = parser.parse_args()
     print(f"{conditions(str(SEED))}\n")
     notes = test_notes(options.model, options.notes)
     report(options.model, notes, title="Synthetic French emergency notes", free=options.free)
     if options.queries:
-        report(options.model, queries(options.queries), title="asq-phi, development queries", free=0)
+        report(
+            options.model, queries(options.queries), title="asq-phi, development queries", free=0
+        )
     pace(options.model, notes[: options.pace])
 
 
@@ -66,7 +87,11 @@ def test_notes(model: Path, count: int) -> list[Document]:
     trained = json.loads((model / "card.json").read_text(encoding="utf-8"))["recipe"]["corpora"]
     learnt = {document.note.text for name in trained for document in read_corpus(name).documents}
     made = make_corpus(lang="fr", notes=count, seed=SEED, mix="triage")
-    return [Document(note, DisjointSpans.of(note, spans)) for note, spans in made if note.text not in learnt]
+    return [
+        Document(note, DisjointSpans.of(note, spans))
+        for note, spans in made
+        if note.text not in learnt
+    ]
 
 
 def queries(path: Path) -> list[Document]:
@@ -110,7 +135,9 @@ def report(model: Path, documents: Sequence[Document], *, title: str, free: int)
         "rules": of_detector(rules, documents),
     }
     if free:
-        rows["generative, bias 0"] = judge(open_model(str(model), folder, use=Use(bias=0.0, threads=1)), documents)
+        rows["generative, bias 0"] = judge(
+            open_model(str(model), folder, use=Use(bias=0.0, threads=1)), documents
+        )
         rows[f"generative, free, {free} notes"] = judge(
             open_model(str(model), folder, use=Use(constrained=False, threads=1)), documents[:free]
         )
@@ -121,9 +148,15 @@ def report(model: Path, documents: Sequence[Document], *, title: str, free: int)
         "rules": macro_f1(rules, documents),
     }
     print("In the measures of the published bar (0.9924, 0.0243; macro F1 0.992 to 0.996)\n")
-    table(["System", *BAR], [[name, *bar(found), typed.get(name, "-")] for name, found in rows.items()])
+    table(
+        ["System", *BAR],
+        [[name, *bar(found), typed.get(name, "-")] for name, found in rows.items()],
+    )
     print("Failing notes by what happened, and what was left by cause\n")
-    table(["System", "notes", "items", "names"], [[name, *errors(found)] for name, found in rows.items()])
+    table(
+        ["System", "notes", "items", "names"],
+        [[name, *errors(found)] for name, found in rows.items()],
+    )
     print("Items removed, by category\n")
     names = sorted({key for found in rows.values() for key in found.table.by_category})
     table(["System", *names], [[name, *by_category(found, names)] for name, found in rows.items()])
@@ -161,20 +194,33 @@ def bar(found: Judgement) -> list[str]:
 def errors(found: Judgement) -> list[str]:
     values = found.to_json()
     keys = ("failing_notes_by_mode", "left_by_cause", "names_left_by_role")
-    return [", ".join(f"{name} {count}" for name, count in values[key].items()) or "none" for key in keys]
+    return [
+        ", ".join(f"{name} {count}" for name, count in values[key].items()) or "none"
+        for key in keys
+    ]
 
 
 def by_category(found: Judgement, names: Iterable[str]) -> list[str]:
     rates = found.to_json()["recall_by_category"]
-    return [f"{rates[name]['hits']} of {rates[name]['trials']}" if rates.get(name) else "-" for name in names]
+    return [
+        f"{rates[name]['hits']} of {rates[name]['trials']}" if rates.get(name) else "-"
+        for name in names
+    ]
 
 
 def shown(share: dict[str, Any] | None) -> str:
-    return "-" if share is None else f"{share['value']:.4f} ({share['interval'][0]:.3f} to {share['interval'][1]:.3f})"
+    return (
+        "-"
+        if share is None
+        else f"{share['value']:.4f} ({share['interval'][0]:.3f} to {share['interval'][1]:.3f})"
+    )
 
 
 def macro_f1(detector: Detector, documents: Sequence[Document]) -> str:
-    """Return the mean F1 of the study's categories; a span is right where another of its category overlaps it."""
+    """Return the mean F1 of the study's categories.
+
+    A span is right where another of its category overlaps it.
+    """
     right: dict[str, list[int]] = {}
     spans = detector.detect([document.note for document in documents])
     for document, found in zip(documents, spans, strict=True):
@@ -182,7 +228,9 @@ def macro_f1(detector: Detector, documents: Sequence[Document]) -> str:
             for one in mine:
                 name = study_category(one.label)
                 if name is not None:
-                    hits = any(study_category(two.label) == name and one.overlaps(two) for two in others)
+                    hits = any(
+                        study_category(two.label) == name and one.overlaps(two) for two in others
+                    )
                     counts = right.setdefault(name, [0, 0, 0, 0])
                     counts[2 * side] += hits
                     counts[2 * side + 1] += 1
@@ -198,8 +246,15 @@ def f1(found: int, gold: int, correct: int, predicted: int) -> float:
 def pace(model: Path, documents: Sequence[Document]) -> None:
     """Print how fast notes are written, in processor time of one thread, and what the constraint costs."""
     opened = open_model(str(model), read_folder(model), use=Use(threads=1))
-    network, speech = opened._model, opened._speech  # noqa: SLF001 - the same prompts, decoded in two ways
-    spent = {"held, one token at a time": 0.0, "free, as many tokens": 0.0, "held, 24 tokens ahead": 0.0}
+    network, speech = (
+        opened._model,
+        opened._speech,
+    )  # noqa: SLF001 - the same prompts, decoded in two ways
+    spent = {
+        "held, one token at a time": 0.0,
+        "free, as many tokens": 0.0,
+        "held, 24 tokens ahead": 0.0,
+    }
     tokens = 0
     for turn, document in enumerate([documents[0], *documents]):
         every, _ = speech.plain(document.note.text)
@@ -213,17 +268,27 @@ def pace(model: Path, documents: Sequence[Document]) -> None:
             endless = replace(grammar, end=-1)
             for name, way in zip(spent, ways, strict=True):
                 began = time.process_time()
-                decode(network, speech.prompt(source), grammar if way.constrained else endless, way, most=most)
+                decode(
+                    network,
+                    speech.prompt(source),
+                    grammar if way.constrained else endless,
+                    way,
+                    most=most,
+                )
                 spent[name] += (time.process_time() - began) * bool(turn)  # the first note warms up
             tokens += most * bool(turn)
     print(f"## Pace: {len(documents)} notes, {tokens} tokens, one thread, processor time\n")
     rows = [
-        [name, f"{tokens / seconds:,.0f}", f"{len(documents) / seconds * 3600:,.0f}"] for name, seconds in spent.items()
+        [name, f"{tokens / seconds:,.0f}", f"{len(documents) / seconds * 3600:,.0f}"]
+        for name, seconds in spent.items()
     ]
     table(["Decoding", "tokens/s", "notes/h"], rows)
     slow, fast, _ = spent.values()
     print(f"The constraint costs {1 - fast / slow:+.1%} of the tokens per second, token by token.")
-    print(f"Memory at its highest: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MiB.")
+    print(
+        f"Memory at its highest: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f}"
+        " MiB."
+    )
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -1,9 +1,13 @@
-"""Hiding in plain sight: what an attacker finds of the leftovers, by policy and recall, as Markdown.
+"""Hiding in plain sight.
 
-[DEID_CORPORA=<folder with annotated/>] python benchmarks/hips.py [--set synthetic-en|meddocan ...] [--seed S] [--out FOLDER]
+What an attacker finds of the leftovers, by policy and recall, as Markdown.
 
-Leftovers are drawn at random at each recall; ``detected`` are those that the rules missed. Half of the patients are the
-attacker's. The synthetic notes have no patients with several notes; MEDDOCAN's notes name none, so halves are of notes.
+[DEID_CORPORA=<folder with annotated/>] python benchmarks/hips.py [--set synthetic-en|meddocan ...]
+[--seed S] [--out FOLDER]
+
+Leftovers are drawn at random at each recall; ``detected`` are those that the rules missed. Half of
+the patients are the attacker's. The synthetic notes have no patients with several notes; MEDDOCAN's
+notes name none, so halves are of notes.
 """
 
 from __future__ import annotations
@@ -50,15 +54,25 @@ def main() -> None:
     policies = [load_policy(name) for name in options.policy or POLICIES]
     for name in options.set or SETS:
         started = time.perf_counter()
-        cases = list(_cases(_synthetic() if name == "synthetic-en" else _meddocan(), profile=SETS[name]))
-        findings = [each.to_json() for each in attack(cases, policies, key=KEY, setting=Setting(seed=options.seed))]
+        cases = list(
+            _cases(_synthetic() if name == "synthetic-en" else _meddocan(), profile=SETS[name])
+        )
+        findings = [
+            each.to_json()
+            for each in attack(cases, policies, key=KEY, setting=Setting(seed=options.seed))
+        ]
         gold = sum(len(case.gold) for case in cases)
-        print(f"\n{name}: {len(cases):,} notes, {gold:,} gold spans, {time.perf_counter() - started:.0f} s\n")
+        print(
+            f"\n{name}: {len(cases):,} notes, {gold:,} gold spans,"
+            f" {time.perf_counter() - started:.0f} s\n"
+        )
         print(hips_md(findings))
         if options.out:
             options.out.mkdir(parents=True, exist_ok=True)
             (options.out / f"hips-{name}.json").write_text(json.dumps(findings, indent=1) + "\n")
-            (options.out / f"hips-{name}.png").write_bytes(hips_png(findings, title=f"{name}: leftovers found"))
+            (options.out / f"hips-{name}.png").write_bytes(
+                hips_png(findings, title=f"{name}: leftovers found")
+            )
 
 
 def _synthetic() -> Iterable[tuple[Note, SpanSet]]:

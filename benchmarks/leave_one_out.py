@@ -1,12 +1,14 @@
 """What learned taggers find beside `rules` in a corpus that they have not seen, as Markdown.
 
-DEID_CORPORA=<folder with annotated/> python benchmarks/leave_one_out.py --work FOLDER [--corpus grascco ...] [--target 0.5]
+DEID_CORPORA=<folder with annotated/> python benchmarks/leave_one_out.py --work FOLDER [--corpus
+grascco ...] [--target 0.5]
 
-For every development corpus in turn: a CRF is trained on synthetic notes in eight languages and on all corpora but that
-one, and reads it. A batch CRF learns what `rules` found in one half of that corpus and reads the other, without seeing
-what `rules` say. Each is scored in union with `rules`, by character, under the categories that the corpus annotates, at
-a threshold that is chosen on the other corpora: the lowest whose mean loss of precision there is at most the target.
-FOLDER keeps what the taggers said, so that a killed run goes on, and a corpus at a time can be read.
+For every development corpus in turn: a CRF is trained on synthetic notes in eight languages and on
+all corpora but that one, and reads it. A batch CRF learns what `rules` found in one half of that
+corpus and reads the other, without seeing what `rules` say. Each is scored in union with `rules`,
+by character, under the categories that the corpus annotates, at a threshold that is chosen on the
+other corpora: the lowest whose mean loss of precision there is at most the target. FOLDER keeps
+what the taggers said, so that a killed run goes on, and a corpus at a time can be read.
 """
 
 from __future__ import annotations
@@ -21,7 +23,18 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from batch_crf import GIVEN, GROUP, REST, Scores, blended, grouped, read_batch, scores, spans_of, task_of
+from batch_crf import (
+    GIVEN,
+    GROUP,
+    REST,
+    Scores,
+    blended,
+    grouped,
+    read_batch,
+    scores,
+    spans_of,
+    task_of,
+)
 from batch_stack import features, probabilities
 from conditions import conditions
 from score_corpora import CORPORA, PROFILE, _detect, _read
@@ -69,10 +82,16 @@ class Point:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--work", type=Path, required=True, help="folder for what the taggers said")
-    parser.add_argument("--corpus", choices=sorted(CORPORA), action="append", help="read these, and print no table")
-    parser.add_argument("--target", type=float, nargs="+", default=[0.5, 1.0], help="points of precision")
+    parser.add_argument(
+        "--corpus", choices=sorted(CORPORA), action="append", help="read these, and print no table"
+    )
+    parser.add_argument(
+        "--target", type=float, nargs="+", default=[0.5, 1.0], help="points of precision"
+    )
     options = parser.parse_args()
     if not _root().is_dir():
         sys.exit(f"{_root()} is not there; set DEID_CORPORA")
@@ -97,7 +116,9 @@ def corpus_of(name: str) -> Read:
         for span in sorted(gold[note.note_id], key=lambda span: span.start - span.end):
             if all(span.end <= other.start or other.end <= span.start for other in kept):
                 kept.append(span)
-        documents.append(Document(note, DisjointSpans.of(note, sorted(kept, key=lambda span: span.start))))
+        documents.append(
+            Document(note, DisjointSpans.of(note, sorted(kept, key=lambda span: span.start)))
+        )
     rank = split_order(documents, seed=1)
     documents.sort(key=lambda document: (rank[owner(document)], document.note.note_id))
     documents = documents[: LIMITS.get(name, MOST)]
@@ -111,13 +132,25 @@ def _scope(name: str) -> frozenset[Phi]:
 
 
 def learnt_from(name: str) -> list[Document]:
-    """Return a corpus as others learn from it; of a category that it does not annotate, what `rules` found is kept."""
+    """Return a corpus as others learn from it.
+
+    Of a category that it does not annotate, what `rules` found is kept.
+    """
     annotated = {GROUP.get(label, REST) for label in _scope(name)} | {REST}
     found = []
-    for document, rules in list(zip(corpus_of(name).documents, corpus_of(name).rules, strict=True))[:LEARNT]:
+    for document, rules in list(zip(corpus_of(name).documents, corpus_of(name).rules, strict=True))[
+        :LEARNT
+    ]:
         gold = grouped(document.spans)
-        added = [span for span in grouped(rules) if span.label not in annotated and not _meets(span, gold)]
-        spans = [replace(span, source="gold", score=1.0) for span in sorted([*gold, *added], key=lambda s: s.start)]
+        added = [
+            span
+            for span in grouped(rules)
+            if span.label not in annotated and not _meets(span, gold)
+        ]
+        spans = [
+            replace(span, source="gold", score=1.0)
+            for span in sorted([*gold, *added], key=lambda s: s.start)
+        ]
         note = replace(document.note, note_id=f"{name}-{document.note.note_id}")
         found.append(Document(note, DisjointSpans.of(note, spans)))
     return found
@@ -159,7 +192,8 @@ def _said(name: str, work: Path) -> dict[str, list[Scores]]:
     found["synthetic crf"] = scores(_synthetic_tagger(), notes)
     path.write_bytes(pickle.dumps(found))
     print(
-        f"{name}: batch {learnt - started:.0f} s, both CRFs {time.process_time() - learnt:.0f} s of CPU",
+        f"{name}: batch {learnt - started:.0f} s, both CRFs {time.process_time() - learnt:.0f} s"
+        " of CPU",
         file=sys.stderr,
         flush=True,
     )
@@ -176,7 +210,9 @@ def _show(said: Mapping[str, Mapping[str, list[Scores]]], targets: Sequence[floa
         for name, found in said.items()
     }
     tables = {
-        name: features(corpus_of(name).documents, corpus_of(name).rules, found["batch"], found["crf"])
+        name: features(
+            corpus_of(name).documents, corpus_of(name).rules, found["batch"], found["crf"]
+        )
         for name, found in said.items()
     }
     for name, found in methods.items():
@@ -208,7 +244,9 @@ class Shown:
 
 
 def show_targets(
-    said: Mapping[str, Mapping[str, Sequence[Scores]]], methods: Sequence[str], targets: Sequence[float]
+    said: Mapping[str, Mapping[str, Sequence[Scores]]],
+    methods: Sequence[str],
+    targets: Sequence[float],
 ) -> Iterator[Shown]:
     """Print the conditions, and for each target the means of methods; yield what they rest on.
 
@@ -219,14 +257,18 @@ def show_targets(
     """
     zero = {name: point_of(name, None, 0.0) for name in said}
     points = {
-        method: {name: {at: point_of(name, found[method], at) for at in THRESHOLDS} for name, found in said.items()}
+        method: {
+            name: {at: point_of(name, found[method], at) for at in THRESHOLDS}
+            for name, found in said.items()
+        }
         for method in methods
     }
     print(f"{conditions('1')}\n")
     for target in targets:
         print(f"\n## At most {target:g} points of precision, on average of the other corpora\n")
         chosen = {
-            method: {name: chosen_threshold(points[method], zero, name, target) for name in said} for method in methods
+            method: {name: chosen_threshold(points[method], zero, name, target) for name in said}
+            for method in methods
         }
         show_means(zero, points, chosen)
         yield Shown(target, zero, points, chosen)
@@ -238,7 +280,9 @@ def point_of(name: str, found: Sequence[Scores] | None, threshold: float) -> Poi
     for number, (document, rules) in enumerate(zip(corpus.documents, corpus.rules, strict=True)):
         spans = list(rules)
         if found is not None:
-            spans = spans_of(document.note, found[number], rules, min_score=threshold, source="learnt")
+            spans = spans_of(
+                document.note, found[number], rules, min_score=threshold, source="learnt"
+            )
         pairs.append((document.spans, SpanSet.of(document.note, spans)))
     scope = _scope(name)
     return Point(
@@ -246,7 +290,9 @@ def point_of(name: str, found: Sequence[Scores] | None, threshold: float) -> Poi
             pairs,
             profile=profile(PROFILE),
             scope=scope | {GROUP[label] for label in scope if label in GROUP},
-            lengths={document.note.note_id: len(document.note.text) for document in corpus.documents},
+            lengths={
+                document.note.note_id: len(document.note.text) for document in corpus.documents
+            },
         )
     )
 
@@ -264,7 +310,9 @@ def _change(point: Point, base: Point) -> tuple[float, float, int]:
 Points = Mapping[str, Mapping[float, Point]]
 
 
-def chosen_threshold(points: Points, base: Mapping[str, Point], name: str, target: float) -> float | None:
+def chosen_threshold(
+    points: Points, base: Mapping[str, Point], name: str, target: float
+) -> float | None:
     """Return the lowest threshold that costs the other corpora no more than the target, if there is one."""
     others = [other for other in points if other != name]
     for threshold in THRESHOLDS:
@@ -275,44 +323,68 @@ def chosen_threshold(points: Points, base: Mapping[str, Point], name: str, targe
 
 
 def show_means(
-    base: Mapping[str, Point], points: Mapping[str, Points], chosen: Mapping[str, Mapping[str, float | None]]
+    base: Mapping[str, Point],
+    points: Mapping[str, Points],
+    chosen: Mapping[str, Mapping[str, float | None]],
 ) -> None:
-    print("| beside `rules` | recall gained | precision | more notes covered | of what `rules` misses |")
+    print(
+        "| beside `rules` | recall gained | precision | more notes covered | of what `rules`"
+        " misses |"
+    )
     print("|:--|--:|--:|--:|--:|")
     for method, thresholds in chosen.items():
-        changes = [_change(_at(points[method][name], base[name], at), base[name]) for name, at in thresholds.items()]
-        missed = [100 * (1 - (base[name].evaluation.characters.recall or 0.0)) for name in thresholds]
-        share = sum(gain / miss for (gain, _, _), miss in zip(changes, missed, strict=True)) / len(changes)
+        changes = [
+            _change(_at(points[method][name], base[name], at), base[name])
+            for name, at in thresholds.items()
+        ]
+        missed = [
+            100 * (1 - (base[name].evaluation.characters.recall or 0.0)) for name in thresholds
+        ]
+        share = sum(gain / miss for (gain, _, _), miss in zip(changes, missed, strict=True)) / len(
+            changes
+        )
         gain, loss = (sum(change[at] for change in changes) / len(changes) for at in (0, 1))
-        print(f"| {method} | {gain:+.2f} | {loss:+.2f} | {sum(change[2] for change in changes):+d} | {share:.0%} |")
+        print(
+            f"| {method} | {gain:+.2f} | {loss:+.2f} | {sum(change[2] for change in changes):+d} |"
+            f" {share:.0%} |"
+        )
 
 
 def _at(points: Mapping[float, Point], base: Point, threshold: float | None) -> Point:
     return base if threshold is None else points[threshold]
 
 
-def show_method(method: str, base: Mapping[str, Point], points: Points, chosen: Mapping[str, float | None]) -> None:
+def show_method(
+    method: str, base: Mapping[str, Point], points: Points, chosen: Mapping[str, float | None]
+) -> None:
     print(f"\n### {method}\n")
     print(
-        "| left out | language | notes | threshold | `rules` recall, precision | recall | precision | notes covered |"
+        "| left out | language | notes | threshold | `rules` recall, precision | recall | precision"
+        " | notes covered |"
     )
     print("|:--|:--|--:|--:|--:|--:|--:|--:|")
     for name, threshold in chosen.items():
         documents, point = corpus_of(name).documents, _at(points[name], base[name], threshold)
         rows = {"rules": base[name].rows, "both": point.rows}
-        compared = compare(rows, patients={document.note.note_id: owner(document) for document in documents})
+        compared = compare(
+            rows, patients={document.note.note_id: owner(document) for document in documents}
+        )
         cells = []
         for ratio in (Ratio.RECALL, Ratio.PRECISION):
             gap = compared.difference("both", Scheme.CHARACTERS, ratio)
             cells.append(
-                "-" if gap is None else f"{100 * gap.value:+.2f} [{100 * gap.low:+.2f}, {100 * gap.high:+.2f}]"
+                "-"
+                if gap is None
+                else f"{100 * gap.value:+.2f} [{100 * gap.low:+.2f}, {100 * gap.high:+.2f}]"
             )
         old, notes = base[name].evaluation, point.evaluation.notes
         languages = ", ".join(sorted({document.note.lang or "?" for document in documents}))
         print(
-            f"| {name} | {languages} | {len(documents)} | {'none' if threshold is None else threshold} "
-            f"| {100 * (old.characters.recall or 0):.2f}, {100 * (old.characters.precision or 0):.2f} "
-            f"| {' | '.join(cells)} | {old.notes.covered} to {notes.covered} of {notes.with_phi} |"
+            f"| {name} | {languages} | {len(documents)} |"
+            f" {'none' if threshold is None else threshold} |"
+            f" {100 * (old.characters.recall or 0):.2f},"
+            f" {100 * (old.characters.precision or 0):.2f} | {' | '.join(cells)} |"
+            f" {old.notes.covered} to {notes.covered} of {notes.with_phi} |"
         )
 
 

@@ -1,17 +1,21 @@
 """What the rest of the note and of the batch tells the CRFs of leave_one_out.py, as rows of its table.
 
-DEID_CORPORA=<folder with annotated/> python benchmarks/leave_one_out_documents.py --work FOLDER [--variant note ...]
+DEID_CORPORA=<folder with annotated/> python benchmarks/leave_one_out_documents.py --work FOLDER
+[--variant note ...]
 
-Features of each token that the batch CRF, and the CRF over synthetic notes that it is blended with, get beside their own:
+Features of each token that the batch CRF, and the CRF over synthetic notes that it is blended with,
+get beside their own:
 
-- `note`: how often its word stands in the note, whether also in lower case, or with a capital within a sentence; the heading
-  above it, the shape of its line (upper case, words with a capital alone, after an empty line), and its tenth of the note.
-- `labels`: what `rules` say of the same word elsewhere in the note, and in the other notes of the batch: how often, and
-  the commonest label.
-- `two passes`: what a first CRF thinks of the token, of the same word elsewhere in the note and in the other notes of the
-  batch. For the notes that are learnt from, the first CRF learnt from the other part of them.
-- `layouts`: none; the CRF over synthetic notes learns from as many more, of the mix `bare`, in which no word announces what
-  follows.
+- `note`: how often its word stands in the note, whether also in lower case, or with a capital
+  within a sentence; the heading above it, the shape of its line (upper case, words with a capital
+  alone, after an empty line), and its tenth of the note.
+- `labels`: what `rules` say of the same word elsewhere in the note, and in the other notes of the
+  batch: how often, and the commonest label.
+- `two passes`: what a first CRF thinks of the token, of the same word elsewhere in the note and in
+  the other notes of the batch. For the notes that are learnt from, the first CRF learnt from the
+  other part of them.
+- `layouts`: none; the CRF over synthetic notes learns from as many more, of the mix `bare`, in
+  which no word announces what follows.
 - `layouts, two passes`: both.
 
 FOLDER is that of leave_one_out.py, run before. What is made here is kept there.
@@ -60,10 +64,16 @@ LOOKED_AT = 0.01
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--work", type=Path, required=True, help="folder of leave_one_out.py")
-    parser.add_argument("--variant", choices=VARIANTS, action="append", help="of these alone, and no table")
-    parser.add_argument("--target", type=float, nargs="+", default=[0.5, 1.0], help="points of precision")
+    parser.add_argument(
+        "--variant", choices=VARIANTS, action="append", help="of these alone, and no table"
+    )
+    parser.add_argument(
+        "--target", type=float, nargs="+", default=[0.5, 1.0], help="points of precision"
+    )
     options = parser.parse_args()
     made = {name: _made(name, options.work, options.variant or VARIANTS) for name in CORPORA}
     if not options.variant:
@@ -85,15 +95,28 @@ def _made(name: str, work: Path, variants: Sequence[str]) -> dict[str, list[Scor
             elif variant.endswith("two passes"):
                 with hearing(_batch_hits(name, first["batch"])):
                     batch = read_batch(notes, corpus.rules) or first["batch"]
-                before = scores(_tagger("layouts"), notes) if variant != "two passes" else first["synthetic crf"]
+                before = (
+                    scores(_tagger("layouts"), notes)
+                    if variant != "two passes"
+                    else first["synthetic crf"]
+                )
                 with hearing(_opinion_hits(notes, before)):
                     given = scores(tagger, notes)
             else:
                 with hearing(_hits(variant)):
-                    batch, given = read_batch(notes, corpus.rules) or first["batch"], scores(tagger, notes)
+                    batch, given = (
+                        read_batch(notes, corpus.rules) or first["batch"],
+                        scores(tagger, notes),
+                    )
             path.write_bytes(pickle.dumps((batch, given)))
-            print(f"{name}, {variant}: {time.process_time() - started:.0f} s of CPU", file=sys.stderr, flush=True)
-        found[f"batch, {variant}"], found[f"synthetic crf, {variant}"] = pickle.loads(path.read_bytes())
+            print(
+                f"{name}, {variant}: {time.process_time() - started:.0f} s of CPU",
+                file=sys.stderr,
+                flush=True,
+            )
+        found[f"batch, {variant}"], found[f"synthetic crf, {variant}"] = pickle.loads(
+            path.read_bytes()
+        )
     return found
 
 
@@ -110,7 +133,9 @@ def _tagger(variant: str) -> Tagger:
 def _with_layouts() -> list[Document]:
     more = list(base.synthetic())
     for lang in base.LANGUAGES:
-        for document in read_corpus(f"synthetic:{lang}/bare:{base.SYNTHETIC}:{BARE_SEED}").documents:
+        for document in read_corpus(
+            f"synthetic:{lang}/bare:{base.SYNTHETIC}:{BARE_SEED}"
+        ).documents:
             note = replace(document.note, note_id=f"bare-{lang}-{document.note.note_id}")
             more.append(Document(note, DisjointSpans.of(note, grouped(document.spans))))
     return more
@@ -122,7 +147,10 @@ def hearing(hits: Hits) -> Iterator[None]:
     plain = Sources.views
 
     def more(self: Sources, notes: Sequence[Note]) -> list[View]:
-        return [replace(view, hits=hits[note.digest]) for note, view in zip(notes, plain(self, notes), strict=True)]
+        return [
+            replace(view, hits=hits[note.digest])
+            for note, view in zip(notes, plain(self, notes), strict=True)
+        ]
 
     Sources.views = more  # type: ignore[method-assign]
     try:
@@ -142,14 +170,20 @@ def _groups() -> dict[str, tuple[list[Note], list[SpanSet]]]:
     for document in base.synthetic():
         by_lang[document.note.lang or ""].append(document.note)
     rules = load("rules", options={"profile": PROFILE})
-    return found | {f"synthetic-{lang}": (notes, list(rules.detect(notes))) for lang, notes in by_lang.items()}
+    return found | {
+        f"synthetic-{lang}": (notes, list(rules.detect(notes))) for lang, notes in by_lang.items()
+    }
 
 
 @cache
 def _hits(variant: str) -> Hits:
     found: dict[str, list[tuple[str, ...]]] = {}
     for notes, rules in _groups().values():
-        features = label_features(notes, rules) if variant == "labels" else [note_features(note.text) for note in notes]
+        features = (
+            label_features(notes, rules)
+            if variant == "labels"
+            else [note_features(note.text) for note in notes]
+        )
         found |= zip((note.digest for note in notes), features, strict=True)
     return found
 
@@ -175,13 +209,21 @@ def note_features(text: str) -> list[tuple[str, ...]]:
     for start, end in zip(starts, [*starts[1:], len(text) + 1], strict=True):
         line = text[start:end].strip()
         of_line = line.split()
-        if (line.endswith(":") and len(of_line) <= 5) or (line.isupper() and 1 <= len(of_line) <= 5):
+        if (line.endswith(":") and len(of_line) <= 5) or (
+            line.isupper() and 1 <= len(of_line) <= 5
+        ):
             heading = of_line[0].lower().strip(":")
-        is_capital = bool(of_line) and all(not word[:1].islower() for word in of_line) and len(of_line) <= 6
+        is_capital = (
+            bool(of_line) and all(not word[:1].islower() for word in of_line) and len(of_line) <= 6
+        )
         of_lines[start] = (
-            f"h{heading}", f"u{line.isupper()}", f"c{is_capital}", f"e{was_empty}", f"n{min(len(of_line), 6)}",
+            f"h{heading}",
+            f"u{line.isupper()}",
+            f"c{is_capital}",
+            f"e{was_empty}",
+            f"n{min(len(of_line), 6)}",
             f"l{line.isupper()} {is_capital} {was_empty}",
-        )  # fmt: skip
+        )
         was_empty = not line
     places = np.array(starts)
     found = []
@@ -199,7 +241,10 @@ def note_features(text: str) -> list[tuple[str, ...]]:
 
 
 def label_features(notes: Sequence[Note], rules: Sequence[SpanSet]) -> list[list[tuple[str, ...]]]:
-    """Return features of each token: labels of its word elsewhere in the note, and in other notes."""
+    """Return features of each token.
+
+    Labels of its word elsewhere in the note, and in other notes.
+    """
     said: list[list[str]] = []
     words: list[list[str]] = []
     for note, spans in zip(notes, rules, strict=True):
@@ -210,7 +255,11 @@ def label_features(notes: Sequence[Note], rules: Sequence[SpanSet]) -> list[list
         said.append([names[start] for start, _ in tokens])
         words.append([note.text[start:end].lower() for start, end in tokens])
     of_notes = [_tally(zip(a, b, strict=True)) for a, b in zip(words, said, strict=True)]
-    whole = _tally((word, label) for a, b in zip(words, said, strict=True) for word, label in zip(a, b, strict=True))
+    whole = _tally(
+        (word, label)
+        for a, b in zip(words, said, strict=True)
+        for word, label in zip(a, b, strict=True)
+    )
     found = []
     for of_words, of_labels, here in zip(words, said, of_notes, strict=True):
         features = []
@@ -244,18 +293,30 @@ def _named(prefix: str, counts: Counter[str]) -> list[str]:
 
 
 def _batch_hits(name: str, read: Sequence[Scores]) -> Hits:
-    """Return the features of a second pass over a batch: a note is first read by a CRF of the other part of its own half.
+    """Return the features of a second pass over a batch.
+
+    A note is first read by a CRF of the other part of its own half.
 
     So what a half has heard when it is learnt from, and when it is read, is of one kind.
     """
     corpus = base.corpus_of(name)
-    documents = [coarse(each.note, spans) for each, spans in zip(corpus.documents, corpus.rules, strict=True)]
+    documents = [
+        coarse(each.note, spans) for each, spans in zip(corpus.documents, corpus.rules, strict=True)
+    ]
     notes = [document.note for document in documents]
     crossed: dict[int, Scores] = {}
     for half in (0, 1):
         for part in (0, 1):
-            learnt = [each for each in documents if half_of(each.note) == half and part_of(each.note) == part]
-            wanted = [at for at, note in enumerate(notes) if half_of(note) == half and part_of(note) != part]
+            learnt = [
+                each
+                for each in documents
+                if half_of(each.note) == half and part_of(each.note) == part
+            ]
+            wanted = [
+                at
+                for at, note in enumerate(notes)
+                if half_of(note) == half and part_of(note) != part
+            ]
             if not any(span.label in FOUND for each in learnt for span in each.spans):
                 crossed |= {at: read[at] for at in wanted}
                 continue
@@ -268,18 +329,27 @@ def _synthetic_hits(documents: Sequence[Document]) -> Hits:
     """Return the features of a second pass over the synthetic notes, each read by a CRF of the other part of them."""
     crossed: dict[int, Scores] = {}
     for part in (0, 1):
-        tagger = Tagger(fitted(task_of([each for each in documents if part_of(each.note) == part], GIVEN)))
+        tagger = Tagger(
+            fitted(task_of([each for each in documents if part_of(each.note) == part], GIVEN))
+        )
         wanted = [at for at, each in enumerate(documents) if part_of(each.note) != part]
         crossed |= zip(wanted, scores(tagger, [documents[at].note for at in wanted]), strict=True)
     found: dict[str, Sequence[tuple[str, ...]]] = {}
     for lang in base.LANGUAGES:
         of_lang = [at for at, each in enumerate(documents) if each.note.lang == lang]
-        found |= _opinion_hits([documents[at].note for at in of_lang], [crossed[at] for at in of_lang])
+        found |= _opinion_hits(
+            [documents[at].note for at in of_lang], [crossed[at] for at in of_lang]
+        )
     return found
 
 
-def _opinion_hits(notes: Sequence[Note], found: Sequence[Scores]) -> dict[str, Sequence[tuple[str, ...]]]:
-    """Return features of each token: what is thought of it, and of its word elsewhere in the note and in other notes."""
+def _opinion_hits(
+    notes: Sequence[Note], found: Sequence[Scores]
+) -> dict[str, Sequence[tuple[str, ...]]]:
+    """Return features of each token.
+
+    What is thought of it, and of its word elsewhere in the note and in other notes.
+    """
     words = [
         [note.text[start:end].lower() for start, end in of_note.tokens]
         for note, of_note in zip(notes, found, strict=True)
@@ -301,7 +371,9 @@ def _opinion_hits(notes: Sequence[Note], found: Sequence[Scores]) -> dict[str, S
             sides = [("f", np.array(here))]
             if len(word) > 1 and any(map(str.isalnum, word)):
                 sides += [("i", own[word] - here), ("o", whole[word] - own[word])]
-            features.append(tuple(name for prefix, side in sides for name in _stepped(prefix, side)))
+            features.append(
+                tuple(name for prefix, side in sides for name in _stepped(prefix, side))
+            )
         result[note.digest] = features
     return result
 
@@ -319,7 +391,9 @@ def _stepped(prefix: str, sums: np.ndarray) -> list[str]:
     )
 
 
-def _show(made: Mapping[str, Mapping[str, list[Scores]]], work: Path, targets: Sequence[float]) -> None:
+def _show(
+    made: Mapping[str, Mapping[str, list[Scores]]], work: Path, targets: Sequence[float]
+) -> None:
     methods: dict[str, dict[str, list[Scores]]] = {}
     for name, found in made.items():
         known = pickle.loads((work / f"{name}.pickle").read_bytes())
@@ -335,18 +409,25 @@ def _show(made: Mapping[str, Mapping[str, list[Scores]]], work: Path, targets: S
                 continue
             methods[name] |= {
                 f"batch, {variant}": batch,
-                f"batch + synthetic crf, {variant} in the batch alone": blended(batch, known["synthetic crf"]),
+                f"batch + synthetic crf, {variant} in the batch alone": blended(
+                    batch, known["synthetic crf"]
+                ),
                 f"batch + crf, {variant} in the batch alone": blended(batch, known["crf"]),
             }
     varied = [f"batch + synthetic crf, {variant}" for variant in SHOWN]
     divided = ["batch + synthetic crf", *varied]
-    apart = {method: {name: by_category(name, methods[name][method]) for name in made} for method in divided}
+    apart = {
+        method: {name: by_category(name, methods[name][method]) for name in made}
+        for method in divided
+    }
     for shown in base.show_targets(methods, list(next(iter(methods.values()))), targets):
         for method in varied:
             shown.show(method)
         for method in divided:
             said = {name: methods[name][method] for name in made}
-            show_apart(f"{method}, threshold by category", apart[method], shown.zero, said, shown.target)
+            show_apart(
+                f"{method}, threshold by category", apart[method], shown.zero, said, shown.target
+            )
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
 """A network over characters in the measure of leave_one_out.py, as rows of its table.
 
-DEID_CORPORA=<folder with annotated/> python benchmarks/leave_one_out_network.py --work FOLDER [--fold 0 ...]
+DEID_CORPORA=<folder with annotated/> python benchmarks/leave_one_out_network.py --work FOLDER
+[--fold 0 ...]
 
-A Bi-LSTM-CRF over a character LSTM and sub-words that it learns from its training notes. To keep the cost down the corpora
-are left out four at a time: it is trained on synthetic notes in eight languages and on the other four, and reads those.
-FOLDER is that of leave_one_out.py, run before, whose batch CRF and CRF the network is blended with; threshold and score are
-as there. What is made here is kept there.
+A Bi-LSTM-CRF over a character LSTM and sub-words that it learns from its training notes. To keep
+the cost down the corpora are left out four at a time: it is trained on synthetic notes in eight
+languages and on the other four, and reads those. FOLDER is that of leave_one_out.py, run before,
+whose batch CRF and CRF the network is blended with; threshold and score are as there. What is made
+here is kept there.
 """
 
 from __future__ import annotations
@@ -37,17 +39,35 @@ FOLDS = 2
 SYNTHETIC, LEARNT = 8, 30
 """Notes of each language of the generator, and of each corpus."""
 SETTINGS = {
-    "optimizer": "adamw", "learning_rate": 0.005, "schedule": "cycle", "max_epochs": 5, "hidden": 96, "locked_dropout": 0.3,
-    "embeddings": [{"kind": "bpemb", "train": True, "vocabulary": 3_000, "width": 50}, {"kind": "character"}],
-}  # fmt: skip
+    "optimizer": "adamw",
+    "learning_rate": 0.005,
+    "schedule": "cycle",
+    "max_epochs": 5,
+    "hidden": 96,
+    "locked_dropout": 0.3,
+    "embeddings": [
+        {"kind": "bpemb", "train": True, "vocabulary": 3_000, "width": 50},
+        {"kind": "character"},
+    ],
+}
 SHOWN = ("crf", "network", "batch + crf", "batch + network", "batch + crf + network")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--work", type=Path, required=True, help="folder of leave_one_out.py")
-    parser.add_argument("--fold", type=int, choices=range(FOLDS), action="append", help="train these, print no table")
-    parser.add_argument("--target", type=float, nargs="+", default=[0.5, 1.0], help="points of precision")
+    parser.add_argument(
+        "--fold",
+        type=int,
+        choices=range(FOLDS),
+        action="append",
+        help="train these, print no table",
+    )
+    parser.add_argument(
+        "--target", type=float, nargs="+", default=[0.5, 1.0], help="points of precision"
+    )
     options = parser.parse_args()
     if not (Path(os.environ.get("DEID_CORPORA", "")) / "annotated").is_dir():
         sys.exit("no corpora; set DEID_CORPORA")
@@ -64,7 +84,12 @@ def _made(fold: int, work: Path) -> dict[str, list[Scores]]:
         return pickle.loads(path.read_bytes())
     started = time.process_time()
     left = list(CORPORA)[fold::FOLDS]
-    learnt = [document for name in CORPORA if name not in left for document in base.learnt_from(name)[:LEARNT]]
+    learnt = [
+        document
+        for name in CORPORA
+        if name not in left
+        for document in base.learnt_from(name)[:LEARNT]
+    ]
     for lang in base.LANGUAGES:
         for document in read_corpus(f"synthetic:{lang}:{SYNTHETIC}").documents:
             note = replace(document.note, note_id=f"synthetic-{lang}-{document.note.note_id}")
@@ -85,13 +110,16 @@ def _made(fold: int, work: Path) -> dict[str, list[Scores]]:
         trained = time.process_time()
         detector: Any = plugins.load("flair", options={"model": folder, "threads": 1})
         found = {
-            name: scores(detector.tagger, [document.note for document in base.corpus_of(name).documents])
+            name: scores(
+                detector.tagger, [document.note for document in base.corpus_of(name).documents]
+            )
             for name in left
         }
     path.write_bytes(pickle.dumps(found))
     spent = time.process_time()
     print(
-        f"{', '.join(left)}: {len(learnt)} notes learnt in {trained - started:.0f} s, read in {spent - trained:.0f} s of CPU",
+        f"{', '.join(left)}: {len(learnt)} notes learnt in {trained - started:.0f} s, read in"
+        f" {spent - trained:.0f} s of CPU",
         file=sys.stderr,
         flush=True,
     )
@@ -102,14 +130,18 @@ def scores(tagger: Any, notes: Sequence[Note]) -> list[Scores]:
     """Return what a network thinks of notes."""
     labels, tags = tagger.folder.labels, tagger.folder.tags
     groups = [GROUP.get(labels[tag[2:]], REST) if tag != "O" else None for tag in tags]
-    columns = [[column for column, group in enumerate(groups) if group is wanted] for wanted in FOUND]
+    columns = [
+        [column for column, group in enumerate(groups) if group is wanted] for wanted in FOUND
+    ]
     found = []
     for note in notes:
         parts = tagger.inputs(note)
         shares = tagger.chain.shares(tagger.network.emissions(parts)) if parts else []
         rows = np.concatenate([np.zeros((0, len(tags))), *shares])
         tokens = [token for part in parts for token in part.tokens]
-        found.append(Scores(tokens, np.stack([rows[:, column].sum(axis=1) for column in columns], axis=1)))
+        found.append(
+            Scores(tokens, np.stack([rows[:, column].sum(axis=1) for column in columns], axis=1))
+        )
     return found
 
 

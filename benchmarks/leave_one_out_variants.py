@@ -1,16 +1,19 @@
 """Ways to make the batch CRF of leave_one_out.py better, as rows of its table.
 
-DEID_CORPORA=<folder with annotated/> python benchmarks/leave_one_out_variants.py --work FOLDER [--corpus grascco ...]
+DEID_CORPORA=<folder with annotated/> python benchmarks/leave_one_out_variants.py --work FOLDER
+[--corpus grascco ...]
 
-- `cleaned N %`: `rules`, whose labels a batch CRF learns, miss mentions, and those are labelled as none. Each half is
-  cross-fitted in two parts, and the share N of its sentences that the CRF of the other part believes least is left out
-  of training (self-confidence; Northcutt, Jiang and Chuang 2021).
+- `cleaned N %`: `rules`, whose labels a batch CRF learns, miss mentions, and those are labelled as
+  none. Each half is cross-fitted in two parts, and the share N of its sentences that the CRF of the
+  other part believes least is left out of training (self-confidence; Northcutt, Jiang and Chuang
+  2021).
 - `n-grams`: every sequence of three characters of a word, its ends marked, is a feature.
-- `threshold by category`: one threshold for each of NAME, LOCATION, DATE and ORGANIZATION, in place of one for their sum:
-  for each the lowest that loses the other corpora, on average, a quarter of the target.
+- `threshold by category`: one threshold for each of NAME, LOCATION, DATE and ORGANIZATION, in place
+  of one for their sum: for each the lowest that loses the other corpora, on average, a quarter of
+  the target.
 
-FOLDER may be that of leave_one_out.py, run before: then each row is there blended with its CRF too. What is made here is
-kept there.
+FOLDER may be that of leave_one_out.py, run before: then each row is there blended with its CRF too.
+What is made here is kept there.
 """
 
 from __future__ import annotations
@@ -44,12 +47,19 @@ GRAMS = 3
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--work", type=Path, required=True, help="folder of leave_one_out.py")
     parser.add_argument(
-        "--corpus", choices=sorted(CORPORA), action="append", help="of these alone; one prints no table"
+        "--corpus",
+        choices=sorted(CORPORA),
+        action="append",
+        help="of these alone; one prints no table",
     )
-    parser.add_argument("--target", type=float, nargs="+", default=[0.5, 1.0], help="points of precision")
+    parser.add_argument(
+        "--target", type=float, nargs="+", default=[0.5, 1.0], help="points of precision"
+    )
     options = parser.parse_args()
     made = {name: _made(name, options.work) for name in options.corpus or CORPORA}
     if len(made) > 1:
@@ -65,7 +75,9 @@ def _made(name: str, work: Path) -> dict[str, list[Scores]]:
     notes = [document.note for document in corpus.documents]
     found = {"batch": _batch(name, notes, corpus.rules, list)}
     found |= {
-        f"batch cleaned {share:.0%}": _batch(name, notes, corpus.rules, partial(cleaned, share=share))
+        f"batch cleaned {share:.0%}": _batch(
+            name, notes, corpus.rules, partial(cleaned, share=share)
+        )
         for share in SHARES
     }
     with _grams():
@@ -76,7 +88,10 @@ def _made(name: str, work: Path) -> dict[str, list[Scores]]:
 
 
 def _batch(
-    name: str, notes: Sequence[Note], labels: Sequence[SpanSet], prepared: Callable[[list[Document]], list[Document]]
+    name: str,
+    notes: Sequence[Note],
+    labels: Sequence[SpanSet],
+    prepared: Callable[[list[Document]], list[Document]],
 ) -> list[Scores]:
     found = read_batch(notes, labels, prepared=prepared)
     if found is None:
@@ -87,27 +102,37 @@ def _batch(
 def cleaned(documents: Sequence[Document], *, share: float) -> list[Document]:
     """Return documents without the sentences whose labels a cross-fitted CRF believes least.
 
-    A sentence is believed as its least believed token: of a token with a label the probability of that label, of
-    another that of none of ``FOUND``. What stands between two sentences that are left out is a document of its own.
+    A sentence is believed as its least believed token: of a token with a label the probability of
+    that label, of another that of none of ``FOUND``. What stands between two sentences that are
+    left out is a document of its own.
     """
     parts = [part_of(document.note) for document in documents]
     believed: dict[int, list[tuple[float, range]]] = {}
     found: dict[int, Scores] = {}
     for fold in (0, 1):
-        learnt = [document for document, place in zip(documents, parts, strict=True) if place != fold]
+        learnt = [
+            document for document, place in zip(documents, parts, strict=True) if place != fold
+        ]
         if not any(span.label in FOUND for document in learnt for span in document.spans):
             return list(documents)
         tagger = Tagger(fitted(task_of(learnt, LEARNING)))
         wanted = [number for number, place in enumerate(parts) if place == fold]
-        found |= zip(wanted, scores(tagger, [documents[number].note for number in wanted]), strict=True)
+        found |= zip(
+            wanted, scores(tagger, [documents[number].note for number in wanted]), strict=True
+        )
     for number, document in enumerate(documents):
         tokens = found[number].tokens
         own = 1.0 - found[number].values.sum(axis=1)
         for span in document.spans:
             inside = np.array([span.start <= start < span.end for start, _ in tokens], dtype=bool)
-            own[inside] = found[number].values[inside, FOUND.index(span.label)] if span.label in FOUND else 1.0
+            own[inside] = (
+                found[number].values[inside, FOUND.index(span.label)]
+                if span.label in FOUND
+                else 1.0
+            )
         believed[number] = [
-            (float(own[part.start : part.stop].min()), part) for part in sentences(document.note.text, tokens)
+            (float(own[part.start : part.stop].min()), part)
+            for part in sentences(document.note.text, tokens)
         ]
     every = sorted(value for of_note in believed.values() for value, _ in of_note)
     least = every[int(share * len(every))]
@@ -115,7 +140,9 @@ def cleaned(documents: Sequence[Document], *, share: float) -> list[Document]:
         piece
         for number, document in enumerate(documents)
         for piece in _pieces(
-            document, found[number].tokens, [(value >= least, part) for value, part in believed[number]]
+            document,
+            found[number].tokens,
+            [(value >= least, part) for value, part in believed[number]],
         )
     ]
 
@@ -141,7 +168,9 @@ def _pieces(
             if begun <= span.start and span.end <= end
         ]
         note = document.note
-        piece = Note(f"{note.note_id}-{at}", note.text[begun:end], lang=note.lang, patient_id=note.patient_id)
+        piece = Note(
+            f"{note.note_id}-{at}", note.text[begun:end], lang=note.lang, patient_id=note.patient_id
+        )
         yield Document(piece, DisjointSpans.of(piece, spans))
         begun = None
 
@@ -155,7 +184,10 @@ def _grams() -> Iterator[None]:
         if distance:
             return plain(word, distance)
         marked = f"^{word.lower()}$"
-        return [*plain(word, distance), *{f"g{marked[at : at + GRAMS]}" for at in range(len(marked) - GRAMS + 1)}]
+        return [
+            *plain(word, distance),
+            *{f"g{marked[at : at + GRAMS]}" for at in range(len(marked) - GRAMS + 1)},
+        ]
 
     deid_crf.channels.attributes = more
     try:
@@ -164,32 +196,53 @@ def _grams() -> Iterator[None]:
         deid_crf.channels.attributes = plain
 
 
-def _show(made: Mapping[str, Mapping[str, list[Scores]]], work: Path, targets: Sequence[float]) -> None:
+def _show(
+    made: Mapping[str, Mapping[str, list[Scores]]], work: Path, targets: Sequence[float]
+) -> None:
     methods = {name: dict(variants) for name, variants in made.items()}
     if has_crf := all((work / f"{name}.pickle").exists() for name in made):
         for name, variants in made.items():
             known = pickle.loads((work / f"{name}.pickle").read_bytes())
-            methods[name] |= {f"{key} + crf": blended(found, known["crf"]) for key, found in variants.items()}
-            methods[name]["batch + synthetic crf"] = blended(variants["batch"], known["synthetic crf"])
-    divided = ["batch + crf", "batch cleaned 20% + crf", "batch + synthetic crf"] if has_crf else ["batch"]
-    apart = {method: {name: by_category(name, methods[name][method]) for name in made} for method in divided}
+            methods[name] |= {
+                f"{key} + crf": blended(found, known["crf"]) for key, found in variants.items()
+            }
+            methods[name]["batch + synthetic crf"] = blended(
+                variants["batch"], known["synthetic crf"]
+            )
+    divided = (
+        ["batch + crf", "batch cleaned 20% + crf", "batch + synthetic crf"]
+        if has_crf
+        else ["batch"]
+    )
+    apart = {
+        method: {name: by_category(name, methods[name][method]) for name in made}
+        for method in divided
+    }
     for shown in base.show_targets(methods, list(next(iter(methods.values()))), targets):
         for method in divided:
             said = {name: methods[name][method] for name in made}
-            show_apart(f"{method}, threshold by category", apart[method], shown.zero, said, shown.target)
+            show_apart(
+                f"{method}, threshold by category", apart[method], shown.zero, said, shown.target
+            )
 
 
 def _only(found: Sequence[Scores], thresholds: Sequence[float | None]) -> list[Scores]:
     """Return scores of 1 where a category's own threshold is reached, otherwise of 0."""
     least = np.array([2.0 if at is None else at for at in thresholds])
-    return [Scores(one.tokens, np.where(one.values >= least, one.values + 1.0, 0.0)) for one in found]
+    return [
+        Scores(one.tokens, np.where(one.values >= least, one.values + 1.0, 0.0)) for one in found
+    ]
 
 
 def by_category(name: str, found: Sequence[Scores]) -> list[dict[float, base.Point]]:
     """Return the scores of each category alone, by threshold."""
     return [
         {
-            at: base.point_of(name, _only(found, [at if other == number else None for other in range(len(FOUND))]), 1.0)
+            at: base.point_of(
+                name,
+                _only(found, [at if other == number else None for other in range(len(FOUND))]),
+                1.0,
+            )
             for at in base.THRESHOLDS
         }
         for number in range(len(FOUND))
@@ -207,7 +260,9 @@ def show_apart(
 
     def thresholds_for(name: str) -> list[float | None]:
         return [
-            base.chosen_threshold({other: apart[other][number] for other in apart}, zero, name, target / len(FOUND))
+            base.chosen_threshold(
+                {other: apart[other][number] for other in apart}, zero, name, target / len(FOUND)
+            )
             for number in range(len(FOUND))
         ]
 

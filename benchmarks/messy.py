@@ -1,11 +1,13 @@
 """Characters covered, precision and clean notes of detectors on the composed notes, as Markdown with intervals.
 
-python benchmarks/messy.py [--part dev] [--detector rules] [--detector compact] [--detector encoder=MODEL] [--by lang]
+python benchmarks/messy.py [--part dev] [--detector rules] [--detector compact] [--detector
+encoder=MODEL] [--by lang]
 
-Letters and digits count. One is covered where any span lies on it; a finding on a character that nobody marked is
-wrong, whatever its category; professions count neither way, since HIPAA does not name them. A note is clean where
-nothing marked is left, and untouched where it has no mark and nothing is found. Intervals are percentiles of 1,000
-bootstrap samples of notes (Efron 1979). Choose nothing by the part test.
+Letters and digits count. One is covered where any span lies on it; a finding on a character that
+nobody marked is wrong, whatever its category; professions count neither way, since HIPAA does not
+name them. A note is clean where nothing marked is left, and untouched where it has no mark and
+nothing is found. Intervals are percentiles of 1,000 bootstrap samples of notes (Efron 1979). Choose
+nothing by the part test.
 """
 
 from __future__ import annotations
@@ -116,8 +118,13 @@ def row(name: str, counts: Sequence[Counts]) -> str:
     clean = int((~is_free & (sums[:, 0] == sums[:, 1])).sum())
     untouched = int((is_free & (sums[:, 2] == 0)).sum())
     groups = sum((each.groups for each in counts), start=np.zeros((len(GROUPS), 2), dtype=np.int64))
-    shares = " | ".join(f"{covered / marked:.3f}" if marked else "" for marked, covered in groups.tolist())
-    return f"| {name} | {recall} | {precision} | {clean} of {(~is_free).sum()} | {untouched} of {is_free.sum()} | {shares} |"
+    shares = " | ".join(
+        f"{covered / marked:.3f}" if marked else "" for marked, covered in groups.tolist()
+    )
+    return (
+        f"| {name} | {recall} | {precision} | {clean} of {(~is_free).sum()} | {untouched} of"
+        f" {is_free.sum()} | {shares} |"
+    )
 
 
 def _shown(right: int, of: int, drawn: NDArray[np.int64], drawn_of: NDArray[np.int64]) -> str:
@@ -128,14 +135,25 @@ def _shown(right: int, of: int, drawn: NDArray[np.int64], drawn_of: NDArray[np.i
 
 def main() -> int:
     """Print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--part", default="dev", choices=("train", "dev", "test"))
-    parser.add_argument("--notes", type=Path, action="append", help="annotated notes in place of the composed ones")
-    parser.add_argument("--detector", action="append", help="NAME or NAME=MODEL; rules when not given")
-    parser.add_argument("--by", choices=("lang", "none"), default="none", help="a row for each language too")
+    parser.add_argument(
+        "--notes", type=Path, action="append", help="annotated notes in place of the composed ones"
+    )
+    parser.add_argument(
+        "--detector", action="append", help="NAME or NAME=MODEL; rules when not given"
+    )
+    parser.add_argument(
+        "--by", choices=("lang", "none"), default="none", help="a row for each language too"
+    )
     options = parser.parse_args()
     notes = read(options.notes or sorted((COMPOSED / options.part).glob("*.jsonl")))
-    print(f"{len(notes)} notes of {options.part if not options.notes else 'given files'}; {conditions()}\n")
+    print(
+        f"{len(notes)} notes of {options.part if not options.notes else 'given files'};"
+        f" {conditions()}\n"
+    )
     heads = ["detector", "characters covered", "precision", "clean", "untouched", *GROUPS, "CPU s"]
     print("| " + " | ".join(heads) + " |")
     print("|---" * len(heads) + "|")
@@ -144,7 +162,9 @@ def main() -> int:
     return 0
 
 
-def _print_rows(spec: str, notes: Sequence[tuple[Note, Sequence[Span]]], *, by_language: bool) -> None:
+def _print_rows(
+    spec: str, notes: Sequence[tuple[Note, Sequence[Span]]], *, by_language: bool
+) -> None:
     name, _, model = spec.partition("=")
     detector = load(name, options={"model": model} if model else {})
     began = time.process_time()
@@ -158,7 +178,9 @@ def _print_rows(spec: str, notes: Sequence[tuple[Note, Sequence[Span]]], *, by_l
     print(f"{row(name, counts)} {seconds:.1f} |", flush=True)
     if by_language:
         for language in sorted({note.lang or "" for note, _ in notes}):
-            of_language = [each for (note, _), each in zip(notes, counts, strict=True) if note.lang == language]
+            of_language = [
+                each for (note, _), each in zip(notes, counts, strict=True) if note.lang == language
+            ]
             print(f"{row(f'{name}, {language}', of_language)} |", flush=True)
 
 

@@ -1,13 +1,17 @@
-"""What rules cover in text that holds next to no patient: characters per 10,000, by category, as Markdown.
+"""What rules cover in text that holds next to no patient.
 
-DEID_CORPORA=<folder with raw/ and annotated/> python benchmarks/over_redaction.py [--set en ...] [--sample N --seed S]
+Characters per 10,000, by category, as Markdown.
 
-Case reports and medical transcriptions name few people, but months, towns and hospitals, so not all of this is an
-error: ``--sample`` prints findings at random, in context, for a person to judge. Vocabularies were counted in the even
-lines; the odd ones are read here. Ages are set aside in a second figure: Safe Harbor lets those below 90 stay.
+DEID_CORPORA=<folder with raw/ and annotated/> python benchmarks/over_redaction.py [--set en ...]
+[--sample N --seed S]
 
-With ``--rules week_of_year ...`` instead every finding of these patterns is printed, in all lines of these and in every
-development set, so that a person can count which are right.
+Case reports and medical transcriptions name few people, but months, towns and hospitals, so not all
+of this is an error: ``--sample`` prints findings at random, in context, for a person to judge.
+Vocabularies were counted in the even lines; the odd ones are read here. Ages are set aside in a
+second figure: Safe Harbor lets those below 90 stay.
+
+With ``--rules week_of_year ...`` instead every finding of these patterns is printed, in all lines
+of these and in every development set, so that a person can count which are right.
 """
 
 from __future__ import annotations
@@ -55,10 +59,16 @@ Found = Sequence[tuple[Note, SpanSet]]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--set", choices=[*RAW, QUERIES], action="append", help="all when not given")
-    parser.add_argument("--sample", type=int, default=0, metavar="N", help="print N findings per set, in context")
+    parser.add_argument(
+        "--set", choices=[*RAW, QUERIES], action="append", help="all when not given"
+    )
+    parser.add_argument(
+        "--sample", type=int, default=0, metavar="N", help="print N findings per set, in context"
+    )
     parser.add_argument("--seed", type=int, default=0, help="of the sample")
-    parser.add_argument("--rules", nargs="+", default=[], metavar="ID", help="print all findings of these patterns")
+    parser.add_argument(
+        "--rules", nargs="+", default=[], metavar="ID", help="print all findings of these patterns"
+    )
     options = parser.parse_args()
     root = Path(os.environ.get("DEID_CORPORA", ""))
     if not (root / "raw").is_dir():
@@ -67,9 +77,14 @@ def main() -> None:
         print(f"{conditions('none')}; patterns {', '.join(options.rules)}")
         _show_rules(frozenset(options.rules))
         return
-    print(f"{conditions(str(options.seed) if options.sample else 'none')}; rules, profile {PROFILE}")
+    print(
+        f"{conditions(str(options.seed) if options.sample else 'none')}; rules, profile {PROFILE}"
+    )
     chosen = options.set or [*RAW, QUERIES]
-    found = {name: _found(_phi_free(root) if name == QUERIES else _odd_lines(root, *RAW[name])) for name in chosen}
+    found = {
+        name: _found(_phi_free(root) if name == QUERIES else _odd_lines(root, *RAW[name]))
+        for name in chosen
+    }
     _show({name: found[name] for name in chosen if name != QUERIES})
     if QUERIES in chosen:
         _show_touched(found[QUERIES])
@@ -98,8 +113,14 @@ def _found(notes: Iterator[Note]) -> Found:
     read = list(notes)
     outcomes = list(detect(load("rules", options={"profile": PROFILE}), read))
     if failed := [outcome for outcome in outcomes if isinstance(outcome, Failed)]:
-        sys.exit(f"{len(failed)} notes failed, the first with {failed[0].error} in {failed[0].stage}")
-    return [(note, spans) for note, spans in zip(read, outcomes, strict=True) if isinstance(spans, SpanSet)]
+        sys.exit(
+            f"{len(failed)} notes failed, the first with {failed[0].error} in {failed[0].stage}"
+        )
+    return [
+        (note, spans)
+        for note, spans in zip(read, outcomes, strict=True)
+        if isinstance(spans, SpanSet)
+    ]
 
 
 def _show(found: Mapping[str, Found]) -> None:
@@ -114,10 +135,21 @@ def _show(found: Mapping[str, Found]) -> None:
     print("|:--|" + "--:|" * len(found))
     total = sum(covered.values(), Counter())
     for label, _ in total.most_common():
-        print(f"| {label} | " + " | ".join(f"{1e4 * covered[name][label] / chars[name]:.1f}" for name in found) + " |")
+        print(
+            f"| {label} | "
+            + " | ".join(f"{1e4 * covered[name][label] / chars[name]:.1f}" for name in found)
+            + " |"
+        )
     for head, aside in (("**all**", None), ("**all but ages**", Phi.AGE)):
-        sums = {name: sum(count for label, count in covered[name].items() if label is not aside) for name in found}
-        print(f"| {head} | " + " | ".join(f"{1e4 * sums[name] / chars[name]:.1f}" for name in found) + " |")
+        sums = {
+            name: sum(count for label, count in covered[name].items() if label is not aside)
+            for name in found
+        }
+        print(
+            f"| {head} | "
+            + " | ".join(f"{1e4 * sums[name] / chars[name]:.1f}" for name in found)
+            + " |"
+        )
     print("| notes | " + " | ".join(f"{len(pairs):,}" for pairs in found.values()) + " |")
     print("| characters | " + " | ".join(f"{chars[name]:,}" for name in found) + " |")
 
@@ -125,15 +157,23 @@ def _show(found: Mapping[str, Found]) -> None:
 def _show_touched(found: Found) -> None:
     touched = sum(bool(spans.spans) for _, spans in found)
     apart = sum(any(span.label is not Phi.AGE for span in spans) for _, spans in found)
-    print(f"\n{QUERIES}: {touched} of {len(found)} queries without PHI are touched, {apart} beside ages")
+    print(
+        f"\n{QUERIES}: {touched} of {len(found)} queries without PHI are touched, {apart} beside"
+        " ages"
+    )
 
 
 def _show_sample(name: str, found: Found, *, count: int, seed: int) -> None:
-    findings = [(note, span) for note, spans in found for span in spans if span.label is not Phi.AGE]
+    findings = [
+        (note, span) for note, spans in found for span in spans if span.label is not Phi.AGE
+    ]
     chosen = random.Random(seed).sample(findings, min(count, len(findings)))
     print(f"\n### {name}: {len(chosen)} of {len(findings):,} findings beside ages\n")
     for number, (note, span) in enumerate(chosen, start=1):
-        print(f"{number:3} {span.label:12} {span.score:.2f} {note.note_id:>5}  {_in_context(note.text, span)}")
+        print(
+            f"{number:3} {span.label:12} {span.score:.2f} {note.note_id:>5} "
+            f" {_in_context(note.text, span)}"
+        )
 
 
 def _show_rules(ids: frozenset[str]) -> None:
@@ -141,8 +181,12 @@ def _show_rules(ids: frozenset[str]) -> None:
     notes = findings = 0
     for name, texts, lang in corpora():
         folders = [read_language(code) for code in (ANY, *([lang] if lang else []))]
-        patterns = [pattern for folder in folders for pattern in folder.patterns if pattern.id in ids]
-        scanner = Scanner(pattern_sets(patterns, name), Lexicon([folder.lists for folder in folders], endings=()))
+        patterns = [
+            pattern for folder in folders for pattern in folder.patterns if pattern.id in ids
+        ]
+        scanner = Scanner(
+            pattern_sets(patterns, name), Lexicon([folder.lists for folder in folders], endings=())
+        )
         notes += len(texts)
         for text, found in zip(texts, scanner.scan(list(views_of(texts))), strict=True):
             findings += len(found)
@@ -154,7 +198,11 @@ def _show_rules(ids: frozenset[str]) -> None:
 def _in_context(text: str, span: Span | Candidate) -> str:
     before, inside, after = (
         " ".join(part.split())
-        for part in (text[max(0, span.start - SIDE) : span.start], text[span.start : span.end], text[span.end :][:SIDE])
+        for part in (
+            text[max(0, span.start - SIDE) : span.start],
+            text[span.start : span.end],
+            text[span.end :][:SIDE],
+        )
     )
     return f"{before} [[{inside}]] {after}"
 

@@ -2,8 +2,9 @@
 
 python benchmarks/projection.py [--notes N] [--seed S]
 
-The parallel corpus is made: the same patient in English and Spanish, values drawn from the generator's notes, every
-sentence with the alignment of its parts. Links are dropped and others put in at random, as aligners do.
+The parallel corpus is made: the same patient in English and Spanish, values drawn from the
+generator's notes, every sentence with the alignment of its parts. Links are dropped and others put
+in at random, as aligners do.
 """
 
 from __future__ import annotations
@@ -23,15 +24,27 @@ from deid_assets.training import read_corpus
 from deid_zero_shot.projection import Why, project, words
 
 SENTENCES: Sequence[tuple[Sequence[str], Sequence[str], Sequence[int]]] = (
-    (("The patient", "NAME", "aged", "AGE", "years", "was seen on", "DATE"),
-     ("El", "DATE", "fue vista la paciente", "NAME", "de", "AGE", "años"), (5, 6, 0, 1, 2, 3, 4)),
-    (("She lives in", "CITY", "and can be reached at", "PHONE"),
-     ("Vive en", "CITY", "y su teléfono es el", "PHONE"), (0, 1, 2, 3)),
-    (("She was referred to", "HOSPITAL", "by Dr.", "NAME"),
-     ("Fue remitida por la Dra.", "NAME", "al", "HOSPITAL"), (2, 3, 0, 1)),
-    (("Her record number is", "MRN", ", address", "STREET"),
-     ("Su domicilio es", "STREET", "y su número de historia", "MRN"), (2, 3, 0, 1)),
-)  # fmt: skip
+    (
+        ("The patient", "NAME", "aged", "AGE", "years", "was seen on", "DATE"),
+        ("El", "DATE", "fue vista la paciente", "NAME", "de", "AGE", "años"),
+        (5, 6, 0, 1, 2, 3, 4),
+    ),
+    (
+        ("She lives in", "CITY", "and can be reached at", "PHONE"),
+        ("Vive en", "CITY", "y su teléfono es el", "PHONE"),
+        (0, 1, 2, 3),
+    ),
+    (
+        ("She was referred to", "HOSPITAL", "by Dr.", "NAME"),
+        ("Fue remitida por la Dra.", "NAME", "al", "HOSPITAL"),
+        (2, 3, 0, 1),
+    ),
+    (
+        ("Her record number is", "MRN", ", address", "STREET"),
+        ("Su domicilio es", "STREET", "y su número de historia", "MRN"),
+        (2, 3, 0, 1),
+    ),
+)
 """English and Spanish parts, a category where a value stands, and for each Spanish part its English one."""
 REASONS = (Why.UNALIGNED, Why.SCATTERED, Why.TAKEN, Why.EDGE, Why.SEX)
 QUALITIES = ((0.0, 0.0), (0.05, 0.02), (0.15, 0.05), (0.3, 0.1))
@@ -49,16 +62,23 @@ class Pair(NamedTuple):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--notes", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     print(conditions(str(options.seed)) + "\n")
     values = _values()
-    pairs = [_pair(f"n{number}", values, Random(f"{options.seed} {number}")) for number in range(options.notes)]
+    pairs = [
+        _pair(f"n{number}", values, Random(f"{options.seed} {number}"))
+        for number in range(options.notes)
+    ]
     names = [why.value for why in REASONS]
-    print("| Links dropped | Put in | Spans | Exact | Placed elsewhere, told | Placed elsewhere, not told | Lost | "
-          + " | ".join(names) + " |\n" + "|--:" * (7 + len(names)) + "|")  # fmt: skip
+    print(
+        "| Links dropped | Put in | Spans | Exact | Placed elsewhere, told | Placed elsewhere, not"
+        " told | Lost | " + " | ".join(names) + " |\n" + "|--:" * (7 + len(names)) + "|"
+    )
     for dropped, added in QUALITIES:
         print(_row(pairs, dropped, added, Random(f"{options.seed} {dropped}")), flush=True)
 
@@ -86,16 +106,27 @@ def _pair(note_id: str, values: Mapping[Phi, list[str]], rng: Random) -> Pair:
                 if part in drawn:
                     spans[side].append(Span(start, len(texts[side]), Phi(part)))
                 texts[side] += " "
-    return Pair(Note(note_id, texts[0], lang="en"), Note(note_id, texts[1], lang="es"), *spans, _links(texts, places))
+    return Pair(
+        Note(note_id, texts[0], lang="en"),
+        Note(note_id, texts[1], lang="es"),
+        *spans,
+        _links(texts, places),
+    )
 
 
-def _links(texts: Sequence[str], places: Sequence[Mapping[tuple[int, int], tuple[int, int]]]) -> list[tuple[int, int]]:
+def _links(
+    texts: Sequence[str], places: Sequence[Mapping[tuple[int, int], tuple[int, int]]]
+) -> list[tuple[int, int]]:
     """Link the words of each part, one after the other, the last with all that are left."""
     numbered = [words(text) for text in texts]
     found = []
     for key, place in places[0].items():
         one, other = (
-            [number for number, (start, end) in enumerate(some) if start < spot[1] and end > spot[0]]
+            [
+                number
+                for number, (start, end) in enumerate(some)
+                if start < spot[1] and end > spot[0]
+            ]
             for some, spot in zip(numbered, (place, places[1][key]), strict=True)
         )
         found += [(word, other[min(at, len(other) - 1)]) for at, word in enumerate(one)]
@@ -119,7 +150,9 @@ def _row(pairs: Sequence[Pair], dropped: float, added: float, rng: Random) -> st
         counts.update(spans=found.total, exact=exact, lost=found.lost, told=min(told, elsewhere))
         counts["silent"] += max(0, elsewhere - told)
     total = counts["spans"]
-    shares = " | ".join(f"{counts[name] / total:.1%}" for name in ("exact", "told", "silent", "lost"))
+    shares = " | ".join(
+        f"{counts[name] / total:.1%}" for name in ("exact", "told", "silent", "lost")
+    )
     return (
         f"| {dropped:.0%} | {added:.0%} | {total} | {shares} | "
         + " | ".join(str(reasons[why]) for why in REASONS)

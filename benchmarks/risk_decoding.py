@@ -1,13 +1,16 @@
 """Spans chosen for the greatest expected F1, from one tagger or from several that differ, on MEDDOCAN, as Markdown.
 
-DEID_CORPORA=<folder with annotated/> python benchmarks/risk_decoding.py --work FOLDER [--train crf ...]
+DEID_CORPORA=<folder with annotated/> python benchmarks/risk_decoding.py --work FOLDER [--train crf
+...]
 
-Taggers learn MEDDOCAN's own labels from nine tenths of its train part. Each gives the exact probability of every span that
-is not next to impossible (forward and backward sums over its chain). Spans are then chosen, without overlap, so that the F1
-that is to be expected is greatest: those of a probability above half of that F1 (Lipton, Elkan and Naryanaswamy 2014),
-found by Dinkelbach's iteration. Of several taggers the probabilities are averaged with weights that are chosen on the tenth
-of the train part that none learnt. The development part decides nothing; intervals are of a paired bootstrap over its notes.
-FOLDER keeps each tagger and what it said, so that a killed run goes on.
+Taggers learn MEDDOCAN's own labels from nine tenths of its train part. Each gives the exact
+probability of every span that is not next to impossible (forward and backward sums over its chain).
+Spans are then chosen, without overlap, so that the F1 that is to be expected is greatest: those of
+a probability above half of that F1 (Lipton, Elkan and Naryanaswamy 2014), found by Dinkelbach's
+iteration. Of several taggers the probabilities are averaged with weights that are chosen on the
+tenth of the train part that none learnt. The development part decides nothing; intervals are of a
+paired bootstrap over its notes. FOLDER keeps each tagger and what it said, so that a killed run
+goes on.
 """
 
 from __future__ import annotations
@@ -49,20 +52,35 @@ MEMBERS: Mapping[str, tuple[str, int, Mapping[str, Any]]] = {
     "crf": ("crf", WHOLE, {}),
     "crf without rules": ("crf", WHOLE, {"predictions_of": "", "window": 2, "c1": 0.0, "c2": 0.15}),
     "encoder": (
-        "transformers", 4,
-        {"encoder": "new", "epochs": 8, "batch": 8, "keep_empty": 0.1, "learning_rate": 1.5e-3, "collapse_after": 8,
-         "threads": 1, "new": NEW},
+        "transformers",
+        4,
+        {
+            "encoder": "new",
+            "epochs": 8,
+            "batch": 8,
+            "keep_empty": 0.1,
+            "learning_rate": 1.5e-3,
+            "collapse_after": 8,
+            "threads": 1,
+            "new": NEW,
+        },
     ),
-}  # fmt: skip
+}
 """Plugin, sentences in an input, settings; nothing is chosen by notes that are held out."""
 STACKS = (("crf", "crf without rules"), ("crf", "encoder"), ("crf", "crf without rules", "encoder"))
 STEPS = 10
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--work", type=Path, required=True, help="folder for the taggers and what they said")
-    parser.add_argument("--train", choices=MEMBERS, action="append", help="make these alone, and print no table")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--work", type=Path, required=True, help="folder for the taggers and what they said"
+    )
+    parser.add_argument(
+        "--train", choices=MEMBERS, action="append", help="make these alone, and print no table"
+    )
     options = parser.parse_args()
     folder = Path(os.environ.get("DEID_CORPORA", "")) / "annotated" / "meddocan"
     if not folder.is_dir():
@@ -82,7 +100,9 @@ def _made(name: str, learnt: Sequence[Document], read_: Sequence[Document], work
     if said.exists():
         return
     plugin, grouping, settings = MEMBERS[name]
-    recipe = Recipe(name=plugin, plugin=plugin, labels="native", grouping=grouping, seed=SEED, settings=settings)
+    recipe = Recipe(
+        name=plugin, plugin=plugin, labels="native", grouping=grouping, seed=SEED, settings=settings
+    )
     out = work / name
     started = time.process_time()
     if not (out / "done").exists():
@@ -92,7 +112,10 @@ def _made(name: str, learnt: Sequence[Document], read_: Sequence[Document], work
     notes = [document.note for document in read_]
     found = _of_crf(out, notes) if plugin == "crf" else _of_network(plugin, out, notes)
     detector = plugins.load(plugin, options={"model": str(out)})
-    own = [{(span.start, span.end, tag_label(span, native=True)) for span in spans} for spans in detector.detect(notes)]
+    own = [
+        {(span.start, span.end, tag_label(span, native=True)) for span in spans}
+        for spans in detector.detect(notes)
+    ]
     said.write_bytes(pickle.dumps((found, own)))
     print(f"{name}: {time.process_time() - started:.0f} s of CPU", file=sys.stderr, flush=True)
 
@@ -104,7 +127,9 @@ def _of_crf(folder: Path, notes: Sequence[Note]) -> list[Found]:
     for solved in tagger.solve(views):
         for part in solved.parts:
             tokens = views[part.note].tokens[part.first : part.first + len(part.rows)]
-            found[part.note].update(spans_of(solved.posterior, part.rows, tokens, tagger.model.tags))
+            found[part.note].update(
+                spans_of(solved.posterior, part.rows, tokens, tagger.model.tags)
+            )
     return found
 
 
@@ -116,9 +141,18 @@ def _of_network(plugin: str, folder: Path, notes: Sequence[Note]) -> list[Found]
     for note in notes:
         of_note: dict[tuple[int, int, str], float] = {}
         parts = tagger.inputs(note)
-        for part, scores in zip(parts, tagger.network.emissions(parts) if parts else [], strict=True):
+        for part, scores in zip(
+            parts, tagger.network.emissions(parts) if parts else [], strict=True
+        ):
             rows = range(len(part.tokens))
-            of_note.update(spans_of(posterior(scores, Batch.of([rows]), chain), rows, part.tokens, tagger.folder.tags))
+            of_note.update(
+                spans_of(
+                    posterior(scores, Batch.of([rows]), chain),
+                    rows,
+                    part.tokens,
+                    tagger.folder.tags,
+                )
+            )
         found.append(of_note)
     return found
 
@@ -126,7 +160,10 @@ def _of_network(plugin: str, folder: Path, notes: Sequence[Note]) -> list[Found]
 def spans_of(
     of: Posterior, rows: range, tokens: Sequence[tuple[int, int]], tags: Sequence[str]
 ) -> dict[tuple[int, int, str], float]:
-    """Return the probability that just this span stands there, of each that is likely enough; tags are BIO."""
+    """Return the probability that just this span stands there, of each that is likely enough.
+
+    Tags are BIO.
+    """
     place = {tag: number for number, tag in enumerate(tags)}
     at = of.places[rows.start : rows.stop]
     likely = (of.forward * of.backward)[at]
@@ -179,13 +216,19 @@ def _best(note: Found, cost: float) -> set[tuple[int, int, str]]:
     for number, span in enumerate(worth):
         before = max((at for at in range(number) if worth[at][1] <= span[0]), default=-1)
         value, kept = best[before + 1]
-        best.append(max(best[-1], (value + note[span] - cost, kept | {span}), key=lambda pair: pair[0]))
+        best.append(
+            max(best[-1], (value + note[span] - cost, kept | {span}), key=lambda pair: pair[0])
+        )
     return set(best[-1][1])
 
 
-def _counts(documents: Sequence[Document], found: Iterable[set[tuple[int, int, str]]]) -> list[Counts]:
+def _counts(
+    documents: Sequence[Document], found: Iterable[set[tuple[int, int, str]]]
+) -> list[Counts]:
     return [
-        Counts.of({(span.start, span.end, tag_label(span, native=True)) for span in document.spans}, spans)
+        Counts.of(
+            {(span.start, span.end, tag_label(span, native=True)) for span in document.spans}, spans
+        )
         for document, spans in zip(documents, found, strict=True)
     ]
 
@@ -209,28 +252,46 @@ def _show(work: Path, held: Sequence[Document], test: Sequence[Document]) -> Non
         founds = [said[name][0] for name in stack]
         tried = {
             weights: _f1(
-                _counts(held, chosen([mixed(one, weights) for one in zip(*(f[:count] for f in founds), strict=True)]))
+                _counts(
+                    held,
+                    chosen(
+                        [
+                            mixed(one, weights)
+                            for one in zip(*(f[:count] for f in founds), strict=True)
+                        ]
+                    ),
+                )
             )
             for weights in _weights(len(stack))
         }
         weights = max(tried, key=lambda one: tried[one])
         name = f"{' + '.join(stack)} ({', '.join(f'{weight:.1f}' for weight in weights)})"
         rows[name] = _counts(
-            test, chosen([mixed(one, weights) for one in zip(*(f[count:] for f in founds), strict=True)])
+            test,
+            chosen([mixed(one, weights) for one in zip(*(f[count:] for f in founds), strict=True)]),
         )
         notes[name] = tried[weights]
     gaps = paired(rows, test, seed=SEED)
     print(f"{conditions(str(SEED))}\n")
-    print("| tagger, decoding | F1 of the tenth held out | precision | recall | F1 | to the first | p |")
+    print(
+        "| tagger, decoding | F1 of the tenth held out | precision | recall | F1 | to the first"
+        " | p |"
+    )
     print("|:--|--:|--:|--:|--:|--:|--:|")
     for name, counts in rows.items():
         total = sum(counts, Counts())
-        own, gap = gaps.interval(name, Scheme.STRICT, Ratio.F1), gaps.difference(name, Scheme.STRICT, Ratio.F1)
+        own, gap = (
+            gaps.interval(name, Scheme.STRICT, Ratio.F1),
+            gaps.difference(name, Scheme.STRICT, Ratio.F1),
+        )
         cells = [
             f"{own.value:.4f} [{own.low:.4f}, {own.high:.4f}]" if own else "-",
             f"{gap.value:+.4f} [{gap.low:+.4f}, {gap.high:+.4f}] | {gap.p:.3f}" if gap else "- | -",
         ]
-        print(f"| {name} | {notes[name]:.4f} | {total.precision:.4f} | {total.recall:.4f} | {' | '.join(cells)} |")
+        print(
+            f"| {name} | {notes[name]:.4f} | {total.precision:.4f} | {total.recall:.4f} |"
+            f" {' | '.join(cells)} |"
+        )
 
 
 def _weights(count: int) -> list[tuple[float, ...]]:

@@ -1,11 +1,15 @@
-"""Check whether the rules detector still finds the same: save a digest of each note's spans, and compare with saved ones.
+"""Check whether the rules detector still finds the same.
+
+Save a digest of each note's spans, and compare with saved ones.
 
 python benchmarks/rules_equality.py save FILE [--synthetic 20000]      before a change
-python benchmarks/rules_equality.py compare FILE [--synthetic 20000]   after it; status 1 where a note differs
+python benchmarks/rules_equality.py compare FILE [--synthetic 20000]   after it; status 1 where a
+note differs
 
-Read are synthetic notes of every language with a grammar and hostile text, and with DEID_CORPORA set every development
-set below ``annotated`` and every raw note. Each is read with its language told and, under other profiles, not told. A
-line of the file holds the digest and the spans with offsets, labels, scores, sources and native labels, no text.
+Read are synthetic notes of every language with a grammar and hostile text, and with DEID_CORPORA
+set every development set below ``annotated`` and every raw note. Each is read with its language
+told and, under other profiles, not told. A line of the file holds the digest and the spans with
+offsets, labels, scores, sources and native labels, no text.
 """
 
 from __future__ import annotations
@@ -72,7 +76,11 @@ def corpora() -> Iterator[tuple[str, list[str], str | None]]:
     root = Path(os.environ.get("DEID_CORPORA", ""))
     for path in sorted([*root.glob("annotated/*/*.jsonl"), *root.glob("raw/*/*.jsonl")]):
         texts = [json.loads(line)["text"] for line in path.open(encoding="utf-8")]
-        yield f"{path.parent.name}/{path.name}", texts, LANGS.get(path.stem) or LANGS.get(path.parent.name)
+        yield (
+            f"{path.parent.name}/{path.name}",
+            texts,
+            LANGS.get(path.stem) or LANGS.get(path.parent.name),
+        )
 
 
 def synthetic(count: int) -> Iterator[tuple[str, list[str], str | None]]:
@@ -102,9 +110,10 @@ def lines(count: int, every: int, settings_read: Sequence[int]) -> Iterator[str]
         detector = load("rules", options=settings)
         spent, read = 0.0, 0
         for name, texts, lang in sets:
-            notes = [Note(f"n{at}", text, lang=lang if told == "told" else None) for at, text in enumerate(texts)][
-                ::every
-            ]
+            notes = [
+                Note(f"n{at}", text, lang=lang if told == "told" else None)
+                for at, text in enumerate(texts)
+            ][::every]
             for first in range(0, len(notes), BATCH):
                 started = time.process_time()
                 found = detect(detector, notes[first : first + BATCH])
@@ -116,7 +125,10 @@ def lines(count: int, every: int, settings_read: Sequence[int]) -> Iterator[str]
 
 
 def compared(before: Path, new_lines: Iterator[str], shown: int) -> int:
-    """Print how many notes differ from the saved ones, the first few with their spans; return the number."""
+    """Print how many notes differ from the saved ones, the first few with their spans.
+
+    Return the number.
+    """
     differing = total = 0
     with before.open(encoding="utf-8") as saved:
         for old, new in zip_longest(map(str.rstrip, saved), new_lines):
@@ -130,14 +142,20 @@ def compared(before: Path, new_lines: Iterator[str], shown: int) -> int:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("action", choices=("save", "compare"))
     parser.add_argument("file", type=Path)
     parser.add_argument("--synthetic", type=int, default=20_000)
     parser.add_argument("--every", type=int, default=1, help="read only each so many-th note")
     parser.add_argument("--shown", type=int, default=10, help="differing notes to print")
     parser.add_argument(
-        "--settings", type=int, nargs="+", default=range(len(SETTINGS)), help="numbers of the settings, from 0"
+        "--settings",
+        type=int,
+        nargs="+",
+        default=range(len(SETTINGS)),
+        help="numbers of the settings, from 0",
     )
     options = parser.parse_args()
     print(conditions(str(SEED)))

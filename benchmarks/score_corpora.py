@@ -1,10 +1,12 @@
 """Scores of rules, of presidio, and of both together on public development sets, as Markdown.
 
-DEID_CORPORA=<folder with annotated/> python benchmarks/score_corpora.py [--corpus meddocan ...] [--detector rules]
+DEID_CORPORA=<folder with annotated/> python benchmarks/score_corpora.py [--corpus meddocan ...]
+[--detector rules]
 
-None of the files is a test set. Categories are those of i2b2 2014; what a corpus does not annotate is left out: a
-finding of a category that the corpus never marks is neither right nor wrong. Spans are right when boundaries and
-category are; of characters, the share covered under any category is given.
+None of the files is a test set. Categories are those of i2b2 2014; what a corpus does not annotate
+is left out: a finding of a category that the corpus never marks is neither right nor wrong. Spans
+are right when boundaries and category are; of characters, the share covered under any category is
+given.
 """
 
 from __future__ import annotations
@@ -48,22 +50,31 @@ class Corpus(NamedTuple):
 
 CORPORA: Mapping[str, Corpus] = {
     "asq-phi": Corpus(
-        "asq-phi/dev.jsonl", "asq_phi", "safe_harbor", "English queries, written by a model; titles are part of names"
+        "asq-phi/dev.jsonl",
+        "asq_phi",
+        "safe_harbor",
+        "English queries, written by a model; titles are part of names",
     ),
-    "meddocan": Corpus("meddocan/dev.jsonl", "meddocan", "i2b2", "Spanish cases with identifiers planted by hand"),
+    "meddocan": Corpus(
+        "meddocan/dev.jsonl", "meddocan", "i2b2", "Spanish cases with identifiers planted by hand"
+    ),
     "grascco": Corpus("grascco-phi/dev.jsonl", "grascco", "i2b2", "German letters, alienated"),
     "eds-pseudo": Corpus(
         "eds-pseudo-templates/dev.jsonl",
         "eds_pseudo",
         "i2b2",
-        "French fragments, layout broken on purpose; given and family name are a span each, which no strict score of names shows",
+        "French fragments, layout broken on purpose; given and family name are a span each, which"
+        " no strict score of names shows",
     ),
-    "deduce": Corpus("deduce-cases-nl/cases.jsonl", "deduce", "i2b2", "Dutch regression cases of another tool"),
+    "deduce": Corpus(
+        "deduce-cases-nl/cases.jsonl", "deduce", "i2b2", "Dutch regression cases of another tool"
+    ),
     "turku-ner": Corpus(
         "turku-ner-fi/dev.jsonl",
         "turku_ner",
         "i2b2",
-        "Finnish web text, not clinical: any place, organisation and span of time counts; products and events do not",
+        "Finnish web text, not clinical: any place, organisation and span of time counts; products"
+        " and events do not",
     ),
     "presidio-research": Corpus(
         "presidio-research-synth/synth_dataset_v2.jsonl",
@@ -86,7 +97,12 @@ RATIOS = ("F1", "recall", "precision", "characters")
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--corpus", choices=sorted(CORPORA), action="append")
-    parser.add_argument("--detector", choices=DETECTORS, action="append", help="both, and their union, when not given")
+    parser.add_argument(
+        "--detector",
+        choices=DETECTORS,
+        action="append",
+        help="both, and their union, when not given",
+    )
     options = parser.parse_args()
     root = Path(os.environ.get("DEID_CORPORA", "")) / "annotated"
     if not root.is_dir():
@@ -104,13 +120,19 @@ def _scores(name: str, root: Path, detectors: Sequence[str]) -> dict[str, Evalua
     found: dict[str, dict[str, SpanSet]] = {}
     speeds = []
     for detector in detectors:
-        loaded = load(detector, options={"profile": corpus.annotated_under} if detector == "rules" else {})
+        loaded = load(
+            detector, options={"profile": corpus.annotated_under} if detector == "rules" else {}
+        )
         started = time.process_time()
         found[detector] = _detect(loaded, notes)
-        speeds.append(f"{detector} {len(notes) / (time.process_time() - started):,.0f} notes/s of CPU time")
+        speeds.append(
+            f"{detector} {len(notes) / (time.process_time() - started):,.0f} notes/s of CPU time"
+        )
     if len(detectors) > 1:
         found["union"] = _union(notes, found)
-    evaluations = {detector: _score(notes, gold, spans, corpus.labels) for detector, spans in found.items()}
+    evaluations = {
+        detector: _score(notes, gold, spans, corpus.labels) for detector, spans in found.items()
+    }
     _show(name, notes, evaluations)
     print(f"\n{'; '.join(speeds)}")
     return evaluations
@@ -129,19 +151,25 @@ def _read(path: Path, labels: str) -> tuple[list[Note], dict[str, SpanSet]]:
 def _detect(detector: object, notes: Sequence[Note]) -> dict[str, SpanSet]:
     outcomes = detect(detector, notes)  # type: ignore[arg-type]
     if failed := [outcome for outcome in outcomes if isinstance(outcome, Failed)]:
-        sys.exit(f"{len(failed)} notes failed, the first with {failed[0].error} in {failed[0].stage}")
+        sys.exit(
+            f"{len(failed)} notes failed, the first with {failed[0].error} in {failed[0].stage}"
+        )
     return {outcome.note_id: outcome for outcome in outcomes if isinstance(outcome, SpanSet)}
 
 
 def _union(notes: Sequence[Note], found: Mapping[str, Mapping[str, SpanSet]]) -> dict[str, SpanSet]:
     ensemble = Ensemble(tuple(found))
     return {
-        note.note_id: resolve(note, [spans[note.note_id] for spans in found.values()], ensemble=ensemble)
+        note.note_id: resolve(
+            note, [spans[note.note_id] for spans in found.values()], ensemble=ensemble
+        )
         for note in notes
     }
 
 
-def _score(notes: Sequence[Note], gold: Mapping[str, SpanSet], found: Mapping[str, SpanSet], labels: str) -> Evaluation:
+def _score(
+    notes: Sequence[Note], gold: Mapping[str, SpanSet], found: Mapping[str, SpanSet], labels: str
+) -> Evaluation:
     return evaluate_corpus(
         ((spans, found[note_id]) for note_id, spans in gold.items()),
         profile=profile(PROFILE),
@@ -152,26 +180,38 @@ def _score(notes: Sequence[Note], gold: Mapping[str, SpanSet], found: Mapping[st
 
 def _show(corpus: str, notes: Sequence[Note], evaluations: Mapping[str, Evaluation]) -> None:
     total = next(iter(evaluations.values())).notes
-    print(f"\n### {corpus}: {len(notes):,} notes, {total.with_phi:,} with PHI\n\n{CORPORA[corpus].remark}.\n")
+    print(
+        f"\n### {corpus}: {len(notes):,} notes, {total.with_phi:,} with"
+        f" PHI\n\n{CORPORA[corpus].remark}.\n"
+    )
     heads = [f"{name} {what}" for name in evaluations for what in RATIOS]
     print("| category | gold | " + " | ".join(heads) + " |")
     print("|:--|--:|" + "--:|" * len(heads))
     labels = next(iter(evaluations.values())).labels
-    gold_labels = [label for label in labels if next(iter(evaluations.values())).counts(label, Scheme.STRICT).gold]
+    gold_labels = [
+        label
+        for label in labels
+        if next(iter(evaluations.values())).counts(label, Scheme.STRICT).gold
+    ]
     for label in [*gold_labels, None]:
         cells = []
         for found in evaluations.values():
-            strict = found.micro(Scheme.STRICT) if label is None else found.counts(label, Scheme.STRICT)
+            strict = (
+                found.micro(Scheme.STRICT) if label is None else found.counts(label, Scheme.STRICT)
+            )
             chars = found.characters if label is None else found.counts(label, Scheme.CHARACTERS)
-            cells += [_written(value) for value in (strict.f1, strict.recall, strict.precision, chars.recall)]
+            cells += [
+                _written(value)
+                for value in (strict.f1, strict.recall, strict.precision, chars.recall)
+            ]
         gold = strict.gold
         print(f"| {label or '**all**'} | {gold:,} | " + " | ".join(cells) + " |")
     for name, found in evaluations.items():
         notes_found = found.notes
         print(
-            f"\n{name}: {notes_found.covered:,} of {notes_found.with_phi:,} notes with PHI fully covered; "
-            f"{notes_found.touched:,} of {notes_found.phi_free:,} without PHI touched; "
-            f"{found.characters.fp:,} characters covered needlessly of {notes_found.chars:,}"
+            f"\n{name}: {notes_found.covered:,} of {notes_found.with_phi:,} notes with PHI fully"
+            f" covered; {notes_found.touched:,} of {notes_found.phi_free:,} without PHI touched;"
+            f" {found.characters.fp:,} characters covered needlessly of {notes_found.chars:,}"
         )
 
 
@@ -189,7 +229,14 @@ def _show_summary(summary: Mapping[str, Mapping[str, Evaluation]]) -> None:
         for found in evaluations.values():
             strict, chars = found.micro(Scheme.STRICT), found.characters
             covered = found.micro(Scheme.COVERED).recall
-            ratios = (strict.f1, strict.recall, strict.precision, chars.recall, chars.precision, covered)
+            ratios = (
+                strict.f1,
+                strict.recall,
+                strict.precision,
+                chars.recall,
+                chars.precision,
+                covered,
+            )
             cells += [_written(value) for value in ratios]
         print(f"| {corpus} | {found.notes.notes:,} | {strict.gold:,} | " + " | ".join(cells) + " |")
 

@@ -1,14 +1,17 @@
 """What notes of another language, or synthetic ones, add to a tagger trained on a small corpus, as Markdown.
 
-DEID_CORPORA=<folder with annotated/> python benchmarks/strategies.py [--tagger encoder|bilstm] [--target grascco ...] [--plain]
+DEID_CORPORA=<folder with annotated/> python benchmarks/strategies.py [--tagger encoder|bilstm]
+[--target grascco ...] [--plain]
     [--work FOLDER]
 
-The strategies of Catelli (2021), section 3, from two sources to four targets. ``single`` learns from the target alone,
-``zero-shot`` from the source alone, ``mix`` from both, ``sequential`` from the source and then, with the weights that
-gave, from the target. The last is for the networks alone: the CRF's objective is convex, so where it starts does not matter. A target without a train
-part is divided into folds by note, and each note is read by a model that has not seen it. Labels are the seven
-categories of i2b2 2014, of which those are kept that the target and both sources annotate. Intervals are of a paired
-bootstrap over the notes of the target. FOLDER keeps the result of each training, so that a killed run goes on.
+The strategies of Catelli (2021), section 3, from two sources to four targets. ``single`` learns
+from the target alone, ``zero-shot`` from the source alone, ``mix`` from both, ``sequential`` from
+the source and then, with the weights that gave, from the target. The last is for the networks
+alone: the CRF's objective is convex, so where it starts does not matter. A target without a train
+part is divided into folds by note, and each note is read by a model that has not seen it. Labels
+are the seven categories of i2b2 2014, of which those are kept that the target and both sources
+annotate. Intervals are of a paired bootstrap over the notes of the target. FOLDER keeps the result
+of each training, so that a killed run goes on.
 """
 
 from __future__ import annotations
@@ -50,7 +53,10 @@ ENCODER = {
     "collapse_after": 10,
     "threads": 1,
 }
-"""Settings of the network: a small encoder from nothing. The last epoch is kept, since nothing is held out."""
+"""Settings of the network: a small encoder from nothing.
+
+The last epoch is kept, since nothing is held out.
+"""
 BILSTM = {
     "optimizer": "adamw",
     "learning_rate": 0.005,
@@ -58,9 +64,15 @@ BILSTM = {
     "max_epochs": 10,
     "hidden": 96,
     "locked_dropout": 0.3,
-    "embeddings": [{"kind": "bpemb", "train": True, "vocabulary": 2_000, "width": 50}, {"kind": "character"}],
+    "embeddings": [
+        {"kind": "bpemb", "train": True, "vocabulary": 2_000, "width": 50},
+        {"kind": "character"},
+    ],
 }
-"""Settings of the Bi-LSTM-CRF: sub-words learnt on the training notes of both languages, and characters."""
+"""Settings of the Bi-LSTM-CRF.
+
+Sub-words learnt on the training notes of both languages, and characters.
+"""
 GROUPING = 4
 MEDDOCAN = "es"
 """The source of real notes: MEDDOCAN's train part, Spanish."""
@@ -104,7 +116,10 @@ Parts = list[tuple[list[Document], list[Document]]]
 
 
 class Outcome(NamedTuple):
-    """Result of a strategy: scores of each note of the target, mean training notes of a model, and its cost."""
+    """Result of a strategy.
+
+    Scores of each note of the target, mean training notes of a model, and its cost.
+    """
 
     notes: Sequence[SixScores]
     learnt: float
@@ -112,12 +127,18 @@ class Outcome(NamedTuple):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--target", choices=TARGETS, action="append", help="all when not given")
     parser.add_argument("--source-notes", type=int, default=60, help="notes of each source")
-    parser.add_argument("--turku-notes", type=int, default=60, help="training notes of turku-ner, drawn at random")
+    parser.add_argument(
+        "--turku-notes", type=int, default=60, help="training notes of turku-ner, drawn at random"
+    )
     parser.add_argument("--tagger", choices=("crf", "encoder", "bilstm"), default="crf")
-    parser.add_argument("--plain", action="store_true", help="train the CRF without the predictions of the rules")
+    parser.add_argument(
+        "--plain", action="store_true", help="train the CRF without the predictions of the rules"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--work", type=Path, help="folder for what each training gave")
     options = parser.parse_args()
@@ -127,8 +148,14 @@ def main() -> None:
     is_network = options.tagger != "crf"
     recipe = _recipe(options.tagger, seed=options.seed, plain=options.plain)
     rules = "not asked" if options.plain or is_network else "asked"
-    print(f"{conditions(str(options.seed))}\n\nTagger: {options.tagger}. Predictions of the rules: {rules}", flush=True)
-    meddocan = _drawn(_read(root, "meddocan/train.jsonl", "meddocan"), options.source_notes, seed=options.seed)
+    print(
+        f"{conditions(str(options.seed))}\n\nTagger: {options.tagger}. Predictions of the rules:"
+        f" {rules}",
+        flush=True,
+    )
+    meddocan = _drawn(
+        _read(root, "meddocan/train.jsonl", "meddocan"), options.source_notes, seed=options.seed
+    )
     for name in options.target or TARGETS:
         target = TARGETS[name]
         synthetic = read_corpus(f"synthetic:{target.lang}:{options.source_notes}").documents
@@ -140,9 +167,21 @@ def _recipe(tagger: str, *, seed: int, plain: bool) -> Recipe:
     if tagger == "crf":
         return crf_recipe(labels="category", seed=seed, plain=plain)
     if tagger == "bilstm":
-        return Recipe(name="bilstm", plugin="flair", labels="category", grouping=GROUPING, seed=seed, settings=BILSTM)
+        return Recipe(
+            name="bilstm",
+            plugin="flair",
+            labels="category",
+            grouping=GROUPING,
+            seed=seed,
+            settings=BILSTM,
+        )
     return Recipe(
-        name="encoder", plugin="transformers", labels="category", grouping=GROUPING, seed=seed, settings=ENCODER
+        name="encoder",
+        plugin="transformers",
+        labels="category",
+        grouping=GROUPING,
+        seed=seed,
+        settings=ENCODER,
     )
 
 
@@ -170,17 +209,28 @@ def categories(documents: Iterable[Document]) -> frozenset[str]:
 
 def coarse(documents: Iterable[Document], kept: frozenset[str]) -> list[Document]:
     """Return the documents with spans of these categories alone, each under the label that stands for it."""
-    return [Document(each.note, DisjointSpans.of(each.note, _coarse(each.spans, kept))) for each in documents]
+    return [
+        Document(each.note, DisjointSpans.of(each.note, _coarse(each.spans, kept)))
+        for each in documents
+    ]
 
 
 def _coarse(spans: SpanSet, kept: frozenset[str]) -> list[Span]:
     named = ((span, I2B2_2014.label_of(span.label)) for span in spans)
-    return [replace(span, label=OF_CATEGORY[name], native_label="") for span, name in named if name in kept]
+    return [
+        replace(span, label=OF_CATEGORY[name], native_label="")
+        for span, name in named
+        if name in kept
+    ]
 
 
-def _show(name: str, parts: Parts, sources: Mapping[str, Documents], recipe: Recipe, work: Path | None) -> None:
+def _show(
+    name: str, parts: Parts, sources: Mapping[str, Documents], recipe: Recipe, work: Path | None
+) -> None:
     every = [document for pair in parts for documents in pair for document in documents]
-    kept = frozenset.intersection(*(categories(documents) for documents in (every, *sources.values())))
+    kept = frozenset.intersection(
+        *(categories(documents) for documents in (every, *sources.values()))
+    )
     parts = [(coarse(train, kept), coarse(test, kept)) for train, test in parts]
     sources = {source: coarse(documents, kept) for source, documents in sources.items()}
     found = _outcomes(parts, sources, recipe, kept, work)
@@ -192,8 +242,14 @@ def _show(name: str, parts: Parts, sources: Mapping[str, Documents], recipe: Rec
     gaps = paired(counts, tested, seed=recipe.seed)
     spans = sum(len(document.spans) for document in tested)
     how = f"{len(parts)} folds" if len(parts) > 1 else "its own parts"
-    print(f"\n### {name}: {len(tested)} notes and {spans:,} spans scored, {how}; {', '.join(sorted(kept))}\n")
-    print("| Strategy | Training notes | C_E | C_E to single | p | B_E | C_T | B_T | Training, s CPU |")
+    print(
+        f"\n### {name}: {len(tested)} notes and {spans:,} spans scored, {how};"
+        f" {', '.join(sorted(kept))}\n"
+    )
+    print(
+        "| Strategy | Training notes | C_E | C_E to single | p | B_E | C_T | B_T | Training, s"
+        " CPU |"
+    )
     print("|:--|--:|--:|--:|--:|--:|--:|--:|--:|")
     for strategy, outcome in found.items():
         _show_row(strategy, outcome, gaps)
@@ -214,9 +270,16 @@ def _show_row(strategy: str, outcome: Outcome, gaps: Comparison) -> None:
 
 
 def _outcomes(
-    parts: Parts, sources: Mapping[str, Documents], recipe: Recipe, kept: frozenset[str], work: Path | None
+    parts: Parts,
+    sources: Mapping[str, Documents],
+    recipe: Recipe,
+    kept: frozenset[str],
+    work: Path | None,
 ) -> dict[str, Outcome]:
-    """Return each strategy's outcome; ``single`` comes first and is what the others are compared with."""
+    """Return each strategy's outcome.
+
+    ``single`` comes first and is what the others are compared with.
+    """
     found = {"single": _learnt([([train], test) for train, test in parts], recipe, kept, work)}
     tested = [document for _, test in parts for document in test]
     for source, documents in sources.items():
@@ -231,7 +294,10 @@ def _outcomes(
 
 
 def _learnt(
-    parts: Sequence[tuple[Phases, Documents]], recipe: Recipe, kept: frozenset[str], work: Path | None = None
+    parts: Sequence[tuple[Phases, Documents]],
+    recipe: Recipe,
+    kept: frozenset[str],
+    work: Path | None = None,
 ) -> Outcome:
     found = [_trained(phases, test, recipe, kept, work) for phases, test in parts]
     notes = [each for scored, _ in found for each in scored]
@@ -242,8 +308,14 @@ def _learnt(
 def _trained(
     phases: Phases, test: Documents, recipe: Recipe, kept: frozenset[str], work: Path | None
 ) -> tuple[list[SixScores], float]:
-    """Return the scores of each note after one training, and its seconds of the processor; of a work folder, made once."""
-    every = [[(each.note.digest, [(s.start, s.end, s.label) for s in each.spans]) for each in one] for one in phases]
+    """Return the scores of each note after one training, and its seconds of the processor.
+
+    Of a work folder, made once.
+    """
+    every = [
+        [(each.note.digest, [(s.start, s.end, s.label) for s in each.spans]) for each in one]
+        for one in phases
+    ]
     what = repr((recipe, sorted(kept), every, [each.note.digest for each in test]))
     path = work / f"{hashlib.sha256(what.encode()).hexdigest()[:16]}.pickle" if work else None
     if path and path.exists():
@@ -253,7 +325,9 @@ def _trained(
         started = time.process_time()
         train_tagger(recipe, phases, Path(folder))
         cpu = time.process_time() - started
-        detector = plugins.load(recipe.name, plugin=recipe.plugin, options={"model": folder, "name": recipe.name})
+        detector = plugins.load(
+            recipe.name, plugin=recipe.plugin, options={"model": folder, "name": recipe.name}
+        )
         found = _scored(detector, test, kept), cpu
     if path:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -264,7 +338,9 @@ def _trained(
 def _scored(detector: Detector, documents: Documents, kept: frozenset[str]) -> list[SixScores]:
     """Return the scores of each note. Predictions of categories that are not kept do not count."""
     scored = []
-    for document, outcome in zip(documents, detect(detector, [each.note for each in documents]), strict=True):
+    for document, outcome in zip(
+        documents, detect(detector, [each.note for each in documents]), strict=True
+    ):
         note = document.note
         if isinstance(outcome, Failed):
             sys.exit(f"{detector.name} failed on note {note.note_id!r} with {outcome.error}")

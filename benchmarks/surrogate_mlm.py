@@ -1,12 +1,14 @@
 """What a masked language model writes in the place of names and places, against lists, as Markdown.
 
-[DEID_CORPORA=<folder with raw/>] python benchmarks/surrogate_mlm.py --model NAME=FOLDER [--model ...]
+[DEID_CORPORA=<folder with raw/>] python benchmarks/surrogate_mlm.py --model NAME=FOLDER [--model
+...]
     [--learnt NOTES] [--notes N] [--hips-notes N] [--document] [--top-k K] [--seed S]
 
-Synthetic notes are replaced at their gold spans, MTSamples at those of the rules. A model's folder is ``masked_lm`` of
-a model that ``deid train`` wrote with ``settings.pretrain.keep = true``. ``--learnt`` names annotated notes that the
-models were pre-trained on, to count whose names they give away. The first pass over the notes asks the model for each
-word; the second finds its answers in memory.
+Synthetic notes are replaced at their gold spans, MTSamples at those of the rules. A model's folder
+is ``masked_lm`` of a model that ``deid train`` wrote with ``settings.pretrain.keep = true``.
+``--learnt`` names annotated notes that the models were pre-trained on, to count whose names they
+give away. The first pass over the notes asks the model for each word; the second finds its answers
+in memory.
 """
 
 from __future__ import annotations
@@ -51,7 +53,8 @@ from deid_zero_shot.substitution import MaskedSurrogate
 
 KEY = Key(bytes(range(32)))
 RECALLS = (0.9, 0.97)
-TICK, LONG_ENOUGH = 0.01, 0.2  # CPU seconds that clocks tell apart at the least, and that notes in memory are read for
+# CPU seconds that clocks tell apart at the least, and that notes in memory are read for
+TICK, LONG_ENOUGH = 0.01, 0.2
 Pairs = Sequence[tuple[Note, DisjointSpans]]
 
 
@@ -79,27 +82,46 @@ def main() -> None:
         for policy in _policies(name, folder, top_k=options.top_k, document=options.document)
     }
     learnt = frozenset(_name_words_of(options.learnt)) if options.learnt else frozenset()
-    sets = {"synthetic": list(_synthetic(options.notes, options.seed)), "mtsamples": list(_mtsamples(options.notes))}
+    sets = {
+        "synthetic": list(_synthetic(options.notes, options.seed)),
+        "mtsamples": list(_mtsamples(options.notes)),
+    }
     rows, labels = [], []
     for name, pairs in sets.items():
         for source, policy in policies.items() if pairs else ():
             rates, values = _replaced(pairs, policy)
-            rows.append([name, source, *(f"{rate:,.3g}" for rate in rates), *_figures(values, learnt)])
+            rows.append(
+                [name, source, *(f"{rate:,.3g}" for rate in rates), *_figures(values, learnt)]
+            )
             labels.append([name, source, *_tagged(values)])
     _table(HEADER, rows)
     _table(("Tagged of", "From", *(label.value for label in WORDED)), labels)
     if options.hips_notes:
-        cases = [Case(note, spans, spans) for note, spans in _synthetic(options.hips_notes, options.seed)]
+        cases = [
+            Case(note, spans, spans) for note, spans in _synthetic(options.hips_notes, options.seed)
+        ]
         setting = Setting(recalls=RECALLS, seed=options.seed)
-        attacked = [load_policy("tag"), load_policy("surrogate"), *islice(policies.values(), 1, None)]
+        attacked = [
+            load_policy("tag"),
+            load_policy("surrogate"),
+            *islice(policies.values(), 1, None),
+        ]
         print(f"{len(cases):,} synthetic notes, attacked\n")
-        print(hips_md([found.to_json() for found in attack(cases, attacked, key=KEY, setting=setting)]))
+        print(
+            hips_md(
+                [found.to_json() for found in attack(cases, attacked, key=KEY, setting=setting)]
+            )
+        )
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--model", action="append", required=True, metavar="NAME=FOLDER")
-    parser.add_argument("--learnt", type=Path, help="annotated notes that the models were pre-trained on")
+    parser.add_argument(
+        "--learnt", type=Path, help="annotated notes that the models were pre-trained on"
+    )
     parser.add_argument("--notes", type=int, default=200, help="of each set")
     parser.add_argument("--hips-notes", type=int, default=400, help="0 leaves the attack out")
     parser.add_argument("--document", action="store_true", help='also with around = "document"')
@@ -114,7 +136,11 @@ def _policies(name: str, folder: str, *, top_k: int, document: bool) -> Iterator
     replacer = MaskedSurrogate(folder, top_k=top_k, files=files)
     yield Policy(name, Surrogate(), dict.fromkeys(WORDED, replacer))
     if document:
-        yield Policy(f"{name}, in the note", Surrogate(), dict.fromkeys(WORDED, replace(replacer, around="document")))
+        yield Policy(
+            f"{name}, in the note",
+            Surrogate(),
+            dict.fromkeys(WORDED, replace(replacer, around="document")),
+        )
 
 
 def _synthetic(count: int, seed: int) -> Iterator[tuple[Note, DisjointSpans]]:
@@ -128,7 +154,9 @@ def _mtsamples(count: int) -> Iterator[tuple[Note, DisjointSpans]]:
     if not path.is_file():
         print(f"{path} is not there; set DEID_CORPORA", file=sys.stderr)
         return
-    notes = [found.note for found in read_notes(path, format="jsonl") if isinstance(found, Annotated)]
+    notes = [
+        found.note for found in read_notes(path, format="jsonl") if isinstance(found, Annotated)
+    ]
     yield from islice(_detected(notes), count)
 
 
@@ -152,7 +180,9 @@ def _replaced(pairs: Pairs, policy: Policy) -> tuple[list[float], list[Value]]:
     for least in (0.0, LONG_ENOUGH):
         started, passes = time.process_time(), 0
         while not passes or time.process_time() - started < least:
-            done = [redact(note, spans, policy, key=KEY, originals=originals) for note, spans in pairs]
+            done = [
+                redact(note, spans, policy, key=KEY, originals=originals) for note, spans in pairs
+            ]
             passes += 1
         rates.append(passes * len(pairs) / max(time.process_time() - started, TICK))
     values = [
@@ -176,10 +206,22 @@ def _load(policy: Policy) -> None:
 
 
 HEADER = (
-    "Set", "From", "Notes/s, first", "next", "Values", "Tagged", "Left as they were", "Name words kept",
-    "One word, one surrogate", "Two words, one surrogate", "Names by the lists", "Names of the training notes",
-    "Different name words, of", "Digits or identifiers", "Full names of others",
-)  # fmt: skip
+    "Set",
+    "From",
+    "Notes/s, first",
+    "next",
+    "Values",
+    "Tagged",
+    "Left as they were",
+    "Name words kept",
+    "One word, one surrogate",
+    "Two words, one surrogate",
+    "Names by the lists",
+    "Names of the training notes",
+    "Different name words, of",
+    "Digits or identifiers",
+    "Full names of others",
+)
 
 
 def _figures(values: Sequence[Value], learnt: frozenset[str]) -> list[str]:
@@ -219,7 +261,9 @@ def _aligned(value: Value) -> Iterator[tuple[str, str]]:
 def _name_words(text: str) -> list[str]:
     """Return the folded words of a name that are no titles, particles or initials, without the genitive."""
     split = locale_of("en").inflection.split
-    words = (text[piece.start : piece.end] for piece in parse(text, "en")[0] if piece.kind == "name")
+    words = (
+        text[piece.start : piece.end] for piece in parse(text, "en")[0] if piece.kind == "name"
+    )
     return [fold(split(word, lambda base: is_name(locale_of("en"), base))[0]) for word in words]
 
 

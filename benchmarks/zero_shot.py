@@ -1,11 +1,15 @@
-"""Masked language models as zero-shot detectors: the table of Myntti (2025, section 4.2) and beyond, as Markdown.
+"""Masked language models as zero-shot detectors.
 
-DEID_CORPORA=<folder with annotated/> python benchmarks/zero_shot.py --model NAME=FOLDER [--model ...]
+The table of Myntti (2025, section 4.2) and beyond, as Markdown.
+
+DEID_CORPORA=<folder with annotated/> python benchmarks/zero_shot.py --model NAME=FOLDER [--model
+...]
     [--set NAME ...] [--notes N] [--many] [--variants N] [--against FOLDER] [--window N] [--seed S]
 
-Of each set, the first half chooses the threshold and the second is tested on; where ``--notes`` are fewer, they are
-drawn of each half by the seed. Unit: sub-tokens of the model's own vocabulary, PHI or not. ``--variants`` measures each
-option apart on the first set. A folder is one that ``deid pretrain`` or ``deid zero-shot export`` wrote.
+Of each set, the first half chooses the threshold and the second is tested on; where ``--notes`` are
+fewer, they are drawn of each half by the seed. Unit: sub-tokens of the model's own vocabulary, PHI
+or not. ``--variants`` measures each option apart on the first set. A folder is one that ``deid
+pretrain`` or ``deid zero-shot export`` wrote.
 """
 
 from __future__ import annotations
@@ -60,11 +64,15 @@ SETS: Mapping[str, tuple[str, str, str]] = {
     "synthetic-it": ("it", "synthetic:it:60:31", ""),
     "synthetic-sv": ("sv", "synthetic:sv:60:31", ""),
 }
-"""Language, file below ``annotated`` or made corpus, and label map. None is a test set of its makers."""
+"""Language, file below ``annotated`` or made corpus, and label map.
+
+None is a test set of its makers.
+"""
 LEAST = 2
 ALONE = "each word alone"
 HEADING = (
-    "| System | Threshold | Redacted | Accuracy | F1 | Recall | Precision | PR-AUC | ROC-AUC |\n|---" + "|--:" * 8 + "|"
+    "| System | Threshold | Redacted | Accuracy | F1 | Recall | Precision | PR-AUC | ROC-AUC"
+    " |\n|---" + "|--:" * 8 + "|"
 )
 
 
@@ -87,7 +95,9 @@ def main() -> None:
             print(f"\n{name}: skipped; set DEID_CORPORA to a folder with annotated/", flush=True)
             continue
         rules = load("rules")
-        notes = Notes(*parts, *(list(rules.detect([document.note for document in part])) for part in parts))
+        notes = Notes(
+            *parts, *(list(rules.detect([document.note for document in part])) for part in parts)
+        )
         found = _table(name, notes, models, options)
         if options.variants and not number:
             for system, folder in models.items():
@@ -95,19 +105,28 @@ def main() -> None:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--model", action="append", required=True, metavar="NAME=FOLDER")
     parser.add_argument("--set", action="append", choices=SETS)
     parser.add_argument("--notes", type=int, default=10_000, help="of each set, at most")
-    parser.add_argument("--variants", type=int, default=0, metavar="N", help="notes of each half to try options on")
     parser.add_argument(
-        "--option", action="append", metavar="NAME", help="of those that score again; all when not given"
+        "--variants", type=int, default=0, metavar="N", help="notes of each half to try options on"
+    )
+    parser.add_argument(
+        "--option",
+        action="append",
+        metavar="NAME",
+        help="of those that score again; all when not given",
     )
     parser.add_argument("--against", help="folder of a model of general text")
     parser.add_argument("--window", type=int, default=512)
     parser.add_argument("--precision", default="fp32")
     parser.add_argument("--threads", type=int, default=None)
-    parser.add_argument("--many", action="store_true", help="mask words that stand apart together: alone = false")
+    parser.add_argument(
+        "--many", action="store_true", help="mask words that stand apart together: alone = false"
+    )
     parser.add_argument("--seed", type=int, default=1)
     return parser.parse_args()
 
@@ -121,16 +140,24 @@ def documents_of(name: str) -> Sequence[Document]:
     return [*_read(path, labels)] if path.exists() else ()
 
 
-def halves(documents: Sequence[Document], most: int, *, seed: int) -> tuple[Sequence[Document], Sequence[Document]]:
+def halves(
+    documents: Sequence[Document], most: int, *, seed: int
+) -> tuple[Sequence[Document], Sequence[Document]]:
     """Return notes to calibrate on and notes to test on, drawn of either half, ``most`` in all."""
     half = len(documents) // 2
     draw = random.Random(seed)
-    first, second = (draw.sample(part, min(len(part), most // 2)) for part in (documents[:half], documents[half:]))
+    first, second = (
+        draw.sample(part, min(len(part), most // 2))
+        for part in (documents[:half], documents[half:])
+    )
     return first, second
 
 
 def _read(path: Path, labels: str) -> Iterator[Document]:
-    """Yield annotated notes but those in which annotations overlap: a sub-token has one category."""
+    """Yield annotated notes but those in which annotations overlap.
+
+    A sub-token has one category.
+    """
     for found in read_notes(path, labels=label_map(labels)):
         if isinstance(found, Annotated):
             with suppress(OverlapError):
@@ -141,11 +168,19 @@ def _runtime(options: argparse.Namespace) -> Runtime:
     return Runtime(precision=options.precision, threads=options.threads)
 
 
-def _method(folder: str, options: argparse.Namespace, runtime: Runtime, **scoring: object) -> Method:
-    return method_of(folder, read_options({"window": options.window, "alone": not options.many} | scoring), runtime)
+def _method(
+    folder: str, options: argparse.Namespace, runtime: Runtime, **scoring: object
+) -> Method:
+    return method_of(
+        folder,
+        read_options({"window": options.window, "alone": not options.many} | scoring),
+        runtime,
+    )
 
 
-def _table(name: str, given: Notes, models: Mapping[str, str], options: argparse.Namespace) -> Mapping[str, Judged]:
+def _table(
+    name: str, given: Notes, models: Mapping[str, str], options: argparse.Namespace
+) -> Mapping[str, Judged]:
     """Print the table of a set, and return what was scored, by model."""
     scored: dict[str, Judged] = {}
     parts, found = (given.dev, given.test), (given.dev_by_rules, given.test_by_rules)
@@ -189,25 +224,41 @@ def _gained(system: str, gain: Gain) -> str:
     )
 
 
-def _variants(system: str, folder: str, found: Judged, given: Notes, options: argparse.Namespace) -> None:
+def _variants(
+    system: str, folder: str, found: Judged, given: Notes, options: argparse.Namespace
+) -> None:
     few = options.variants
     base = Judged(found.dev[:few], found.test[:few])
     spans = [part[:few] for part in (given.dev_by_rules, given.test_by_rules)]
-    print(f"\n### Each option apart, {system}, {len(base.dev)} notes calibrate, {len(base.test)} test\n\n{HEADING}")
+    print(
+        f"\n### Each option apart, {system}, {len(base.dev)} notes calibrate, {len(base.test)}"
+        f" test\n\n{HEADING}"
+    )
     for name, judged in _changed(base, folder, options):
         print(_line(zero_shot_row(name, judged, seed=options.seed)), flush=True)
-    print("", _gained(f"{system}, typed", ensemble_gain(base.typed(), *spans, seed=options.seed)), sep="\n", flush=True)
+    print(
+        "",
+        _gained(f"{system}, typed", ensemble_gain(base.typed(), *spans, seed=options.seed)),
+        sep="\n",
+        flush=True,
+    )
 
 
 def _kinds_alone(base: Judged) -> Judged:
-    """Return the words with one score for all that may be PHI by their kind: what typing does without the model."""
+    """Return the words with one score for all that may be PHI by their kind.
+
+    What typing does without the model.
+    """
 
     def blind(part: Sequence[tuple[Document, Scored]]) -> list[tuple[Document, Scored]]:
         return [
             (
                 one,
                 scored._replace(
-                    words=[word if word.score >= KEPT else word._replace(score=-1.0) for word in scored.words]
+                    words=[
+                        word if word.score >= KEPT else word._replace(score=-1.0)
+                        for word in scored.words
+                    ]
                 ),
             )
             for one, scored in part
@@ -219,14 +270,21 @@ def _kinds_alone(base: Judged) -> Judged:
 
 def _numbers_by_rules(base: Judged) -> Judged:
     """Return words scored by the model and numbers decided by the rules, with the allow-list and field labels."""
-    rules, scored = load("rules"), base.changed(protection=Protection(allow=True, fields=True, numbers=True))
+    rules, scored = (
+        load("rules"),
+        base.changed(protection=Protection(allow=True, fields=True, numbers=True)),
+    )
 
     def decided(part: Sequence[tuple[Document, Scored]]) -> Iterator[tuple[Document, Scored]]:
         found = rules.detect([document.note for document, _ in part])
         for (document, own), spans in zip(part, found, strict=True):
             text = document.note.text
             words = [
-                word._replace(score=FLOOR) if _is_number(text[word.start : word.end], word, spans) else word
+                (
+                    word._replace(score=FLOOR)
+                    if _is_number(text[word.start : word.end], word, spans)
+                    else word
+                )
                 for word in own.words
             ]
             yield document, own._replace(words=words)
@@ -235,15 +293,22 @@ def _numbers_by_rules(base: Judged) -> Judged:
 
 
 def _is_number(text: str, word: Word, spans: Iterable[Span]) -> bool:
-    return any(map(str.isdigit, text)) and any(span.start < word.end and span.end > word.start for span in spans)
+    return any(map(str.isdigit, text)) and any(
+        span.start < word.end and span.end > word.start for span in spans
+    )
 
 
-def _changed(base: Judged, folder: str, options: argparse.Namespace) -> Iterator[tuple[str, Judged]]:
+def _changed(
+    base: Judged, folder: str, options: argparse.Namespace
+) -> Iterator[tuple[str, Judged]]:
     yield "as above", base
     yield "allow-list", base.changed(protection=Protection(allow=True))
     yield "field labels stay", base.changed(protection=Protection(fields=True))
     yield "numbers left to rules", base.changed(protection=Protection(numbers=True))
-    yield "allow-list and field labels", base.changed(protection=Protection(allow=True, fields=True))
+    yield (
+        "allow-list and field labels",
+        base.changed(protection=Protection(allow=True, fields=True)),
+    )
     yield "these three", base.changed(protection=Protection(allow=True, fields=True, numbers=True))
     yield "these three, numbers by rules", _numbers_by_rules(base)
     yield "geometric mean", base.changed(mean=True)
@@ -286,7 +351,9 @@ def _line(row: Row) -> str:
 def _interval(found: Interval) -> str:
     if found.value is None:
         return ""
-    around = "" if found.low is None or found.high is None else f" ({found.low:.3f} to {found.high:.3f})"
+    around = (
+        "" if found.low is None or found.high is None else f" ({found.low:.3f} to {found.high:.3f})"
+    )
     return f"{found.value:.3f}{around}"
 
 

@@ -2,8 +2,8 @@
 
 python benchmarks/zero_shot_categories.py [--set meddocan ...]
 
-The words are those of the annotated spans, as if a model had found them all: no model is needed. The first half of a
-set's notes teaches, the second is tested; 95 % intervals over resampled notes.
+The words are those of the annotated spans, as if a model had found them all: no model is needed.
+The first half of a set's notes teaches, the second is tested; 95 % intervals over resampled notes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ SEED, RESAMPLES = 1, 1000
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--set", action="append", choices=SETS)
     options = parser.parse_args()
     print(conditions(str(SEED)), "\n")
@@ -37,7 +39,10 @@ def main() -> None:
         half = len(documents) // 2
         counts = tested(documents[half:], taught(documents[:half]))
         shares = " | ".join(_share(counts[:, [at, 3]]) for at in range(3))
-        print(f"| {name} ({SETS[name][0]}) | {half} + {len(documents) - half} | {counts[:, 3].sum()} | {shares} |")
+        print(
+            f"| {name} ({SETS[name][0]}) | {half} + {len(documents) - half} | {counts[:, 3].sum()}"
+            f" | {shares} |"
+        )
 
 
 def taught(documents: Sequence[Document]) -> Categories:
@@ -60,7 +65,10 @@ def tested(documents: Sequence[Document], categories: Categories) -> np.ndarray:
             for start, end in words
             if start < span.end and end > span.start
         ]
-        right = [(label == commonest, label_of(text) is label, learnt is label) for label, text, learnt in found]
+        right = [
+            (label == commonest, label_of(text) is label, learnt is label)
+            for label, text, learnt in found
+        ]
         rows.append([*np.array(right, int).reshape(-1, 3).sum(0), len(found)])
     return np.array(rows)
 

@@ -1,10 +1,12 @@
 """CPU time of a masked language model over notes of 500 words, against one mask at a time, as Markdown.
 
-python benchmarks/zero_shot_speed.py --model FOLDER [--notes N] [--variants N] [--windows N ...] [--threads N] [--seed S]
+python benchmarks/zero_shot_speed.py --model FOLDER [--notes N] [--variants N] [--windows N ...]
+[--threads N] [--seed S]
 
-The notes are made, English. The threshold of the two stages is chosen on others. ``FOLDER`` holds the model, and in
-``onnx`` what ``deid zero-shot export`` wrote of it. Where each word is masked alone, the first ``--variants`` masked
-variants are timed, and a note's time is as many times that of one as it has.
+The notes are made, English. The threshold of the two stages is chosen on others. ``FOLDER`` holds
+the model, and in ``onnx`` what ``deid zero-shot export`` wrote of it. Where each word is masked
+alone, the first ``--variants`` masked variants are timed, and a note's time is as many times that
+of one as it has.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ WORDS, DEVELOPMENT, THOUSAND = 500, 4, 1000
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--model", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--notes", type=int, default=20)
     parser.add_argument("--variants", type=int, default=96)
@@ -46,7 +50,10 @@ def main() -> None:
     made = list(islice(long_documents(options.seed), DEVELOPMENT + options.notes))
     dev, notes = made[:DEVELOPMENT], [document.note for document in made[DEVELOPMENT:]]
     print(f"{len(notes)} notes of {WORDS} words\n")
-    print("| Runtime | Masked | Window | CPU s a note | Variants | Against the first | Hours of one core for 1,000 |")
+    print(
+        "| Runtime | Masked | Window | CPU s a note | Variants | Against the first | Hours of one"
+        " core for 1,000 |"
+    )
     print("|---|---|--:|--:|--:|--:|--:|", flush=True)
     first = 0.0
     for runtime, masked, window, method, below in ways(options, dev):
@@ -56,8 +63,8 @@ def main() -> None:
             spent, variants = timed(method, notes, below=below)
         first = first or spent
         print(
-            f"| {runtime} | {masked} | {window} | {spent:.2f} | {variants:.0f} | {first / spent:.1f} "
-            f"| {spent * THOUSAND / 3600:.2f} |",
+            f"| {runtime} | {masked} | {window} | {spent:.2f} | {variants:.0f} |"
+            f" {first / spent:.1f} | {spent * THOUSAND / 3600:.2f} |",
             flush=True,
         )
 
@@ -65,26 +72,44 @@ def main() -> None:
 ALONE = "one word"
 
 
-def ways(options: argparse.Namespace, dev: Sequence[Document]) -> Iterator[tuple[str, str, int, Method, float | None]]:
+def ways(
+    options: argparse.Namespace, dev: Sequence[Document]
+) -> Iterator[tuple[str, str, int, Method, float | None]]:
     """Yield runtime, what is masked at once, window, method and the threshold of two stages."""
     exported = options.model / "onnx"
     runtimes = [("PyTorch fp32", options.model, "fp32")]
     runtimes += [(f"ONNX {kind}", exported, kind) for kind in ("fp32", "int8")]
 
-    def method(model: Path, precision: str, window: int, *, batch: int = 32, alone: bool = True) -> Method:
+    def method(
+        model: Path, precision: str, window: int, *, batch: int = 32, alone: bool = True
+    ) -> Method:
         runtime = Runtime(precision=precision, threads=options.threads, batch=batch)
         return method_of(model, read_options({"window": window, "alone": alone}), runtime)
 
     widest = max(options.windows)
-    yield "PyTorch fp32, one mask a run", ALONE, widest, method(options.model, "fp32", widest, batch=1), None
+    yield (
+        "PyTorch fp32, one mask a run",
+        ALONE,
+        widest,
+        method(options.model, "fp32", widest, batch=1),
+        None,
+    )
     for window in options.windows:
         yield "ONNX int8", ALONE, window, method(exported, "int8", window), None
     for window in options.windows:
         for name, model, precision in runtimes:
             yield name, "many words", window, method(model, precision, window, alone=False), None
     window = min(options.windows)
-    below = choose(points(score_all(method(exported, "int8", window, alone=False), dev)), "f1").log_threshold
-    yield "ONNX int8", "many, then doubtful words alone", window, method(exported, "int8", window), below
+    below = choose(
+        points(score_all(method(exported, "int8", window, alone=False), dev)), "f1"
+    ).log_threshold
+    yield (
+        "ONNX int8",
+        "many, then doubtful words alone",
+        window,
+        method(exported, "int8", window),
+        below,
+    )
 
 
 class _EnoughError(Exception):
@@ -117,7 +142,9 @@ def sampled(method: Method, notes: Sequence[Note], wanted: int) -> tuple[float, 
     return spent / asked * variants, variants
 
 
-def timed(method: Method, notes: Sequence[Note], *, below: float | None = None) -> tuple[float, float]:
+def timed(
+    method: Method, notes: Sequence[Note], *, below: float | None = None
+) -> tuple[float, float]:
     """Return CPU seconds and masked variants a note."""
     began = time.process_time()
     for note in notes:
@@ -129,12 +156,16 @@ def long_documents(seed: int) -> Iterator[Document]:
     """Yield made notes of 500 words, joined from synthetic ones and cut."""
     text, spans, number = "", list[Span](), 0
     for document in cycle(read_corpus(f"synthetic:en:200:{seed}").documents):
-        spans += [Span(one.start + len(text), one.end + len(text), one.label) for one in document.spans]
+        spans += [
+            Span(one.start + len(text), one.end + len(text), one.label) for one in document.spans
+        ]
         text += document.note.text + "\n"
         words = list(re.finditer(r"\S+", text))
         if len(words) >= WORDS:
             note = Note(f"long-{number}", text[: words[WORDS - 1].end()], lang="en")
-            yield Document(note, DisjointSpans.of(note, [span for span in spans if span.end <= len(note.text)]))
+            yield Document(
+                note, DisjointSpans.of(note, [span for span in spans if span.end <= len(note.text)])
+            )
             text, spans, number = "", [], number + 1
 
 

@@ -1,10 +1,12 @@
 """A masked language model over 1,000 notes of 500 words on two cores, every one of them run, as Markdown.
 
-python benchmarks/zero_shot_thousand.py --model FOLDER --rows FILE [--notes N] [--window N] [--stages 1|2]
+python benchmarks/zero_shot_thousand.py --model FOLDER --rows FILE [--notes N] [--window N]
+[--stages 1|2]
     [--set KEY=VALUE ...] [--seconds S]
 
-Each worker has one core and takes every other note. What a note cost is written to ``FILE`` as soon as it is done; a
-run that ``--seconds`` ended, or that was killed, is gone on with by the same command. ``FOLDER`` is an export.
+Each worker has one core and takes every other note. What a note cost is written to ``FILE`` as soon
+as it is done; a run that ``--seconds`` ended, or that was killed, is gone on with by the same
+command. ``FOLDER`` is an export.
 """
 
 from __future__ import annotations
@@ -33,24 +35,34 @@ THRESHOLD = 1e-5
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--model", type=Path, required=True, metavar="FOLDER")
-    parser.add_argument("--rows", type=Path, required=True, metavar="FILE", help="what each note cost, a line each")
+    parser.add_argument(
+        "--rows", type=Path, required=True, metavar="FILE", help="what each note cost, a line each"
+    )
     parser.add_argument("--notes", type=int, default=1000)
     parser.add_argument("--window", type=int, default=128)
     parser.add_argument("--stages", type=int, default=1)
     parser.add_argument("--precision", default="int8")
-    parser.add_argument("--set", action="append", metavar="KEY=VALUE", help="how words are scored, as allow=true")
+    parser.add_argument(
+        "--set", action="append", metavar="KEY=VALUE", help="how words are scored, as allow=true"
+    )
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so many")
     options = parser.parse_args()
     done = {row["note"] for row in read(options.rows)}
     shares = [
-        [number for number in range(first, options.notes, WORKERS) if number not in done] for first in range(WORKERS)
+        [number for number in range(first, options.notes, WORKERS) if number not in done]
+        for first in range(WORKERS)
     ]
     with get_context("spawn").Pool(WORKERS) as pool:
         pool.starmap(work, [(share, options) for share in shares if share])
     print(conditions(str(SEED)), "\n")
-    print("| Notes | Words | Variants | Spans | CPU s a note | CPU minutes | Minutes, the slower worker |")
+    print(
+        "| Notes | Words | Variants | Spans | CPU s a note | CPU minutes | Minutes, the slower"
+        " worker |"
+    )
     print("|--:|--:|--:|--:|--:|--:|--:|")
     print(summary(read(options.rows)))
 
@@ -65,11 +77,17 @@ def read(path: Path) -> Sequence[dict[str, Any]]:
 def work(share: Sequence[int], options: argparse.Namespace) -> None:
     """Detect in some of the notes and write a row of each."""
     until = time.monotonic() + options.seconds
-    scoring = options_of(options.set).model_copy(update={"alone": options.stages > 1, "window": options.window})
+    scoring = options_of(options.set).model_copy(
+        update={"alone": options.stages > 1, "window": options.window}
+    )
     detector = ZeroShotDetector(
-        model=options.model, threshold=THRESHOLD, precision=options.precision, stages=options.stages, threads=1,
+        model=options.model,
+        threshold=THRESHOLD,
+        precision=options.precision,
+        stages=options.stages,
+        threads=1,
         **scoring.model_dump(),
-    )  # fmt: skip
+    )
     wanted = iter(share)
     number = next(wanted)
     with options.rows.open("a", encoding="utf-8") as rows:
@@ -97,12 +115,14 @@ def work(share: Sequence[int], options: argparse.Namespace) -> None:
 def summary(rows: Sequence[dict[str, Any]]) -> str:
     """Return the row of the table."""
     cpu = np.array([row["cpu"] for row in rows])
-    walls = [sum(row["wall"] for row in rows if row["worker"] == worker) for worker in range(WORKERS)]
+    walls = [
+        sum(row["wall"] for row in rows if row["worker"] == worker) for worker in range(WORKERS)
+    ]
     return (
-        f"| {len(rows)} | {WORDS} | {sum(row['variants'] for row in rows) / len(rows):.0f} "
-        f"| {sum(row['spans'] for row in rows) / len(rows):.0f} | {cpu.mean():.2f} (most {cpu.max():.2f}) "
-        f"| {cpu.sum() / 60:.1f} | {max(walls) / 60:.1f} |\n\nLoad {min(row['load'] for row in rows)} to "
-        f"{max(row['load'] for row in rows)}."
+        f"| {len(rows)} | {WORDS} | {sum(row['variants'] for row in rows) / len(rows):.0f} |"
+        f" {sum(row['spans'] for row in rows) / len(rows):.0f} | {cpu.mean():.2f} (most"
+        f" {cpu.max():.2f}) | {cpu.sum() / 60:.1f} | {max(walls) / 60:.1f} |\n\nLoad"
+        f" {min(row['load'] for row in rows)} to {max(row['load'] for row in rows)}."
     )
 
 

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from deid_assets.pipeline.batch import Pipeline
 
 MAX_DETECTORS = 8
-"""Detectors kept ready between calls; to make `rules` anew takes a quarter of a second, to read a note milliseconds."""
+"""Detectors kept ready between calls.
+
+To make `rules` anew takes a quarter of a second, to read a note milliseconds.
+"""
 NOTE_ID = "note"
 """Id of a text that has none; it seeds the surrogates of a text without patient."""
 
@@ -43,7 +46,8 @@ def deidentify(
         policy: Name or file of a redaction policy.
         detectors: The ensemble, the most trusted first.
         options: Keyword options per detector, such as JSON can hold.
-        secret: At least 16 bytes, for policies that write surrogates; that of ``DEID_KEY`` where not given.
+        secret: At least 16 bytes, for policies that write surrogates; that of ``DEID_KEY`` where
+            not given.
 
     Raises:
         WithheldError: The note may not leave; the message says at which stage and why.
@@ -52,7 +56,9 @@ def deidentify(
         ConfigError: The secret, or that of ``DEID_KEY``, is too short or no hexadecimal number.
     """
     note = Note(NOTE_ID, text, patient_id, lang)
-    (outcome,) = deidentify_notes([note], policy=policy, detectors=detectors, options=options, secret=secret)
+    (outcome,) = deidentify_notes(
+        [note], policy=policy, detectors=detectors, options=options, secret=secret
+    )
     if isinstance(outcome, Failed):
         raise WithheldError(f"the text is withheld: {outcome.error} in {outcome.stage}")
     return outcome
@@ -66,21 +72,31 @@ def deidentify_notes(
     options: Mapping[str, Mapping[str, Any]] | None = None,
     secret: bytes | None = None,
 ) -> Sequence[Redacted | Failed]:
-    """Return one outcome per note, in order: the text that may leave, or the stage and reason for which it is withheld.
+    """Return one outcome per note, in order.
 
-    What is found in one note is covered in all notes of its patient. The arguments are those of ``deidentify``.
+    The text that may leave, or the stage and reason for which it is withheld.
+
+    What is found in one note is covered in all notes of its patient. The arguments are those of
+    ``deidentify``.
 
     Raises:
         PluginError: A detector is not installed or does not load.
-        PolicyError: The policy needs a secret and there is none, or has no surrogates in one of the languages.
+        PolicyError: The policy needs a secret and there is none, or has no surrogates in one of the
+            languages.
     """
     from dataclasses import replace  # noqa: PLC0415
 
     from deid_assets.languages import language_of  # noqa: PLC0415
 
-    with_lang = [note if note.lang else replace(note, lang=language_of(note.text)) for note in notes]
+    with_lang = [
+        note if note.lang else replace(note, lang=language_of(note.text)) for note in notes
+    ]
     langs = {note.lang for note in with_lang}
-    return _pipeline(policy, detectors, options or {}, secret, langs=langs).deidentify(with_lang).outcomes
+    return (
+        _pipeline(policy, detectors, options or {}, secret, langs=langs)
+        .deidentify(with_lang)
+        .outcomes
+    )
 
 
 def _pipeline(
@@ -100,10 +116,14 @@ def _pipeline(
     from deid_assets.policies.batches import require_packs  # noqa: PLC0415
 
     chosen = load_policy(policy)
-    loaded = [_detector(name, json.dumps(options.get(name, {}), sort_keys=True)) for name in detectors]
+    loaded = [
+        _detector(name, json.dumps(options.get(name, {}), sort_keys=True)) for name in detectors
+    ]
     require_packs(chosen, langs)
     return Pipeline(
-        predict=lambda notes: {detector.name: by_note(detect(detector, notes)) for detector in loaded},
+        predict=lambda notes: {
+            detector.name: by_note(detect(detector, notes)) for detector in loaded
+        },
         sources=tuple(detectors),
         policy=chosen,
         key=check_key(chosen, secret_of_environment() if secret is None else secret),

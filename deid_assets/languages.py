@@ -11,32 +11,42 @@ CODES = frozenset(
     kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln lo lt lu lv mg mh mi mk ml mn mr ms mt my na nb nd ne ng
     nl nn no nr nv ny oc oj om or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg si sk sl sm sn so sq sr ss st su
     sv sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu
-    """.split()  # noqa: SIM905 - a list of 183 strings is no easier to read
-)
+    """.split()
+)  # noqa: SIM905 - a list of 183 strings is no easier to read
 """ISO 639-1, 183 codes."""
 
 MAX_CHARS = 20_000
 """Most characters of a note that are looked at; another language after them is not seen."""
 MIXED_SHARE = 0.15
 MIXED_BYTES = 80
-"""A second language counts from this share of the text and this many bytes on: about two sentences."""
+"""A second language counts from this share of the text and this many bytes on.
+
+About two sentences.
+"""
 LIKELY_BYTES, LIKELY_PERCENT = 300, 50
 _UNKNOWN = "un"
 _UNREADABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]")
 """Control characters and non-characters, at which the library stops."""
-_BLANKED = bytes(ord(" ") if _UNREADABLE.match(chr(code)) else code for code in range(0x80)) + bytes(range(0x80, 0x100))
-"""What becomes of each byte of UTF-8; of the unreadable characters of several bytes, all begin with one of two."""
+_BLANKED = bytes(
+    ord(" ") if _UNREADABLE.match(chr(code)) else code for code in range(0x80)
+) + bytes(range(0x80, 0x100))
+"""What becomes of each byte of UTF-8.
+
+Of the unreadable characters of several bytes, all begin with one of two.
+"""
 _RARE_LEADS = (b"\xc2", b"\xef")
 
 
 def languages_in(text: str, *, declared: str | None = None) -> tuple[str, ...]:
     """Return the languages of a text, the most frequent first; empty where the text does not tell.
 
-    Codes are of ISO 639-1 where there is one. A few words do not tell, and neither do lists of names and numbers.
+    Codes are of ISO 639-1 where there is one. A few words do not tell, and neither do lists of
+    names and numbers.
 
     Args:
         text: Of a note.
-        declared: The language that the note names; every other then counts only as a second language does.
+        declared: The language that the note names; every other then counts only as a second
+            language does.
     """
     import pycld2  # noqa: PLC0415 - compiled tables, loaded when first needed
 
@@ -52,7 +62,8 @@ def languages_in(text: str, *, declared: str | None = None) -> tuple[str, ...]:
     return tuple(
         code
         for rank, (code, share) in enumerate(known)
-        if (not rank and declared in (None, code)) or (share >= MIXED_SHARE and share * n_bytes >= MIXED_BYTES)
+        if (not rank and declared in (None, code))
+        or (share >= MIXED_SHARE and share * n_bytes >= MIXED_BYTES)
     )
 
 
@@ -65,7 +76,10 @@ def _readable(text: str) -> bytes:
 
 
 def _is_likely(code: str, percent: int, n_bytes: int) -> bool:
-    """Whether a guess may stand: at length, and not English, which the library says of Latin terms and numbers."""
+    """Whether a guess may stand.
+
+    At length, and not English, which the library says of Latin terms and numbers.
+    """
     return n_bytes >= LIKELY_BYTES and percent >= LIKELY_PERCENT and code != "en"
 
 

@@ -1,6 +1,9 @@
-"""What this project's own plugins bring, known without them: an error names the one that is missing.
+"""What this project's own plugins bring, known without them.
 
-Their messages are held by tests to show no text. Nothing holds those of other plugins to it, whoever's class they raise.
+An error names the one that is missing.
+
+Their messages are held by tests to show no text. Nothing holds those of other plugins to it,
+whoever's class they raise.
 """
 
 from __future__ import annotations
@@ -73,8 +76,10 @@ _BROUGHT: Mapping[str, Mapping[str, str]] = {
         "deid-synthesis": "make",
     },
     "deid_assets.commands.privacy": {
-        "deid-privacy": "cost dp end-to-end generate grid inline leaderboard plant probe reproduce serve shadows site sweep tasks trends "
-        "twins",
+        "deid-privacy": (
+            "cost dp end-to-end generate grid inline leaderboard plant probe reproduce serve"
+            " shadows site sweep tasks trends twins"
+        ),
     },
     "deid_assets.corpora": {"deid-synthesis": "synthetic"},
     "deid_assets.pages": {"deid-evaluation": "bakeoff evaluation_report"},
@@ -88,20 +93,27 @@ BRINGS: Mapping[str, Mapping[str, str]] = {
 
 
 def missing(group: str, name: str) -> str:
-    """Return what to install for a name that nothing installed brings; empty where no plugin of ours does either."""
+    """Return what to install for a name that nothing installed brings.
+
+    Empty where no plugin of ours does either.
+    """
     plugin = BRINGS.get(group, {}).get(name)
     return f"its plugin {plugin} is not installed; {remedy(plugin)}" if plugin else ""
 
 
 def remedy(plugin: str) -> str:
-    """Return how to install a plugin of this project, by its distribution, in words that follow "; "."""
+    """Return how to install a plugin of this project, by its distribution, in words that follow ".
+
+    ".
+    """
     return f"run `{command(plugin)}` in the checkout"
 
 
 def command(plugin: str) -> str:
     """Return the command that installs a plugin of this project, by its distribution.
 
-    No registry has these distributions, where anybody could register their names: they are installed from the checkout.
+    No registry has these distributions, where anybody could register their names: they are
+    installed from the checkout.
     """
     return f"make add PLUGIN={plugin.removeprefix('deid-').replace('-', '_')}"
 
@@ -117,9 +129,12 @@ def is_own(module: str) -> bool:
 
 
 def message_of(error: BaseException, *, package: str = "") -> str:
-    """Return what may be shown of an error: the message of one that code of this project raised, else nothing.
+    """Return what may be shown of an error.
 
-    An error's class says nothing of who wrote its message: a plugin may raise ``InputError`` with a line of a note.
+    The message of one that code of this project raised, else nothing.
+
+    An error's class says nothing of who wrote its message: a plugin may raise ``InputError`` with a
+    line of a note.
 
     Args:
         error: As it was caught: where it was raised is read off its traceback.

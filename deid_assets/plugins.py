@@ -1,4 +1,7 @@
-"""Detectors, trainers, formats, audits, commands and corpora found by entry point: listed without importing them, loaded loudly."""
+"""Detectors, trainers, formats, audits, commands and corpora found by entry point.
+
+Listed without importing them, loaded loudly.
+"""
 
 from __future__ import annotations
 
@@ -55,10 +58,12 @@ class Plugin:
         version: Version of that distribution.
         summary: The distribution's one-line description.
         keywords: The distribution's keywords; the first two are its kinds in the Dagster UI.
-        digest: SHA-256 over the plugin's source and bundled files; changes with any edit, also before a release.
+        digest: SHA-256 over the plugin's source and bundled files; changes with any edit, also
+            before a release.
         fault: Why it cannot be loaded, or empty.
         entry_point: What it was found by.
-        used_digest: SHA-256 over the files of the detectors that it runs, or empty; its keywords say so with ``uses-NAME``.
+        used_digest: SHA-256 over the files of the detectors that it runs, or empty; its keywords
+            say so with ``uses-NAME``.
     """
 
     name: str
@@ -73,22 +78,34 @@ class Plugin:
 
     @property
     def needs_model(self) -> bool:
-        """Whether it is of no use until its option ``model`` is set; its keywords say so with ``needs-model``."""
+        """Whether it is of no use until its option ``model`` is set.
+
+        Its keywords say so with ``needs-model``.
+        """
         return NEEDS_MODEL in self.keywords
 
     @property
     def exports_onnx(self) -> bool:
-        """Whether its models are networks that it can export to ONNX; its keywords say so with ``exports-onnx``."""
+        """Whether its models are networks that it can export to ONNX.
+
+        Its keywords say so with ``exports-onnx``.
+        """
         return EXPORTS_ONNX in self.keywords
 
     @property
     def runner(self) -> str:
-        """Detector that runs the exports of its models: ``onnx``, or itself where its keywords say ``runs-exports``."""
+        """Detector that runs the exports of its models.
+
+        ``onnx``, or itself where its keywords say ``runs-exports``.
+        """
         return self.name if RUNS_EXPORTS in self.keywords else ONNX
 
     @property
     def trains_adapters(self) -> bool:
-        """Whether its models are adapters on a base; its keywords say so with ``trains-adapters``."""
+        """Whether its models are adapters on a base.
+
+        Its keywords say so with ``trains-adapters``.
+        """
         return TRAINS_ADAPTERS in self.keywords
 
     @property
@@ -101,8 +118,8 @@ class Plugin:
 def available(group: str = GROUP) -> dict[str, Plugin]:
     """Return every installed detector, trainer, format or audit, by name, without importing one.
 
-    A plugin with a bad name, a missing module or a name that two distributions claim is listed with its
-    ``fault``, so that one broken plugin hides none of the others.
+    A plugin with a bad name, a missing module or a name that two distributions claim is listed with
+    its ``fault``, so that one broken plugin hides none of the others.
     """
     return available_of(group)[0]
 
@@ -114,7 +131,9 @@ def available_of(*groups: str) -> list[dict[str, Plugin]]:
     return [_described(installed.select(group=group), digest) for group in groups]
 
 
-def _described(entries: Iterable[EntryPoint], digest: Callable[[str], tuple[str, str]]) -> dict[str, Plugin]:
+def _described(
+    entries: Iterable[EntryPoint], digest: Callable[[str], tuple[str, str]]
+) -> dict[str, Plugin]:
     found: dict[str, Plugin] = {}
     for entry_point in sorted(entries, key=lambda entry: (entry.name, entry.value)):
         plugin = _describe(entry_point, digest(_package(entry_point)))
@@ -132,7 +151,10 @@ def _package(entry_point: EntryPoint) -> str:
 
 
 def _used_digest(plugin: Plugin, digest: Callable[[str], tuple[str, str]]) -> str:
-    """Return a digest over the files of the detectors that a plugin runs; of those that are not installed, nothing."""
+    """Return a digest over the files of the detectors that a plugin runs.
+
+    Of those that are not installed, nothing.
+    """
     names = [keyword.removeprefix(USES) for keyword in plugin.keywords if keyword.startswith(USES)]
     used = [entry for name in names for entry in entry_points().select(group=GROUP, name=name)]
     digests = sorted(digest(_package(entry))[0] for entry in used)
@@ -140,29 +162,38 @@ def _used_digest(plugin: Plugin, digest: Callable[[str], tuple[str, str]]) -> st
 
 
 def load(
-    name: str, *, options: Mapping[str, Any] | None = None, plugin: str | None = None, digest: str = ""
+    name: str,
+    *,
+    options: Mapping[str, Any] | None = None,
+    plugin: str | None = None,
+    digest: str = "",
 ) -> Detector:
     """Return a detector, built with keyword options.
 
     Args:
         name: What it is called, which its spans have as their source.
         options: Keyword arguments of the plugin's callable.
-        plugin: Entry-point name where it is another than ``name``: the detector of a trained model is called as
-            its recipe, and its plugin takes the option ``name``.
+        plugin: Entry-point name where it is another than ``name``: the detector of a trained model
+            is called as its recipe, and its plugin takes the option ``name``.
         digest: Of the plugin's files, where they must be those that something was promised of.
 
     Raises:
-        PluginError: No such detector (the message lists the installed ones), a doubled name, an import that
-            fails, files that were changed meanwhile, an option it does not take, or an object that is no detector.
+        PluginError: No such detector (the message lists the installed ones), a doubled name, an
+            import that fails, files that were changed meanwhile, an option it does not take, or an
+            object that is no detector.
     """
     plugin = plugin or name
     given = dict(options or {}) | ({"name": name} if plugin != name else {})
     known = _known(plugin, GROUP, "detector")
     if digest and known.digest != digest:
-        raise PluginError(f"detector {plugin!r}: its files changed since this process started; start it again")
+        raise PluginError(
+            f"detector {plugin!r}: its files changed since this process started; start it again"
+        )
     detector = _made(known, "detector", given)
     if not isinstance(detector, Detector) or detector.name != name:
-        raise PluginError(f"detector {name!r}: what plugin {plugin!r} gives is not a detector of that name")
+        raise PluginError(
+            f"detector {name!r}: what plugin {plugin!r} gives is not a detector of that name"
+        )
     return detector
 
 
@@ -205,12 +236,16 @@ def build(name: str, group: str, kind: str, options: Mapping[str, Any]) -> objec
 
 
 def load_corpus(name: str) -> Callable[..., Iterator[tuple[Note, SpanSet]]]:
-    """Return what makes a corpus: called with ``lang``, ``notes`` and ``seed``, it gives notes with their gold spans.
+    """Return what makes a corpus.
+
+    Called with ``lang``, ``notes`` and ``seed``, it gives notes with their gold spans.
 
     Raises:
         PluginError: As for ``load``.
     """
-    maker: Callable[..., Any] = _imported(_known(name, CORPORA, "maker of corpora"), "maker of corpora")
+    maker: Callable[..., Any] = _imported(
+        _known(name, CORPORA, "maker of corpora"), "maker of corpora"
+    )
     return maker
 
 
@@ -237,7 +272,8 @@ def _known(name: str, group: str, kind: str) -> Plugin:
             raise PluginError(f"{kind} {name!r}: {remedy}")
         known = available(group)
         raise PluginError(
-            f"unknown {kind} {name!r}{did_you_mean(name, known)}; installed: {', '.join(known) or 'none'}"
+            f"unknown {kind} {name!r}{did_you_mean(name, known)}; installed:"
+            f" {', '.join(known) or 'none'}"
         )
     if plugin.fault:
         raise PluginError(f"{kind} {name!r}: {plugin.fault}")
@@ -245,7 +281,9 @@ def _known(name: str, group: str, kind: str) -> Plugin:
 
 
 def _made(plugin: Plugin, kind: str, options: Mapping[str, Any]) -> object:
-    """Return what the entry point gives for the options; an error is reported by the plugin's name, without its text.
+    """Return what the entry point gives for the options.
+
+    An error is reported by the plugin's name, without its text.
 
     What a foreign error says may quote a patient table that the plugin reads.
     """
@@ -253,18 +291,24 @@ def _made(plugin: Plugin, kind: str, options: Mapping[str, Any]) -> object:
     _check_options(plugin, kind, loaded, options)
     try:
         return loaded(**options)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - only the class of a foreign error is safe to show
+    except (
+        Exception,
+        SystemExit,
+    ) as error:  # noqa: BLE001 - only the class of a foreign error is safe to show
         if message := message_of(error):
             raise PluginError(f"{kind} {plugin.name!r} does not load: {message}") from None
         raise PluginError(
-            f"{kind} {plugin.name!r} does not load ({class_name(error)}); build it in a Python shell to see why"
+            f"{kind} {plugin.name!r} does not load ({class_name(error)}); build it in a Python"
+            " shell to see why"
         ) from None
 
 
 def _imported(plugin: Plugin, kind: str) -> Callable[..., object]:
     """Return the object that the entry point names, made of the very files that the plugin's digest is of."""
     if plugin.entry_point is None:
-        raise PluginError(f"{kind} {plugin.name!r}: it has no entry point; install the plugin again")
+        raise PluginError(
+            f"{kind} {plugin.name!r}: it has no entry point; install the plugin again"
+        )
     try:
         loaded: Callable[..., object] = plugin.entry_point.load()
     except (Exception, SystemExit) as error:  # noqa: BLE001 - as above
@@ -278,11 +322,16 @@ def _imported(plugin: Plugin, kind: str) -> Callable[..., object]:
     if package not in _executed or _executed[package][0] is not module:
         _executed[package] = (module, digest_of_package(package)[0])
     if plugin.digest != _executed[package][1]:
-        raise PluginError(f"{kind} {plugin.name!r}: its files changed since it was imported; start this process again")
+        raise PluginError(
+            f"{kind} {plugin.name!r}: its files changed since it was imported; start this process"
+            " again"
+        )
     return loaded
 
 
-def _check_options(plugin: Plugin, kind: str, loaded: Callable[..., object], options: Mapping[str, Any]) -> None:
+def _check_options(
+    plugin: Plugin, kind: str, loaded: Callable[..., object], options: Mapping[str, Any]
+) -> None:
     """Check that the callable takes the options.
 
     Raises:
@@ -292,7 +341,9 @@ def _check_options(plugin: Plugin, kind: str, loaded: Callable[..., object], opt
         parameters = inspect.signature(loaded).parameters.values()
     except (TypeError, ValueError):  # written in C: it will say so itself
         return
-    taken = [one.name for one in parameters if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    taken = [
+        one.name for one in parameters if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)
+    ]
     if any(one.kind is one.VAR_KEYWORD for one in parameters):
         return
     for option in options:
@@ -305,7 +356,11 @@ def _check_options(plugin: Plugin, kind: str, loaded: Callable[..., object], opt
 
 def _describe(entry_point: EntryPoint, found: tuple[str, str]) -> Plugin:
     fields = entry_point.dist.metadata if entry_point.dist else None
-    metadata = {name: fields[name] for name in ("Name", "Version", "Summary", "Keywords") if fields and name in fields}
+    metadata = {
+        name: fields[name]
+        for name in ("Name", "Version", "Summary", "Keywords")
+        if fields and name in fields
+    }
     keywords = tuple(word for word in re.split(r"[,\s]+", metadata.get("Keywords", "")) if word)
     digest, fault = found
     form = _COMMAND if entry_point.group.startswith(COMMANDS) else _NAME

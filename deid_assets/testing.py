@@ -1,4 +1,7 @@
-"""For plugin authors: marked text, what a policy makes of it, and the contract every detector must keep."""
+"""For plugin authors.
+
+Marked text, what a policy makes of it, and the contract every detector must keep.
+"""
 
 from __future__ import annotations
 
@@ -48,10 +51,16 @@ def marked(
 
 
 def mark(note: Note, spans: Iterable[Span]) -> str:
-    """Return the text with its spans marked inline; the inverse of ``marked`` for disjoint spans."""
+    """Return the text with its spans marked inline.
+
+    The inverse of ``marked`` for disjoint spans.
+    """
     parts, cursor = [], 0
     for span in sorted(spans):
-        parts += [note.text[cursor : span.start], f"<{span.label}>{note.text[span.start : span.end]}</{span.label}>"]
+        parts += [
+            note.text[cursor : span.start],
+            f"<{span.label}>{note.text[span.start : span.end]}</{span.label}>",
+        ]
         cursor = span.end
     return "".join([*parts, note.text[cursor:]])
 
@@ -79,8 +88,9 @@ def redact_marked(
 def check_detector(detector: Detector, *, texts: Sequence[str] = CONTRACT_TEXTS) -> None:
     """Run the detector contract on hard inputs.
 
-    Checks the attributes, that each note gives one set in order with the right digest, in-bounds spans,
-    declared labels and its own name as their source, that a second run gives the same, and that batching changes nothing.
+    Checks the attributes, that each note gives one set in order with the right digest, in-bounds
+    spans, declared labels and its own name as their source, that a second run gives the same, and
+    that batching changes nothing.
 
     Raises:
         DetectorError: The contract is broken; the message says how.
@@ -88,15 +98,22 @@ def check_detector(detector: Detector, *, texts: Sequence[str] = CONTRACT_TEXTS)
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,40}", detector.name):
         raise DetectorError(f"name {detector.name!r} must match ^[a-z][a-z0-9_]{{0,40}}$")
     if not detector.version or not detector.labels <= set(Phi):
-        raise DetectorError(f"{detector.name}: version must not be empty and labels must be PHI categories")
+        raise DetectorError(
+            f"{detector.name}: version must not be empty and labels must be PHI categories"
+        )
     notes = [Note(f"contract-{n}", text, lang="en") for n, text in enumerate(texts)]
     together = list(detector.detect(notes))
     if len(together) != len(notes):
-        raise DetectorError(f"{detector.name}: {len(notes)} notes in, {len(together)} span sets out")
+        raise DetectorError(
+            f"{detector.name}: {len(notes)} notes in, {len(together)} span sets out"
+        )
     for note, spans in zip(notes, together, strict=True):
         check_spans(detector, note, spans)
         if list(detector.detect([note])) != [spans]:
-            raise DetectorError(f"{detector.name}: note {note.note_id!r} differs alone and in the batch, or run to run")
+            raise DetectorError(
+                f"{detector.name}: note {note.note_id!r} differs alone and in the batch, or run"
+                " to run"
+            )
     if list(detector.detect([])):
         raise DetectorError(f"{detector.name}: an empty batch must give nothing")
 
@@ -112,7 +129,8 @@ def check_offline(make: Callable[[], Detector], note: Note) -> SpanSet:
         What it found, for the caller to see that it did run.
 
     Raises:
-        DetectorError: It tried to open a socket or to look up a host, even if it then did without, or it logged.
+        DetectorError: It tried to open a socket or to look up a host, even if it then did without,
+            or it logged.
     """
     reached: list[str] = []
     logged: list[logging.LogRecord] = []
@@ -134,7 +152,10 @@ def check_offline(make: Callable[[], Detector], note: Note) -> SpanSet:
     root.addHandler(handler)
     root.setLevel(logging.DEBUG)
     try:
-        with patch("socket.socket", refuse("a socket")), patch("socket.getaddrinfo", refuse("a look-up")):
+        with (
+            patch("socket.socket", refuse("a socket")),
+            patch("socket.getaddrinfo", refuse("a look-up")),
+        ):
             detector = make()
             (found,) = detector.detect([note])
     finally:
@@ -142,6 +163,7 @@ def check_offline(make: Callable[[], Detector], note: Note) -> SpanSet:
         root.setLevel(level)
     if reached or logged:
         raise DetectorError(
-            f"{detector.name}: reached for {', '.join(reached) or 'nothing'}, logged {len(logged)} lines"
+            f"{detector.name}: reached for {', '.join(reached) or 'nothing'}, logged {len(logged)}"
+            " lines"
         )
     return found

@@ -1,6 +1,7 @@
 """Take the pictures of the documentation from a running `make ui`, in headless Chromium.
 
-pip install playwright; python docs/take_screenshots.py http://127.0.0.1:3000 docs --report .deid/reports/release-….html
+pip install playwright; python docs/take_screenshots.py http://127.0.0.1:3000 docs --report
+.deid/reports/release-….html
 """
 
 from __future__ import annotations
@@ -15,8 +16,15 @@ CHROMIUM = "/usr/bin/chromium"
 GROUPS = ("intake", "detector_rules", "detector_presidio", "redaction", "release")
 SETTLE_MS = 20_000
 GRAPH = {"x": 585, "y": 175, "width": 1980, "height": 1770}
-QUIET = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-         "--disable-component-update", "--disable-sync")  # fmt: skip
+QUIET = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
 
 
 def main() -> None:
@@ -30,7 +38,11 @@ def main() -> None:
         page = browser.new_page(viewport={"width": 2600, "height": 2300}, device_scale_factor=0.8)
         take_graph(page, options.server, options.out / "asset-graph.png")
         if options.report:
-            take_report(browser.new_page(viewport={"width": 1100, "height": 1150}), options.report, options.out)
+            take_report(
+                browser.new_page(viewport={"width": 1100, "height": 1150}),
+                options.report,
+                options.out,
+            )
         browser.close()
 
 

@@ -1,7 +1,9 @@
-"""What pip installs for a plugin: its folder and those of its neighbours, never a name that no registry has.
+"""What pip installs for a plugin.
 
-``make add`` calls it. Plugins need each other by name, such as deid-spacy deid-published. Until they are published,
-anybody could register these names, so that pip is given the folder of each.
+Its folder and those of its neighbours, never a name that no registry has.
+
+``make add`` calls it. Plugins need each other by name, such as deid-spacy deid-published. Until
+they are published, anybody could register these names, so that pip is given the folder of each.
 """
 
 from __future__ import annotations
@@ -64,8 +66,8 @@ def closure(names: Iterable[str], *, own: Path) -> dict[Path, set[str]]:
     """Return the folders of plugins and of all that they need of this project, with the extras of each.
 
     Args:
-        names: Of folders in ``plugins`` or in that of one's own plugins, or paths; with extras in brackets, or an
-            extra of the platform alone.
+        names: Of folders in ``plugins`` or in that of one's own plugins, or paths; with extras in
+            brackets, or an extra of the platform alone.
         own: Folder of one's own plugins.
 
     Raises:
@@ -128,7 +130,9 @@ def _place(name: str, own: Path) -> tuple[Path, set[str]]:
 
 def _check_extras(name: str, given: set[str], offered: set[str]) -> None:
     if unknown := sorted(given - offered):
-        raise LookupError(f"{name} has no extra {unknown[0]!r}; it has {', '.join(sorted(offered)) or 'none'}.")
+        raise LookupError(
+            f"{name} has no extra {unknown[0]!r}; it has {', '.join(sorted(offered)) or 'none'}."
+        )
 
 
 def _neighbours(folder: Path, extras: set[str]) -> Iterator[tuple[Path, set[str]]]:
@@ -150,7 +154,9 @@ def _extras(folder: Path) -> set[str]:
 
 
 def _project(folder: Path) -> dict[str, Any]:
-    project: dict[str, Any] = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project: dict[str, Any] = tomllib.loads(
+        (folder / "pyproject.toml").read_text(encoding="utf-8")
+    )["project"]
     return project
 
 

@@ -18,10 +18,18 @@ from hypothesis import settings
 settings.register_profile("no deadline", deadline=None)  # a busy machine is no fault of the code
 settings.load_profile("no deadline")
 
-for variable in ("DEID_HOME", "DEID_CONFIG", "DEID_DATABASE_URL", "DEID_REPORTS_URL", "DAGSTER_HOME"):
-    os.environ.pop(variable, None)  # `make` names the installation beside it, which `make run` fills
+for variable in (
+    "DEID_HOME",
+    "DEID_CONFIG",
+    "DEID_DATABASE_URL",
+    "DEID_REPORTS_URL",
+    "DAGSTER_HOME",
+):
+    # `make` names the installation beside it, which `make run` fills
+    os.environ.pop(variable, None)
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # by a shell, in the background; the tests' processes would too
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # by a shell, in the background; the tests' processes would too
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 STENCIL = '''
@@ -67,9 +75,21 @@ release.require = "none"
 min_gold_characters = 1
 """
 
-PEOPLE = ("Zedmarlow", "Zedquill", "Zedharrow", "Zedpenrose", "Zedfinch", "Zedlister", "Zedwarrick", "Zedtolland")
+PEOPLE = (
+    "Zedmarlow",
+    "Zedquill",
+    "Zedharrow",
+    "Zedpenrose",
+    "Zedfinch",
+    "Zedlister",
+    "Zedwarrick",
+    "Zedtolland",
+)
 STORIES = (
-    "Chest pain since noon, relieved by rest; troponin negative twice and the tracing is unchanged.",
+    (
+        "Chest pain since noon, relieved by rest; troponin negative twice and the tracing is"
+        " unchanged."
+    ),
     "Fell on ice and landed on the left hip. Films show no break; walks with a frame.",
     "Fever and productive cough for four days, crackles at the right base, amoxicillin begun.",
     "Reviewed after cataract surgery: the wound is clean and vision has improved markedly.",
@@ -86,15 +106,24 @@ def lay_out_detector(site: Path, name: str, *, body: str = STENCIL) -> None:
     package.mkdir(parents=True)
     (package / "__init__.py").write_text(body.replace("@NAME@", name))
     info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: deid_{name}\nVersion: 1.0\nSummary: For tests\n")
-    (info / "entry_points.txt").write_text(f"[deid_assets.detectors]\n{name} = deid_{name}:Detector\n")
+    (info / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: deid_{name}\nVersion: 1.0\nSummary: For tests\n"
+    )
+    (info / "entry_points.txt").write_text(
+        f"[deid_assets.detectors]\n{name} = deid_{name}:Detector\n"
+    )
 
 
-def make_record(number: int, story: str, *, person: str, record: int, gold: bool = True) -> dict[str, object]:
+def make_record(
+    number: int, story: str, *, person: str, record: int, gold: bool = True
+) -> dict[str, object]:
     """One line of the exchange format, with its gold spans."""
     text = f"{person}, record {record}. {story}\n"
     mrn = text.index(str(record))
-    spans = [{"start": 0, "end": len(person), "label": "NAME"}, {"start": mrn, "end": mrn + 7, "label": "MRN"}]
+    spans = [
+        {"start": 0, "end": len(person), "label": "NAME"},
+        {"start": mrn, "end": mrn + 7, "label": "MRN"},
+    ]
     fields = {"id": f"note-{number}", "lang": "en", "text": text, "patient_id": f"patient-{number}"}
     return {**fields, "spans": spans} if gold else fields
 
@@ -102,7 +131,13 @@ def make_record(number: int, story: str, *, person: str, record: int, gold: bool
 def make_records(first: int = 0, *, gold: bool = True) -> list[dict[str, object]]:
     """Eight notes about different things, all different for another ``first``."""
     return [
-        make_record(first + n, story, person=f"{person}{chr(97 + first % 26)}", record=4_000_000 + first + n, gold=gold)
+        make_record(
+            first + n,
+            story,
+            person=f"{person}{chr(97 + first % 26)}",
+            record=4_000_000 + first + n,
+            gold=gold,
+        )
         for n, (person, story) in enumerate(zip(PEOPLE, STORIES, strict=True))
     ]
 
@@ -213,9 +248,11 @@ class Installation:
         """Step to what Dagster shows of its failure."""
         steps = (event for event in result.all_events if event.is_step_failure)
         return {
-            step.step_key: step.step_failure_data.user_failure_data.description
-            if step.step_failure_data.user_failure_data
-            else step.step_failure_data.error_display_string
+            step.step_key: (
+                step.step_failure_data.user_failure_data.description
+                if step.step_failure_data.user_failure_data
+                else step.step_failure_data.error_display_string
+            )
             for step in steps
         }
 
@@ -225,9 +262,17 @@ class Installation:
 
 
 WRITING = {
-    "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "os.chmod", "os.link", "os.symlink", "shutil.rmtree",
+    "os.rename",
+    "os.remove",
+    "os.mkdir",
+    "os.rmdir",
+    "os.truncate",
+    "os.chmod",
+    "os.link",
+    "os.symlink",
+    "shutil.rmtree",
     "sqlite3.connect",
-}  # fmt: skip
+}
 
 
 def is_in_memory(database):
@@ -243,10 +288,12 @@ def counts_as_write(event, arguments):
 
 
 def run_killed_at(step, action):
-    """Run ``action`` in a process that dies before its ``step``-th file operation; return whether it died.
+    """Run ``action`` in a process that dies before its ``step``-th file operation.
 
-    A statement in SQLite counts as one, ``COMMIT`` among them; one of a database in memory does not: nothing is left
-    of it.
+    Return whether it died.
+
+    A statement in SQLite counts as one, ``COMMIT`` among them; one of a database in memory does
+    not: nothing is left of it.
     """
     sys.stdout.flush()
     child = os.fork()
@@ -364,7 +411,8 @@ def _shipped_once(tmp_path_factory, detector_site):
 def shipped(tmp_path, _shipped_once):
     """A copy of an installation whose first batch, ``batch``, is made in full.
 
-    ``history`` is the Dagster instance that made it, to be read only; ``instance`` knows nothing yet.
+    ``history`` is the Dagster instance that made it, to be read only; ``instance`` knows nothing
+    yet.
     """
     shutil.copytree(_shipped_once.root, tmp_path / "shipped")
     with _installed(tmp_path / "shipped") as copy:

@@ -107,10 +107,19 @@ def test_the_digest_covers_what_it_names_only(tmp_path):
     [
         ("ensembl = ['rules']", ["ensembl: there is no such setting; did you mean 'ensemble'?"]),
         ("line_up = ['rules']", ["line_up: is called 'ensemble' now; rename it"]),
-        ("[gates]\nresidul = 0.1", ["gates.residul: there is no such setting; did you mean 'residual'?"]),
+        (
+            "[gates]\nresidul = 0.1",
+            ["gates.residul: there is no such setting; did you mean 'residual'?"],
+        ),
         ("resolve = 'unoin'", ["resolve: there is no 'unoin'; did you mean 'union'?"]),
-        ("profile = 'safe_harbour'", ["profile: there is no 'safe_harbour'; did you mean 'safe_harbor'?"]),
-        ("a = 1\nworkers = 0", ["workers: Input should be greater than or equal to 1", "a: there is no such setting"]),
+        (
+            "profile = 'safe_harbour'",
+            ["profile: there is no 'safe_harbour'; did you mean 'safe_harbor'?"],
+        ),
+        (
+            "a = 1\nworkers = 0",
+            ["workers: Input should be greater than or equal to 1", "a: there is no such setting"],
+        ),
     ],
 )
 def test_each_fault_is_a_line_with_the_nearest_right_name(tmp_path, text, lines):
@@ -119,14 +128,23 @@ def test_each_fault_is_a_line_with_the_nearest_right_name(tmp_path, text, lines)
 
     told = str(caught.value).splitlines()
     assert len(told) == len(lines)
-    assert all(line.startswith(f"{tmp_path / 'deid.toml'}: {start}") for line, start in zip(told, lines, strict=True))
+    assert all(
+        line.startswith(f"{tmp_path / 'deid.toml'}: {start}")
+        for line, start in zip(told, lines, strict=True)
+    )
 
 
 @pytest.mark.parametrize(
     ("key", "message"),
-    [("00" * 32, "nothing but zeros"), ("5a" * 8, "it has 8 bytes, at least 16"), ("xyz", "not hexadecimal")],
+    [
+        ("00" * 32, "nothing but zeros"),
+        ("5a" * 8, "it has 8 bytes, at least 16"),
+        ("xyz", "not hexadecimal"),
+    ],
 )
-def test_a_weak_secret_is_refused_from_either_source_and_not_shown(monkeypatch, tmp_path, key, message):
+def test_a_weak_secret_is_refused_from_either_source_and_not_shown(
+    monkeypatch, tmp_path, key, message
+):
     monkeypatch.setenv("DEID_HOME", str(tmp_path))
     (tmp_path / "secret.key").write_text(key)
     (tmp_path / "secret.key").chmod(0o600)

@@ -7,15 +7,27 @@ from hypothesis import strategies as st
 from deid_assets.languages import language_of, languages_in
 
 SENTENCES = {
-    "en": "The patient was admitted with chest pain and shortness of breath since yesterday evening.",
-    "es": "El paciente ingresa por dolor torácico y dificultad para respirar desde ayer por la tarde.",
+    "en": (
+        "The patient was admitted with chest pain and shortness of breath since yesterday evening."
+    ),
+    "es": (
+        "El paciente ingresa por dolor torácico y dificultad para respirar desde ayer por la tarde."
+    ),
     "it": "Il paziente viene ricoverato per dolore toracico e difficoltà a respirare da ieri sera.",
-    "fr": "Le patient est hospitalisé pour une douleur thoracique et un essoufflement depuis hier soir.",
-    "de": "Der Patient wurde wegen Schmerzen in der Brust und Atemnot seit gestern Abend aufgenommen.",
+    "fr": (
+        "Le patient est hospitalisé pour une douleur thoracique et un essoufflement depuis hier"
+        " soir."
+    ),
+    "de": (
+        "Der Patient wurde wegen Schmerzen in der Brust und Atemnot seit gestern Abend aufgenommen."
+    ),
     "nl": "De patiënt werd opgenomen wegens pijn op de borst en kortademigheid sinds gisteravond.",
     "sv": "Patienten läggs in på grund av bröstsmärta och andnöd sedan i går kväll efter middagen.",
     "fi": "Potilas otettiin osastolle rintakivun ja hengenahdistuksen vuoksi eilen illalla.",
-    "pl": "Pacjent został przyjęty z powodu bólu w klatce piersiowej i duszności od wczoraj wieczorem.",
+    "pl": (
+        "Pacjent został przyjęty z powodu bólu w klatce piersiowej i duszności od wczoraj"
+        " wieczorem."
+    ),
 }
 
 

@@ -8,7 +8,11 @@ import pytest
 from deid_assets.config import Settings
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "plugins").glob("*/README.md"))]
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "plugins").glob("*/README.md")),
+]
 
 
 def blocks(page, language):
@@ -39,21 +43,35 @@ def test_the_settings_page_shows_every_key_with_its_default(tmp_path, monkeypatc
     loaded = Settings.load(path)
 
     assert loaded.model_dump(exclude={"detectors"}) == Settings().model_dump(exclude={"detectors"})
-    assert all(re.search(rf"^\[?{key}\b|\b{key} =", shown, re.MULTILINE) for key in Settings.model_fields.keys() - {
-        "home", "database_url", "gates", "detectors", "vault",
-    })  # fmt: skip
+    assert all(
+        re.search(rf"^\[?{key}\b|\b{key} =", shown, re.MULTILINE)
+        for key in Settings.model_fields.keys()
+        - {
+            "home",
+            "database_url",
+            "gates",
+            "detectors",
+            "vault",
+        }
+    )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_links_lead_somewhere(page):
     targets = re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8"))
-    missing = [target for target in targets if not target.startswith("http") and not (page.parent / target).exists()]
+    missing = [
+        target
+        for target in targets
+        if not target.startswith("http") and not (page.parent / target).exists()
+    ]
 
     assert missing == []
 
 
 def anchor_of(heading):
-    plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", re.sub(r"[`*]", "", heading.lstrip("#").strip()))
+    plain = re.sub(
+        r"\[([^\]]*)\]\([^)]*\)", r"\1", re.sub(r"[`*]", "", heading.lstrip("#").strip())
+    )
     return re.sub(r"[^\w\- ]", "", plain.lower()).strip().replace(" ", "-")
 
 

@@ -28,17 +28,23 @@ class Detector:
 def site(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
 
-    def add(name, *, module=None, body=DETECTOR, entry=None, distribution=None, keywords="rules,test"):
+    def add(
+        name, *, module=None, body=DETECTOR, entry=None, distribution=None, keywords="rules,test"
+    ):
         module = module or f"deid_{name}"
         (tmp_path / module).mkdir(exist_ok=True)
-        (tmp_path / module / "__init__.py").write_text(body.format(name=name) if body is DETECTOR else body)
+        (tmp_path / module / "__init__.py").write_text(
+            body.format(name=name) if body is DETECTOR else body
+        )
         dist = tmp_path / f"{distribution or module}-1.0.dist-info"
         dist.mkdir()
         (dist / "METADATA").write_text(
-            f"Metadata-Version: 2.1\nName: {distribution or module}\nVersion: 1.0\nSummary: Finds nothing\n"
-            f"Keywords: {keywords}\n"
+            f"Metadata-Version: 2.1\nName: {distribution or module}\nVersion: 1.0\nSummary: Finds"
+            f" nothing\nKeywords: {keywords}\n"
         )
-        (dist / "entry_points.txt").write_text(f"[{plugins.GROUP}]\n{entry or name} = {module}:Detector\n")
+        (dist / "entry_points.txt").write_text(
+            f"[{plugins.GROUP}]\n{entry or name} = {module}:Detector\n"
+        )
 
     yield add
     for name in [name for name in sys.modules if name.startswith("deid_x")]:
@@ -111,8 +117,16 @@ def test_a_name_claimed_twice_is_listed_with_both_owners_and_does_not_load(site)
             r"cannot be imported \(RuntimeError\)",
         ),
         ({"name": "xbadname", "entry": "Bad-Name"}, "Bad-Name", "name must match"),
-        ({"name": "xother", "body": DETECTOR.format(name="someone_else")}, "xother", "not a detector of that name"),
-        ({"name": "xshape", "body": "class Detector:\n    name = 'xshape'\n"}, "xshape", "not a detector"),
+        (
+            {"name": "xother", "body": DETECTOR.format(name="someone_else")},
+            "xother",
+            "not a detector of that name",
+        ),
+        (
+            {"name": "xshape", "body": "class Detector:\n    name = 'xshape'\n"},
+            "xshape",
+            "not a detector",
+        ),
     ],
 )
 def test_what_does_not_load_says_why(site, arrange, name, message):

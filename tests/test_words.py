@@ -1,4 +1,7 @@
-"""What people read uses the words of the glossary: pages, docs, help, messages and descriptions in the graph."""
+"""What people read uses the words of the glossary.
+
+Pages, docs, help, messages and descriptions in the graph.
+"""
 
 import ast
 import re
@@ -29,7 +32,10 @@ ABOLISHED = {
     r"what (it|they|he|she) rests? on": "inputs",
     r"how sure": "confidence",
 }
-WORDS = [(re.compile(rf"\b({pattern})\b", re.IGNORECASE), instead) for pattern, instead in ABOLISHED.items()]
+WORDS = [
+    (re.compile(rf"\b({pattern})\b", re.IGNORECASE), instead)
+    for pattern, instead in ABOLISHED.items()
+]
 PAGES = [
     ROOT / "README.md",
     *sorted((ROOT / "docs").rglob("*.md")),
@@ -57,18 +63,27 @@ MARKUP = re.compile(r"\{#.*?#\}|\{%.*?%\}|\{\{.*?\}\}|<code>.*?</code>|<[^>]*>",
 def found_in(text: str) -> list[str]:
     """Return the abolished words of a text, each with what to write."""
     plain = NAMES.sub(" ", text)
-    return [f"{found.group()!r}: {instead}" for word, instead in WORDS for found in word.finditer(plain)]
+    return [
+        f"{found.group()!r}: {instead}" for word, instead in WORDS for found in word.finditer(plain)
+    ]
 
 
 def phrases(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Yield the line and text of each string of more than one word that is no docstring."""
-    pieces = {id(piece) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for piece in node.values}
+    pieces = {
+        id(piece)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.JoinedStr)
+        for piece in node.values
+    }
     statements = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if id(node) in statements | pieces:
             continue
         if isinstance(node, ast.JoinedStr):
-            text = "".join(str(one.value) if isinstance(one, ast.Constant) else "{}" for one in node.values)
+            text = "".join(
+                str(one.value) if isinstance(one, ast.Constant) else "{}" for one in node.values
+            )
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             text = node.value
         else:
@@ -115,16 +130,23 @@ def helps(command: click.Command, path: str = "deid") -> Iterator[tuple[str, str
 
 
 def test_help():
-    found = {(path, word) for path, text in helps(typer.main.get_command(app)) for word in found_in(text)}
+    found = {
+        (path, word) for path, text in helps(typer.main.get_command(app)) for word in found_in(text)
+    }
 
     assert found == set()
 
 
 def test_summaries_of_plugins():
     files = sorted((ROOT / "plugins").glob("*/pyproject.toml"))
-    summaries = {path.parent.name: tomllib.loads(path.read_text())["project"]["description"] for path in files}
+    summaries = {
+        path.parent.name: tomllib.loads(path.read_text())["project"]["description"]
+        for path in files
+    }
 
-    assert {name: found_in(summary) for name, summary in summaries.items() if found_in(summary)} == {}
+    assert {
+        name: found_in(summary) for name, summary in summaries.items() if found_in(summary)
+    } == {}
 
 
 def test_the_graph(tmp_path):
@@ -137,7 +159,9 @@ def test_the_graph(tmp_path):
         )
         for key in graph.get_all_asset_keys()
     }
-    told |= {str(key): graph.get_check_spec(key).description or "" for key in graph.asset_check_keys}
+    told |= {
+        str(key): graph.get_check_spec(key).description or "" for key in graph.asset_check_keys
+    }
     told |= {job.name: job.description or "" for job in definitions.resolve_all_job_defs()}
     assert len(told) > 50
 

@@ -1,1 +1,4 @@
-"""Bodies of the assets, without Dagster: a batch and the installation in, tables, verdicts and counts out."""
+"""Bodies of the assets, without Dagster.
+
+A batch and the installation in, tables, verdicts and counts out.
+"""

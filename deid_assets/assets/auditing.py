@@ -39,9 +39,15 @@ from deid_resources.processes import WorkerDied
 CHECKS = (
     Check("assessed", "The audit had what it needs and came to a verdict.", blocking=False),
     Check(
-        "controls_held", "It finds what was planted, and not what was not, so that its figures count.", blocking=False
+        "controls_held",
+        "It finds what was planted, and not what was not, so that its figures count.",
+        blocking=False,
     ),
-    Check("nothing_found", "Its rules passed: what it found is within the limits that were set.", blocking=False),
+    Check(
+        "nothing_found",
+        "Its rules passed: what it found is within the limits that were set.",
+        blocking=False,
+    ),
 )
 FIGURES = pa.schema(
     [
@@ -52,9 +58,17 @@ FIGURES = pa.schema(
         pa.field("unit", pa.string(), nullable=False),
     ]
 )
-"""One row per measurement with its 95 % interval; ``chance`` is missing where there is no such value."""
+"""One row per measurement with its 95 % interval.
+
+``chance`` is missing where there is no such value.
+"""
 _DOCUMENT = pa.schema([pa.field("document", pa.large_string(), nullable=False)])
-_PLOTS = pa.schema([pa.field("name", pa.string(), nullable=False), pa.field("png", pa.large_binary(), nullable=False)])
+_PLOTS = pa.schema(
+    [
+        pa.field("name", pa.string(), nullable=False),
+        pa.field("png", pa.large_binary(), nullable=False),
+    ]
+)
 
 
 def key_of(audit: str) -> str:
@@ -62,7 +76,9 @@ def key_of(audit: str) -> str:
     return Family.PRIVACY.of(audit)
 
 
-def make_audit(_batch: str, installation: Installation, *, name: str, policies: Sequence[Policy]) -> AssetOutput:
+def make_audit(
+    _batch: str, installation: Installation, *, name: str, policies: Sequence[Policy]
+) -> AssetOutput:
     """Run an audit; where it cannot be assessed, that and why is what is stored."""
     batches = scored_batches(installation, MERGED_SPANS)
     cases = [case for batch in batches for case in _cases(batch, installation)]
@@ -74,10 +90,16 @@ def make_audit(_batch: str, installation: Installation, *, name: str, policies: 
     return AssetOutput(
         tables=tables_of(result),
         sources=[
-            installation.files.receipt(asset, batch) for batch in batches for asset in (RAW_NOTES, GOLD, MERGED_SPANS)
+            installation.files.receipt(asset, batch)
+            for batch in batches
+            for asset in (RAW_NOTES, GOLD, MERGED_SPANS)
         ],
         verdicts=_verdicts(result),
-        counts={"outcome": result.outcome.value.replace(" ", "-"), "batches": len(batches), **result.counts},
+        counts={
+            "outcome": result.outcome.value.replace(" ", "-"),
+            "batches": len(batches),
+            **result.counts,
+        },
         metadata={
             "question": result.title,
             "verdict": f"{result.outcome.value}: {result.reason}",
@@ -89,7 +111,10 @@ def make_audit(_batch: str, installation: Installation, *, name: str, policies: 
 
 
 def tables_of(result: AuditResult) -> Mapping[str, pa.Table]:
-    """Return what is stored of a result: its figures as rows, and the whole of it, which ``stored_result`` reads."""
+    """Return what is stored of a result.
+
+    Its figures as rows, and the whole of it, which ``stored_result`` reads.
+    """
     rows = [
         {name: getattr(each, "value" if name == "measured" else name) for name in FIGURES.names}
         | {"chance": None if isinstance(each.chance, str) else float(each.chance)}
@@ -108,7 +133,13 @@ def _verdicts(result: AuditResult) -> list[Verdict]:
     held = result.outcome in {Outcome.PASSED, Outcome.FAILED}
 
     def verdict(name: str, *, passed: bool, judged: bool) -> Verdict:
-        return Verdict(name, passed=passed and judged, blocking=False, applicable=judged, description=result.reason)
+        return Verdict(
+            name,
+            passed=passed and judged,
+            blocking=False,
+            applicable=judged,
+            description=result.reason,
+        )
 
     return [
         verdict("assessed", passed=assessed, judged=True),
@@ -117,12 +148,16 @@ def _verdicts(result: AuditResult) -> list[Verdict]:
     ]
 
 
-def _audited(cases: Sequence[Case], *, name: str, policies: Sequence[Policy], settings: Settings) -> AuditResult:
+def _audited(
+    cases: Sequence[Case], *, name: str, policies: Sequence[Policy], settings: Settings
+) -> AuditResult:
     """Run an audit, in a worker process: a library in it may abort."""
     material = _material(settings, cases, policies)
     options = settings.audits.get(name)
     result = run_named(name, material, options)
-    return Sealer.of(material, read=_read_by(material)).seal(result, {"options": dict(options or {})})
+    return Sealer.of(material, read=_read_by(material)).seal(
+        result, {"options": dict(options or {})}
+    )
 
 
 def _read_by(material: Material) -> dict[str, int]:
@@ -130,7 +165,9 @@ def _read_by(material: Material) -> dict[str, int]:
         return {}
     sets = {"training": material.training, "held_out": material.held_out}
     sizes = {name: len(notes) for name, notes in sets.items()}
-    return sizes | {f"{name} read": count_read(material.model, notes) for name, notes in sets.items()}
+    return sizes | {
+        f"{name} read": count_read(material.model, notes) for name, notes in sets.items()
+    }
 
 
 def _material(settings: Settings, cases: Sequence[Case], policies: Sequence[Policy]) -> Material:
@@ -150,8 +187,14 @@ def _material(settings: Settings, cases: Sequence[Case], policies: Sequence[Poli
 
 
 def _cases(batch: str, installation: Installation) -> Iterator[Case]:
-    """Yield the annotated notes of a batch with what the ensemble found; notes that it failed on are withheld anyway."""
-    gold, outcomes = read_gold(batch, installation), read_outcomes(MERGED_SPANS, batch, installation)
+    """Yield the annotated notes of a batch with what the ensemble found.
+
+    Notes that it failed on are withheld anyway.
+    """
+    gold, outcomes = (
+        read_gold(batch, installation),
+        read_outcomes(MERGED_SPANS, batch, installation),
+    )
     for note in read_notes_of(batch, installation):
         found = outcomes[note.note_id]
         if note.note_id in gold and not isinstance(found, Failed):
@@ -163,7 +206,10 @@ def _disjoint(note: Note, spans: SpanSet) -> DisjointSpans:
 
 
 def _question(plugin: Plugin) -> str:
-    """Return the question of an audit that was not run; of one that cannot be imported, what its plugin is for."""
+    """Return the question of an audit that was not run.
+
+    Of one that cannot be imported, what its plugin is for.
+    """
     try:
         return str(getattr(load_declaration(plugin, "audit"), "title", plugin.summary))
     except DeidError:
@@ -171,9 +217,14 @@ def _question(plugin: Plugin) -> str:
 
 
 def stored_audit(name: str, installation: Installation) -> Audited:
-    """Return an audit as it was last made; one that was not made, or whose files are damaged, is not assessed."""
+    """Return an audit as it was last made.
+
+    One that was not made, or whose files are damaged, is not assessed.
+    """
     plugin = installation.snapshot.audits[name]
-    nothing = Audited(name, _question(plugin), Outcome.NOT_ASSESSED.value, plugin.fault or "it was not run")
+    nothing = Audited(
+        name, _question(plugin), Outcome.NOT_ASSESSED.value, plugin.fault or "it was not run"
+    )
     try:
         receipt = installation.files.find(key_of(name), ALL)
         if receipt is None:
@@ -183,7 +234,11 @@ def stored_audit(name: str, installation: Installation) -> Audited:
     except DeidError as error:
         return replace(nothing, reason=str(error))
     if _is_of_another_model(result, installation):
-        return replace(nothing, title=result.title, reason="the model changed since; run the job privacy_audits again")
+        return replace(
+            nothing,
+            title=result.title,
+            reason="the model changed since; run the job privacy_audits again",
+        )
     return Audited(name, result.title, result.outcome.value, result.reason, receipt.created_at)
 
 

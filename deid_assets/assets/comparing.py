@@ -1,4 +1,7 @@
-"""Detectors on the same gold: the notes that every one of them was scored on, so that a comparison is fair."""
+"""Detectors on the same gold.
+
+The notes that every one of them was scored on, so that a comparison is fair.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,10 +28,11 @@ class Compared:
 
     Args:
         totals: Detector to its score on these notes.
-        coverage: Who marks what in them. All subsets are tried, so that of more than ``MAX_DETECTORS`` detectors the
-            ensemble and the first others take part.
+        coverage: Who marks what in them. All subsets are tried, so that of more than
+            ``MAX_DETECTORS`` detectors the ensemble and the first others take part.
         notes: Annotated notes that all were scored on.
-        ensemble: What the merged spans of the ensemble score on them; ``None`` where a batch has none.
+        ensemble: What the merged spans of the ensemble score on them; ``None`` where a batch has
+            none.
         batches: Batches of these notes with merged spans.
     """
 
@@ -40,9 +44,13 @@ class Compared:
 
 
 def compare(installation: Installation, cards: Cards) -> Compared:
-    """Return the detectors on the notes that all of them were scored on; one scored on nothing takes no part."""
+    """Return the detectors on the notes that all of them were scored on.
+
+    One scored on nothing takes no part.
+    """
     ordered = sorted(
-        (name for name in cards if cards[name]), key=lambda name: name not in installation.settings.ensemble
+        (name for name in cards if cards[name]),
+        key=lambda name: name not in installation.settings.ensemble,
     )
     batches = sorted(set.intersection(*(set(cards[name]) for name in ordered))) if ordered else []
     merged = [batch for batch in batches if installation.files.find(MERGED_SPANS, batch)]
@@ -62,22 +70,33 @@ def compare(installation: Installation, cards: Cards) -> Compared:
 
 
 def _of_batch(
-    installation: Installation, batch: str, detectors: Sequence[str], cards: Cards, repeated: Repeats
+    installation: Installation,
+    batch: str,
+    detectors: Sequence[str],
+    cards: Cards,
+    repeated: Repeats,
 ) -> Compared:
     notes = read_notes_of(batch, installation)
     lengths = {note.note_id: len(note.text) for note in notes}
     counted = profile(installation.settings.profile)
-    outcomes = {name: read_outcomes(Family.SPANS.of(name), batch, installation) for name in detectors}
+    outcomes = {
+        name: read_outcomes(Family.SPANS.of(name), batch, installation) for name in detectors
+    }
     gold: Mapping[str, SpanSet] = read_scored(batch, installation, notes, repeated)
     for name in detectors:
-        gold = gold_of_sample(gold, outcomes[name], installation.files.receipt(Family.SPANS.of(name), batch))
+        gold = gold_of_sample(
+            gold, outcomes[name], installation.files.receipt(Family.SPANS.of(name), batch)
+        )
     answers = {name: against(gold, outcomes[name]) for name in detectors}
     totals = {
         # Of as many notes as it was scored on, the score card has the same score already.
-        name: card if (card := cards[name][batch]).notes.notes == len(gold)
-        else evaluate_corpus(answers[name], profile=counted, lengths=lengths)
+        name: (
+            card
+            if (card := cards[name][batch]).notes.notes == len(gold)
+            else evaluate_corpus(answers[name], profile=counted, lengths=lengths)
+        )
         for name in detectors
-    }  # fmt: skip
+    }
     found = Coverage(tuple(detectors[:MAX_DETECTORS]))
     for at, spans in enumerate(gold.values()):
         preds = {name: answers[name][at][1] for name in found.detectors}

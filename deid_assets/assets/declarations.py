@@ -30,7 +30,8 @@ class AssetOutput:
         verdicts: One for each declared check.
         counts: Numbers for the receipt and the UI.
         metadata: More for the UI: tables of counts and plots. Never text from notes.
-        publish: Called with the receipt after the tables are stored, for copies of the result elsewhere.
+        publish: Called with the receipt after the tables are stored, for copies of the result
+            elsewhere.
         release: Called last, when everything is recorded: a release must be whole or not be there.
     """
 

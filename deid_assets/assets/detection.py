@@ -28,8 +28,12 @@ CHECKS = (
 )
 
 
-def make_spans(batch: str, installation: Installation, *, detector: str, model: str = "") -> AssetOutput:
-    """Run a detector on a batch, in shadow on a sample of it. A note that it raises on is listed as failed, never as empty.
+def make_spans(
+    batch: str, installation: Installation, *, detector: str, model: str = ""
+) -> AssetOutput:
+    """Run a detector on a batch, in shadow on a sample of it.
+
+    A note that it raises on is listed as failed, never as empty.
 
     Args:
         batch: Partition.
@@ -70,7 +74,9 @@ def make_spans(batch: str, installation: Installation, *, detector: str, model: 
             "detection_seconds": round(answers.seconds, 3),
             **show_labels(label_counts(found), title=f"Spans of {detector}"),
         },
-        publish=lambda _: record_spans(installation, batch, detector, found, notes=len(notes), seconds=answers.seconds),
+        publish=lambda _: record_spans(
+            installation, batch, detector, found, notes=len(notes), seconds=answers.seconds
+        ),
     )
 
 

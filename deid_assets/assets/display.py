@@ -13,7 +13,10 @@ from deid_assets.reports import plots, tables
 from deid_assets.reports.embedding import picture
 
 SERVED = "DEID_REPORTS_URL"
-"""Environment variable with the address under which ``reports.server`` serves the reports; ``make`` sets it."""
+"""Environment variable with the address under which ``reports.server`` serves the reports.
+
+``make`` sets it.
+"""
 
 
 class Markdown(str):
@@ -50,7 +53,10 @@ def show_labels(counts: Mapping[str, int], *, title: str) -> Shown:
 
 
 def show_counts(counts: Mapping[str, int], *, of: str = "Notes") -> Markdown:
-    """Return small counts, such as faults by kind, as a table; ``of`` heads the column of counts."""
+    """Return small counts, such as faults by kind, as a table.
+
+    ``of`` heads the column of counts.
+    """
     rows = [f"| {name} | {count:,} |" for name, count in sorted(counts.items())]
     return Markdown("\n".join([f"| Kind | {of} |", "| :-- | --: |", *rows]))
 
@@ -62,7 +68,9 @@ def show_lines(lines: Sequence[str]) -> Markdown:
 
 def in_words(bounds: Iterable[Bound]) -> str:
     """Return what a check compared with what, as a sentence; empty where nothing."""
-    told = [f"{one.name} {one.value:,} ({one.kind} {one.bound:,})".replace("_", " ") for one in bounds]
+    told = [
+        f"{one.name} {one.value:,} ({one.kind} {one.bound:,})".replace("_", " ") for one in bounds
+    ]
     return f"Judged: {'; '.join(told)}." if told else ""
 
 
@@ -85,18 +93,28 @@ def show_scores(evaluation: Evaluation, *, title: str) -> Shown:
 
 
 def show_page(path: Path, *, name: str = "report") -> Shown:
-    """Return a page that was written: its path, and a link to it where ``DEID_REPORTS_URL`` says who serves it.
+    """Return a page that was written.
+
+    Its path, and a link to it where ``DEID_REPORTS_URL`` says who serves it.
 
     A browser opens no file that a page from a web server links, and Dagster's serves none.
     """
     file = path.absolute()
     served = os.environ.get(SERVED)
-    return {name: Link(f"{served.rstrip('/')}/{path.name}"), f"{name}_file": file} if served else {name: file}
+    return (
+        {name: Link(f"{served.rstrip('/')}/{path.name}"), f"{name}_file": file}
+        if served
+        else {name: file}
+    )
 
 
 def show_pages(paths: Iterable[Path]) -> Shown:
     """Return the files of a report, each under its kind, such as ``html`` and ``json``, as ``show_page`` does."""
-    return {name: value for path in paths for name, value in show_page(path, name=path.suffix[1:]).items()}
+    return {
+        name: value
+        for path in paths
+        for name, value in show_page(path, name=path.suffix[1:]).items()
+    }
 
 
 def show_png(png: bytes, *, title: str) -> Markdown:

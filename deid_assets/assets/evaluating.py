@@ -1,4 +1,7 @@
-"""evaluation_report_<detector> and bakeoff: pages about detectors, over every batch that has gold, as a plugin makes them."""
+"""evaluation_report_<detector> and bakeoff.
+
+Pages about detectors, over every batch that has gold, as a plugin makes them.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -30,21 +33,34 @@ from deid_resources.installation import Installation
 
 BAKEOFF = "bakeoff"
 BAKEOFF_CHECKS = (
-    Check("all_took_part", "Every usable detector has spans in every batch with annotated notes.", blocking=False),
-    Check("all_ran", "Every one that took part loaded and answered within the time limit.", blocking=False),
+    Check(
+        "all_took_part",
+        "Every usable detector has spans in every batch with annotated notes.",
+        blocking=False,
+    ),
+    Check(
+        "all_ran",
+        "Every one that took part loaded and answered within the time limit.",
+        blocking=False,
+    ),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """Notes with gold of several batches. Ids are unique in a batch only, so each is ``batch/id`` here."""
+    """Notes with gold of several batches.
+
+    Ids are unique in a batch only, so each is ``batch/id`` here.
+    """
 
     annotated: AnnotatedNotes
     outcomes: Mapping[str, Mapping[str, SpanSet | Failed]]
     sources: Sequence[Receipt]
 
 
-def read_answers(installation: Installation, batches: Sequence[str], detectors: Sequence[str]) -> Answered:
+def read_answers(
+    installation: Installation, batches: Sequence[str], detectors: Sequence[str]
+) -> Answered:
     """Return the notes with gold of some batches, and what detectors with spans in all of them found."""
     notes: dict[str, Note] = {}
     gold: dict[str, SpanSet] = {}
@@ -52,10 +68,14 @@ def read_answers(installation: Installation, batches: Sequence[str], detectors: 
     repeated = annotated_repeats(installation)
     for batch in batches:
         of_notes = read_notes_of(batch, installation)
-        stored = {name: read_outcomes(Family.SPANS.of(name), batch, installation) for name in detectors}
+        stored = {
+            name: read_outcomes(Family.SPANS.of(name), batch, installation) for name in detectors
+        }
         of_batch = read_scored(batch, installation, of_notes, repeated)
         for name in detectors:
-            of_batch = gold_of_sample(of_batch, stored[name], installation.files.receipt(Family.SPANS.of(name), batch))
+            of_batch = gold_of_sample(
+                of_batch, stored[name], installation.files.receipt(Family.SPANS.of(name), batch)
+            )
         for note in of_notes:
             if note.note_id in of_batch:
                 name = f"{batch}/{note.note_id}"
@@ -65,18 +85,26 @@ def read_answers(installation: Installation, batches: Sequence[str], detectors: 
             found = stored[detector]
             for note_id in of_batch:
                 if note_id in found:
-                    outcomes[detector][f"{batch}/{note_id}"] = replace(found[note_id], note_id=f"{batch}/{note_id}")
+                    outcomes[detector][f"{batch}/{note_id}"] = replace(
+                        found[note_id], note_id=f"{batch}/{note_id}"
+                    )
     assets = (RAW_NOTES, GOLD, *(Family.SPANS.of(name) for name in detectors))
     sources = [installation.files.receipt(asset, batch) for batch in batches for asset in assets]
     return Answered(AnnotatedNotes(notes=notes, gold=gold), outcomes, sources)
 
 
-def make_evaluation_report(_batch: str, installation: Installation, *, plugin: Plugin, detector: str) -> AssetOutput:
+def make_evaluation_report(
+    _batch: str, installation: Installation, *, plugin: Plugin, detector: str
+) -> AssetOutput:
     """Write the page and the document on one detector, over every batch that has gold and its spans.
 
-    A note that it failed on counts as one where it found nothing. The page shows shapes of what was missed, no text.
+    A note that it failed on counts as one where it found nothing. The page shows shapes of what was
+    missed, no text.
     """
-    done, with_gold = scored_batches(installation, Family.SPANS.of(detector)), gold_batches(installation)
+    done, with_gold = (
+        scored_batches(installation, Family.SPANS.of(detector)),
+        gold_batches(installation),
+    )
     found = read_answers(installation, done, [detector])
     gold = found.annotated.gold
     spans = {name: _answer(gold[name], found.outcomes[detector].get(name)) for name in gold}
@@ -107,7 +135,9 @@ def _answer(gold: SpanSet, outcome: SpanSet | Failed | None) -> SpanSet:
     return outcome if isinstance(outcome, SpanSet) else SpanSet(gold.note_id, gold.digest)
 
 
-def make_bakeoff(_batch: str, installation: Installation, *, plugin: Plugin, detectors: Sequence[str]) -> AssetOutput:
+def make_bakeoff(
+    _batch: str, installation: Installation, *, plugin: Plugin, detectors: Sequence[str]
+) -> AssetOutput:
     """Put every detector with spans in all batches with gold side by side, and time each on a sample of the notes.
 
     Raises:
@@ -117,10 +147,15 @@ def make_bakeoff(_batch: str, installation: Installation, *, plugin: Plugin, det
     ordered = sorted(
         detectors, key=lambda name: name not in installation.settings.ensemble
     )  # which others are compared with
-    present = [name for name in ordered if batches and scored_batches(installation, Family.SPANS.of(name)) == batches]
+    present = [
+        name
+        for name in ordered
+        if batches and scored_batches(installation, Family.SPANS.of(name)) == batches
+    ]
     if not present:
         raise InputError(
-            "no detector has spans in every batch with annotated notes; annotate notes, and back-fill a detector"
+            "no detector has spans in every batch with annotated notes; annotate notes, and"
+            " back-fill a detector"
         )
     found = read_answers(installation, batches, present)
     made = _made(plugin, installation, found, BAKEOFF)
@@ -130,10 +165,18 @@ def make_bakeoff(_batch: str, installation: Installation, *, plugin: Plugin, det
         tables={"scores": scores_to_table(made.evaluations)},
         sources=found.sources,
         verdicts=[
-            _warning("all_took_part", len(detectors) - len(present), "Back-fill the detectors that miss batches."),
+            _warning(
+                "all_took_part",
+                len(detectors) - len(present),
+                "Back-fill the detectors that miss batches.",
+            ),
             _warning("all_ran", made.faults, "The page says why one did not run."),
         ],
-        counts={"detectors": len(present), "annotated_notes": len(found.annotated.gold), **made.counts},
+        counts={
+            "detectors": len(present),
+            "annotated_notes": len(found.annotated.gold),
+            **made.counts,
+        },
         metadata={
             **{name: Markdown(table) for name, table in made.shown.items()},
             "plot": show_png(leaderboard_png(made.evaluations, title=title), title=title),
@@ -158,7 +201,9 @@ def _made(plugin: Plugin, installation: Installation, found: Answered, asset: st
             annotated=found.annotated,
             outcomes=found.outcomes,
             detectors={name: installation.taggers.locate(name) for name in found.outcomes},
-            inputs=[{"name": one.name, "role": "receipt", "sha256": one.digest} for one in found.sources],
+            inputs=[
+                {"name": one.name, "role": "receipt", "sha256": one.digest} for one in found.sources
+            ],
             command=f"dagster asset materialize --select {asset}",
         )
     )
@@ -168,7 +213,9 @@ def _made(plugin: Plugin, installation: Installation, found: Answered, asset: st
 
 
 def _warning(name: str, short: int, description: str) -> Verdict:
-    return Verdict(name, passed=not short, blocking=False, counts={"missing": short}, description=description)
+    return Verdict(
+        name, passed=not short, blocking=False, counts={"missing": short}, description=description
+    )
 
 
 def _pages(installation: Installation, name: str, made: MadePage) -> dict[Path, str]:

@@ -24,7 +24,15 @@ from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.policies.wording import in_words
 from deid_assets.quality import Verdict
 from deid_assets.reports import Check as CheckRow
-from deid_assets.reports import Component, Link, Outcome, Quarantined, Received, ReleaseSummary, release_html
+from deid_assets.reports import (
+    Component,
+    Link,
+    Outcome,
+    Quarantined,
+    Received,
+    ReleaseSummary,
+    release_html,
+)
 from deid_assets.store.approvals import PAGE
 from deid_assets.store.files import Receipt
 from deid_assets.store.scores import scores_from_table
@@ -35,7 +43,10 @@ from deid_resources.installation import Installation
 CHECKS = (Check("release_passed", "No blocking check failed and no note is unaccounted for."),)
 
 LIMITS = (
-    "Detectors miss kinds and spellings that they were not made for; recall is known only where people annotated.",
+    (
+        "Detectors miss kinds and spellings that they were not made for; recall is known only where"
+        " people annotated."
+    ),
     "Intervals assume that spans are found independently of each other; spans of one note are not.",
     "Facts that identify a person without naming one, such as a rare event, are not looked for.",
 )
@@ -108,7 +119,9 @@ def _release_passed(summary: ReleaseSummary) -> Verdict:
         counts=summary.tally._asdict(),
         description="The page opens with the same answer.",
     )
-    return verdict.unless(summary.outcome is Outcome.NOT_MEASURED, f"not measured. {summary.unmeasured}")
+    return verdict.unless(
+        summary.outcome is Outcome.NOT_MEASURED, f"not measured. {summary.unmeasured}"
+    )
 
 
 def page_of(settings: Settings, batch: str) -> Path:
@@ -116,7 +129,9 @@ def page_of(settings: Settings, batch: str) -> Path:
     return settings.reports / f"release-{batch}.html"
 
 
-def summarize(batch: str, installation: Installation, *, policy: Policy, detectors: Sequence[str]) -> ReleaseSummary:
+def summarize(
+    batch: str, installation: Installation, *, policy: Policy, detectors: Sequence[str]
+) -> ReleaseSummary:
     """Collect the evidence from the signed receipts, not from Dagster's event log."""
     files = installation.files
     held = files.receipt(QUARANTINE, batch)
@@ -142,11 +157,20 @@ def summarize(batch: str, installation: Installation, *, policy: Policy, detecto
         },
         quarantined=_quarantined(files.read(QUARANTINE, batch, "failed")),
         ensemble=_ensemble(installation, detectors),
-        chain=tuple(Link(link.asset, link.batch, link.digest, link.code_version, link.created_at) for link in chain),
+        chain=tuple(
+            Link(link.asset, link.batch, link.digest, link.code_version, link.created_at)
+            for link in chain
+        ),
         evaluation=scores.get(MERGED_SPANS),
-        gold=f"{scores[MERGED_SPANS].notes.notes:,} annotated notes of this batch" if MERGED_SPANS in scores else "",
+        gold=(
+            f"{scores[MERGED_SPANS].notes.notes:,} annotated notes of this batch"
+            if MERGED_SPANS in scores
+            else ""
+        ),
         limits=LIMITS,
-        audits=tuple(stored_audit(name, installation) for name in sorted(installation.snapshot.audits)),
+        audits=tuple(
+            stored_audit(name, installation) for name in sorted(installation.snapshot.audits)
+        ),
         code_version=deid_assets.__version__,
         not_measured=measured.reason,
         consequence=consequence(measured),
@@ -204,7 +228,9 @@ def _labels(spans: pa.Table) -> dict[str, int]:
 
 def _quarantined(failed: pa.Table) -> tuple[Quarantined, ...]:
     counts = Counter((row["stage"], row["error"]) for row in failed.to_pylist())
-    return tuple(Quarantined(stage, reason, notes) for (stage, reason), notes in sorted(counts.items()))
+    return tuple(
+        Quarantined(stage, reason, notes) for (stage, reason), notes in sorted(counts.items())
+    )
 
 
 def _ensemble(installation: Installation, detectors: Sequence[str]) -> tuple[Component, ...]:

@@ -18,7 +18,9 @@ from deid_resources.installation import Installation
 from deid_resources.taggers import card_digest, pack
 
 ONNX_CHECKS = (
-    Check("parity", "The fp32 graph finds the very spans of the network, on every development note."),
+    Check(
+        "parity", "The fp32 graph finds the very spans of the network, on every development note."
+    ),
     Check("loss", "The precision in use loses little of the network's F1."),
 )
 

@@ -18,21 +18,32 @@ from deid_assets.store.frames import spans_from_tables, spans_to_tables
 from deid_resources.installation import Installation
 
 BASELINE = "release_baseline"
-"""Kept with every release: the merged spans of its notes with gold. No asset of the graph, and no text."""
+"""Kept with every release: the merged spans of its notes with gold.
+
+No asset of the graph, and no text.
+"""
 RELEASED = "released_corpus"
 BASELINE_NOTES = "baseline_notes"
-"""Count in a release's receipt: how many notes its baseline holds. Releases without it are older than the gate."""
+"""Count in a release's receipt: how many notes its baseline holds.
+
+Releases without it are older than the gate.
+"""
 
 CHECKS = (
     Check(
-        "recall_lower_bound", "On annotated notes, the lower end of recall's 95 % interval is not below its minimum."
+        "recall_lower_bound",
+        "On annotated notes, the lower end of recall's 95 % interval is not below its minimum.",
     ),
     Check(
         "notes_covered_lower_bound",
-        "On annotated notes, the lower end of the 95 % interval of the share of notes fully covered is not below its minimum.",
+        "On annotated notes, the lower end of the 95 % interval of the share of notes fully covered"
+        " is not below its minimum.",
     ),
     Check("worst_group", "On annotated notes, recall in the worst group is not below its minimum."),
-    Check("no_regression", "Recall did not fall below that of the batch's last release by more than chance."),
+    Check(
+        "no_regression",
+        "Recall did not fall below that of the batch's last release by more than chance.",
+    ),
 )
 
 RECALL = "recall_floor"
@@ -134,8 +145,13 @@ def _regression(found: Measured, installation: Installation, batch: str) -> Verd
 
 
 def _change(then: Pairs, now: Pairs, notes: Sequence[Note], counted: Profile) -> Difference | None:
-    """Return recall now less recall then, with its interval; ``None`` where there is no gold span."""
-    from deid_assets.evaluation.resampling import compare  # noqa: PLC0415 - loads numpy, only after a release
+    """Return recall now less recall then, with its interval.
+
+    ``None`` where there is no gold span.
+    """
+    from deid_assets.evaluation.resampling import (
+        compare,
+    )  # noqa: PLC0415 - loads numpy, only after a release
 
     lengths = _lengths(notes)
     rows = {
@@ -143,7 +159,11 @@ def _change(then: Pairs, now: Pairs, notes: Sequence[Note], counted: Profile) ->
         for name, pairs in (("then", then), ("now", now))
     }
     compared = {gold.note_id for gold, _ in now}
-    patients = {note.note_id: note.patient_id for note in notes if note.note_id in compared and note.patient_id}
+    patients = {
+        note.note_id: note.patient_id
+        for note in notes
+        if note.note_id in compared and note.patient_id
+    }
     return compare(rows, patients=patients or None).difference("now", Scheme.COVERED, Ratio.RECALL)
 
 
@@ -163,7 +183,9 @@ def keep_baseline(installation: Installation, kept: Sequence[SpanSet], released:
         BASELINE,
         released.batch,
         {"notes": note_table, "spans": span_table},
-        receipt=UnsignedReceipt(code_version="1", inputs={released.name: released.digest}, counts={"notes": len(kept)}),
+        receipt=UnsignedReceipt(
+            code_version="1", inputs={released.name: released.digest}, counts={"notes": len(kept)}
+        ),
     )
 
 
@@ -180,8 +202,11 @@ def read_baseline(installation: Installation, batch: str) -> dict[str, SpanSet]:
     kept = files.find(BASELINE, batch)
     if kept is None or kept.inputs.get(released.name) != released.digest:
         raise ProvenanceError(
-            f"{BASELINE}, batch {batch}: the spans that the last release was measured with are missing or older; "
-            f"materialize {RELEASED} for batch {batch} again, or set gates.regression_tolerance to 1 to go without"
+            f"{BASELINE}, batch {batch}: the spans that the last release was measured with are"
+            f" missing or older; materialize {RELEASED} for batch {batch} again, or set"
+            " gates.regression_tolerance to 1 to go without"
         )
-    found = spans_from_tables(files.read(BASELINE, batch, "notes"), files.read(BASELINE, batch, "spans"))
+    found = spans_from_tables(
+        files.read(BASELINE, batch, "notes"), files.read(BASELINE, batch, "spans")
+    )
     return {spans.note_id: spans for spans in found}

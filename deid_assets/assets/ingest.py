@@ -1,4 +1,7 @@
-"""raw_notes and gold_annotations: what arrived, read strictly; what cannot be read is set apart, not lost."""
+"""raw_notes and gold_annotations: what arrived, read strictly.
+
+What cannot be read is set apart, not lost.
+"""
 
 import re
 from collections import Counter
@@ -10,7 +13,13 @@ from functools import partial
 import pyarrow as pa
 
 from deid_assets.assets.declarations import AssetOutput, Check
-from deid_assets.assets.display import label_counts, show_arrival, show_counts, show_labels, show_lines
+from deid_assets.assets.display import (
+    label_counts,
+    show_arrival,
+    show_counts,
+    show_labels,
+    show_lines,
+)
 from deid_assets.assets.judging import judge_notes, judge_spans, note_checks, span_checks
 from deid_assets.assets.records import record_notes
 from deid_assets.core.detector import Failed
@@ -21,12 +30,24 @@ from deid_assets.core.span import SpanSet
 from deid_assets.formats import Annotated, Fault
 from deid_assets.formats.selection import IGNORED
 from deid_assets.intake.arrivals import Arrival, check_arrival
-from deid_assets.intake.reader import Found, landing_folder, languages_word, read_whole, source_of, summarize
+from deid_assets.intake.reader import (
+    Found,
+    landing_folder,
+    languages_word,
+    read_whole,
+    source_of,
+    summarize,
+)
 from deid_assets.intake.reading import How, how_to_read
 from deid_assets.languages import CODES, language_of
 from deid_assets.quality import Verdict, within_share
 from deid_assets.quality.duplicates import near_duplicate_share
-from deid_assets.store.frames import failed_to_table, notes_from_table, notes_to_table, spans_to_tables
+from deid_assets.store.frames import (
+    failed_to_table,
+    notes_from_table,
+    notes_to_table,
+    spans_to_tables,
+)
 from deid_assets.store.withdrawals import Withdrawals
 from deid_resources.installation import Installation
 
@@ -51,7 +72,9 @@ def make_raw_notes(batch: str, installation: Installation) -> AssetOutput:
     """Read a batch's files into notes, and list what could not be read."""
     settings, files = installation.settings, installation.files
     if Withdrawals(files).is_withdrawn(batch):
-        raise InputError(f"batch {batch} was withdrawn; `deid batches retry {batch}` brings it back")
+        raise InputError(
+            f"batch {batch} was withdrawn; `deid batches retry {batch}` brings it back"
+        )
     arrival, how = _arrival_of(batch, installation)
     entries, ignored = _read(batch, installation)
     notes, faults = _sorted_out(entries, lang=how.lang)
@@ -66,7 +89,10 @@ def make_raw_notes(batch: str, installation: Installation) -> AssetOutput:
             "reasons": reasons_table(withheld),
             "faults": _faults([found.what for found in faults if isinstance(found.what, Fault)]),
             "ignored": pa.table(
-                {"file": _strings(name for name, _ in ignored), "rule": _strings(r for _, r in ignored)}
+                {
+                    "file": _strings(name for name, _ in ignored),
+                    "rule": _strings(r for _, r in ignored),
+                }
             ),
         },
         sources=[arrival.receipt],
@@ -97,19 +123,28 @@ def make_raw_notes(batch: str, installation: Installation) -> AssetOutput:
 
 
 def _shown_rule(rule: str) -> str:
-    """Return the rule by which a file is ignored; a pattern that a sender may have written is not quoted."""
-    return rule if rule in IGNORED or rule.startswith("a file of ") else "a pattern of [read] ignore"
+    """Return the rule by which a file is ignored.
+
+    A pattern that a sender may have written is not quoted.
+    """
+    return (
+        rule if rule in IGNORED or rule.startswith("a file of ") else "a pattern of [read] ignore"
+    )
 
 
 def _read(batch: str, installation: Installation) -> tuple[list[Found], list[tuple[str, str]]]:
     """Return what a batch's files hold and what was passed over, read in a worker process."""
-    (read,) = installation.detectors.map(partial(read_whole, settings=installation.settings), [batch])
+    (read,) = installation.detectors.map(
+        partial(read_whole, settings=installation.settings), [batch]
+    )
     return read
 
 
 def _arrival_of(batch: str, installation: Installation) -> tuple[Arrival, How]:
     """Return what arrived, checked, and what is said of all of it: language and sender."""
-    arrival = check_arrival(installation.files, batch, landing=landing_folder(installation.settings, batch))
+    arrival = check_arrival(
+        installation.files, batch, landing=landing_folder(installation.settings, batch)
+    )
     source = source_of(installation.settings, batch)
     try:
         return arrival, how_to_read(
@@ -120,7 +155,10 @@ def _arrival_of(batch: str, installation: Installation) -> tuple[Arrival, How]:
 
 
 def _sorted_out(entries: Iterable[Found], *, lang: str | None) -> tuple[list[Note], list[Found]]:
-    """Return notes with a language code, and what is to be withheld: faults, and notes without text."""
+    """Return notes with a language code, and what is to be withheld.
+
+    Faults, and notes without text.
+    """
     notes: list[Note] = []
     faults: list[Found] = []
     for found in entries:
@@ -128,7 +166,11 @@ def _sorted_out(entries: Iterable[Found], *, lang: str | None) -> tuple[list[Not
             faults.append(found)
         elif not found.what.note.text.strip():
             note_id = found.what.note.note_id
-            faults.append(Found("", Fault(file="", line=None, note_id=note_id, kind="blank-text", message=BLANK)))
+            faults.append(
+                Found(
+                    "", Fault(file="", line=None, note_id=note_id, kind="blank-text", message=BLANK)
+                )
+            )
         else:
             notes.append(with_language_code(found.what.note, lang, body=found.what.body))
     return notes, faults
@@ -141,7 +183,11 @@ def as_gold(spans: SpanSet) -> SpanSet:
     """
     known = {native for labels in LABEL_MAPS.values() for native in labels.labels}
     kept = (
-        replace(span, source="gold", native_label=span.native_label if span.native_label in known else "")
+        replace(
+            span,
+            source="gold",
+            native_label=span.native_label if span.native_label in known else "",
+        )
         for span in spans
     )
     return SpanSet(spans.note_id, spans.digest, tuple(kept))
@@ -154,15 +200,23 @@ def _withheld(faults: Sequence[Found], *, taken: AbstractSet[str]) -> list[Withh
         fault = found.what
         if not isinstance(fault, Fault):
             continue
-        is_own = fault.note_id is not None and fault.note_id not in taken and fault.kind != "duplicate-id"
-        place = found.place if fault.line is not None or not found.place else f"{found.place}-fault-{n}"
+        is_own = (
+            fault.note_id is not None
+            and fault.note_id not in taken
+            and fault.kind != "duplicate-id"
+        )
+        place = (
+            found.place if fault.line is not None or not found.place else f"{found.place}-fault-{n}"
+        )
         note_id = fault.note_id if is_own and fault.note_id else place
         withheld.setdefault(note_id, (note_id, fault.kind, found.place, found.reason))
     return list(withheld.values())
 
 
 def with_language_code(note: Note, lang: str | None = None, *, body: str | None = None) -> Note:
-    """Return the note with an ISO 639-1 code for its language: what it names, else ``lang``, else what its body tells.
+    """Return the note with an ISO 639-1 code for its language.
+
+    What it names, else ``lang``, else what its body tells.
 
     The field may hold anything, and what it holds is shown, catalogued and released.
     """
@@ -180,7 +234,9 @@ def make_gold_annotations(batch: str, installation: Installation) -> AssetOutput
     gold = [
         as_gold(found.what.spans)
         for found in _read(batch, installation)[0]
-        if isinstance(found.what, Annotated) and found.what.spans is not None and found.what.note.note_id in known
+        if isinstance(found.what, Annotated)
+        and found.what.spans is not None
+        and found.what.note.note_id in known
     ]
     note_table, span_table = spans_to_tables(gold)
     return AssetOutput(
@@ -196,8 +252,11 @@ def _readable(kept: int, withheld: int, limit: float, reasons: Sequence[str]) ->
     told = "What could not be read goes to quarantine."
     verdict = within_share("readable", told, part=withheld, whole=kept + withheld, limit=limit)
     if not kept + withheld:
-        reasons = ["no-notes: nothing that arrived is a note; `deid batches show` names what was ignored"]
-    # Nothing of nothing is within any share; a batch without a note is a mistake somewhere before, and fails.
+        reasons = [
+            "no-notes: nothing that arrived is a note; `deid batches show` names what was ignored"
+        ]
+    # Nothing of nothing is within any share; a batch without a note is a mistake somewhere before,
+    # and fails.
     passed = kept > 0 and verdict.passed
     return replace(verdict, passed=passed, applicable=True, description=told, reasons=reasons)
 
@@ -214,7 +273,10 @@ def _languages_known(notes: Sequence[Note], languages: Sequence[str]) -> Verdict
 
 
 def _faults(faults: Sequence[Fault]) -> pa.Table:
-    """Return the faults with their messages, which name files; the table stays in the restricted zone."""
+    """Return the faults with their messages, which name files.
+
+    The table stays in the restricted zone.
+    """
     columns = {
         "file": pa.string(),
         "line": pa.int64(),
@@ -223,12 +285,18 @@ def _faults(faults: Sequence[Fault]) -> pa.Table:
         "message": pa.string(),
     }
     return pa.table(
-        {name: pa.array([getattr(fault, name) for fault in faults], kind) for name, kind in columns.items()}
+        {
+            name: pa.array([getattr(fault, name) for fault in faults], kind)
+            for name, kind in columns.items()
+        }
     )
 
 
 def reasons_table(withheld: Iterable[Withheld]) -> pa.Table:
-    """Return place, fault and remedy of each note that could not be read; no text and no names of files."""
+    """Return place, fault and remedy of each note that could not be read.
+
+    No text and no names of files.
+    """
     rows = list(withheld)
     return pa.table({name: _strings(row[at] for row in rows) for at, name in enumerate(REASONS)})
 

@@ -33,7 +33,11 @@ def judge_notes(notes: Sequence[Note]) -> list[Verdict]:
 
 
 def judge_spans(
-    notes: Sequence[Note], span_sets: Sequence[SpanSet], *, sources: Sequence[str], disjoint: bool = False
+    notes: Sequence[Note],
+    span_sets: Sequence[SpanSet],
+    *,
+    sources: Sequence[str],
+    disjoint: bool = False,
 ) -> list[Verdict]:
     """Return what the suites of span sets and of spans say.
 
@@ -56,7 +60,11 @@ def _span_suites(*, disjoint: bool) -> list[Suite]:
 
 def _checks(suites: Sequence[Suite], apart: Sequence[str]) -> list[Check]:
     own = [
-        Check(name, "; ".join(each.description for each in parts), blocking=any(each.is_blocking for each in parts))
+        Check(
+            name,
+            "; ".join(each.description for each in parts),
+            blocking=any(each.is_blocking for each in parts),
+        )
         for suite in suites
         for name, parts in suite.checks.items()
         if name in apart

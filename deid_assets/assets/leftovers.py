@@ -82,16 +82,28 @@ def _description(found: Search, *, limit: float) -> str:
     drawn = f"{found.drawn_hits:,} of {found.drawn:,} drawn by key had hits"
     share = f"with 95 % confidence at most {found.bound:.2%} of all have"
     if found.is_whole:
-        return f"{ran} all {found.notes:,} notes, because {drawn}: {share}, more than {limit:.2%}. {again}"
+        return (
+            f"{ran} all {found.notes:,} notes, because {drawn}: {share}, more than {limit:.2%}."
+            f" {again}"
+        )
     return f"{ran} {found.drawn:,} of {found.notes:,} notes: {drawn}, {share}. {again}"
 
 
 def _only(texts: Texts, chosen: npt.NDArray[np.bool_]) -> Texts:
     notes, edits = texts
-    return notes.filter(pa.array(chosen)), edits.filter(pa.array(np.repeat(chosen, notes.column("n_edits").to_numpy())))
+    return notes.filter(pa.array(chosen)), edits.filter(
+        pa.array(np.repeat(chosen, notes.column("n_edits").to_numpy()))
+    )
 
 
-def search(texts: Texts, note_ids: Collection[str], installation: Installation, *, policy: Policy, stage: str) -> Hits:
+def search(
+    texts: Texts,
+    note_ids: Collection[str],
+    installation: Installation,
+    *,
+    policy: Policy,
+    stage: str,
+) -> Hits:
     """Return what the ensemble finds in the kept text of redacted notes, over the worker processes.
 
     Args:
@@ -113,17 +125,23 @@ def search(texts: Texts, note_ids: Collection[str], installation: Installation, 
     parts = list(zip(split(notes, number, count), split(edits, of_edits, count), strict=True))
     work = partial(search_part, policy=policy, settings=installation.settings, stage=stage)
     hits: dict[str, tuple[Span, ...] | Failed] = {}
-    for found in installation.detectors.map_detecting(work, parts, names=installation.settings.ensemble):
+    for found in installation.detectors.map_detecting(
+        work, parts, names=installation.settings.ensemble
+    ):
         hits |= found
     return hits
 
 
-def search_part(texts: Texts, detect: Detect, *, policy: Policy, settings: Settings, stage: str) -> Hits:
+def search_part(
+    texts: Texts, detect: Detect, *, policy: Policy, settings: Settings, stage: str
+) -> Hits:
     """Return, per note, what the ensemble finds in text that was kept of the original."""
     ensemble = Ensemble(settings.ensemble, yielding=policy.keep)
 
     def resolved(notes: Sequence[Note]) -> list[DisjointSpans | Failed]:
-        predictions = {name: by_note(detect(name, notes, stage=stage)) for name in settings.ensemble}
+        predictions = {
+            name: by_note(detect(name, notes, stage=stage)) for name in settings.ensemble
+        }
         return resolve_all(notes, predictions, resolve_by=settings.resolve, ensemble=ensemble)
 
     return hits_in(list(redacted_of(*texts)), resolved, policy)

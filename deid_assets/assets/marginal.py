@@ -32,14 +32,18 @@ class Marginals:
 
 
 def marginal_value(installation: Installation, found: Coverage) -> Marginals:
-    """Return what each detector adds: recall gained, precision lost, seconds spent, and the best subset.
+    """Return what each detector adds.
+
+    Recall gained, precision lost, seconds spent, and the best subset.
 
     Args:
         installation: The installation.
         found: Who marks what in the notes that all detectors were scored on.
     """
     if not found.spans:
-        return Marginals(SCHEMA.empty_table(), "No annotated spans that all detectors were scored on.")
+        return Marginals(
+            SCHEMA.empty_table(), "No annotated spans that all detectors were scored on."
+        )
     seconds = {name: seconds_per_note(installation, name) for name in found.detectors}
     rows = [
         {
@@ -48,7 +52,9 @@ def marginal_value(installation: Installation, found: Coverage) -> Marginals:
             "char_recall_gained": one.char_recall_gained,
             "precision_lost": one.precision_lost,
             "recall_alone": one.alone.recall,
-            "seconds_per_1000_notes": None if (spent := seconds[one.detector]) is None else 1_000 * spent,
+            "seconds_per_1000_notes": (
+                None if (spent := seconds[one.detector]) is None else 1_000 * spent
+            ),
         }
         for one in marginals(found)
     ]
@@ -59,4 +65,7 @@ def _shown(found: Coverage, seconds: Mapping[str, float | None]) -> str:
     known = {name: 1_000 * spent for name, spent in seconds.items() if spent}
     table = titled_md(marginal_table(found, known))
     shown = "\n\n".join(filter(None, (table, best_subset_text(found)))) or "One detector alone."
-    return f"{shown}\n\nSeconds are of detection alone, on one process, over all batches: no start-up, no storing."
+    return (
+        f"{shown}\n\nSeconds are of detection alone, on one process, over all batches: no start-up,"
+        " no storing."
+    )

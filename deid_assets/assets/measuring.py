@@ -38,4 +38,8 @@ def consequence(found: Measurement) -> str:
     if found.wanted.gold and found.shortfall:
         stays = "The batch is not released, because release.require asks for annotated notes."
         return f"{found.shortfall} {stays}" if found.measured else stays
-    return "" if found.measured else "It may leave all the same, because release.require asks for none."
+    return (
+        ""
+        if found.measured
+        else "It may leave all the same, because release.require asks for none."
+    )

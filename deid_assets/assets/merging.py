@@ -27,28 +27,40 @@ from deid_resources.installation import Installation
 
 CHECKS = (
     *span_checks(disjoint=True),
-    Check(gates.RECALL, "On annotated notes, where the batch has any, recall is not below the configured minimum."),
+    Check(
+        gates.RECALL,
+        "On annotated notes, where the batch has any, recall is not below the configured minimum.",
+    ),
     *gates.CHECKS,
 )
 
 
 def checks_of(limits: Gates) -> list[Check]:
-    """Return the checks of merged spans under these settings: a gate that they switch off is none."""
+    """Return the checks of merged spans under these settings.
+
+    A gate that they switch off is none.
+    """
     off = gates.switched_off(limits)
     return [check for check in CHECKS if check.name not in off]
 
 
-def make_merged_spans(batch: str, installation: Installation, *, yielding: frozenset[Phi]) -> AssetOutput:
+def make_merged_spans(
+    batch: str, installation: Installation, *, yielding: frozenset[Phi]
+) -> AssetOutput:
     """Resolve the ensemble's spans, spread what they cover, and compare with gold where there is any.
 
     Args:
         batch: Partition.
         installation: The installation.
-        yielding: Categories that one of the redaction policies may leave in the text; see ``Ensemble``.
+        yielding: Categories that one of the redaction policies may leave in the text; see
+            ``Ensemble``.
     """
     settings = installation.settings
     notes = read_notes_of(batch, installation)
-    predictions = {name: read_outcomes(Family.SPANS.of(name), batch, installation) for name in settings.ensemble}
+    predictions = {
+        name: read_outcomes(Family.SPANS.of(name), batch, installation)
+        for name in settings.ensemble
+    }
     ensemble = Ensemble(settings.ensemble, yielding=yielding)
     outcomes = merge(notes, predictions, resolve_by=settings.resolve, ensemble=ensemble)
     merged = [outcome for outcome in outcomes if isinstance(outcome, DisjointSpans)]
@@ -71,7 +83,11 @@ def make_merged_spans(batch: str, installation: Installation, *, yielding: froze
         ],
         verdicts=[
             *judge_spans(notes, merged, sources=(*settings.ensemble, SPREAD), disjoint=True),
-            *(verdict for verdict in on_gold if verdict.name not in gates.switched_off(settings.gates)),
+            *(
+                verdict
+                for verdict in on_gold
+                if verdict.name not in gates.switched_off(settings.gates)
+            ),
         ],
         counts={
             "notes": len(merged),
@@ -79,9 +95,11 @@ def make_merged_spans(batch: str, installation: Installation, *, yielding: froze
             "spans": span_table.num_rows,
             "spread": sum(not is_found(span) for spans in merged for span in spans),
         },
-        metadata=show_scores(scores, title="Ensemble on annotated notes")
-        if gold
-        else show_labels(label_counts(merged), title="Merged spans"),
+        metadata=(
+            show_scores(scores, title="Ensemble on annotated notes")
+            if gold
+            else show_labels(label_counts(merged), title="Merged spans")
+        ),
     )
 
 
@@ -104,14 +122,25 @@ def read_gold(batch: str, installation: Installation) -> dict[str, SpanSet]:
     return {spans.note_id: spans for spans in found}
 
 
-def read_held_out(batch: str, installation: Installation, notes: Iterable[Note]) -> dict[str, SpanSet]:
+def read_held_out(
+    batch: str, installation: Installation, notes: Iterable[Note]
+) -> dict[str, SpanSet]:
     """Return the gold that scores and gates may use: without the notes that taggers learn from."""
     learnt = {note.note_id for note in notes if installation.is_learnt_from(note)}
-    return {note_id: spans for note_id, spans in read_gold(batch, installation).items() if note_id not in learnt}
+    return {
+        note_id: spans
+        for note_id, spans in read_gold(batch, installation).items()
+        if note_id not in learnt
+    }
 
 
-def against(gold: Mapping[str, SpanSet], outcomes: Mapping[str, Outcome]) -> list[tuple[SpanSet, SpanSet]]:
-    """Pair gold with outcomes for scoring; a note without an answer counts as one where nothing was found."""
+def against(
+    gold: Mapping[str, SpanSet], outcomes: Mapping[str, Outcome]
+) -> list[tuple[SpanSet, SpanSet]]:
+    """Pair gold with outcomes for scoring.
+
+    A note without an answer counts as one where nothing was found.
+    """
     pairs = []
     for note_id, spans in gold.items():
         outcome = outcomes.get(note_id)

@@ -35,7 +35,9 @@ def with_own_suite(make: Make, declaration: AssetDeclaration) -> tuple[Make, Ass
         output = make(*args, **options)
         return replace(output, verdicts=[*output.verdicts, *judge_own(suite, output.tables)])
 
-    checks = [Check(name, _DESCRIPTION, blocking=blocking) for name, blocking in own_checks(suite).items()]
+    checks = [
+        Check(name, _DESCRIPTION, blocking=blocking) for name, blocking in own_checks(suite).items()
+    ]
     return judged, replace(
         declaration,
         checks=[*declaration.checks, *checks],

@@ -1,7 +1,9 @@
-"""Parts of a batch, each with all notes of its patients: what a worker process redacts and checks by itself.
+"""Parts of a batch, each with all notes of its patients.
 
-Tables go to a worker and come back; Arrow crosses at the speed of memory, spans and edits one by one do not.
-Nothing here imports Dagster, which a worker would import for nothing.
+What a worker process redacts and checks by itself.
+
+Tables go to a worker and come back; Arrow crosses at the speed of memory, spans and edits one by
+one do not. Nothing here imports Dagster, which a worker would import for nothing.
 """
 
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -49,7 +51,10 @@ NOTES = pa.schema(
 EDITS = pa.schema(
     [
         pa.field("note_id", pa.string(), nullable=False),
-        *(pa.field(name, pa.int32(), nullable=False) for name in ("start", "end", "new_start", "new_end")),
+        *(
+            pa.field(name, pa.int32(), nullable=False)
+            for name in ("start", "end", "new_start", "new_end")
+        ),
         pa.field("label", pa.string(), nullable=False),
     ]
 )
@@ -83,7 +88,8 @@ class RedactedTables:
         changed: Ids of notes that are not the original outside of their edits.
         survival: What is left, for each row of ``notes``.
         values: Number of known values sought.
-        fallbacks: Note id to tags per category that stand because the policy's action could not be carried out.
+        fallbacks: Note id to tags per category that stand because the policy's action could not be
+            carried out.
     """
 
     notes: pa.Table
@@ -96,7 +102,9 @@ class RedactedTables:
 
 
 def parts_of(batch: NoteTables) -> list[NoteTables]:
-    """Return a batch in parts; which note is in which depends on the batch alone, not on the number of workers.
+    """Return a batch in parts.
+
+    Which note is in which depends on the batch alone, not on the number of workers.
 
     Raises:
         InputError: Spans are of a note that their own table of notes lacks.
@@ -111,7 +119,9 @@ def parts_of(batch: NoteTables) -> list[NoteTables]:
         of_spanned = np.where(places < 0, -1, number[places])
         rows = places_of(spans, spanned.column("note_id").combine_chunks())
         if (rows < 0).any():
-            raise InputError("spans: a row names a note that the notes table lacks; write both again")
+            raise InputError(
+                "spans: a row names a note that the notes table lacks; write both again"
+            )
         tables += [split(spanned, of_spanned, count), split(spans, of_spanned[rows], count)]
     places = places_of(batch.failed, ids)
     tables.append(split(batch.failed, np.where(places < 0, -1, number[places]), count))
@@ -122,10 +132,14 @@ def parts_of(batch: NoteTables) -> list[NoteTables]:
 
 
 def _numbers(notes: pa.Table) -> Numbers:
-    """Return the number of each note's part: that of its patient, the patients in the order of their first notes."""
+    """Return the number of each note's part.
+
+    That of its patient, the patients in the order of their first notes.
+    """
     ids, patients = notes.column("note_id").to_pylist(), notes.column("patient_id").to_pylist()
     owners = [
-        (patient is not None, note if patient is None else patient) for note, patient in zip(ids, patients, strict=True)
+        (patient is not None, note if patient is None else patient)
+        for note, patient in zip(ids, patients, strict=True)
     ]
     sizes: dict[tuple[bool, str], int] = {}
     for owner, size in zip(owners, pc.utf8_length(notes.column("text")).to_pylist(), strict=True):
@@ -141,7 +155,12 @@ def _numbers(notes: pa.Table) -> Numbers:
 
 def places_of(table: pa.Table, ids: pa.Array) -> Numbers:
     """Return, for each row, the place of its note among the ids; -1 where it is not there."""
-    places: Numbers = pc.index_in(table.column("note_id"), value_set=ids).fill_null(-1).to_numpy().astype(np.int64)
+    places: Numbers = (
+        pc.index_in(table.column("note_id"), value_set=ids)
+        .fill_null(-1)
+        .to_numpy()
+        .astype(np.int64)
+    )
     return places
 
 
@@ -178,7 +197,9 @@ def redact_part(
         edits=_edits_table([found for _, found in done.redacted]),
         failed=failed_to_table([*withheld, *done.withheld]),
         changed=frozenset(
-            note.note_id for note, found in done.redacted if not is_unchanged_outside(note, found.edits, found.text)
+            note.note_id
+            for note, found in done.redacted
+            if not is_unchanged_outside(note, found.edits, found.text)
         ),
         survival=done.left,
         values=done.values,
@@ -210,12 +231,19 @@ def _of_notes(batch: NoteTables, notes: pa.Table) -> NoteTables:
 
     merged, merged_spans = batch.merged
     gold, gold_spans = batch.gold
-    return NoteTables(notes, (only(merged), only(merged_spans)), only(batch.failed), (only(gold), only(gold_spans)))
+    return NoteTables(
+        notes,
+        (only(merged), only(merged_spans)),
+        only(batch.failed),
+        (only(gold), only(gold_spans)),
+    )
 
 
 def _read(part: NoteTables, policy: Policy, settings: Settings) -> tuple[Batch, list[Failed]]:
     """Return the notes that can be redacted with what must be replaced in each, and the notes withheld before."""
-    merged = by_note([*spans_from_tables(*part.merged, disjoint=True), *failed_from_table(part.failed)])
+    merged = by_note(
+        [*spans_from_tables(*part.merged, disjoint=True), *failed_from_table(part.failed)]
+    )
     gold = {spans.note_id: spans for spans in spans_from_tables(*part.gold)}
     notes, withheld, known = list[Note](), list[Failed](), dict[str, DisjointSpans]()
     for note in notes_from_table(part.notes):
@@ -224,7 +252,11 @@ def _read(part: NoteTables, policy: Policy, settings: Settings) -> tuple[Batch, 
             known[note.note_id] = found.checked(note)
             notes.append(note)
         else:
-            withheld.append(found if isinstance(found, Failed) else Failed(note.note_id, MERGED_SPANS, "Overlapping"))
+            withheld.append(
+                found
+                if isinstance(found, Failed)
+                else Failed(note.note_id, MERGED_SPANS, "Overlapping")
+            )
     batch = Batch(notes, known, gold)
     return (batch.with_gold(policy) if settings.redact_gold else batch), withheld
 

@@ -24,21 +24,32 @@ def record_notes(installation: Installation, batch: str, notes: Iterable[Note]) 
 
 
 def record_spans(
-    installation: Installation, batch: str, detector: str, span_sets: Iterable[SpanSet], *, notes: int, seconds: float
+    installation: Installation,
+    batch: str,
+    detector: str,
+    span_sets: Iterable[SpanSet],
+    *,
+    notes: int,
+    seconds: float,
 ) -> None:
     """Enter what a detector found, and how long it took for so many notes."""
     from deid_assets.store import records, timings  # noqa: PLC0415 - SQLModel takes 0.3 s to import
 
     plugin = installation.plugins[detector]
     with installation.database.session() as session:
-        version = records.save_detector_version(session, detector, plugin.version, digest=plugin.digest)
+        version = records.save_detector_version(
+            session, detector, plugin.version, digest=plugin.digest
+        )
         records.save_spans(session, batch, version, span_sets, key=installation.key)
         timings.save_detection(session, batch, version, notes=notes, seconds=seconds)
         session.commit()
 
 
 def seconds_per_note(installation: Installation, detector: str) -> float | None:
-    """Return what a detector's present version takes per note, over all batches; ``None`` where it ran on none."""
+    """Return what a detector's present version takes per note, over all batches.
+
+    ``None`` where it ran on none.
+    """
     from deid_assets.store import timings  # noqa: PLC0415 - SQLModel takes 0.3 s to import
 
     plugin = installation.plugins[detector]
@@ -46,13 +57,17 @@ def seconds_per_note(installation: Installation, detector: str) -> float | None:
         return timings.seconds_per_note(session, detector, plugin.version, digest=plugin.digest)
 
 
-def record_scores(installation: Installation, detector: str, per_batch: Mapping[str, Evaluation]) -> None:
+def record_scores(
+    installation: Installation, detector: str, per_batch: Mapping[str, Evaluation]
+) -> None:
     """Enter a detector's scores, batch by batch."""
     from deid_assets.store import records  # noqa: PLC0415 - SQLModel takes 0.3 s to import
 
     plugin = installation.plugins[detector]
     with installation.database.session() as session:
-        version = records.save_detector_version(session, detector, plugin.version, digest=plugin.digest)
+        version = records.save_detector_version(
+            session, detector, plugin.version, digest=plugin.digest
+        )
         for batch, evaluation in per_batch.items():
             records.save_evaluation(session, batch, version, evaluation)
         session.commit()
@@ -75,7 +90,9 @@ def record_release(installation: Installation, batch: str, policy: str, receipt:
         session.commit()
 
 
-def record_run(installation: Installation, receipt: Receipt, *, dagster_run_id: str, started: datetime) -> None:
+def record_run(
+    installation: Installation, receipt: Receipt, *, dagster_run_id: str, started: datetime
+) -> None:
     """Enter that a partition was made, when and how fast."""
     from deid_assets.store import records, tables  # noqa: PLC0415 - SQLModel takes 0.3 s to import
 

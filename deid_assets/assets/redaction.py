@@ -40,7 +40,15 @@ from deid_assets.quality.text_checks import changed_verdict, complete
 from deid_assets.store.frames import failed_from_table, failed_to_table
 from deid_resources.installation import Installation
 
-__all__ = ["CHECKS", "EDITS", "NOTES", "QUARANTINE", "QUARANTINE_CHECKS", "make_quarantine", "make_redacted_notes"]
+__all__ = [
+    "CHECKS",
+    "EDITS",
+    "NOTES",
+    "QUARANTINE",
+    "QUARANTINE_CHECKS",
+    "make_quarantine",
+    "make_redacted_notes",
+]
 
 QUARANTINE = "quarantine"
 
@@ -48,10 +56,16 @@ CHECKS = (
     Check("complete", "Every note that came in came out or is listed as withheld."),
     Check("unchanged_outside", "Outside the replaced spans, every character is the original's."),
     Check("survivors", "No value that people or a detector marked is left in the text."),
-    Check(CHECK, "The ensemble finds nothing in what was kept of the text in the end; see gates.residual_sample."),
+    Check(
+        CHECK,
+        "The ensemble finds nothing in what was kept of the text in the end; see"
+        " gates.residual_sample.",
+    ),
     Check("quarantine_share", "Few enough notes are withheld."),
 )
-QUARANTINE_CHECKS = (Check("complete", "Every note received is redacted under the release policy or listed here."),)
+QUARANTINE_CHECKS = (
+    Check("complete", "Every note received is redacted under the release policy or listed here."),
+)
 
 
 def make_redacted_notes(batch: str, installation: Installation, *, policy: Policy) -> AssetOutput:
@@ -72,7 +86,9 @@ def make_redacted_notes(batch: str, installation: Installation, *, policy: Polic
     withheld = failed_from_table(done.failed)
     return AssetOutput(
         tables={"notes": done.notes, "edits": done.edits, "failed": done.failed},
-        sources=[installation.files.receipt(asset, batch) for asset in (RAW_NOTES, GOLD, MERGED_SPANS)],
+        sources=[
+            installation.files.receipt(asset, batch) for asset in (RAW_NOTES, GOLD, MERGED_SPANS)
+        ],
         verdicts=[
             complete(received, ids, (failed.note_id for failed in withheld)),
             changed_verdict(len(ids), changed=len(done.changed)),
@@ -83,7 +99,9 @@ def make_redacted_notes(batch: str, installation: Installation, *, policy: Polic
         counts=_counts(done),
         metadata={
             **show_labels(_labels(done.edits), title=f"Replacements under {policy.name}"),
-            "withheld_by": show_counts(Counter(f"{failed.stage}: {failed.error}" for failed in withheld)),
+            "withheld_by": show_counts(
+                Counter(f"{failed.stage}: {failed.error}" for failed in withheld)
+            ),
             "tagged_instead": show_counts(_fallbacks(done), of="Replacements"),
         },
     )
@@ -98,14 +116,27 @@ def make_quarantine(batch: str, installation: Installation, *, policy: str) -> A
     done = installation.files.read(redacted, batch, "notes").column("note_id").to_pylist()
     return AssetOutput(
         tables={
-            "failed": _with_remedies(failed_to_table(withheld), installation.files.read(RAW_NOTES, batch, "reasons"))
+            "failed": _with_remedies(
+                failed_to_table(withheld), installation.files.read(RAW_NOTES, batch, "reasons")
+            )
         },
-        sources=[installation.files.receipt(asset, batch) for asset in (RAW_NOTES, MERGED_SPANS, redacted)],
+        sources=[
+            installation.files.receipt(asset, batch)
+            for asset in (RAW_NOTES, MERGED_SPANS, redacted)
+        ],
         verdicts=[
-            complete([*received, *(failed.note_id for failed in unread)], done, (failed.note_id for failed in withheld))
+            complete(
+                [*received, *(failed.note_id for failed in unread)],
+                done,
+                (failed.note_id for failed in withheld),
+            )
         ],
         counts={"received": len(received) + len(unread), "quarantined": len(withheld)},
-        metadata={"by_reason": show_counts(Counter(f"{failed.stage}: {failed.error}" for failed in withheld))},
+        metadata={
+            "by_reason": show_counts(
+                Counter(f"{failed.stage}: {failed.error}" for failed in withheld)
+            )
+        },
     )
 
 
@@ -133,14 +164,18 @@ def _read(batch: str, installation: Installation) -> NoteTables:
 
 def _languages(batch: NoteTables) -> set[str | None]:
     """Return the languages of the notes that will be redacted."""
-    failed = pc.is_in(batch.notes.column("note_id"), value_set=batch.failed.column("note_id").combine_chunks())
+    failed = pc.is_in(
+        batch.notes.column("note_id"), value_set=batch.failed.column("note_id").combine_chunks()
+    )
     return set(batch.notes.filter(pc.invert(failed)).column("lang").unique().to_pylist())
 
 
 class _Redaction:
     """A batch on its way through redaction and verification, over the worker processes."""
 
-    def __init__(self, batch: NoteTables, policy: Policy, installation: Installation, *, stage: str) -> None:
+    def __init__(
+        self, batch: NoteTables, policy: Policy, installation: Installation, *, stage: str
+    ) -> None:
         self._batch, self._policy, self._corpus, self._stage = batch, policy, installation, stage
         self._note_ids = batch.notes.column("note_id").combine_chunks()
         parts = parts_of(batch)
@@ -162,16 +197,27 @@ class _Redaction:
     def _redacted(self, parts: Sequence[NoteTables]) -> RedactedTables:
         installation, policy = self._corpus, self._policy
         work = partial(
-            redact_part, policy=policy, settings=installation.settings, stage=self._stage, originals=self._originals
+            redact_part,
+            policy=policy,
+            settings=installation.settings,
+            stage=self._stage,
+            originals=self._originals,
         )
         return _joined(installation.detectors.map(work, parts), self._note_ids)
 
 
-def _originals(parts: Sequence[NoteTables], policy: Policy, installation: Installation) -> Container[str]:
-    """Return the values of the batch that no surrogate may be; nothing is read for a policy that writes none."""
+def _originals(
+    parts: Sequence[NoteTables], policy: Policy, installation: Installation
+) -> Container[str]:
+    """Return the values of the batch that no surrogate may be.
+
+    Nothing is read for a policy that writes none.
+    """
     if not isinstance(originals_of(policy, installation.key, ()), Originals):
         return ()
-    found = installation.detectors.map(partial(originals_in, policy=policy, settings=installation.settings), parts)
+    found = installation.detectors.map(
+        partial(originals_in, policy=policy, settings=installation.settings), parts
+    )
     return Originals.merged(installation.key, [one for one in found if isinstance(one, Originals)])
 
 
@@ -190,12 +236,21 @@ def _joined(parts: Sequence[RedactedTables], note_ids: pa.Array) -> RedactedTabl
 def _in_order(tables: Sequence[pa.Table], note_ids: pa.Array) -> pa.Table:
     """Return the rows of the tables in the order of their notes."""
     table = pa.concat_tables(tables)
-    return table.take(pa.array(np.argsort(places_of(table, note_ids), kind="stable"))).combine_chunks()
+    return table.take(
+        pa.array(np.argsort(places_of(table, note_ids), kind="stable"))
+    ).combine_chunks()
 
 
-def _held_back(made: RedactedTables, withheld: Mapping[str, Failed], note_ids: Sequence[str]) -> RedactedTables:
-    """Return what is left when some notes are withheld; they are listed with the others that failed."""
-    failed = _in_order([made.failed, failed_to_table(withheld.values())], pa.array(note_ids, pa.string()))
+def _held_back(
+    made: RedactedTables, withheld: Mapping[str, Failed], note_ids: Sequence[str]
+) -> RedactedTables:
+    """Return what is left when some notes are withheld.
+
+    They are listed with the others that failed.
+    """
+    failed = _in_order(
+        [made.failed, failed_to_table(withheld.values())], pa.array(note_ids, pa.string())
+    )
     return replace(_without(made, withheld.keys()), failed=failed)
 
 
@@ -212,8 +267,12 @@ def _without(made: RedactedTables, note_ids: AbstractSet[str]) -> RedactedTables
         edits=others(made.edits),
         failed=others(made.failed),
         changed=made.changed - note_ids,
-        survival={note_id: one for note_id, one in made.survival.items() if note_id not in note_ids},
-        fallbacks={note_id: counts for note_id, counts in made.fallbacks.items() if note_id not in note_ids},
+        survival={
+            note_id: one for note_id, one in made.survival.items() if note_id not in note_ids
+        },
+        fallbacks={
+            note_id: counts for note_id, counts in made.fallbacks.items() if note_id not in note_ids
+        },
     )
 
 

@@ -34,7 +34,10 @@ from deid_resources.installation import Installation
 RELEASED = "released_corpus"
 
 CHECKS = (
-    Check("provenance", "Every receipt back to the raw notes is signed, current and passed its checks."),
+    Check(
+        "provenance",
+        "Every receipt back to the raw notes is signed, current and passed its checks.",
+    ),
     Check("complete", "Notes received equal notes released plus notes in quarantine."),
     Check("measured", "People annotated as many notes of the batch as release.require asks for."),
 )
@@ -60,7 +63,8 @@ def make_released_corpus(
 ) -> AssetOutput:
     """Publish a batch's redacted notes under new ids, if the whole chain of receipts holds.
 
-    The stored check rows of Dagster are not asked: anyone who reaches the web server can write them.
+    The stored check rows of Dagster are not asked: anyone who reaches the web server can write
+    them.
 
     Args:
         batch: Partition.
@@ -69,12 +73,18 @@ def make_released_corpus(
         code_versions: Asset to present code version, of every asset on the way.
 
     Raises:
-        ProvenanceError: A receipt or file on the way is missing, altered, out of date or did not pass.
+        ProvenanceError: A receipt or file on the way is missing, altered, out of date or did not
+            pass.
     """
     redacted = Family.REDACTED_NOTES.of(policy.name)
     verify_current(REPORT, batch, installation, code_versions=code_versions)
-    sources = [installation.files.receipt(asset, batch) for asset in (RAW_NOTES, redacted, QUARANTINE, REPORT)]
-    approval = find_approval(installation.files, batch) if installation.settings.release.approval else None
+    sources = [
+        installation.files.receipt(asset, batch)
+        for asset in (RAW_NOTES, redacted, QUARANTINE, REPORT)
+    ]
+    approval = (
+        find_approval(installation.files, batch) if installation.settings.release.approval else None
+    )
     found = measure(batch, installation)
     notes = installation.files.read(redacted, batch, "notes")
     released = _under_new_ids(notes, installation)
@@ -86,7 +96,13 @@ def make_released_corpus(
         tables={"notes": released},
         sources=[*sources, *([approval] if approval else [])],
         verdicts=[
-            Verdict("provenance", True, True, {"receipts": len(sources)}, "Checked back to the raw notes."),
+            Verdict(
+                "provenance",
+                True,
+                True,
+                {"receipts": len(sources)},
+                "Checked back to the raw notes.",
+            ),
             complete([*raw, *unread], notes.column("note_id").to_pylist(), held),
             found.judge(),
             *_approved(approval, installation),
@@ -109,9 +125,13 @@ def make_released_corpus(
 def _under_new_ids(notes: pa.Table, installation: Installation) -> pa.Table:
     released = pa.table(
         {
-            "id": [pseudonym(installation, "note", value) for value in notes.column("note_id").to_pylist()],
+            "id": [
+                pseudonym(installation, "note", value)
+                for value in notes.column("note_id").to_pylist()
+            ],
             "patient_id": [
-                pseudonym(installation, "patient", value) for value in notes.column("patient_id").to_pylist()
+                pseudonym(installation, "patient", value)
+                for value in notes.column("patient_id").to_pylist()
             ],
             "lang": notes.column("lang"),
             "text": notes.column("text"),
@@ -140,8 +160,15 @@ def _approved(approval: Receipt | None, installation: Installation) -> list[Verd
 
 
 def pseudonym(installation: Installation, kind: str, value: str | None) -> str | None:
-    """Return the id under which a note or patient is released: keyed, so the same in every release."""
-    return None if value is None else f"{kind[0]}-{installation.key.derive('released', kind, value).hex()[:20]}"
+    """Return the id under which a note or patient is released.
+
+    Keyed, so the same in every release.
+    """
+    return (
+        None
+        if value is None
+        else f"{kind[0]}-{installation.key.derive('released', kind, value).hex()[:20]}"
+    )
 
 
 def release_folder(installation: Installation, batch: str) -> Path:
@@ -155,15 +182,21 @@ def _baseline(batch: str, installation: Installation) -> list[SpanSet]:
     return baseline_of(spans_from_tables(*merged), read_gold(batch, installation))
 
 
-def _record(installation: Installation, policy: Policy, receipt: Receipt, *, kept: Sequence[SpanSet]) -> None:
+def _record(
+    installation: Installation, policy: Policy, receipt: Receipt, *, kept: Sequence[SpanSet]
+) -> None:
     """Keep the baseline, and enter the release in the text-free store."""
     keep_baseline(installation, kept, receipt)
     record_release(installation, receipt.batch, policy.name, receipt)
 
 
-def _release(installation: Installation, policy: Policy, released: pa.Table, receipt: Receipt) -> None:
+def _release(
+    installation: Installation, policy: Policy, released: pa.Table, receipt: Receipt
+) -> None:
     """Put the exchange file and its manifest where the batch's last release is."""
-    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in released.to_pylist()).encode()
+    lines = "".join(
+        json.dumps(row, ensure_ascii=False) + "\n" for row in released.to_pylist()
+    ).encode()
     digests = {"notes.jsonl": hashlib.sha256(lines).hexdigest()}
     manifest = make_manifest(receipt.batch, installation, policy, receipt, files=digests)
     with atomic_file(installation.settings.home / PUBLIC_KEY) as file:
@@ -180,13 +213,23 @@ def check_released(installation: Installation, receipt: Receipt) -> None:
     """
     manifest = installation.releases.check(receipt.batch)
     if manifest["receipts"].get(receipt.name, {}).get("digest") != receipt.digest:
-        raise ProvenanceError(f"{receipt.name}: the release rests on another receipt; materialize it again")
+        raise ProvenanceError(
+            f"{receipt.name}: the release rests on another receipt; materialize it again"
+        )
 
 
 def make_manifest(
-    batch: str, installation: Installation, policy: Policy, receipt: Receipt, *, files: Mapping[str, str]
+    batch: str,
+    installation: Installation,
+    policy: Policy,
+    receipt: Receipt,
+    *,
+    files: Mapping[str, str],
 ) -> dict[str, Any]:
-    """Return what a release rests on: files, policy, detectors, verdicts and receipts, not signed yet."""
+    """Return what a release rests on.
+
+    Files, policy, detectors, verdicts and receipts, not signed yet.
+    """
     chain = release_chain(receipt, installation)
     plugins = installation.plugins
     return {
@@ -199,8 +242,12 @@ def make_manifest(
             name: {"version": plugins[name].version, "digest": plugins[name].digest}
             for name in installation.settings.ensemble
         },
-        "receipts": {link.name: {"digest": link.digest, "code_version": link.code_version} for link in chain},
-        "verdicts": {link.name: {name: dict(row) for name, row in link.verdicts.items()} for link in chain},
+        "receipts": {
+            link.name: {"digest": link.digest, "code_version": link.code_version} for link in chain
+        },
+        "verdicts": {
+            link.name: {name: dict(row) for name, row in link.verdicts.items()} for link in chain
+        },
         "counts": dict(receipt.counts),
         **measure(batch, installation).to_json(),
         "page": installation.files.receipt(REPORT, batch).counts[PAGE],
@@ -222,7 +269,9 @@ def _approval_of(chain: Sequence[Receipt]) -> dict[str, Any] | None:
     }
 
 
-def verify_current(asset: str, batch: str, installation: Installation, *, code_versions: Mapping[str, str]) -> None:
+def verify_current(
+    asset: str, batch: str, installation: Installation, *, code_versions: Mapping[str, str]
+) -> None:
     """Check a partition and all it was made from, as ``verify_chain`` does, and that today's code would make the same.
 
     Else a manifest would name a policy or an ensemble that the text never saw.
@@ -234,8 +283,9 @@ def verify_current(asset: str, batch: str, installation: Installation, *, code_v
     for link in release_chain(installation.files.receipt(asset, batch), installation):
         if link.code_version != code_versions.get(link.asset):
             raise ProvenanceError(
-                f"{link.asset}, batch {batch}: made by another version of its code, policy or settings than the present; "
-                f"re-materialize {link.asset} for batch {batch} and what follows from it"
+                f"{link.asset}, batch {batch}: made by another version of its code, policy or"
+                f" settings than the present; re-materialize {link.asset} for batch {batch} and"
+                " what follows from it"
             )
 
 

@@ -21,7 +21,11 @@ Repeats = Mapping[str, AbstractSet[str]]
 def gold_batches(installation: Installation) -> list[str]:
     """Return the batches in which people annotated notes."""
     files = installation.files
-    return [batch for batch in files.batches(GOLD) if files.receipt(GOLD, batch).counts["annotated_notes"]]
+    return [
+        batch
+        for batch in files.batches(GOLD)
+        if files.receipt(GOLD, batch).counts["annotated_notes"]
+    ]
 
 
 def annotated_repeats(installation: Installation) -> Repeats:
@@ -30,13 +34,21 @@ def annotated_repeats(installation: Installation) -> Repeats:
 
 
 def repeats(installation: Installation, batches: Sequence[str]) -> Repeats:
-    """Return the notes of some batches whose text is in an earlier one of them; those that were read to their end."""
+    """Return the notes of some batches whose text is in an earlier one of them.
+
+    Those that were read to their end.
+    """
     done = set(installation.files.batches(MERGED_SPANS))
     return _repeats(installation.files, MERGED_SPANS, [batch for batch in batches if batch in done])
 
 
-def read_scored(batch: str, installation: Installation, notes: Iterable[Note], repeated: Repeats) -> dict[str, SpanSet]:
-    """Return the annotations of a batch that scores over all batches may use: each text counts once."""
+def read_scored(
+    batch: str, installation: Installation, notes: Iterable[Note], repeated: Repeats
+) -> dict[str, SpanSet]:
+    """Return the annotations of a batch that scores over all batches may use.
+
+    Each text counts once.
+    """
     passed_over = repeated.get(batch, frozenset())
     held_out = read_held_out(batch, installation, notes)
     return {note_id: spans for note_id, spans in held_out.items() if note_id not in passed_over}
@@ -48,7 +60,9 @@ def _repeats(files: StoreFiles, asset: str, batches: Sequence[str]) -> Repeats:
     for batch in sorted(batches, key=lambda batch: (_arrived_at(files, batch), batch)):
         notes = files.read(asset, batch, "notes")
         ids, digests = (notes.column(name).to_pylist() for name in ("note_id", "digest"))
-        found[batch] = {note_id for note_id, digest in zip(ids, digests, strict=True) if digest in known}
+        found[batch] = {
+            note_id for note_id, digest in zip(ids, digests, strict=True) if digest in known
+        }
         known.update(digests)
     return found
 

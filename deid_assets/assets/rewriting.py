@@ -14,11 +14,15 @@ from deid_assets.reports.rewriting import study_md
 from deid_resources.installation import Installation
 
 
-def show_study(installation: Installation, detector: str, batches: Sequence[str], repeated: Repeats) -> Shown:
-    """Return the study's table of a detector over batches that have gold and its spans; nothing where no note has both.
+def show_study(
+    installation: Installation, detector: str, batches: Sequence[str], repeated: Repeats
+) -> Shown:
+    """Return the study's table of a detector over batches that have gold and its spans.
 
-    What was stored are spans, so the text that is scored is the note with a placeholder for each, and a note without
-    any counts as answered with ANONYMOUS.
+    Nothing where no note has both.
+
+    What was stored are spans, so the text that is scored is the note with a placeholder for each,
+    and a note without any counts as answered with ANONYMOUS.
     """
     table = StudyTable()
     for batch in batches:
@@ -26,7 +30,9 @@ def show_study(installation: Installation, detector: str, batches: Sequence[str]
     return {"rewriting": Markdown(study_md(table.to_json()))} if table.notes else {}
 
 
-def _add(table: StudyTable, batch: str, installation: Installation, detector: str, repeated: Repeats) -> None:
+def _add(
+    table: StudyTable, batch: str, installation: Installation, detector: str, repeated: Repeats
+) -> None:
     asset = Family.SPANS.of(detector)
     notes = {note.note_id: note for note in read_notes_of(batch, installation)}
     outcomes = read_outcomes(asset, batch, installation)
@@ -41,7 +47,9 @@ def _add(table: StudyTable, batch: str, installation: Installation, detector: st
             table.add(Rewritten(note, spans, None), placeholder=_HOLE)
             continue
         cover = [(span.start, span.end) for span in found]
-        table.add(Rewritten(note, spans, cover, holed(note.text, found), not cover), placeholder=_HOLE)
+        table.add(
+            Rewritten(note, spans, cover, holed(note.text, found), not cover), placeholder=_HOLE
+        )
 
 
 _HOLE = re.compile(HOLE)

@@ -1,4 +1,7 @@
-"""scorecard_<detector> and leaderboard: every detector against gold, over all batches that have it."""
+"""scorecard_<detector> and leaderboard.
+
+Every detector against gold, over all batches that have it.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -55,7 +58,9 @@ def gold_covered(with_gold: Sequence[str], scored: Sequence[str]) -> Verdict:
     ).unless(not with_gold, "no batch has annotated notes")
 
 
-def make_scorecard(_batch: str, installation: Installation, *, detector: str, rewrites: bool = False) -> AssetOutput:
+def make_scorecard(
+    _batch: str, installation: Installation, *, detector: str, rewrites: bool = False
+) -> AssetOutput:
     """Score one detector on every batch that has gold and its spans; the counts add up.
 
     One that rewrites notes has the table of the study beside.
@@ -70,13 +75,17 @@ def make_scorecard(_batch: str, installation: Installation, *, detector: str, re
     total = sum(per_batch.values(), Evaluation(installation.settings.profile))
     return AssetOutput(
         tables={"scores": scores_to_table(per_batch)},
-        sources=[installation.files.receipt(name, batch) for batch in done for name in (GOLD, asset)],
+        sources=[
+            installation.files.receipt(name, batch) for batch in done for name in (GOLD, asset)
+        ],
         verdicts=[gold_covered(with_gold, done)],
         counts={"batches": len(done), "annotated_notes": total.notes.notes},
         metadata={
             **show_scores(total, title=f"{detector} on annotated notes"),
             **({"names_by_person": Markdown(people_md(names))} if names else {}),
-            "scored_on": sample_in_words([installation.files.receipt(asset, batch) for batch in done]),
+            "scored_on": sample_in_words(
+                [installation.files.receipt(asset, batch) for batch in done]
+            ),
             "batches": Markdown(batches_md(per_batch, profile_name=installation.settings.profile)),
             **({"arrived_before": repeats_in_words(repeated)} if any(repeated.values()) else {}),
             **(show_study(installation, detector, done, repeated) if rewrites else {}),
@@ -100,40 +109,58 @@ def repeats_in_words(repeated: Repeats) -> str:
     """Return how many annotated notes are left out since an earlier batch has them."""
     notes = sum(map(len, repeated.values()))
     batches = sum(map(bool, repeated.values()))
-    return f"{notes:,} annotated notes of {batches:,} batches are in an earlier batch too, and are scored there alone"
+    return (
+        f"{notes:,} annotated notes of {batches:,} batches are in an earlier batch too, and are"
+        " scored there alone"
+    )
 
 
 def score_batch(
     batch: str, installation: Installation, detector: str, repeated: Repeats
 ) -> tuple[Evaluation, list[Names]]:
-    """Score one detector on one batch, and names by whose they are; on a note that it failed on, it found nothing."""
+    """Score one detector on one batch, and names by whose they are.
+
+    On a note that it failed on, it found nothing.
+    """
     notes = read_notes_of(batch, installation)
     lengths = {note.note_id: len(note.text) for note in notes}
     outcomes = read_outcomes(Family.SPANS.of(detector), batch, installation)
     receipt = installation.files.receipt(Family.SPANS.of(detector), batch)
     scored = read_scored(batch, installation, notes, repeated)
     pairs = against(gold_of_sample(scored, outcomes, receipt), outcomes)
-    evaluation = evaluate_corpus(pairs, profile=profile(installation.settings.profile), lengths=lengths)
+    evaluation = evaluate_corpus(
+        pairs, profile=profile(installation.settings.profile), lengths=lengths
+    )
     return evaluation, names_by_person(pairs)
 
 
 def people_md(names: Sequence[Names]) -> str:
     """Return names by whose they are as a table, the gravest to leave first."""
     rows = [
-        (one.whose, *(f"{count:,}" for count in (one.gold, one.missed, one.left, one.mistaken)),
-         f"{(one.gold - one.left) / one.gold:.4f}")
+        (
+            one.whose,
+            *(f"{count:,}" for count in (one.gold, one.missed, one.left, one.mistaken)),
+            f"{(one.gold - one.left) / one.gold:.4f}",
+        )
         for one in names
-    ]  # fmt: skip
+    ]
     return table_md(
-        ["Names of", "Annotated", "Missed", "Leave something", "Under another's label", "Covered"], rows, left=1
+        ["Names of", "Annotated", "Missed", "Leave something", "Under another's label", "Covered"],
+        rows,
+        left=1,
     )
 
 
-def make_leaderboard(_batch: str, installation: Installation, *, detectors: Sequence[str]) -> AssetOutput:
+def make_leaderboard(
+    _batch: str, installation: Installation, *, detectors: Sequence[str]
+) -> AssetOutput:
     """Put the score cards side by side, with what each detector adds to the others."""
-    present = [name for name in detectors if installation.files.find(Family.SCORECARD.of(name), ALL)]
+    present = [
+        name for name in detectors if installation.files.find(Family.SCORECARD.of(name), ALL)
+    ]
     cards = {
-        name: scores_from_table(installation.files.read(Family.SCORECARD.of(name), ALL, "scores")) for name in present
+        name: scores_from_table(installation.files.read(Family.SCORECARD.of(name), ALL, "scores"))
+        for name in present
     }
     found = compare(installation, cards)
     title = "Annotated spans covered, with 95 % intervals"
@@ -152,7 +179,9 @@ def make_leaderboard(_batch: str, installation: Installation, *, detectors: Sequ
         counts={"detectors": len(present), "annotated_notes": found.notes},
         metadata={
             "leaderboard": Markdown(leaderboard_md(found.totals)),
-            "scored_on": f"{found.notes:,} annotated notes, those that every detector was scored on",
+            "scored_on": (
+                f"{found.notes:,} annotated notes, those that every detector was scored on"
+            ),
             "marginal_value": Markdown(adds.shown),
             "plot": show_png(leaderboard_png(found.totals, title=title), title=title),
         },
@@ -160,7 +189,9 @@ def make_leaderboard(_batch: str, installation: Installation, *, detectors: Sequ
 
 
 def _same_gold(cards: Cards, *, notes: int) -> Verdict:
-    """Check that no detector misses a batch that another was scored on: its notes are compared for none.
+    """Check that no detector misses a batch that another was scored on.
+
+    Its notes are compared for none.
 
     A sample of a batch is no gap: the notes of it that all ran on are compared.
     """
@@ -170,17 +201,34 @@ def _same_gold(cards: Cards, *, notes: int) -> Verdict:
         "same_gold",
         passed=not behind,
         blocking=False,
-        counts={"detectors": len(cards), "behind": behind, "batches": len(batches), "annotated_notes": notes},
-        description="The table is of the notes that every detector was scored on. Back-fill those that are behind.",
+        counts={
+            "detectors": len(cards),
+            "behind": behind,
+            "batches": len(batches),
+            "annotated_notes": notes,
+        },
+        description=(
+            "The table is of the notes that every detector was scored on. Back-fill those that are"
+            " behind."
+        ),
     ).unless(len(cards) < 2 or not batches, "no two detectors scored on annotated notes")
 
 
 def batches_md(per_batch: Mapping[str, Evaluation], *, profile_name: str) -> str:
-    """Return the counts of each batch as a table, and their sum: what the score of all batches is made of."""
+    """Return the counts of each batch as a table, and their sum.
+
+    What the score of all batches is made of.
+    """
     total = sum(per_batch.values(), Evaluation(profile_name))
-    rows = [_batch_row(batch, found) for batch, found in [*sorted(per_batch.items()), ("**all**", total)]]
+    rows = [
+        _batch_row(batch, found)
+        for batch, found in [*sorted(per_batch.items()), ("**all**", total)]
+    ]
     head = [
-        "| Batch | Notes | Annotated spans | Covered | Strict right | Strict wrong | Strict missed |",
+        (
+            "| Batch | Notes | Annotated spans | Covered | Strict right | Strict wrong | Strict"
+            " missed |"
+        ),
         "| :-- |" + " --: |" * 6,
     ]
     return "\n".join([*head, *rows])

@@ -1,4 +1,7 @@
-"""Detectors in shadow run on a sample of each batch: enough to score them, at a small part of the cost."""
+"""Detectors in shadow run on a sample of each batch.
+
+Enough to score them, at a small part of the cost.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,27 +17,36 @@ SAMPLED, RECEIVED = "sampled_notes", "received_notes"
 
 
 def sample_size(settings: Settings, detector: str) -> int:
-    """Return how many notes of a batch a detector runs on; 0 for all, as every detector of the ensemble does."""
+    """Return how many notes of a batch a detector runs on.
+
+    0 for all, as every detector of the ensemble does.
+    """
     return 0 if detector in settings.ensemble else settings.shadow_sample
 
 
 def drawn(notes: Sequence[Note], detector: str, installation: Installation) -> Sequence[Note]:
-    """Return the notes that a detector runs on, in order. All detectors in shadow get the same ones.
+    """Return the notes that a detector runs on, in order.
 
-    Which ones follows from the key and the notes' ids alone, so nobody without the key knows, and a second run draws
-    the same.
+    All detectors in shadow get the same ones.
+
+    Which ones follows from the key and the notes' ids alone, so nobody without the key knows, and a
+    second run draws the same.
     """
     size = sample_size(installation.settings, detector)
     if not size or len(notes) <= size:
         return notes
-    ranked = sorted(notes, key=lambda note: (installation.key.seed("shadow sample", note.note_id), note.note_id))
+    ranked = sorted(
+        notes, key=lambda note: (installation.key.seed("shadow sample", note.note_id), note.note_id)
+    )
     chosen = {note.note_id for note in ranked[:size]}
     return [note for note in notes if note.note_id in chosen]
 
 
 def sample_counts(drawn_notes: Sequence[Note], notes: Sequence[Note]) -> dict[str, int]:
     """Return what the receipt says of a sample; nothing where all notes were taken."""
-    return {SAMPLED: len(drawn_notes), RECEIVED: len(notes)} if len(drawn_notes) < len(notes) else {}
+    return (
+        {SAMPLED: len(drawn_notes), RECEIVED: len(notes)} if len(drawn_notes) < len(notes) else {}
+    )
 
 
 def gold_of_sample(
@@ -42,7 +54,8 @@ def gold_of_sample(
 ) -> dict[str, SpanSet]:
     """Return the gold that a detector can be scored on: that of the notes it ran on.
 
-    A note that was not drawn is no note where nothing was found. Where no sample was drawn, every note counts.
+    A note that was not drawn is no note where nothing was found. Where no sample was drawn, every
+    note counts.
     """
     if SAMPLED not in receipt.counts:
         return dict(gold)
@@ -57,6 +70,6 @@ def sample_in_words(receipts: Sequence[Receipt]) -> str:
     notes = sum(int(receipt.counts[SAMPLED]) for receipt in sampled)
     received = sum(int(receipt.counts[RECEIVED]) for receipt in sampled)
     return (
-        f"a sample: in {len(sampled):,} of {len(receipts):,} batches it ran, scored and not used, on {notes:,} of {received:,} notes, "
-        "drawn at random by key; shadow_sample = 0 takes all"
+        f"a sample: in {len(sampled):,} of {len(receipts):,} batches it ran, scored and not used,"
+        f" on {notes:,} of {received:,} notes, drawn at random by key; shadow_sample = 0 takes all"
     )

@@ -1,4 +1,7 @@
-"""Tables that plugins make of their own detectors, each as one asset: models by languages, with every score's interval."""
+"""Tables that plugins make of their own detectors, each as one asset.
+
+Models by languages, with every score's interval.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -22,10 +25,21 @@ from deid_assets.reports.tables import escaped, table_md
 from deid_resources.installation import Installation
 
 NOTES = 100
-"""Notes with gold of each language that a table is made of, at most: its detectors may take seconds for each."""
+"""Notes with gold of each language that a table is made of, at most.
+
+Its detectors may take seconds for each.
+"""
 CHECKS = (
-    Check("all_took_part", "Every one of the detectors has spans in every batch with annotated notes.", blocking=False),
-    Check("every_language_scored", "Every language with annotated notes has a row of every detector.", blocking=False),
+    Check(
+        "all_took_part",
+        "Every one of the detectors has spans in every batch with annotated notes.",
+        blocking=False,
+    ),
+    Check(
+        "every_language_scored",
+        "Every language with annotated notes has a row of every detector.",
+        blocking=False,
+    ),
 )
 SCORES = pa.schema(
     [
@@ -39,7 +53,12 @@ _FIELDS = {"statistic": "name", "measured": "value"}
 
 
 def make_table(
-    _batch: str, installation: Installation, *, plugin: Plugin, detectors: Sequence[str], beside: Sequence[str]
+    _batch: str,
+    installation: Installation,
+    *,
+    plugin: Plugin,
+    detectors: Sequence[str],
+    beside: Sequence[str],
 ) -> AssetOutput:
     """Make a plugin's table over the notes with gold that every detector has spans of.
 
@@ -54,17 +73,27 @@ def make_table(
         PluginError: What the plugin names makes no table.
     """
     batches = gold_batches(installation)
-    present = [name for name in detectors if batches and scored_batches(installation, Family.SPANS.of(name)) == batches]
-    others = [name for name in beside if batches and scored_batches(installation, Family.SPANS.of(name)) == batches]
+    present = [
+        name
+        for name in detectors
+        if batches and scored_batches(installation, Family.SPANS.of(name)) == batches
+    ]
+    others = [
+        name
+        for name in beside
+        if batches and scored_batches(installation, Family.SPANS.of(name)) == batches
+    ]
     if not present:
         raise InputError(
-            f"{plugin.name}: no detector of it has spans in every batch with annotated notes; back-fill one"
+            f"{plugin.name}: no detector of it has spans in every batch with annotated notes;"
+            " back-fill one"
         )
     found = read_answers(installation, batches, [*present, *others])
     documents = _documents(found)
     options = {name: installation.taggers.locate(name)[1] for name in present}
     answers = {
-        name: [_spans(found.outcomes[name].get(one.note.note_id), one.spans) for one in documents] for name in others
+        name: [_spans(found.outcomes[name].get(one.note.note_id), one.spans) for one in documents]
+        for name in others
     }
     make = load_declaration(plugin, "table")
     if not callable(make):
@@ -76,18 +105,29 @@ def make_table(
     rows = {(score.system, score.lang) for score in result.scores}
     missing = sum((name, lang) not in rows for name in present for lang in languages)
     return AssetOutput(
-        tables={"scores": pa.Table.from_pylist([_stored(score) for score in result.scores], SCORES)},
+        tables={
+            "scores": pa.Table.from_pylist([_stored(score) for score in result.scores], SCORES)
+        },
         sources=found.sources,
         verdicts=[
-            _warning("all_took_part", len(detectors) - len(present), "Back-fill the detectors that miss batches."),
             _warning(
-                "every_language_scored", missing, "A language without a threshold or with too few notes has none."
+                "all_took_part",
+                len(detectors) - len(present),
+                "Back-fill the detectors that miss batches.",
+            ),
+            _warning(
+                "every_language_scored",
+                missing,
+                "A language without a threshold or with too few notes has none.",
             ),
         ],
         counts={"detectors": len(present), "annotated_notes": len(documents), **result.counts},
         metadata={
             "table": Markdown(scores_md(result.scores)),
-            **{f"plot_{number}": show_png(one.png, title=one.title) for number, one in enumerate(result.pictures, 1)},
+            **{
+                f"plot_{number}": show_png(one.png, title=one.title)
+                for number, one in enumerate(result.pictures, 1)
+            },
         },
     )
 
@@ -100,7 +140,9 @@ def _documents(found: Answered) -> list[Document]:
         if counted[note.lang] < NOTES:
             counted[note.lang] += 1
             spans = found.annotated.gold[name]
-            documents.append(Document(note, resolve(note, [spans], ensemble=Ensemble.of_equals(spans))))
+            documents.append(
+                Document(note, resolve(note, [spans], ensemble=Ensemble.of_equals(spans)))
+            )
     return documents
 
 
@@ -114,7 +156,9 @@ def _stored(score: Score) -> Mapping[str, object]:
 
 
 def _warning(name: str, short: int, description: str) -> Verdict:
-    return Verdict(name, passed=not short, blocking=False, counts={"missing": short}, description=description)
+    return Verdict(
+        name, passed=not short, blocking=False, counts={"missing": short}, description=description
+    )
 
 
 def scores_md(scores: Sequence[Score]) -> str:
@@ -127,7 +171,9 @@ def scores_md(scores: Sequence[Score]) -> str:
         [escaped(system), lang, *(_number(of_row.get(name)) for name in names)]
         for (lang, system), of_row in rows.items()
     ]
-    return table_md(["System", "Language", *(name.replace("_", " ") for name in names)], body, left=2)
+    return table_md(
+        ["System", "Language", *(name.replace("_", " ") for name in names)], body, left=2
+    )
 
 
 def _number(score: Score | None) -> str:

@@ -33,12 +33,17 @@ from deid_resources.taggers import card_digest, check_packed, pack
 
 PROMOTED = "promoted"
 TAGGER_CHECKS = (
-    Check("learnt", "The model finds enough of the development notes, which it was not trained on."),
-    Check("labels_learnt", "It finds enough of each label that there are enough development spans of."),
+    Check(
+        "learnt", "The model finds enough of the development notes, which it was not trained on."
+    ),
+    Check(
+        "labels_learnt", "It finds enough of each label that there are enough development spans of."
+    ),
     Check("answered", "The model gave an answer for every development note."),
     Check(
         PROMOTED,
-        "The new model is better than the one in use on annotated notes that neither has seen; else that one stays.",
+        "The new model is better than the one in use on annotated notes that neither has seen; else"
+        " that one stays.",
         blocking=False,
     ),
 )
@@ -47,10 +52,13 @@ ENOUGH_PATIENTS = 10
 
 
 def make_tagger(_batch: str, installation: Installation, *, recipe: Recipe) -> AssetOutput:
-    """Train a recipe's model; one that is there, of the same making and as good as its card says, is taken as it is.
+    """Train a recipe's model.
 
-    A folder without the key's seal is trained again, and what is signed is scored here, label by label. Where the recipe and its plugin
-    are those of the model in use and the notes alone are others, the new one is stored only if it is better.
+    One that is there, of the same making and as good as its card says, is taken as it is.
+
+    A folder without the key's seal is trained again, and what is signed is scored here, label by
+    label. Where the recipe and its plugin are those of the model in use and the notes alone are
+    others, the new one is stored only if it is better.
     """
     work = work_folder(installation) / recipe.name
     materials = read_materials(installation, recipe)
@@ -78,9 +86,19 @@ def make_tagger(_batch: str, installation: Installation, *, recipe: Recipe) -> A
         verdicts=[
             promoted,
             labels_learnt(scored, installation.settings.gates),
-            Verdict("learnt", f1 >= floor, True, {"f1": f1, "minimum": floor, **_size(dev)}, judged_on(dev)),
             Verdict(
-                "answered", not scored.failed, True, {"failed": scored.failed, "notes": len(dev)}, "Development notes."
+                "learnt",
+                f1 >= floor,
+                True,
+                {"f1": f1, "minimum": floor, **_size(dev)},
+                judged_on(dev),
+            ),
+            Verdict(
+                "answered",
+                not scored.failed,
+                True,
+                {"failed": scored.failed, "notes": len(dev)},
+                "Development notes.",
             ),
         ],
         counts={
@@ -101,8 +119,15 @@ def make_tagger(_batch: str, installation: Installation, *, recipe: Recipe) -> A
 
 
 def labels_learnt(scored: TagScores, gates: Gates) -> Verdict:
-    """Return whether each label with enough development spans is found: a model blind to one may score well on the whole."""
-    found = {label: counts for label, counts in scored.labels.items() if counts.gold >= gates.tagger_label_spans}
+    """Return whether each label with enough development spans is found.
+
+    A model blind to one may score well on the whole.
+    """
+    found = {
+        label: counts
+        for label, counts in scored.labels.items()
+        if counts.gold >= gates.tagger_label_spans
+    }
     figures: dict[str, float] = {}
     below = 0
     for label, counts in sorted(found.items()):
@@ -118,24 +143,33 @@ def labels_learnt(scored: TagScores, gates: Gates) -> Verdict:
     )
 
 
-def promotion(in_use: Path | None, candidate: Path, held: Sequence[Document]) -> tuple[Verdict, Shown]:
+def promotion(
+    in_use: Path | None, candidate: Path, held: Sequence[Document]
+) -> tuple[Verdict, Shown]:
     """Return whether a newly trained model may take the place of the one in use, and the table of it.
 
-    It is not applicable where nothing but the notes could be compared: no model in use, the very same one, or one of
-    another recipe or plugin; a change of those is somebody's decision.
+    It is not applicable where nothing but the notes could be compared: no model in use, the very
+    same one, or one of another recipe or plugin; a change of those is somebody's decision.
     """
     name, new = PROMOTED, read_card(candidate)
     old = None if in_use is None else read_card(in_use)
     why = (
         "no model was in use"
         if in_use is None or old is None
-        else "it is the model in use"
-        if old.fingerprint == new.fingerprint
-        else "it learns from the notes that it reads, which are others now"
-        if RECEIVED in new.recipe["raw"]
-        else "the recipe or its plugin changed"
-        if (old.recipe, old.settings, old.plugin) != (new.recipe, new.settings, new.plugin)
-        else ""
+        else (
+            "it is the model in use"
+            if old.fingerprint == new.fingerprint
+            else (
+                "it learns from the notes that it reads, which are others now"
+                if RECEIVED in new.recipe["raw"]
+                else (
+                    "the recipe or its plugin changed"
+                    if (old.recipe, old.settings, old.plugin)
+                    != (new.recipe, new.settings, new.plugin)
+                    else ""
+                )
+            )
+        )
     )
     if in_use is None or why:
         return Verdict(name, True, False).unless(True, why), {}
@@ -145,7 +179,11 @@ def promotion(in_use: Path | None, candidate: Path, held: Sequence[Document]) ->
         return Verdict(name, False, False, {}, "The model in use stays.", reasons=[str(error)]), {}
     gap = done.difference
     counts: dict[str, float] = {"notes": done.notes, "units": done.units}
-    counts |= {"gain": round(gap.value, 4), "low": round(gap.low, 4), "high": round(gap.high, 4)} if gap else {}
+    counts |= (
+        {"gain": round(gap.value, 4), "low": round(gap.low, 4), "high": round(gap.high, 4)}
+        if gap
+        else {}
+    )
     message = f"Strict F1 on held-out annotated notes, paired bootstrap over {done.unit}s." + (
         "" if done.is_better else " The interval is not above zero: the model in use stays."
     )
@@ -153,27 +191,41 @@ def promotion(in_use: Path | None, candidate: Path, held: Sequence[Document]) ->
         (
             each,
             f"{of.gold:,}",
-            *("-" if value is None else f"{value:.4f}" for value in (of.precision, of.recall, of.f1)),
+            *(
+                "-" if value is None else f"{value:.4f}"
+                for value in (of.precision, of.recall, of.f1)
+            ),
         )
         for each, of in (("in use", done.in_use), ("new", done.candidate))
     ]
     table = table_md(["Model", "Annotated", "P", "R", "F1"], rows, left=1)
-    return Verdict(name, done.is_better, False, counts, message), {"promotion": Markdown(f"{message}\n\n{table}")}
+    return Verdict(name, done.is_better, False, counts, message), {
+        "promotion": Markdown(f"{message}\n\n{table}")
+    }
 
 
 def show_rewriting(model: Path, dev: Sequence[Document]) -> Shown:
-    """Return what the UI shows of a model that rewrites notes: the study's table, each epoch, and doubts of the gold.
+    """Return what the UI shows of a model that rewrites notes.
+
+    The study's table, each epoch, and doubts of the gold.
 
     The table is of the model as it is used: of its best epoch, under the bias that was kept.
     """
     described = json.loads((model / TAGGER).read_text(encoding="utf-8"))
-    points = [point for point in described.get("curve") or [] if isinstance(point, dict) and point.get("measures")]
+    points = [
+        point
+        for point in described.get("curve") or []
+        if isinstance(point, dict) and point.get("measures")
+    ]
     if not points:
         return {}
     tried = described.get("biases") or []
     kept = [point for point in tried if point["kept"]]
     best = next(
-        iter([*kept, *(point for point in points if point["epoch"] == described.get("best_epoch"))]), points[-1]
+        iter(
+            [*kept, *(point for point in points if point["epoch"] == described.get("best_epoch"))]
+        ),
+        points[-1],
     )
     unlabelled = {document.note.note_id for document in dev if not document.spans}
     return {
@@ -197,7 +249,8 @@ def judged_on(dev: Sequence[Document]) -> str:
     if size["patients"] >= ENOUGH_PATIENTS:
         return f"{message}."
     return (
-        f"{message}: fewer than {ENOUGH_PATIENTS} patients say little of others; annotate more before you rely on it."
+        f"{message}: fewer than {ENOUGH_PATIENTS} patients say little of others; annotate more"
+        " before you rely on it."
     )
 
 
@@ -231,7 +284,10 @@ def show_card(card: Card) -> Shown:
     name = str(card.recipe["name"])
     made = [
         ("plugin", f"{card.recipe['plugin']} {card.plugin}"),
-        ("corpora", ", ".join(f"{one.name} ({one.role}, {one.notes:,} notes)" for one in card.corpora)),
+        (
+            "corpora",
+            ", ".join(f"{one.name} ({one.role}, {one.notes:,} notes)" for one in card.corpora),
+        ),
         ("strategy", str(card.recipe["strategy"])),
         ("sentences, or words, in an input", str(card.grouping)),
         ("seeds", ", ".join(f"{run.seed}: {run.dev_f1:.4f}" for run in card.runs)),
@@ -244,7 +300,9 @@ def show_card(card: Card) -> Shown:
         "scores_on_development_notes": Markdown(_scores_md(card)),
     }
     if card.curve:
-        found["curve"] = show_png(curve_png(card.curve, title=f"Training of {name}"), title=f"Training of {name}")
+        found["curve"] = show_png(
+            curve_png(card.curve, title=f"Training of {name}"), title=f"Training of {name}"
+        )
     return found
 
 
@@ -253,14 +311,19 @@ def _scores_md(card: Card) -> str:
         (
             escaped(label),
             f"{row['tp'] + row['fn']:,}",
-            *("-" if row[key] is None else f"{row[key]:.4f}" for key in ("precision", "recall", "f1")),
+            *(
+                "-" if row[key] is None else f"{row[key]:.4f}"
+                for key in ("precision", "recall", "f1")
+            ),
         )
         for label, row in card.dev["labels"].items()
     ]
     return table_md(["Label", "Annotated", "P", "R", "F1"], rows, left=1)
 
 
-def analyses_of(model: Path, dev: Sequence[Document], outcomes: Sequence[SpanSet | Failed]) -> list[TaggerAnalysis]:
+def analyses_of(
+    model: Path, dev: Sequence[Document], outcomes: Sequence[SpanSet | Failed]
+) -> list[TaggerAnalysis]:
     """Return what each installed analysis says of a model.
 
     Raises:
@@ -271,7 +334,9 @@ def analyses_of(model: Path, dev: Sequence[Document], outcomes: Sequence[SpanSet
         analyse = load_declaration(plugin, "analysis")
         made = analyse(model, dev, outcomes) if callable(analyse) else None
         if not isinstance(made, TaggerAnalysis):
-            raise PluginError(f"analysis {plugin.name!r}: what its plugin names makes no analysis of a tagger")
+            raise PluginError(
+                f"analysis {plugin.name!r}: what its plugin names makes no analysis of a tagger"
+            )
         found.append(made)
     return found
 
@@ -279,7 +344,15 @@ def analyses_of(model: Path, dev: Sequence[Document], outcomes: Sequence[SpanSet
 def show_analyses(analyses: Sequence[TaggerAnalysis]) -> Shown:
     """Return what the UI shows of analyses: labels and figures, no words."""
     if not analyses:
-        return {"analysis": Markdown("`deid-tagger-analysis` shows errors and vectors; it is not installed.")}
+        return {
+            "analysis": Markdown(
+                "`deid-tagger-analysis` shows errors and vectors; it is not installed."
+            )
+        }
     tables = {name: Markdown(table) for one in analyses for name, table in one.tables.items()}
-    pictures = {name: show_png(png, title=title) for one in analyses for name, (title, png) in one.pictures.items()}
+    pictures = {
+        name: show_png(png, title=title)
+        for one in analyses
+        for name, (title, png) in one.pictures.items()
+    }
     return {**tables, **pictures}

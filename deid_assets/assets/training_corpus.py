@@ -22,7 +22,12 @@ from deid_assets.core.trainer import Document
 from deid_assets.quality import Verdict
 from deid_assets.reports.tables import escaped, table_md
 from deid_assets.store.files import ALL, Receipt
-from deid_assets.store.frames import notes_from_table, notes_to_table, spans_from_tables, spans_to_tables
+from deid_assets.store.frames import (
+    notes_from_table,
+    notes_to_table,
+    spans_from_tables,
+    spans_to_tables,
+)
 from deid_assets.training import Corpus, Materials, Recipe, read_corpus
 from deid_assets.training.corpora import GOLD, RECEIVED, disjoint, read_raw
 from deid_resources.installation import Installation
@@ -45,7 +50,9 @@ _Key = tuple[str, str, bool]
 """Name of a corpus, its label map, and whether it is annotated."""
 
 
-def make_training_corpus(_batch: str, installation: Installation, *, recipes: Sequence[Recipe]) -> AssetOutput:
+def make_training_corpus(
+    _batch: str, installation: Installation, *, recipes: Sequence[Recipe]
+) -> AssetOutput:
     """Gather the recipes' training sets, each corpus once, so that a model's receipt proves what it saw."""
     tables: dict[str, pa.Table] = {}
     rows: list[tuple[str, str, str, bool]] = []
@@ -58,15 +65,24 @@ def make_training_corpus(_batch: str, installation: Installation, *, recipes: Se
             sources += receipts
             if not documents:
                 raise InputError(
-                    "no note of a patient to learn from is annotated; annotate some, or name another corpus"
+                    "no note of a patient to learn from is annotated; annotate some, or name"
+                    " another corpus"
                 )
         elif name == RECEIVED and not annotated:
             batches = installation.files.batches(RAW_NOTES)
             sources += (installation.files.receipt(RAW_NOTES, batch) for batch in batches)
-            received = ((at, note) for at, batch in enumerate(batches) for note in read_notes_of(batch, installation))
-            documents = [Document(note, DisjointSpans.of(note, ())) for note in starmap(_numbered, received)]
+            received = (
+                (at, note)
+                for at, batch in enumerate(batches)
+                for note in read_notes_of(batch, installation)
+            )
+            documents = [
+                Document(note, DisjointSpans.of(note, ())) for note in starmap(_numbered, received)
+            ]
             if not documents:
-                raise InputError("no note has arrived to learn from; run the job train_taggers when one has")
+                raise InputError(
+                    "no note has arrived to learn from; run the job train_taggers when one has"
+                )
         else:
             (documents,) = installation.detectors.map(_read, [(name, labels, annotated)])
         rows.append((f"corpus_{number}", name, labels, annotated))
@@ -96,7 +112,9 @@ def _read(corpus: _Key) -> list[Document]:
 def _annotated(found: Sequence[DisjointSpans]) -> Verdict:
     labels = {span.label for spans in found for span in spans}
     counts = {"spans": sum(map(len, found)), "categories": len(labels)}
-    return Verdict("annotated", len(labels) > 1, True, counts, "One category alone is no corpus to redact by.")
+    return Verdict(
+        "annotated", len(labels) > 1, True, counts, "One category alone is no corpus to redact by."
+    )
 
 
 def _wanted(recipes: Sequence[Recipe]) -> list[_Key]:
@@ -106,7 +124,10 @@ def _wanted(recipes: Sequence[Recipe]) -> list[_Key]:
 
 
 def _numbered(number: int, note: Note) -> Note:
-    """Return the note under an id of its own among all corpora; two may number their notes alike."""
+    """Return the note under an id of its own among all corpora.
+
+    Two may number their notes alike.
+    """
     return Note(f"{number}/{note.note_id}"[:200], note.text, note.patient_id, note.lang)
 
 
@@ -126,7 +147,11 @@ def held_out_gold(installation: Installation, recipe: Recipe) -> HeldOut:
     notes = [_numbered(number, document.note) for number, document in enumerate(documents)]
     spans = [document.spans for document in documents]
     return HeldOut(
-        [Document(note, DisjointSpans.of(note, found)) for note, found in zip(notes, spans, strict=True)], receipts
+        [
+            Document(note, DisjointSpans.of(note, found))
+            for note, found in zip(notes, spans, strict=True)
+        ],
+        receipts,
     )
 
 
@@ -136,7 +161,10 @@ def _gold(installation: Installation, *, learnt: bool) -> tuple[list[Document], 
     receipts: list[Receipt] = []
     for batch in gold_batches(installation):
         gold = read_gold(batch, installation)
-        receipts += [installation.files.receipt(RAW_NOTES, batch), installation.files.receipt(GOLD_ASSET, batch)]
+        receipts += [
+            installation.files.receipt(RAW_NOTES, batch),
+            installation.files.receipt(GOLD_ASSET, batch),
+        ]
         documents += (
             Document(note, disjoint(note, gold[note.note_id]))
             for note in read_notes_of(batch, installation)
@@ -147,7 +175,11 @@ def _gold(installation: Installation, *, learnt: bool) -> tuple[list[Document], 
 
 def _corpora_md(rows: Sequence[tuple[str, str, str, bool]], tables: Mapping[str, pa.Table]) -> str:
     shown = [
-        (escaped(_file_name(name)), f"{tables[table].num_rows:,}", f"{tables[f'{table}_spans'].num_rows:,}")
+        (
+            escaped(_file_name(name)),
+            f"{tables[table].num_rows:,}",
+            f"{tables[f'{table}_spans'].num_rows:,}",
+        )
         for table, name, _, _ in rows
     ]
     return table_md(["Corpus", "Notes", "Spans"], shown, left=1)
@@ -166,7 +198,10 @@ def read_materials(installation: Installation, recipe: Recipe) -> Materials:
 
     def documents(key: _Key) -> list[Document]:
         if key not in tables:
-            raise InputError(f"recipe {recipe.name}: corpus {key[0]} was not gathered; materialize {TRAINING_CORPUS}")
+            raise InputError(
+                f"recipe {recipe.name}: corpus {key[0]} was not gathered; materialize"
+                f" {TRAINING_CORPUS}"
+            )
         table = tables[key]
         notes = notes_from_table(files.read(TRAINING_CORPUS, ALL, table))
         stored = (files.read(TRAINING_CORPUS, ALL, f"{table}_{part}") for part in ("sets", "spans"))
@@ -174,6 +209,9 @@ def read_materials(installation: Installation, recipe: Recipe) -> Materials:
         return [Document(note, spans) for note, spans in zip(notes, found, strict=True)]
 
     return Materials(
-        corpora=[Corpus(_file_name(name), tuple(documents((name, recipe.label_map, True)))) for name in recipe.corpora],
+        corpora=[
+            Corpus(_file_name(name), tuple(documents((name, recipe.label_map, True))))
+            for name in recipe.corpora
+        ],
         raw=[document.note for name in recipe.raw for document in documents((name, "", False))],
     )

@@ -1,1 +1,4 @@
-"""``python -m deid_assets.backfill``. Nothing is imported here: ``__main__`` must be the first, see ``deid_assets.system.interrupts``."""
+"""``python -m deid_assets.backfill``.
+
+Nothing is imported here: ``__main__`` must be the first, see ``deid_assets.system.interrupts``.
+"""

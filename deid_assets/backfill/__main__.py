@@ -1,4 +1,7 @@
-"""``python -m deid_assets.backfill``; a worker process imports nothing of this, as it would of another main module."""
+"""``python -m deid_assets.backfill``.
+
+A worker process imports nothing of this, as it would of another main module.
+"""
 
 from deid_assets.system.interrupts import watch_interrupts
 

@@ -1,7 +1,7 @@
 """Make assets of every batch in one process, for which a backfill in Dagster's UI takes a process each.
 
-Each batch is a run of its own on the instance that the UI shows, with its checks recorded for that batch. What is up
-to date is left as it is.
+Each batch is a run of its own on the instance that the UI shows, with its checks recorded for that
+batch. What is up to date is left as it is.
 """
 
 from __future__ import annotations
@@ -35,14 +35,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Make what is wanted and print how long a batch took.
 
     Returns:
-        0 if all is made, 1 if a batch was stopped, 2 for a wrong setting or argument, 130 if Ctrl-C stopped it.
+        0 if all is made, 1 if a batch was stopped, 2 for a wrong setting or argument, 130 if Ctrl-C
+        stopped it.
     """
     parser = argparse.ArgumentParser(prog="python -m deid_assets.backfill", description=__doc__)
     parser.add_argument(
-        "asset", nargs="*", help="such as spans_crf or redacted_notes_tag; all partitioned ones if none"
+        "asset",
+        nargs="*",
+        help="such as spans_crf or redacted_notes_tag; all partitioned ones if none",
     )
     parser.add_argument(
-        "--batch", action="append", help="a batch that was not withdrawn; may be given again; all if not given"
+        "--batch",
+        action="append",
+        help="a batch that was not withdrawn; may be given again; all if not given",
     )
     parser.add_argument("--again", action="store_true", help="also make what is up to date")
     options = parser.parse_args(arguments)
@@ -70,10 +75,14 @@ def _run(installation: Installation, options: argparse.Namespace, console: Conso
     with open_instance(installation.settings.dagster_home) as instance:
         instance.add_dynamic_partitions(batches.name or "", known)
         started = time.perf_counter()
-        outcome = Graph(defs, installation, instance).make([Pass(MAIN_JOB, batch) for batch in chosen], console, wanted)
+        outcome = Graph(defs, installation, instance).make(
+            [Pass(MAIN_JOB, batch) for batch in chosen], console, wanted
+        )
     seconds = time.perf_counter() - started
     each = f", {seconds / outcome.runs:.2f} s each" if outcome.runs else ""
-    console.print(f"{outcome.made:,} assets in {outcome.runs:,} runs, {seconds:.1f} s{each}", highlight=False)
+    console.print(
+        f"{outcome.made:,} assets in {outcome.runs:,} runs, {seconds:.1f} s{each}", highlight=False
+    )
     for fault in outcome.faults:
         console.print(fault, style="red", markup=False, highlight=False)
     if outcome.stopped:
@@ -89,5 +98,7 @@ def _chosen(named: Sequence[str], known: Sequence[str], kind: str) -> list[str]:
         InputError: One is not known.
     """
     if unknown := [name for name in named if name not in known]:
-        raise InputError(f"{kind} {unknown[0]!r}: no such {kind}; there are {', '.join(known) or 'none'}")
+        raise InputError(
+            f"{kind} {unknown[0]!r}: no such {kind}; there are {', '.join(known) or 'none'}"
+        )
     return list(named)

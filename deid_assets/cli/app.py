@@ -29,7 +29,10 @@ P = ParamSpec("P")
 
 
 class ByTask(WithPlugins):
-    """Commands under the task that they serve, in the order of the work; a command's module is loaded when asked for."""
+    """Commands under the task that they serve, in the order of the work.
+
+    A command's module is loaded when asked for.
+    """
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of its own commands, and of those of plugins."""
@@ -58,9 +61,14 @@ class ByTask(WithPlugins):
 
 # Typer's own tracebacks print local variables, and those hold text.
 app = typer.Typer(
-    name="deid", cls=ByTask, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
+    name="deid",
+    cls=ByTask,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
     help="De-identify clinical notes: detect, redact, evaluate.",
-)  # fmt: skip
+)
 
 
 def _show_version(wanted: bool) -> None:
@@ -73,12 +81,14 @@ def _show_version(wanted: bool) -> None:
 def _deid(
     *,
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
     ] = False,
     plain_csv: Annotated[
         bool,
         typer.Option(
-            "--plain-csv", help="Write cells of CSV as they are, also those that a spreadsheet would compute."
+            "--plain-csv",
+            help="Write cells of CSV as they are, also those that a spreadsheet would compute.",
         ),
     ] = False,
 ) -> None:
@@ -90,8 +100,8 @@ def _deid(
 def guarded(command: Callable[P, int]) -> Callable[P, None]:
     """End a command with its exit code, or with one line and a code where it raises.
 
-    An error that neither code of ours nor the command's own package raised is named by its class alone, because its
-    message may quote a note; ``DEID_DEBUG=1`` shows it whole.
+    An error that neither code of ours nor the command's own package raised is named by its class
+    alone, because its message may quote a note; ``DEID_DEBUG=1`` shows it whole.
     """
     package = command.__module__.partition(".")[0]
 
@@ -105,7 +115,8 @@ def guarded(command: Callable[P, int]) -> Callable[P, None]:
             say(f"error: {message_of(error, package=package) or _unshown(error, 'in a plugin')}")
             code = BAD_INPUT
         except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python writes again as it exits
+            # else Python writes again as it exits
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = CLOSED_PIPE
         except OSError as error:
             place = f": {error.filename}" if error.filename else ""

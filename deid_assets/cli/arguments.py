@@ -14,55 +14,87 @@ DETECTOR_HELP = "Detector to run; several times for several predictions, the mos
 _POLICIES = f"Overlap policy: {', '.join(POLICIES)}."
 
 NotesArg = Annotated[
-    Path, typer.Argument(metavar="NOTES", help="File or folder of notes; their annotations are not read.")
+    Path,
+    typer.Argument(
+        metavar="NOTES", help="File or folder of notes; their annotations are not read."
+    ),
 ]
 DetectorOption = Annotated[list[str], typer.Option(metavar="NAME[=MODEL]", help=DETECTOR_HELP)]
 DetectorInsteadOption = Annotated[
-    list[str] | None, typer.Option(metavar="NAME[=MODEL]", help=f"In place of --spans. {DETECTOR_HELP}")
+    list[str] | None,
+    typer.Option(metavar="NAME[=MODEL]", help=f"In place of --spans. {DETECTOR_HELP}"),
 ]
 DetectorSettingOption = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME.KEY=VALUE", help="Option of a detector, its value as in TOML; several times."),
+    typer.Option(
+        metavar="NAME.KEY=VALUE", help="Option of a detector, its value as in TOML; several times."
+    ),
 ]
 ResolveOption = Annotated[
-    str | None, typer.Option("--resolve", metavar="POLICY", help=f"{_POLICIES} All predictions when not given.")
+    str | None,
+    typer.Option(
+        "--resolve", metavar="POLICY", help=f"{_POLICIES} All predictions when not given."
+    ),
 ]
 ResolveOrUniteOption = Annotated[
-    str | None, typer.Option("--resolve", metavar="POLICY", help=f"{_POLICIES} Union when not given.")
+    str | None,
+    typer.Option("--resolve", metavar="POLICY", help=f"{_POLICIES} Union when not given."),
 ]
-PolicyOption = Annotated[str, typer.Option(metavar="NAME|FILE", help="Name that deid policies lists, or a TOML file.")]
+PolicyOption = Annotated[
+    str, typer.Option(metavar="NAME|FILE", help="Name that deid policies lists, or a TOML file.")
+]
 FormatOption = Annotated[
     str | None,
-    typer.Option("--format", metavar="NAME", help="Format of the notes, as deid formats lists; detected if not given."),
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help="Format of the notes, as deid formats lists; detected if not given.",
+    ),
 ]
 ToOption = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Format to write, where the suffix does not say it.")
+    str | None,
+    typer.Option(metavar="NAME", help="Format to write, where the suffix does not say it."),
 ]
 LangOption = Annotated[
-    str | None, typer.Option(metavar="CODE", help="Language of notes that name none, as in ISO 639-1.")
+    str | None,
+    typer.Option(metavar="CODE", help="Language of notes that name none, as in ISO 639-1."),
 ]
 ReadOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="KEY=VALUE",
-        help=f"How files are read: {', '.join(READ_SETTINGS)}, and what deid formats --json lists as options; several times.",
+        help=(
+            f"How files are read: {', '.join(READ_SETTINGS)}, and what deid formats --json lists as"
+            " options; several times."
+        ),
     ),
 ]
 JobsOption = Annotated[
-    int, typer.Option("--jobs", "-j", metavar="N", min=1, help="Processes that detect; each loads the detectors.")
+    int,
+    typer.Option(
+        "--jobs", "-j", metavar="N", min=1, help="Processes that detect; each loads the detectors."
+    ),
 ]
 LabelsOption = Annotated[
     str | None,
     typer.Option(
-        metavar="NAME", help="Label map of the annotations, as deid labels lists; its format's when not given."
+        metavar="NAME",
+        help="Label map of the annotations, as deid labels lists; its format's when not given.",
     ),
 ]
 ProfileOption = Annotated[
-    str, typer.Option(metavar="NAME", help="Which categories count, under which labels; as deid profiles lists.")
+    str,
+    typer.Option(
+        metavar="NAME", help="Which categories count, under which labels; as deid profiles lists."
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 SystemsOption = Annotated[
     list[str],
-    typer.Option("--pred", metavar="FILE[=NAME]", help="Spans that deid detect wrote; several times for several."),
+    typer.Option(
+        "--pred",
+        metavar="FILE[=NAME]",
+        help="Spans that deid detect wrote; several times for several.",
+    ),
 ]
 GoldOption = Annotated[Path, typer.Option("--gold", metavar="NOTES", help="Annotated notes.")]

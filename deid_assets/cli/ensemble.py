@@ -62,12 +62,14 @@ class Detection:
         """Load detectors as the command line names them.
 
         Raises:
-            ConfigError: An option is misspelt or for a detector that is not named, a detector is named twice, or
-                the policy is unknown.
+            ConfigError: An option is misspelt or for a detector that is not named, a detector is
+                named twice, or the policy is unknown.
             PluginError: A detector is not installed or does not load.
         """
         if named.resolve_by is not None and named.resolve_by not in POLICIES:
-            raise ConfigError(f"unknown overlap policy {named.resolve_by!r}; choose one of {', '.join(POLICIES)}")
+            raise ConfigError(
+                f"unknown overlap policy {named.resolve_by!r}; choose one of {', '.join(POLICIES)}"
+            )
         chosen: dict[str, dict[str, Any]] = {}
         for spec in named.specs:
             name, _, model = spec.partition("=")
@@ -77,25 +79,39 @@ class Detection:
         for option in named.options:
             owner, key, value = parsed_option(option)
             if owner not in chosen:
-                raise ConfigError(f"option {option!r} is for {owner!r}, but the detectors are {', '.join(chosen)}")
+                raise ConfigError(
+                    f"option {option!r} is for {owner!r}, but the detectors are {', '.join(chosen)}"
+                )
             chosen[owner][key] = value
         return cls(named, [plugins.load(name, options=found) for name, found in chosen.items()])
 
     def over(self, chunks: Iterable[list[Note]]) -> Iterator[tuple[list[Note], list[Outcome]]]:
-        """Yield each chunk with one outcome per note, in order; with several jobs a few chunks ahead."""
+        """Yield each chunk with one outcome per note, in order.
+
+        With several jobs a few chunks ahead.
+        """
         return self._each(chunks, Detection.predictions)
 
-    def apart(self, chunks: Iterable[list[Note]]) -> Iterator[tuple[list[Note], list[list[Outcome]]]]:
-        """Yield each chunk with the outcomes of each detector, which has one per note; ahead as ``over``."""
+    def apart(
+        self, chunks: Iterable[list[Note]]
+    ) -> Iterator[tuple[list[Note], list[list[Outcome]]]]:
+        """Yield each chunk with the outcomes of each detector, which has one per note.
+
+        Ahead as ``over``.
+        """
         return self._each(chunks, Detection.runs)
 
-    def _each(self, chunks: Iterable[list[Note]], work: _Work[_T]) -> Iterator[tuple[list[Note], _T]]:
+    def _each(
+        self, chunks: Iterable[list[Note]], work: _Work[_T]
+    ) -> Iterator[tuple[list[Note], _T]]:
         if self.named.jobs == 1:
             for chunk in chunks:
                 yield chunk, work(self, chunk)
             return
         try:
-            yield from stream_parts(partial(_in_worker, self.named, work), chunks, workers=self.named.jobs)
+            yield from stream_parts(
+                partial(_in_worker, self.named, work), chunks, workers=self.named.jobs
+            )
         except WorkerDied:
             raise DetectorError(
                 "a detecting process ended early, perhaps for want of memory; use fewer --jobs"
@@ -108,7 +124,9 @@ class Detection:
 
     def predictions(self, notes: Sequence[Note]) -> list[Outcome]:
         """Return the spans of all detectors on each note, or the first failure of one."""
-        ensemble = Ensemble([detector.name for detector in self.detectors], yielding=self.named.yielding)
+        ensemble = Ensemble(
+            [detector.name for detector in self.detectors], yielding=self.named.yielding
+        )
         merged: list[Outcome] = []
         for note, outcomes in zip(notes, zip(*self.runs(notes), strict=True), strict=True):
             failed = next((outcome for outcome in outcomes if isinstance(outcome, Failed)), None)
@@ -116,7 +134,9 @@ class Detection:
             merged.append(failed or self._merged(note, spans, ensemble))
         return merged
 
-    def _merged(self, note: Note, span_sets: Sequence[SpanSet], ensemble: Ensemble) -> SpanSet | Failed:
+    def _merged(
+        self, note: Note, span_sets: Sequence[SpanSet], ensemble: Ensemble
+    ) -> SpanSet | Failed:
         if self.named.resolve_by is None:
             return SpanSet.of(note, (span for spans in span_sets for span in spans))
         try:

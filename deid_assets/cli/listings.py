@@ -26,7 +26,13 @@ app.add_typer(corpus_app, name="corpus")
 def detectors(*, as_json: JsonOption = False) -> int:
     """List the installed detectors."""
     rows = [
-        {"name": p.name, "version": p.version, "digest": p.digest, "summary": p.fault or p.summary, "fault": p.fault}
+        {
+            "name": p.name,
+            "version": p.version,
+            "digest": p.digest,
+            "summary": p.fault or p.summary,
+            "fault": p.fault,
+        }
         for p in plugins.available().values()
     ]
     return print_rows(rows, columns=("name", "version", "summary"), as_json=as_json)
@@ -36,7 +42,11 @@ def detectors(*, as_json: JsonOption = False) -> int:
 @guarded
 def policies(*, as_json: JsonOption = False) -> int:
     """List the policies that come with deid."""
-    from deid_assets.policies import descriptions, load_policy, needs_key  # noqa: PLC0415 - loads pydantic
+    from deid_assets.policies import (
+        descriptions,
+        load_policy,
+        needs_key,
+    )  # noqa: PLC0415 - loads pydantic
 
     rows = []
     for name, description in descriptions().items():
@@ -75,7 +85,10 @@ def formats(*, as_json: JsonOption = False) -> int:
         "written": "no",
         "identities": "no",
     }
-    rows += [{"name": name, "holds": fault, "fault": fault, **nothing} for name, fault in installed().faults.items()]
+    rows += [
+        {"name": name, "holds": fault, "fault": fault, **nothing}
+        for name, fault in installed().faults.items()
+    ]
     columns = ("name", "suffixes", "holds", "keeps", "written", "identities")
     return print_rows(rows, columns=columns, as_json=as_json)
 

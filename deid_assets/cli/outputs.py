@@ -30,14 +30,21 @@ def check_out(out: Path, *, inputs: Iterable[Path], is_folder: bool, option: str
         if target == path.resolve():
             raise InputError(f"{option} {out} is also an input; name another")
         if path.is_dir() and target.is_relative_to(path.resolve()):
-            raise InputError(f"{option} {out} lies in the folder that is read; name a place outside {path}")
+            raise InputError(
+                f"{option} {out} lies in the folder that is read; name a place outside {path}"
+            )
     if out.exists() and out.is_dir() is not is_folder:
-        raise InputError(f"{option} {out} is {'no folder' if is_folder else 'a folder'}; name another")
+        raise InputError(
+            f"{option} {out} is {'no folder' if is_folder else 'a folder'}; name another"
+        )
     if out.exists() and not is_folder and not out.is_file():
         raise InputError(f"{option} {out} is no regular file; name another")
     nearest = next(path for path in target.parents if path.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
-        raise InputError(f"{option} {out} cannot be written, because {nearest} is no folder that you may write to")
+        raise InputError(
+            f"{option} {out} cannot be written, because {nearest} is no folder that you may"
+            " write to"
+        )
 
 
 def out_format(out: Path, chosen: str | None) -> Format:
@@ -47,10 +54,15 @@ def out_format(out: Path, chosen: str | None) -> Format:
         InputError: It is unknown, or the suffix does not say it.
     """
     by_suffix = [
-        known.name for known in FORMATS.values() if not known.is_folder and out.suffix.lower() in known.suffixes
+        known.name
+        for known in FORMATS.values()
+        if not known.is_folder and out.suffix.lower() in known.suffixes
     ]
     if chosen is None and not by_suffix:
-        raise InputError(f"--out {out} has no suffix that says its format; add --to with one of {', '.join(FORMATS)}")
+        raise InputError(
+            f"--out {out} has no suffix that says its format; add --to with one of"
+            f" {', '.join(FORMATS)}"
+        )
     return format_named(chosen or by_suffix[0])
 
 

@@ -37,7 +37,11 @@ class WithPlugins(TyperGroup):
         """Return the commands of this project's plugins that are not installed, with what installs each."""
         known = BRINGS.get(self.entry_points, {})
         here = {*self.commands, *self.plugged()}
-        return {name: f"not installed: {command(plugin)}" for name, plugin in known.items() if name not in here}
+        return {
+            name: f"not installed: {command(plugin)}"
+            for name, plugin in known.items()
+            if name not in here
+        }
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write a section of all commands, those that are not installed last."""
@@ -57,7 +61,10 @@ class WithPlugins(TyperGroup):
             formatter.write_dl(rows)
 
     def _help_of(self, ctx: Any, name: str, width: int) -> str:
-        """Return the line on a command; of one whose plugin is broken, that it is, since help must list the others."""
+        """Return the line on a command.
+
+        Of one whose plugin is broken, that it is, since help must list the others.
+        """
         try:
             found = self.get_command(ctx, name)
         except typer.BadParameter as error:
@@ -91,7 +98,9 @@ def _command(name: str, function: Any) -> Any:
     if isinstance(function, typer.Typer):  # a group, whose commands are guarded by its plugin
         return typer.main.get_group(function)
     signature = inspect.signature(function, eval_str=True)
-    single = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None, add_completion=False)
+    single = typer.Typer(
+        pretty_exceptions_enable=False, rich_markup_mode=None, add_completion=False
+    )
     if signature.return_annotation is int:  # it prints by itself
         single.command(name)(guarded(function))
         return typer.main.get_command(single)
@@ -100,9 +109,13 @@ def _command(name: str, function: Any) -> Any:
     def run(*args: Any, as_json: bool = False, **kwargs: Any) -> int:
         return _show(function(*args, **kwargs), as_json=as_json)
 
-    wanted = inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=JsonOption)
+    wanted = inspect.Parameter(
+        "as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=JsonOption
+    )
     run.__signature__ = signature.replace(parameters=[*signature.parameters.values(), wanted])  # type: ignore[attr-defined]
-    run.__annotations__ = {one.name: one.annotation for one in run.__signature__.parameters.values()}  # type: ignore[attr-defined]
+    run.__annotations__ = {
+        one.name: one.annotation for one in run.__signature__.parameters.values()
+    }  # type: ignore[attr-defined]
     command = guarded(run)
     command.__signature__ = run.__signature__  # type: ignore[attr-defined]
     command.__annotations__ = run.__annotations__

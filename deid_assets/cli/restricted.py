@@ -20,13 +20,15 @@ def check_restricted(folder: Path) -> None:
     if folder.exists() and folder.stat().st_mode & _OTHERS:
         mode = folder.stat().st_mode & 0o777
         raise InputError(
-            f"--out {folder} is open to others (mode {mode:o}), and a restricted report shows note text; "
-            f"chmod 700 {folder}, or name a new folder"
+            f"--out {folder} is open to others (mode {mode:o}), and a restricted report shows note"
+            f" text; chmod 700 {folder}, or name a new folder"
         )
 
 
 def write_files(folder: Path, files: dict[str, str], *, restricted: bool) -> None:
-    """Write text files into a folder, which is made where it is not there; each appears whole or not at all.
+    """Write text files into a folder, which is made where it is not there.
+
+    Each appears whole or not at all.
 
     Args:
         folder: Where to.

@@ -24,20 +24,39 @@ from deid_assets.core.keys import Key
 from deid_assets.core.note import Note, chunks_of
 from deid_assets.core.phi import LabelMap
 from deid_assets.core.span import SpanSet
-from deid_assets.formats import Annotated, Fault, ReadOptions, detect_format, format_named, read_notes, read_spans
+from deid_assets.formats import (
+    Annotated,
+    Fault,
+    ReadOptions,
+    detect_format,
+    format_named,
+    read_notes,
+    read_spans,
+)
 from deid_assets.formats.by_note import ByNote
 from deid_assets.formats.read_settings import READ_SETTINGS, read_options
 from deid_assets.languages import language_of
 from deid_assets.store.sealing import DigestSeal
 
-__all__ = ["READ_SETTINGS", "NoteSource", "SpansFile", "Withheld", "progress", "read_options", "seal_of_environment"]
+__all__ = [
+    "READ_SETTINGS",
+    "NoteSource",
+    "SpansFile",
+    "Withheld",
+    "progress",
+    "read_options",
+    "seal_of_environment",
+]
 
 CHUNK_CHARS = 250_000
 """Text given to a detector at once, and a step of the progress line."""
 MAX_CHUNK_CHARS = 2_000_000
 QUICK_S = 1.0
 BATCH_CHARS = 16_000_000
-"""Text of a batch, about, as in the graph: a draw of its notes is searched, and no surrogate is one of its values."""
+"""Text of a batch, about, as in the graph.
+
+A draw of its notes is searched, and no surrogate is one of its values.
+"""
 PATIENTS_CHARS = 1_000_000
 """Text of a batch where nothing is drawn: enough to hold the notes of a patient together."""
 
@@ -55,7 +74,12 @@ class Withheld:
         """Report a fault of the input; a note with several counts once."""
         place = fault.file if fault.line is None else f"{fault.file}:{fault.line}"
         is_second = fault.kind == "duplicate-id"  # its id is that of another, good note
-        self._add(place if is_second or fault.note_id is None else fault.note_id, fault.note_id, place, fault.kind)
+        self._add(
+            place if is_second or fault.note_id is None else fault.note_id,
+            fault.note_id,
+            place,
+            fault.kind,
+        )
         say(fault.message)
 
     def failed(self, failed: Failed) -> None:
@@ -94,18 +118,26 @@ class NoteSource:
 
     def __post_init__(self) -> None:
         if self.lang is not None and not re.fullmatch("[a-z]{2}", self.lang):
-            raise ConfigError(f"--lang is {self.lang!r}; give a code of two letters as in ISO 639-1, such as en")
+            raise ConfigError(
+                f"--lang is {self.lang!r}; give a code of two letters as in ISO 639-1, such as en"
+            )
         if not self.path.exists():
             raise InputError(f"{self.path} does not exist; name a file or folder of notes")
         if not (self.path.is_file() or self.path.is_dir()):
-            raise InputError(f"{self.path} is a pipe or a device; write its content to a file and name that")
+            raise InputError(
+                f"{self.path} is a pipe or a device; write its content to a file and name that"
+            )
         object.__setattr__(self, "format_name", self.chosen_format or detect_format(self.path))
         format_named(self.format_name)
 
     def read(self, labels: LabelMap | None = None) -> Iterator[Annotated | Fault]:
         """Yield notes, with the language given or detected where they have none, and faults."""
         notes = read_notes(
-            self.path, format=self.format_name, labels=labels, options=self.options, ignored=_say_ignored
+            self.path,
+            format=self.format_name,
+            labels=labels,
+            options=self.options,
+            ignored=_say_ignored,
         )
         for found in notes:
             if isinstance(found, Annotated) and found.note.lang is None:
@@ -117,9 +149,9 @@ class NoteSource:
     def batches(self, withheld: Withheld, *, chars: int = BATCH_CHARS) -> Iterator[list[Note]]:
         """Yield lists of notes of about so many characters, each with all notes of its patients.
 
-        Faults are reported and passed over. An input of more than one batch is read twice: to see where each patient's
-        last note stands, and to give its notes. Memory is that of a batch, and grows with how far apart the notes of
-        one patient stand.
+        Faults are reported and passed over. An input of more than one batch is read twice: to see
+        where each patient's last note stands, and to give its notes. Memory is that of a batch, and
+        grows with how far apart the notes of one patient stand.
 
         Raises:
             InputError: There was no note that could be read.
@@ -152,11 +184,14 @@ class NoteSource:
             yield from _whole_patients(self.read(), last, chars)
 
     def chunks(self, withheld: Withheld, *, growing: bool = False) -> Iterator[list[Note]]:
-        """Yield lists of notes of about ``CHUNK_CHARS`` characters or more; faults are reported and passed over.
+        """Yield lists of notes of about ``CHUNK_CHARS`` characters or more.
+
+        Faults are reported and passed over.
 
         Args:
             withheld: Where faults are reported.
-            growing: Whether they grow up to ``MAX_CHUNK_CHARS`` where each is done before the next is taken, and soon.
+            growing: Whether they grow up to ``MAX_CHUNK_CHARS`` where each is done before the next
+                is taken, and soon.
 
         Raises:
             InputError: There was no note that could be read.
@@ -180,8 +215,8 @@ class NoteSource:
 def _growing_chunks(notes: Iterator[Note]) -> Iterator[list[Note]]:
     """Yield lists of notes, twice as much text as before while a list is done within ``QUICK_S``.
 
-    A quick detector reads much text at once faster, as its tables stay in the processor's cache; with a slow one, the
-    progress line must move.
+    A quick detector reads much text at once faster, as its tables stay in the processor's cache;
+    with a slow one, the progress line must move.
     """
     chars = CHUNK_CHARS
     while chunk := next(chunks_of(notes, chars), None):
@@ -194,7 +229,10 @@ def _growing_chunks(notes: Iterator[Note]) -> Iterator[list[Note]]:
 def _whole_patients(
     entries: Iterable[Annotated | Fault], last: Mapping[str | None, int], chars: int
 ) -> Iterator[list[Annotated | Fault]]:
-    """Yield entries in batches, each in the order of the input; ``last`` has the place of each patient's last note."""
+    """Yield entries in batches, each in the order of the input.
+
+    ``last`` has the place of each patient's last note.
+    """
     waiting: dict[str, list[tuple[int, Annotated | Fault]]] = {}
     batch: list[tuple[int, Annotated | Fault]] = []
     size = 0
@@ -227,8 +265,8 @@ class SpansFile(ByNote[SpanSet]):
     Memory stays flat where notes and spans come in the same order, as ``deid detect`` writes them.
 
     Raises:
-        InputError: It is not there. Taking spans raises it for a line that is wrong: a spans file is ours to
-            write, so a fault in it stops the command.
+        InputError: It is not there. Taking spans raises it for a line that is wrong: a spans file
+            is ours to write, so a fault in it stops the command.
     """
 
     def __init__(self, path: Path) -> None:
@@ -237,7 +275,8 @@ class SpansFile(ByNote[SpanSet]):
         def tell() -> None:
             if seal is not None:
                 say(
-                    f"{path.name}: plain digests, which confirm a guess at a note; write the file anew to have them sealed"
+                    f"{path.name}: plain digests, which confirm a guess at a note; write the file"
+                    " anew to have them sealed"
                 )
 
         super().__init__(_without_faults(read_spans(path, seal=seal, on_plain=tell)))
@@ -264,8 +303,15 @@ def _without_faults(found: Iterator[SpanSet | Fault]) -> Iterator[SpanSet]:
 def progress(what: str) -> Iterator[Any]:
     """Show how many notes are done on a terminal; call the value with the number of new ones."""
     console = _console()
-    columns = (SpinnerColumn(), TextColumn(what), TextColumn("{task.completed:,} notes"), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    columns = (
+        SpinnerColumn(),
+        TextColumn(what),
+        TextColumn("{task.completed:,} notes"),
+        TimeElapsedColumn(),
+    )
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
         task = bar.add_task(what, total=None)
         yield lambda notes: bar.advance(task, notes)
 
@@ -273,6 +319,8 @@ def progress(what: str) -> Iterator[Any]:
 def _console() -> Console:
     """Return a console on a stream of its own, so that it is shown while detectors are silenced."""
     try:
-        return Console(file=os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding=sys.stderr.encoding))
+        return Console(
+            file=os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding=sys.stderr.encoding)
+        )
     except (AttributeError, OSError, ValueError):  # standard error is not a file, or closed
         return Console(stderr=True)

@@ -31,7 +31,10 @@ def print_rows(rows: Sequence[Mapping[str, Any]], *, columns: Sequence[str], as_
 
 
 def print_table(
-    headings: Sequence[str], rows: Sequence[Sequence[str | Text]], *, numbers_from: int | None = None
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str | Text]],
+    *,
+    numbers_from: int | None = None,
 ) -> None:
     """Print a table whose columns from ``numbers_from`` on are aligned to the right."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)

@@ -8,12 +8,15 @@ from pydantic import BaseModel, ConfigDict
 
 
 class PrivacySettings(BaseModel):
-    """What the privacy audits are given beside the notes with gold; an audit that lacks what it needs is not assessed.
+    """What the privacy audits are given beside the notes with gold.
+
+    An audit that lacks what it needs is not assessed.
 
     Args:
         model: Folder of a language model that was trained on the notes.
         reference: Folder of one that was not.
-        training: Notes that the model was trained on, as a file, folder or ``synthetic:LANG:NOTES:SEED``.
+        training: Notes that the model was trained on, as a file, folder or
+            ``synthetic:LANG:NOTES:SEED``.
         held_out: Notes of the same kind that it was not trained on.
         calibration: Notes for thresholds, in neither.
         canaries: File of secrets that were planted in the training notes.

@@ -45,27 +45,37 @@ def faults_in(error: ValidationError, model: type[BaseModel]) -> Iterator[str]:
             if name in RENAMED:
                 yield f"{key}: is called {RENAMED[name]!r} now; rename it"
             else:
-                yield f"{key}: there is no such setting{did_you_mean(name, _settings_in(model, tables))}"
+                yield (
+                    f"{key}: there is no such"
+                    f" setting{did_you_mean(name, _settings_in(model, tables))}"
+                )
         else:
             yield f"{key}: {fault['msg']}"
 
 
 def faults_of_names(settings: Settings) -> Iterator[str]:
-    """Yield the names that nothing answers to: a gate on a label that never occurs would never close."""
+    """Yield the names that nothing answers to.
+
+    A gate on a label that never occurs would never close.
+    """
     for key, name, known in (
         ("labels", settings.labels, LABEL_MAPS.keys()),
         ("profile", settings.profile, PROFILES.keys()),
         ("resolve", settings.resolve, POLICIES),
     ):
         if name not in known:
-            yield f"{key}: there is no {name!r}{did_you_mean(name, known)}; choose one of {', '.join(known)}"
+            yield (
+                f"{key}: there is no {name!r}{did_you_mean(name, known)}; choose one of"
+                f" {', '.join(known)}"
+            )
     if settings.profile in PROFILES:
         labels = {"ALL", *profile(settings.profile).labels.values()}
         for gate in ("recall", "recall_lower_bound"):
             for name in sorted(getattr(settings.gates, gate).keys() - labels):
                 yield (
-                    f"gates.{gate}.{name}: not a label of profile {settings.profile!r}{did_you_mean(name, labels)}; "
-                    f"choose of {', '.join(sorted(labels))}"
+                    f"gates.{gate}.{name}: not a label of profile"
+                    f" {settings.profile!r}{did_you_mean(name, labels)}; choose of"
+                    f" {', '.join(sorted(labels))}"
                 )
     if settings.vault.url and settings.vault.url == settings.sql_url:
         yield "vault.url is the database of the catalogue; give the vault one of its own"

@@ -44,8 +44,13 @@ def secret_of_home(home: Path) -> bytes:
             f"{path}: cannot be read or made ({error.strerror}); set DEID_HOME to a folder of yours"
         ) from None
     if sys.platform != "win32" and mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise ConfigError(f"{path}: others may read or change it; run chmod 600 on it, and change the key if they did")
-    return _checked(value.strip(), str(path), remedy="restore the file, since another key gives other ids")
+        raise ConfigError(
+            f"{path}: others may read or change it; run chmod 600 on it, and change the key if"
+            " they did"
+        )
+    return _checked(
+        value.strip(), str(path), remedy="restore the file, since another key gives other ids"
+    )
 
 
 def _checked(value: str, where: str, *, remedy: str) -> bytes:
@@ -54,14 +59,19 @@ def _checked(value: str, where: str, *, remedy: str) -> bytes:
     except ValueError:
         raise ConfigError(f"{where}: not hexadecimal; {remedy}") from None
     if len(secret) < MIN_SECRET_BYTES:
-        raise ConfigError(f"{where}: it has {len(secret)} bytes, at least {MIN_SECRET_BYTES} are needed; {remedy}")
+        raise ConfigError(
+            f"{where}: it has {len(secret)} bytes, at least {MIN_SECRET_BYTES} are needed; {remedy}"
+        )
     if not any(secret):
         raise ConfigError(f"{where}: nothing but zeros, which everybody would try first; {remedy}")
     return secret
 
 
 def _make(path: Path) -> None:
-    """Make the file whole and at once, unless another process is first: both must end up with one secret."""
+    """Make the file whole and at once, unless another process is first.
+
+    Both must end up with one secret.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     part = part_of(path)
     try:

@@ -33,26 +33,33 @@ class Gates(_Frozen):
 
     Args:
         tagger_f1: Smallest strict F1 of a trained tagger on its development notes.
-        tagger_label_f1: The same of each label that has enough development spans, unless ``tagger_labels`` says another.
+        tagger_label_f1: The same of each label that has enough development spans, unless
+            ``tagger_labels`` says another.
         tagger_labels: Smallest strict F1 per label of the tagger's tags.
         tagger_label_spans: A label with fewer development spans is not gated by itself.
         near_duplicates: Largest share of notes that nearly repeat another note of the batch.
         quarantined: Largest share of received notes that may go to quarantine.
-        residual_sample: Redacted notes of a batch, drawn by key, on which the ensemble runs again; 0 takes all.
-        residual: Largest share of notes with a hit that the draw may leave likely (one-sided 95 % bound); above it the
-            ensemble runs on the rest of the batch too.
-        recall: Smallest recall per label of the profile where gold exists, as covered characters. ``ALL`` is
-            every label together.
+        residual_sample: Redacted notes of a batch, drawn by key, on which the ensemble runs again;
+            0 takes all.
+        residual: Largest share of notes with a hit that the draw may leave likely (one-sided 95 %
+            bound); above it the ensemble runs on the rest of the batch too.
+        recall: Smallest recall per label of the profile where gold exists, as covered characters.
+            ``ALL`` is every label together.
         min_gold_characters: A label with less gold than this in a batch is reported, not gated.
-        recall_lower_bound: Smallest lower end of the 95 % interval of the share of gold spans covered, per label of the
-            profile; ``ALL`` is every label together.
-        notes_covered_lower_bound: Smallest lower end of the 95 % interval of the share of notes with nothing left.
-        min_gold_spans: A label or group with fewer gold spans in a batch is not gated by a lower bound.
-        min_gold_notes: A batch with fewer notes with gold is not gated by ``notes_covered_lower_bound``.
-        worst_group_by: ``lang``, or a field of the notes' ``meta``, whose groups are gated apart; none when empty.
+        recall_lower_bound: Smallest lower end of the 95 % interval of the share of gold spans
+            covered, per label of the profile; ``ALL`` is every label together.
+        notes_covered_lower_bound: Smallest lower end of the 95 % interval of the share of notes
+            with nothing left.
+        min_gold_spans: A label or group with fewer gold spans in a batch is not gated by a lower
+            bound.
+        min_gold_notes: A batch with fewer notes with gold is not gated by
+            ``notes_covered_lower_bound``.
+        worst_group_by: ``lang``, or a field of the notes' ``meta``, whose groups are gated apart;
+            none when empty.
         worst_group_lower_bound: As ``recall_lower_bound``, for the worst of these groups.
-        regression_tolerance: Fall of the share covered since a batch's last release that is accepted. The batch is
-            stopped where the whole 95 % interval of the difference lies below it.
+        regression_tolerance: Fall of the share covered since a batch's last release that is
+            accepted. The batch is stopped where the whole 95 % interval of the difference lies
+            below it.
     """
 
     tagger_f1: Share = 0.5
@@ -78,8 +85,9 @@ class Batches(_Frozen):
     """Limits on the size of a batch.
 
     Args:
-        max_characters: Of all notes of a batch, each counted as 1,000 more. A larger file, folder or archive becomes
-            several batches; a patient with more notes than that is a batch of their own.
+        max_characters: Of all notes of a batch, each counted as 1,000 more. A larger file, folder
+            or archive becomes several batches; a patient with more notes than that is a batch of
+            their own.
     """
 
     max_characters: int = Field(default=16_000_000, ge=1)
@@ -89,9 +97,11 @@ class ApprovalSettings(_Frozen):
     """How the names of those who approve releases are proved.
 
     Args:
-        keys: Name of an approver to the file with their public key, Ed25519 in PEM. They alone approve under that name.
-        login_header: Header in which a reverse proxy names who is logged in, such as ``X-Remote-User``. The proxy must
-            set or remove it in every request, and be the only way to the web server.
+        keys: Name of an approver to the file with their public key, Ed25519 in PEM. They alone
+            approve under that name.
+        login_header: Header in which a reverse proxy names who is logged in, such as
+            ``X-Remote-User``. The proxy must set or remove it in every request, and be the only way
+            to the web server.
     """
 
     keys: Mapping[str, Path] = Field(default_factory=dict)
@@ -99,12 +109,15 @@ class ApprovalSettings(_Frozen):
 
 
 class VaultSettings(_Frozen):
-    """The vault in which originals are encrypted, so that they can be restored; none unless ``url`` is set.
+    """The vault in which originals are encrypted, so that they can be restored.
+
+    None unless ``url`` is set.
 
     Args:
         url: SQLAlchemy URL of a database of its own, SQLite or PostgreSQL.
         key_file: File with the vault's keys; the environment's ``DEID_VAULT_KEY`` where not given.
-        require_patient: Refuse notes without patient id; else such a note counts as a patient of its own.
+        require_patient: Refuse notes without patient id; else such a note counts as a patient of
+            its own.
     """
 
     url: str = ""
@@ -134,12 +147,15 @@ class ReleaseSettings(_Frozen):
     """Conditions of a release.
 
     Args:
-        require: ``gold`` keeps a batch back that was not measured, that is, with fewer than ``gates.min_gold_spans``
-            gold spans; ``none`` lets it leave as *not measured*.
+        require: ``gold`` keeps a batch back that was not measured, that is, with fewer than
+            ``gates.min_gold_spans`` gold spans; ``none`` lets it leave as *not measured*.
         annotated_notes: With ``gold``, the annotated notes that a batch must have besides.
-        lower_bound: With ``gold``, the smallest lower end of the 95 % interval of the share of gold spans covered.
-        approval: Whether somebody must approve the page on a batch before it leaves; see ``deid approve``.
-        shuffle: Release the notes of a batch in an order that follows from the key, not in that of the source.
+        lower_bound: With ``gold``, the smallest lower end of the 95 % interval of the share of gold
+            spans covered.
+        approval: Whether somebody must approve the page on a batch before it leaves; see ``deid
+            approve``.
+        shuffle: Release the notes of a batch in an order that follows from the key, not in that of
+            the source.
     """
 
     require: Literal["gold", "none"] = "gold"
@@ -153,33 +169,37 @@ class Settings(_Frozen):
     """Settings of an installation.
 
     Args:
-        ensemble: Detectors whose spans are merged, the first with the highest priority. Any other installed
-            detector runs in shadow: it is scored and changes no output.
-        shadow_sample: Notes of a batch, drawn at random by key, that a detector in shadow runs on; 0 for all.
+        ensemble: Detectors whose spans are merged, the first with the highest priority. Any other
+            installed detector runs in shadow: it is scored and changes no output.
+        shadow_sample: Notes of a batch, drawn at random by key, that a detector in shadow runs on;
+            0 for all.
         resolve: Overlap policy.
         policies: Redaction policies that are materialized, by name or path of a policy file.
         release_policy: The one of ``policies`` that is released.
         languages: ISO 639-1 codes that notes may have.
         profile: Which categories count as PHI in scores and gates, and under which labels.
         labels: Label map of the gold annotations that arrive with notes.
-        redact_gold: Also redact what people annotated and no detector found. Where it is off, a note in which
-            some of it is left is withheld.
+        redact_gold: Also redact what people annotated and no detector found. Where it is off, a
+            note in which some of it is left is withheld.
         detectors: Keyword options per detector.
         audits: Keyword options per privacy audit.
         privacy: What the privacy audits are given.
-        recipes: Taggers that are trained, by name or path of a recipe; each detects under the recipe's name.
-        training_share: Of the patients with gold, the share that a recipe with corpus ``gold`` learns from. Their
-            notes are in no score.
+        recipes: Taggers that are trained, by name or path of a recipe; each detects under the
+            recipe's name.
+        training_share: Of the patients with gold, the share that a recipe with corpus ``gold``
+            learns from. Their notes are in no score.
         gates: Limits of the data-quality checks.
         batches: How large a batch may be.
         intake: How what arrives is read, where nothing else is said.
         release: What a batch must have before it leaves.
         approvals: How the names of those who approve releases are proved.
         vault: Where the originals of what is released are sealed, if anywhere.
-        owners: Who answers for the assets: ``team:NAME`` or an e-mail address each, shown in the Dagster UI.
+        owners: Who answers for the assets: ``team:NAME`` or an e-mail address each, shown in the
+            Dagster UI.
         workers: Processes that a large batch's detection may use.
         home: Folder for everything that is written.
-        suites: Folder of this installation's own suites of expectations; ``suites`` under ``home`` when not given.
+        suites: Folder of this installation's own suites of expectations; ``suites`` under ``home``
+            when not given.
         database_url: SQLAlchemy URL of the text-free store; SQLite under ``home`` when empty.
     """
 
@@ -189,8 +209,15 @@ class Settings(_Frozen):
     policies: tuple[str, ...] = ("tag", "surrogate", "safe_harbor")
     release_policy: str = "safe_harbor"
     languages: tuple[Annotated[str, Field(pattern=r"^[a-z]{2}$")], ...] = (
-        "en", "es", "it", "fr", "de", "nl", "sv", "fi",
-    )  # fmt: skip
+        "en",
+        "es",
+        "it",
+        "fr",
+        "de",
+        "nl",
+        "sv",
+        "fi",
+    )
     profile: str = "safe_harbor"
     labels: str = "phi"
     redact_gold: bool = True
@@ -215,11 +242,12 @@ class Settings(_Frozen):
     def load(cls, path: Path | None = None) -> Settings:
         """Return the settings of a TOML file, overridden by the environment.
 
-        ``DEID_CONFIG`` names the file, ``DEID_HOME`` and ``DEID_DATABASE_URL`` replace two of its values. With
-        no file, the defaults hold.
+        ``DEID_CONFIG`` names the file, ``DEID_HOME`` and ``DEID_DATABASE_URL`` replace two of its
+        values. With no file, the defaults hold.
 
         Raises:
-            ConfigError: The file is missing, is not TOML, or has a key or value that is not allowed.
+            ConfigError: The file is missing, is not TOML, or has a key or value that is not
+                allowed.
         """
         path = path or (Path(os.environ["DEID_CONFIG"]) if os.environ.get("DEID_CONFIG") else None)
         values = read_toml(path) if path else {}
@@ -305,6 +333,8 @@ class Settings(_Frozen):
         try:
             contents = [digest_of_path(path) for path in paths_in(options)]
         except OSError as error:
-            raise ConfigError(f"detectors.{name}: {error.filename} cannot be read ({error.strerror})") from None
+            raise ConfigError(
+                f"detectors.{name}: {error.filename} cannot be read ({error.strerror})"
+            ) from None
         named = json.dumps([options, contents], sort_keys=True, default=str)
         return hashlib.sha256(named.encode()).hexdigest()[:12]

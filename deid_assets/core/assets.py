@@ -6,7 +6,8 @@ from enum import StrEnum
 class Family(StrEnum):
     """Assets that exist once for each detector, policy, recipe, audit or asset.
 
-    No family is the beginning of another, so two different (family, name) never make the same asset.
+    No family is the beginning of another, so two different (family, name) never make the same
+    asset.
     """
 
     SPANS = "spans"
@@ -21,7 +22,10 @@ class Family(StrEnum):
     """No assets: why the asset of the name was not stored."""
 
     def of(self, name: str) -> str:
-        """Return the asset of this family for a name: ``Family.SPANS.of("rules")`` is ``spans_rules``."""
+        """Return the asset of this family for a name.
+
+        ``Family.SPANS.of("rules")`` is ``spans_rules``.
+        """
         return f"{self}_{name}"
 
     def name_in(self, asset: str) -> str:

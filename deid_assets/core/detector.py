@@ -25,8 +25,9 @@ class Detector(Protocol):
         version: Changes whenever the output may change.
         labels: Every category that ``detect`` can return.
 
-    A detector whose spans have a ``native_label`` that no label map of ours knows declares these labels as
-    ``native_labels``, a set of strings: spans are kept where no text may be, and so is this field of theirs.
+    A detector whose spans have a ``native_label`` that no label map of ours knows declares these
+    labels as ``native_labels``, a set of strings: spans are kept where no text may be, and so is
+    this field of theirs.
     """
 
     name: str
@@ -43,7 +44,9 @@ class Detector(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A note that could not be processed. It goes to quarantine; it never becomes an empty ``SpanSet``.
+    """A note that could not be processed.
+
+    It goes to quarantine; it never becomes an empty ``SpanSet``.
 
     Args:
         note_id: The note, or the place in the source when the note has no id yet.
@@ -70,7 +73,10 @@ def runs_of(notes: Sequence[Note], *, chars: int) -> Iterator[Sequence[Note]]:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Keep the collector of cycles still, for work that makes many objects and no cycles; it would visit them all again and again."""
+    """Keep the collector of cycles still, for work that makes many objects and no cycles.
+
+    It would visit them all again and again.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -81,25 +87,33 @@ def uncollected() -> Iterator[None]:
 
 
 def detect(
-    detector: Detector, notes: Sequence[Note], *, stage: str | None = None, interruptible: bool = True
+    detector: Detector,
+    notes: Sequence[Note],
+    *,
+    stage: str | None = None,
+    interruptible: bool = True,
 ) -> list[SpanSet | Failed]:
     """Return one result per note, in order: its spans, or why there are none.
 
-    When the batch raises, its notes are replayed one by one; the note that raises alone is ``Failed``.
+    When the batch raises, its notes are replayed one by one; the note that raises alone is
+    ``Failed``.
 
     Args:
         detector: Any object with the ``Detector`` attributes.
         notes: The batch.
         stage: Recorded in ``Failed``; the detector's name when not given.
-        interruptible: Whether somebody can stop this process by raising an interrupt in it, which is raised on; it
-            is the detector's own otherwise.
+        interruptible: Whether somebody can stop this process by raising an interrupt in it, which
+            is raised on; it is the detector's own otherwise.
     """
     try:
         return list(_checked(detector, notes))
     except BaseException as error:
         if interruptible and is_interrupt(error):
             raise
-    return [_alone(detector, note, stage or Family.SPANS.of(detector.name), interruptible) for note in notes]
+    return [
+        _alone(detector, note, stage or Family.SPANS.of(detector.name), interruptible)
+        for note in notes
+    ]
 
 
 def _alone(detector: Detector, note: Note, stage: str, interruptible: bool) -> SpanSet | Failed:
@@ -112,14 +126,22 @@ def _alone(detector: Detector, note: Note, stage: str, interruptible: bool) -> S
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Whether an error is a requested stop of the process. The core imports no Dagster and knows its class by name."""
-    return isinstance(error, KeyboardInterrupt) or class_name(error) == "DagsterExecutionInterruptedError"
+    """Whether an error is a requested stop of the process.
+
+    The core imports no Dagster and knows its class by name.
+    """
+    return (
+        isinstance(error, KeyboardInterrupt)
+        or class_name(error) == "DagsterExecutionInterruptedError"
+    )
 
 
 def _checked(detector: Detector, notes: Sequence[Note]) -> list[SpanSet]:
     span_sets = list(detector.detect(notes))
     if len(span_sets) != len(notes):
-        raise DetectorError(f"{detector.name}: {len(notes)} notes in, {len(span_sets)} span sets out")
+        raise DetectorError(
+            f"{detector.name}: {len(notes)} notes in, {len(span_sets)} span sets out"
+        )
     for note, spans in zip(notes, span_sets, strict=True):
         check_spans(detector, note, spans)
     return span_sets
@@ -131,24 +153,30 @@ def check_spans(detector: Detector, note: Note, spans: SpanSet) -> None:
     Raises:
         DigestError: The spans belong to another note or another version of its text.
         OffsetError: A span ends after the note does.
-        DetectorError: A label is not declared, or a source is not the detector's name: what an ensemble does not know
-            is not redacted. A native label is neither declared nor known, and may be text of the note.
+        DetectorError: A label is not declared, or a source is not the detector's name: what an
+            ensemble does not know is not redacted. A native label is neither declared nor known,
+            and may be text of the note.
     """
     spans.checked(note)
     if len(spans) > MAX_SPANS:
-        raise DetectorError(f"{detector.name}: note {note.note_id!r} has more than {MAX_SPANS} spans; join them")
+        raise DetectorError(
+            f"{detector.name}: note {note.note_id!r} has more than {MAX_SPANS} spans; join them"
+        )
     if undeclared := {span.label for span in spans} - detector.labels:
         raise DetectorError(
-            f"{detector.name}: note {note.note_id!r} has undeclared labels {', '.join(sorted(undeclared))}"
+            f"{detector.name}: note {note.note_id!r} has undeclared labels"
+            f" {', '.join(sorted(undeclared))}"
         )
     if any(span.source != detector.name for span in spans):
         raise DetectorError(
-            f"{detector.name}: note {note.note_id!r} has spans of another source; give each source={detector.name!r}"
+            f"{detector.name}: note {note.note_id!r} has spans of another source; give each"
+            f" source={detector.name!r}"
         )
     allowed = getattr(detector, "native_labels", frozenset()) | _KNOWN_LABELS
     if any(span.native_label not in allowed for span in spans):
         raise DetectorError(
-            f"{detector.name}: note {note.note_id!r} has undeclared native labels; declare them as native_labels"
+            f"{detector.name}: note {note.note_id!r} has undeclared native labels; declare them as"
+            " native_labels"
         )
 
 

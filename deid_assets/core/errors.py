@@ -19,7 +19,8 @@
     ├── WithheldError                 a note that may not leave
     └── WorkerError                   a worker process that raised or ended
 
-Messages name the note, the fault and the remedy. They show ids, labels and offsets, never note text.
+Messages name the note, the fault and the remedy. They show ids, labels and offsets, never note
+text.
 """
 
 from __future__ import annotations
@@ -89,7 +90,10 @@ class ProvenanceError(DeidError):
 
 
 class UnfinishedError(DeidError):
-    """A partition was stored, but what follows was not done; the message says what is there and what is not."""
+    """A partition was stored, but what follows was not done.
+
+    The message says what is there and what is not.
+    """
 
 
 class WorkerError(DeidError):
@@ -97,15 +101,18 @@ class WorkerError(DeidError):
 
 
 PANIC = ("pyo3_runtime", "PanicException")
-"""Module and name of the class of a panic in a library written in Rust; no such module can be imported."""
+"""Module and name of the class of a panic in a library written in Rust.
+
+No such module can be imported.
+"""
 
 
 def class_name(error: BaseException) -> str:
     """Return the name of an error's class, which may be shown where text may not.
 
-    A name that is made while notes are read may be text of a note. So only a name counts that the source of the
-    class' module spells out, or a builtin one; otherwise the class is named after the nearest class that it derives
-    from and that has such a name.
+    A name that is made while notes are read may be text of a note. So only a name counts that the
+    source of the class' module spells out, or a builtin one; otherwise the class is named after the
+    nearest class that it derives from and that has such a name.
     """
     return _class_name(type(error))  # type: ignore[arg-type]  # a class is hashable
 

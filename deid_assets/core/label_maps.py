@@ -16,7 +16,9 @@ PHI = LabelMap("phi", {label.value: label for label in Phi})
 def _read() -> dict[str, LabelMap]:
     tables = tomllib.loads(Path(__file__).with_name("label_maps.toml").read_text("utf-8"))
     return {
-        name: LabelMap(name, {native: Phi(label) if label else None for native, label in table.items()})
+        name: LabelMap(
+            name, {native: Phi(label) if label else None for native, label in table.items()}
+        )
         for name, table in tables.items()
     }
 
@@ -31,5 +33,7 @@ def label_map(name: str) -> LabelMap:
         ConfigError: There is no such label map.
     """
     if name not in LABEL_MAPS:
-        raise ConfigError(f"unknown label map {name!r}; choose one of {', '.join(sorted(LABEL_MAPS))}")
+        raise ConfigError(
+            f"unknown label map {name!r}; choose one of {', '.join(sorted(LABEL_MAPS))}"
+        )
     return LABEL_MAPS[name]

@@ -35,12 +35,15 @@ class Note:
 
     def __post_init__(self) -> None:
         if not 0 < len(self.note_id) <= MAX_ID_CHARS or not self.note_id.isprintable():
-            raise NoteError(f"note id must be 1 to {MAX_ID_CHARS} printable characters, got {len(self.note_id)}")
+            raise NoteError(
+                f"note id must be 1 to {MAX_ID_CHARS} printable characters, got {len(self.note_id)}"
+            )
         try:
             encoded = self.text.encode()
         except UnicodeEncodeError as error:
             raise NoteError(
-                f"note {self.note_id!r}: lone surrogate at offset {error.start}; decode the source as UTF-8 or UTF-16"
+                f"note {self.note_id!r}: lone surrogate at offset {error.start}; decode the source"
+                " as UTF-8 or UTF-16"
             ) from None
         object.__setattr__(self, "digest", hashlib.sha256(encoded).hexdigest())
 

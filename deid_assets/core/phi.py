@@ -47,8 +47,9 @@ class Phi(StrEnum):
 
 
 _SEVEREST_FIRST = (
-    "NAME NATIONAL_ID MRN HEALTH_PLAN ACCOUNT LICENSE BIOMETRIC FAX PHONE EMAIL USERNAME IP URL VEHICLE DEVICE ID "
-    "STREET ZIP DATE AGE HOSPITAL ORGANIZATION CITY LOCATION REGION COUNTRY PROFESSION RELATIVE SEX OTHER"
+    "NAME NATIONAL_ID MRN HEALTH_PLAN ACCOUNT LICENSE BIOMETRIC FAX PHONE EMAIL USERNAME IP URL"
+    " VEHICLE DEVICE ID STREET ZIP DATE AGE HOSPITAL ORGANIZATION CITY LOCATION REGION COUNTRY"
+    " PROFESSION RELATIVE SEX OTHER"
 )
 SEVERITY: Mapping[Phi, int] = {Phi(name): rank for rank, name in enumerate(_SEVEREST_FIRST.split())}
 """Rank of each category, from 0 for those that identify a person by themselves to those shared with many; the more
@@ -63,10 +64,12 @@ class Profile:
 
     Args:
         name: How the profile is chosen.
-        labels: Category to the profile's label; a category that is absent is not PHI under this profile.
+        labels: Category to the profile's label; a category that is absent is not PHI under this
+            profile.
         source: Where the definition comes from.
-        native: Labels of the task itself, finer than the categories, to the category that each lies in. A span that
-            carries one is counted under it: a patient's name taken for a doctor's is wrong.
+        native: Labels of the task itself, finer than the categories, to the category that each lies
+            in. A span that carries one is counted under it: a patient's name taken for a doctor's
+            is wrong.
     """
 
     name: str
@@ -79,16 +82,21 @@ class Profile:
 
         Args:
             label: The category.
-            native_label: The span's own label; followed where it is the task's and lies in the category.
+            native_label: The span's own label; followed where it is the task's and lies in the
+                category.
         """
         found = self.labels.get(label)
-        return native_label if found is not None and self.native.get(native_label) is label else found
+        return (
+            native_label if found is not None and self.native.get(native_label) is label else found
+        )
 
 
 def _read() -> dict[str, Profile]:
     tables = tomllib.loads(Path(__file__).with_name("profiles.toml").read_text("utf-8"))
     return {
-        name: Profile(name, _by_category(table["labels"]), table["source"], _native(table.get("native", {})))
+        name: Profile(
+            name, _by_category(table["labels"]), table["source"], _native(table.get("native", {}))
+        )
         for name, table in tables.items()
     }
 
@@ -111,7 +119,8 @@ GDPR = Profile(
     "Regulation (EU) 2016/679, articles 4(1) and 9: any category can identify",
 )
 PROFILES: Mapping[str, Profile] = {
-    found.name: found for found in (SAFE_HARBOR, I2B2_2014, I2B2_2014_FINE, MEDDOCAN, GDPR, HARMONISED)
+    found.name: found
+    for found in (SAFE_HARBOR, I2B2_2014, I2B2_2014_FINE, MEDDOCAN, GDPR, HARMONISED)
 }
 
 
@@ -128,7 +137,9 @@ def profile(name: str) -> Profile:
 
 @dataclass(frozen=True, slots=True)
 class LabelMap:
-    """Mapping from a corpus' or a model's labels to categories; ``None`` ignores a label on purpose.
+    """Mapping from a corpus' or a model's labels to categories.
+
+    ``None`` ignores a label on purpose.
 
     Args:
         name: How the map is chosen and named in errors.
@@ -148,8 +159,9 @@ class LabelMap:
             return self.labels[native_label]
         except KeyError:
             raise UnknownLabelError(
-                f"label {native_label!r} is not in label map {self.name!r}; "
-                f"it knows {', '.join(sorted(self.labels))}; map it to a category, or to nothing to ignore it"
+                f"label {native_label!r} is not in label map {self.name!r}; it knows"
+                f" {', '.join(sorted(self.labels))}; map it to a category, or to nothing to"
+                " ignore it"
             ) from None
 
     def require(self, native_labels: Iterable[str]) -> None:

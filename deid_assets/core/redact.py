@@ -23,10 +23,12 @@ class Context:
         note: The note being redacted.
         key: Secret for keyed replacers.
         numbers: Counters and assignments that live as long as the note, for numbered tags.
-        policy: The policy being carried out, for values that hold another category's, such as a birth date.
+        policy: The policy being carried out, for values that hold another category's, such as a
+            birth date.
         spans: The note's spans, whose values a surrogate must not be.
         originals: The batch's values, whose value a surrogate must not be either.
-        fallbacks: Per category, how often the tag stands because the policy's action could not be carried out.
+        fallbacks: Per category, how often the tag stands because the policy's action could not be
+            carried out.
     """
 
     note: Note = field(repr=False)
@@ -39,11 +41,14 @@ class Context:
 
 
 class Replacer(Protocol):
-    """Callable that returns the replacement of one span: deterministic for one key, and never its input.
+    """Callable that returns the replacement of one span.
+
+    Deterministic for one key, and never its input.
 
     A replacer whose answer depends on the value, such as the over-89 age rule, may give its input
     back if it has the attribute ``may_keep = True``. One that takes more than the span has a method
-    ``borders(text) -> list[int]``, sorted: what stands between the two borders around the span is replaced.
+    ``borders(text) -> list[int]``, sorted: what stands between the two borders around the span is
+    replaced.
     """
 
     def __call__(self, text: str, span: Span, context: Context) -> str:
@@ -53,7 +58,9 @@ class Replacer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A redaction policy: the action for each category; a category that is not named is redacted by the default.
+    """A redaction policy: the action for each category.
+
+    A category that is not named is redacted by the default.
 
     Args:
         name: Part of the asset key, ``^[a-z][a-z0-9_]{0,40}$``.
@@ -74,12 +81,20 @@ class Policy:
 
     def __post_init__(self) -> None:
         if both := self.keep & self.actions.keys():
-            raise PolicyError(f"policy {self.name!r}: {', '.join(sorted(both))} both kept and replaced; choose one")
+            raise PolicyError(
+                f"policy {self.name!r}: {', '.join(sorted(both))} both kept and replaced;"
+                " choose one"
+            )
 
     @property
     def may_leave(self) -> frozenset[Phi]:
-        """Categories of which a value may stand in the redacted text: kept ones, and those judged by their value."""
-        return self.keep | {label for label in Phi if getattr(self.action(label), "may_keep", False)}
+        """Categories of which a value may stand in the redacted text.
+
+        Kept ones, and those judged by their value.
+        """
+        return self.keep | {
+            label for label in Phi if getattr(self.action(label), "may_keep", False)
+        }
 
     def action(self, label: Phi) -> Replacer | None:
         """The replacer of a category, or ``None`` where it is kept."""
@@ -105,7 +120,8 @@ class Redacted:
         note_id: Of the note.
         text: What may leave.
         edits: One per replacement, in order.
-        fallbacks: Per category, how many replacements are tags because the policy's action could not be carried out.
+        fallbacks: Per category, how many replacements are tags because the policy's action could
+            not be carried out.
     """
 
     note_id: str
@@ -127,7 +143,9 @@ _ORIGINAL: _Range = attrgetter("start", "end")
 _REDACTED: _Range = attrgetter("new_start", "new_end")
 
 
-def redact(note: Note, spans: DisjointSpans, policy: Policy, *, key: Key, originals: Container[str] = ()) -> Redacted:
+def redact(
+    note: Note, spans: DisjointSpans, policy: Policy, *, key: Key, originals: Container[str] = ()
+) -> Redacted:
     """Return the note with each span replaced as the policy says.
 
     Where a replacer takes more than its span, spans in what it takes have no edit of their own.
@@ -158,8 +176,8 @@ def redact(note: Note, spans: DisjointSpans, policy: Policy, *, key: Key, origin
         replacement = replacer(original, span, context)
         if replacement == original and not getattr(replacer, "may_keep", False):
             raise PolicyError(
-                f"note {note.note_id!r}: policy {policy.name!r} left {span.label} [{span.start}, {span.end}) "
-                "unchanged; write it under keep if that is meant"
+                f"note {note.note_id!r}: policy {policy.name!r} left {span.label} [{span.start},"
+                f" {span.end}) unchanged; write it under keep if that is meant"
             )
         parts += (kept, replacement)
         new_start = size + len(kept)
@@ -170,10 +188,19 @@ def redact(note: Note, spans: DisjointSpans, policy: Policy, *, key: Key, origin
     return Redacted(note.note_id, "".join(parts), tuple(edits), context.fallbacks)
 
 
-def _widened(text: str, spans: DisjointSpans, actions: Mapping[Phi, Replacer | None]) -> Iterable[Span]:
-    """Return the spans, sorted and disjoint; those of a replacer with borders reach to the borders around them."""
+def _widened(
+    text: str, spans: DisjointSpans, actions: Mapping[Phi, Replacer | None]
+) -> Iterable[Span]:
+    """Return the spans, sorted and disjoint.
+
+    Those of a replacer with borders reach to the borders around them.
+    """
     finders = {label: getattr(replacer, "borders", None) for label, replacer in actions.items()}
-    found = {finder: _outside(finder(text), spans) for finder in set(finders.values()) if finder is not None}
+    found = {
+        finder: _outside(finder(text), spans)
+        for finder in set(finders.values())
+        if finder is not None
+    }
     if not found:
         return spans
     borders = {label: found[finder] for label, finder in finders.items() if finder is not None}

@@ -24,8 +24,9 @@ class Ensemble:
     Args:
         sources: Detector names, in order of priority.
         weights: Trust in a detector for the ``score_weighted`` policy; 1 where not given.
-        yielding: Categories that a redaction policy may leave in the text (``Policy.may_leave``). They never name a
-            range that also has another category in it: what one detector takes for a country may be a surname.
+        yielding: Categories that a redaction policy may leave in the text (``Policy.may_leave``).
+            They never name a range that also has another category in it: what one detector takes
+            for a country may be a surname.
         equals: No source has priority over another; length and score decide.
 
     Raises:
@@ -40,21 +41,37 @@ class Ensemble:
     @classmethod
     def of_equals(cls, spans: Iterable[Span], *, yielding: frozenset[Phi] = frozenset()) -> Self:
         """Return the ensemble of all sources of some spans, for where nobody said which of them has priority."""
-        return cls(sorted({span.source for span in spans}) or ["none"], yielding=yielding, equals=True)
+        return cls(
+            sorted({span.source for span in spans}) or ["none"], yielding=yielding, equals=True
+        )
 
     def __post_init__(self) -> None:
         if not self.sources or len(set(self.sources)) < len(self.sources):
             raise ConfigError("the ensemble needs at least one detector, each named once")
         if unknown := set(self.weights) - set(self.sources):
-            raise ConfigError(f"weights for {', '.join(sorted(unknown))}, which the ensemble does not name")
+            raise ConfigError(
+                f"weights for {', '.join(sorted(unknown))}, which the ensemble does not name"
+            )
         if any(weight <= 0 for weight in self.weights.values()):
             raise ConfigError("the weights of an ensemble must be greater than 0")
 
     def rank(self, span: Span) -> tuple[int, int, float, int, int, str]:
-        """Sort key: priority of the source; then the longer, the surer, the earlier span; then the severer category."""
+        """Sort key: priority of the source.
+
+        Then the longer, the surer, the earlier span; then the severer category.
+        """
         named = span.source in self.sources
-        order = 0 if self.equals else self.sources.index(span.source) if named else len(self.sources)
-        return (order, span.start - span.end, -span.score, span.start, SEVERITY[span.label], span.native_label)
+        order = (
+            0 if self.equals else self.sources.index(span.source) if named else len(self.sources)
+        )
+        return (
+            order,
+            span.start - span.end,
+            -span.score,
+            span.start,
+            SEVERITY[span.label],
+            span.native_label,
+        )
 
     def yields(self, span: Span) -> bool:
         """Whether the span's category gives way to any other."""
@@ -65,15 +82,18 @@ class Ensemble:
         return self.weights.get(source, 1.0)
 
 
-def resolve(note: Note, predictions: Iterable[SpanSet], *, policy: str = "union", ensemble: Ensemble) -> DisjointSpans:
+def resolve(
+    note: Note, predictions: Iterable[SpanSet], *, policy: str = "union", ensemble: Ensemble
+) -> DisjointSpans:
     """Return disjoint spans for a note from the predictions of its ensemble.
 
-    The policies are ``union`` (every character that any detector marked; an overlapping cluster becomes one
-    span with the label of its highest-priority member, which is one that does not yield where there is one),
-    ``priority`` (whole spans, higher priority first, what overlaps them is dropped), ``majority`` (characters marked
-    by more than half of the ensemble), ``intersection`` (characters marked by all) and ``score_weighted`` (characters
-    whose weighted mean score over the ensemble is at least 0.5). Under every policy, spans then grow to the borders of
-    the words that they begin or end inside, as ``snapped`` has it.
+    The policies are ``union`` (every character that any detector marked; an overlapping cluster
+    becomes one span with the label of its highest-priority member, which is one that does not yield
+    where there is one), ``priority`` (whole spans, higher priority first, what overlaps them is
+    dropped), ``majority`` (characters marked by more than half of the ensemble), ``intersection``
+    (characters marked by all) and ``score_weighted`` (characters whose weighted mean score over the
+    ensemble is at least 0.5). Under every policy, spans then grow to the borders of the words that
+    they begin or end inside, as ``snapped`` has it.
 
     Raises:
         ConfigError: Unknown policy.
@@ -81,7 +101,12 @@ def resolve(note: Note, predictions: Iterable[SpanSet], *, policy: str = "union"
     """
     if policy not in POLICIES:
         raise ConfigError(f"unknown overlap policy {policy!r}; choose one of {', '.join(POLICIES)}")
-    spans = [span for prediction in predictions for span in prediction.checked(note) if span.source in ensemble.sources]
+    spans = [
+        span
+        for prediction in predictions
+        for span in prediction.checked(note)
+        if span.source in ensemble.sources
+    ]
     return DisjointSpans.of(note, snapped(note.text, POLICIES[policy](spans, ensemble)))
 
 
@@ -100,7 +125,9 @@ def _union(spans: Sequence[Span], ensemble: Ensemble) -> list[Span]:
 
 def _lead(cluster: Sequence[Span], ensemble: Ensemble) -> Span:
     leader = (
-        cluster[0] if len(cluster) == 1 else min(cluster, key=lambda span: (ensemble.yields(span), ensemble.rank(span)))
+        cluster[0]
+        if len(cluster) == 1
+        else min(cluster, key=lambda span: (ensemble.yields(span), ensemble.rank(span)))
     )
     return replace(leader, start=cluster[0].start, end=max(span.end for span in cluster))
 
@@ -114,7 +141,9 @@ def _priority(spans: Sequence[Span], ensemble: Ensemble) -> list[Span]:
     return chosen
 
 
-def _voted(accept: Callable[[Mapping[str, float], Ensemble], bool]) -> Callable[[Sequence[Span], Ensemble], list[Span]]:
+def _voted(
+    accept: Callable[[Mapping[str, float], Ensemble], bool],
+) -> Callable[[Sequence[Span], Ensemble], list[Span]]:
     """Return a policy that decides on each stretch between two span boundaries by its detectors' best scores."""
 
     def policy(spans: Sequence[Span], ensemble: Ensemble) -> list[Span]:
@@ -125,7 +154,12 @@ def _voted(accept: Callable[[Mapping[str, float], Ensemble], bool]) -> Callable[
                 scores[span.source] = max(span.score, scores.get(span.source, 0.0))
             if accept(scores, ensemble):
                 leader = min(
-                    over, key=lambda span: (ensemble.yields(span), -_votes(over, span.label), ensemble.rank(span))
+                    over,
+                    key=lambda span: (
+                        ensemble.yields(span),
+                        -_votes(over, span.label),
+                        ensemble.rank(span),
+                    ),
                 )
                 stretches.append(replace(leader, start=start, end=end))
         return _joined(stretches)
@@ -134,7 +168,10 @@ def _voted(accept: Callable[[Mapping[str, float], Ensemble], bool]) -> Callable[
 
 
 def _stretches(spans: Sequence[Span]) -> Iterable[tuple[int, int, list[Span]]]:
-    """Yield the ranges between neighbouring boundaries with the spans that cover each; linear in what is open."""
+    """Yield the ranges between neighbouring boundaries with the spans that cover each.
+
+    Linear in what is open.
+    """
     ordered = sorted(spans)
     bounds = sorted({bound for span in ordered for bound in (span.start, span.end)})
     opened, active = 0, list[Span]()

@@ -15,11 +15,12 @@ _LETTER, _DIGIT, _NEITHER = "letter", "digit", ""
 def snapped(text: str, spans: Sequence[Span]) -> list[Span]:
     """Return the spans, none of them smaller, grown to the borders of the words that they begin or end inside.
 
-    A word is a run of letters with their combining marks, or of digits with single ``. , / :`` between them. Letters
-    and digits that touch are two words where they change once (``70jährige``, ``12/12/2012REPORT``), and one where
-    they change more often (``f1504dhulz``); an underscore or an invisible character inside joins. Apostrophes and
-    hyphens divide, so that the ``'s`` of ``Lee's`` and the syndrome of ``Parkinson-Syndrom`` stay. UAX #29 differs in
-    that it joins letters and digits always, and letters over an apostrophe.
+    A word is a run of letters with their combining marks, or of digits with single ``. , / :``
+    between them. Letters and digits that touch are two words where they change once (``70jährige``,
+    ``12/12/2012REPORT``), and one where they change more often (``f1504dhulz``); an underscore or
+    an invisible character inside joins. Apostrophes and hyphens divide, so that the ``'s`` of
+    ``Lee's`` and the syndrome of ``Parkinson-Syndrom`` stay. UAX #29 differs in that it joins
+    letters and digits always, and letters over an apostrophe.
 
     Args:
         text: What the spans are of.
@@ -34,7 +35,8 @@ def snapped(text: str, spans: Sequence[Span]) -> list[Span]:
             start -= 1
         while end < ceiling and inside_word(text, end):
             end += 1
-        while start < span.start and not _kind(text[start]):  # what joins a word to its neighbour belongs to neither
+        while start < span.start and not _kind(text[start]):
+            # what joins a word to its neighbour belongs to neither
             start += 1
         while end > span.end and not _kind(text[end - 1]):
             end -= 1

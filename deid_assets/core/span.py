@@ -12,7 +12,10 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 
 MAX_SPANS = 200_000
-"""Most spans of one note, as annotated or as a detector gives it: no note has as many, and a million take 650 MB."""
+"""Most spans of one note, as annotated or as a detector gives it.
+
+No note has as many, and a million take 650 MB.
+"""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -42,14 +45,17 @@ class Span:
         if not 0 <= self.start < self.end:
             raise OffsetError(f"span [{self.start}, {self.end}) is empty, reversed or negative")
         if not 0.0 <= self.score <= 1.0:
-            raise OffsetError(f"span [{self.start}, {self.end}) has score {self.score}, outside [0, 1]")
+            raise OffsetError(
+                f"span [{self.start}, {self.end}) has score {self.score}, outside [0, 1]"
+            )
 
     def overlaps(self, other: Span) -> bool:
         """Whether the two share a code point; touching is not overlapping."""
         return self.start < other.end and other.start < self.end
 
 
-_FIELDS = attrgetter(*Span.__slots__)  # what spans are compared by, asked of each once where they are sorted
+# what spans are compared by, asked of each once where they are sorted
+_FIELDS = attrgetter(*Span.__slots__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +87,16 @@ class SpanSet:
         """
         if self.note_id != note.note_id or self.digest != note.digest:
             raise DigestError(
-                f"note {note.note_id!r}: spans were made for note {self.note_id!r}, digest {self.digest[:12]}, "
-                f"but the text has digest {note.digest[:12]}; detect again on this text"
+                f"note {note.note_id!r}: spans were made for note {self.note_id!r}, digest"
+                f" {self.digest[:12]}, but the text has digest {note.digest[:12]}; detect again on"
+                " this text"
             )
         size = len(note.text)
         last = max((span.end for span in self.spans), default=0)
         if last > size:
-            raise OffsetError(f"note {note.note_id!r}: span ends at {last}, note has {size} characters")
+            raise OffsetError(
+                f"note {note.note_id!r}: span ends at {last}, note has {size} characters"
+            )
         return self
 
     def __len__(self) -> int:
@@ -106,8 +115,8 @@ def check_same_text(first: SpanSet, *others: SpanSet) -> None:
     for other in others:
         if (other.note_id, other.digest) != (first.note_id, first.digest):
             raise DigestError(
-                f"note {first.note_id!r}: other spans are of note {other.note_id!r}, digest {other.digest[:12]}; "
-                "compare spans of the same text"
+                f"note {first.note_id!r}: other spans are of note {other.note_id!r}, digest"
+                f" {other.digest[:12]}; compare spans of the same text"
             )
 
 
@@ -125,6 +134,6 @@ class DisjointSpans(SpanSet):
         for left, right in zip(self.spans, self.spans[1:], strict=False):
             if right.start < left.end:
                 raise OverlapError(
-                    f"note {self.note_id!r}: spans [{left.start}, {left.end}) and [{right.start}, {right.end}) "
-                    "overlap; resolve them first"
+                    f"note {self.note_id!r}: spans [{left.start}, {left.end}) and [{right.start},"
+                    f" {right.end}) overlap; resolve them first"
                 )

@@ -1,4 +1,7 @@
-"""Input of sequence taggers: tokens, sentences, groups of sentences, and tags for spans. Offsets, never text."""
+"""Input of sequence taggers: tokens, sentences, groups of sentences, and tags for spans.
+
+Offsets, never text.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,9 @@ _CHUNK = re.compile(r"[1-9]\d{0,4} words")
 
 TOKEN = re.compile(r"\d+|[^\W\d_]+(?:[\u0300-\u036f]+[^\W\d_]*)*|\S")
 """A number, a word with its combining marks, or one other character."""
-_SENTENCE_END = re.compile(r"[.!?…][\"'»\u201d\u2019)\]]*\s+(?=[\"'«\u201c\u2018(\[¿¡]*[A-ZÀ-ÖØ-Þ0-9])")
+_SENTENCE_END = re.compile(
+    r"[.!?…][\"'»\u201d\u2019)\]]*\s+(?=[\"'«\u201c\u2018(\[¿¡]*[A-ZÀ-ÖØ-Þ0-9])"
+)
 _ABBREVIATION = re.compile(r"(?:\b[^\W\d_]{1,3}|\d)\.$")
 """Matches what a full stop ends without ending a sentence: an initial, a title, an ordinal."""
 
@@ -35,15 +40,20 @@ class TagScheme(StrEnum):
 
 
 def tokenize(text: str) -> list[Token]:
-    """Return the tokens of a text in order. Every character that is no blank belongs to exactly one."""
+    """Return the tokens of a text in order.
+
+    Every character that is no blank belongs to exactly one.
+    """
     return [match.span() for match in TOKEN.finditer(text)]
 
 
 def sentences(text: str, tokens: Sequence[Token]) -> list[range]:
-    """Return the sentences as ranges of token numbers; none is empty, and together they hold every token.
+    """Return the sentences as ranges of token numbers.
 
-    A sentence ends with its line, or at a full stop, question or exclamation mark before a capital or a digit,
-    unless the full stop follows an initial, a short abbreviation or a number.
+    None is empty, and together they hold every token.
+
+    A sentence ends with its line, or at a full stop, question or exclamation mark before a capital
+    or a digit, unless the full stop follows an initial, a short abbreviation or a number.
     """
     ends = {match.end() for match in re.finditer(r"\n\s*", text)}
     for match in _SENTENCE_END.finditer(text):
@@ -70,11 +80,16 @@ def grouped(parts: Sequence[range], factor: int) -> list[range]:
     """
     if factor < 1:
         raise InputError(f"sentences are grouped by {factor}; give 1 or more")
-    return [range(parts[at].start, parts[min(at + factor, len(parts)) - 1].stop) for at in range(0, len(parts), factor)]
+    return [
+        range(parts[at].start, parts[min(at + factor, len(parts)) - 1].stop)
+        for at in range(0, len(parts), factor)
+    ]
 
 
 def read_grouping(value: object) -> Grouping:
-    """Return what is joined into one input, as a folder or recipe has it: a number, or ``128 words``.
+    """Return what is joined into one input, as a folder or recipe has it.
+
+    A number, or ``128 words``.
 
     Raises:
         ValueError: It is neither.
@@ -83,14 +98,17 @@ def read_grouping(value: object) -> Grouping:
         return value
     number = int(value) if isinstance(value, (int, str)) else 0
     if number < 1:
-        raise ValueError(f"grouping {value!r} is no number of sentences from 1, and does not read as '128 words'")
+        raise ValueError(
+            f"grouping {value!r} is no number of sentences from 1, and does not read as '128 words'"
+        )
     return number
 
 
 def input_ranges(text: str, tokens: Sequence[Token], grouping: Grouping) -> list[range]:
     """Return the inputs of a note as ranges of token numbers, which hold every token once.
 
-    Chunks of so many words, blanks between them, take no notice of sentences (Vakili 2025, paper VI: 128 words).
+    Chunks of so many words, blanks between them, take no notice of sentences (Vakili 2025, paper
+    VI: 128 words).
 
     Raises:
         InputError: The grouping is no positive number.
@@ -116,10 +134,13 @@ def _pieces(part: range, longest: int) -> Iterator[range]:
     return (range(start, stop) for start, stop in pairwise(borders))
 
 
-def encode(spans: Iterable[Labelled], tokens: Sequence[Token], scheme: TagScheme) -> tuple[list[str], int]:
+def encode(
+    spans: Iterable[Labelled], tokens: Sequence[Token], scheme: TagScheme
+) -> tuple[list[str], int]:
     """Return a tag per token, and how many spans the tokens cannot show exactly.
 
-    A span that begins or ends inside a token takes the whole token; one that covers none has no tag.
+    A span that begins or ends inside a token takes the whole token; one that covers none has no
+    tag.
 
     Args:
         spans: Sorted and disjoint.
@@ -146,16 +167,22 @@ def _tags(size: int, label: str, scheme: TagScheme) -> list[str]:
         return []
     if scheme is TagScheme.BIO:
         return [f"B-{label}", *[f"I-{label}"] * (size - 1)]
-    return [f"S-{label}"] if size == 1 else [f"B-{label}", *[f"I-{label}"] * (size - 2), f"E-{label}"]
+    return (
+        [f"S-{label}"] if size == 1 else [f"B-{label}", *[f"I-{label}"] * (size - 2), f"E-{label}"]
+    )
 
 
 def decode(tags: Sequence[str], tokens: Sequence[Token]) -> list[Labelled]:
-    """Return the spans that tags of either scheme say. An ``I-`` or ``E-`` that follows nothing of its label begins one.
+    """Return the spans that tags of either scheme say.
+
+    An ``I-`` or ``E-`` that follows nothing of its label begins one.
 
     Raises:
         InputError: There are more or fewer tags than tokens.
     """
-    return [(tokens[first][0], tokens[last][1], label) for first, last, label in entities(tags, tokens)]
+    return [
+        (tokens[first][0], tokens[last][1], label) for first, last, label in entities(tags, tokens)
+    ]
 
 
 def entities(tags: Sequence[str], tokens: Sequence[Token]) -> Iterator[tuple[int, int, str]]:
@@ -206,12 +233,15 @@ def _may_follow(before: str, after: str, scheme: TagScheme) -> bool:
     return scheme is TagScheme.BIO or not is_open
 
 
-def grouping_for(lengths: Sequence[Sequence[int]], *, budget: int = 200, longest: int | None = None) -> int:
+def grouping_for(
+    lengths: Sequence[Sequence[int]], *, budget: int = 200, longest: int | None = None
+) -> int:
     """Return how many sentences to join: by a mean length, or by the limit of an encoder.
 
-    Without a limit it is, of 1, 2, 4, … 32, the one whose mean length is nearest to the budget: Catelli (2021) takes 200
-    tokens, the context that language models of the LSTM kind use (Khandelwal et al. 2018). With a limit it is the
-    largest number of which no group is longer, as the 11 of that work's BERT.
+    Without a limit it is, of 1, 2, 4, … 32, the one whose mean length is nearest to the budget:
+    Catelli (2021) takes 200 tokens, the context that language models of the LSTM kind use
+    (Khandelwal et al. 2018). With a limit it is the largest number of which no group is longer, as
+    the 11 of that work's BERT.
 
     Args:
         lengths: Tokens of each sentence, note by note.
@@ -225,10 +255,19 @@ def grouping_for(lengths: Sequence[Sequence[int]], *, budget: int = 200, longest
         raise InputError("there is no sentence to choose a grouping by; give notes with text")
     if longest is not None:
         most = max(map(len, lengths))
-        fits = (factor for factor in range(most, 1, -1) if max(_group_lengths(lengths, factor)) <= longest)
+        fits = (
+            factor
+            for factor in range(most, 1, -1)
+            if max(_group_lengths(lengths, factor)) <= longest
+        )
         return next(fits, 1)
-    candidates: Mapping[int, list[int]] = {factor: _group_lengths(lengths, factor) for factor in (1, 2, 4, 8, 16, 32)}
-    return min(candidates, key=lambda factor: abs(sum(candidates[factor]) / len(candidates[factor]) - budget))
+    candidates: Mapping[int, list[int]] = {
+        factor: _group_lengths(lengths, factor) for factor in (1, 2, 4, 8, 16, 32)
+    }
+    return min(
+        candidates,
+        key=lambda factor: abs(sum(candidates[factor]) / len(candidates[factor]) - budget),
+    )
 
 
 def _group_lengths(lengths: Sequence[Sequence[int]], factor: int) -> list[int]:

@@ -11,7 +11,16 @@ from deid_assets.core.errors import InputError
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import DisjointSpans, Span
-from deid_assets.core.tagging import Grouping, Labelled, TagScheme, Token, encode, input_ranges, limited, tokenize
+from deid_assets.core.tagging import (
+    Grouping,
+    Labelled,
+    TagScheme,
+    Token,
+    encode,
+    input_ranges,
+    limited,
+    tokenize,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +58,8 @@ class Task:
     """All that a trainer may see. Test notes are not here.
 
     Args:
-        phases: Training documents; more than one phase where training continues from an earlier model.
+        phases: Training documents; more than one phase where training continues from an earlier
+            model.
         dev: Documents for early stopping and model selection, disjoint from all phases.
         labels: Tag label to category, over all phases and ``dev``.
         native: Whether tags carry the corpus' own labels; if not, the categories.
@@ -88,7 +98,9 @@ class Task:
             yield Tagged(note, tokens[part.start : part.stop], tags[part.start : part.stop])
 
 
-def inputs(text: str, tokens: Sequence[Token], *, grouping: Grouping, longest: int | None = None) -> list[range]:
+def inputs(
+    text: str, tokens: Sequence[Token], *, grouping: Grouping, longest: int | None = None
+) -> list[range]:
     """Return the inputs of a note as ranges of its tokens, the same in training and in use."""
     parts = input_ranges(text, tokens, grouping)
     return parts if longest is None else limited(parts, longest)
@@ -116,11 +128,14 @@ def label_inventory(documents: Sequence[Document], *, native: bool) -> dict[str,
             name = tag_label(span, native=native)
             if found.setdefault(name, span.label) is not span.label:
                 raise InputError(
-                    f"note {document.note.note_id!r}: label {name!r} stands for {span.label} and for {found[name]}; "
-                    "read both corpora with one label map, or train on categories"
+                    f"note {document.note.note_id!r}: label {name!r} stands for {span.label} and"
+                    f" for {found[name]}; read both corpora with one label map, or train on"
+                    " categories"
                 )
     if not found:
-        raise InputError(f"none of {len(documents)} training notes has a span; give annotated notes")
+        raise InputError(
+            f"none of {len(documents)} training notes has a span; give annotated notes"
+        )
     return dict(sorted(found.items()))
 
 
@@ -156,8 +171,9 @@ class Trainer(Protocol):
         name: Entry-point name, the same as the detector's.
         version: Changes whenever the same task would give another model.
 
-    A trainer that learns one corpus after the other, each from the weights that the one before left, says so with
-    ``learns_in_phases = True``; of any other the strategy ``sequential`` is refused.
+    A trainer that learns one corpus after the other, each from the weights that the one before
+    left, says so with ``learns_in_phases = True``; of any other the strategy ``sequential`` is
+    refused.
     """
 
     name: str
@@ -174,8 +190,8 @@ class Trainer(Protocol):
     def train(self, task: Task, out: Path, report: Report) -> None:
         """Write the model into ``out``, which exists.
 
-        The run resumes from ``out/checkpoint`` of a killed run, and removes it at the end. The folder holds
-        safetensors, JSON and text files; no pickles.
+        The run resumes from ``out/checkpoint`` of a killed run, and removes it at the end. The
+        folder holds safetensors, JSON and text files; no pickles.
 
         Raises:
             TrainingError: The run cannot give a model; the message says what to change.
@@ -192,7 +208,9 @@ class VectorSource(Protocol):
     """A trainer whose models are networks that show the vectors of their tokens."""
 
     def vectors(self, model: Path, notes: Sequence[Note]) -> Iterator[Layers]:
-        """Yield the layers of each note, in order; their rows are the note's tokens as ``tokenize`` has them.
+        """Yield the layers of each note, in order.
+
+        Their rows are the note's tokens as ``tokenize`` has them.
 
         Every note has the same layers, of the same widths.
 
@@ -209,7 +227,9 @@ class VocabularySource(Protocol):
     def neighbours(
         self, model: Path, words: Sequence[str], *, known: Mapping[str, int], most: int
     ) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-        """Return for each word that has a vector the nearest words of the whole vocabulary: ``word``, ``cosine``, ``count``.
+        """Return for each word that has a vector the nearest words of the whole vocabulary.
+
+        ``word``, ``cosine``, ``count``.
 
         It is empty where the model has no word vectors. What it holds are words of notes.
 
@@ -230,7 +250,9 @@ class EvidenceSource(Protocol):
     """A trainer whose models weigh named evidence, such as a CRF."""
 
     def evidence(self, model: Path, *, most: int) -> Sequence[Mapping[str, Any]]:
-        """Return the evidence that speaks most for each label: rows of ``label``, ``about``, ``what`` and ``weight``.
+        """Return the evidence that speaks most for each label.
+
+        Rows of ``label``, ``about``, ``what`` and ``weight``.
 
         ``what`` may hold words of the notes.
 

@@ -36,4 +36,7 @@ class Tally(NamedTuple):
         return cls(*(given.count(state) for state in State))
 
     def __str__(self) -> str:
-        return f"{self.passed:,} passed, {self.failed:,} failed, {self.not_applicable:,} not applicable"
+        return (
+            f"{self.passed:,} passed, {self.failed:,} failed, {self.not_applicable:,} not"
+            " applicable"
+        )

@@ -21,7 +21,8 @@ def windows(length: int, *, size: int, overlap: int) -> list[Window]:
     Args:
         length: Units in the note: characters or tokens, as the caller likes. May be 0.
         size: Units in a window, greater than ``overlap``.
-        overlap: Units shared by neighbours; at least the longest span plus the context a detector reads.
+        overlap: Units shared by neighbours; at least the longest span plus the context a detector
+            reads.
 
     Raises:
         ValueError: ``size`` or ``overlap`` is out of range.

@@ -1,1 +1,4 @@
-"""The Dagster layer: assets, checks, partitions, jobs, sensors and schedules over the core and its adapters."""
+"""The Dagster layer.
+
+Assets, checks, partitions, jobs, sensors and schedules over the core and its adapters.
+"""

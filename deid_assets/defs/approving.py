@@ -34,11 +34,15 @@ class Approval(dg.Config):
     group_name="release",
     kinds={"json"},
     tags=ON_DEMAND,
-    description="Who approved the release of a batch, when, and the digest of the page that was read. Made by the job "
-    f"`{APPROVE_JOB}`, or by `deid approve` from a shell.",
+    description=(
+        "Who approved the release of a batch, when, and the digest of the page that was read. Made"
+        f" by the job `{APPROVE_JOB}`, or by `deid approve` from a shell."
+    ),
 )
 def release_approval(
-    context: dg.AssetExecutionContext, config: Approval, installation: dg.ResourceParam[Installation]
+    context: dg.AssetExecutionContext,
+    config: Approval,
+    installation: dg.ResourceParam[Installation],
 ) -> dg.MaterializeResult[Any]:
     """Sign and store the approval, if the page is the present one."""
     batch = context.partition_key
@@ -52,7 +56,9 @@ def release_approval(
             proof=proof_by_login(installation.key, run.tags, run_id=run.run_id, by=config.by),
             declared=installation.settings.approvals.keys,
         )
-    return dg.MaterializeResult(data_version=dg.DataVersion(receipt.digest), metadata=dict(receipt.counts))
+    return dg.MaterializeResult(
+        data_version=dg.DataVersion(receipt.digest), metadata=dict(receipt.counts)
+    )
 
 
 def approve_job() -> UnresolvedAssetJobDefinition:
@@ -60,5 +66,8 @@ def approve_job() -> UnresolvedAssetJobDefinition:
     return dg.define_asset_job(
         APPROVE_JOB,
         selection=dg.AssetSelection.assets(APPROVAL, RELEASED, RELEASE_DIFF),
-        description="Approve a batch's release and make it. Name yourself and the SHA-256 of the page that you read.",
+        description=(
+            "Approve a batch's release and make it. Name yourself and the SHA-256 of the page that"
+            " you read."
+        ),
     )

@@ -1,7 +1,8 @@
 """Audit before publish: an asset's checks are run on what it made, and only what passes is stored.
 
-A failed blocking check in Dagster neither takes back data that was written nor stops another run. So the checks
-run inside the asset, on the tables in memory; a failed one ends the step and nothing is stored.
+A failed blocking check in Dagster neither takes back data that was written nor stops another run.
+So the checks run inside the asset, on the tables in memory; a failed one ends the step and nothing
+is stored.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -54,7 +55,8 @@ def audited_asset(make: Make, declaration: AssetDeclaration) -> dg.AssetsDefinit
             )
             for check in declaration.checks
         ],
-        # One run per batch: a run over a range of partitions leaves partitioned check rows planned for ever.
+        # One run per batch: a run over a range of partitions leaves partitioned check rows planned
+        # for ever.
         backfill_policy=None,
         automation_condition=eager_and_gated if declaration.automatic else None,
         code_version=declaration.code_version,
@@ -64,7 +66,10 @@ def audited_asset(make: Make, declaration: AssetDeclaration) -> dg.AssetsDefinit
         config_schema={},
         output_required=not declaration.may_wait,
         tags=dict(declaration.tags),
-        metadata={"dagster/column_schema": column_schema(declaration.schema), **declaration.metadata},
+        metadata={
+            "dagster/column_schema": column_schema(declaration.schema),
+            **declaration.metadata,
+        },
     )
     if declaration.uses_vault:
 
@@ -74,19 +79,26 @@ def audited_asset(make: Make, declaration: AssetDeclaration) -> dg.AssetsDefinit
             installation: dg.ResourceParam[Installation],
             vault: dg.ResourceParam[VaultResource],
         ) -> Iterator[Any]:
-            yield from _events(lambda *of: make(*of, vault=vault.open()), declaration, context, installation)
+            yield from _events(
+                lambda *of: make(*of, vault=vault.open()), declaration, context, installation
+            )
 
         return with_vault
 
     @define
-    def asset(context: dg.AssetExecutionContext, installation: dg.ResourceParam[Installation]) -> Iterator[Any]:
+    def asset(
+        context: dg.AssetExecutionContext, installation: dg.ResourceParam[Installation]
+    ) -> Iterator[Any]:
         yield from _events(make, declaration, context, installation)
 
     return asset
 
 
 def _events(
-    make: Make, declaration: AssetDeclaration, context: dg.AssetExecutionContext, installation: Installation
+    make: Make,
+    declaration: AssetDeclaration,
+    context: dg.AssetExecutionContext,
+    installation: Installation,
 ) -> Iterator[Any]:
     batch = context.partition_key if declaration.partitioned else ALL
     with guarded(context, declaration.key, batch):
@@ -105,19 +117,31 @@ class _Outcome:
 
 
 def _audited(
-    make: Make, declaration: AssetDeclaration, batch: str, installation: Installation, *, run_id: str
+    make: Make,
+    declaration: AssetDeclaration,
+    batch: str,
+    installation: Installation,
+    *,
+    run_id: str,
 ) -> _Outcome:
     started = datetime.now(UTC)
     installation.snapshot.check_promised()
     before = _receipts(declaration, batch, installation)
     with keeping_errors(
-        installation, declaration.key, batch, unsigned=UnsignedReceipt(declaration.code_version, before)
+        installation,
+        declaration.key,
+        batch,
+        unsigned=UnsignedReceipt(declaration.code_version, before),
     ):
         output = make(batch, installation)
     _check_unchanged(before, output.sources)
     verdicts = _answers(declaration.checks, output)
     results = [_result(check, verdicts[check.name]) for check in declaration.checks]
-    failed = [verdicts[check.name] for check in declaration.checks if check.blocking and verdicts[check.name].failed]
+    failed = [
+        verdicts[check.name]
+        for check in declaration.checks
+        if check.blocking and verdicts[check.name].failed
+    ]
     if failed:
         reasons = why_stopped(failed)
         tried = replace(_receipt(output, declaration, verdicts), inputs=before)
@@ -126,7 +150,9 @@ def _audited(
         if waits:
             return _Outcome(results)
         said = "\n".join(reasons)
-        return _Outcome(results, f"{declaration.key}, batch {batch}: not stored, because a check failed: {said}")
+        return _Outcome(
+            results, f"{declaration.key}, batch {batch}: not stored, because a check failed: {said}"
+        )
     installation.check_unchanged()
     if Withdrawals(installation.files).is_withdrawn(batch):
         raise errors.InputError(f"batch {batch} was withdrawn meanwhile; nothing was stored")
@@ -134,22 +160,34 @@ def _audited(
         declaration.key, batch, output.tables, receipt=_receipt(output, declaration, verdicts)
     )
     _complete(output, receipt, installation, run_id=run_id, started=started)
-    # Together: for automation, a partitioned check that was reported before its materialization has not passed.
+    # Together: for automation, a partitioned check that was reported before its materialization has
+    # not passed.
     made: dg.MaterializeResult[Any] = dg.MaterializeResult(
-        data_version=dg.DataVersion(receipt.digest), metadata=_metadata(output, receipt), check_results=results
+        data_version=dg.DataVersion(receipt.digest),
+        metadata=_metadata(output, receipt),
+        check_results=results,
     )
     return _Outcome([made])
 
 
 def _complete(
-    output: AssetOutput, receipt: Receipt, installation: Installation, *, run_id: str, started: datetime
+    output: AssetOutput,
+    receipt: Receipt,
+    installation: Installation,
+    *,
+    run_id: str,
+    started: datetime,
 ) -> None:
-    """Do what follows the storing of the tables; Dagster learns nothing of it yet, so a next run does it again.
+    """Do what follows the storing of the tables.
+
+    Dagster learns nothing of it yet, so a next run does it again.
 
     Raises:
         UnfinishedError: One step failed; the message says what is there and what is not.
     """
-    left = "the tables are stored and " + ("nothing was released" if output.release else "not all was recorded")
+    left = "the tables are stored and " + (
+        "nothing was released" if output.release else "not all was recorded"
+    )
     try:
         if output.publish:
             output.publish(receipt)
@@ -164,15 +202,22 @@ def _complete(
         raise errors.UnfinishedError(f"{message}; {left}; run it again") from None
 
 
-def _receipts(declaration: AssetDeclaration, batch: str, installation: Installation) -> dict[str, str]:
+def _receipts(
+    declaration: AssetDeclaration, batch: str, installation: Installation
+) -> dict[str, str]:
     """Return ``asset@batch`` to receipt digest of what the asset reads, where it is there."""
     assets = [ARRIVAL if dep == LANDING else dep for dep in declaration.deps]
-    found = (installation.files.find(asset, batch) or installation.files.find(asset, ALL) for asset in assets)
+    found = (
+        installation.files.find(asset, batch) or installation.files.find(asset, ALL)
+        for asset in assets
+    )
     return inputs_of(receipt for receipt in found if receipt)
 
 
 def _check_unchanged(before: Mapping[str, str], sources: Sequence[Receipt]) -> None:
-    """Check that no other run replaced an input meanwhile: the receipt would name what was not read.
+    """Check that no other run replaced an input meanwhile.
+
+    The receipt would name what was not read.
 
     Raises:
         ProvenanceError: One was.
@@ -187,7 +232,8 @@ def _check_unchanged(before: Mapping[str, str], sources: Sequence[Receipt]) -> N
 def _result(check: Check, verdict: Verdict) -> dg.AssetCheckResult:
     """Return a verdict as Dagster shows it.
 
-    What is not applicable, and what waits for somebody, is a warning, which is not green and stops no run.
+    What is not applicable, and what waits for somebody, is a warning, which is not green and stops
+    no run.
     """
     is_fault = check.blocking and verdict.failed and not verdict.waits
     return dg.AssetCheckResult(
@@ -207,19 +253,32 @@ def _answers(checks: Sequence[Check], output: AssetOutput) -> dict[str, Verdict]
     """Return a verdict for every declared check; one without an answer has failed.
 
     Raises:
-        DeidError: A verdict is given twice, or answers no declared check: a failed one would go unseen.
+        DeidError: A verdict is given twice, or answers no declared check: a failed one would go
+            unseen.
     """
     given = {verdict.name: verdict for verdict in output.verdicts}
     if len(given) < len(output.verdicts) or not given.keys() <= {check.name for check in checks}:
-        raise errors.DeidError(f"verdicts {', '.join(sorted(given))}: declare each as a check, and answer it once")
+        raise errors.DeidError(
+            f"verdicts {', '.join(sorted(given))}: declare each as a check, and answer it once"
+        )
     return {
-        check.name: given.get(check.name)
-        or Verdict(check.name, passed=False, blocking=True, counts={"not_evaluated": 1}, description="Not evaluated.")
+        check.name: (
+            given.get(check.name)
+            or Verdict(
+                check.name,
+                passed=False,
+                blocking=True,
+                counts={"not_evaluated": 1},
+                description="Not evaluated.",
+            )
+        )
         for check in checks
     }
 
 
-def _receipt(output: AssetOutput, declaration: AssetDeclaration, verdicts: Mapping[str, Verdict]) -> UnsignedReceipt:
+def _receipt(
+    output: AssetOutput, declaration: AssetDeclaration, verdicts: Mapping[str, Verdict]
+) -> UnsignedReceipt:
     return UnsignedReceipt(
         code_version=declaration.code_version,
         inputs=inputs_of(output.sources),
@@ -240,7 +299,8 @@ def _metadata(output: AssetOutput, receipt: Receipt) -> dict[str, Any]:
     main = next(iter(output.tables.values()), None)
     rows = {"dagster/row_count": main.num_rows} if main is not None else {}
     shown = {name: _shown(value) for name, value in output.metadata.items()}
-    # First, so that a report, with its plots, is one click away: Dagster shows no plot without one either.
+    # First, so that a report, with its plots, is one click away: Dagster shows no plot without one
+    # either.
     links = {name: value for name, value in shown.items() if isinstance(value, dg.UrlMetadataValue)}
     return {**links, **rows, **output.counts, **shown, "receipt": receipt.digest}
 

@@ -19,25 +19,37 @@ from deid_assets.privacy.subject import model_digest
 from deid_resources.snapshot import software_version
 
 
-def audit_asset(settings: Settings, policies: Sequence[Policy], plugin: Plugin) -> dg.AssetsDefinition:
+def audit_asset(
+    settings: Settings, policies: Sequence[Policy], plugin: Plugin
+) -> dg.AssetsDefinition:
     """Return the asset of one audit, over all batches that have gold."""
-    digests = hashlib.sha256(" ".join(policy.digest for policy in policies).encode()).hexdigest()[:12]
+    digests = hashlib.sha256(" ".join(policy.digest for policy in policies).encode()).hexdigest()[
+        :12
+    ]
     return audited_asset(
         partial(make_audit, name=plugin.name, policies=policies),
         AssetDeclaration(
             key=key_of(plugin.name),
             checks=CHECKS,
             deps=[RAW_NOTES, GOLD, MERGED_SPANS],
-            code_version=f"{plugin.code_version}+{software_version()}"
-            f"+{settings.digest('ensemble', 'audits', 'privacy')}+{digests}{_model_version(settings)}",
+            code_version=(
+                f"{plugin.code_version}+{software_version()}"
+                f"+{settings.digest('ensemble', 'audits', 'privacy')}+{digests}{_model_version(settings)}"
+            ),
             group="privacy",
-            description=f"Audit `{plugin.name}` of {plugin.distribution}. {plugin.summary}. Made when asked for.",
+            description=(
+                f"Audit `{plugin.name}` of {plugin.distribution}. {plugin.summary}. Made when asked"
+                " for."
+            ),
             kinds={"report", *plugin.keywords[:2]},
             schema=FIGURES,
             partitioned=False,
             automatic=False,
             tags=ON_DEMAND,
-            metadata={"plugin": f"{plugin.distribution} {plugin.version}", "plugin_digest": plugin.digest},
+            metadata={
+                "plugin": f"{plugin.distribution} {plugin.version}",
+                "plugin_digest": plugin.digest,
+            },
         ),
     )
 

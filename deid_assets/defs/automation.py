@@ -1,4 +1,7 @@
-"""Automation: assets that are made when their inputs change. Everything here is off until the user switches it on."""
+"""Automation: assets that are made when their inputs change.
+
+Everything here is off until the user switches it on.
+"""
 
 import dagster as dg
 
@@ -7,8 +10,9 @@ deps_gated = dg.AutomationCondition.all_deps_match(
 ).with_label("deps_gated")
 """Every dependency is either about to be made in the same run, or did not fail when it was last made.
 
-An asset fails where one of its blocking checks does (``defs/audit.py``), and ``eager()`` alone would start what is below
-it all the same. The checks themselves cannot be used: to Dagster one that is not applicable did not pass.
+An asset fails where one of its blocking checks does (``defs/audit.py``), and ``eager()`` alone
+would start what is below it all the same. The checks themselves cannot be used: to Dagster one that
+is not applicable did not pass.
 """
 
 eager_and_gated = dg.AutomationCondition.eager() & deps_gated

@@ -1,11 +1,17 @@
-"""The asset graph of one installation: a fixed trunk, and a family of assets for each installed detector."""
+"""The asset graph of one installation.
+
+A fixed trunk, and a family of assets for each installed detector.
+"""
 
 import hashlib
 from collections.abc import Mapping, Sequence
 from functools import partial
 
 import dagster as dg
-from dagster._core.definitions.definitions_load_context import DefinitionsLoadContext, DefinitionsLoadType
+from dagster._core.definitions.definitions_load_context import (
+    DefinitionsLoadContext,
+    DefinitionsLoadType,
+)
 
 from deid_assets.assets import detection, evaluating, ingest, merging, shadow
 from deid_assets.assets.declarations import AssetDeclaration
@@ -44,7 +50,10 @@ landing = dg.AssetSpec(
 
 
 def build_definitions(
-    settings: Settings, *, plugins: Mapping[str, Plugin] | None = None, audits: Mapping[str, Plugin] | None = None
+    settings: Settings,
+    *,
+    plugins: Mapping[str, Plugin] | None = None,
+    audits: Mapping[str, Plugin] | None = None,
 ) -> dg.Definitions:
     """Return the assets, checks, jobs, sensor and schedule of an installation.
 
@@ -62,8 +71,9 @@ def build_definitions(
 def load_definitions() -> dg.Definitions:
     """Return the graph of this process' installation, and see that a run executes what it was launched from.
 
-    A run that Dagster launches loads the code location again, in a process of its own. The digest of what the code
-    server had loaded travels with the run, and each asset compares it with what its own process loaded.
+    A run that Dagster launches loads the code location again, in a process of its own. The digest
+    of what the code server had loaded travels with the run, and each asset compares it with what
+    its own process loaded.
 
     Raises:
         ConfigError: The settings are wrong.
@@ -72,7 +82,8 @@ def load_definitions() -> dg.Definitions:
     loading = DefinitionsLoadContext.get()
     if loading.load_type is DefinitionsLoadType.INITIALIZATION:
         snapshot = checked_snapshot(Settings.load())
-        # Definitions.with_reconstruction_metadata does not reach the runs of a code server in Dagster 1.13.
+        # Definitions.with_reconstruction_metadata does not reach the runs of a code server in
+        # Dagster 1.13.
         loading.add_to_pending_reconstruction_metadata(PROMISED, snapshot.digest)
         loading.add_to_pending_reconstruction_metadata(NAMES, snapshot.names)
         return definitions_of(snapshot)
@@ -99,7 +110,12 @@ def definitions_of(snapshot: Snapshot) -> dg.Definitions:
 
 
 def _definitions_of(snapshot: Snapshot) -> dg.Definitions:
-    settings, installed, recipes, plugins = snapshot.settings, snapshot.installed, snapshot.recipes, snapshot.detectors
+    settings, installed, recipes, plugins = (
+        snapshot.settings,
+        snapshot.installed,
+        snapshot.recipes,
+        snapshot.detectors,
+    )
     usable = [name for name, plugin in plugins.items() if not plugin.fault]
     policies = [snapshot.policies[source] for source in settings.policies]
     released = snapshot.released
@@ -114,7 +130,9 @@ def _definitions_of(snapshot: Snapshot) -> dg.Definitions:
             asset
             for name in usable
             for asset in detector_family(
-                snapshot, plugins[name], model=model_asset(recipes[name], installed) if name in recipes else ""
+                snapshot,
+                plugins[name],
+                model=model_asset(recipes[name], installed) if name in recipes else "",
             )
         ),
     ]
@@ -123,21 +141,32 @@ def _definitions_of(snapshot: Snapshot) -> dg.Definitions:
         *upstream,
         *build_release.release_end(settings, released, usable, upstream=upstream),
         *(
-            auditing.unusable_audit(plugin) if plugin.fault else auditing.audit_asset(settings, policies, plugin)
+            (
+                auditing.unusable_audit(plugin)
+                if plugin.fault
+                else auditing.audit_asset(settings, policies, plugin)
+            )
             for plugin in snapshot.audits.values()
         ),
         *build_scores.summaries(settings, usable, snapshot.page(evaluating.BAKEOFF)),
-        *build_scores.plugin_tables(settings, snapshot.tables, origins=_origins(snapshot), usable=usable),
+        *build_scores.plugin_tables(
+            settings, snapshot.tables, origins=_origins(snapshot), usable=usable
+        ),
         *(unusable(plugin.name, plugin.fault) for plugin in plugins.values() if plugin.fault),
         *(unusable(name, "the ensemble names it, and it is not installed") for name in absent),
     ]
     return dg.Definitions(
-        assets=dg.map_asset_specs(lambda spec: spec.replace_attributes(owners=settings.owners), assets),
+        assets=dg.map_asset_specs(
+            lambda spec: spec.replace_attributes(owners=settings.owners), assets
+        ),
         jobs=[
             *jobs(usable, with_bakeoff=snapshot.page(evaluating.BAKEOFF) is not None),
             *([approving.approve_job()] if settings.release.approval else []),
         ],
-        sensors=[landing_sensor, dg.AutomationConditionSensorDefinition("automation", target=dg.AssetSelection.all())],
+        sensors=[
+            landing_sensor,
+            dg.AutomationConditionSensorDefinition("automation", target=dg.AssetSelection.all()),
+        ],
         schedules=[nightly_schedule],
         resources={
             "installation": installation_resource(snapshot),
@@ -149,15 +178,26 @@ def _definitions_of(snapshot: Snapshot) -> dg.Definitions:
 
 
 def _origins(snapshot: Snapshot) -> dict[str, str]:
-    """Return the distribution that each detector's plugin comes from; of a recipe, its trainer's."""
+    """Return the distribution that each detector's plugin comes from.
+
+    Of a recipe, its trainer's.
+    """
     installed, recipes = snapshot.installed, snapshot.recipes
     found = {name: plugin.distribution for name, plugin in snapshot.detectors.items()}
-    trained = {name: installed[one.plugin].distribution for name, one in recipes.items() if one.plugin in installed}
+    trained = {
+        name: installed[one.plugin].distribution
+        for name, one in recipes.items()
+        if one.plugin in installed
+    }
     return found | trained
 
 
-def detector_family(snapshot: Snapshot, plugin: Plugin, *, model: str = "") -> list[dg.AssetsDefinition]:
-    """Return the assets of one detector: its spans, a group of their own in the UI, and its score card.
+def detector_family(
+    snapshot: Snapshot, plugin: Plugin, *, model: str = ""
+) -> list[dg.AssetsDefinition]:
+    """Return the assets of one detector.
+
+    Its spans, a group of their own in the UI, and its score card.
 
     Args:
         snapshot: Of the installation.
@@ -176,10 +216,15 @@ def detector_family(snapshot: Snapshot, plugin: Plugin, *, model: str = "") -> l
                 key=Family.SPANS.of(name),
                 checks=detection.CHECKS,
                 deps=[ingest.RAW_NOTES, *([model] if model else [])],
-                code_version=f"{plugin.code_version}+{snapshot.digest_of_detector(name)}+{snapshot.software}"
-                f"+sample-{shadow.sample_size(settings, name)}",
+                code_version=(
+                    f"{plugin.code_version}+{snapshot.digest_of_detector(name)}+{snapshot.software}"
+                    f"+sample-{shadow.sample_size(settings, name)}"
+                ),
                 group=f"detector_{name}",
-                description=f"Spans found by `{name}`, {said}. {plugin.summary}. Offsets, labels and scores, no text.",
+                description=(
+                    f"Spans found by `{name}`, {said}. {plugin.summary}. Offsets, labels and"
+                    " scores, no text."
+                ),
                 kinds={"spans", *plugin.keywords[:2]},
                 schema=frames.SPANS,
                 tags=tags,
@@ -206,9 +251,14 @@ def intake(settings: Settings, format_versions: str) -> list[dg.AssetsDefinition
                 key=ingest.RAW_NOTES,
                 checks=ingest.RAW_NOTES_CHECKS,
                 deps=[LANDING],
-                code_version=f"{software}+{settings.digest('languages', 'labels', 'gates', 'intake')}",
+                code_version=(
+                    f"{software}+{settings.digest('languages', 'labels', 'gates', 'intake')}"
+                ),
                 group="intake",
-                description="Notes as they arrived, one row per note. What cannot be read is listed, not lost.",
+                description=(
+                    "Notes as they arrived, one row per note. What cannot be read is listed, not"
+                    " lost."
+                ),
                 kinds={"parquet", "restricted"},
                 schema=frames.NOTES,
                 automatic=False,
@@ -222,7 +272,10 @@ def intake(settings: Settings, format_versions: str) -> list[dg.AssetsDefinition
                 deps=[ingest.RAW_NOTES],
                 code_version=f"{software}+{settings.digest('labels', 'intake')}",
                 group="intake",
-                description=f"Annotations by people that came with the notes; empty where there are none. {FIRST}",
+                description=(
+                    "Annotations by people that came with the notes; empty where there are none."
+                    f" {FIRST}"
+                ),
                 kinds={"parquet", "annotations"},
                 schema=frames.SPANS,
             ),
@@ -241,11 +294,16 @@ def redaction_start(settings: Settings, policies: Sequence[Policy]) -> list[dg.A
                 key=MERGED_SPANS,
                 checks=merging.checks_of(settings.gates),
                 deps=[ingest.RAW_NOTES, ingest.GOLD, *ensemble],
-                code_version=f"{software_version()}+{settings.digest('ensemble', 'resolve', 'profile', 'gates')}"
-                f"+{digest_of(yielding)}",
+                code_version=(
+                    f"{software_version()}+{settings.digest('ensemble', 'resolve', 'profile', 'gates')}"
+                    f"+{digest_of(yielding)}"
+                ),
                 group="redaction",
-                description=f"Spans of the ensemble ({', '.join(settings.ensemble)}), overlaps resolved by `{settings.resolve}`, "
-                "and each value covered wherever else it occurs in the patient's notes.",
+                description=(
+                    f"Spans of the ensemble ({', '.join(settings.ensemble)}), overlaps resolved by"
+                    f" `{settings.resolve}`, and each value covered wherever else it occurs in the"
+                    " patient's notes."
+                ),
                 kinds={"parquet"},
                 schema=frames.SPANS,
             ),

@@ -1,4 +1,7 @@
-"""The assets of a release: what is withheld, the evidence, the approval where one is asked for, and what leaves."""
+"""The assets of a release.
+
+What is withheld, the evidence, the approval where one is asked for, and what leaves.
+"""
 
 from collections.abc import Sequence
 from functools import partial
@@ -31,7 +34,9 @@ def quarantine(policy: Policy) -> dg.AssetsDefinition:
             deps=[ingest.RAW_NOTES, MERGED_SPANS, Family.REDACTED_NOTES.of(policy.name)],
             code_version=f"{software_version()}+{policy.digest[:12]}",
             group="release",
-            description="Notes that are not released, each with the stage and the reason. Ids only.",
+            description=(
+                "Notes that are not released, each with the stage and the reason. Ids only."
+            ),
             kinds={"parquet"},
             schema=frames.FAILED,
         ),
@@ -39,7 +44,11 @@ def quarantine(policy: Policy) -> dg.AssetsDefinition:
 
 
 def release_end(
-    settings: Settings, policy: Policy, detectors: Sequence[str], *, upstream: Sequence[dg.AssetsDefinition]
+    settings: Settings,
+    policy: Policy,
+    detectors: Sequence[str],
+    *,
+    upstream: Sequence[dg.AssetsDefinition],
 ) -> list[dg.AssetsDefinition]:
     """Return the evidence, the approval where one is asked for, and what leaves.
 
@@ -47,11 +56,15 @@ def release_end(
         settings: Of the installation.
         policy: The one that is released.
         detectors: Those that can be used.
-        upstream: The assets behind a release. It is refused where one was made by another version of them.
+        upstream: The assets behind a release. It is refused where one was made by another version
+            of them.
     """
     report = audited_asset(
         partial(
-            evidence.make_release_report, policy=policy, detectors=detectors, code_versions=code_versions(upstream)
+            evidence.make_release_report,
+            policy=policy,
+            detectors=detectors,
+            code_versions=code_versions(upstream),
         ),
         AssetDeclaration(
             key=REPORT,
@@ -67,7 +80,11 @@ def release_end(
     asked = settings.release.approval
     tags = AWAITS_APPROVAL if asked else {}
     released = audited_asset(
-        partial(release.make_released_corpus, policy=policy, code_versions=code_versions([*upstream, report])),
+        partial(
+            release.make_released_corpus,
+            policy=policy,
+            code_versions=code_versions([*upstream, report]),
+        ),
         AssetDeclaration(
             key=release.RELEASED,
             checks=release.checks_of(settings),
@@ -78,10 +95,14 @@ def release_end(
                 REPORT,
                 *([APPROVAL] if asked else []),
             ],
-            code_version=f"{software_version()}+{policy.digest[:12]}+{settings.digest('release', 'gates')}",
+            code_version=(
+                f"{software_version()}+{policy.digest[:12]}+{settings.digest('release', 'gates')}"
+            ),
             group="release",
-            description="The released corpus, with a signed manifest. Made only if every receipt back to the "
-            "raw notes holds.",
+            description=(
+                "The released corpus, with a signed manifest. Made only if every receipt back to"
+                " the raw notes holds."
+            ),
             kinds={"parquet", "json", "published"},
             schema=release.NOTES,
             may_wait=True,
@@ -95,4 +116,6 @@ def release_end(
 def code_versions(assets: Sequence[dg.AssetsDefinition]) -> dict[str, str]:
     """Return by asset under which code version each would be made now."""
     specs = (spec for asset in assets for spec in asset.specs)
-    return {ARRIVAL: ARRIVAL_VERSION} | {spec.key.to_user_string(): spec.code_version or "" for spec in specs}
+    return {ARRIVAL: ARRIVAL_VERSION} | {
+        spec.key.to_user_string(): spec.code_version or "" for spec in specs
+    }

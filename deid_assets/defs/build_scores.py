@@ -1,4 +1,7 @@
-"""The part of the graph that measures detectors: score cards, reports, the leaderboard and the bake-off."""
+"""The part of the graph that measures detectors.
+
+Score cards, reports, the leaderboard and the bake-off.
+"""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -18,9 +21,16 @@ from deid_resources.snapshot import software_version
 
 
 def scores_of(
-    settings: Settings, name: str, *, page: Plugin | None, tags: Mapping[str, str], rewrites: bool = False
+    settings: Settings,
+    name: str,
+    *,
+    page: Plugin | None,
+    tags: Mapping[str, str],
+    rewrites: bool = False,
 ) -> list[dg.AssetsDefinition]:
-    """Return what is measured of one detector, over every batch that has gold; more of one that rewrites notes.
+    """Return what is measured of one detector, over every batch that has gold.
+
+    More of one that rewrites notes.
 
     Args:
         settings: Of the installation.
@@ -38,7 +48,10 @@ def scores_of(
                 deps=[ingest.GOLD, Family.SPANS.of(name)],
                 code_version=f"{software_version()}+{settings.digest('profile')}",
                 group="scores",
-                description=f"`{name}` on annotated notes over every batch that has it: counts per category, with intervals.",
+                description=(
+                    f"`{name}` on annotated notes over every batch that has it: counts per"
+                    " category, with intervals."
+                ),
                 kinds={"scores"},
                 schema=scores.SCORES,
                 partitioned=False,
@@ -54,9 +67,14 @@ def scores_of(
                     key=Family.EVALUATION_REPORT.of(name),
                     checks=scoring.SCORECARD_CHECKS,
                     deps=[ingest.GOLD, Family.SPANS.of(name), Family.SCORECARD.of(name)],
-                    code_version=f"{page.code_version}+{software_version()}+{settings.digest('profile')}",
+                    code_version=(
+                        f"{page.code_version}+{software_version()}+{settings.digest('profile')}"
+                    ),
                     group="scores",
-                    description=f"Page and document on `{name}`: every metric, subgroups, and errors as shapes without text.",
+                    description=(
+                        f"Page and document on `{name}`: every metric, subgroups, and errors as"
+                        " shapes without text."
+                    ),
                     kinds={"evaluation", "html"},
                     schema=scores.SCORES,
                     partitioned=False,
@@ -67,8 +85,12 @@ def scores_of(
     return measured
 
 
-def summaries(settings: Settings, detectors: Sequence[str], page: Plugin | None) -> list[dg.AssetsDefinition]:
-    """Return the detectors side by side: from their score cards, and on demand with what each costs.
+def summaries(
+    settings: Settings, detectors: Sequence[str], page: Plugin | None
+) -> list[dg.AssetsDefinition]:
+    """Return the detectors side by side.
+
+    From their score cards, and on demand with what each costs.
 
     Args:
         settings: Of the installation.
@@ -84,8 +106,10 @@ def summaries(settings: Settings, detectors: Sequence[str], page: Plugin | None)
                 deps=[*(Family.SCORECARD.of(name) for name in detectors), MERGED_SPANS],
                 code_version=f"{software_version()}+{settings.digest('ensemble', 'profile')}",
                 group="scores",
-                description="All detectors side by side, the one that covers most first, with 95 % intervals, and what "
-                "each adds to the others.",
+                description=(
+                    "All detectors side by side, the one that covers most first, with 95 %"
+                    " intervals, and what each adds to the others."
+                ),
                 kinds={"report"},
                 schema=scores.SCORES,
                 partitioned=False,
@@ -99,11 +123,20 @@ def summaries(settings: Settings, detectors: Sequence[str], page: Plugin | None)
                 AssetDeclaration(
                     key=evaluating.BAKEOFF,
                     checks=evaluating.BAKEOFF_CHECKS,
-                    deps=[ingest.RAW_NOTES, ingest.GOLD, *(Family.SPANS.of(name) for name in detectors)],
-                    code_version=f"{page.code_version}+{software_version()}+{settings.digest('profile', 'detectors')}",
+                    deps=[
+                        ingest.RAW_NOTES,
+                        ingest.GOLD,
+                        *(Family.SPANS.of(name) for name in detectors),
+                    ],
+                    code_version=(
+                        f"{page.code_version}+{software_version()}+{settings.digest('profile', 'detectors')}"
+                    ),
                     group="scores",
-                    description="Every detector side by side on the annotated notes: scores from stored spans, speed, memory "
-                    "and start-up from a timed sample. Made on demand: materialize it.",
+                    description=(
+                        "Every detector side by side on the annotated notes: scores from stored"
+                        " spans, speed, memory and start-up from a timed sample. Made on demand:"
+                        " materialize it."
+                    ),
                     kinds={"report", "html"},
                     schema=scores.SCORES,
                     partitioned=False,
@@ -116,9 +149,15 @@ def summaries(settings: Settings, detectors: Sequence[str], page: Plugin | None)
 
 
 def plugin_tables(
-    settings: Settings, found: Mapping[str, Plugin], *, origins: Mapping[str, str], usable: Sequence[str]
+    settings: Settings,
+    found: Mapping[str, Plugin],
+    *,
+    origins: Mapping[str, str],
+    usable: Sequence[str],
 ) -> list[dg.AssetsDefinition]:
-    """Return the tables that plugins make of their own detectors; none of a plugin without a usable one.
+    """Return the tables that plugins make of their own detectors.
+
+    None of a plugin without a usable one.
 
     Args:
         settings: Of the installation.
@@ -138,17 +177,29 @@ def plugin_tables(
                 AssetDeclaration(
                     key=plugin.name,
                     checks=tables.CHECKS,
-                    deps=[ingest.RAW_NOTES, ingest.GOLD, *(Family.SPANS.of(name) for name in (*own, *beside))],
-                    code_version=f"{plugin.code_version}+{software_version()}+{settings.digest('detectors')}",
+                    deps=[
+                        ingest.RAW_NOTES,
+                        ingest.GOLD,
+                        *(Family.SPANS.of(name) for name in (*own, *beside)),
+                    ],
+                    code_version=(
+                        f"{plugin.code_version}+{software_version()}+{settings.digest('detectors')}"
+                    ),
                     group="scores",
-                    description=f"{', '.join(f'`{name}`' for name in own)} by language, over annotated notes that they "
-                    "were not calibrated on, beside chance and the ensemble. Made on demand: materialize it.",
+                    description=(
+                        f"{', '.join(f'`{name}`' for name in own)} by language, over annotated"
+                        " notes that they were not calibrated on, beside chance and the ensemble."
+                        " Made on demand: materialize it."
+                    ),
                     kinds={"report"},
                     schema=tables.SCORES,
                     partitioned=False,
                     automatic=False,
                     tags=ON_DEMAND,
-                    metadata={"plugin": f"{plugin.distribution} {plugin.version}", "plugin_digest": plugin.digest},
+                    metadata={
+                        "plugin": f"{plugin.distribution} {plugin.version}",
+                        "plugin_digest": plugin.digest,
+                    },
                 ),
             )
         )

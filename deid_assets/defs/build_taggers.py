@@ -23,21 +23,35 @@ GROUP = "training"
 def tagger_assets(
     settings: Settings, recipes: Sequence[Recipe], plugins: Mapping[str, Plugin]
 ) -> list[dg.AssetsDefinition]:
-    """Return the corpus, a tagger per recipe and an export per network; nothing where no recipe can be trained."""
-    trained = [recipe for recipe in recipes if recipe.plugin in plugins and not plugins[recipe.plugin].fault]
+    """Return the corpus, a tagger per recipe and an export per network.
+
+    Nothing where no recipe can be trained.
+    """
+    trained = [
+        recipe
+        for recipe in recipes
+        if recipe.plugin in plugins and not plugins[recipe.plugin].fault
+    ]
     if not trained:
         return []
-    names = sorted({*(name for recipe in trained for name in (*recipe.corpora, *recipe.raw, recipe.label_map))})
+    names = sorted(
+        {*(name for recipe in trained for name in (*recipe.corpora, *recipe.raw, recipe.label_map))}
+    )
     corpus = audited_asset(
         partial(training_corpus.make_training_corpus, recipes=trained),
         AssetDeclaration(
             key=training_corpus.TRAINING_CORPUS,
             checks=training_corpus.CORPUS_CHECKS,
             deps=[],
-            code_version=f"{software_version()}+{_digest(*names)}+{settings.digest('training_share')}",
+            code_version=(
+                f"{software_version()}+{_digest(*names)}+{settings.digest('training_share')}"
+            ),
             group=GROUP,
-            description="Training sets of the taggers: each corpus that a recipe names, with its annotations. Networks and their "
-            "`onnx_<recipe>` are here where a recipe asks for one and its plugin is installed; by default none is.",
+            description=(
+                "Training sets of the taggers: each corpus that a recipe names, with its"
+                " annotations. Networks and their `onnx_<recipe>` are here where a recipe asks for"
+                " one and its plugin is installed; by default none is."
+            ),
             kinds={"parquet", "restricted"},
             schema=training_corpus.CORPORA,
             partitioned=False,
@@ -47,7 +61,9 @@ def tagger_assets(
     return [corpus, *(asset for recipe in trained for asset in _tagger(settings, recipe, plugins))]
 
 
-def _tagger(settings: Settings, recipe: Recipe, plugins: Mapping[str, Plugin]) -> list[dg.AssetsDefinition]:
+def _tagger(
+    settings: Settings, recipe: Recipe, plugins: Mapping[str, Plugin]
+) -> list[dg.AssetsDefinition]:
     plugin = plugins[recipe.plugin]
     asked = plugins.get(asked_by(recipe))
     versions = "+".join(one.code_version for one in (plugin, asked) if one)
@@ -76,9 +92,14 @@ def _tagger(settings: Settings, recipe: Recipe, plugins: Mapping[str, Plugin]) -
             key=Family.ONNX.of(recipe.name),
             checks=exporting.ONNX_CHECKS,
             deps=[training_corpus.TRAINING_CORPUS, Family.TAGGER.of(recipe.name)],
-            code_version=f"{software_version()}+{_digest(versions, plugins[plugin.runner].code_version)}+{recipe.onnx}",
+            code_version=(
+                f"{software_version()}+{_digest(versions, plugins[plugin.runner].code_version)}+{recipe.onnx}"
+            ),
             group=GROUP,
-            description=f"The network of recipe `{recipe.name}` as ONNX, compared with it on the development notes.",
+            description=(
+                f"The network of recipe `{recipe.name}` as ONNX, compared with it on the"
+                " development notes."
+            ),
             kinds={"onnx", "model", "restricted"},
             schema=FILES,
             partitioned=False,

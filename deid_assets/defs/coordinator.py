@@ -1,4 +1,7 @@
-"""Queue of runs that notes who launched each: as a reverse proxy says, and in a way that nobody without the key can."""
+"""Queue of runs that notes who launched each.
+
+As a reverse proxy says, and in a way that nobody without the key can.
+"""
 
 from dagster._core.run_coordinator.base import SubmitRunContext
 from dagster._core.run_coordinator.queued_run_coordinator import QueuedRunCoordinator
@@ -22,7 +25,10 @@ class LoginRunCoordinator(QueuedRunCoordinator):
 
 
 def _login(context: SubmitRunContext, run_id: str) -> str:
-    """Return who is logged in, with the code that proves it; empty where nobody is, or no proxy is declared."""
+    """Return who is logged in, with the code that proves it.
+
+    Empty where nobody is, or no proxy is declared.
+    """
     try:
         settings = Settings.load()
         header = settings.approvals.login_header

@@ -34,7 +34,11 @@ from deid_resources.snapshot import software_version
 RELEASE_DIFF = "release_diff"
 
 CHECKS = (
-    Check("nothing_uncovered", "What was replaced in the release before is replaced in this one.", blocking=False),
+    Check(
+        "nothing_uncovered",
+        "What was replaced in the release before is replaced in this one.",
+        blocking=False,
+    ),
 )
 RUNS = pa.schema(
     [
@@ -44,11 +48,17 @@ RUNS = pa.schema(
         pa.field("edits", pa.large_string(), nullable=False),
     ]
 )
-"""Edit maps of the last two releases, as JSON without text; ``release`` is the digest of the release's receipt."""
+"""Edit maps of the last two releases, as JSON without text.
+
+``release`` is the digest of the release's receipt.
+"""
 
 
 REDACTION = "redaction"
-"""Source of a replacement where no stored span is: a value that people marked elsewhere, or that the second search found."""
+"""Source of a replacement where no stored span is.
+
+A value that people marked elsewhere, or that the second search found.
+"""
 
 
 def release_diff(policy: Policy, *, tags: Mapping[str, str]) -> dg.AssetsDefinition:
@@ -61,8 +71,10 @@ def release_diff(policy: Policy, *, tags: Mapping[str, str]) -> dg.AssetsDefinit
             deps=[RELEASED],
             code_version=software_version(),
             group="release",
-            description="What the release of a batch changed against the one it replaced, and what is responsible. "
-            "Offsets and categories, no text.",
+            description=(
+                "What the release of a batch changed against the one it replaced, and what is"
+                " responsible. Offsets and categories, no text."
+            ),
             kinds={"report", "html", "parquet"},
             schema=RUNS,
             tags=tags,
@@ -101,7 +113,11 @@ def make_release_diff(batch: str, installation: Installation, *, policy: Policy)
                 description="The page lists each place, with what is responsible.",
             ).unless(not earlier, "no release before this one")
         ],
-        counts={"notes": len(current), "compared": found.same + found.changed, **document["replacements"]},
+        counts={
+            "notes": len(current),
+            "compared": found.same + found.changed,
+            **document["replacements"],
+        },
         metadata={
             "changes": Markdown(release_diff_md(document) if earlier else FIRST),
             **show_page(path),
@@ -110,14 +126,20 @@ def make_release_diff(batch: str, installation: Installation, *, policy: Policy)
     )
 
 
-def _present(batch: str, installation: Installation, policy: Policy, receipt: Receipt) -> list[EditMap]:
+def _present(
+    batch: str, installation: Installation, policy: Policy, receipt: Receipt
+) -> list[EditMap]:
     """Return the edit maps of what is released now, without a digest that confirms a guess.
 
-    The text of a note in which nothing was replaced is the original: the digest of the redacted text is keyed too.
+    The text of a note in which nothing was replaced is the original: the digest of the redacted
+    text is keyed too.
     """
     redacted = Family.REDACTED_NOTES.of(policy.name)
     notes = {note.note_id: note for note in read_notes_of(batch, installation)}
-    outcomes, gold = read_outcomes(MERGED_SPANS, batch, installation), read_gold(batch, installation)
+    outcomes, gold = (
+        read_outcomes(MERGED_SPANS, batch, installation),
+        read_gold(batch, installation),
+    )
     chain = release_chain(receipt, installation)
     made_by = _made_by(installation, policy, chain, software=_software(chain, redacted))
     stored = (installation.files.read(redacted, batch, table) for table in ("notes", "edits"))
@@ -132,14 +154,23 @@ def _present(batch: str, installation: Installation, policy: Policy, receipt: Re
         for _, made in redacted_of(*stored)
     )
     return [
-        replace(each, new_digest=installation.key.derive("release diff", "redacted text", each.new_digest).hex())
+        replace(
+            each,
+            new_digest=installation.key.derive(
+                "release diff", "redacted text", each.new_digest
+            ).hex(),
+        )
         for each in maps
     ]
 
 
 def _with_later(spans: Sequence[Span], edits: Sequence[Edit]) -> list[Span]:
     """Return the spans, and one for each edit without any, which redaction itself added."""
-    bare = (edit for edit in edits if not any(span.start < edit.end and edit.start < span.end for span in spans))
+    bare = (
+        edit
+        for edit in edits
+        if not any(span.start < edit.end and edit.start < span.end for span in spans)
+    )
     return [*spans, *(Span(edit.start, edit.end, edit.label, source=REDACTION) for edit in bare)]
 
 
@@ -153,7 +184,9 @@ def _spans_of(*found: SpanSet | Failed | None) -> list[Span]:
     return [span for one in found if isinstance(one, SpanSet) for span in one]
 
 
-def _made_by(installation: Installation, policy: Policy, chain: Sequence[Receipt], *, software: str) -> MadeBy:
+def _made_by(
+    installation: Installation, policy: Policy, chain: Sequence[Receipt], *, software: str
+) -> MadeBy:
     """Return what a release rests on, from its signed receipts."""
     detectors = {}
     for link in chain:
@@ -174,7 +207,9 @@ def _kept(batch: str, installation: Installation) -> dict[str, list[EditMap]]:
     kept: dict[str, list[EditMap]] = {}
     for row in sorted(rows, key=lambda row: not row["is_current"]):
         record = json.loads(row["edits"])
-        kept.setdefault(row["release"], []).append(from_record(record, where=f"{RELEASE_DIFF}, batch {batch}"))
+        kept.setdefault(row["release"], []).append(
+            from_record(record, where=f"{RELEASE_DIFF}, batch {batch}")
+        )
     return kept
 
 

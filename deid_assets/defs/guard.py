@@ -18,13 +18,16 @@ PROGRESS_S = 10
 
 
 @contextmanager
-def guarded(context: dg.AssetExecutionContext | dg.OpExecutionContext, key: str, batch: str) -> Iterator[None]:
+def guarded(
+    context: dg.AssetExecutionContext | dg.OpExecutionContext, key: str, batch: str
+) -> Iterator[None]:
     """Silence what is said meanwhile, and end the step with a message that holds no text where something is raised.
 
     A generator must not yield in here: that it is closed would be taken for an error of the work.
 
     Raises:
-        Failure: Something was raised; also where it was one of Dagster's, whose text a plugin may have written.
+        Failure: Something was raised; also where it was one of Dagster's, whose text a plugin may
+            have written.
         DagsterExecutionInterruptedError: The run is to end.
     """
     try:
@@ -40,9 +43,13 @@ def guarded(context: dg.AssetExecutionContext | dg.OpExecutionContext, key: str,
         silence_at_exit()
 
 
-def _logging(context: dg.AssetExecutionContext | dg.OpExecutionContext) -> Callable[[str, int, int], None]:
+def _logging(
+    context: dg.AssetExecutionContext | dg.OpExecutionContext,
+) -> Callable[[str, int, int], None]:
     """Return what writes progress to the event log, and not by a logger, since those are off."""
-    op_context = context.op_execution_context if isinstance(context, dg.AssetExecutionContext) else context
+    op_context = (
+        context.op_execution_context if isinstance(context, dg.AssetExecutionContext) else context
+    )
     last = time.monotonic()
 
     def log(what: str, done: int, of: int) -> None:
@@ -50,15 +57,21 @@ def _logging(context: dg.AssetExecutionContext | dg.OpExecutionContext) -> Calla
         if of and time.monotonic() - last >= PROGRESS_S:
             last = time.monotonic()
             step = op_context.op.name
-            context.instance.report_engine_event(f"{what}: {done:,} of {of:,}", context.run, step_key=step)
+            context.instance.report_engine_event(
+                f"{what}: {done:,} of {of:,}", context.run, step_key=step
+            )
 
     return log
 
 
 def safe_message(error: BaseException, key: str, batch: str) -> str:
-    """Return what may be shown of an error: messages of our own code, which hold no text, and else the class alone."""
+    """Return what may be shown of an error.
+
+    Messages of our own code, which hold no text, and else the class alone.
+    """
     own = message_of(error)
     message = f": {own}" if own else "; nothing was stored"
-    if isinstance(error, OSError) and error.errno:  # such as a full disk; what the system says of it names no file
+    if isinstance(error, OSError) and error.errno:
+        # such as a full disk; what the system says of it names no file
         message = f" ({os.strerror(error.errno)}){message}"
     return f"{key}, batch {batch}: {class_name(error)}{message}"

@@ -1,4 +1,7 @@
-"""A Dagster instance that keeps no text: its settings, the check that they hold, and how it is opened."""
+"""A Dagster instance that keeps no text.
+
+Its settings, the check that they hold, and how it is opened.
+"""
 
 import logging
 import os
@@ -60,7 +63,10 @@ ENVIRONMENT = {
     "HF_HUB_OFFLINE": "1",
     "HF_HUB_DISABLE_TELEMETRY": "1",
 }
-"""Environment variables that must be set wherever the graph runs; ``make`` and the code location set it."""
+"""Environment variables that must be set wherever the graph runs.
+
+``make`` and the code location set it.
+"""
 
 
 def write_instance(home: Path) -> Path:
@@ -75,8 +81,9 @@ def write_instance(home: Path) -> Path:
         path.write_text(DAGSTER_YAML)
     if not _keeps_no_text(path):
         raise ConfigError(
-            f"{path}: compute logs or telemetry are on, and what a library prints could hold text; "
-            "take over compute_logs and telemetry from one written by `python -m deid_assets.defs.instance FOLDER`"
+            f"{path}: compute logs or telemetry are on, and what a library prints could hold text;"
+            " take over compute_logs and telemetry from one written by `python -m"
+            " deid_assets.defs.instance FOLDER`"
         )
     return home
 
@@ -89,7 +96,8 @@ _PASSING = ("locked", "is full", "readonly", "unable to open", "disk I/O")
 def open_instance(home: Path) -> Iterator[dg.DagsterInstance]:
     """Open the instance of a Dagster home, which is made where there is none.
 
-    Its databases are made under a lock: two processes that make them at once leave them unusable for good.
+    Its databases are made under a lock: two processes that make them at once leave them unusable
+    for good.
 
     Raises:
         ConfigError: The home lets text be written, or its databases cannot be used.
@@ -112,8 +120,9 @@ def _opened(home: Path) -> dg.DagsterInstance:
         if any(reason in str(error) for reason in _PASSING):
             raise
         raise ConfigError(
-            f"{home}: a database of the Dagster home is damaged ({type(error).__name__}); move the folder away and run "
-            "again: the history of runs is lost with it, batches, reports and releases are not"
+            f"{home}: a database of the Dagster home is damaged ({type(error).__name__}); move the"
+            " folder away and run again: the history of runs is lost with it, batches, reports and"
+            " releases are not"
         ) from None
     return instance
 
@@ -132,16 +141,19 @@ def _keeps_no_text(path: Path) -> bool:
 def harden_process() -> None:
     """Set the environment, the loggers and the limits of this process so that errors and libraries tell no text.
 
-    With ``DAGSTER_REDACT_USER_CODE_ERRORS`` Dagster keeps an error's message from its event log and sends the
-    whole of it to the logger ``dagster.redacted_errors`` instead, which is silenced here.
+    With ``DAGSTER_REDACT_USER_CODE_ERRORS`` Dagster keeps an error's message from its event log and
+    sends the whole of it to the logger ``dagster.redacted_errors`` instead, which is silenced here.
     """
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     protect_memory()
-    redacted = logging.getLogger(os.environ.get("DAGSTER_REDACTED_ERROR_LOGGER_NAME", "dagster.redacted_errors"))
+    redacted = logging.getLogger(
+        os.environ.get("DAGSTER_REDACTED_ERROR_LOGGER_NAME", "dagster.redacted_errors")
+    )
     redacted.handlers = [logging.NullHandler()]
     redacted.propagate = False
-    # Partitioned checks are a preview in Dagster 1.13; tests/defs/test_dagster_behaviour.py pins what we rely on.
+    # Partitioned checks are a preview in Dagster 1.13; tests/defs/test_dagster_behaviour.py pins
+    # what we rely on.
     for kind in (dg.PreviewWarning, dg.BetaWarning):
         warnings.filterwarnings("ignore", category=kind)
 

@@ -58,27 +58,42 @@ def tagged(tag: Mapping[str, str]) -> dg.AssetSelection:
 
 main_job = dg.define_asset_job(
     MAIN_JOB,
-    selection=dg.AssetSelection.all() - SCORES - TAGGERS - tagged(ON_DEMAND) - tagged(AWAITS_APPROVAL),
-    description="One batch, from raw notes to the page on it and, unless somebody must approve that, the released "
-    "corpus. The landing sensor starts it.",
+    selection=dg.AssetSelection.all()
+    - SCORES
+    - TAGGERS
+    - tagged(ON_DEMAND)
+    - tagged(AWAITS_APPROVAL),
+    description=(
+        "One batch, from raw notes to the page on it and, unless somebody must approve that, the"
+        " released corpus. The landing sensor starts it."
+    ),
 )
 
 nightly_job = dg.define_asset_job(
     NIGHTLY_JOB,
     selection=SCORES,
-    description="Scores and reports of every detector over all batches with annotated notes, and the leaderboard.",
+    description=(
+        "Scores and reports of every detector over all batches with annotated notes, and the"
+        " leaderboard."
+    ),
 )
 
 training_job = dg.define_asset_job(
     TRAINING_JOB,
     selection=TAGGERS,
-    description="Taggers of all recipes, from their corpora to their ONNX exports. The landing sensor starts it once.",
+    description=(
+        "Taggers of all recipes, from their corpora to their ONNX exports. The landing sensor"
+        " starts it once."
+    ),
 )
 
 bakeoff_job = dg.define_asset_job(
     BAKEOFF_JOB,
     selection=dg.AssetSelection.assets("bakeoff"),
-    description="Every detector side by side on the annotated notes, with speed and memory on a timed sample.",
+    description=(
+        "Every detector side by side on the annotated notes, with speed and memory on a timed"
+        " sample."
+    ),
 )
 
 privacy_job = dg.define_asset_job(
@@ -103,8 +118,10 @@ def split_op(context: dg.OpExecutionContext, installation: dg.ResourceParam[Inst
 
 @dg.job(
     name=SPLITTING_JOB,
-    description="Makes several batches of a large file, folder or archive, the notes of a patient together. The "
-    "landing sensor starts it.",
+    description=(
+        "Makes several batches of a large file, folder or archive, the notes of a patient together."
+        " The landing sensor starts it."
+    ),
 )
 def splitting_job() -> None:
     """Split what waits."""
@@ -126,7 +143,10 @@ def nightly_schedule(
 
 
 def detector_job(name: str) -> UnresolvedAssetJobDefinition:
-    """Return the job that runs one detector; a backfill of it over all batches touches nothing else."""
+    """Return the job that runs one detector.
+
+    A backfill of it over all batches touches nothing else.
+    """
     return dg.define_asset_job(
         f"detector__{name}",
         selection=dg.AssetSelection.assets(Family.SPANS.of(name)),
@@ -138,16 +158,19 @@ def detector_job(name: str) -> UnresolvedAssetJobDefinition:
     jobs=[main_job, training_job, splitting_job],
     minimum_interval_seconds=30,
     default_status=dg.DefaultSensorStatus.STOPPED,
-    description="Makes a batch of each new file or folder in the landing folder and starts the graph on it.",
+    description=(
+        "Makes a batch of each new file or folder in the landing folder and starts the graph on it."
+    ),
 )
 def landing_sensor(
     context: dg.SensorEvaluationContext, installation: dg.ResourceParam[Installation]
 ) -> dg.SensorResult | dg.SkipReason:
     """Request one run per new batch; a file dropped twice is one batch.
 
-    A batch counts as new until Dagster knows its partition, so a tick that dies half-way loses nothing. What may be
-    too large for a batch is split by a run of its own, since a tick must be short. While a
-    tagger was never trained, new batches wait for it; for one in shadow only until its training failed.
+    A batch counts as new until Dagster knows its partition, so a tick that dies half-way loses
+    nothing. What may be too large for a batch is split by a run of its own, since a tick must be
+    short. While a tagger was never trained, new batches wait for it; for one in shadow only until
+    its training failed.
     """
     settings = installation.settings
     take_in(settings)
@@ -178,13 +201,18 @@ def _training(instance: dg.DagsterInstance, installation: Installation) -> dg.Ru
     key = hashlib.sha256(" ".join(untrained).encode()).hexdigest()[:12]
     if not untrained:
         return None
-    if not installation.taggers.holds_back(untrained) and _failures(instance, TRAINING_JOB, {TAGGERS_TAG: key}):
+    if not installation.taggers.holds_back(untrained) and _failures(
+        instance, TRAINING_JOB, {TAGGERS_TAG: key}
+    ):
         return None
     return dg.RunRequest(run_key=f"train-{key}", job_name=TRAINING_JOB, tags={TAGGERS_TAG: key})
 
 
 def _splitting(instance: dg.DagsterInstance, arrival: str) -> dg.RunRequest:
-    """Return what asks for a run that splits an arrival. Its key is a new one after a failure, until ``TRIES``."""
+    """Return what asks for a run that splits an arrival.
+
+    Its key is a new one after a failure, until ``TRIES``.
+    """
     tags = {ARRIVAL_TAG: arrival}
     attempt = min(_failures(instance, SPLITTING_JOB, tags), TRIES - 1)
     return dg.RunRequest(run_key=f"split-{arrival}.{attempt}", job_name=SPLITTING_JOB, tags=tags)
@@ -213,7 +241,9 @@ def _asked_again(installation: Installation, batch: str) -> str:
     return "" if is_made else f"{batch}.{attempt}"
 
 
-def jobs(detectors: Sequence[str], *, with_bakeoff: bool) -> list[dg.JobDefinition | UnresolvedAssetJobDefinition]:
+def jobs(
+    detectors: Sequence[str], *, with_bakeoff: bool
+) -> list[dg.JobDefinition | UnresolvedAssetJobDefinition]:
     """Return every job of an installation.
 
     Args:

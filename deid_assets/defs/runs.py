@@ -1,7 +1,9 @@
-"""Runs of the graph in this process, one after another: the definitions are loaded once, workers stay warm.
+"""Runs of the graph in this process, one after another.
 
-Each run is Dagster's own, of one batch, so that its checks are recorded for that batch; a run over a range of
-partitions leaves partitioned checks planned for ever.
+The definitions are loaded once, workers stay warm.
+
+Each run is Dagster's own, of one batch, so that its checks are recorded for that batch; a run over
+a range of partitions leaves partitioned checks planned for ever.
 """
 
 from __future__ import annotations
@@ -83,7 +85,9 @@ class Outcome:
         left = ", ".join(one.shown for one in self.left[:5]) + (" …" if len(self.left) > 5 else "")
         told = f"{len(self.left):,} left: {left}" if self.left else "nothing is left"
         console.print(f"Stopped; {told}", style="yellow", markup=False, highlight=False)
-        console.print(f"What is made is kept; resume with {command}.", markup=False, highlight=False)
+        console.print(
+            f"What is made is kept; resume with {command}.", markup=False, highlight=False
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +115,11 @@ class Graph:
             until: Asked after each pass; once it holds, the rest is not begun.
         """
         outcome, wanted = Outcome(), wanted or Wanted()
-        columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+        columns = (
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            TimeElapsedColumn(),
+        )
         with Progress(*columns, console=console, transient=True) as progress, _stopping(console):
             for n, one in enumerate(passes, start=1):
                 try:
@@ -126,7 +134,9 @@ class Graph:
                     break
         return outcome
 
-    def _make(self, one: Pass, wanted: Wanted, outcome: Outcome, progress: Progress, place: str) -> None:
+    def _make(
+        self, one: Pass, wanted: Wanted, outcome: Outcome, progress: Progress, place: str
+    ) -> None:
         """Make what is wanted of one pass in one run.
 
         Raises:
@@ -162,7 +172,9 @@ class Graph:
         outcome.made, outcome.runs = outcome.made + made, outcome.runs + 1
         progress.console.print(f"{place}: made {made} of {len(chosen)} assets", highlight=False)
         if not is_stopping():
-            outcome.faults += [_reason(event) for event in result.all_events if event.is_step_failure]
+            outcome.faults += [
+                _reason(event) for event in result.all_events if event.is_step_failure
+            ]
 
     def _chosen(self, one: Pass, wanted: Wanted) -> list[dg.AssetKey]:
         if one.job == NIGHTLY_JOB and not has_scores(self.installation):
@@ -172,7 +184,11 @@ class Graph:
         wished = [key for key in keys if key in named and key not in wanted.without]
         if wanted.again or not wished:
             return wished
-        stale = [key for key in stale_assets(self.defs, self.installation, one.batch, self.instance) if key in wished]
+        stale = [
+            key
+            for key in stale_assets(self.defs, self.installation, one.batch, self.instance)
+            if key in wished
+        ]
         clear_stale_stops(self.installation, one.batch, [key for key in wished if key not in stale])
         specs = {spec.key: spec for spec in self.defs.resolve_all_asset_specs()}
         return without_known_stops(specs, self.installation, one.batch, stale)
@@ -185,7 +201,9 @@ def _stopping(console: Console) -> AbstractContextManager[None]:
     """Return what lets Ctrl-C stop the passes."""
 
     def first() -> None:
-        console.print("Stopping after the running asset; press Ctrl-C again to stop at once.", style="yellow")
+        console.print(
+            "Stopping after the running asset; press Ctrl-C again to stop at once.", style="yellow"
+        )
         request_stop()
 
     def second() -> None:
@@ -198,11 +216,15 @@ def _stopping(console: Console) -> AbstractContextManager[None]:
 def own_console() -> Console:
     """Return a console on a stream of its own, so that it is shown while plugins are silenced."""
     try:
-        return Console(file=os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding=sys.stdout.encoding))
+        return Console(
+            file=os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding=sys.stdout.encoding)
+        )
     except (OSError, ValueError):  # standard output is not a file, or closed
         return Console()
 
 
 def _reason(event: dg.DagsterEvent) -> str:
     failure = event.step_failure_data.user_failure_data
-    return (failure.description if failure else None) or f"{event.step_key}: stopped; see the run in the Dagster UI"
+    return (
+        failure.description if failure else None
+    ) or f"{event.step_key}: stopped; see the run in the Dagster UI"

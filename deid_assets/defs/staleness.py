@@ -19,9 +19,10 @@ def stale_assets(
 ) -> list[dg.AssetKey]:
     """Return the assets to make for a batch, or for ``ALL`` those without partitions, upstream first.
 
-    An asset is stale when it has no valid receipt, when a file is missing or altered, when its code or an input
-    changed since, when something upstream of it is stale, or when this instance does not know the materialization
-    that the receipt records. A release is also stale when its folder is not the newest release, whole and signed.
+    An asset is stale when it has no valid receipt, when a file is missing or altered, when its code
+    or an input changed since, when something upstream of it is stale, or when this instance does
+    not know the materialization that the receipt records. A release is also stale when its folder
+    is not the newest release, whole and signed.
     """
     stale: list[dg.AssetKey] = []
     for spec in _in_order(defs, partitioned=batch != ALL):
@@ -31,13 +32,17 @@ def stale_assets(
     return stale
 
 
-def _is_current(spec: dg.AssetSpec, installation: Installation, batch: str, instance: dg.DagsterInstance) -> bool:
+def _is_current(
+    spec: dg.AssetSpec, installation: Installation, batch: str, instance: dg.DagsterInstance
+) -> bool:
     name = spec.key.to_user_string()
     try:
         receipt = installation.files.find(name, batch)
         if receipt is None or receipt.code_version != spec.code_version:
             return False
-        if _current_inputs(name, receipt, installation) != receipt.inputs or not _is_known(spec.key, receipt, instance):
+        if _current_inputs(name, receipt, installation) != receipt.inputs or not _is_known(
+            spec.key, receipt, instance
+        ):
             return False
         installation.files.check(receipt)
         if name == RELEASED:
@@ -59,10 +64,16 @@ def _current_inputs(name: str, receipt: Receipt, installation: Installation) -> 
 
 def _is_known(key: dg.AssetKey, receipt: Receipt, instance: dg.DagsterInstance) -> bool:
     records = instance.fetch_materializations(
-        dg.AssetRecordsFilter(key, asset_partitions=None if receipt.batch == ALL else [receipt.batch]), limit=1
+        dg.AssetRecordsFilter(
+            key, asset_partitions=None if receipt.batch == ALL else [receipt.batch]
+        ),
+        limit=1,
     ).records
     materialization = records[0].asset_materialization if records else None
-    return materialization is not None and (materialization.tags or {}).get("dagster/data_version") == receipt.digest
+    return (
+        materialization is not None
+        and (materialization.tags or {}).get("dagster/data_version") == receipt.digest
+    )
 
 
 def _in_order(defs: dg.Definitions, *, partitioned: bool) -> Iterator[dg.AssetSpec]:

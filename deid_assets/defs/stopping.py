@@ -17,13 +17,24 @@ from deid_resources.processes import Stopped
 
 
 def why_stopped(failed: Iterable[Verdict]) -> list[str]:
-    """Return each reason of each failed check as a sentence, without text; of one without reasons, what it judged."""
-    return [f"{verdict.name}: {reason}" for verdict in failed for reason in verdict.reasons or [_judged(verdict)]]
+    """Return each reason of each failed check as a sentence, without text.
+
+    Of one without reasons, what it judged.
+    """
+    return [
+        f"{verdict.name}: {reason}"
+        for verdict in failed
+        for reason in verdict.reasons or [_judged(verdict)]
+    ]
 
 
 def _judged(verdict: Verdict) -> str:
-    numbers = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in verdict.counts.items())
-    return " ".join(filter(None, [verdict.description, in_words(verdict.bounds) or f"Counted: {numbers}."]))
+    numbers = ", ".join(
+        f"{name.replace('_', ' ')} {count:,}" for name, count in verdict.counts.items()
+    )
+    return " ".join(
+        filter(None, [verdict.description, in_words(verdict.bounds) or f"Counted: {numbers}."])
+    )
 
 
 def keep_stop(
@@ -35,29 +46,53 @@ def keep_stop(
     unsigned: UnsignedReceipt,
     waits: bool,
 ) -> None:
-    """Keep why a check stopped an asset. Where that cannot be written, the failure itself still stands in Dagster."""
+    """Keep why a check stopped an asset.
+
+    Where that cannot be written, the failure itself still stands in Dagster.
+    """
     with suppress(DeidError, OSError):
-        record_stop(installation.files, asset, batch, reasons, unsigned=unsigned, is_error=False, waits=waits)
+        record_stop(
+            installation.files,
+            asset,
+            batch,
+            reasons,
+            unsigned=unsigned,
+            is_error=False,
+            waits=waits,
+        )
 
 
 @contextmanager
-def keeping_errors(installation: Installation, asset: str, batch: str, *, unsigned: UnsignedReceipt) -> Iterator[None]:
+def keeping_errors(
+    installation: Installation, asset: str, batch: str, *, unsigned: UnsignedReceipt
+) -> Iterator[None]:
     """Store the error that is raised inside, by class alone unless code of ours raised it, and raise it again."""
     try:
         yield
     except BaseException as error:  # a plugin or library may raise anything
         if not isinstance(error, Stopped) and not is_interrupt(error):
             with suppress(DeidError, OSError):
-                record_stop(installation.files, asset, batch, [described(error)], unsigned=unsigned, is_error=True)
+                record_stop(
+                    installation.files,
+                    asset,
+                    batch,
+                    [described(error)],
+                    unsigned=unsigned,
+                    is_error=True,
+                )
         raise
 
 
 def without_known_stops(
-    specs: Mapping[dg.AssetKey, dg.AssetSpec], installation: Installation, batch: str, stale: Sequence[dg.AssetKey]
+    specs: Mapping[dg.AssetKey, dg.AssetSpec],
+    installation: Installation,
+    batch: str,
+    stale: Sequence[dg.AssetKey],
 ) -> list[dg.AssetKey]:
     """Return the stale assets without those that would fail again, and without what depends on them.
 
-    An asset would fail again where a check stopped it, and neither its code and settings nor its inputs changed since.
+    An asset would fail again where a check stopped it, and neither its code and settings nor its
+    inputs changed since.
 
     Args:
         specs: Of every asset.
@@ -69,15 +104,21 @@ def without_known_stops(
     held: set[dg.AssetKey] = set()
     for key in stale:
         upstream = {dep.asset_key for dep in specs[key].deps}
-        if upstream & held or (not upstream & set(made) and _fails_again(specs[key], installation, batch)):
+        if upstream & held or (
+            not upstream & set(made) and _fails_again(specs[key], installation, batch)
+        ):
             held.add(key)
         else:
             made.append(key)
     return made
 
 
-def clear_stale_stops(installation: Installation, batch: str, current: Iterable[dg.AssetKey]) -> None:
-    """Forget the stops of assets that are up to date: a run under other settings, or that was tried again, left them.
+def clear_stale_stops(
+    installation: Installation, batch: str, current: Iterable[dg.AssetKey]
+) -> None:
+    """Forget the stops of assets that are up to date.
+
+    A run under other settings, or that was tried again, left them.
 
     Args:
         installation: The installation.

@@ -1,4 +1,7 @@
-"""redacted_notes_<release policy> with a vault: what is taken out is sealed before anything is stored."""
+"""redacted_notes_<release policy> with a vault.
+
+What is taken out is sealed before anything is stored.
+"""
 
 from dataclasses import replace
 from functools import partial
@@ -40,10 +43,15 @@ def redacted_notes(settings: Settings, policy: Policy, *, released: Policy) -> d
             key=Family.REDACTED_NOTES.of(policy.name),
             checks=redaction.CHECKS,
             deps=[ingest.RAW_NOTES, ingest.GOLD, MERGED_SPANS],
-            code_version=f"{software_version()}+{policy.digest[:12]}+{settings.digest('redact_gold', 'ensemble', 'gates')}{vaulted}",
+            code_version=(
+                f"{software_version()}+{policy.digest[:12]}+{settings.digest('redact_gold', 'ensemble', 'gates')}{vaulted}"
+            ),
             uses_vault=is_released,
             group="redaction",
-            description=f"Notes redacted under policy `{policy.name}` ({role}); notes with anything left are withheld.",
+            description=(
+                f"Notes redacted under policy `{policy.name}` ({role}); notes with anything left"
+                " are withheld."
+            ),
             kinds={"redacted", "parquet", "restricted"},
             schema=redaction.NOTES,
             tags={"deid/policy": policy.name},
@@ -52,10 +60,13 @@ def redacted_notes(settings: Settings, policy: Policy, *, released: Policy) -> d
     )
 
 
-def make_vaulted_notes(batch: str, installation: Installation, *, policy: Policy, vault: "Vault | None") -> AssetOutput:
+def make_vaulted_notes(
+    batch: str, installation: Installation, *, policy: Policy, vault: "Vault | None"
+) -> AssetOutput:
     """Redact a batch, and put the originals into the vault where there is one.
 
-    Nothing goes into the vault unless every blocking check passed, and nothing is stored unless all is in the vault.
+    Nothing goes into the vault unless every blocking check passed, and nothing is stored unless all
+    is in the vault.
 
     Raises:
         PolicyError: A note has no patient id, and the vault requires one.
@@ -64,16 +75,26 @@ def make_vaulted_notes(batch: str, installation: Installation, *, policy: Policy
     if vault is None or any(verdict.stops for verdict in output.verdicts):
         return output
     entries = vault_entries(
-        read_notes_of(batch, installation), output.tables["notes"], output.tables["edits"], installation
+        read_notes_of(batch, installation),
+        output.tables["notes"],
+        output.tables["edits"],
+        installation,
     )
     for entry in entries:
         vault.check_patient(entry.note)
-    sealed = sum(vault.store(entries[at : at + _AT_ONCE]) for at in range(0, len(entries), _AT_ONCE))
+    sealed = sum(
+        vault.store(entries[at : at + _AT_ONCE]) for at in range(0, len(entries), _AT_ONCE)
+    )
     return replace(output, counts={**output.counts, "sealed_edits": sealed})
 
 
-def vault_entries(originals: list[Note], notes: pa.Table, edits: pa.Table, installation: Installation) -> "list[Entry]":
-    """Return what the vault is to hold of a redacted batch; released ids are derived from the key, so known already."""
+def vault_entries(
+    originals: list[Note], notes: pa.Table, edits: pa.Table, installation: Installation
+) -> "list[Entry]":
+    """Return what the vault is to hold of a redacted batch.
+
+    Released ids are derived from the key, so known already.
+    """
     from deid_assets.vault.store import Entry  # noqa: PLC0415 - loads SQLAlchemy
 
     by_id = {note.note_id: note for note in originals}

@@ -1,1 +1,4 @@
-"""What redaction did to each note, kept without text: to carry annotations over, to fill tags, to compare releases."""
+"""What redaction did to each note, kept without text.
+
+To carry annotations over, to fill tags, to compare releases.
+"""

@@ -51,7 +51,9 @@ def responsible(
     return next(_of_spans(change, edits, old, new))
 
 
-def _of_spans(change: Change, edits: Sequence[Replaced], old: MadeBy, new: MadeBy) -> Iterator[tuple[Cause, str]]:
+def _of_spans(
+    change: Change, edits: Sequence[Replaced], old: MadeBy, new: MadeBy
+) -> Iterator[tuple[Cause, str]]:
     """Yield what may be responsible for another range or category, the nearest first."""
     label, policies = edits[-1].label.value, f"policy {policy_of(old)} → {policy_of(new)}"
     if (label in old.keep) is not (label in new.keep):
@@ -81,11 +83,17 @@ def _of_text(old: MadeBy, new: MadeBy) -> tuple[Cause, str]:
         return Cause.KEY, f"key {old.key_id} → {new.key_id}"
     if old.software != new.software:
         return Cause.SOFTWARE, f"{old.software} → {new.software}"
-    return Cause.UNKNOWN, "nothing recorded differs; another value of the patient may have come in between"
+    return (
+        Cause.UNKNOWN,
+        "nothing recorded differs; another value of the patient may have come in between",
+    )
 
 
 def _changed_detectors(old: Mapping[str, str], new: Mapping[str, str]) -> dict[str, str]:
-    """Return what changed in the ensemble, in words, by detector; nothing where one side does not say."""
+    """Return what changed in the ensemble, in words, by detector.
+
+    Nothing where one side does not say.
+    """
     if not (old and new):
         return {}
     words = {}

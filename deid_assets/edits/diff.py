@@ -49,7 +49,8 @@ class ReleaseDiff:
         new: The same of the new one.
         same: Notes of which every replacement is the same.
         changed: Notes of which one is not.
-        other_text: Notes whose original is another text now, so that offsets cannot be compared; ids.
+        other_text: Notes whose original is another text now, so that offsets cannot be compared;
+            ids.
         only_old: Notes that the new one lacks; ids.
         only_new: Notes that the old one lacks; ids.
         unchanged: Replacements that are as they were, by category.
@@ -73,13 +74,19 @@ class ReleaseDiff:
         return not (self.differences or self.other_text or self.only_old or self.only_new)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the document that pages and ``deid diff --json`` show; counts, ids and offsets, no text."""
+        """Return the document that pages and ``deid diff --json`` show.
+
+        Counts, ids and offsets, no text.
+        """
         return {
             "format": 1,
             "rests_on": self._rests_on(),
             "notes": {
-                "same": self.same, "changed": self.changed, "other_text": len(self.other_text),
-                "only_old": len(self.only_old), "only_new": len(self.only_new),
+                "same": self.same,
+                "changed": self.changed,
+                "other_text": len(self.other_text),
+                "only_old": len(self.only_old),
+                "only_new": len(self.only_new),
             },
             "replacements": {"unchanged": self.unchanged.total(), **_per_change(self.differences)},
             "uncovered": {
@@ -87,17 +94,25 @@ class ReleaseDiff:
                 "characters": sum(each.uncovered for each in self.differences),
             },
             "by_category": self._by_category(),
-            "by_cause": _grouped(self.differences, lambda each: (each.cause.value, each.why), ("cause", "why")),
+            "by_cause": _grouped(
+                self.differences, lambda each: (each.cause.value, each.why), ("cause", "why")
+            ),
             "by_note": _grouped(self.differences, lambda each: (each.note_id,), ("note",)),
             "other_text": sorted(self.other_text),
             "only_old": sorted(self.only_old),
             "only_new": sorted(self.only_new),
             "differences": [asdict(each) for each in sorted(self.differences)],
-        }  # fmt: skip
+        }
 
     def _rests_on(self) -> list[dict[str, Any]]:
-        """Return what the two rest on, a row for each part; where notes of one differ, what most of them have."""
-        old, new = (self.makers[most.most_common(1)[0][0]] if most else None for most in (self.old, self.new))
+        """Return what the two rest on, a row for each part.
+
+        Where notes of one differ, what most of them have.
+        """
+        old, new = (
+            self.makers[most.most_common(1)[0][0]] if most else None
+            for most in (self.old, self.new)
+        )
         before, after = (_parts(made) for made in (old, new))
         names = dict.fromkeys([*before, *after])
         return [
@@ -114,9 +129,12 @@ class ReleaseDiff:
         per_label: dict[str, list[Difference]] = defaultdict(list)
         for each in self.differences:
             per_label[each.label].append(each)
-        labels = sorted({*per_label, *self.unchanged}, key=lambda label: (-len(per_label[label]), label))
+        labels = sorted(
+            {*per_label, *self.unchanged}, key=lambda label: (-len(per_label[label]), label)
+        )
         return [
-            {"category": label, "unchanged": self.unchanged[label], **_per_change(per_label[label])} for label in labels
+            {"category": label, "unchanged": self.unchanged[label], **_per_change(per_label[label])}
+            for label in labels
         ]
 
 
@@ -168,13 +186,18 @@ def _differences(old: EditMap, new: EditMap, unchanged: Counter[str]) -> Iterato
             unchanged[edit.label.value] += 1
     gone = sorted(by_range.values())
     for edit in fresh:
-        meeting = next((each for each in gone if each.start < edit.end and edit.start < each.end), None)
+        meeting = next(
+            (each for each in gone if each.start < edit.end and edit.start < each.end), None
+        )
         if meeting is not None:
             gone.remove(meeting)
         yield _difference(Change.MOVED if meeting else Change.GAINED, meeting, edit, old, new)
     for edit in gone:
-        # One that a longer replacement took in, beside another that it overlaps, is not lost: it is replaced still.
-        taken_in = next((each for each in new.edits if each.start < edit.end and edit.start < each.end), None)
+        # One that a longer replacement took in, beside another that it overlaps, is not lost: it is
+        # replaced still.
+        taken_in = next(
+            (each for each in new.edits if each.start < edit.end and edit.start < each.end), None
+        )
         yield _difference(Change.MOVED if taken_in else Change.LOST, edit, taken_in, old, new)
 
 
@@ -211,9 +234,12 @@ def _parts(made: MadeBy | None) -> dict[str, str]:
         return {}
     detectors = {f"detector {name}": version for name, version in sorted(made.detectors.items())}
     return {
-        "software": made.software, "policy": policy_of(made), "kept categories": ", ".join(made.keep) or "none",
-        "key": made.key_id, **detectors,
-    }  # fmt: skip
+        "software": made.software,
+        "policy": policy_of(made),
+        "kept categories": ", ".join(made.keep) or "none",
+        "key": made.key_id,
+        **detectors,
+    }
 
 
 def _per_change(differences: Iterable[Difference]) -> dict[str, int]:
@@ -221,7 +247,9 @@ def _per_change(differences: Iterable[Difference]) -> dict[str, int]:
     return {change.value: counts[change] for change in Change}
 
 
-def _grouped(differences: Iterable[Difference], key: Any, names: Sequence[str]) -> list[dict[str, Any]]:
+def _grouped(
+    differences: Iterable[Difference], key: Any, names: Sequence[str]
+) -> list[dict[str, Any]]:
     groups: dict[tuple[str, ...], list[Difference]] = defaultdict(list)
     for each in differences:
         groups[key(each)].append(each)

@@ -1,4 +1,7 @@
-"""Edit files: one edit map per line, without text. Span files of any labels, read to be carried over."""
+"""Edit files: one edit map per line, without text.
+
+Span files of any labels, read to be carried over.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,10 @@ def from_record(record: Mapping[str, Any], *, where: str) -> EditMap:
     try:
         made = record["made_by"]
         made_by = MadeBy(
-            **{name: _word(made[name]) for name in ("software", "policy", "policy_digest", "key_id")},
+            **{
+                name: _word(made[name])
+                for name in ("software", "policy", "policy_digest", "key_id")
+            },
             keep=tuple(_word(name) for name in made["keep"]),
             detectors={_word(name): _word(version) for name, version in made["detectors"].items()},
         )
@@ -77,7 +83,8 @@ def read_edits(path: Path) -> Iterator[EditMap]:
     """Yield the edit maps of a file.
 
     Raises:
-        InputError: The file is not there or has another suffix, or a line is wrong or names a note again.
+        InputError: The file is not there or has another suffix, or a line is wrong or names a note
+            again.
     """
     seen: set[str] = set()
     for where, record in read_lines(path):
@@ -91,8 +98,8 @@ def read_edits(path: Path) -> Iterator[EditMap]:
 class EditsFile(ByNote[EditMap]):
     """Edit maps looked up by note id, read no further than needed.
 
-    Memory stays flat where notes come in the same order, as ``deid redact`` writes them. Taking a map raises what
-    ``read_edits`` does.
+    Memory stays flat where notes come in the same order, as ``deid redact`` writes them. Taking a
+    map raises what ``read_edits`` does.
     """
 
     def __init__(self, path: Path) -> None:
@@ -134,7 +141,9 @@ def check_suffix(path: Path) -> None:
 
 def _replaced(edit: Mapping[str, Any]) -> Replaced:
     places = {name: _whole(edit[name]) for name in _NUMBERS}
-    return Replaced(**places, label=Phi(edit["label"]), source=_word(edit["source"]), mark=_word(edit["mark"]))
+    return Replaced(
+        **places, label=Phi(edit["label"]), source=_word(edit["source"]), mark=_word(edit["mark"])
+    )
 
 
 def _word(value: object) -> str:

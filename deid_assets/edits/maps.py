@@ -16,7 +16,10 @@ from deid_assets.core.span import Span
 from deid_assets.store.sealing import DigestSeal
 
 MARK_CHARS = 16
-"""Hexadecimal digits of a mark: two of a million replacements agree with a chance of 3 in 100 million."""
+"""Hexadecimal digits of a mark.
+
+Two of a million replacements agree with a chance of 3 in 100 million.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,8 @@ class EditMap:
         made_by: What the redaction rests on.
 
     Raises:
-        OffsetError: The edits are out of order or out of bounds, or do not lead from one length to the other.
+        OffsetError: The edits are out of order or out of bounds, or do not lead from one length to
+            the other.
     """
 
     note_id: str
@@ -100,8 +104,9 @@ class EditMap:
             is_forward = kept >= 0 and after.start <= after.end and after.new_start <= after.new_end
             if not is_forward or after.new_start - before.new_end != kept:
                 raise OffsetError(
-                    f"note {self.note_id!r}: the edit at [{after.start}, {after.end}) does not follow from the one "
-                    "before it; write the edits again with deid redact --edits"
+                    f"note {self.note_id!r}: the edit at [{after.start}, {after.end}) does not"
+                    " follow from the one before it; write the edits again with deid redact"
+                    " --edits"
                 )
 
 
@@ -112,7 +117,9 @@ def _end(chars: int, new_chars: int) -> Replaced:
     return Replaced(chars, chars, new_chars, new_chars, Phi.OTHER)
 
 
-def edit_map(note: Note, redacted: Redacted, spans: Iterable[Span], *, key: Key, made_by: MadeBy) -> EditMap:
+def edit_map(
+    note: Note, redacted: Redacted, spans: Iterable[Span], *, key: Key, made_by: MadeBy
+) -> EditMap:
     """Return the map of a note that was redacted.
 
     Args:
@@ -137,11 +144,16 @@ def edit_map(note: Note, redacted: Redacted, spans: Iterable[Span], *, key: Key,
     )
     new_digest = digest_of(redacted.text)
     digest = DigestSeal(key).seal(note.digest)
-    return EditMap(note.note_id, digest, new_digest, len(note.text), len(redacted.text), edits, made_by)
+    return EditMap(
+        note.note_id, digest, new_digest, len(note.text), len(redacted.text), edits, made_by
+    )
 
 
 def mark(replacement: str, key: Key) -> str:
-    """Return a keyed digest of a replacement: equal for equal replacements, and no way back to the words."""
+    """Return a keyed digest of a replacement.
+
+    Equal for equal replacements, and no way back to the words.
+    """
     return key.derive("edit mark", replacement).hex()[:MARK_CHARS]
 
 
@@ -156,4 +168,6 @@ def digest_of(text: str) -> str:
 
 
 def _sources(edit: Edit, spans: Iterable[Span]) -> str:
-    return "+".join(sorted({span.source for span in spans if span.start < edit.end and edit.start < span.end}))
+    return "+".join(
+        sorted({span.source for span in spans if span.start < edit.end and edit.start < span.end})
+    )

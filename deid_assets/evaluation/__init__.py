@@ -1,1 +1,4 @@
-"""Every statistic of scores, intervals, agreement and ranking; gold; and the bake-off of detectors."""
+"""Every statistic of scores, intervals, agreement and ranking.
+
+Gold; and the bake-off of detectors.
+"""

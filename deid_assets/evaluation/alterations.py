@@ -18,7 +18,9 @@ _NEGATION = re.compile(
     "|pas|non|sans|aucune?|jamais|ni|sin|nunca|nieg[ao]n?|ninguna?|ninguno|senza|nessuna?|nessuno|mai"
     "|geen|niet|nooit|zonder|inte|ej|ingen|inget|inga|utan|aldrig"
 )
-_UNIT = re.compile("[mkµu]?g|mcg|ng|[dcm]?l|mmol|mol|meq|ie|i?u|ui|mmhg|[cm]?m|bpm|kcal|h|hr|min|s|sec|%|°")
+_UNIT = re.compile(
+    "[mkµu]?g|mcg|ng|[dcm]?l|mmol|mol|meq|ie|i?u|ui|mmhg|[cm]?m|bpm|kcal|h|hr|min|s|sec|%|°"
+)
 
 
 class Change(StrEnum):
@@ -65,28 +67,38 @@ def alterations(
 ) -> list[Alteration]:
     r"""Return every word, number and punctuation mark that the output changed outside the spans.
 
-    Words are compared, with case; blanks are not. A span that was left as it is counts as no alteration: it is a
-    leak, which the scores count. Without ``replacement`` what stands in the place of a span is taken for its
-    surrogate, and so is a word invented next to it; with it such a word is found.
+    Words are compared, with case; blanks are not. A span that was left as it is counts as no
+    alteration: it is a leak, which the scores count. Without ``replacement`` what stands in the
+    place of a span is taken for its surrogate, and so is a word invented next to it; with it such a
+    word is found.
 
     Args:
         source: The note as it was.
         spans: What was to be replaced, such as the gold.
         output: The text that was generated.
-        replacement: What a span becomes, for example ``re.compile(r"\[[A-Z_]+\]")``. Where not given, anything.
+        replacement: What a span becomes, for example ``re.compile(r"\[[A-Z_]+\]")``. Where not
+            given, anything.
 
     Raises:
         DigestError: The spans are of another note or another text.
         OffsetError: A span ends after the note does.
     """
     cover = union((span.start, span.end) for span in spans.checked(source))
-    tags = [] if replacement is None else [match.span() for match in replacement.finditer(output) if match[0]]
+    tags = (
+        []
+        if replacement is None
+        else [match.span() for match in replacement.finditer(output) if match[0]]
+    )
     before, after = _pieces(source.text, cover), _pieces(output, tags)
-    matcher = SequenceMatcher(None, [piece.key for piece in before], [piece.key for piece in after], autojunk=False)
+    matcher = SequenceMatcher(
+        None, [piece.key for piece in before], [piece.key for piece in after], autojunk=False
+    )
     found = []
     for tag, first, last, out_first, out_last in matcher.get_opcodes():
         if tag != "equal":
-            lost, fresh = _judged(before[first:last], after[out_first:out_last], with_tags=replacement is not None)
+            lost, fresh = _judged(
+                before[first:last], after[out_first:out_last], with_tags=replacement is not None
+            )
             if lost or fresh:
                 place = before[first].start if first < len(before) else len(source.text)
                 out_place = after[out_first].start if out_first < len(after) else len(output)
@@ -117,7 +129,9 @@ def _pieces(text: str, holes: Sequence[Range]) -> list[_Piece]:
     return pieces
 
 
-def _judged(before: Sequence[_Piece], after: Sequence[_Piece], *, with_tags: bool) -> tuple[list[_Piece], list[_Piece]]:
+def _judged(
+    before: Sequence[_Piece], after: Sequence[_Piece], *, with_tags: bool
+) -> tuple[list[_Piece], list[_Piece]]:
     """Return the words that were lost outside the spans, and the words and tags that no span accounts for."""
     lost = [piece for piece in before if piece.key]
     holes = [piece for piece in before if not piece.key]
@@ -140,7 +154,9 @@ def _place_of(own: Sequence[str], words: Sequence[str]) -> int | None:
     return next((at for at in places if own and list(words[at : at + len(own)]) == list(own)), None)
 
 
-def _alteration(lost: Sequence[_Piece], fresh: Sequence[_Piece], place: int, out_place: int) -> Alteration:
+def _alteration(
+    lost: Sequence[_Piece], fresh: Sequence[_Piece], place: int, out_place: int
+) -> Alteration:
     start, end = (lost[0].start, lost[-1].end) if lost else (place, place)
     out_start, out_end = (fresh[0].start, fresh[-1].end) if fresh else (out_place, out_place)
     change = Change.CHANGED if lost and fresh else Change.DELETED if lost else Change.INSERTED

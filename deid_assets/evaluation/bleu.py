@@ -24,7 +24,8 @@ class BleuCounts:
     """Counts of one text or many; ``BleuCounts()`` is the zero of ``+``.
 
     Args:
-        matches: N-grams of the output that are in the reference, n from 1 to 4, each as often as there at most.
+        matches: N-grams of the output that are in the reference, n from 1 to 4, each as often as
+            there at most.
         totals: N-grams of the output.
         output: Words of the output.
         reference: Words of the reference.
@@ -46,16 +47,18 @@ class BleuCounts:
     def score(self) -> float:
         """Return BLEU in [0, 1].
 
-        Orders for which the output is too short are left out, so that a text of one word equals itself. An order
-        without a match counts one half, the next a quarter, and so on, of one match (Chen and Cherry 2014,
-        smoothing 3).
+        Orders for which the output is too short are left out, so that a text of one word equals
+        itself. An order without a match counts one half, the next a quarter, and so on, of one
+        match (Chen and Cherry 2014, smoothing 3).
 
         Raises:
             InputError: There is no reference word; there is nothing to compare with.
         """
         if not self.reference:
             raise InputError("BLEU needs a reference with at least one word")
-        orders = [(match, total) for match, total in zip(self.matches, self.totals, strict=True) if total]
+        orders = [
+            (match, total) for match, total in zip(self.matches, self.totals, strict=True) if total
+        ]
         if not orders or not orders[0][0]:
             return 0.0
         log_sum, halves = 0.0, 1

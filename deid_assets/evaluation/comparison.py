@@ -1,4 +1,7 @@
-"""Detectors side by side on the same notes: intervals, differences, and the counts of notes they are taken from."""
+"""Detectors side by side on the same notes.
+
+Intervals, differences, and the counts of notes they are taken from.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +16,27 @@ SCHEMES = tuple(Scheme)
 
 
 class Boundary(StrEnum):
-    """Schemes that ignore labels; with ``STRICT`` and ``RELAXED`` the four schemes of SemEval-2013."""
+    """Schemes that ignore labels.
+
+    With ``STRICT`` and ``RELAXED`` the four schemes of SemEval-2013.
+    """
 
     EXACT = "exact"
     """A prediction is right when a gold span has its boundaries."""
     PARTIAL = "partial"
-    """As ``EXACT``, and one that overlaps a gold span is half right; one to one, counted in halves."""
+    """As ``EXACT``, and one that overlaps a gold span is half right.
+
+    One to one, counted in halves.
+    """
 
 
 COLUMNS: tuple[Scheme | Boundary, ...] = (*SCHEMES, *Boundary)
 """The order of the counts in a ``Row``."""
 Row = tuple[int, ...]
-"""Micro counts of one note: true positives, false positives and false negatives of each of ``COLUMNS``, in order."""
+"""Micro counts of one note.
+
+True positives, false positives and false negatives of each of ``COLUMNS``, in order.
+"""
 
 
 class Ratio(StrEnum):
@@ -57,7 +69,8 @@ class Difference:
         value: Its ratio less that of the baseline, in [-1, 1].
         low: Lower bound of the 95 % interval.
         high: Upper bound.
-        p: Two-sided, of detectors that could be exchanged in every unit; not corrected for several comparisons.
+        p: Two-sided, of detectors that could be exchanged in every unit; not corrected for several
+            comparisons.
     """
 
     value: float
@@ -77,7 +90,8 @@ class Comparison:
         seed: Seed of the draws.
         baseline: The detector that the others are compared with.
         intervals: Detector to measure to interval; a ratio that is not defined is absent.
-        differences: Every other detector to measure to difference; one that is not defined is absent.
+        differences: Every other detector to measure to difference; one that is not defined is
+            absent.
     """
 
     unit: str
@@ -92,7 +106,9 @@ class Comparison:
         """``None`` where the ratio is not defined."""
         return self.intervals[detector].get((scheme, ratio))
 
-    def difference(self, detector: str, scheme: Scheme | Boundary, ratio: Ratio) -> Difference | None:
+    def difference(
+        self, detector: str, scheme: Scheme | Boundary, ratio: Ratio
+    ) -> Difference | None:
         """``None`` for the baseline, and where a ratio is not defined on one side."""
         return self.differences.get(detector, {}).get((scheme, ratio))
 

@@ -18,18 +18,27 @@ class Scheme(StrEnum):
     STRICT = "strict"
     """A prediction is right when a gold span has its boundaries and its label."""
     RELAXED = "relaxed"
-    """A prediction is right when it overlaps a gold span of its label; one to one, as many pairs as can be made."""
+    """A prediction is right when it overlaps a gold span of its label.
+
+    One to one, as many pairs as can be made.
+    """
     COVERED = "covered"
-    """A gold span is found when no code point of it is left uncovered, whatever the labels; a prediction is wrong
+    """A gold span is found when no code point of it is left uncovered, whatever the labels.
+
+    A prediction is wrong
     when it meets no gold at all."""
     CHARACTERS = "characters"
-    """A gold code point is found when any prediction covers it; a predicted one is wrong outside all gold."""
+    """A gold code point is found when any prediction covers it.
+
+    A predicted one is wrong outside all gold.
+    """
     LABELLED_CHARACTERS = "labelled_characters"
     """As ``CHARACTERS``, where only gold and predictions of the same label meet."""
 
     @classmethod
     def _missing_(cls, value: object) -> Scheme | None:
-        return cls.COVERED if value == "hidden" else None  # its name in what earlier versions stored
+        # its name in what earlier versions stored
+        return cls.COVERED if value == "hidden" else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +51,9 @@ class Counts:
 
     def __post_init__(self) -> None:
         if min(self.tp, self.fp, self.fn) < 0:
-            raise InputError(f"counts must not be negative, got tp {self.tp}, fp {self.fp}, fn {self.fn}")
+            raise InputError(
+                f"counts must not be negative, got tp {self.tp}, fp {self.fp}, fn {self.fn}"
+            )
 
     @classmethod
     def of(cls, gold: AbstractSet[Any], found: AbstractSet[Any]) -> Self:
@@ -112,7 +123,10 @@ _C = TypeVar("_C", Counts, NoteCounts)
 
 @dataclass(frozen=True, slots=True)
 class Macro:
-    """Unweighted means over labels, each over the labels where the ratio is defined; ``None`` where there is none."""
+    """Unweighted means over labels, each over the labels where the ratio is defined.
+
+    ``None`` where there is none.
+    """
 
     precision: float | None
     recall: float | None
@@ -127,12 +141,13 @@ class Evaluation:
 
     Args:
         profile: Name of the profile whose labels are counted.
-        cells: Profile label to scheme to counts; a label seen neither in gold nor in scope is absent.
-        characters: ``Scheme.CHARACTERS`` over all labels at once: a code point that carries two gold labels counts
-            once.
+        cells: Profile label to scheme to counts; a label seen neither in gold nor in scope is
+            absent.
+        characters: ``Scheme.CHARACTERS`` over all labels at once: a code point that carries two
+            gold labels counts once.
         notes: Counts of whole notes.
-        out_of_scope: Profile label to predictions of it, for labels that the gold does not annotate. They are
-            neither right nor wrong, but what they mark counts as covered.
+        out_of_scope: Profile label to predictions of it, for labels that the gold does not
+            annotate. They are neither right nor wrong, but what they mark counts as covered.
     """
 
     profile: str
@@ -144,11 +159,14 @@ class Evaluation:
     def __add__(self, other: Evaluation) -> Evaluation:
         if self.profile != other.profile:
             raise InputError(
-                f"cannot add an evaluation under profile {other.profile!r} to one under {self.profile!r}; "
-                "evaluate both under one profile"
+                f"cannot add an evaluation under profile {other.profile!r} to one under"
+                f" {self.profile!r}; evaluate both under one profile"
             )
         cells = {
-            label: {scheme: self.counts(label, scheme) + other.counts(label, scheme) for scheme in Scheme}
+            label: {
+                scheme: self.counts(label, scheme) + other.counts(label, scheme)
+                for scheme in Scheme
+            }
             for label in sorted({*self.cells, *other.cells})
         }
         out_of_scope = {
@@ -187,7 +205,9 @@ class Evaluation:
         return {
             "profile": self.profile,
             "labels": {
-                label: {str(scheme): _triple(counts) for scheme, counts in sorted(by_scheme.items())}
+                label: {
+                    str(scheme): _triple(counts) for scheme, counts in sorted(by_scheme.items())
+                }
                 for label, by_scheme in sorted(self.cells.items())
             },
             "characters": _triple(self.characters),
@@ -206,7 +226,10 @@ class Evaluation:
             return cls(
                 str(stored["profile"]),
                 {
-                    label: {Scheme(scheme): _read(Counts, triple) for scheme, triple in by_scheme.items()}
+                    label: {
+                        Scheme(scheme): _read(Counts, triple)
+                        for scheme, triple in by_scheme.items()
+                    }
                     for label, by_scheme in stored["labels"].items()
                 },
                 _read(Counts, stored["characters"]),
@@ -215,7 +238,8 @@ class Evaluation:
             )
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise InputError(
-                f"not a stored evaluation ({type(error).__name__}); store what Evaluation.to_json returns"
+                f"not a stored evaluation ({type(error).__name__}); store what Evaluation.to_json"
+                " returns"
             ) from error
 
 

@@ -1,4 +1,7 @@
-"""Two systems over folds: the Mann-Whitney U test, and p-values corrected for several comparisons."""
+"""Two systems over folds.
+
+The Mann-Whitney U test, and p-values corrected for several comparisons.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +33,10 @@ class MannWhitney:
 
     Args:
         u: U of the first sample: pairs in which it is greater, ties counting one half.
-        p: Probability of a U as extreme where the two samples are of one distribution; not corrected.
-        effect: Share of the pairs in which the first is greater, ties counting one half; 0.5 is no effect.
+        p: Probability of a U as extreme where the two samples are of one distribution; not
+            corrected.
+        effect: Share of the pairs in which the first is greater, ties counting one half; 0.5 is no
+            effect.
         exact: Whether p was counted out.
     """
 
@@ -42,22 +47,29 @@ class MannWhitney:
 
 
 def mann_whitney(
-    first: Sequence[float], second: Sequence[float], *, alternative: Alternative = Alternative.TWO_SIDED
+    first: Sequence[float],
+    second: Sequence[float],
+    *,
+    alternative: Alternative = Alternative.TWO_SIDED,
 ) -> MannWhitney:
     """Return the test of one score per fold of two systems.
 
-    Folds of one cross-validation share training notes, so that p is too small rather than too large.
+    Folds of one cross-validation share training notes, so that p is too small rather than too
+    large.
 
     Raises:
         InputError: A sample is empty, or a score is NaN or infinite.
 
     Source:
-        Mann and Whitney (1947), Ann Math Stat 18(1), 50-60; normal approximation with continuity and tie correction.
+        Mann and Whitney (1947), Ann Math Stat 18(1), 50-60; normal approximation with continuity
+        and tie correction.
     """
     if not first or not second:
         raise InputError("the test needs at least one fold on each side")
     if not all(map(isfinite, [*first, *second])):
-        raise InputError("a fold has a score that is NaN or infinite; leave no fold without a score")
+        raise InputError(
+            "a fold has a score that is NaN or infinite; leave no fold without a score"
+        )
     u = sum((a > b) + 0.5 * (a == b) for a, b in product(first, second))
     sizes = len(first), len(second)
     ties = [count for count in Counter([*first, *second]).values() if count > 1]
@@ -65,7 +77,11 @@ def mann_whitney(
     pairs = sizes[0] * sizes[1]
     tail = _exact_tail if exact else _normal_tail
     less, greater = (tail(value, sizes, tuple(ties)) for value in (u, pairs - u))
-    p = {Alternative.LESS: less, Alternative.GREATER: greater, Alternative.TWO_SIDED: 2 * min(less, greater)}
+    p = {
+        Alternative.LESS: less,
+        Alternative.GREATER: greater,
+        Alternative.TWO_SIDED: 2 * min(less, greater),
+    }
     return MannWhitney(u, min(1.0, p[alternative]), u / pairs, exact)
 
 
@@ -112,14 +128,18 @@ class Correction(StrEnum):
     """Every p times the number of tests."""
 
 
-def corrected(p_values: Mapping[str, float], *, by: Correction = Correction.HOLM) -> dict[str, float]:
+def corrected(
+    p_values: Mapping[str, float], *, by: Correction = Correction.HOLM
+) -> dict[str, float]:
     """Return corrected p-values by name of the test, in the order given.
 
     Raises:
         InputError: A p is outside [0, 1] or not a number.
     """
     if wrong := [name for name, p in p_values.items() if not 0 <= p <= 1]:
-        raise InputError(f"test {wrong[0]!r} has a p outside [0, 1]; leave out tests that were not possible")
+        raise InputError(
+            f"test {wrong[0]!r} has a p outside [0, 1]; leave out tests that were not possible"
+        )
     tests = len(p_values)
     if by is Correction.BONFERRONI:
         return {name: min(1.0, p * tests) for name, p in p_values.items()}

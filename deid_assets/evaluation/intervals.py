@@ -56,13 +56,16 @@ def is_touched(inner: Range, cover: Sequence[Range]) -> bool:
     """Whether a union, as ``union`` returns it, holds at least one code point of ``inner``."""
     start, end = inner
     after = bisect_right(cover, (start, maxsize))
-    return (after > 0 and start < cover[after - 1][1]) or (after < len(cover) and cover[after][0] < end)
+    return (after > 0 and start < cover[after - 1][1]) or (
+        after < len(cover) and cover[after][0] < end
+    )
 
 
 def count_matches(left: Iterable[Range], right: Iterable[Range]) -> int:
     """Return how many pairs of overlapping ranges can be made, each range used at most once.
 
-    The size of a maximum matching is a property of the two sets, so the order of the input never matters.
+    The size of a maximum matching is a property of the two sets, so the order of the input never
+    matters.
     """
     lefts, rights = sorted(left), sorted(right)
     if _is_disjoint(lefts) and _is_disjoint(rights):
@@ -75,7 +78,8 @@ def _is_disjoint(ranges: Sequence[Range]) -> bool:
 
 
 def _count_matches_of_disjoint(lefts: Sequence[Range], rights: Sequence[Range]) -> int:
-    # Of the first two ranges that overlap, the one that ends first has no other partner left, so pairing is optimal.
+    # Of the first two ranges that overlap, the one that ends first has no other partner left, so
+    # pairing is optimal.
     matches = i = j = 0
     while i < len(lefts) and j < len(rights):
         if lefts[i][1] <= rights[j][0]:
@@ -92,13 +96,16 @@ def _count_matches_by_augmenting(lefts: Sequence[Range], rights: Sequence[Range]
     partners = _partners(lefts, rights)
     right_of: dict[int, int] = {}
     left_of: dict[int, int] = {}
-    dead: set[int] = set()  # a search that failed never succeeds later, so what it saw is not searched again
+    # a search that failed never succeeds later, so what it saw is not searched again
+    dead: set[int] = set()
     for root in range(len(lefts)):
         came_from: dict[int, int] = {}
         queue = deque([root])
         while queue:
             at = queue.popleft()
-            fresh = [right for right in partners[at] if right not in came_from and right not in dead]
+            fresh = [
+                right for right in partners[at] if right not in came_from and right not in dead
+            ]
             came_from.update(dict.fromkeys(fresh, at))
             free = next((right for right in fresh if right not in left_of), None)
             if free is not None:
@@ -110,7 +117,9 @@ def _count_matches_by_augmenting(lefts: Sequence[Range], rights: Sequence[Range]
     return len(left_of)
 
 
-def _flip_path(free: int, came_from: dict[int, int], right_of: dict[int, int], left_of: dict[int, int]) -> None:
+def _flip_path(
+    free: int, came_from: dict[int, int], right_of: dict[int, int], left_of: dict[int, int]
+) -> None:
     right: int | None = free
     while right is not None:
         left = came_from[right]
@@ -120,7 +129,10 @@ def _flip_path(free: int, came_from: dict[int, int], right_of: dict[int, int], l
 
 
 def _partners(lefts: Sequence[Range], rights: Sequence[Range]) -> list[list[int]]:
-    """Return, for each range of ``lefts``, the indices in ``rights`` that it overlaps; both sorted."""
+    """Return, for each range of ``lefts``, the indices in ``rights`` that it overlaps.
+
+    Both sorted.
+    """
     partners: list[list[int]] = []
     alive: list[int] = []
     opened = 0
@@ -152,7 +164,9 @@ def wilson(hits: int, trials: int, *, z: float = 1.96) -> tuple[float, float]:
         Wilson (1927), JASA 22(158), 209-212.
     """
     if trials < 1 or not 0 <= hits <= trials:
-        raise InputError(f"an interval needs 0 <= hits <= trials and trials >= 1, got {hits} of {trials}")
+        raise InputError(
+            f"an interval needs 0 <= hits <= trials and trials >= 1, got {hits} of {trials}"
+        )
     share = hits / trials
     shrink = 1 + z * z / trials
     centre = (share + z * z / (2 * trials)) / shrink

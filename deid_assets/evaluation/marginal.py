@@ -27,7 +27,8 @@ class Coverage:
         detectors: Names, in the order of the bits.
         gold: Set of detectors to gold code points that exactly these mark.
         other: The same for code points outside all gold, without those that nobody marks.
-        spans: Least sets that cover a gold span (one of each must be in an ensemble) to number of gold spans.
+        spans: Least sets that cover a gold span (one of each must be in an ensemble) to number of
+            gold spans.
     """
 
     detectors: tuple[str, ...]
@@ -37,7 +38,10 @@ class Coverage:
 
     def __add__(self, other: Coverage) -> Coverage:
         if self.detectors != other.detectors:
-            raise InputError("coverages of different detectors do not add up; take all notes with the same ensemble")
+            raise InputError(
+                "coverages of different detectors do not add up; take all notes with the same"
+                " ensemble"
+            )
         return Coverage(
             self.detectors,
             Counter(self.gold) + Counter(other.gold),
@@ -54,18 +58,32 @@ class Coverage:
         """
         wanted = frozenset(names)
         if strangers := sorted(wanted - set(self.detectors)):
-            raise ConfigError(f"detector {strangers[0]!r} was not scored; choose of {', '.join(self.detectors)}")
+            raise ConfigError(
+                f"detector {strangers[0]!r} was not scored; choose of {', '.join(self.detectors)}"
+            )
         return self._value(sum(1 << at for at, name in enumerate(self.detectors) if name in wanted))
 
     def _value(self, chosen: int) -> Subset:
         total, spans = sum(self.gold.values()), sum(self.spans.values())
         if not spans:
-            raise InputError("there is no annotations, so that no recall is defined; score against annotated notes")
+            raise InputError(
+                "there is no annotations, so that no recall is defined; score against annotated"
+                " notes"
+            )
         found = sum(count for marked, count in self.gold.items() if marked & chosen)
         wrong = sum(count for marked, count in self.other.items() if marked & chosen)
-        covered = sum(count for needed, count in self.spans.items() if all(marked & chosen for marked in needed))
+        covered = sum(
+            count
+            for needed, count in self.spans.items()
+            if all(marked & chosen for marked in needed)
+        )
         names = tuple(name for at, name in enumerate(self.detectors) if chosen >> at & 1)
-        return Subset(names, covered / spans, found / total, found / (found + wrong) if found + wrong else None)
+        return Subset(
+            names,
+            covered / spans,
+            found / total,
+            found / (found + wrong) if found + wrong else None,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +116,20 @@ def coverage(gold: SpanSet, preds: Mapping[str, SpanSet], *, profile: Profile) -
         DigestError: A set of spans is of another note or another text.
     """
     if not 0 < len(preds) <= MAX_DETECTORS:
-        raise ConfigError(f"all subsets are tried of 1 to {MAX_DETECTORS} detectors, got {len(preds)}")
+        raise ConfigError(
+            f"all subsets are tried of 1 to {MAX_DETECTORS} detectors, got {len(preds)}"
+        )
     for name, spans in preds.items():
         if (spans.note_id, spans.digest) != (gold.note_id, gold.digest):
             raise DigestError(
-                f"note {gold.note_id!r}: spans of {name!r} are of note {spans.note_id!r}, digest {spans.digest[:12]}; "
-                "detect again on the text that was annotated"
+                f"note {gold.note_id!r}: spans of {name!r} are of note {spans.note_id!r}, digest"
+                f" {spans.digest[:12]}; detect again on the text that was annotated"
             )
-    golds = {(span.start, span.end, span.label) for span in gold.spans if profile.label_of(span.label) is not None}
+    golds = {
+        (span.start, span.end, span.label)
+        for span in gold.spans
+        if profile.label_of(span.label) is not None
+    }
     of_gold = union((start, end) for start, end, _ in golds)
     marked = [union((span.start, span.end) for span in spans.spans) for spans in preds.values()]
     inside: Counter[int] = Counter()
@@ -114,12 +138,17 @@ def coverage(gold: SpanSet, preds: Mapping[str, SpanSet], *, profile: Profile) -
     for start, end, members in segments:
         (inside if members & 1 else outside)[members >> 1] += end - start
     ends = [end for _, end, _ in segments]
-    spans_by_need = Counter(_need(end, islice(segments, bisect_right(ends, start), None)) for start, end, _ in golds)
+    spans_by_need = Counter(
+        _need(end, islice(segments, bisect_right(ends, start), None)) for start, end, _ in golds
+    )
     return Coverage(tuple(preds), dict(inside), dict(outside), dict(spans_by_need))
 
 
 def _segments(unions: Sequence[Sequence[Range]]) -> list[tuple[int, int, int]]:
-    """Cut where any union begins or ends; each piece with the set of unions that hold it, without empty sets."""
+    """Cut where any union begins or ends.
+
+    Each piece with the set of unions that hold it, without empty sets.
+    """
     events: dict[int, int] = {}
     for at, ranges in enumerate(unions):
         for place in chain.from_iterable(ranges):
@@ -134,8 +163,14 @@ def _segments(unions: Sequence[Sequence[Range]]) -> list[tuple[int, int, int]]:
 
 
 def _need(end: int, segments: Iterable[tuple[int, int, int]]) -> frozenset[int]:
-    masks = {members >> 1 for _, _, members in takewhile(lambda segment: segment[0] < end, segments)}
-    return frozenset(mask for mask in masks if not any(other != mask and other & mask == other for other in masks))
+    masks = {
+        members >> 1 for _, _, members in takewhile(lambda segment: segment[0] < end, segments)
+    }
+    return frozenset(
+        mask
+        for mask in masks
+        if not any(other != mask and other & mask == other for other in masks)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +181,8 @@ class Marginal:
         detector: Its name.
         recall_gained: Recall of the ensemble less that without it, in [0, 1].
         char_recall_gained: The same of code points.
-        precision_lost: Precision without it less that of the ensemble; below 0 where it raises precision; ``None``
-            where either is not defined.
+        precision_lost: Precision without it less that of the ensemble; below 0 where it raises
+            precision; ``None`` where either is not defined.
         alone: What it gives by itself.
         without: What the others give.
     """
@@ -181,16 +216,22 @@ def marginals(found: Coverage) -> list[Marginal]:
 def best_subset(found: Coverage, *, min_precision: float = 0.0) -> Subset:
     """Return the subset of highest recall among those of at least a precision.
 
-    Of several the smallest, then the one of highest code-point recall, then of highest precision: a detector that hides
-    no gold span more is not worth its time. Choose it on a development set.
+    Of several the smallest, then the one of highest code-point recall, then of highest precision: a
+    detector that hides no gold span more is not worth its time. Choose it on a development set.
 
     Raises:
         InputError: There is no gold, or no subset has the precision.
     """
     tried = (found._value(chosen) for chosen in range(1, 1 << len(found.detectors)))  # noqa: SLF001 -- same module
-    kept = [subset for subset in tried if subset.precision is not None and subset.precision >= min_precision]
+    kept = [
+        subset
+        for subset in tried
+        if subset.precision is not None and subset.precision >= min_precision
+    ]
     if not kept:
-        raise InputError(f"no subset of the detectors has precision {min_precision:.3f}; ask for less")
+        raise InputError(
+            f"no subset of the detectors has precision {min_precision:.3f}; ask for less"
+        )
     return max(kept, key=_worth)
 
 

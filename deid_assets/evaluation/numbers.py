@@ -19,7 +19,10 @@ def amount(number: float) -> str:
 
 
 def ratio(value: float | None) -> str:
-    """Return three decimals; what is short of 1 never reads as 1.000, and what is above 0 never as 0.000."""
+    """Return three decimals.
+
+    What is short of 1 never reads as 1.000, and what is above 0 never as 0.000.
+    """
     if value is None:
         return UNDEFINED
     return f"{min(max(value, 0.001), 0.999) if 0 < value < 1 else value:.3f}"
@@ -64,7 +67,10 @@ def written(value: Estimate | None) -> str:
 
 
 def ranked(evaluations: Mapping[str, Evaluation]) -> list[tuple[str, Evaluation]]:
-    """Return the detectors that cover most first: by share of gold spans covered, then strict F1, then name."""
+    """Return the detectors that cover most first.
+
+    By share of gold spans covered, then strict F1, then name.
+    """
 
     def rank(entry: tuple[str, Evaluation]) -> tuple[float, float, str]:
         name, evaluation = entry
@@ -75,6 +81,9 @@ def ranked(evaluations: Mapping[str, Evaluation]) -> list[tuple[str, Evaluation]
 
 
 def axis_floor(estimates: Iterable[Estimate | None]) -> float:
-    """Return where an axis up to 1 starts so that every interval fits: a multiple of 0.1, below 1."""
+    """Return where an axis up to 1 starts so that every interval fits.
+
+    A multiple of 0.1, below 1.
+    """
     lowest = min((found.low for found in estimates if found), default=0.0)
     return int(lowest * 10) / 10

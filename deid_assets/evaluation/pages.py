@@ -33,7 +33,11 @@ class AnnotatedNotes:
     @property
     def patients(self) -> dict[str, str]:
         """Patient of every note of which one is known."""
-        return {note_id: note.patient_id for note_id, note in self.notes.items() if note.patient_id is not None}
+        return {
+            note_id: note.patient_id
+            for note_id, note in self.notes.items()
+            if note.patient_id is not None
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +47,8 @@ class PageInput:
     Args:
         profile: Labels to count under.
         annotated: The notes.
-        outcomes: Detector to note id to its answer; the first is the one that others are compared with.
+        outcomes: Detector to note id to its answer; the first is the one that others are compared
+            with.
         detectors: Detector to its plugin and options, to be run by.
         inputs: ``name``, ``role`` and ``sha256`` of each file that was read.
         command: That makes the page again.

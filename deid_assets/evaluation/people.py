@@ -1,6 +1,9 @@
-"""Whose names are left, where the gold says whose they are: a patient's is worse to leave than a member of staff's.
+"""Whose names are left, where the gold says whose they are.
 
-The study of Dorémus et al. (2025) tells names of patients and staff apart; i2b2 2014, MEDDOCAN, GraSCCo and DEDUCE label them.
+A patient's is worse to leave than a member of staff's.
+
+The study of Dorémus et al. (2025) tells names of patients and staff apart; i2b2 2014, MEDDOCAN,
+GraSCCo and DEDUCE label them.
 """
 
 from __future__ import annotations
@@ -20,7 +23,8 @@ GRAVEST = (PATIENT, RELATIVE, STAFF)
 _WORDS: Mapping[str, str] = MappingProxyType(
     {
         "relative": RELATIVE,
-        "familiares": RELATIVE,  # before the patient: MEDDOCAN's relatives are those "of the subject of care"
+        # before the patient: MEDDOCAN's relatives are those "of the subject of care"
+        "familiares": RELATIVE,
         "patient": PATIENT,
         "sujeto_asistencia": PATIENT,
         "doctor": STAFF,
@@ -42,7 +46,8 @@ class Names:
         gold: Annotated ones.
         missed: Of those, the ones that no prediction touches.
         left: Of those, the ones of which at least one character is left; the missed among them.
-        mistaken: Those that are found under another's label, where the predictions say whose they are.
+        mistaken: Those that are found under another's label, where the predictions say whose they
+            are.
     """
 
     whose: str
@@ -61,7 +66,9 @@ def whose(span: Span) -> str | None:
 
 
 def names_by_person(pairs: Iterable[tuple[SpanSet, SpanSet]]) -> list[Names]:
-    """Return what became of the names of each kind of people, the gravest first; none that the gold does not have.
+    """Return what became of the names of each kind of people, the gravest first.
+
+    None that the gold does not have.
 
     Args:
         pairs: Gold and predictions of each note.
@@ -93,7 +100,11 @@ def together(parts: Iterable[Iterable[Names]]) -> list[Names]:
 
 
 def _names(counts: Mapping[tuple[str, str], int]) -> list[Names]:
-    return [Names(person, *(counts[person, what] for what in _COUNTED)) for person in GRAVEST if counts[person, "gold"]]
+    return [
+        Names(person, *(counts[person, what] for what in _COUNTED))
+        for person in GRAVEST
+        if counts[person, "gold"]
+    ]
 
 
 def gravity(person: str | None) -> int:

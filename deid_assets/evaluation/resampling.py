@@ -8,7 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deid_assets.core.errors import ConfigError, InputError
-from deid_assets.evaluation.comparison import COLUMNS, RATIOS, Comparison, Difference, Interval, Measure, Row
+from deid_assets.evaluation.comparison import (
+    COLUMNS,
+    RATIOS,
+    Comparison,
+    Difference,
+    Interval,
+    Measure,
+    Row,
+)
 from deid_assets.evaluation.intervals import wilson
 
 RESAMPLES = 1_000
@@ -31,20 +39,23 @@ def compare(
 ) -> Comparison:
     """Return intervals of every detector and differences to the first, all from the same draws.
 
-    An interval is the percentile bootstrap (Efron 1979) of whole units. Where a ratio is 0 or 1 that interval has
-    no width, so the Wilson interval over the units stands in, each unit with anything to count being one trial.
-    Where one unit alone has anything to count, an interval is all that is possible. Draws in which a ratio is not defined are left out. The p of a difference is that of approximate randomisation
-    (Noreen 1989): the counts of a unit are exchanged between the two detectors or not, by a fair coin.
+    An interval is the percentile bootstrap (Efron 1979) of whole units. Where a ratio is 0 or 1
+    that interval has no width, so the Wilson interval over the units stands in, each unit with
+    anything to count being one trial. Where one unit alone has anything to count, an interval is
+    all that is possible. Draws in which a ratio is not defined are left out. The p of a difference
+    is that of approximate randomisation (Noreen 1989): the counts of a unit are exchanged between
+    the two detectors or not, by a fair coin.
 
     Args:
         rows: Detector to note id to counts, as ``evaluate_by_note`` returns them.
-        patients: Note id to patient id. Where any is given patients are the units, and a note without one is a
-            unit by itself: notes of one patient repeat the same names.
+        patients: Note id to patient id. Where any is given patients are the units, and a note
+            without one is a unit by itself: notes of one patient repeat the same names.
         resamples: Draws, at least 100.
         seed: The same seed and notes give the same figures, whatever the order of the notes.
 
     Raises:
-        InputError: There is no detector, no note, or the detectors were not scored on the same notes.
+        InputError: There is no detector, no note, or the detectors were not scored on the same
+            notes.
         ConfigError: ``resamples`` is below 100.
     """
     check_resamples(resamples)
@@ -53,23 +64,32 @@ def compare(
     units = tables.shape[1]
     observed = _ratios(tables.sum(axis=1))
     drawn = _ratios(_drawn(tables, resamples, seed))
-    intervals = {name: _intervals(tables[at], observed[at], drawn[:, at]) for at, name in enumerate(names)}
+    intervals = {
+        name: _intervals(tables[at], observed[at], drawn[:, at]) for at, name in enumerate(names)
+    }
     trials = (~np.isnan(_ratios(tables.sum(axis=0)))).sum(axis=0)
     differences = {}
     for at, name in enumerate(names[1:], start=1):
         exchanged = _exchanged(tables[0], tables[at], resamples, seed)
-        differences[name] = _differences(observed[at] - observed[0], drawn[:, at] - drawn[:, 0], exchanged, trials)
+        differences[name] = _differences(
+            observed[at] - observed[0], drawn[:, at] - drawn[:, 0], exchanged, trials
+        )
     unit = "patient" if patients else "note"
     return Comparison(unit, units, resamples, seed, names[0], intervals, differences)
 
 
 def _tables(rows: Mapping[str, Mapping[str, Row]], patients: Mapping[str, str]) -> Floats:
-    """Return counts, (detectors, units, 3 per scheme). Sums of whole numbers in float64 are exact up to 2**53."""
+    """Return counts, (detectors, units, 3 per scheme).
+
+    Sums of whole numbers in float64 are exact up to 2**53.
+    """
     if not rows or not next(iter(rows.values())):
         raise InputError("nothing was scored; compare detectors on at least one note")
     first, *others = rows.values()
     if any(other.keys() != first.keys() for other in others):
-        raise InputError("the detectors were not scored on the same notes; score each on all of them")
+        raise InputError(
+            "the detectors were not scored on the same notes; score each on all of them"
+        )
     notes = sorted(first)
     keys = [(1, patients[note]) if note in patients else (0, note) for note in notes]
     unit_of = {key: at for at, key in enumerate(sorted(set(keys)))}
@@ -81,9 +101,14 @@ def _tables(rows: Mapping[str, Mapping[str, Row]], patients: Mapping[str, str]) 
 
 
 def _drawn(tables: Floats, resamples: int, seed: int) -> Floats:
-    """Return totals of every draw, (resamples, detectors, counts): a draw gives each unit a multinomial weight."""
+    """Return totals of every draw, (resamples, detectors, counts).
+
+    A draw gives each unit a multinomial weight.
+    """
     detectors, units, counts = tables.shape
-    side_by_side = np.ascontiguousarray(tables.transpose(1, 0, 2).reshape(units, detectors * counts))
+    side_by_side = np.ascontiguousarray(
+        tables.transpose(1, 0, 2).reshape(units, detectors * counts)
+    )
     return totals_of_draws(side_by_side, resamples, [seed, 0]).reshape(resamples, detectors, counts)
 
 
@@ -113,7 +138,10 @@ def _ratios(totals: Floats) -> Floats:
 def _intervals(table: Floats, observed: Floats, drawn: Floats) -> dict[Measure, Interval]:
     per_unit = _ratios(table)
     return {
-        measure: Interval(float(observed[at]), *bounds(float(observed[at]), drawn[:, at], _trials(per_unit[:, at])))
+        measure: Interval(
+            float(observed[at]),
+            *bounds(float(observed[at]), drawn[:, at], _trials(per_unit[:, at])),
+        )
         for at, measure in _defined(observed)
     }
 
@@ -129,7 +157,9 @@ def check_resamples(resamples: int) -> None:
         ConfigError: There are fewer than 100.
     """
     if resamples < 100:
-        raise ConfigError(f"{resamples} resamples are too few for an interval of 95 %; take at least 100")
+        raise ConfigError(
+            f"{resamples} resamples are too few for an interval of 95 %; take at least 100"
+        )
 
 
 def totals_of_draws(table: Floats, resamples: int, seed: Seed) -> Floats:
@@ -141,7 +171,9 @@ def totals_of_draws(table: Floats, resamples: int, seed: Seed) -> Floats:
     return totals
 
 
-def resampled(sizes: Sequence[int], resamples: int, seed: Seed) -> Iterator[tuple[NDArray[np.intp], ...]]:
+def resampled(
+    sizes: Sequence[int], resamples: int, seed: Seed
+) -> Iterator[tuple[NDArray[np.intp], ...]]:
     """Yield for every draw and each of some sets as many of its units, by number, with replacement (Efron 1979)."""
     generator = np.random.default_rng(seed)
     for _ in range(resamples):
@@ -155,14 +187,20 @@ def percentiles(drawn: ArrayLike) -> tuple[float, float]:
 
 
 def auc(positives: Floats, negatives: Floats) -> float:
-    """Return the chance that a positive ranks above a negative, ties half: the area under the ROC curve."""
+    """Return the chance that a positive ranks above a negative, ties half.
+
+    The area under the ROC curve.
+    """
     others = np.sort(negatives)
     above = np.searchsorted(others, positives, "left") + np.searchsorted(others, positives, "right")
     return float(above.sum() / (2 * len(positives) * len(others)))
 
 
 def bounds(value: float, drawn: Floats, trials: int) -> tuple[float, float]:
-    """Return the 95 % interval of a share: of its draws, or Wilson's over the units where it is 0 or 1."""
+    """Return the 95 % interval of a share.
+
+    Of its draws, or Wilson's over the units where it is 0 or 1.
+    """
     if trials < 2:
         return 0.0, 1.0
     if 0 < value < 1:
@@ -177,7 +215,8 @@ def _differences(
     for at, measure in _defined(observed):
         value = float(observed[at])
         low, high = percentiles(drawn[:, at]) if trials[at] > 1 else (-1.0, 1.0)
-        smaller = int(np.count_nonzero(np.abs(exchanged[:, at]) < abs(value) - _ROUNDING))  # NaN is not smaller
+        # NaN is not smaller
+        smaller = int(np.count_nonzero(np.abs(exchanged[:, at]) < abs(value) - _ROUNDING))
         as_large = len(exchanged) - smaller
         found[measure] = Difference(value, low, high, (as_large + 1) / (len(exchanged) + 1))
     return found

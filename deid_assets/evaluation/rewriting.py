@@ -1,6 +1,7 @@
 """Notes rewritten by a language model, measured as Dorémus et al. (2025) do, with what that study left open decided.
 
-An output that says that there is nothing to remove stands for the note itself, so that a right one is no alteration.
+An output that says that there is nothing to remove stands for the note itself, so that a right one
+is no alteration.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ from deid_assets.evaluation.people import GRAVEST, whose
 ANONYMOUS = re.compile(r"[\W_]*ANONYMOUS[\W_]*", re.IGNORECASE)
 """The whole of an output that says that there is nothing to remove."""
 HOLE = "\ue000"
-"""One word for every placeholder, so that its own name does not matter; a character of no language."""
+"""One word for every placeholder, so that its own name does not matter.
+
+A character of no language.
+"""
 
 _SIX = {
     "NAME": "NAME RELATIVE",
@@ -36,10 +40,14 @@ _SIX = {
 CATEGORIES: Mapping[Phi, str] = MappingProxyType(
     {Phi(member): name for name, members in _SIX.items() for member in members.split()}
 )
-"""The study's category of each of ours; those without are OTHER. Ages and professions are no identifiers there."""
+"""The study's category of each of ours; those without are OTHER.
+
+Ages and professions are no identifiers there.
+"""
 NOT_COUNTED = frozenset({Phi.AGE, Phi.PROFESSION, Phi.SEX})
 _STAFF_CUE = re.compile(
-    r"(?:\b(?:dr|docteur|pr|prof|professeur|m[ée]decin|ide|infirmi[èe]re?|interne|mt)\b\W*)$", re.IGNORECASE
+    r"(?:\b(?:dr|docteur|pr|prof|professeur|m[ée]decin|ide|infirmi[èe]re?|interne|mt)\b\W*)$",
+    re.IGNORECASE,
 )
 _SEVEREST = (*GRAVEST, "other")
 
@@ -61,7 +69,8 @@ class Rewritten:
     Args:
         note: The note.
         gold: What there was to remove.
-        cover: Ranges that were removed; ``None`` where the note was withheld, which counts as nothing removed.
+        cover: Ranges that were removed; ``None`` where the note was withheld, which counts as
+            nothing removed.
         output: What the model wrote, placeholders in it; ``None`` where it is not known.
         said_nothing: Whether the model answered that there is nothing to remove.
     """
@@ -106,7 +115,9 @@ class StudyTable:
             one: The note and what became of it.
             placeholder: What stands in the output for what was removed.
         """
-        gold = [(span, name) for span in one.gold if (name := study_category(span.label)) is not None]
+        gold = [
+            (span, name) for span in one.gold if (name := study_category(span.label)) is not None
+        ]
         cover = union(one.cover or ())
         self.notes += 1
         self.withheld += one.cover is None
@@ -114,14 +125,18 @@ class StudyTable:
         if one.output is not None:
             self._count_text(one, one.output, [span for span, _ in gold], placeholder)
 
-    def _count_items(self, one: Rewritten, gold: Sequence[tuple[Span, str]], cover: Sequence[Range]) -> None:
+    def _count_items(
+        self, one: Rewritten, gold: Sequence[tuple[Span, str]], cover: Sequence[Range]
+    ) -> None:
         wanted = union((span.start, span.end) for span, _ in gold)
         every = union((span.start, span.end) for span in one.gold)
         left = [(span, name) for span, name in gold if not is_inside((span.start, span.end), cover)]
         self.items += len(gold)
         self.removed += len(gold) - len(left)
         self.tagged += len(one.cover or ())
-        self.right += sum(2 * size_of_common([place], every) >= place[1] - place[0] for place in one.cover or ())
+        self.right += sum(
+            2 * size_of_common([place], every) >= place[1] - place[0] for place in one.cover or ()
+        )
         found = size_of_common(wanted, cover)
         self.identifying_chars += size(wanted)
         self.removed_chars += found
@@ -145,7 +160,9 @@ class StudyTable:
             if name == "NAME":
                 self.roles[role_of(one.note.text, span)] += 1
 
-    def _count_text(self, one: Rewritten, output: str, gold: Sequence[Span], placeholder: re.Pattern[str]) -> None:
+    def _count_text(
+        self, one: Rewritten, output: str, gold: Sequence[Span], placeholder: re.Pattern[str]
+    ) -> None:
         source = one.note.text
         output = expanded(source, output)
         reference = words(holed(source, gold))
@@ -189,9 +206,12 @@ class StudyTable:
             "precision": _share(self.right, self.tagged),
             "f1": round(self.f1, 4),
             "names_only": self._of_notes("NAME"),
-            "note_recall_by_category": {name: self._of_notes(name) for name in sorted(self.by_category)},
+            "note_recall_by_category": {
+                name: self._of_notes(name) for name in sorted(self.by_category)
+            },
             "recall_by_category": {
-                name: _share(counts["removed"], counts["items"]) for name, counts in sorted(self.by_category.items())
+                name: _share(counts["removed"], counts["items"])
+                for name, counts in sorted(self.by_category.items())
             },
             "characters_removed": _share(self.removed_chars, self.identifying_chars),
             "over_redaction": _share(self.spurious_chars, self.other_chars),
@@ -201,10 +221,13 @@ class StudyTable:
             "alterations": dict(sorted(self.changes.items())),
             "failing_notes_by_mode": dict(sorted(self.modes.items())),
             "failing_notes_by_category": {
-                name: counts["notes"] - counts["clean"] for name, counts in sorted(self.by_category.items())
+                name: counts["notes"] - counts["clean"]
+                for name, counts in sorted(self.by_category.items())
             },
             "left_by_cause": dict(sorted(self.causes.items())),
-            "names_left_by_role": {role: self.roles[role] for role in _SEVEREST if self.roles[role]},
+            "names_left_by_role": {
+                role: self.roles[role] for role in _SEVEREST if self.roles[role]
+            },
         }
 
     def _of_notes(self, name: str) -> dict[str, Any] | None:
@@ -233,10 +256,18 @@ def study_table(rows: Iterable[Rewritten], *, placeholder: re.Pattern[str]) -> S
 
 
 def plateau(points: Sequence[Mapping[str, Any]], *, within: float = 0.005) -> int:
-    """Return the first epoch of a curve from which F1 gains no more than ``within``; 0 for an empty curve."""
+    """Return the first epoch of a curve from which F1 gains no more than ``within``.
+
+    0 for an empty curve.
+    """
     values = [float(point["measures"]["f1"]) for point in points]
     return next(
-        (int(point["epoch"]) for point, f1 in zip(points, values, strict=True) if f1 >= max(values) - within), 0
+        (
+            int(point["epoch"])
+            for point, f1 in zip(points, values, strict=True)
+            if f1 >= max(values) - within
+        ),
+        0,
     )
 
 
@@ -264,7 +295,9 @@ def cause_of(text: str, span: Span) -> str:
 
 
 def role_of(text: str, span: Span) -> str:
-    """Return whose name it is: of a patient, a relative, staff or another; the first is the gravest to leave.
+    """Return whose name it is: of a patient, a relative, staff or another.
+
+    The first is the gravest to leave.
 
     The gold says so, or else a title before the name.
     """

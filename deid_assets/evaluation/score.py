@@ -38,23 +38,32 @@ __all__ = [
 
 _ByLabel = dict[str, set[Range]]
 _CHARACTERS = slice(3 * SCHEMES.index(Scheme.CHARACTERS), 3 * SCHEMES.index(Scheme.CHARACTERS) + 3)
-"""Slice of a row with the characters of all labels at once: those of each label would count a shared one twice."""
+"""Slice of a row with the characters of all labels at once.
+
+Those of each label would count a shared one twice.
+"""
 
 
 def evaluate(
-    gold: SpanSet, pred: SpanSet, *, profile: Profile, scope: frozenset[Phi] | None = None, length: int
+    gold: SpanSet,
+    pred: SpanSet,
+    *,
+    profile: Profile,
+    scope: frozenset[Phi] | None = None,
+    length: int,
 ) -> Evaluation:
     """Return the counts of one note.
 
-    Overlapping spans are allowed on both sides. Spans with the same boundaries and the same label under the profile
-    count once.
+    Overlapping spans are allowed on both sides. Spans with the same boundaries and the same label
+    under the profile count once.
 
     Args:
         gold: What there is to find.
         pred: What was found.
         profile: Labels to count under. Categories it does not count are left out on both sides.
-        scope: Categories that the gold annotates (``LabelMap.categories``), or ``None`` for all. It is applied to
-            profile labels: where ``CITY`` counts as ``LOCATION``, a gold of ``LOCATION`` has it in scope.
+        scope: Categories that the gold annotates (``LabelMap.categories``), or ``None`` for all. It
+            is applied to profile labels: where ``CITY`` counts as ``LOCATION``, a gold of
+            ``LOCATION`` has it in scope.
         length: Code points of the note.
 
     Raises:
@@ -77,7 +86,8 @@ def evaluate_corpus(
     """Return the counts of many notes, equal to the sum of ``evaluate`` over them.
 
     Args:
-        pairs: Gold and predictions of each note, for example from ``pair``; read once, so it may be a stream.
+        pairs: Gold and predictions of each note, for example from ``pair``; read once, so it may be
+            a stream.
         profile: As for ``evaluate``.
         scope: As for ``evaluate``.
         lengths: Note id to code points of the note.
@@ -102,7 +112,8 @@ def evaluate_by_note(
 ) -> tuple[Evaluation, dict[str, Row]]:
     """Return what ``evaluate_corpus`` does, and the micro counts of each note by its id, to resample from.
 
-    The rows add up to the micro counts of the evaluation. Arguments and errors are those of ``evaluate_corpus``.
+    The rows add up to the micro counts of the evaluation. Arguments and errors are those of
+    ``evaluate_corpus``.
     """
     tally = _Tally(profile, scope, with_boundaries=True)
     rows = dict(_rows(tally, pairs, lengths))
@@ -117,7 +128,9 @@ def _rows(
         if gold.note_id in seen:
             raise InputError(f"note {gold.note_id!r} is scored twice; give each note once")
         if gold.note_id not in lengths:
-            raise InputError(f"note {gold.note_id!r} has no length; give the code points of every note")
+            raise InputError(
+                f"note {gold.note_id!r} has no length; give the code points of every note"
+            )
         seen.add(gold.note_id)
         yield gold.note_id, tally.add(gold, pred, lengths[gold.note_id])
 
@@ -126,19 +139,20 @@ def pair(gold: Iterable[SpanSet], pred: Iterable[SpanSet]) -> Iterator[tuple[Spa
     """Return gold and predictions of the same notes together, in the order of ``gold``.
 
     Raises:
-        InputError: A note comes twice on one side, has gold but no predictions, or predictions but no gold. A note
-            in which nothing was found needs an empty ``SpanSet``.
+        InputError: A note comes twice on one side, has gold but no predictions, or predictions but
+            no gold. A note in which nothing was found needs an empty ``SpanSet``.
     """
     golds, preds = _by_note(gold, "gold"), _by_note(pred, "predictions")
     if missing := sorted(golds.keys() - preds.keys()):
         raise InputError(
-            f"{len(missing)} of {len(golds)} annotated notes have no predictions, the first is {missing[0]!r}; "
-            "detect on them, or leave failed notes out of the annotations and report them apart"
+            f"{len(missing)} of {len(golds)} annotated notes have no predictions, the first is"
+            f" {missing[0]!r}; detect on them, or leave failed notes out of the annotations and"
+            " report them apart"
         )
     if unknown := sorted(preds.keys() - golds.keys()):
         raise InputError(
-            f"{len(unknown)} of {len(preds)} notes with predictions have no annotations, the first is {unknown[0]!r}; "
-            "score against the annotations of the same notes"
+            f"{len(unknown)} of {len(preds)} notes with predictions have no annotations, the first"
+            f" is {unknown[0]!r}; score against the annotations of the same notes"
         )
     return ((golds[note_id], preds[note_id]) for note_id in golds)
 
@@ -147,7 +161,9 @@ def _by_note(span_sets: Iterable[SpanSet], side: str) -> dict[str, SpanSet]:
     by_note: dict[str, SpanSet] = {}
     for spans in span_sets:
         if spans.note_id in by_note:
-            raise InputError(f"note {spans.note_id!r} comes twice in the {side}; give each note once")
+            raise InputError(
+                f"note {spans.note_id!r} comes twice in the {side}; give each note once"
+            )
         by_note[spans.note_id] = spans
     return by_note
 
@@ -155,18 +171,23 @@ def _by_note(span_sets: Iterable[SpanSet], side: str) -> dict[str, SpanSet]:
 def _check(gold: SpanSet, pred: SpanSet, length: int) -> None:
     if gold.note_id != pred.note_id or gold.digest != pred.digest:
         raise DigestError(
-            f"note {gold.note_id!r}: the annotations have digest {gold.digest[:12]}, but the predictions were made for note "
-            f"{pred.note_id!r}, digest {pred.digest[:12]}; detect again on the text that was annotated"
+            f"note {gold.note_id!r}: the annotations have digest {gold.digest[:12]}, but the"
+            f" predictions were made for note {pred.note_id!r}, digest {pred.digest[:12]}; detect"
+            " again on the text that was annotated"
         )
     last = max((span.end for spans in (gold, pred) for span in spans), default=0)
     if last > length:
-        raise OffsetError(f"note {gold.note_id!r}: span ends at {last}, note has {length} characters")
+        raise OffsetError(
+            f"note {gold.note_id!r}: span ends at {last}, note has {length} characters"
+        )
 
 
 class _Tally:
     """Adds up counts in place: one ``Evaluation`` per note would cost more than the scoring."""
 
-    def __init__(self, profile: Profile, scope: frozenset[Phi] | None, *, with_boundaries: bool = False) -> None:
+    def __init__(
+        self, profile: Profile, scope: frozenset[Phi] | None, *, with_boundaries: bool = False
+    ) -> None:
         self._with_boundaries = with_boundaries
         self._profile = profile
         self._label_of = dict(profile.labels)
@@ -183,8 +204,8 @@ class _Tally:
         golds, preds = self._by_label(gold), self._by_label(pred)
         if strangers := golds.keys() - self._in_scope:
             raise InputError(
-                f"note {gold.note_id!r} has annotated labels outside the scope: {', '.join(sorted(strangers))}; "
-                "give the categories that people annotated"
+                f"note {gold.note_id!r} has annotated labels outside the scope:"
+                f" {', '.join(sorted(strangers))}; give the categories that people annotated"
             )
         outside = {label: preds.pop(label) for label in preds.keys() - self._in_scope}
         for label, ranges in outside.items():
@@ -195,7 +216,11 @@ class _Tally:
         sums = [0] * (3 * len(SCHEMES))
         for label in golds.keys() | preds.keys():
             cells = self._add_label(
-                label, golds.get(label, set()), preds.get(label, set()), all_gold=all_gold, covered=covered
+                label,
+                golds.get(label, set()),
+                preds.get(label, set()),
+                all_gold=all_gold,
+                covered=covered,
             )
             sums = list(map(add, sums, cells))
         found = size_of_common(all_gold, covered)
@@ -210,15 +235,25 @@ class _Tally:
             touched=int(bool(preds) and not golds),
             chars=length,
         )
-        return (*sums, *boundary_counts(_flat(golds), _flat(preds))) if self._with_boundaries else tuple(sums)
+        return (
+            (*sums, *boundary_counts(_flat(golds), _flat(preds)))
+            if self._with_boundaries
+            else tuple(sums)
+        )
 
     def total(self) -> Evaluation:
         cells = {
-            label: {scheme: Counts(*counts[3 * at : 3 * at + 3]) for at, scheme in enumerate(SCHEMES)}
+            label: {
+                scheme: Counts(*counts[3 * at : 3 * at + 3]) for at, scheme in enumerate(SCHEMES)
+            }
             for label, counts in sorted(self._cells.items())
         }
         return Evaluation(
-            self._profile.name, cells, self._characters, self._notes, dict(sorted(self._out_of_scope.items()))
+            self._profile.name,
+            cells,
+            self._characters,
+            self._notes,
+            dict(sorted(self._out_of_scope.items())),
         )
 
     def _by_label(self, spans: SpanSet) -> _ByLabel:
@@ -230,7 +265,13 @@ class _Tally:
         return by_label
 
     def _add_label(
-        self, label: str, gold: set[Range], pred: set[Range], *, all_gold: list[Range], covered: list[Range]
+        self,
+        label: str,
+        gold: set[Range],
+        pred: set[Range],
+        *,
+        all_gold: list[Range],
+        covered: list[Range],
     ) -> Row:
         exact = len(gold & pred)
         overlapping = exact if gold == pred else count_matches(gold, pred)
@@ -240,15 +281,23 @@ class _Tally:
         n_gold, n_pred = size(gold_chars), size(pred_chars)
         found_chars = size_of_common(gold_chars, covered)
         labelled = size_of_common(gold_chars, pred_chars)
-        # fmt: off
         counts = (  # tp, fp, fn of each of SCHEMES
-            exact, len(pred) - exact, len(gold) - exact,
-            overlapping, len(pred) - overlapping, len(gold) - overlapping,
-            covered_spans, spurious, len(gold) - covered_spans,
-            found_chars, n_pred - size_of_common(pred_chars, all_gold), n_gold - found_chars,
-            labelled, n_pred - labelled, n_gold - labelled,
+            exact,
+            len(pred) - exact,
+            len(gold) - exact,
+            overlapping,
+            len(pred) - overlapping,
+            len(gold) - overlapping,
+            covered_spans,
+            spurious,
+            len(gold) - covered_spans,
+            found_chars,
+            n_pred - size_of_common(pred_chars, all_gold),
+            n_gold - found_chars,
+            labelled,
+            n_pred - labelled,
+            n_gold - labelled,
         )
-        # fmt: on
         self._cells[label] = list(map(add, self._cells[label], counts))
         return counts
 

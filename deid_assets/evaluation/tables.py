@@ -46,7 +46,8 @@ class DetectorTable:
     """The result of a table maker.
 
     Args:
-        scores: A row of the table per system and language, a column per name, in the order in which they come.
+        scores: A row of the table per system and language, a column per name, in the order in which
+            they come.
         pictures: Plots.
         counts: Of notes and the like, among them those left out, each under its reason.
     """
@@ -57,7 +58,8 @@ class DetectorTable:
 
 
 TableMaker = Callable[
-    [Mapping[str, Mapping[str, Any]], Sequence[Document], Mapping[str, Sequence[SpanSet]]], DetectorTable
+    [Mapping[str, Mapping[str, Any]], Sequence[Document], Mapping[str, Sequence[SpanSet]]],
+    DetectorTable,
 ]
 """Function of the plugin's detectors by name with their options, annotated notes, and the spans that other detectors
 found in these; what an entry point in the group ``deid_assets.tables`` names."""

@@ -1,13 +1,15 @@
 """All of this package that a plugin may import, beside the names of ``deid_assets`` itself.
 
-Here: the domain, which detectors and trainers are written in, on the standard library alone. ``decoding``: from the scores
-of a tagger to its tags. ``lists``, ``numbers`` and ``identities``: what detectors look up. ``formats``: what a format of
-notes is made of. ``files``: files written whole. ``measuring``: ranges of characters and measures. ``corpora`` and
-``drawing``: annotated notes and plots, for programs of a plugin's own. ``replacing``: what an action of a policy is made
-of. ``commands``: what commands of ``deid`` are made of.
-``taggers``: trained models, for what analyses them; ``pages``: pages of a plugin's own templates; ``scoring``: scores, and
-what pages on them are made of. ``edits``: redaction and its edit maps. ``grammars``: lists that synthetic notes are written from. An import
-contract keeps plugins to these; ``deid_assets.testing`` is for their tests.
+Here: the domain, which detectors and trainers are written in, on the standard library alone.
+``decoding``: from the scores of a tagger to its tags. ``lists``, ``numbers`` and ``identities``:
+what detectors look up. ``formats``: what a format of notes is made of. ``files``: files written
+whole. ``measuring``: ranges of characters and measures. ``corpora`` and ``drawing``: annotated
+notes and plots, for programs of a plugin's own. ``replacing``: what an action of a policy is made
+of. ``commands``: what commands of ``deid`` are made of. ``taggers``: trained models, for what
+analyses them; ``pages``: pages of a plugin's own templates; ``scoring``: scores, and what pages on
+them are made of. ``edits``: redaction and its edit maps. ``grammars``: lists that synthetic notes
+are written from. An import contract keeps plugins to these; ``deid_assets.testing`` is for their
+tests.
 """
 
 from deid_assets.core.detector import Detector, Failed, detect, is_interrupt, runs_of, uncollected

@@ -1,4 +1,7 @@
-"""Everything of this package that an audit may use beside the domain; ``docs/privacy-audits.md`` shows how."""
+"""Everything of this package that an audit may use beside the domain.
+
+``docs/privacy-audits.md`` shows how.
+"""
 
 from deid_assets.config.secret import secret_of_environment
 from deid_assets.core.keys import Key
@@ -8,8 +11,23 @@ from deid_assets.policies import check_key, load_policy
 from deid_assets.privacy.audit import Audit, Case, Material, Need, conclude, not_assessed
 from deid_assets.privacy.injection import Injector
 from deid_assets.privacy.measurement import Measurement
-from deid_assets.privacy.result import AuditResult, Control, Outcome, Plot, Rule, Subject, Table, read_result
-from deid_assets.privacy.running import estimated_seconds, installed_audits, load_audit, not_run, run_named
+from deid_assets.privacy.result import (
+    AuditResult,
+    Control,
+    Outcome,
+    Plot,
+    Rule,
+    Subject,
+    Table,
+    read_result,
+)
+from deid_assets.privacy.running import (
+    estimated_seconds,
+    installed_audits,
+    load_audit,
+    not_run,
+    run_named,
+)
 from deid_assets.privacy.subject import Sealer, is_signed, key_name, model_digest, texts_digest
 
 __all__ = [

@@ -1,9 +1,13 @@
-"""Commands that a plugin brings: a typed function, as Typer reads it, that answers what is to be shown.
+"""Commands that a plugin brings.
 
-Entry points of ``deid_assets.commands`` are commands of ``deid``; those of ``deid_assets.commands.corpus`` of ``deid corpus``.
-The name is the command, the object the function; its first line of documentation is the help. The option ``--json``, the
-exit codes and the one line of every error are the command line's. A function that has an argument ``as_json`` prints its
-answer itself, and returns the exit code. A ``typer.Typer`` in its place is a group of commands, each ``guarded``.
+A typed function, as Typer reads it, that answers what is to be shown.
+
+Entry points of ``deid_assets.commands`` are commands of ``deid``; those of
+``deid_assets.commands.corpus`` of ``deid corpus``. The name is the command, the object the
+function; its first line of documentation is the help. The option ``--json``, the exit codes and the
+one line of every error are the command line's. A function that has an argument ``as_json`` prints
+its answer itself, and returns the exit code. A ``typer.Typer`` in its place is a group of commands,
+each ``guarded``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,21 @@
 """Annotated notes by the names that recipes and commands give them, and what language models have read."""
 
 from deid_assets.training.corpora import Corpus, read_corpus, read_raw
-from deid_assets.training.pretraining import RECORD, count_read, digests_of, learnt_from, read_record
+from deid_assets.training.pretraining import (
+    RECORD,
+    count_read,
+    digests_of,
+    learnt_from,
+    read_record,
+)
 
-__all__ = ["RECORD", "Corpus", "count_read", "digests_of", "learnt_from", "read_corpus", "read_raw", "read_record"]
+__all__ = [
+    "RECORD",
+    "Corpus",
+    "count_read",
+    "digests_of",
+    "learnt_from",
+    "read_corpus",
+    "read_raw",
+    "read_record",
+]

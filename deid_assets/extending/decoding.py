@@ -1,4 +1,7 @@
-"""The best tag sequences of linear chains, and how sure each tag is: NumPy, many sequences at a time."""
+"""The best tag sequences of linear chains, and how sure each tag is.
+
+NumPy, many sequences at a time.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,10 @@ Scores = NDArray[np.float32]
 """Logarithms, unnormalised."""
 Wide = NDArray[np.float64]
 _FLOOR = -80.0
-"""Least logarithm of a tag against its token's best: far below what can show, far above what a double cannot hold."""
+"""Least logarithm of a tag against its token's best.
+
+Far below what can show, far above what a double cannot hold.
+"""
 
 
 def constraints(tags: Sequence[str], scheme: TagScheme) -> tuple[Scores, Scores, Scores]:
@@ -37,19 +43,28 @@ def _scores(allowed: NDArray[np.bool_]) -> Scores:
 
 
 def viterbi(
-    emissions: Scores, lengths: Sequence[int] | NDArray[np.int64], *, transitions: Scores, start: Scores, end: Scores
+    emissions: Scores,
+    lengths: Sequence[int] | NDArray[np.int64],
+    *,
+    transitions: Scores,
+    start: Scores,
+    end: Scores,
 ) -> list[NDArray[np.int64]]:
-    """Return the best tags of each sequence (Viterbi 1967); of equal ones, the one with the lower tag numbers.
+    """Return the best tags of each sequence (Viterbi 1967).
+
+    Of equal ones, the one with the lower tag numbers.
 
     Args:
-        emissions: (batch, tokens, tags), float32, logarithms; what is past a sequence's length is not read.
+        emissions: (batch, tokens, tags), float32, logarithms; what is past a sequence's length is
+            not read.
         lengths: Tokens of each sequence, 0 or more.
         transitions: (tags, tags), ``[before, after]``; minus infinity forbids.
         start: (tags,), of the first token.
         end: (tags,), of the last token.
 
     Raises:
-        InputError: The shapes do not fit, an emission is no number, or a sequence has no allowed tags.
+        InputError: The shapes do not fit, an emission is no number, or a sequence has no allowed
+            tags.
     """
     sizes = _checked(emissions, lengths, transitions, start, end)
     paths = [np.zeros(size, dtype=np.int64) for size in sizes]
@@ -79,7 +94,8 @@ def _greedy(
 ) -> NDArray[np.int64]:
     """Fill the paths where each token's best tag may stand, and return the numbers of the others.
 
-    Where no transition adds to a score, tags that are best one by one and cost nothing together are best together.
+    Where no transition adds to a score, tags that are best one by one and cost nothing together are
+    best together.
     """
     transitions, start, end = chain
     tags = emissions.argmax(axis=2)
@@ -97,7 +113,10 @@ def _greedy(
 def _forward_best(
     emissions: Scores, sizes: NDArray[np.int64], transitions: Scores, start: Scores
 ) -> tuple[Wide, NDArray[np.int16]]:
-    """Return the best score of each last tag, and which tag came before which: (tokens, batch, tags)."""
+    """Return the best score of each last tag, and which tag came before which.
+
+    (tokens, batch, tags).
+    """
     into = np.ascontiguousarray(transitions.T, dtype=np.float64)
     best = emissions[:, 0].astype(np.float64) + start
     back = np.zeros((emissions.shape[1], *best.shape), dtype=np.int16)
@@ -111,12 +130,19 @@ def _forward_best(
 
 
 def marginals(
-    emissions: Scores, lengths: Sequence[int] | NDArray[np.int64], *, transitions: Scores, start: Scores, end: Scores
+    emissions: Scores,
+    lengths: Sequence[int] | NDArray[np.int64],
+    *,
+    transitions: Scores,
+    start: Scores,
+    end: Scores,
 ) -> list[Scores]:
-    """Return the probability of each tag at each token, over all sequences: (tokens, tags), rows that sum to 1.
+    """Return the probability of each tag at each token, over all sequences.
 
-    Forward-backward (Rabiner 1989), scaled at each token. Where a tag is less likely than its token's best by a
-    factor of e^80, it is taken to be e^-80 times as likely.
+    (tokens, tags), rows that sum to 1.
+
+    Forward-backward (Rabiner 1989), scaled at each token. Where a tag is less likely than its
+    token's best by a factor of e^80, it is taken to be e^-80 times as likely.
 
     Args:
         emissions: As for ``viterbi``.
@@ -144,7 +170,9 @@ def marginals(
     for at in range(emitted.shape[1] - 1, -1, -1):
         ended = at >= sizes - 1
         if at + 1 < emitted.shape[1]:
-            behind = np.where(ended[:, None], last, _normal((behind * emitted[:, at + 1]) @ moves.T))
+            behind = np.where(
+                ended[:, None], last, _normal((behind * emitted[:, at + 1]) @ moves.T)
+            )
         ahead[:, at] *= behind
     found = [_normal(ahead[number, :size]) for number, size in enumerate(sizes)]
     if any(not np.isfinite(rows).all() or (rows.sum(axis=1) < 0.5).any() for rows in found):
@@ -176,13 +204,20 @@ def _checked(
     if emissions.ndim != 3:
         raise InputError(f"emissions have {emissions.ndim} axes; give (batch, tokens, tags)")
     batch, tokens, tags = emissions.shape
-    if transitions.shape != (tags, tags) or start.shape != (tags,) or end.shape != (tags,) or not tags:
+    if (
+        transitions.shape != (tags, tags)
+        or start.shape != (tags,)
+        or end.shape != (tags,)
+        or not tags
+    ):
         raise InputError(
-            f"{tags} tags in the emissions, transitions {transitions.shape}, start {start.shape}, end {end.shape}; "
-            "give the chain of the same tags"
+            f"{tags} tags in the emissions, transitions {transitions.shape}, start {start.shape},"
+            f" end {end.shape}; give the chain of the same tags"
         )
     if len(sizes) != batch or ((sizes < 0) | (sizes > tokens)).any():
-        raise InputError(f"{len(sizes)} lengths for {batch} sequences of up to {tokens} tokens; give one each")
+        raise InputError(
+            f"{len(sizes)} lengths for {batch} sequences of up to {tokens} tokens; give one each"
+        )
     inside = np.arange(tokens)[None, :] < sizes[:, None]
     if np.isnan(emissions[inside]).any() or np.isposinf(emissions[inside]).any():
         raise InputError("an emission is no number; the model overflowed or is broken")

@@ -8,7 +8,14 @@ from deid_assets.core.redact import Context, Policy, Redacted, redact
 from deid_assets.core.resolve import Ensemble, resolve
 from deid_assets.edits.causes import Change
 from deid_assets.edits.diff import compare
-from deid_assets.edits.files import EditsFile, check_suffix, read_edits, read_lines, write_edit_map, writing_edits
+from deid_assets.edits.files import (
+    EditsFile,
+    check_suffix,
+    read_edits,
+    read_lines,
+    write_edit_map,
+    writing_edits,
+)
 from deid_assets.edits.maps import EditMap, MadeBy, Replaced, digest_of, edit_map, mark
 from deid_assets.policies import load_policy
 from deid_assets.store.sealing import DigestSeal

@@ -1,9 +1,25 @@
-"""Everything of this package that a format plugin may use, and nothing else; ``docs/formats/plugins.md`` shows how."""
+"""Everything of this package that a format plugin may use, and nothing else.
 
-from deid_assets.formats.annotated import Annotated, Annotation, Fault, ParsedNote, Problem, RecordError
+``docs/formats/plugins.md`` shows how.
+"""
+
+from deid_assets.formats.annotated import (
+    Annotated,
+    Annotation,
+    Fault,
+    ParsedNote,
+    Problem,
+    RecordError,
+)
 from deid_assets.formats.assemble import BREAKS_TO_BLANKS, assemble
 from deid_assets.formats.catalogue import Format, Reader, Writer
-from deid_assets.formats.fields import is_encodable, optional_string, parse_json, required_string, to_json
+from deid_assets.formats.fields import (
+    is_encodable,
+    optional_string,
+    parse_json,
+    required_string,
+    to_json,
+)
 from deid_assets.formats.identities import Identity, Known, checked
 from deid_assets.formats.installed import format_named
 from deid_assets.formats.jsonl import decoded

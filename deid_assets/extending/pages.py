@@ -1,4 +1,7 @@
-"""HTML pages of a plugin's own templates in the look of the others: one file each, every value escaped."""
+"""HTML pages of a plugin's own templates in the look of the others.
+
+One file each, every value escaped.
+"""
 
 from deid_assets.cli.restricted import check_restricted, write_files
 from deid_assets.evaluation.numbers import Estimate, amount, axis_floor, estimate, ratio

@@ -1,4 +1,7 @@
-"""What an action of a policy, which draws other values, is made of; ``docs/policies.md`` shows how a plugin brings one."""
+"""What an action of a policy, which draws other values, is made of.
+
+``docs/policies.md`` shows how a plugin brings one.
+"""
 
 from deid_assets.core.keys import Key
 from deid_assets.core.redact import Context, Policy, Replacer

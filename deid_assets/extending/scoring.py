@@ -1,13 +1,21 @@
 """Counts, scores, intervals and comparisons of predictions with gold, for pages and tables of a plugin's own.
 
-An entry point of ``deid_assets.pages`` is a function of a ``PageInput`` that returns a ``MadePage``: ``evaluation_report``
-is shown for each detector, ``bakeoff`` for all of them.
+An entry point of ``deid_assets.pages`` is a function of a ``PageInput`` that returns a
+``MadePage``: ``evaluation_report`` is shown for each detector, ``bakeoff`` for all of them.
 """
 
 from deid_assets.evaluation.alterations import Alteration, alterations
 from deid_assets.evaluation.alterations import Kind as AlterationKind
 from deid_assets.evaluation.bleu import BleuCounts, bleu_counts, words
-from deid_assets.evaluation.comparison import COLUMNS, RATIOS, Comparison, Interval, Measure, Ratio, Row
+from deid_assets.evaluation.comparison import (
+    COLUMNS,
+    RATIOS,
+    Comparison,
+    Interval,
+    Measure,
+    Ratio,
+    Row,
+)
 from deid_assets.evaluation.counts import Counts, Evaluation, NoteCounts, Scheme, harmonic
 from deid_assets.evaluation.folds import corrected
 from deid_assets.evaluation.intervals import (
@@ -20,7 +28,14 @@ from deid_assets.evaluation.intervals import (
     union,
     wilson,
 )
-from deid_assets.evaluation.marginal import MAX_DETECTORS, Coverage, Subset, best_subset, coverage, marginals
+from deid_assets.evaluation.marginal import (
+    MAX_DETECTORS,
+    Coverage,
+    Subset,
+    best_subset,
+    coverage,
+    marginals,
+)
 from deid_assets.evaluation.numbers import (
     UNDEFINED,
     Estimate,
@@ -34,10 +49,23 @@ from deid_assets.evaluation.numbers import (
 )
 from deid_assets.evaluation.pages import AnnotatedNotes, MadePage, PageInput
 from deid_assets.evaluation.people import gravity, names_by_person, whose
-from deid_assets.evaluation.resampling import RESAMPLES, bounds, check_resamples, compare, totals_of_draws
+from deid_assets.evaluation.resampling import (
+    RESAMPLES,
+    bounds,
+    check_resamples,
+    compare,
+    totals_of_draws,
+)
 from deid_assets.evaluation.rewriting import HOLE, expanded, holed
 from deid_assets.evaluation.score import evaluate_by_note, evaluate_corpus, pair
-from deid_assets.evaluation.six_scores import I2B2_HIPAA_VIEWS, I2B2_VIEWS, Granularity, Level, Views, six_scores
+from deid_assets.evaluation.six_scores import (
+    I2B2_HIPAA_VIEWS,
+    I2B2_VIEWS,
+    Granularity,
+    Level,
+    Views,
+    six_scores,
+)
 from deid_assets.reports.comparison import (
     SEMEVAL,
     difference_table,

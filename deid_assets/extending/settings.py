@@ -21,5 +21,8 @@ def checked_settings(model: type[Settings], given: Mapping[str, Any], *, trainer
     try:
         return model.model_validate(dict(given))
     except ValidationError as error:
-        faults = [f"{'.'.join(map(str, fault['loc'])) or 'settings'}: {fault['msg']}" for fault in error.errors()]
+        faults = [
+            f"{'.'.join(map(str, fault['loc'])) or 'settings'}: {fault['msg']}"
+            for fault in error.errors()
+        ]
         raise ConfigError(f"settings of the trainer {trainer!r}: {'; '.join(faults)}") from None

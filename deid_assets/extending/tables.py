@@ -1,4 +1,7 @@
-"""What a table that a plugin makes of its own detectors consists of; ``docs/zero-shot.md`` has one."""
+"""What a table that a plugin makes of its own detectors consists of.
+
+``docs/zero-shot.md`` has one.
+"""
 
 from deid_assets.evaluation.tables import DetectorTable, Picture, Score
 

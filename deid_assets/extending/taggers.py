@@ -1,14 +1,24 @@
-"""Trained taggers for what analyses them: their folders, cards, answers, scores and the paired comparison of several.
+"""Trained taggers for what analyses them.
 
-An entry point of ``deid_assets.analyses`` is a function of a model folder, the annotated notes that it is judged on,
-and its answers for them; it returns a ``TaggerAnalysis``, which the asset ``tagger_<recipe>`` shows.
+Their folders, cards, answers, scores and the paired comparison of several.
+
+An entry point of ``deid_assets.analyses`` is a function of a model folder, the annotated notes that
+it is judged on, and its answers for them; it returns a ``TaggerAnalysis``, which the asset
+``tagger_<recipe>`` shows.
 """
 
 from deid_assets.cli.training.commands import changes_of, epochs
 from deid_assets.cli.training.runs import Requested
 from deid_assets.core.detector import detect
 from deid_assets.core.tagging import Labelled
-from deid_assets.core.trainer import EvidenceSource, Layers, Trainer, VectorSource, VocabularySource, tag_label
+from deid_assets.core.trainer import (
+    EvidenceSource,
+    Layers,
+    Trainer,
+    VectorSource,
+    VocabularySource,
+    tag_label,
+)
 from deid_assets.evaluation.comparison import Comparison, Interval, Ratio
 from deid_assets.evaluation.counts import Counts, Scheme
 from deid_assets.evaluation.resampling import compare

@@ -1,4 +1,7 @@
-"""Readers and writers of notes and spans. A broken note is a ``Fault``, never a note with fewer spans."""
+"""Readers and writers of notes and spans.
+
+A broken note is a ``Fault``, never a note with fewer spans.
+"""
 
 from deid_assets.formats.annotated import Annotated, Fault
 from deid_assets.formats.catalogue import Format

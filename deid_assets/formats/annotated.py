@@ -1,4 +1,7 @@
-"""What reading gives: notes with their spans, faults, and the parsed note between the file and either of them."""
+"""What reading gives.
+
+Notes with their spans, faults, and the parsed note between the file and either of them.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,10 @@ class Annotated:
 
     Args:
         note: The note.
-        spans: Its spans; ``None`` where the source carries no annotation for this note, which is not the same
-            as an annotation that found nothing.
-        body_chars: Characters at the beginning of the text that a document shows, where it hides more; see ``body``.
+        spans: Its spans; ``None`` where the source carries no annotation for this note, which is
+            not the same as an annotation that found nothing.
+        body_chars: Characters at the beginning of the text that a document shows, where it hides
+            more; see ``body``.
     """
 
     note: Note
@@ -28,21 +32,27 @@ class Annotated:
 
     @property
     def body(self) -> str:
-        """The text that tells the language: without what a document hides, such as field codes and properties."""
+        """The text that tells the language.
+
+        Without what a document hides, such as field codes and properties.
+        """
         return self.note.text[: self.body_chars]
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing wrong with the input. The note it belongs to is withheld; the rest of the input is read.
+    """One thing wrong with the input.
+
+    The note it belongs to is withheld; the rest of the input is read.
 
     Args:
         file: File name relative to the root that was read.
         line: Line or row, from 1; ``None`` where the fault has no line.
         note_id: The note, where its id was readable.
-        kind: ``undecodable``, ``malformed``, ``missing-field``, ``duplicate-id``, ``too-large``, ``empty-file``,
-            ``unreadable``, ``unsafe-path``, ``unsafe-xml``, ``unknown-label``, ``offset``, ``text-mismatch``,
-            ``discontinuous``, ``encrypted``, ``no-text-layer``, ``attachment``, ``timed-out`` or ``other-format``.
+        kind: ``undecodable``, ``malformed``, ``missing-field``, ``duplicate-id``, ``too-large``,
+            ``empty-file``, ``unreadable``, ``unsafe-path``, ``unsafe-xml``, ``unknown-label``,
+            ``offset``, ``text-mismatch``, ``discontinuous``, ``encrypted``, ``no-text-layer``,
+            ``attachment``, ``timed-out`` or ``other-format``.
         message: ``<file>:<line>: <fault>; <remedy>``, one line, without note text.
     """
 
@@ -53,8 +63,19 @@ class Fault:
     message: str
 
     @classmethod
-    def at(cls, file: str, kind: str, reason: str, *, line: int | None = None, note_id: str | None = None) -> Self:
-        """Return a fault whose message begins with its place; ``reason`` is ``<fault>; <remedy>``."""
+    def at(
+        cls,
+        file: str,
+        kind: str,
+        reason: str,
+        *,
+        line: int | None = None,
+        note_id: str | None = None,
+    ) -> Self:
+        """Return a fault whose message begins with its place.
+
+        ``reason`` is ``<fault>; <remedy>``.
+        """
         place = file if line is None else f"{file}:{line}"
         return cls(file, line, note_id if is_note_id(note_id) else None, kind, f"{place}: {reason}")
 
@@ -69,7 +90,10 @@ class Problem:
 
 
 class RecordError(InputError):
-    """A record that cannot be read; ``kind`` is that of the ``Fault`` it becomes. Never leaves this package."""
+    """A record that cannot be read; ``kind`` is that of the ``Fault`` it becomes.
+
+    Never leaves this package.
+    """
 
     def __init__(self, kind: str, reason: str) -> None:
         super().__init__(reason)
@@ -82,7 +106,8 @@ class Annotation:
     """One annotation as the source has it.
 
     Args:
-        fragments: Start and end pairs in the unit of the source, unchecked; more than one when discontinuous.
+        fragments: Start and end pairs in the unit of the source, unchecked; more than one when
+            discontinuous.
         label: Native label.
         covered: The text the source says it covers.
         score: Confidence in [0, 1].
@@ -117,7 +142,8 @@ class ParsedNote:
         annotation_file: Relative name of the file with the annotations, where it is another.
         fold_blanks: The source replaces line breaks and tabs by spaces in covered text.
         in_code_points: The reader converted the fragments to code points.
-        body_chars: Characters at the beginning of the text that are shown, where a document hides more.
+        body_chars: Characters at the beginning of the text that are shown, where a document hides
+            more.
     """
 
     file: str

@@ -1,7 +1,7 @@
 """Archives: zip, tar and gzip, unpacked into a private folder.
 
-Nothing in an archive is trusted: neither the sizes that it claims nor its names. Unpacked text lies in a folder that
-only its owner may open; who asks for it removes it.
+Nothing in an archive is trusted: neither the sizes that it claims nor its names. Unpacked text lies
+in a folder that only its owner may open; who asks for it removes it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,15 @@ from pathlib import Path, PurePosixPath
 from tarfile import EOFHeaderError, HeaderError, ReadError  # type: ignore[attr-defined]  # the first is not in typeshed
 from typing import IO, Self, cast
 
-from deid_assets.formats.unpacking import CHUNK_BYTES, ArchiveError, Budget, Readable, Refuse, SpentError, Target
+from deid_assets.formats.unpacking import (
+    CHUNK_BYTES,
+    ArchiveError,
+    Budget,
+    Readable,
+    Refuse,
+    SpentError,
+    Target,
+)
 
 SUFFIXES = (".tar.gz", ".tgz", ".tar", ".zip", ".gz")
 """Suffixes of the archives that are read; the first that fits counts."""
@@ -44,7 +52,10 @@ _HEADERS = (
     tarfile.GNUTYPE_LONGLINK,
 )
 _LONGEST_HEADER_BYTES = 1 << 14
-"""Most bytes of a name or pax header: four times the longest path of Linux, and short enough for what parses it."""
+"""Most bytes of a name or pax header.
+
+Four times the longest path of Linux, and short enough for what parses it.
+"""
 
 
 def suffix_of(name: str) -> str:
@@ -52,11 +63,13 @@ def suffix_of(name: str) -> str:
     return next((suffix for suffix in SUFFIXES if name.lower().endswith(suffix)), "")
 
 
-def unpack(archive: Path, folder: Path, *, wanted: Callable[[str], bool], budget: Budget, refuse: Refuse) -> None:
+def unpack(
+    archive: Path, folder: Path, *, wanted: Callable[[str], bool], budget: Budget, refuse: Refuse
+) -> None:
     """Unpack the wanted members into an empty folder, under their own names.
 
-    ``refuse`` is called with what is refused, and the other members are unpacked. Of a damaged tar or gzip nothing is
-    kept: a wrong checksum is that of the whole.
+    ``refuse`` is called with what is refused, and the other members are unpacked. Of a damaged tar
+    or gzip nothing is kept: a wrong checksum is that of the whole.
 
     Args:
         archive: With one of the ``SUFFIXES``.
@@ -83,7 +96,11 @@ def unpack(archive: Path, folder: Path, *, wanted: Callable[[str], bool], budget
         if isinstance(error, OSError) and not isinstance(error, BadGzipFile):
             refuse("", "unreadable", "cannot be opened or read to its end; check its permissions")
         else:
-            refuse("", "malformed", f"is cut short, damaged or no {suffix[1:]}, so it is not read; make it again")
+            refuse(
+                "",
+                "malformed",
+                f"is cut short, damaged or no {suffix[1:]}, so it is not read; make it again",
+            )
         target.drop_all()
 
 
@@ -106,7 +123,11 @@ def _unzip(archive: Path, target: Target) -> None:
             except ArchiveError as error:
                 target.refuse(info.orig_filename, error.kind, error.reason)
             except _DAMAGED:
-                target.refuse(info.orig_filename, "malformed", "is damaged in the archive; make the archive again")
+                target.refuse(
+                    info.orig_filename,
+                    "malformed",
+                    "is damaged in the archive; make the archive again",
+                )
 
 
 def _zip_place(info: zipfile.ZipInfo, times: Counter[str], target: Target) -> Path | None:
@@ -121,13 +142,21 @@ def _zip_place(info: zipfile.ZipInfo, times: Counter[str], target: Target) -> Pa
     if path is None:
         return None
     if times[PurePosixPath(name).as_posix()] > 1:
-        target.refuse(name, "duplicate-id", "is twice in the archive, so neither is read; make the archive again")
+        target.refuse(
+            name,
+            "duplicate-id",
+            "is twice in the archive, so neither is read; make the archive again",
+        )
     elif mode not in (0, stat.S_IFREG):
         target.refuse(name, "unreadable", "is no regular file; make the archive again without it")
     elif info.flag_bits & _ENCRYPTED:
         target.refuse(name, "encrypted", "is encrypted; unpack it by hand")
     elif info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        target.refuse(name, "unreadable", "is packed by a method that is not read; make the archive with deflate")
+        target.refuse(
+            name,
+            "unreadable",
+            "is packed by a method that is not read; make the archive with deflate",
+        )
     else:
         return path
     return None
@@ -145,8 +174,12 @@ class _Gzip:
     def read(self, size: int = -1) -> bytes:
         chunk = self._unpacked.read(CHUNK_BYTES if size < 0 else min(size, CHUNK_BYTES))
         self._done += len(chunk)
-        if self._done > 2 * self._budget.limits.max_total_bytes + CHUNK_BYTES:  # headers and what is not wanted
-            raise SpentError("too-large", "unpacks to more than twice the limit; raise --read archives.max_total_bytes")
+        if self._done > 2 * self._budget.limits.max_total_bytes + CHUNK_BYTES:
+            # headers and what is not wanted
+            raise SpentError(
+                "too-large",
+                "unpacks to more than twice the limit; raise --read archives.max_total_bytes",
+            )
         self._budget.check_ratio(self._done, self._file.tell())
         return chunk
 
@@ -163,7 +196,10 @@ def _gunzip(archive: Path, target: Target) -> None:
 
 
 class _Member(tarfile.TarInfo):
-    """A member whose headers are whole: ``tarfile`` takes a broken one for the end of the archive."""
+    """A member whose headers are whole.
+
+    ``tarfile`` takes a broken one for the end of the archive.
+    """
 
     @classmethod
     def fromtarfile(cls, tarfile: tarfile.TarFile) -> Self:
@@ -177,7 +213,11 @@ class _Member(tarfile.TarInfo):
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
         member = super().frombuf(buf, encoding, errors)
-        if not 0 <= member.size <= (_LONGEST_HEADER_BYTES if member.type in _HEADERS else member.size):
+        if (
+            not 0
+            <= member.size
+            <= (_LONGEST_HEADER_BYTES if member.type in _HEADERS else member.size)
+        ):
             raise ReadError
         return member
 
@@ -186,7 +226,9 @@ def _untar(archive: Path, target: Target, *, is_packed: bool) -> None:
     with archive.open("rb") as file:
         stream: Readable = _Gzip(file, target.budget) if is_packed else file
         fileobj = cast("IO[bytes]", stream)
-        with tarfile.open(fileobj=fileobj, mode="r|", errors="surrogateescape", tarinfo=_Member) as opened:
+        with tarfile.open(
+            fileobj=fileobj, mode="r|", errors="surrogateescape", tarinfo=_Member
+        ) as opened:
             while (member := opened.next()) is not None:
                 opened.members.clear()  # type: ignore[attr-defined]  # else memory grows with their number
                 target.budget.count_member()
@@ -197,7 +239,9 @@ def _untar(archive: Path, target: Target, *, is_packed: bool) -> None:
 
 def _untar_member(opened: tarfile.TarFile, member: tarfile.TarInfo, target: Target) -> None:
     if member.islnk() or member.issym():
-        target.refuse(member.name, "unsafe-path", "is a link; make the archive again with the file itself")
+        target.refuse(
+            member.name, "unsafe-path", "is a link; make the archive again with the file itself"
+        )
         return
     if member.isdir():
         return
@@ -206,7 +250,9 @@ def _untar_member(opened: tarfile.TarFile, member: tarfile.TarInfo, target: Targ
         return
     stream = opened.extractfile(member) if member.isreg() and not member.issparse() else None
     if stream is None:
-        target.refuse(member.name, "unreadable", "is no regular file; make the archive again without it")
+        target.refuse(
+            member.name, "unreadable", "is no regular file; make the archive again without it"
+        )
         return
     try:
         target.fill(member.name, path, stream, member.size)

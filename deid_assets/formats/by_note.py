@@ -15,7 +15,9 @@ T = TypeVar("T", bound=_OfNote)
 
 
 class ByNote(Generic[T]):
-    """Values looked up by note id, read no further than needed; those that are passed over wait in memory.
+    """Values looked up by note id, read no further than needed.
+
+    Those that are passed over wait in memory.
 
     Args:
         found: At most one value of each note.

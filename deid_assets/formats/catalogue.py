@@ -1,4 +1,7 @@
-"""What a format is, and the formats of text, which are always there. A reader is imported when it is first used."""
+"""What a format is, and the formats of text, which are always there.
+
+A reader is imported when it is first used.
+"""
 
 from __future__ import annotations
 
@@ -28,19 +31,25 @@ class Format:
         suffixes: Of its files, in lower case; the first is written.
         module: Has the function ``read``; loaded when first used.
         is_folder: Notes are files of a folder; else one file holds many.
-        keeps: What survives a write and a read, of ``spans``, ``native_label``, ``score``, ``source``, ``patient_id``,
-            ``lang`` and ``meta``. Text always does, byte for byte, or the writer raises;
-            the writer of conll raises for spans that overlap, too.
+        keeps: What survives a write and a read, of ``spans``, ``native_label``, ``score``,
+            ``source``, ``patient_id``, ``lang`` and ``meta``. Text always does, byte for byte, or
+            the writer raises; the writer of conll raises for spans that overlap, too.
         labels: Label map when none is given.
-        writer_module: Has the function ``write``, where it is not in ``module``; ``None`` for a format that is only read.
-        is_told: Whether a file with one of the suffixes is of this format, for suffixes that several formats have;
-            ``None`` when both could be. A format without it has the files that no other format claims.
+        writer_module: Has the function ``write``, where it is not in ``module``; ``None`` for a
+            format that is only read.
+        is_told: Whether a file with one of the suffixes is of this format, for suffixes that
+            several formats have; ``None`` when both could be. A format without it has the files
+            that no other format claims.
         may_lack_notes: A file without a note is no fault, as long as the folder has one.
-        identities_module: Has the function ``identities``, where files of the format say who the patients are.
-        options: What the reader takes of ``ReadOptions.of``; several formats of a plugin may share one.
-        faults: Sentences ``<fault>; <remedy>`` by kind, of the faults that a plugin's reader gives. Of a reader that is
-            not of this project these alone are shown, and the common ones of ``declared.KINDS``.
-        pointers: Suffixes of files that name a source elsewhere, such as a database, and hold no notes themselves.
+        identities_module: Has the function ``identities``, where files of the format say who the
+            patients are.
+        options: What the reader takes of ``ReadOptions.of``; several formats of a plugin may share
+            one.
+        faults: Sentences ``<fault>; <remedy>`` by kind, of the faults that a plugin's reader gives.
+            Of a reader that is not of this project these alone are shown, and the common ones of
+            ``declared.KINDS``.
+        pointers: Suffixes of files that name a source elsewhere, such as a database, and hold no
+            notes themselves.
     """
 
     name: str

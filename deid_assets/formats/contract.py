@@ -50,9 +50,10 @@ _DAMAGED = (
 def check_format(known: Format, folder: Path) -> None:
     """Run the format contract.
 
-    Checks the declaration; that damaged and empty files give notes or faults, the same twice, and no exception and no
-    message with their text; that what is written is detected, comes back with its text byte for byte and with what
-    ``keeps`` says and no more; and that a write that fails leaves nothing behind.
+    Checks the declaration; that damaged and empty files give notes or faults, the same twice, and
+    no exception and no message with their text; that what is written is detected, comes back with
+    its text byte for byte and with what ``keeps`` says and no more; and that a write that fails
+    leaves nothing behind.
 
     Args:
         known: An installed format.
@@ -77,14 +78,22 @@ def _broken(known: Format, why: str) -> PluginError:
 def _check_declaration(known: Format) -> None:
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,40}", known.name):
         raise _broken(known, "its name must match ^[a-z][a-z0-9_]{0,40}$")
-    if not known.suffixes or not all(re.fullmatch(r"\.[a-z0-9_]+", suffix) for suffix in known.suffixes):
+    if not known.suffixes or not all(
+        re.fullmatch(r"\.[a-z0-9_]+", suffix) for suffix in known.suffixes
+    ):
         raise _broken(known, "its suffixes must be a dot and small letters or digits")
     if not known.keeps <= KEPT:
         raise _broken(known, f"keeps may hold {', '.join(sorted(KEPT))} only")
     for kind, sentence in known.faults.items():
-        if not re.fullmatch(r"[a-z]+(?:-[a-z]+)*", kind) or not sentence.isprintable() or "; " not in sentence:
+        if (
+            not re.fullmatch(r"[a-z]+(?:-[a-z]+)*", kind)
+            or not sentence.isprintable()
+            or "; " not in sentence
+        ):
             raise _broken(
-                known, f"fault {kind!r}: write a kind in small letters, and its sentence as <fault>; <remedy>"
+                known,
+                f"fault {kind!r}: write a kind in small letters, and its sentence as <fault>;"
+                " <remedy>",
             )
     writer = "" if known.writer_module is None else known.writer_module or known.module
     wanted = ((known.module, "read"), (writer, "write"), (known.identities_module, "identities"))
@@ -93,7 +102,9 @@ def _check_declaration(known: Format) -> None:
             raise _broken(known, f"module {module} has no function {function}")
     for each in fields(known.options) if known.options else ():
         if not isinstance(each.default, str | bool | int | float):
-            raise _broken(known, f"option {each.name} has no default that is a string, truth value or number")
+            raise _broken(
+                known, f"option {each.name} has no default that is a string, truth value or number"
+            )
 
 
 def _check_damaged(known: Format, contents: Iterable[bytes], folder: Path) -> None:
@@ -104,7 +115,9 @@ def _check_damaged(known: Format, contents: Iterable[bytes], folder: Path) -> No
             (place / f"a1{suffix}").write_bytes(content)
             found = _read(known, place, number)
             if found != _read(known, place, number):
-                raise _broken(known, f"damaged file {number} as {suffix} reads otherwise the second time")
+                raise _broken(
+                    known, f"damaged file {number} as {suffix} reads otherwise the second time"
+                )
             _check_messages(known, found)
             _check_messages(known, _as_given(known, place / f"a1{suffix}"))
 
@@ -119,11 +132,15 @@ def _halves(folder: Path) -> Iterator[bytes]:
 
 def _read(known: Format, place: Path, number: int) -> list[Annotated | Fault]:
     try:
-        return list(read_notes(place, format=known.name, options=ReadOptions(max_note_chars=100_000)))
+        return list(
+            read_notes(place, format=known.name, options=ReadOptions(max_note_chars=100_000))
+        )
     except InputError:
         return [Fault.at(".", "malformed", "refused as a whole")]
     except Exception as error:
-        raise _broken(known, f"damaged file {number} raises {class_name(error)}; it must give a fault") from error
+        raise _broken(
+            known, f"damaged file {number} raises {class_name(error)}; it must give a fault"
+        ) from error
 
 
 def _as_given(known: Format, path: Path) -> list[Fault]:
@@ -132,7 +149,8 @@ def _as_given(known: Format, path: Path) -> list[Fault]:
         return []
     try:
         given = list(known.reader(Source(path, path.parent), ReadOptions(max_note_chars=100_000)))
-    except (InputError, OSError, UnicodeDecodeError):  # what may be raised was looked at before, by read_notes
+    except (InputError, OSError, UnicodeDecodeError):
+        # what may be raised was looked at before, by read_notes
         return []
     return [entry for entry in given if isinstance(entry, Fault)]
 
@@ -141,10 +159,14 @@ def _check_messages(known: Format, found: Iterable[Annotated | Fault]) -> None:
     for fault in (entry for entry in found if isinstance(entry, Fault)):
         if not is_own(known.module) and fault.kind not in {*KINDS, *known.faults}:
             raise _broken(
-                known, f"a kind of fault is not declared; write it into faults, or use one of {', '.join(KINDS)}"
+                known,
+                "a kind of fault is not declared; write it into faults, or use one of"
+                f" {', '.join(KINDS)}",
             )
         if not fault.message.isprintable() or WORD in fault.message:
-            raise _broken(known, f"a fault {fault.kind!r} is no single line, or shows text of the file")
+            raise _broken(
+                known, f"a fault {fault.kind!r} is no single line, or shows text of the file"
+            )
 
 
 def _notes(known: Format, texts: tuple[str, ...]) -> Iterator[Annotated]:
@@ -191,7 +213,9 @@ def _check_kept(known: Format, before: Annotated, after: Annotated) -> None:
     }
     for field, kept in is_kept.items():
         if kept is not (field in known.keeps):
-            raise _broken(known, f"{field} {'is kept' if kept else 'is lost'}, and keeps says otherwise")
+            raise _broken(
+                known, f"{field} {'is kept' if kept else 'is lost'}, and keeps says otherwise"
+            )
 
 
 def _places(annotated: Annotated) -> list[tuple[int, int, Phi]]:
@@ -199,7 +223,10 @@ def _places(annotated: Annotated) -> list[tuple[int, int, Phi]]:
 
 
 def _check_awkward(known: Format, folder: Path) -> None:
-    """Check that an awkward text comes back as it was, or is refused when it is written; nothing between."""
+    """Check that an awkward text comes back as it was, or is refused when it is written.
+
+    Nothing between.
+    """
     for number, text in enumerate(TEXTS):
         target = folder / str(number) / ("out" if known.is_folder else f"out{known.suffixes[0]}")
         target.parent.mkdir(parents=True)
@@ -208,11 +235,19 @@ def _check_awkward(known: Format, folder: Path) -> None:
             known.writer(target, [Annotated(Note("1", text, "44", "en"))], options)
         except InputError as error:
             if WORD in str(error):
-                raise _broken(known, "what it says of a note that it cannot hold shows its text") from None
+                raise _broken(
+                    known, "what it says of a note that it cannot hold shows its text"
+                ) from None
             continue
-        texts = [found.note.text for found in read_notes(target, format=known.name) if isinstance(found, Annotated)]
+        texts = [
+            found.note.text
+            for found in read_notes(target, format=known.name)
+            if isinstance(found, Annotated)
+        ]
         if texts != [text]:
-            raise _broken(known, f"awkward text {number} comes back changed; keep it or raise InputError")
+            raise _broken(
+                known, f"awkward text {number} comes back changed; keep it or raise InputError"
+            )
 
 
 def _check_failed_write(known: Format, folder: Path) -> None:
@@ -223,6 +258,8 @@ def _check_failed_write(known: Format, folder: Path) -> None:
         write_notes(target, [note, note], format=known.name)
     except InputError:
         if list(folder.iterdir()):
-            raise _broken(known, "a write that fails leaves files behind; use atomic_file or atomic_folder") from None
+            raise _broken(
+                known, "a write that fails leaves files behind; use atomic_file or atomic_folder"
+            ) from None
         return
     raise _broken(known, "it does not take the notes that it is given to their end")

@@ -1,7 +1,10 @@
-"""What a format of somebody else's plugin may say of a file: kinds that are declared, and a sentence for each.
+"""What a format of somebody else's plugin may say of a file.
 
-What a reader says while it reads may quote the file, so it is not shown: neither a reason, nor a kind that nobody
-declared, nor a name of a file that is not there. Readers of this project say more; tests hold them to show no text.
+Kinds that are declared, and a sentence for each.
+
+What a reader says while it reads may quote the file, so it is not shown: neither a reason, nor a
+kind that nobody declared, nor a name of a file that is not there. Readers of this project say more;
+tests hold them to show no text.
 """
 
 from __future__ import annotations
@@ -19,7 +22,9 @@ from deid_assets.own_plugins import is_own, message_of
 KINDS: Mapping[str, str] = MappingProxyType(
     {
         "attachment": "an attachment is not read; save it as a file of its own",
-        "discontinuous": "a span has several fragments; correct it, or read it with --read discontinuous=split",
+        "discontinuous": (
+            "a span has several fragments; correct it, or read it with --read discontinuous=split"
+        ),
         "duplicate-id": "an id comes twice; give every note its own",
         "empty-file": "holds no note; remove the file or export it again",
         "encrypted": "is encrypted; save it without a password",
@@ -31,7 +36,9 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "text-mismatch": "an annotation covers other text than it carries; export it again",
         "timed-out": "took too long to read; convert it by hand",
         "too-large": "is larger than what is read; cut it into several",
-        "undecodable": "is not in the encoding that is read; name its encoding with --read encoding=NAME",
+        "undecodable": (
+            "is not in the encoding that is read; name its encoding with --read encoding=NAME"
+        ),
         "unknown-label": "a label is in no label map; name the map that has it with --labels",
         "unreadable": "cannot be read; check its permissions",
         "unsafe-path": "names a place outside the folder; copy the file into it",
@@ -61,7 +68,9 @@ def declared_fault(fault: Fault, known: Format, source: Source) -> Fault:
     if is_own(known.module):
         return fault
     kind, reason = _declared(fault.kind, known.faults)
-    return Fault.at(_name(fault.file, source), kind, reason, line=_line(fault.line), note_id=fault.note_id)
+    return Fault.at(
+        _name(fault.file, source), kind, reason, line=_line(fault.line), note_id=fault.note_id
+    )
 
 
 def check_error(error: BaseException, known: Format) -> None:
@@ -71,7 +80,9 @@ def check_error(error: BaseException, known: Format) -> None:
         PluginError: It may not; the message names its class alone.
     """
     if not is_own(known.module) and not message_of(error):
-        raise PluginError(f"format {known.name!r} raised {class_name(error)}; run its plugin by itself to see why")
+        raise PluginError(
+            f"format {known.name!r} raised {class_name(error)}; run its plugin by itself to see why"
+        )
 
 
 def _problem(problem: Problem, own: Mapping[str, str]) -> Problem:
@@ -92,4 +103,6 @@ def _line(line: int | None) -> int | None:
 def _name(name: str, source: Source) -> str:
     """Return a file's name if it is the one that is read or lies beside it, else that of the one that is read."""
     beside = source.sibling("." + name.rpartition(".")[2])
-    return name if name == source.name or (beside is not None and name == beside.name) else source.name
+    return (
+        name if name == source.name or (beside is not None and name == beside.name) else source.name
+    )

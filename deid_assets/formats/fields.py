@@ -24,7 +24,9 @@ def parse_json(text: str) -> object:
     try:
         return strict_json.loads(text)
     except json.JSONDecodeError as error:
-        raise RecordError("malformed", f"not JSON from character {error.pos}; write one object per line") from None
+        raise RecordError(
+            "malformed", f"not JSON from character {error.pos}; write one object per line"
+        ) from None
     except strict_json.StrictError as error:
         raise RecordError("malformed", f"{error}; write plain JSON") from None
     except ValueError:
@@ -41,15 +43,22 @@ def draft_of(record: object, options: ReadOptions, *, file: str, line: int) -> P
         line: Line or row.
 
     Raises:
-        RecordError: A field is missing or of the wrong type. Broken annotations are the parsed note's problems.
+        RecordError: A field is missing or of the wrong type. Broken annotations are the parsed
+            note's problems.
     """
     given, columns = _mapping(record, "the record"), options.columns
     # By our own names, which messages show: those of the source may be anything.
-    fields = {name: given.get(column) for name, column in zip(Columns().known, columns.known, strict=True)}
+    fields = {
+        name: given.get(column) for name, column in zip(Columns().known, columns.known, strict=True)
+    }
     raw_spans = fields["spans"] if options.annotations else None
     annotations, problems = (None, ()) if raw_spans is None else annotations_of(raw_spans)
     meta = _meta(fields["meta"])
-    meta |= {name: value for name in columns.into_meta if (value := optional_string(given, name)) is not None}
+    meta |= {
+        name: value
+        for name in columns.into_meta
+        if (value := optional_string(given, name)) is not None
+    }
     return ParsedNote(
         file,
         required_string(fields, "id", flag="column.id"),
@@ -70,7 +79,9 @@ def annotations_of(raw_spans: object) -> tuple[tuple[Annotation, ...], tuple[Pro
         RecordError: It is not a list.
     """
     if not isinstance(raw_spans, list):
-        raise RecordError("malformed", f"the spans are {_kind(raw_spans)}; write a list, [] for none")
+        raise RecordError(
+            "malformed", f"the spans are {_kind(raw_spans)}; write a list, [] for none"
+        )
     check_spans_count(len(raw_spans))
     annotations: list[Annotation] = []
     problems: list[Problem] = []
@@ -89,14 +100,19 @@ def check_spans_count(count: int) -> None:
         RecordError: It has more.
     """
     if count > MAX_SPANS:
-        raise RecordError("too-large", f"{count} spans, more than {MAX_SPANS}; cut the note into several")
+        raise RecordError(
+            "too-large", f"{count} spans, more than {MAX_SPANS}; cut the note into several"
+        )
 
 
 def _annotation(raw_span: object, number: int) -> Annotation:
     fields = _mapping(raw_span, f"span {number}")
     score = 1.0 if fields.get("score") is None else fields["score"]
     if type(score) not in (int, float) or not 0 <= score <= 1:  # type: ignore[operator]
-        raise RecordError("malformed", f"span {number}: the score is no number from 0 to 1; fix it or leave it out")
+        raise RecordError(
+            "malformed",
+            f"span {number}: the score is no number from 0 to 1; fix it or leave it out",
+        )
     return Annotation(
         ((_offset(fields, "start", number), _offset(fields, "end", number)),),
         required_string(fields, "label", owner=f"span {number}: "),
@@ -109,15 +125,25 @@ def _annotation(raw_span: object, number: int) -> Annotation:
 
 def _offset(fields: Mapping[str, object], name: str, number: int) -> int:
     if fields.get(name) is None:
-        raise RecordError("missing-field", f"span {number}: no {name}; every span has start, end and label")
+        raise RecordError(
+            "missing-field", f"span {number}: no {name}; every span has start, end and label"
+        )
     offset = fields[name]
-    if type(offset) is not int or abs(offset) > _MAX_OFFSET:  # bool is a subclass of int, and no offset
-        raise RecordError("offset", f"span {number}: {name} is {_kind(offset)}; write a whole number below 2**53")
+    if type(offset) is not int or abs(offset) > _MAX_OFFSET:
+        # bool is a subclass of int, and no offset
+        raise RecordError(
+            "offset", f"span {number}: {name} is {_kind(offset)}; write a whole number below 2**53"
+        )
     return offset
 
 
 def required_string(
-    fields: Mapping[str, object], name: str, *, owner: str = "", encodable: bool = True, flag: str = ""
+    fields: Mapping[str, object],
+    name: str,
+    *,
+    owner: str = "",
+    encodable: bool = True,
+    flag: str = "",
 ) -> str:
     """Return a string field; ``flag`` is the reading option that says which field it is.
 
@@ -126,12 +152,16 @@ def required_string(
     """
     value = optional_string(fields, name, owner=owner, encodable=encodable)
     if value is None:
-        remedy = f"add it, or name the field that holds it with --read {flag}=NAME" if flag else "add it"
+        remedy = (
+            f"add it, or name the field that holds it with --read {flag}=NAME" if flag else "add it"
+        )
         raise RecordError("missing-field", f"{owner}no {name!r}; {remedy}")
     return value
 
 
-def optional_string(fields: Mapping[str, object], name: str, *, owner: str = "", encodable: bool = True) -> str | None:
+def optional_string(
+    fields: Mapping[str, object], name: str, *, owner: str = "", encodable: bool = True
+) -> str | None:
     """Return a string field or ``None``.
 
     Raises:
@@ -144,7 +174,8 @@ def optional_string(fields: Mapping[str, object], name: str, *, owner: str = "",
         raise RecordError("malformed", f"{owner}{name!r} is {_kind(value)}; write a string")
     if encodable and not is_encodable(value):
         raise RecordError(
-            "undecodable", f"{owner}{name!r} holds a lone surrogate; decode the source as UTF-8 or UTF-16"
+            "undecodable",
+            f"{owner}{name!r} holds a lone surrogate; decode the source as UTF-8 or UTF-16",
         )
     return value
 
@@ -175,13 +206,24 @@ def _mapping(value: object, what: str) -> Mapping[str, object]:
 
 
 def _kind(value: object) -> str:
-    names = {dict: "an object", list: "a list", type(None): "null", bool: "a bool", float: "a float", str: "a string"}
+    names = {
+        dict: "an object",
+        list: "a list",
+        type(None): "null",
+        bool: "a bool",
+        float: "a float",
+        str: "a string",
+    }
     return names.get(type(value), "a number" if isinstance(value, int) else "of another type")
 
 
 def note_record(note: Note, spans: SpanSet | None, columns: Columns) -> dict[str, object]:
     """Return the record of a note; optional fields that are not set are left out."""
-    record: dict[str, object] = {columns.note_id: note.note_id, columns.lang: note.lang, columns.text: note.text}
+    record: dict[str, object] = {
+        columns.note_id: note.note_id,
+        columns.lang: note.lang,
+        columns.text: note.text,
+    }
     if spans is not None:
         record[columns.spans] = [span_record(span) for span in spans]
     if note.patient_id is not None:
@@ -192,7 +234,10 @@ def note_record(note: Note, spans: SpanSet | None, columns: Columns) -> dict[str
 
 
 def span_record(span: Span, *, full: bool = False) -> dict[str, object]:
-    """Return the record of a span, without text; score and source when ``full`` or not those of gold."""
+    """Return the record of a span, without text.
+
+    Score and source when ``full`` or not those of gold.
+    """
     record: dict[str, object] = {"start": span.start, "end": span.end, "label": span.label.value}
     if span.native_label:
         record["native_label"] = span.native_label

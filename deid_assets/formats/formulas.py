@@ -1,4 +1,7 @@
-"""Cells of CSV that a spreadsheet would compute: escaped by an apostrophe, as OWASP advises, and unescaped."""
+"""Cells of CSV that a spreadsheet would compute.
+
+Escaped by an apostrophe, as OWASP advises, and unescaped.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,10 @@ _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 
 
 def escaped(cell: str) -> str:
-    """Return a cell that no spreadsheet takes for a formula; one that was escaped before gets one apostrophe more."""
+    """Return a cell that no spreadsheet takes for a formula.
+
+    One that was escaped before gets one apostrophe more.
+    """
     return f"'{cell}" if _FORMULA.match(cell) else cell
 
 
@@ -18,12 +24,20 @@ def unescaped(cell: str) -> str:
 
 
 def moved(spans: object, by: int) -> object:
-    """Return the records of spans in a text that became longer or shorter at its start; what is no span stays."""
+    """Return the records of spans in a text that became longer or shorter at its start.
+
+    What is no span stays.
+    """
     if not isinstance(spans, list):
         return spans
     return [
-        {name: value + by if name in ("start", "end") and type(value) is int else value for name, value in span.items()}
-        if isinstance(span, dict)
-        else span
+        (
+            {
+                name: value + by if name in ("start", "end") and type(value) is int else value
+                for name, value in span.items()
+            }
+            if isinstance(span, dict)
+            else span
+        )
         for span in spans
     ]

@@ -1,7 +1,9 @@
-"""Who the notes are about, from structured data: names, dates, addresses and numbers that are known to identify.
+"""Who the notes are about, from structured data.
 
-One shape for every source: a value, its kind, and the patient whose notes may hold it. Neither a value nor a patient
-stands in ``repr``, in a message or in a log.
+Names, dates, addresses and numbers that are known to identify.
+
+One shape for every source: a value, its kind, and the patient whose notes may hold it. Neither a
+value nor a patient stands in ``repr``, in a message or in a log.
 """
 
 from __future__ import annotations
@@ -56,9 +58,11 @@ class Identity:
     """One value that is known to identify.
 
     Args:
-        patient_id: As in ``Note.patient_id``; ``None`` for staff of no one patient, whose values hold for all notes.
-        kind: ``name`` is a whole name, given names first; ``relative`` and ``staff`` are whole names of others;
-            ``address`` is a street with its number; ``birth_date`` is ISO 8601: a year, a month or a day.
+        patient_id: As in ``Note.patient_id``; ``None`` for staff of no one patient, whose values
+            hold for all notes.
+        kind: ``name`` is a whole name, given names first; ``relative`` and ``staff`` are whole
+            names of others; ``address`` is a street with its number; ``birth_date`` is ISO 8601: a
+            year, a month or a day.
         value: Not empty, without white space at its ends.
     """
 
@@ -83,13 +87,15 @@ def read_identities(
 ) -> Iterator[Identity | Fault]:
     """Yield each identity once for every place that has it, and each fault in its place.
 
-    A fault means that identities are missing: what is looked for with the rest may be overlooked in the notes.
+    A fault means that identities are missing: what is looked for with the rest may be overlooked in
+    the notes.
 
     Args:
         path: A file, or a folder with files of one format in it and below.
-        format: ``csv`` (columns ``patient_id``, ``kind``, ``value``) or another of ``identity_formats()``; detected when
-            not given.
-        options: ``encoding`` and ``delimiter`` of CSV; ``max_note_chars`` bounds a record of the others.
+        format: ``csv`` (columns ``patient_id``, ``kind``, ``value``) or another of
+            ``identity_formats()``; detected when not given.
+        options: ``encoding`` and ``delimiter`` of CSV; ``max_note_chars`` bounds a record of the
+            others.
 
     Raises:
         InputError: The path is not there, or the format is unknown, unclear or holds no identities.
@@ -99,12 +105,19 @@ def read_identities(
     name = format or detect_format(path)
     known = format_named(name)
     if name not in identity_formats():
-        raise InputError(f"{name} holds no identities that can be read; choose one of {', '.join(identity_formats())}")
+        raise InputError(
+            f"{name} holds no identities that can be read; choose one of"
+            f" {', '.join(identity_formats())}"
+        )
     return _read(path, known, options)
 
 
 def _read(path: Path, known: Format, options: ReadOptions) -> Iterator[Identity | Fault]:
-    reader = read_csv if known.name == "csv" else cast("Reader", import_module(known.identities_module).identities)
+    reader = (
+        read_csv
+        if known.name == "csv"
+        else cast("Reader", import_module(known.identities_module).identities)
+    )
     is_empty = True
     for source in files(path, Selection(known.suffixes, options.ignore)):
         if isinstance(source, Fault):
@@ -117,19 +130,26 @@ def _read(path: Path, known: Format, options: ReadOptions) -> Iterator[Identity 
                 yield declared_fault(found, known, source) if isinstance(found, Fault) else found
         except OSError:
             is_empty = False
-            yield source.fault("unreadable", "cannot be opened or read to its end; check its permissions")
+            yield source.fault(
+                "unreadable", "cannot be opened or read to its end; check its permissions"
+            )
         except DeidError as error:
             check_error(error, known)
             raise
     if is_empty:
-        yield Fault.at(".", "empty-file", f"no identity that can be read as {known.name} is there; name another file")
+        yield Fault.at(
+            ".",
+            "empty-file",
+            f"no identity that can be read as {known.name} is there; name another file",
+        )
 
 
 def identity(patient_id: str | None, kind: str, value: str) -> Identity:
     """Return an identity after checking it.
 
     Raises:
-        RecordError: The kind is unknown, the value empty or not of its kind, or a patient is lacking.
+        RecordError: The kind is unknown, the value empty or not of its kind, or a patient is
+            lacking.
     """
     if kind not in KINDS:
         raise RecordError("malformed", f"the kind is none of {', '.join(KINDS)}; choose one")
@@ -138,11 +158,17 @@ def identity(patient_id: str | None, kind: str, value: str) -> Identity:
     if not value:
         raise RecordError("missing-field", f"the value of a {kind} is empty; fill it or remove it")
     if not is_encodable(value) or not is_encodable(patient_id or ""):
-        raise RecordError("undecodable", f"a {kind} holds a lone surrogate; decode the source as UTF-8 or UTF-16")
+        raise RecordError(
+            "undecodable", f"a {kind} holds a lone surrogate; decode the source as UTF-8 or UTF-16"
+        )
     if kind == "birth_date" and not _DATE.fullmatch(value):
-        raise RecordError("malformed", "a birth_date is not YYYY, YYYY-MM or YYYY-MM-DD; write it so")
+        raise RecordError(
+            "malformed", "a birth_date is not YYYY, YYYY-MM or YYYY-MM-DD; write it so"
+        )
     if not patient_id and kind != "staff":
-        raise RecordError("missing-field", f"a {kind} has no patient_id; only staff belong to no one patient")
+        raise RecordError(
+            "missing-field", f"a {kind} has no patient_id; only staff belong to no one patient"
+        )
     return Identity(patient_id or None, kind, value)
 
 
@@ -153,7 +179,9 @@ Known = tuple[str | None, str, str]
 def checked(
     known: Iterable[Known], source: Source, *, line: int | None = None, place: str = ""
 ) -> Iterator[Identity | Fault]:
-    """Yield an identity, or a fault, for each value; where the values themselves break off, a fault is the last.
+    """Yield an identity, or a fault, for each value.
+
+    Where the values themselves break off, a fault is the last.
 
     Args:
         known: Raises ``RecordError`` where a record cannot be read any further.
@@ -198,21 +226,31 @@ def read_csv(source: Source, options: ReadOptions = _DEFAULT) -> Iterator[Identi
 def _cells(text: str, delimiter: str, *, is_closed: bool) -> list[str]:
     row = text.removesuffix("\n").removesuffix("\r")
     try:
-        (cells,) = csv.reader([row], delimiter=delimiter, strict=True) if row and is_closed else ([],)
+        (cells,) = (
+            csv.reader([row], delimiter=delimiter, strict=True) if row and is_closed else ([],)
+        )
     except (csv.Error, ValueError):
         is_closed = False
     if not is_closed:
-        raise RecordError("malformed", "the row is not CSV: a quote or line break stands alone; put the cell in quotes")
+        raise RecordError(
+            "malformed",
+            "the row is not CSV: a quote or line break stands alone; put the cell in quotes",
+        )
     return cells
 
 
 def _check_header(header: list[str]) -> None:
     if any(header.count(name) != 1 for name in _COLUMNS):
-        raise RecordError("missing-field", "the header has not one patient_id, one kind and one value; write them")
+        raise RecordError(
+            "missing-field", "the header has not one patient_id, one kind and one value; write them"
+        )
 
 
 def _of_row(header: list[str], row: list[str]) -> Identity:
     if len(row) != len(header):
-        raise RecordError("malformed", "the row has more or fewer cells than the header; quote a cell with a comma")
+        raise RecordError(
+            "malformed",
+            "the row has more or fewer cells than the header; quote a cell with a comma",
+        )
     patient_id, kind, value = (row[header.index(name)] for name in _COLUMNS)
     return identity(patient_id, kind.strip(), value)

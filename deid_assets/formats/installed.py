@@ -1,7 +1,7 @@
 """Every format that is installed: those of text, and those of plugins, found by entry point.
 
-A plugin's declaration is imported when the first format is looked for; its readers only when they are used. What cannot
-be loaded is listed with its fault and hides no other format.
+A plugin's declaration is imported when the first format is looked for; its readers only when they
+are used. What cannot be loaded is listed with its fault and hides no other format.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ from deid_assets.plugins import Plugin, available, load_declaration
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """A format of a plugin of this project: known by its files, so that an error names the plugin where it is missing.
+    """A format of a plugin of this project.
+
+    Known by its files, so that an error names the plugin where it is missing.
 
     Args:
         name: As in ``Format``.
@@ -86,7 +88,9 @@ def installed() -> Installed:
     usable, faults = dict(BUILT_IN), {}
     for name, plugin in available(GROUP).items():
         if name in BUILT_IN:
-            faults[f"{name} of {plugin.distribution}"] = f"deid-assets has a format {name}; rename that of the plugin"
+            faults[f"{name} of {plugin.distribution}"] = (
+                f"deid-assets has a format {name}; rename that of the plugin"
+            )
             continue
         try:
             found = _declaration(plugin)
@@ -94,7 +98,11 @@ def installed() -> Installed:
             usable[name] = found
         except PluginError as error:
             faults[name] = str(error)
-    faults |= {name: known.fault for name, known in OUTSIDE.items() if name not in usable and name not in faults}
+    faults |= {
+        name: known.fault
+        for name, known in OUTSIDE.items()
+        if name not in usable and name not in faults
+    }
     return Installed(MappingProxyType(usable), MappingProxyType(faults))
 
 
@@ -107,9 +115,17 @@ def _declaration(plugin: Plugin) -> Format:
 
 def _check_group(found: Format, usable: Mapping[str, Format]) -> None:
     group = found.options.group if found.options else "own"
-    others = [known.options for known in usable.values() if known.options and known.options.group == group]
-    if not re.fullmatch("[a-z][a-z_]*", group) or group in _GROUPS or any(each != found.options for each in others):
-        raise PluginError(f"format {found.name!r}: its options' group {group!r} is no word or is taken; rename it")
+    others = [
+        known.options for known in usable.values() if known.options and known.options.group == group
+    ]
+    if (
+        not re.fullmatch("[a-z][a-z_]*", group)
+        or group in _GROUPS
+        or any(each != found.options for each in others)
+    ):
+        raise PluginError(
+            f"format {found.name!r}: its options' group {group!r} is no word or is taken; rename it"
+        )
 
 
 def option_groups() -> dict[str, type[FormatOptions]]:
@@ -148,7 +164,8 @@ def format_named(name: str) -> Format:
     """Return a format by its name.
 
     Raises:
-        InputError: It is unknown, or cannot be used; the message says which plugin to install or mend.
+        InputError: It is unknown, or cannot be used; the message says which plugin to install or
+            mend.
     """
     if fault := fault_of(name):
         raise InputError(fault)

@@ -21,7 +21,10 @@ from deid_assets.system.atomic import atomic_file
 
 
 def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
-    """Yield one parsed note or fault per line that is not blank; a byte order mark at the start is no content."""
+    """Yield one parsed note or fault per line that is not blank.
+
+    A byte order mark at the start is no content.
+    """
     for line in lines(source, options):
         if isinstance(line, Fault):
             yield line
@@ -30,7 +33,8 @@ def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
         record: object = None
         try:
             if options.annotations:
-                check_spans_count(text.count('"start"'))  # beforehand: as objects they take twenty times the line
+                # beforehand: as objects they take twenty times the line
+                check_spans_count(text.count('"start"'))
             record = parse_json(text)
             yield draft_of(record, options, file=source.name, line=number)
         except RecordError as error:
@@ -56,12 +60,16 @@ def decoded(record: Record, source: Source, encoding: str, *, max_bytes: int) ->
     """Return the text of a line or row, without the byte order mark of the file, or why it is not read."""
     if record.content is None:
         return source.fault(
-            "too-large", f"longer than {max_bytes} bytes; raise --read max_note_chars", line=record.line
+            "too-large",
+            f"longer than {max_bytes} bytes; raise --read max_note_chars",
+            line=record.line,
         )
     try:
         text = record.content.decode(encoding)
     except UnicodeDecodeError as error:
-        return undecodable(source, encoding=encoding, byte=record.byte + error.start, line=record.line)
+        return undecodable(
+            source, encoding=encoding, byte=record.byte + error.start, line=record.line
+        )
     return text.removeprefix("\ufeff") if record.byte == 0 else text
 
 

@@ -38,7 +38,10 @@ def to_code_points(text: str, offsets: Iterable[int], unit: OffsetUnit) -> dict[
 
 
 def width(text: str, unit: OffsetUnit) -> int:
-    """Return the length of a text in ``unit``; a lone surrogate counts as what would stand for it."""
+    """Return the length of a text in ``unit``.
+
+    A lone surrogate counts as what would stand for it.
+    """
     if unit == "codepoint":
         return len(text)
     encoding, bytes_per_unit = _ENCODINGS[unit]

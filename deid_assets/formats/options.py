@@ -29,7 +29,8 @@ class Columns:
         lang: ISO 639-1 code.
         spans: A list of spans; in CSV, that list as JSON in one cell.
         meta: An object of strings; in CSV, that object as JSON in one cell.
-        into_meta: Further fields to keep in ``Note.meta``. Other fields are left out: they may identify.
+        into_meta: Further fields to keep in ``Note.meta``. Other fields are left out: they may
+            identify.
     """
 
     note_id: str = "id"
@@ -46,7 +47,10 @@ class Columns:
         return (self.note_id, self.lang, self.patient_id, self.text, self.spans, self.meta)
 
     def shown(self, name: str) -> str:
-        """Return a required column as a message may name it: one that a sender names otherwise stays unsaid."""
+        """Return a required column as a message may name it.
+
+        One that a sender names otherwise stays unsaid.
+        """
         return repr(name) if name in ("id", "text") else f"that --read {self.flag(name)} names"
 
     def flag(self, name: str) -> str:
@@ -68,19 +72,24 @@ def _check_scheme(scheme: str) -> None:
 class Conll:
     """Options for the columns and tags of CoNLL files.
 
-    A first line ``# global.columns = FORM START END TAG``, as the writer gives it, goes before the four places.
+    A first line ``# global.columns = FORM START END TAG``, as the writer gives it, goes before the
+    four places.
 
     Args:
-        scheme: ``bio`` and ``iob2`` begin every entity with B-; ``iob1`` only one that follows its like.
-        repair: Begin an entity at a tag that continues none, and end one whose last tag is missing, where the
-            default withholds the note.
+        scheme: ``bio`` and ``iob2`` begin every entity with B-; ``iob1`` only one that follows its
+            like.
+        repair: Begin an entity at a tag that continues none, and end one whose last tag is missing,
+            where the default withholds the note.
         token: Place of the column with tokens, from 0; negative from the end, as in all four.
         tag: Place of the column with tags.
-        start: Place of the column with the token's first offset in the note, in the unit of ``ReadOptions.offsets``.
-        end: Place of the column with the offset behind the token; given with ``start`` or not at all.
+        start: Place of the column with the token's first offset in the note, in the unit of
+            ``ReadOptions.offsets``.
+        end: Place of the column with the offset behind the token; given with ``start`` or not at
+            all.
 
     Raises:
-        ConfigError: The scheme is unknown, two columns have one place, or only one of ``start`` and ``end`` is given.
+        ConfigError: The scheme is unknown, two columns have one place, or only one of ``start`` and
+            ``end`` is given.
     """
 
     scheme: TagScheme = "bio"
@@ -94,17 +103,21 @@ class Conll:
         _check_scheme(self.scheme)
         if (self.start is None) is not (self.end is None):
             raise ConfigError("conll start and end go together; name both columns or neither")
-        places = [place for place in (self.token, self.tag, self.start, self.end) if place is not None]
+        places = [
+            place for place in (self.token, self.tag, self.start, self.end) if place is not None
+        ]
         if len(set(places)) != len(places):
             raise ConfigError("conll token, tag, start and end must be distinct columns")
 
 
 @dataclass(frozen=True, slots=True)
 class FormatOptions:
-    """Base of the options that formats of a plugin share: a frozen dataclass whose fields are all set by default.
+    """Base of the options that formats of a plugin share.
 
-    Each field is a string, a truth value or a number, and ``--read GROUP.FIELD=VALUE`` sets it; what is not allowed
-    raises ``ConfigError`` when it is made.
+    A frozen dataclass whose fields are all set by default.
+
+    Each field is a string, a truth value or a number, and ``--read GROUP.FIELD=VALUE`` sets it;
+    what is not allowed raises ``ConfigError`` when it is made.
     """
 
     group: ClassVar[str] = ""
@@ -122,7 +135,8 @@ class Archives:
         max_members: Of one archive with those inside of it. A member takes 1.5 ms of a core.
         max_member_bytes: Of one member, unpacked.
         max_total_bytes: Of one archive with those inside of it, unpacked.
-        max_ratio: Unpacked to packed bytes, beyond the first MiB. Clinical text packs about 3 to 10 to 1.
+        max_ratio: Unpacked to packed bytes, beyond the first MiB. Clinical text packs about 3 to 10
+            to 1.
 
     Raises:
         ConfigError: A limit is below 1.
@@ -135,7 +149,13 @@ class Archives:
     max_ratio: int = 200
 
     def __post_init__(self) -> None:
-        limits = (self.max_depth, self.max_members, self.max_member_bytes, self.max_total_bytes, self.max_ratio)
+        limits = (
+            self.max_depth,
+            self.max_members,
+            self.max_member_bytes,
+            self.max_total_bytes,
+            self.max_ratio,
+        )
         if min(limits) < 1:
             raise ConfigError("every limit of archives must be at least 1")
 
@@ -145,20 +165,23 @@ class ReadOptions:
     """Options of a reader.
 
     Args:
-        offsets: Unit in which the source counts; offsets are converted to code points as they are read.
-        discontinuous: What to do with a brat annotation of several fragments: ``refuse`` withholds the note,
-            ``split`` makes one span of each fragment.
+        offsets: Unit in which the source counts; offsets are converted to code points as they are
+            read.
+        discontinuous: What to do with a brat annotation of several fragments: ``refuse`` withholds
+            the note, ``split`` makes one span of each fragment.
         max_note_chars: Longer notes become a fault, in code points.
-        encoding: Of text, brat, CSV, JSON Lines and CoNLL; XML declares its own and Parquet is UTF-8.
+        encoding: Of text, brat, CSV, JSON Lines and CoNLL; XML declares its own and Parquet is
+            UTF-8.
         columns: Names of the fields.
         delimiter: Of CSV; one ASCII character.
-        formulas: Of CSV: ``escaped`` takes the apostrophe away that keeps a cell from being computed, ``plain`` reads
-            every cell as it is.
+        formulas: Of CSV: ``escaped`` takes the apostrophe away that keeps a cell from being
+            computed, ``plain`` reads every cell as it is.
         conll: Columns and tags of CoNLL.
-        annotations: Whether annotations are read. Where they are not, every note comes with ``spans=None``, and a
-            fault in its annotations does not withhold it.
+        annotations: Whether annotations are read. Where they are not, every note comes with
+            ``spans=None``, and a fault in its annotations does not withhold it.
         archives: Limits of what is unpacked.
-        ignore: Patterns, as of a shell, of files in folders and archives that are no notes and are passed over.
+        ignore: Patterns, as of a shell, of files in folders and archives that are no notes and are
+            passed over.
         formats: Options of the formats of plugins, one of a kind.
 
     Raises:
@@ -185,7 +208,9 @@ class ReadOptions:
     @property
     def fields(self) -> tuple[str, ...]:
         """The named fields that are read."""
-        return tuple(name for name in self.columns.known if self.annotations or name != self.columns.spans)
+        return tuple(
+            name for name in self.columns.known if self.annotations or name != self.columns.spans
+        )
 
     def __post_init__(self) -> None:
         if self.offsets not in ("codepoint", "utf8", "utf16"):
@@ -204,10 +229,11 @@ class WriteOptions:
     """Options of a writer. Text is always UTF-8.
 
     Args:
-        columns: Names of the fields; ``into_meta`` is not used, ``Note.meta`` is written to the ``meta`` field.
+        columns: Names of the fields; ``into_meta`` is not used, ``Note.meta`` is written to the
+            ``meta`` field.
         delimiter: Of CSV; one ASCII character.
-        formulas: Of CSV: ``escaped`` puts an apostrophe before what a spreadsheet would compute, and moves the spans
-            of such a text by one; ``plain`` writes every cell as it is.
+        formulas: Of CSV: ``escaped`` puts an apostrophe before what a spreadsheet would compute,
+            and moves the spans of such a text by one; ``plain`` writes every cell as it is.
         brat_labels: ``phi`` writes the category, ``native`` the native label where a span has one.
         conll_scheme: How CoNLL tags spell an entity.
 
@@ -235,7 +261,9 @@ def _check_encoding(encoding: str) -> None:
     except UnicodeDecodeError:
         return  # known, and these bytes are not in it
     except (LookupError, ValueError):
-        raise ConfigError(f"encoding {encoding!r} is not known to Python; try utf-8, latin-1 or cp1252") from None
+        raise ConfigError(
+            f"encoding {encoding!r} is not known to Python; try utf-8, latin-1 or cp1252"
+        ) from None
 
 
 def _check_formulas(formulas: str) -> None:
@@ -244,5 +272,11 @@ def _check_formulas(formulas: str) -> None:
 
 
 def _check_delimiter(delimiter: str) -> None:
-    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in f'"\r\n{string.ascii_letters}{string.digits}':
-        raise ConfigError(f"delimiter is {delimiter!r}; choose one ASCII character such as ',', ';' or a tab")
+    if (
+        len(delimiter) != 1
+        or not delimiter.isascii()
+        or delimiter in f'"\r\n{string.ascii_letters}{string.digits}'
+    ):
+        raise ConfigError(
+            f"delimiter is {delimiter!r}; choose one ASCII character such as ',', ';' or a tab"
+        )

@@ -24,14 +24,18 @@ def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
     columns = options.columns
     required = (columns.note_id, columns.text, *columns.into_meta)
     max_bytes = options.max_note_chars * MAX_BYTES_PER_CHAR
-    for row in rows(source, required, options.fields, text=columns.text, max_bytes=max_bytes, columns=columns):
+    for row in rows(
+        source, required, options.fields, text=columns.text, max_bytes=max_bytes, columns=columns
+    ):
         if isinstance(row, Fault):
             yield row
             continue
         number, record = row
         try:
             meta = record.get(columns.meta)
-            if isinstance(meta, list) and all(isinstance(pair, tuple) and isinstance(pair[0], str) for pair in meta):
+            if isinstance(meta, list) and all(
+                isinstance(pair, tuple) and isinstance(pair[0], str) for pair in meta
+            ):
                 record[columns.meta] = dict(meta)  # pyarrow gives a map as a list of pairs
             yield draft_of(record, options, file=source.name, line=number)
         except RecordError as error:
@@ -55,7 +59,8 @@ def rows(
         source: A Parquet file.
         required: Columns without which the file is one fault.
         optional: Columns read where they are there; others are not loaded.
-        text: A string column of which a cell longer than ``max_bytes`` is a fault and not made into a string.
+        text: A string column of which a cell longer than ``max_bytes`` is a fault and not made into
+            a string.
         max_bytes: See ``text``.
         columns: Where the columns' names are for the user to choose.
     """
@@ -68,31 +73,48 @@ def rows(
             present = file.schema_arrow.names
             lacking = [name for name in required if present.count(name) != 1]
             if lacking:
-                remedy = f"add it, or name it with --read {columns.flag(lacking[0])}=NAME" if columns else "add it"
+                remedy = (
+                    f"add it, or name it with --read {columns.flag(lacking[0])}=NAME"
+                    if columns
+                    else "add it"
+                )
                 shown = columns.shown(lacking[0]) if columns else repr(lacking[0])
                 reason = f"no single column {shown}; {remedy}"
                 yield source.fault("missing-field", reason)
                 return
             wanted = [name for name in dict.fromkeys((*required, *optional)) if name in present]
-            for number, row in enumerate(_cells(file, wanted, text=text, max_bytes=max_bytes), start=1):
-                yield source.fault(row.kind, row.reason, line=number) if isinstance(row, Problem) else (number, row)
+            for number, row in enumerate(
+                _cells(file, wanted, text=text, max_bytes=max_bytes), start=1
+            ):
+                yield (
+                    source.fault(row.kind, row.reason, line=number)
+                    if isinstance(row, Problem)
+                    else (number, row)
+                )
     except (pa.ArrowException, OSError, ValueError):
         reason = f"cannot be read as Parquet after row {number}; export the file again"
         yield source.fault("malformed", reason)
 
 
-def _cells(file: Any, wanted: list[str], *, text: str, max_bytes: int) -> Iterator[dict[str, Any] | Problem]:
+def _cells(
+    file: Any, wanted: list[str], *, text: str, max_bytes: int
+) -> Iterator[dict[str, Any] | Problem]:
     for batch in file.iter_batches(batch_size=_READ_ROWS, columns=wanted):
         sizes = _sizes(batch, text)
         for index in range(batch.num_rows):
             if sizes and (sizes[index] or 0) > max_bytes:
-                yield Problem("too-large", f"text longer than {max_bytes} bytes; raise --read max_note_chars")
+                yield Problem(
+                    "too-large", f"text longer than {max_bytes} bytes; raise --read max_note_chars"
+                )
             else:
                 yield _row(batch, index)
 
 
 def _sizes(batch: Any, text: str) -> list[int | None]:
-    """Bytes per cell of a string column, without making strings; empty where there is no such column."""
+    """Bytes per cell of a string column, without making strings.
+
+    Empty where there is no such column.
+    """
     import pyarrow as pa  # noqa: PLC0415 - heavy
     import pyarrow.compute as pc  # noqa: PLC0415 - heavy
 
@@ -109,7 +131,9 @@ def _row(batch: Any, index: int) -> dict[str, Any] | Problem:
     try:
         return {name: batch.column(name)[index].as_py() for name in batch.schema.names}
     except UnicodeDecodeError as error:
-        return Problem("undecodable", f"byte {error.start} of a cell is not utf-8; convert the column")
+        return Problem(
+            "undecodable", f"byte {error.start} of a cell is not utf-8; convert the column"
+        )
     except (ValueError, ArithmeticError):
         return Problem("malformed", "a cell has no value in Python; convert the column to strings")
 
@@ -142,7 +166,9 @@ def _spans_type() -> Any:
     import pyarrow as pa  # noqa: PLC0415 - heavy
 
     strings = [(name, pa.string()) for name in ("label", "native_label", "source")]
-    return pa.list_(pa.struct([("start", pa.int64()), ("end", pa.int64()), ("score", pa.float64()), *strings]))
+    return pa.list_(
+        pa.struct([("start", pa.int64()), ("end", pa.int64()), ("score", pa.float64()), *strings])
+    )
 
 
 def spans_schema() -> Any:

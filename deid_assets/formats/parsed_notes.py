@@ -13,7 +13,10 @@ from deid_assets.formats.annotated import Annotation, Fault, ParsedNote, Problem
 
 
 def parsed_note_line(entry: ParsedNote | Fault) -> bytes:
-    """Return one line of JSON that ``read_parsed_notes`` turns back into the entry; text is kept character by character."""
+    """Return one line of JSON that ``read_parsed_notes`` turns back into the entry.
+
+    Text is kept character by character.
+    """
     kind = "fault" if isinstance(entry, Fault) else "draft"
     return json.dumps({kind: asdict(entry)}, separators=(",", ":")).encode("ascii") + b"\n"
 
@@ -31,7 +34,9 @@ def read_parsed_notes(paths: Iterable[Path]) -> Iterator[ParsedNote | Fault]:
                     yield _entry(json.loads(line))
                 except (ValueError, TypeError, KeyError):
                     # The cause may quote the line.
-                    raise InputError(f"{path.name}:{number}: was altered; withdraw the batch, drop it again") from None
+                    raise InputError(
+                        f"{path.name}:{number}: was altered; withdraw the batch, drop it again"
+                    ) from None
 
 
 def _entry(value: Mapping[str, Any]) -> ParsedNote | Fault:

@@ -12,7 +12,15 @@ from deid_assets.formats.installed import absent, option_groups
 from deid_assets.formats.options import Archives, Columns, Conll, FormatOptions, ReadOptions
 from deid_assets.formats.selection import IGNORED
 
-_SETTINGS = ("encoding", "delimiter", "formulas", "offsets", "discontinuous", "max_note_chars", "ignore")
+_SETTINGS = (
+    "encoding",
+    "delimiter",
+    "formulas",
+    "offsets",
+    "discontinuous",
+    "max_note_chars",
+    "ignore",
+)
 _COLUMNS: Mapping[str, str] = {
     "column.id": "note_id",
     "column.text": "text",
@@ -24,7 +32,11 @@ _GROUPS: Mapping[str, type[Any]] = {"conll": Conll, "archives": Archives}
 
 
 def _defaults(groups: Mapping[str, type[Any]]) -> dict[str, Any]:
-    return {f"{group}.{each.name}": each.default for group, options in groups.items() for each in fields(options)}
+    return {
+        f"{group}.{each.name}": each.default
+        for group, options in groups.items()
+        for each in fields(options)
+    }
 
 
 _GROUPED = _defaults(_GROUPS)
@@ -44,7 +56,9 @@ def known_settings() -> tuple[str, ...]:
 
 def limits_of(options: ReadOptions) -> dict[str, float]:
     """Return what bounds the cost of reading, by key: sizes and counts, and times."""
-    groups = {"archives": options.archives} | {group: options.of(kind) for group, kind in option_groups().items()}
+    groups = {"archives": options.archives} | {
+        group: options.of(kind) for group, kind in option_groups().items()
+    }
     return {"max_note_chars": options.max_note_chars} | {
         f"{group}.{each.name}": getattr(chosen, each.name)
         for group, chosen in groups.items()
@@ -80,7 +94,9 @@ def read_options(settings: Sequence[str], *, annotations: bool) -> ReadOptions:
             chosen[name] = "\t" if (name, value) == ("delimiter", "tab") else value
     made = {group: options(**groups.pop(group)) for group, options in _GROUPS.items()}
     of_plugins = tuple(option_groups()[group](**values) for group, values in groups.items())
-    return ReadOptions(**chosen, **made, columns=Columns(**columns), annotations=annotations, formats=of_plugins)
+    return ReadOptions(
+        **chosen, **made, columns=Columns(**columns), annotations=annotations, formats=of_plugins
+    )
 
 
 def _unknown(setting: str, name: str) -> ConfigError:

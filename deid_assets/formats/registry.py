@@ -29,9 +29,9 @@ _LOOKED_AT = 16
 def detect_format(path: Path) -> str:
     """Return the name of the format, by suffix or by what the folder and its subfolders hold.
 
-    A folder with any ``.ann`` is brat. A single ``.txt`` or ``.xml`` is one note. Where formats share a suffix, the
-    first files with it are opened; a file that could be in several is for the user to name. An archive is unpacked
-    and counts as the folder that it holds.
+    A folder with any ``.ann`` is brat. A single ``.txt`` or ``.xml`` is one note. Where formats
+    share a suffix, the first files with it are opened; a file that could be in several is for the
+    user to name. An archive is unpacked and counts as the folder that it holds.
 
     Raises:
         InputError: Nothing known is there, several formats are, or an archive cannot be opened.
@@ -62,22 +62,37 @@ def _check_archive(path: Path) -> None:
 
 
 def _seen(path: Path, known: Sequence[Format | Outside]) -> Iterator[Path]:
-    """Yield every file, members of archives among them; what cannot be unpacked is a fault when it is read."""
+    """Yield every file, members of archives among them.
+
+    What cannot be unpacked is a fault when it is read.
+    """
     every = tuple({suffix for one in known for suffix in one.suffixes})
     named = [path]
     if path.is_dir():
-        files_of = ((Path(folder, name) for name in sorted(names)) for folder, _, names in os.walk(path))
+        files_of = (
+            (Path(folder, name) for name in sorted(names)) for folder, _, names in os.walk(path)
+        )
         rule = Selection(()).rule
-        named = [file for found in files_of for file in found if not rule(file.relative_to(path).as_posix())]
+        named = [
+            file
+            for found in files_of
+            for file in found
+            if not rule(file.relative_to(path).as_posix())
+        ]
     for file in named:
         if not suffix_of(file.name):
             yield file
         elif file.is_file() and (file == path or not file.is_symlink()):
-            yield from (found.path for found in files(file, Selection(every)) if isinstance(found, Source))
+            yield from (
+                found.path for found in files(file, Selection(every)) if isinstance(found, Source)
+            )
 
 
 def _candidates(suffix: str, path: Path, every: Sequence[Format | Outside]) -> set[str]:
-    """Names of the formats that the file may be in: those that claim it, else those that claim none."""
+    """Names of the formats that the file may be in.
+
+    Those that claim it, else those that claim none.
+    """
     known = [known for known in every if suffix in known.suffixes]
     answers = {other.name: other.is_told(path) for other in known if other.is_told}
     if None in answers.values():
@@ -87,7 +102,10 @@ def _candidates(suffix: str, path: Path, every: Sequence[Format | Outside]) -> s
 
 
 def _written(path: Path) -> str:
-    """Name of the format to write, by suffix alone: what is there already is replaced, whatever it is."""
+    """Name of the format to write, by suffix alone.
+
+    What is there already is replaced, whatever it is.
+    """
     suffix = path.suffix.lower()
     known = [known for known in known_by_files() if suffix in known.suffixes]
     found = {other.name for other in known if not other.is_told} or {other.name for other in known}
@@ -95,7 +113,10 @@ def _written(path: Path) -> str:
 
 
 class FormatError(InputError):
-    """The format is unknown or unclear; ``reason`` says so without the path, which may name a patient."""
+    """The format is unknown or unclear.
+
+    ``reason`` says so without the path, which may name a patient.
+    """
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(f"the format of {path} {reason}")
@@ -106,13 +127,21 @@ def _seen_as(found: set[str], path: Path) -> str:
     if found:
         return f"could be {' or '.join(sorted(found))};"
     if path.is_dir():
-        return "is unknown: no file in the folder ends as those of a known format do; save the notes as such files, or"
-    return "is unknown: it does not end as files of a known format do; save it as one, such as .txt or .docx, or"
+        return (
+            "is unknown: no file in the folder ends as those of a known format do; save the notes"
+            " as such files, or"
+        )
+    return (
+        "is unknown: it does not end as files of a known format do; save it as one, such as .txt or"
+        " .docx, or"
+    )
 
 
 def _only(found: set[str], path: Path) -> str:
     if len(found) != 1:
-        raise FormatError(path, f"{_seen_as(found, path)} name one with --format: {', '.join(sorted(FORMATS))}")
+        raise FormatError(
+            path, f"{_seen_as(found, path)} name one with --format: {', '.join(sorted(FORMATS))}"
+        )
     (name,) = found
     if name not in FORMATS:
         raise FormatError(path, f"is {name}: {installed().faults[name]}")
@@ -129,16 +158,17 @@ def read_notes(
 ) -> Iterator[Annotated | Fault]:
     """Yield each note as it is read, and each fault in its place.
 
-    A note with a fault is withheld: it never comes with fewer spans than the source has. Memory grows with the
-    longest note, a batch of rows and the ids, not with the number of notes.
+    A note with a fault is withheld: it never comes with fewer spans than the source has. Memory
+    grows with the longest note, a batch of rows and the ids, not with the number of notes.
 
     Args:
         path: A file, or a folder with files of one format in it and below.
         format: Name of the format; detected when not given.
-        labels: From native labels to categories. When not given: the categories' own names; for i2b2, its labels.
+        labels: From native labels to categories. When not given: the categories' own names; for
+            i2b2, its labels.
         options: What the reader has to know about the source.
-        ignored: OnIgnored the name and the rule of each file that ``options.ignore`` passes over. Every other file of a
-            folder or archive gives notes or a fault.
+        ignored: OnIgnored the name and the rule of each file that ``options.ignore`` passes over.
+            Every other file of a folder or archive gives notes or a fault.
 
     Raises:
         InputError: The path is not there, or the format is unknown or unclear.
@@ -154,17 +184,24 @@ def parse_notes(
     format: str | None = None,  # noqa: A002 - the word users know
     options: ReadOptions = _DEFAULT_READ,
 ) -> Iterator[ParsedNote | Fault]:
-    """Yield each note as the source has it: what ``read_notes`` gives before ``check_parsed_notes``.
+    """Yield each note as the source has it.
+
+    What ``read_notes`` gives before ``check_parsed_notes``.
 
     Raises:
         InputError: As for ``read_notes``.
     """
     chosen = _chosen_for(path, format)
-    return _read(path, chosen, options, Selection(chosen.suffixes, options.ignore, pass_over_silently))
+    return _read(
+        path, chosen, options, Selection(chosen.suffixes, options.ignore, pass_over_silently)
+    )
 
 
 def check_parsed_notes(
-    parsed_notes: Iterable[ParsedNote | Fault], *, labels: LabelMap, options: ReadOptions = _DEFAULT_READ
+    parsed_notes: Iterable[ParsedNote | Fault],
+    *,
+    labels: LabelMap,
+    options: ReadOptions = _DEFAULT_READ,
 ) -> Iterator[Annotated | Fault]:
     """Yield the notes of parsed notes after checking ids, labels, offsets and text, and each fault in its place."""
     seen: set[str] = set()
@@ -178,7 +215,9 @@ def _chosen_for(path: Path, name: str | None) -> Format:
     return format_named(name or detect_format(path))
 
 
-def _read(path: Path, chosen: Format, options: ReadOptions, selection: Selection) -> Iterator[ParsedNote | Fault]:
+def _read(
+    path: Path, chosen: Format, options: ReadOptions, selection: Selection
+) -> Iterator[ParsedNote | Fault]:
     any_file = any_note = is_lacking = False
     for source in files(path, selection, limits=options.archives):
         any_file = True
@@ -195,30 +234,43 @@ def _read(path: Path, chosen: Format, options: ReadOptions, selection: Selection
         elif is_empty and not _is_annotation(source):
             yield source.fault("empty-file", "holds no note; remove the file or export it again")
     if is_lacking and not any_note:
-        yield Fault.at(".", "empty-file", f"holds no note that can be read as {chosen.name}; name another")
+        yield Fault.at(
+            ".", "empty-file", f"holds no note that can be read as {chosen.name}; name another"
+        )
     if not any_file:
-        yield Fault.at(".", "empty-file", f"no {' or '.join(chosen.suffixes)} file is in the folder; name another")
+        yield Fault.at(
+            ".",
+            "empty-file",
+            f"no {' or '.join(chosen.suffixes)} file is in the folder; name another",
+        )
 
 
 def _is_annotation(source: Source) -> bool:
-    return source.path.suffix.lower() == ".ann"  # empty when nothing was found, and no note of its own
+    # empty when nothing was found, and no note of its own
+    return source.path.suffix.lower() == ".ann"
 
 
 def _has_content(source: Source) -> bool:
     return source.path.stat().st_size > 0
 
 
-def _parsed_notes(source: Source, chosen: Format, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
+def _parsed_notes(
+    source: Source, chosen: Format, options: ReadOptions
+) -> Iterator[ParsedNote | Fault]:
     try:
         if _has_content(source) or _is_annotation(source):
             for entry in chosen.reader(source, options):
                 yield as_declared(entry, chosen, source)
     except OSError:
-        yield source.fault("unreadable", "cannot be opened or read to its end; check its permissions")
+        yield source.fault(
+            "unreadable", "cannot be opened or read to its end; check its permissions"
+        )
     except UnicodeDecodeError as error:  # its message quotes the file
         if not error.encoding.startswith("utf-16"):
             raise
-        yield source.fault("undecodable", "begins as UTF-16 and is none to its end; export it again as UTF-8")
+        yield source.fault(
+            "undecodable", "begins as UTF-16 and is none to its end; export it again as UTF-8"
+        )
     except DeidError as error:
         check_error(error, chosen)
         raise
@@ -266,10 +318,14 @@ def write_notes(
     """
     chosen = format_named(format or _written(path))
     if chosen.writer_module is None:
-        names = ", ".join(sorted(known.name for known in FORMATS.values() if known.writer_module is not None))
+        names = ", ".join(
+            sorted(known.name for known in FORMATS.values() if known.writer_module is not None)
+        )
         raise InputError(f"{chosen.name} is read only; write one of {names}")
     if chosen.is_folder and path.suffix.lower() in chosen.suffixes:
-        raise InputError(f"{chosen.name} writes one file per note; name a folder instead of {path.name}")
+        raise InputError(
+            f"{chosen.name} writes one file per note; name a folder instead of {path.name}"
+        )
     seen: set[str] = set()
     try:
         chosen.writer(path, _checked(notes, seen), options)
@@ -290,5 +346,7 @@ def _checked(notes: Iterable[Annotated], seen: set[str]) -> Iterator[Annotated]:
             spans.checked(note)
             strings += [string for span in spans for string in (span.source, span.native_label)]
         if not all(is_encodable(string) for string in strings):
-            raise InputError(f"note {note.note_id!r}: a field besides the text holds a lone surrogate; fix it")
+            raise InputError(
+                f"note {note.note_id!r}: a field besides the text holds a lone surrogate; fix it"
+            )
         yield annotated

@@ -1,4 +1,7 @@
-"""Which files of a folder or archive are read; every other one is a fault, or ignored by a rule that can be seen."""
+"""Which files of a folder or archive are read.
+
+Every other one is a fault, or ignored by a rule that can be seen.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,10 @@ IGNORED = (
     "tools.conf",
     "kb_shortcuts.conf",
 )
-"""Names that are no notes: unfinished copies, what systems add to folders and archives, settings of brat."""
+"""Names that are no notes.
+
+Unfinished copies, what systems add to folders and archives, settings of brat.
+"""
 
 OnIgnored = Callable[[str, str], None]
 """Called with the name of an ignored file and the rule."""
@@ -36,7 +42,8 @@ class Selection:
 
     Args:
         suffixes: Of files that are read, in lower case.
-        ignore: Rules: patterns as of a shell for a file's name or that of a folder around it, in any case.
+        ignore: Rules: patterns as of a shell for a file's name or that of a folder around it, in
+            any case.
         on_ignored: Called for each file that is ignored.
     """
 
@@ -55,12 +62,20 @@ class Selection:
             name: Path relative to what is read.
         """
         steps = [step.lower() for step in PurePosixPath(name).parts if step not in ("..", ".", "/")]
-        return next((rule for rule in self.ignore if any(fnmatchcase(step, rule.lower()) for step in steps)), "")
+        return next(
+            (
+                rule
+                for rule in self.ignore
+                if any(fnmatchcase(step, rule.lower()) for step in steps)
+            ),
+            "",
+        )
 
     @property
     def reason(self) -> str:
         """Reason why a file without such a suffix is not read."""
         kinds = " or ".join(self.suffixes)
         return (
-            f"is no {kinds} file, so it is not read; convert it, take it out, or pass it over with --read ignore=NAME"
+            f"is no {kinds} file, so it is not read; convert it, take it out, or pass it over with"
+            " --read ignore=NAME"
         )

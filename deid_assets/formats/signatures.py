@@ -1,6 +1,7 @@
 """Which of the formats that share a suffix a file is in, by its first bytes or its footer.
 
-Each function answers ``True``, ``False``, or ``None`` where both could be: then the user has to say.
+Each function answers ``True``, ``False``, or ``None`` where both could be: then the user has to
+say.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ _PARQUET_MAGIC = b"PAR1"
 
 
 def head(path: Path) -> str:
-    """Return the beginning of a file as text; empty where it cannot be read, which the reader will say."""
+    """Return the beginning of a file as text.
+
+    Empty where it cannot be read, which the reader will say.
+    """
     try:
         with path.open("rb") as file:
             blob = file.read(_HEAD_BYTES)
@@ -30,9 +34,12 @@ def head(path: Path) -> str:
 
 
 def is_fhir(path: Path) -> bool | None:
-    """Whether the first JSON value is a FHIR resource: an object with ``resourceType`` (FHIR R4, JSON format).
+    """Whether the first JSON value is a FHIR resource.
 
-    ``None`` for an object that is a note of JSON Lines as well, and for one too long to be seen whole.
+    An object with ``resourceType`` (FHIR R4, JSON format).
+
+    ``None`` for an object that is a note of JSON Lines as well, and for one too long to be seen
+    whole.
     """
     text = head(path).lstrip()
     if not text.startswith("{"):
@@ -61,14 +68,18 @@ def _root(path: Path) -> str:
 
 
 def is_omop(path: Path) -> bool:
-    """Whether a Parquet file has the columns that a ``NOTE`` table of OMOP cannot lack; any ``.omop`` file is one.
+    """Whether a Parquet file has the columns that a ``NOTE`` table of OMOP cannot lack.
+
+    Any ``.omop`` file is one.
 
     Column names stand in the footer, each behind its length in one byte (Thrift compact protocol).
     """
     if path.suffix.lower() == ".omop":
         return True
     footer = _footer(path).lower()
-    return all(bytes([len(name)]) + name in footer for name in (b"note_id", b"note_text", b"person_id"))
+    return all(
+        bytes([len(name)]) + name in footer for name in (b"note_id", b"note_text", b"person_id")
+    )
 
 
 def _footer(path: Path) -> bytes:

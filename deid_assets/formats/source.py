@@ -37,7 +37,8 @@ class Source:
         path: Where its bytes are.
         root: What its name is relative to.
         shown: What goes before its name: of a member the archive, as in ``batch.zip!/``.
-        id_prefix: What goes before its note id: of a member where the archive lies, as in ``batch/``.
+        id_prefix: What goes before its note id: of a member where the archive lies, as in
+            ``batch/``.
     """
 
     path: Path
@@ -54,7 +55,9 @@ class Source:
     def note_id(self) -> str:
         """Path relative to the root without its suffix; the id of a note that is a file."""
         relative = self._relative
-        return self.id_prefix + (relative[: -len(self.path.suffix)] if self.path.suffix else relative)
+        return self.id_prefix + (
+            relative[: -len(self.path.suffix)] if self.path.suffix else relative
+        )
 
     @property
     def _relative(self) -> str:
@@ -80,16 +83,23 @@ class Source:
         place = self.id_prefix + self._relative[: -len(suffix)]
         return place + "/" if suffix != ".gz" else place[: place.rfind("/") + 1]
 
-    def fault(self, kind: str, reason: str, *, line: int | None = None, note_id: str | None = None) -> Fault:
+    def fault(
+        self, kind: str, reason: str, *, line: int | None = None, note_id: str | None = None
+    ) -> Fault:
         """Return a fault placed in this file."""
         return Fault.at(self.name, kind, reason, line=line, note_id=note_id)
 
     def refusal(self) -> Fault | None:
-        """Reason why the file is not opened, or ``None``: it leaves the root by a link, or is not a regular file."""
+        """Reason why the file is not opened, or ``None``.
+
+        It leaves the root by a link, or is not a regular file.
+        """
         try:
             target = self.path.resolve(strict=True)
             if self.path.is_symlink() and not target.is_relative_to(self.root.resolve()):
-                return self.fault("unsafe-path", "links to a place outside the folder; copy the file into it")
+                return self.fault(
+                    "unsafe-path", "links to a place outside the folder; copy the file into it"
+                )
             if not target.is_file():
                 return self.fault("unreadable", "is not a regular file; remove it")
         except (OSError, RuntimeError):
@@ -102,23 +112,31 @@ def printable(name: str) -> str:
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in name)
 
 
-def files(root: Path, selection: Selection, *, limits: Archives = _LIMITS) -> Iterator[Source | Fault]:
+def files(
+    root: Path, selection: Selection, *, limits: Archives = _LIMITS
+) -> Iterator[Source | Fault]:
     """Yield the file itself, or every file of a folder with one of the suffixes, in order of path.
 
-    Every other file is a fault, or ignored by a rule. So are a folder that cannot be listed and a link to a folder:
-    the notes behind them are missing. An archive is read as the folder that it holds; its members are there until
-    the next one is asked for.
+    Every other file is a fault, or ignored by a rule. So are a folder that cannot be listed and a
+    link to a folder: the notes behind them are missing. An archive is read as the folder that it
+    holds; its members are there until the next one is asked for.
     """
     if root.is_dir():
         for found in _listed(Source(root, root), selection):
-            yield from [found] if isinstance(found, Fault) else _opened(found, selection, Budget(limits), depth=0)
+            yield from (
+                [found]
+                if isinstance(found, Fault)
+                else _opened(found, selection, Budget(limits), depth=0)
+            )
         return
     yield from _opened(Source(root, root.parent), selection, Budget(limits), depth=0, is_root=True)
 
 
 def _listed(folder: Source, selection: Selection) -> Iterator[Source | Fault]:
     unlisted: list[str] = []
-    for path, subfolders, names in os.walk(folder.path, onerror=lambda error: unlisted.append(str(error.filename))):
+    for path, subfolders, names in os.walk(
+        folder.path, onerror=lambda error: unlisted.append(str(error.filename))
+    ):
         subfolders.sort()
         linked = [name for name in subfolders if Path(path, name).is_symlink()]
         for name in (*linked, *sorted(names)):
@@ -126,7 +144,9 @@ def _listed(folder: Source, selection: Selection) -> Iterator[Source | Fault]:
             if rule := selection.rule(source.path.relative_to(source.root).as_posix()):
                 selection.on_ignored(source.name, rule)
             elif name in linked:
-                yield source.fault("unsafe-path", "links to a folder; copy the folder into its place")
+                yield source.fault(
+                    "unsafe-path", "links to a folder; copy the folder into its place"
+                )
             elif selection.takes(name) or suffix_of(name):
                 yield source.refusal() or source
             else:
@@ -154,7 +174,9 @@ def _opened(
         members = Source(folder, folder, f"{source.name}!/", place)
 
         def shown(name: str) -> str:
-            return source.name if not name else f"{source.name}!/{printable(name.removeprefix('./'))}"
+            return (
+                source.name if not name else f"{source.name}!/{printable(name.removeprefix('./'))}"
+            )
 
         def refuse(name: str, kind: str, reason: str) -> None:
             refused.append(Fault.at(shown(name), kind, reason))
@@ -170,15 +192,21 @@ def _opened(
 
         unpack(source.path, folder, wanted=is_wanted, budget=budget, refuse=refuse)
         for found in _listed(members, selection):
-            yield from [found] if isinstance(found, Fault) else _opened(found, selection, budget, depth=depth + 1)
+            yield from (
+                [found]
+                if isinstance(found, Fault)
+                else _opened(found, selection, budget, depth=depth + 1)
+            )
     yield from refused
 
 
-def read_text(source: Source, *, encoding: str, max_chars: int, note_id: str | None = None) -> str | Fault:
+def read_text(
+    source: Source, *, encoding: str, max_chars: int, note_id: str | None = None
+) -> str | Fault:
     """Return a whole file as text, newlines and any byte order mark kept, or why it is not read.
 
-    A file that must be too long is refused by its size, without being read. One with the mark of UTF-16 is read as that
-    where UTF-8 was to be expected, and its mark is no text.
+    A file that must be too long is refused by its size, without being read. One with the mark of
+    UTF-16 is read as that where UTF-8 was to be expected, and its mark is no text.
     """
     blob = read_bytes(source, max_bytes=max_chars * MAX_BYTES_PER_CHAR, note_id=note_id)
     if isinstance(blob, Fault):
@@ -196,12 +224,17 @@ def is_utf16(head: bytes, encoding: str) -> bool:
         head: First four bytes, or more.
         encoding: That the file is read in; only where it is UTF-8 the mark decides.
     """
-    is_marked = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and not head.startswith(codecs.BOM_UTF32_LE)
+    is_marked = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and not head.startswith(
+        codecs.BOM_UTF32_LE
+    )
     return is_marked and codecs.lookup(encoding).name == "utf-8"
 
 
 class _Utf16AsUtf8(io.RawIOBase):
-    """A stream of UTF-16 as one of UTF-8, without its mark; reading raises ``UnicodeDecodeError`` where it is none."""
+    """A stream of UTF-16 as one of UTF-8, without its mark.
+
+    Reading raises ``UnicodeDecodeError`` where it is none.
+    """
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -231,9 +264,15 @@ def read_bytes(source: Source, *, max_bytes: int, note_id: str | None = None) ->
             size = os.fstat(file.fileno()).st_size
             blob = file.read(max_bytes + 1) if size <= max_bytes else None
     except OSError:
-        return source.fault("unreadable", "cannot be opened; check its permissions", note_id=note_id)
+        return source.fault(
+            "unreadable", "cannot be opened; check its permissions", note_id=note_id
+        )
     if blob is None or len(blob) > max_bytes:
-        return source.fault("too-large", f"larger than {max_bytes} bytes; raise --read max_note_chars", note_id=note_id)
+        return source.fault(
+            "too-large",
+            f"larger than {max_bytes} bytes; raise --read max_note_chars",
+            note_id=note_id,
+        )
     return blob
 
 
@@ -241,7 +280,10 @@ def undecodable(
     source: Source, *, encoding: str, byte: int, line: int | None = None, note_id: str | None = None
 ) -> Fault:
     """Return the fault of bytes that are not text; ``byte`` counts from the start of the file."""
-    reason = f"byte {byte} is not {codecs.lookup(encoding).name}; convert the file, or name its encoding with --read encoding=NAME"
+    reason = (
+        f"byte {byte} is not {codecs.lookup(encoding).name}; convert the file, or name its encoding"
+        " with --read encoding=NAME"
+    )
     return source.fault("undecodable", reason, line=line, note_id=note_id)
 
 
@@ -249,7 +291,8 @@ def check_by_line(encoding: str) -> None:
     """Check that a file in this encoding can be cut into lines and rows before it is decoded.
 
     Raises:
-        ConfigError: The encoding writes quotes or line breaks other than ASCII does, as UTF-16 does.
+        ConfigError: The encoding writes quotes or line breaks other than ASCII does, as UTF-16
+            does.
     """
     try:
         is_like_ascii = b'",\n'.decode(encoding) == '",\n'
@@ -257,7 +300,9 @@ def check_by_line(encoding: str) -> None:
         is_like_ascii = False
     if not is_like_ascii:
         name = codecs.lookup(encoding).name
-        raise ConfigError(f"JSON Lines, CSV and CoNLL cannot be read as {name}; convert the file to utf-8")
+        raise ConfigError(
+            f"JSON Lines, CSV and CoNLL cannot be read as {name}; convert the file to utf-8"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,14 +322,18 @@ class Record:
     closed: bool = True
 
 
-def records(file: BinaryIO, *, max_bytes: int, quote: bytes = b"", encoding: str = "") -> Iterator[Record]:
+def records(
+    file: BinaryIO, *, max_bytes: int, quote: bytes = b"", encoding: str = ""
+) -> Iterator[Record]:
     """Yield the records of a stream, holding at most ``max_bytes`` and one chunk.
 
     Args:
         file: Opened for bytes, at its start.
         max_bytes: Longest record kept.
-        quote: Line breaks between two of these belong to the record; empty when every line is a record.
-        encoding: Where it is UTF-8, a stream with the mark of UTF-16 is read as that; no stream is where not given.
+        quote: Line breaks between two of these belong to the record; empty when every line is a
+            record.
+        encoding: Where it is UTF-8, a stream with the mark of UTF-16 is read as that; no stream is
+            where not given.
 
     Raises:
         UnicodeDecodeError: A stream with that mark is no UTF-16.
@@ -292,7 +341,11 @@ def records(file: BinaryIO, *, max_bytes: int, quote: bytes = b"", encoding: str
     if encoding:
         head = file.read(4)
         file.seek(0)
-        file = cast("BinaryIO", io.BufferedReader(_Utf16AsUtf8(file))) if is_utf16(head, encoding) else file
+        file = (
+            cast("BinaryIO", io.BufferedReader(_Utf16AsUtf8(file)))
+            if is_utf16(head, encoding)
+            else file
+        )
     parts: list[bytes] = []
     size = quotes = byte = 0
     line = first = 1
@@ -310,4 +363,6 @@ def records(file: BinaryIO, *, max_bytes: int, quote: bytes = b"", encoding: str
             parts.clear()
             byte, first, size, quotes = byte + size, line, 0, 0
     if size:
-        yield Record(first, byte, b"".join(parts) if size <= max_bytes else None, closed=quotes % 2 == 0)
+        yield Record(
+            first, byte, b"".join(parts) if size <= max_bytes else None, closed=quotes % 2 == 0
+        )

@@ -17,7 +17,14 @@ from deid_assets.core.span import Span, SpanSet
 from deid_assets.formats import jsonl, parquet
 from deid_assets.formats.annotated import Annotation, Fault, Problem, RecordError, is_note_id
 from deid_assets.formats.assemble import bad_offsets, phi_of
-from deid_assets.formats.fields import annotations_of, is_encodable, parse_json, required_string, span_record, to_json
+from deid_assets.formats.fields import (
+    annotations_of,
+    is_encodable,
+    parse_json,
+    required_string,
+    span_record,
+    to_json,
+)
 from deid_assets.formats.options import ReadOptions
 from deid_assets.formats.source import Source
 from deid_assets.system.atomic import atomic_file
@@ -44,7 +51,9 @@ class Seal(Protocol):
 def read_spans(
     path: Path, *, seal: Seal | None = None, on_plain: Callable[[], None] = lambda: None
 ) -> Iterator[SpanSet | Fault]:
-    """Yield the spans of each note in turn, or every fault that withholds them; JSON Lines or Parquet by suffix.
+    """Yield the spans of each note in turn, or every fault that withholds them.
+
+    JSON Lines or Parquet by suffix.
 
     Args:
         path: The file.
@@ -76,13 +85,18 @@ class _Digests:
                 self.on_plain()
             return written
         if not _SEALED.fullmatch(written):
-            raise RecordError("malformed", "the digest is no SHA-256 in lower case, plain or sealed")
+            raise RecordError(
+                "malformed", "the digest is no SHA-256 in lower case, plain or sealed"
+            )
         try:
             if self.seal is not None:
                 return self.seal.open(written)
         except ProvenanceError:
             pass
-        raise RecordError("encrypted", "the digest is sealed; set DEID_KEY to the key that the file was written with")
+        raise RecordError(
+            "encrypted",
+            "the digest is sealed; set DEID_KEY to the key that the file was written with",
+        )
 
 
 def _read(source: Source, *, as_parquet: bool, digests: _Digests) -> Iterator[SpanSet | Fault]:
@@ -107,7 +121,9 @@ def _span_set(
     record: Any, source: Source, seen: set[str], *, line: int, digests: _Digests
 ) -> Iterator[SpanSet | Fault]:
     if not isinstance(record, dict) or record.get("spans") is None:
-        raise RecordError("missing-field", "no object with id, digest and spans; [] says that nothing was found")
+        raise RecordError(
+            "missing-field", "no object with id, digest and spans; [] says that nothing was found"
+        )
     note_id, written = required_string(record, "id"), required_string(record, "digest")
     if not is_note_id(note_id):
         raise RecordError("malformed", "the id is not printable; write another")
@@ -146,7 +162,8 @@ def _span(annotation: Annotation) -> Span | Problem:
 def write_spans(path: Path, span_sets: Iterable[SpanSet], *, seal: Seal | None = None) -> int:
     """Write the spans of each note, JSON Lines or Parquet by suffix, and return how many notes.
 
-    The file appears whole or not at all; with a seal, its digests tell nothing to who has not the key.
+    The file appears whole or not at all; with a seal, its digests tell nothing to who has not the
+    key.
 
     Raises:
         InputError: The suffix is neither, or a note comes twice.
@@ -163,13 +180,18 @@ def write_spans(path: Path, span_sets: Iterable[SpanSet], *, seal: Seal | None =
     return len(seen)
 
 
-def _records(span_sets: Iterable[SpanSet], seen: set[str], seal: Seal | None) -> Iterator[dict[str, object]]:
+def _records(
+    span_sets: Iterable[SpanSet], seen: set[str], seal: Seal | None
+) -> Iterator[dict[str, object]]:
     for span_set in span_sets:
         if span_set.note_id in seen:
             raise InputError(f"note {span_set.note_id!r} comes twice; merge its spans first")
         seen.add(span_set.note_id)
         if not all(is_encodable(span.source + span.native_label) for span in span_set):
-            raise InputError(f"note {span_set.note_id!r}: a source or native label holds a lone surrogate; fix it")
+            raise InputError(
+                f"note {span_set.note_id!r}: a source or native label holds a lone surrogate;"
+                " fix it"
+            )
         spans = [span_record(span, full=True) for span in span_set]
         digest = span_set.digest if seal is None else seal.seal(span_set.digest)
         yield {"id": span_set.note_id, "digest": digest, "spans": spans}

@@ -11,12 +11,21 @@ from deid_assets.formats.fields import draft_of, note_record, parse_json, to_jso
 from deid_assets.formats.formulas import escaped, moved, unescaped
 from deid_assets.formats.jsonl import decoded
 from deid_assets.formats.options import Columns, ReadOptions, WriteOptions
-from deid_assets.formats.source import MAX_BYTES_PER_CHAR, SLACK_BYTES, Source, check_by_line, records
+from deid_assets.formats.source import (
+    MAX_BYTES_PER_CHAR,
+    SLACK_BYTES,
+    Source,
+    check_by_line,
+    records,
+)
 from deid_assets.system.atomic import atomic_file
 
 
 def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
-    """Yield one parsed note or fault per row. Python's ``csv`` is not used: its cell limit is one for the whole process."""
+    """Yield one parsed note or fault per row.
+
+    Python's ``csv`` is not used: its cell limit is one for the whole process.
+    """
     check_by_line(options.encoding)
     header: list[str] = []
     for row in _rows(source, options):
@@ -33,7 +42,11 @@ def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
                 return
             continue
         yield _parsed_note(
-            dict(zip(header, cells, strict=False)), len(cells) == len(header), source, options, line=line
+            dict(zip(header, cells, strict=False)),
+            len(cells) == len(header),
+            source,
+            options,
+            line=line,
         )
 
 
@@ -42,12 +55,18 @@ def _parsed_note(
 ) -> ParsedNote | Fault:
     columns = options.columns
     if not whole:
-        return source.fault("malformed", "the row has more or fewer cells than the header; quote its text", line=line)
+        return source.fault(
+            "malformed",
+            "the row has more or fewer cells than the header; quote its text",
+            line=line,
+        )
     try:
         before = len(row[columns.text])
         if options.formulas == "escaped":
             row = {name: unescaped(cell) for name, cell in row.items()}
-        record: dict[str, object] = {name: row.get(name) or None for name in (*columns.known, *columns.into_meta)}
+        record: dict[str, object] = {
+            name: row.get(name) or None for name in (*columns.known, *columns.into_meta)
+        }
         record[columns.text] = row[columns.text]
         for name in (columns.spans, columns.meta):
             if name in options.fields:
@@ -62,8 +81,8 @@ def _header_fault(header: list[str], columns: Columns) -> tuple[str, str] | None
     for name in (columns.note_id, columns.text, *columns.into_meta):
         if name not in header:
             reason = (
-                f"no column {columns.shown(name)} in the header; add it, or name it with --read {columns.flag(name)}=NAME, "
-                "and the delimiter with --read delimiter=';'"
+                f"no column {columns.shown(name)} in the header; add it, or name it with --read"
+                f" {columns.flag(name)}=NAME, and the delimiter with --read delimiter=';'"
             )
             return "missing-field", reason
     if len(set(header)) != len(header):
@@ -85,7 +104,10 @@ def _rows(source: Source, options: ReadOptions) -> Iterator[tuple[int, list[str]
                 continue
             cells = _split(row, cell) if record.closed else None
             if cells is None:
-                reason = "the row is not CSV: a quote or line break stands alone; put cells that have them in quotes"
+                reason = (
+                    "the row is not CSV: a quote or line break stands alone; put cells that have"
+                    " them in quotes"
+                )
                 yield source.fault("malformed", reason, line=record.line)
             else:
                 yield record.line, cells
@@ -115,16 +137,26 @@ def write(path: Path, notes: Iterable[Annotated], options: WriteOptions) -> None
         file.write(_row(names, options.delimiter))
         for annotated in notes:
             record = note_record(annotated.note, annotated.spans, options.columns)
-            if options.formulas == "escaped" and escaped(annotated.note.text) != annotated.note.text:
+            if (
+                options.formulas == "escaped"
+                and escaped(annotated.note.text) != annotated.note.text
+            ):
                 record[options.columns.spans] = moved(record.get(options.columns.spans), 1)
             for name in (options.columns.spans, options.columns.meta):
                 if record.get(name) is not None:
                     record[name] = to_json(record[name])
             cells = [str(record.get(name) or "") for name in names]
-            file.write(_row(map(escaped, cells) if options.formulas == "escaped" else cells, options.delimiter))
+            file.write(
+                _row(
+                    map(escaped, cells) if options.formulas == "escaped" else cells,
+                    options.delimiter,
+                )
+            )
 
 
 def _row(cells: Iterable[str], delimiter: str) -> bytes:
     special = re.compile(f'["\r\n{re.escape(delimiter)}]')
-    quoted = ('"' + cell.replace('"', '""') + '"' if special.search(cell) else cell for cell in cells)
+    quoted = (
+        '"' + cell.replace('"', '""') + '"' if special.search(cell) else cell for cell in cells
+    )
     return f"{delimiter.join(quoted)}\r\n".encode()

@@ -1,4 +1,7 @@
-"""Private folders for what is unpacked; those that killed processes left are removed by the next."""
+"""Private folders for what is unpacked.
+
+Those that killed processes left are removed by the next.
+"""
 
 from __future__ import annotations
 

@@ -16,7 +16,9 @@ from deid_assets.system.atomic import atomic_folder
 
 def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
     """Yield the file as one note; a byte order mark belongs to its text."""
-    text = read_text(source, encoding=options.encoding, max_chars=options.max_note_chars, note_id=source.note_id)
+    text = read_text(
+        source, encoding=options.encoding, max_chars=options.max_note_chars, note_id=source.note_id
+    )
     yield text if isinstance(text, Fault) else ParsedNote(source.name, source.note_id, text)
 
 
@@ -31,7 +33,8 @@ def write(path: Path, notes: Iterable[Annotated], options: WriteOptions) -> None
         for annotated in notes:
             if annotated.spans is not None:
                 raise InputError(
-                    f"note {annotated.note.note_id!r}: plain text holds no spans; write another format, or leave them out"
+                    f"note {annotated.note.note_id!r}: plain text holds no spans; write another"
+                    " format, or leave them out"
                 )
             write_text(folder, annotated.note)
 
@@ -43,5 +46,8 @@ def write_text(folder: Path, note: Note) -> None:
         InputError: The note has no text: an empty file reads as a fault.
     """
     if not note.text:
-        raise InputError(f"note {note.note_id!r}: an empty note cannot be a text file; write jsonl, csv or parquet")
+        raise InputError(
+            f"note {note.note_id!r}: an empty note cannot be a text file; write jsonl, csv or"
+            " parquet"
+        )
     write_member(folder, note.note_id, ".txt", note.text)

@@ -1,4 +1,7 @@
-"""What is unpacked of an archive goes into a private folder: within limits, and under plain names only."""
+"""What is unpacked of an archive goes into a private folder.
+
+Within limits, and under plain names only.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +69,9 @@ class Budget:
         """
         if self.members + more > self.limits.max_members:
             raise SpentError(
-                "too-large", f"has more than {self.limits.max_members} members; raise --read archives.max_members"
+                "too-large",
+                f"has more than {self.limits.max_members} members; raise --read"
+                " archives.max_members",
             )
 
     def count(self, size: int, done: int) -> None:
@@ -77,7 +82,10 @@ class Budget:
         """
         self.total_bytes += size
         if self.total_bytes > self.limits.max_total_bytes:
-            reason = f"unpacks to more than {self.limits.max_total_bytes} bytes; raise --read archives.max_total_bytes"
+            reason = (
+                f"unpacks to more than {self.limits.max_total_bytes} bytes; raise --read"
+                " archives.max_total_bytes"
+            )
             raise SpentError("too-large", reason)
         if done + size > self.limits.max_member_bytes:
             raise _member_too_large(self.limits)
@@ -89,13 +97,18 @@ class Budget:
             ArchiveError: It is a bomb, or text of one letter.
         """
         if unpacked > _FREE_BYTES + self.limits.max_ratio * packed:
-            reason = f"unpacks to more than {self.limits.max_ratio} times its size; unpack it by hand or raise --read archives.max_ratio"
+            reason = (
+                f"unpacks to more than {self.limits.max_ratio} times its size; unpack it by hand or"
+                " raise --read archives.max_ratio"
+            )
             raise SpentError("too-large", reason)
 
 
 def _member_too_large(limits: Archives) -> ArchiveError:
     return ArchiveError(
-        "too-large", f"unpacks to more than {limits.max_member_bytes} bytes; raise --read archives.max_member_bytes"
+        "too-large",
+        f"unpacks to more than {limits.max_member_bytes} bytes; raise --read"
+        " archives.max_member_bytes",
     )
 
 
@@ -123,7 +136,11 @@ class Target:
             if first is not None:
                 first.unlink(missing_ok=True)
                 self.written[plain] = None
-            self.refuse(name, "duplicate-id", "is twice in the archive, so neither is read; make the archive again")
+            self.refuse(
+                name,
+                "duplicate-id",
+                "is twice in the archive, so neither is read; make the archive again",
+            )
             return None
         self.written[plain] = None
         return self.folder.joinpath(plain)
@@ -135,7 +152,9 @@ class Target:
             file = path.open("xb")
         except OSError as error:
             _check_room(error)
-            self.refuse(name, "unreadable", "cannot be unpacked under its name; make the archive again")
+            self.refuse(
+                name, "unreadable", "cannot be unpacked under its name; make the archive again"
+            )
             return
         try:
             with file:
@@ -163,7 +182,9 @@ class Target:
 
 def _check_room(error: BaseException) -> None:
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        raise InputError("there is no room to unpack an archive; name a larger folder in TMPDIR") from None
+        raise InputError(
+            "there is no room to unpack an archive; name a larger folder in TMPDIR"
+        ) from None
 
 
 def _unsafe(name: str) -> str:
@@ -172,7 +193,9 @@ def _unsafe(name: str) -> str:
     if len(steps) > _MAX_STEPS:
         return f"lies in more than {_MAX_STEPS} folders; make the archive again with fewer"
     if not steps or name.startswith("/") or ".." in steps or "\\" in name or ":" in steps[0]:
-        return "has a name that leads out of the archive; make the archive again with relative names"
+        return (
+            "has a name that leads out of the archive; make the archive again with relative names"
+        )
     if "\0" in name or any(0xD800 <= ord(char) <= 0xDFFF for char in name):
         return "has a name that no file can have; make the archive again with names in UTF-8"
     return ""

@@ -1,7 +1,7 @@
 """A compiled list: a succinct trie in one file, which is mapped into memory and shared by processes.
 
-Keys are in lower case with single blanks; the value of a key is its weight. One key more, ``#``, holds what
-the list is.
+Keys are in lower case with single blanks; the value of a key is its weight. One key more, ``#``,
+holds what the list is.
 """
 
 from __future__ import annotations
@@ -79,7 +79,10 @@ def write_gazetteer(
     import marisa_trie  # noqa: PLC0415 - compiled, loaded when first needed
 
     if kind not in WORD_LISTS and kind not in PHRASE_LISTS:
-        raise InputError(f"unknown kind of list {kind!r}; choose one of {', '.join((*WORD_LISTS, *PHRASE_LISTS))}")
+        raise InputError(
+            f"unknown kind of list {kind!r}; choose one of"
+            f" {', '.join((*WORD_LISTS, *PHRASE_LISTS))}"
+        )
     if path.suffix != SUFFIX:
         raise InputError(f"{path.name}: a compiled list ends with {SUFFIX}; name it so")
     weights: dict[str, float] = {}
@@ -95,7 +98,9 @@ def write_gazetteer(
             else:
                 weights[key] = max(entry.weight, weights.get(key, 0.0))
     if not weights:
-        raise InputError(f"{path.name}: no entry is left; choose another column, weight or vocabulary")
+        raise InputError(
+            f"{path.name}: no entry is left; choose another column, weight or vocabulary"
+        )
     about = json.dumps({"version": VERSION, "kind": kind, "entries": len(weights)}).encode()
     values = [(key, _WEIGHT.pack(weight)) for key, weight in weights.items()]
     trie = marisa_trie.BytesTrie([(_ABOUT, about), *values])
@@ -110,7 +115,7 @@ def _keys(text: str, kind: str) -> list[str]:
     if kind in PHRASE_LISTS:
         return [" ".join(words).lower()] if words else []
     named = [word for word in words if word[0].isupper()]
-    return [word.lower() for word in (named or words) if len(word) > 1]
+    return [word.lower() for word in named or words if len(word) > 1]
 
 
 class Gazetteer:
@@ -132,13 +137,22 @@ class Gazetteer:
                 raise InputError(f"gazetteer {path}: no such file")
             trie.mmap(str(path))
             about: Any = json.loads(trie[_ABOUT][0])
-            version, self.kind, self._entries = about["version"], str(about["kind"]), int(about["entries"])
+            version, self.kind, self._entries = (
+                about["version"],
+                str(about["kind"]),
+                int(about["entries"]),
+            )
         except (RuntimeError, KeyError, ValueError, OSError) as error:
             if isinstance(error, InputError):
                 raise
-            raise InputError(f"gazetteer {path}: not a compiled list; make it with deid gazetteer build") from None
+            raise InputError(
+                f"gazetteer {path}: not a compiled list; make it with deid gazetteer build"
+            ) from None
         if version != VERSION or (self.kind not in WORD_LISTS and self.kind not in PHRASE_LISTS):
-            raise InputError(f"gazetteer {path}: made by another version; make it again with deid gazetteer build")
+            raise InputError(
+                f"gazetteer {path}: made by another version; make it again with deid gazetteer"
+                " build"
+            )
         self._trie = trie
 
     def __len__(self) -> int:

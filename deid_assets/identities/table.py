@@ -1,7 +1,7 @@
 """The table of known identities: one SQLite file, clustered by patient, opened read-only.
 
-It holds names and numbers of patients in clear, so it belongs into the restricted zone; it is made readable for its
-owner only.
+It holds names and numbers of patients in clear, so it belongs into the restricted zone; it is made
+readable for its owner only.
 """
 
 from __future__ import annotations
@@ -52,8 +52,13 @@ def build_table(path: Path, identities: Iterable[Identity]) -> TableCounts:
     """
     with atomic_path(path, mode=0o600) as part:
         with closing(sqlite3.connect(part)) as connection:
-            connection.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {_SCHEMA}")
-            rows = ((each.patient_id or _EVERYBODY, KINDS.index(each.kind), each.value) for each in identities)
+            connection.executescript(
+                f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {_SCHEMA}"
+            )
+            rows = (
+                (each.patient_id or _EVERYBODY, KINDS.index(each.kind), each.value)
+                for each in identities
+            )
             while chunk := sorted(islice(rows, _CHUNK)):
                 connection.executemany("INSERT OR IGNORE INTO identity VALUES (?, ?, ?)", chunk)
             connection.execute("INSERT INTO about VALUES (?, ?)", (FORMAT, secrets.token_hex(8)))
@@ -65,8 +70,12 @@ def build_table(path: Path, identities: Iterable[Identity]) -> TableCounts:
 
 
 def _counts(connection: sqlite3.Connection) -> TableCounts:
-    (patients,) = connection.execute("SELECT count(DISTINCT patient) FROM identity WHERE patient <> ''").fetchone()
-    kinds = connection.execute("SELECT kind, count(*) FROM identity GROUP BY kind ORDER BY kind").fetchall()
+    (patients,) = connection.execute(
+        "SELECT count(DISTINCT patient) FROM identity WHERE patient <> ''"
+    ).fetchone()
+    kinds = connection.execute(
+        "SELECT kind, count(*) FROM identity GROUP BY kind ORDER BY kind"
+    ).fetchall()
     return TableCounts(int(patients), {KINDS[kind]: int(count) for kind, count in kinds})
 
 
@@ -82,14 +91,21 @@ class IdentityTable:
 
     def __init__(self, path: Path) -> None:
         if not path.is_file():
-            raise InputError(f"table of identities {path} does not exist; make it with deid identities build")
+            raise InputError(
+                f"table of identities {path} does not exist; make it with deid identities build"
+            )
         try:
-            self._connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
+            self._connection = sqlite3.connect(
+                f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True
+            )
             about = self._connection.execute("SELECT format, made FROM about").fetchone()
         except sqlite3.Error:
             about = None
         if about is None or about[0] != FORMAT:
-            raise InputError(f"{path} is no table of identities of this version; make it with deid identities build")
+            raise InputError(
+                f"{path} is no table of identities of this version; make it with deid identities"
+                " build"
+            )
         self.made = str(about[1])
         """Differs for every table that was made."""
 

@@ -3,7 +3,8 @@
 ::
 
     store/restricted/landing/b-0001/…          the files as they were dropped
-    store/restricted/arrival/b-0001/           a table of their names, sizes and digests, with a receipt
+    store/restricted/arrival/b-0001/           a table of their names, sizes and digests, with a
+    receipt
 """
 
 from __future__ import annotations
@@ -73,9 +74,12 @@ class Arrival:
 
 
 def batch_id(digests: Iterable[str], *, key: Key) -> str:
-    """Return the opaque id of a batch from the SHA-256 digests of what it holds; the order does not matter.
+    """Return the opaque id of a batch from the SHA-256 digests of what it holds.
 
-    The id stands in releases. It is keyed, so that whoever holds one and guesses at the files cannot tell.
+    The order does not matter.
+
+    The id stands in releases. It is keyed, so that whoever holds one and guesses at the files
+    cannot tell.
     """
     return "b-" + key.derive("batch", *sorted(digests)).hex()[:16]
 
@@ -100,7 +104,9 @@ def _listed(path: Path, root: Path) -> ArrivedFile:
     if not path.is_file():
         return ArrivedFile(name, 0, hashlib.sha256(b"no file").hexdigest())
     with path.open("rb") as file:
-        return ArrivedFile(name, path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest())
+        return ArrivedFile(
+            name, path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest()
+        )
 
 
 def sign_arrival(files: StoreFiles, batch: str, listed: Iterable[ArrivedFile]) -> Receipt:
@@ -109,7 +115,9 @@ def sign_arrival(files: StoreFiles, batch: str, listed: Iterable[ArrivedFile]) -
     return _write(files, batch, list(listed), arrived_at=now, attempt=0, overrides={})
 
 
-def sign_part(files: StoreFiles, batch: str, listed: Iterable[ArrivedFile], *, whole: str) -> Receipt:
+def sign_part(
+    files: StoreFiles, batch: str, listed: Iterable[ArrivedFile], *, whole: str
+) -> Receipt:
     """Store the list of what is a part of a larger arrival, which its receipt names as an input.
 
     Raises:
@@ -118,12 +126,22 @@ def sign_part(files: StoreFiles, batch: str, listed: Iterable[ArrivedFile], *, w
     source = files.receipt(ARRIVAL, whole)
     arrived_at = str(source.counts["arrived_at"])
     return _write(
-        files, batch, list(listed), arrived_at=arrived_at, attempt=0, overrides={}, inputs=inputs_of([source])
+        files,
+        batch,
+        list(listed),
+        arrived_at=arrived_at,
+        attempt=0,
+        overrides={},
+        inputs=inputs_of([source]),
     )
 
 
-def try_again(files: StoreFiles, batch: str, overrides: Mapping[str, object], *, landing: Path) -> Receipt:
-    """Sign what a batch holds now, to be read again, with overrides; those of earlier calls stay unless replaced.
+def try_again(
+    files: StoreFiles, batch: str, overrides: Mapping[str, object], *, landing: Path
+) -> Receipt:
+    """Sign what a batch holds now, to be read again, with overrides.
+
+    Those of earlier calls stay unless replaced.
 
     Args:
         files: The store.
@@ -167,8 +185,8 @@ def check_arrival(files: StoreFiles, batch: str, *, landing: Path) -> Arrival:
     arrival = find_arrival(files, batch)
     if arrival is None:
         raise ProvenanceError(
-            f"batch {batch}: no receipt of what arrived; look at its files with `deid batches show {batch}`, "
-            f"and sign them with `deid batches retry {batch}`"
+            f"batch {batch}: no receipt of what arrived; look at its files with `deid batches show"
+            f" {batch}`, and sign them with `deid batches retry {batch}`"
         )
     entries = sorted(landing.iterdir()) if landing.is_dir() else []
     signed = {file.name: file for file in arrival.files}
@@ -177,8 +195,9 @@ def check_arrival(files: StoreFiles, batch: str, *, landing: Path) -> Arrival:
     gone, added = len(signed.keys() - there.keys()), len(there.keys() - signed.keys())
     if altered or gone or added:
         raise ProvenanceError(
-            f"batch {batch}: of {len(signed)} files that arrived, {altered} were altered and {gone} are gone, and "
-            f"{added} were added since; put them back as they came, or `deid batches withdraw {batch}` and drop them again"
+            f"batch {batch}: of {len(signed)} files that arrived, {altered} were altered and {gone}"
+            f" are gone, and {added} were added since; put them back as they came, or `deid batches"
+            f" withdraw {batch}` and drop them again"
         )
     return arrival
 

@@ -21,10 +21,12 @@ SETTLE_S = 5.0
 
 
 def arrivals(settings: Settings, *, settle_s: float = SETTLE_S) -> list[Path]:
-    """Return what lies in the landing folder and has settled: files, and folders of files, sorted by name.
+    """Return what lies in the landing folder and has settled.
 
-    A folder is one arrival, so that a batch that belongs together stays together. Names that begin with a dot
-    or end with ``.part`` are left alone.
+    Files, and folders of files, sorted by name.
+
+    A folder is one arrival, so that a batch that belongs together stays together. Names that begin
+    with a dot or end with ``.part`` are left alone.
     """
     if not settings.landing.is_dir():
         return []
@@ -43,9 +45,9 @@ def arrivals(settings: Settings, *, settle_s: float = SETTLE_S) -> list[Path]:
 def take_in(settings: Settings, *, settle_s: float = SETTLE_S) -> list[str]:
     """Move each settled arrival into the restricted store as a batch, and return the new batch ids.
 
-    One that may be too large for a batch, or that only says where notes are, waits for ``split_arrivals``, which reads
-    it. The same content gives the same
-    id, so a file that is dropped twice makes one batch. A receipt of what arrived is signed before it is moved. An
+    One that may be too large for a batch, or that only says where notes are, waits for
+    ``split_arrivals``, which reads it. The same content gives the same id, so a file that is
+    dropped twice makes one batch. A receipt of what arrived is signed before it is moved. An
     arrival that an earlier call had staged when it died is taken in first.
     """
     check_store(settings.store)
@@ -59,7 +61,8 @@ def take_in(settings: Settings, *, settle_s: float = SETTLE_S) -> list[str]:
         batch = batch_id(digests, key=settings.key())
         target = landing_folder(settings, batch)
         if target.exists() or splitting.is_known(target.parent, batch):
-            # Seen before. Kept beside the first copy would double it; the content is the same, byte for byte.
+            # Seen before. Kept beside the first copy would double it; the content is the same, byte
+            # for byte.
             shutil.rmtree(arrival) if arrival.is_dir() else arrival.unlink()
             continue
         make_folder(settings.store, target.parent, Zone.RESTRICTED)
@@ -102,7 +105,9 @@ def left_alone(settings: Settings, *, settle_s: float = SETTLE_S) -> list[tuple[
     if not settings.landing.is_dir():
         return []
     taken = set(arrivals(settings, settle_s=settle_s))
-    return [(entry, _rule(entry)) for entry in sorted(settings.landing.iterdir()) if entry not in taken]
+    return [
+        (entry, _rule(entry)) for entry in sorted(settings.landing.iterdir()) if entry not in taken
+    ]
 
 
 def _rule(entry: Path) -> str:
@@ -129,4 +134,8 @@ def _finish_staged(settings: Settings) -> list[str]:
 
 
 def _files(entry: Path) -> Iterator[Path]:
-    return (path for path in ([entry] if entry.is_file() else sorted(entry.rglob("*"))) if path.is_file())
+    return (
+        path
+        for path in ([entry] if entry.is_file() else sorted(entry.rglob("*")))
+        if path.is_file()
+    )

@@ -21,7 +21,10 @@ def whole_of(batch: str) -> str:
 
 
 def waiting(landing: Path) -> list[str]:
-    """Return the ids of the arrivals that wait to be split, sorted; ``landing`` is the restricted folder of arrivals."""
+    """Return the ids of the arrivals that wait to be split, sorted.
+
+    ``landing`` is the restricted folder of arrivals.
+    """
     return sorted({path.name.partition(".")[0] for path in (landing / ".large").glob("b-*")})
 
 

@@ -1,4 +1,7 @@
-"""Arrivals that say where notes are and hold none, such as the address of a database: what they lead to changes."""
+"""Arrivals that say where notes are and hold none, such as the address of a database.
+
+What they lead to changes.
+"""
 
 from __future__ import annotations
 

@@ -37,7 +37,8 @@ class Found:
     """A note or fault of a batch.
 
     Args:
-        place: Position of the file among those that arrived, and line or row: ``file-3-line-7``. No name.
+        place: Position of the file among those that arrived, and line or row: ``file-3-line-7``. No
+            name.
         what: The note, or what is wrong.
     """
 
@@ -46,7 +47,10 @@ class Found:
 
     @property
     def reason(self) -> str:
-        """Fault and remedy, without file names, note ids and labels that no label map knows; empty for a note."""
+        """Fault and remedy, without file names, note ids and labels that no label map knows.
+
+        Empty for a note.
+        """
         return safe_reason(self.what) if isinstance(self.what, Fault) else ""
 
 
@@ -77,7 +81,11 @@ def landing_folder(settings: Settings, batch: str) -> Path:
 
 def sources_of(landing: Path) -> list[Path]:
     """Return the files and folders of a batch, sorted."""
-    return sorted(path for path in landing.iterdir() if not path.name.startswith(".")) if landing.is_dir() else []
+    return (
+        sorted(path for path in landing.iterdir() if not path.name.startswith("."))
+        if landing.is_dir()
+        else []
+    )
 
 
 def read_batch(
@@ -107,7 +115,10 @@ def read_batch(
                 name = f"{folder}/{found.file}" if folder and found.file != "." else found.file
                 yield Found(places.of(name, found.line), found)
             elif found.note.note_id in seen:
-                reason = "the note id came before in an earlier file of the batch; give every note its own id"
+                reason = (
+                    "the note id came before in an earlier file of the batch; give every note its"
+                    " own id"
+                )
                 fault = Fault.at(source.name, "duplicate-id", reason, note_id=found.note.note_id)
                 yield Found(places.of(source.name, None), fault)
             else:
@@ -118,28 +129,38 @@ def read_batch(
 def read_whole(batch: str, *, settings: Settings) -> tuple[list[Found], list[tuple[str, str]]]:
     """Return what ``read_batch`` yields, and name and rule of each file that it passes over.
 
-    For a worker process, since a library that a format needs may abort on a damaged file. The key is read there.
+    For a worker process, since a library that a format needs may abort on a damaged file. The key
+    is read there.
     """
     ignored: list[tuple[str, str]] = []
     files = StoreFiles(settings.store, key=settings.receipt_key())
-    found = list(read_batch(settings, files, batch, ignored=lambda name, rule: ignored.append((name, rule))))
+    found = list(
+        read_batch(settings, files, batch, ignored=lambda name, rule: ignored.append((name, rule)))
+    )
     return found, ignored
 
 
 def source_of(settings: Settings, batch: str) -> Path | None:
-    """Return the file or folder that arrived as a batch; of a part, what it was cut from, where that is still there."""
+    """Return the file or folder that arrived as a batch.
+
+    Of a part, what it was cut from, where that is still there.
+    """
     landing = landing_folder(settings, batch).parent
     places = (landing / batch, landing / ".whole" / batch, landing / ".whole" / whole_of(batch))
     return next((found[0] for place in reversed(places) if (found := sources_of(place))), None)
 
 
-def _read_part(source: Path, landing: Path, settings: Settings, arrival: Arrival) -> Iterator[Annotated | Fault]:
+def _read_part(
+    source: Path, landing: Path, settings: Settings, arrival: Arrival
+) -> Iterator[Annotated | Fault]:
     """Yield what a part holds; ``source`` is what it was cut from, and says how it is read."""
     try:
         how = how_of(settings, arrival, source)
     except ConfigError:  # each file is a fault already
         how = how_to_read(settings, arrival.overrides)
-    return check_parsed_notes(read_parsed_notes(part_files(landing)), labels=how.labels, options=how.options)
+    return check_parsed_notes(
+        read_parsed_notes(part_files(landing)), labels=how.labels, options=how.options
+    )
 
 
 def how_of(settings: Settings, arrival: Arrival, source: Path) -> How:
@@ -151,10 +172,14 @@ def how_of(settings: Settings, arrival: Arrival, source: Path) -> How:
     return how_to_read(settings, arrival.overrides, source if source.is_dir() else None)
 
 
-def _read(source: Path, settings: Settings, arrival: Arrival, ignored: OnIgnored) -> Iterator[Annotated | Fault]:
+def _read(
+    source: Path, settings: Settings, arrival: Arrival, ignored: OnIgnored
+) -> Iterator[Annotated | Fault]:
     try:
         how = how_of(settings, arrival, source)
-        notes = read_notes(source, format=how.format, labels=how.labels, options=how.options, ignored=ignored)
+        notes = read_notes(
+            source, format=how.format, labels=how.labels, options=how.options, ignored=ignored
+        )
     except FormatError as error:
         yield from _every(source, arrival, "unknown-format", error.reason)
     except ConfigError as error:
@@ -189,14 +214,20 @@ def safe_reason(fault: Fault) -> str:
         return "a label is in no label map; name the map that has it with --labels"
     maps = sorted(name for name, known in LABEL_MAPS.items() if quoted[1] in known.labels)
     if not maps:
-        return f"a label is not in label map {quoted[2]!r} nor in any other; name the map that has it with --labels"
+        return (
+            f"a label is not in label map {quoted[2]!r} nor in any other; name the map that has it"
+            " with --labels"
+        )
     return (
-        f"label {quoted[1]!r} is not in label map {quoted[2]!r}; name one that has it with --labels: {', '.join(maps)}"
+        f"label {quoted[1]!r} is not in label map {quoted[2]!r}; name one that has it with"
+        f" --labels: {', '.join(maps)}"
     )
 
 
 def summarize(reasons: Iterable[tuple[str, str, str]]) -> list[str]:
-    """Return one line per kind and reason, the most frequent first; beyond ``_SHOWN`` lines the rest is counted in one.
+    """Return one line per kind and reason, the most frequent first.
+
+    Beyond ``_SHOWN`` lines the rest is counted in one.
 
     Args:
         reasons: Kind, place and reason of each note or file that is withheld.
@@ -206,13 +237,23 @@ def summarize(reasons: Iterable[tuple[str, str, str]]) -> list[str]:
     for kind, place, reason in reasons:
         counts[kind, reason] += 1
         first.setdefault((kind, reason), place)
-    lines = [_line(kind, first[kind, reason], reason, count) for (kind, reason), count in counts.most_common(_SHOWN)]
+    lines = [
+        _line(kind, first[kind, reason], reason, count)
+        for (kind, reason), count in counts.most_common(_SHOWN)
+    ]
     rest = sum(counts.values()) - sum(count for _, count in counts.most_common(_SHOWN))
-    return [*lines, *([f"and {rest:,} more of {len(counts) - _SHOWN} further kinds"] if rest else [])]
+    return [
+        *lines,
+        *([f"and {rest:,} more of {len(counts) - _SHOWN} further kinds"] if rest else []),
+    ]
 
 
 def _line(kind: str, place: str, reason: str, count: int) -> str:
-    return f"{kind} at {place}: {reason}" if count == 1 else f"{kind}, {count:,} times, first at {place}: {reason}"
+    return (
+        f"{kind} at {place}: {reason}"
+        if count == 1
+        else f"{kind}, {count:,} times, first at {place}: {reason}"
+    )
 
 
 def languages_word(counts: Mapping[str, int]) -> str:

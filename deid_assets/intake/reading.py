@@ -1,4 +1,7 @@
-"""Options for reading a batch: the settings, its ``batch.toml``, and the options of ``deid batches retry``."""
+"""Options for reading a batch.
+
+The settings, its ``batch.toml``, and the options of ``deid batches retry``.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +45,12 @@ class How:
     options: ReadOptions
 
 
-def how_to_read(settings: Settings, overrides: Mapping[str, object], folder: Path | None = None) -> How:
-    """Return how a batch is read; ``batch.toml`` overrides settings, and overrides given later override both.
+def how_to_read(
+    settings: Settings, overrides: Mapping[str, object], folder: Path | None = None
+) -> How:
+    """Return how a batch is read.
+
+    ``batch.toml`` overrides settings, and overrides given later override both.
 
     Who sends a batch may lower limits, not raise them.
 
@@ -58,7 +65,10 @@ def how_to_read(settings: Settings, overrides: Mapping[str, object], folder: Pat
     defaults = settings.intake.model_dump(exclude_defaults=True)
     sent = _of_folder(folder) if folder else {}
     told = [_checked("settings, intake", defaults)]
-    told += [_checked_of_sender(sent, limits=limits_of(_options(defaults))), _checked("deid batches retry", overrides)]
+    told += [
+        _checked_of_sender(sent, limits=limits_of(_options(defaults))),
+        _checked("deid batches retry", overrides),
+    ]
     values: dict[str, object] = {}
     read: dict[str, object] = {}
     for own in told:
@@ -75,11 +85,16 @@ def how_to_read(settings: Settings, overrides: Mapping[str, object], folder: Pat
 
 
 def _options(own: Mapping[str, object]) -> ReadOptions:
-    return read_options([f"{key}={value}" for key, value in flat(own.get("read")).items()], annotations=True)
+    return read_options(
+        [f"{key}={value}" for key, value in flat(own.get("read")).items()], annotations=True
+    )
 
 
 def flat(read: object) -> dict[str, str]:
-    """Return reading options as the command line has them: ``{"column": {"id": "nr"}}`` is ``column.id=nr``."""
+    """Return reading options as the command line has them.
+
+    ``{"column": {"id": "nr"}}`` is ``column.id=nr``.
+    """
     found: dict[str, str] = {}
     for key, value in read.items() if isinstance(read, Mapping) else ():
         if isinstance(value, Mapping):
@@ -97,7 +112,10 @@ def _of_folder(folder: Path) -> dict[str, object]:
         return {}
     try:
         if path.stat().st_size > _MAX_BYTES:
-            raise ConfigError(f"{BATCH_TOML}: larger than {_MAX_BYTES} bytes; write format, lang, labels and read only")
+            raise ConfigError(
+                f"{BATCH_TOML}: larger than {_MAX_BYTES} bytes; write format, lang, labels and read"
+                " only"
+            )
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
         raise ConfigError(f"{BATCH_TOML}: is not TOML in UTF-8; fix it") from None
@@ -114,38 +132,52 @@ def _checked(where: str, own: Mapping[str, object]) -> Reading:
 
 
 def _checked_of_sender(own: Mapping[str, object], *, limits: Mapping[str, float]) -> Reading:
-    """Return what a ``batch.toml`` says. No message holds a value of it: it is shown where no text may be."""
+    """Return what a ``batch.toml`` says.
+
+    No message holds a value of it: it is shown where no text may be.
+    """
     reading = _read_as_model(BATCH_TOML, own)
     if reading.format and reading.format not in {*installed().usable, *installed().faults}:
-        raise ConfigError(f"{BATCH_TOML}: format is unknown; choose one of {', '.join(installed().usable)}")
+        raise ConfigError(
+            f"{BATCH_TOML}: format is unknown; choose one of {', '.join(installed().usable)}"
+        )
     if reading.format and (reason := fault_of(reading.format)):
         raise ConfigError(f"{BATCH_TOML}: {reason}")
     if reading.labels and reading.labels not in LABEL_MAPS:
-        raise ConfigError(f"{BATCH_TOML}: labels names no label map; choose one of {', '.join(sorted(LABEL_MAPS))}")
+        raise ConfigError(
+            f"{BATCH_TOML}: labels names no label map; choose one of"
+            f" {', '.join(sorted(LABEL_MAPS))}"
+        )
     for key, value in flat(reading.read).items():
         _check_option(key, value, limits=limits)
     try:
         _options(own)
     except ConfigError:
-        raise ConfigError(f"{BATCH_TOML}: the keys of [read] contradict each other; leave one out") from None
+        raise ConfigError(
+            f"{BATCH_TOML}: the keys of [read] contradict each other; leave one out"
+        ) from None
     return reading
 
 
 def _check_option(key: str, value: str, *, limits: Mapping[str, float]) -> None:
     if key not in known_settings():
-        raise ConfigError(f"{BATCH_TOML}: a key of [read] is not known; write one of {', '.join(known_settings())}")
+        raise ConfigError(
+            f"{BATCH_TOML}: a key of [read] is not known; write one of"
+            f" {', '.join(known_settings())}"
+        )
     if key.startswith("conll."):  # columns that go together
         return
     try:
         asked = limits_of(read_options([f"{key}={value}"], annotations=True))
     except ConfigError:
         raise ConfigError(
-            f"{BATCH_TOML}: the value of {key} in [read] is not allowed; `deid detect --read {key}=…` says why"
+            f"{BATCH_TOML}: the value of {key} in [read] is not allowed; `deid detect --read"
+            f" {key}=…` says why"
         ) from None
     if key in limits and asked[key] > limits[key]:
         raise ConfigError(
-            f"{BATCH_TOML}: {key} in [read] is above the limit of {limits[key]:,}; lower it, or have it raised "
-            "with `deid batches retry --read` or in the settings, [intake.read]"
+            f"{BATCH_TOML}: {key} in [read] is above the limit of {limits[key]:,}; lower it, or"
+            " have it raised with `deid batches retry --read` or in the settings, [intake.read]"
         )
 
 
@@ -154,7 +186,9 @@ def _read_as_model(where: str, own: Mapping[str, object]) -> Reading:
     for key in own:
         if key not in known:
             nearest = get_close_matches(str(key), known, n=1)
-            raise ConfigError(f"{where}: a key is not known; write {nearest[0] if nearest else ', '.join(known)}")
+            raise ConfigError(
+                f"{where}: a key is not known; write {nearest[0] if nearest else ', '.join(known)}"
+            )
     try:
         return Reading.model_validate(own)
     except ValidationError as error:

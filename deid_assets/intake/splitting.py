@@ -5,12 +5,12 @@
     restricted/landing/.large/b-…         waits for this, as it arrived
     restricted/landing/.large/b-….part    unfinished parts; made again after a crash
     restricted/landing/.large/b-….done    all parts, moved out one by one
-    restricted/landing/.large/b-….read    what an arrival leads to that only says where notes are, as it was read
-    restricted/landing/b-…-0001           a part, and a batch
+    restricted/landing/.large/b-….read    what an arrival leads to that only says where notes are,
+    as it was read restricted/landing/b-…-0001           a part, and a batch
     restricted/landing/.whole/b-…         the arrival, once its parts are batches
 
-The source is read twice, one note at a time: once to add up each patient's notes in an index on disk, once to write
-them out. Memory does not grow with its size.
+The source is read twice, one note at a time: once to add up each patient's notes in an index on
+disk, once to write them out. Memory does not grow with its size.
 """
 
 import hashlib
@@ -43,14 +43,20 @@ _PACKED = frozenset({".zip", ".gz", ".tgz", ".parquet", ".docx", ".pdf"})
 _PACKED_RATIO = 10
 """Clinical text packs about 3 to 10 to 1."""
 _READ_SHARE = 8
-"""An arrival with fewer bytes than this share of a batch is not read beforehand: its notes cannot be many."""
+"""An arrival with fewer bytes than this share of a batch is not read beforehand.
+
+Its notes cannot be many.
+"""
 _BUFFER_BYTES = 16 << 20
 _INDEX = "index.sqlite"
 
 
 def may_be_large(files: Sequence[Path], settings: Settings) -> bool:
     """Whether an arrival has to be read before it is known to fit into one batch."""
-    sizes = (path.stat().st_size * (_PACKED_RATIO if path.suffix.lower() in _PACKED else 1) for path in files)
+    sizes = (
+        path.stat().st_size * (_PACKED_RATIO if path.suffix.lower() in _PACKED else 1)
+        for path in files
+    )
     return sum(sizes) * _READ_SHARE > settings.batches.max_characters
 
 
@@ -66,7 +72,9 @@ def is_known(landing: Path, arrival: str) -> bool:
 
 
 def split_arrivals(settings: Settings, *, only: str = "") -> list[str]:
-    """Make batches of the arrivals that wait, or of one of them; a killed call is completed by the next.
+    """Make batches of the arrivals that wait, or of one of them.
+
+    A killed call is completed by the next.
 
     Returns:
         The ids of the batches.
@@ -84,7 +92,9 @@ def split_arrivals(settings: Settings, *, only: str = "") -> list[str]:
 
 
 def _split(landing: Path, arrival: str, settings: Settings, files: StoreFiles) -> list[str]:
-    whole, part, done, read = (landing / ".large" / f"{arrival}{suffix}" for suffix in ("", ".part", ".done", ".read"))
+    whole, part, done, read = (
+        landing / ".large" / f"{arrival}{suffix}" for suffix in ("", ".part", ".done", ".read")
+    )
     if whole.exists() and not read.exists() and points_elsewhere(whole.rglob("*")):
         named = _read_once(landing, arrival, settings, files)
         return _split(landing, named, settings, files) if named else []
@@ -101,7 +111,9 @@ def _split(landing: Path, arrival: str, settings: Settings, files: StoreFiles) -
             return [arrival]
         part.rename(done)
     for folder in sorted(done.iterdir()):
-        sign_part(files, folder.name, list_files(sorted(folder.iterdir()), root=folder), whole=arrival)
+        sign_part(
+            files, folder.name, list_files(sorted(folder.iterdir()), root=folder), whole=arrival
+        )
         folder.rename(landing / folder.name)
     (landing / ".whole").mkdir(mode=0o700, exist_ok=True)
     if whole.exists():
@@ -138,7 +150,10 @@ def _read_once(landing: Path, arrival: str, settings: Settings, files: StoreFile
 
 
 def _write_parts(whole: Path, folder: Path, settings: Settings, read: Path) -> bool:
-    """Write the parts of an arrival; nothing where it fits into one batch and holds its notes itself."""
+    """Write the parts of an arrival.
+
+    Nothing where it fits into one batch and holds its notes itself.
+    """
     index = folder / _INDEX
     with closing(sqlite3.connect(index, isolation_level=None)) as database:
         database.execute("PRAGMA synchronous = OFF")  # of a crash nothing is kept
@@ -155,7 +170,10 @@ def _write_parts(whole: Path, folder: Path, settings: Settings, read: Path) -> b
 
 
 def _entries(whole: Path, settings: Settings) -> Iterator[tuple[bytes, ParsedNote | Fault]]:
-    """Yield what an arrival holds, each with its owner: the patient, or the note itself where none is given."""
+    """Yield what an arrival holds, each with its owner.
+
+    The patient, or the note itself where none is given.
+    """
     for number, entry in enumerate(_parsed_all(whole, settings), start=1):
         patient = entry.patient_id if isinstance(entry, ParsedNote) else None
         yield _digest(f"patient {patient}" if patient else f"entry {number}"), entry
@@ -192,7 +210,9 @@ def _digest(name: str) -> bytes:
 
 def _add_up(whole: Path, settings: Settings, database: sqlite3.Connection) -> None:
     """Fill the index: what each owner has, in the order in which they come."""
-    database.execute("CREATE TABLE owners (number INTEGER PRIMARY KEY, owner BLOB UNIQUE, size INTEGER)")
+    database.execute(
+        "CREATE TABLE owners (number INTEGER PRIMARY KEY, owner BLOB UNIQUE, size INTEGER)"
+    )
     database.execute("CREATE TABLE notes (id BLOB PRIMARY KEY) WITHOUT ROWID")
     database.execute("BEGIN")
     for owner, entry in _entries(whole, settings):
@@ -206,7 +226,9 @@ def _add_up(whole: Path, settings: Settings, database: sqlite3.Connection) -> No
 
 
 def _first_owners(database: sqlite3.Connection, limit: int) -> list[int]:
-    """Return with which owner each part begins: all are of about one size, none larger than the limit.
+    """Return with which owner each part begins.
+
+    All are of about one size, none larger than the limit.
 
     A patient with more notes than that has a part of their own.
     """
@@ -222,9 +244,16 @@ def _first_owners(database: sqlite3.Connection, limit: int) -> list[int]:
 
 
 def _write(
-    whole: Path, folder: Path, settings: Settings, database: sqlite3.Connection, first_owners: Sequence[int]
+    whole: Path,
+    folder: Path,
+    settings: Settings,
+    database: sqlite3.Connection,
+    first_owners: Sequence[int],
 ) -> None:
-    """Write each entry to its part. A note whose id came before is a fault, as it is in one batch."""
+    """Write each entry to its part.
+
+    A note whose id came before is a fault, as it is in one batch.
+    """
     buffers: dict[int, list[bytes]] = {}
     held, arrival = 0, whole.name
     database.execute("BEGIN")

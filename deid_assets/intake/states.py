@@ -34,7 +34,9 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Notes by what became of them. A file that gave no note and should have counts as one that is unreadable.
+    """Notes by what became of them.
+
+    A file that gave no note and should have counts as one that is unreadable.
 
     Args:
         released: Left in a release.
@@ -58,7 +60,9 @@ class Tally:
         return sum(getattr(self, part.name) for part in fields(self))
 
     def __add__(self, other: Tally) -> Tally:
-        return Tally(*(getattr(self, part.name) + getattr(other, part.name) for part in fields(self)))
+        return Tally(
+            *(getattr(self, part.name) + getattr(other, part.name) for part in fields(self))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,17 +98,27 @@ class Batch:
     @property
     def reasons(self) -> list[str]:
         """Reasons why it was stopped, one line each."""
-        return [*filter(None, [self.fault]), *(reason for stop in self.stops for reason in stop.reasons)]
+        return [
+            *filter(None, [self.fault]),
+            *(reason for stop in self.stops for reason in stop.reasons),
+        ]
 
 
 def batch_ids(settings: Settings) -> list[str]:
     """Return every batch that was taken in, sorted."""
     folder = settings.store / "restricted" / "landing"
-    return sorted(path.name for path in folder.iterdir() if not path.name.startswith(".")) if folder.is_dir() else []
+    return (
+        sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
+        if folder.is_dir()
+        else []
+    )
 
 
 def open_batches(settings: Settings, files: StoreFiles) -> list[str]:
-    """Return the batches that are worked on: those not withdrawn. One whose receipts were altered is refused there."""
+    """Return the batches that are worked on: those not withdrawn.
+
+    One whose receipts were altered is refused there.
+    """
     return [batch for batch in batch_ids(settings) if not _is_closed(files, batch)]
 
 
@@ -116,7 +130,10 @@ def _is_closed(files: StoreFiles, batch: str) -> bool:
 
 
 def look(settings: Settings, files: StoreFiles, batch: str) -> Batch:
-    """Return what became of a batch, by its signed receipts; of one with an altered receipt, that it is stopped."""
+    """Return what became of a batch, by its signed receipts.
+
+    Of one with an altered receipt, that it is stopped.
+    """
     try:
         return _look(settings, files, batch)
     except ProvenanceError as error:
@@ -134,7 +151,9 @@ def _look(settings: Settings, files: StoreFiles, batch: str) -> Batch:
     state = _state(settings, raw, stops, released=released, is_unapproved=is_unapproved)
     if is_withdrawn:
         state = State.WITHDRAWN
-    unread = next((stop.receipt for stop in stops if stop.asset == _RAW and not stop.is_error), None)
+    unread = next(
+        (stop.receipt for stop in stops if stop.asset == _RAW and not stop.is_error), None
+    )
     read = files.find(WITHDRAWN, batch) if state is State.WITHDRAWN else unread or raw
     counts = read.counts if read else {}
     return Batch(
@@ -180,7 +199,12 @@ def _is_unapproved(files: StoreFiles, batch: str) -> bool:
 
 
 def _state(
-    settings: Settings, raw: Receipt | None, stops: Sequence[Stop], *, released: Receipt | None, is_unapproved: bool
+    settings: Settings,
+    raw: Receipt | None,
+    stops: Sequence[Stop],
+    *,
+    released: Receipt | None,
+    is_unapproved: bool,
 ) -> State:
     """Return what became of a batch that was not withdrawn."""
     if any(stop.asset == _RAW and "readable" in stop.failed_checks for stop in stops):
@@ -206,11 +230,20 @@ def _path(settings: Settings) -> list[str]:
     return [_RAW, "gold_annotations", *spans, *redacted, REPORT, APPROVAL, _RELEASED]
 
 
-def _tally(files: StoreFiles, batch: str, state: State, read: Receipt | None, *, released: Receipt | None) -> Tally:
-    """Count each note once. What an earlier release let out is out, also where its batch was stopped since."""
+def _tally(
+    files: StoreFiles, batch: str, state: State, read: Receipt | None, *, released: Receipt | None
+) -> Tally:
+    """Count each note once.
+
+    What an earlier release let out is out, also where its batch was stopped since.
+    """
     if released is not None and state is not State.WITHDRAWN:
         held, unreadable = int(released.counts["quarantined"]), _unreadable(files, batch, released)
-        return Tally(released=int(released.counts["notes"]), quarantined=held - unreadable, unreadable=unreadable)
+        return Tally(
+            released=int(released.counts["notes"]),
+            quarantined=held - unreadable,
+            unreadable=unreadable,
+        )
     if read is None:
         return Tally()
     notes, withheld = int(read.counts.get("notes", 0)), int(read.counts.get("withheld", 0))
@@ -223,7 +256,9 @@ def _tally(files: StoreFiles, batch: str, state: State, read: Receipt | None, *,
 
 def _released(settings: Settings, files: StoreFiles, batch: str) -> Receipt | None:
     """Return the receipt of a release that lies where releases are handed over."""
-    return files.find(_RELEASED, batch) if (settings.released / batch / MANIFEST).is_file() else None
+    return (
+        files.find(_RELEASED, batch) if (settings.released / batch / MANIFEST).is_file() else None
+    )
 
 
 def _unreadable(files: StoreFiles, batch: str, released: Receipt) -> int:

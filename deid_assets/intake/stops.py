@@ -66,7 +66,11 @@ def record_stop(
         is_error: Whether something raised.
         waits: Whether nothing is wrong, but somebody has yet to do something.
     """
-    counts: Mapping[str, int | float | str] = {**unsigned.counts, _ERROR: int(is_error), _WAITS: int(waits)}
+    counts: Mapping[str, int | float | str] = {
+        **unsigned.counts,
+        _ERROR: int(is_error),
+        _WAITS: int(waits),
+    }
     files.write(
         Family.STOPS.of(asset),
         batch,
@@ -76,7 +80,9 @@ def record_stop(
 
 
 def find_stop(files: StoreFiles, asset: str, batch: str) -> Stop | None:
-    """Return why an asset was not stored; ``None`` where it was stored since, or what it was made from changed.
+    """Return why an asset was not stored.
+
+    ``None`` where it was stored since, or what it was made from changed.
 
     Raises:
         ProvenanceError: The record was altered.

@@ -1,4 +1,7 @@
-"""The whole pipeline over one batch: detect, resolve, spread, redact, verify; one outcome per note."""
+"""The whole pipeline over one batch: detect, resolve, spread, redact, verify.
+
+One outcome per note.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,8 @@ class Pipeline:
         policy: What stands for each category.
         key: For surrogates, and for the draw.
         resolve_by: Overlap policy.
-        draw: Which redacted notes are searched once more; by default a thousand, drawn with ``key``.
+        draw: Which redacted notes are searched once more; by default a thousand, drawn with
+            ``key``.
     """
 
     predict: Predict
@@ -40,11 +44,13 @@ class Pipeline:
     draw: Draw | None = None
 
     def deidentify(self, notes: Sequence[Note]) -> Deidentified:
-        """Return one outcome per note, in order: the text that may leave with its edits, or why there is none.
+        """Return one outcome per note, in order.
+
+        The text that may leave with its edits, or why there is none.
 
         Args:
-            notes: A batch, all notes of each patient together: what is found in one is covered in the others. No
-                surrogate is a value of the batch.
+            notes: A batch, all notes of each patient together: what is found in one is covered in
+                the others. No surrogate is a value of the batch.
         """
         ensemble = Ensemble(self.sources, yielding=LEAVABLE | self.policy.may_leave)
         found = merge(notes, self.predict(notes), resolve_by=self.resolve_by, ensemble=ensemble)
@@ -86,7 +92,9 @@ class _Run:
         self._redact(batch)
 
     def search(self, note_ids: Collection[str]) -> Hits:
-        return hits_in([self.redacted[note_id] for note_id in note_ids], self._resolved, self._pipeline.policy)
+        return hits_in(
+            [self.redacted[note_id] for note_id in note_ids], self._resolved, self._pipeline.policy
+        )
 
     def redo(self, hits: Mapping[str, Sequence[Span]]) -> Collection[str]:
         again = self._batch.with_hits(hits)
@@ -107,4 +115,6 @@ class _Run:
     def _resolved(self, notes: Sequence[Note]) -> list[DisjointSpans | Failed]:
         pipeline = self._pipeline
         ensemble = Ensemble(pipeline.sources, yielding=pipeline.policy.keep)
-        return resolve_all(notes, pipeline.predict(notes), resolve_by=pipeline.resolve_by, ensemble=ensemble)
+        return resolve_all(
+            notes, pipeline.predict(notes), resolve_by=pipeline.resolve_by, ensemble=ensemble
+        )

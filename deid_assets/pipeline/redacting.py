@@ -37,7 +37,10 @@ class Batch:
     sought: Mapping[str, SpanSet] = field(default_factory=dict)
 
     def with_gold(self, policy: Policy) -> Batch:
-        """Return the batch with people's spans replaced too, and spread; a name that people marked is one."""
+        """Return the batch with people's spans replaced too, and spread.
+
+        A name that people marked is one.
+        """
         if not any(len(spans) for spans in self.sought.values()):
             return self
         both = {
@@ -48,12 +51,20 @@ class Batch:
         return Batch(self.notes, spread(self.notes, {**self.spans, **both}), self.sought)
 
     def originals(self, policy: Policy, key: Key) -> Container[str]:
-        """Return the values of the batch that no surrogate may be; nothing is read for a policy that writes none."""
+        """Return the values of the batch that no surrogate may be.
+
+        Nothing is read for a policy that writes none.
+        """
         return originals_of(
             policy,
             key,
             (
-                (note, SpanSet(note.note_id, note.digest, tuple(filter(is_found, self.spans[note.note_id]))))
+                (
+                    note,
+                    SpanSet(
+                        note.note_id, note.digest, tuple(filter(is_found, self.spans[note.note_id]))
+                    ),
+                )
                 for note in self.notes
                 if note.note_id in self.spans
             ),
@@ -64,7 +75,9 @@ class Batch:
         patients = {patient_of(note) for note in self.notes if note.note_id in hits}
         notes = [note for note in self.notes if patient_of(note) in patients]
         spans = {
-            note.note_id: together(note, self.spans[note.note_id], SpanSet.of(note, hits.get(note.note_id, ())))
+            note.note_id: together(
+                note, self.spans[note.note_id], SpanSet.of(note, hits.get(note.note_id, ()))
+            )
             for note in notes
             if note.note_id in self.spans
         }
@@ -91,23 +104,38 @@ class Done:
 
 
 def redact_batch(
-    batch: Batch, policy: Policy, *, key: Key, stage: str = STAGE, originals: Container[str] | None = None
+    batch: Batch,
+    policy: Policy,
+    *,
+    key: Key,
+    stage: str = STAGE,
+    originals: Container[str] | None = None,
 ) -> Done:
-    """Return each note redacted, or why it is withheld: its replacement failed, or a known value is left in it.
+    """Return each note redacted, or why it is withheld.
+
+    Its replacement failed, or a known value is left in it.
 
     Args:
         batch: What is redacted.
         policy: What with; a category that it keeps is not sought.
         key: For keyed replacers.
         stage: Named by failures.
-        originals: Values of a larger batch, which no surrogate may be; those of this one if not given.
+        originals: Values of a larger batch, which no surrogate may be; those of this one if not
+            given.
     """
     if originals is None:
         originals = batch.originals(policy, key)
-    outcomes = redact_all(batch.notes, batch.spans, policy, key=key, stage=stage, originals=originals)
-    pairs = [(note, found) for note, found in zip(batch.notes, outcomes, strict=True) if isinstance(found, Redacted)]
+    outcomes = redact_all(
+        batch.notes, batch.spans, policy, key=key, stage=stage, originals=originals
+    )
+    pairs = [
+        (note, found)
+        for note, found in zip(batch.notes, outcomes, strict=True)
+        if isinstance(found, Redacted)
+    ]
     known = [
-        (note, (*batch.spans[note.note_id], *batch.sought.get(note.note_id, ())), found.edits) for note, found in pairs
+        (note, (*batch.spans[note.note_id], *batch.sought.get(note.note_id, ())), found.edits)
+        for note, found in pairs
     ]
     found, values = survival_by_note(known, keep=policy.keep)
     left = {note.note_id: one for (note, _), one in zip(pairs, found, strict=True)}
@@ -132,14 +160,18 @@ def redact_all(
     stage: str,
     originals: Container[str] = (),
 ) -> list[Redacted | Failed]:
-    """Return one result per note, in order; a note without an entry in ``spans`` is ``Failed``, never left as it is."""
+    """Return one result per note, in order.
+
+    A note without an entry in ``spans`` is ``Failed``, never left as it is.
+    """
 
     def redacted(note: Note) -> Redacted | Failed:
         if note.note_id not in spans:
             return Failed(note.note_id, stage, "Missing")
         try:
             return redact(note, spans[note.note_id], policy, key=key, originals=originals)
-        except BaseException as error:  # a replacer may raise anything; becomes a Failed without its message
+        except BaseException as error:
+            # a replacer may raise anything; becomes a Failed without its message
             if is_interrupt(error):
                 raise
             return Failed(note.note_id, stage, class_name(error))

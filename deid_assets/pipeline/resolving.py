@@ -17,7 +17,9 @@ MERGED_SPANS = "merged_spans"
 """Stage at which predictions become one; failures name it."""
 
 LEAVABLE = frozenset({Phi.AGE, Phi.CITY, Phi.COUNTRY, Phi.DATE, Phi.REGION, Phi.SEX, Phi.ZIP})
-"""Categories of which a built-in policy may leave values in the text. Where spans overlap they give way to any other,
+"""Categories of which a built-in policy may leave values in the text.
+
+Where spans overlap they give way to any other,
 whatever the policy, so that all policies and all interfaces see the same spans."""
 
 Outcome = SpanSet | Failed
@@ -28,7 +30,9 @@ Predictions = Mapping[str, Mapping[str, Outcome]]
 def merge(
     notes: Sequence[Note], predictions: Predictions, *, resolve_by: str, ensemble: Ensemble
 ) -> list[DisjointSpans | Failed]:
-    """Return what is covered in each note, in order: predictions resolved, then spread over the patient's notes.
+    """Return what is covered in each note, in order.
+
+    Predictions resolved, then spread over the patient's notes.
 
     Args:
         notes: A batch, all notes of each patient together.
@@ -37,7 +41,9 @@ def merge(
         ensemble: The ensemble.
     """
     resolved = resolve_all(notes, predictions, resolve_by=resolve_by, ensemble=ensemble)
-    spans = spread(notes, {found.note_id: found for found in resolved if isinstance(found, DisjointSpans)})
+    spans = spread(
+        notes, {found.note_id: found for found in resolved if isinstance(found, DisjointSpans)}
+    )
     return [spans.get(found.note_id, found) for found in resolved]
 
 
@@ -51,7 +57,9 @@ def resolve_all(
     return [_resolve_note(note, predictions, resolve_by, ensemble) for note in notes]
 
 
-def _resolve_note(note: Note, predictions: Predictions, resolve_by: str, ensemble: Ensemble) -> DisjointSpans | Failed:
+def _resolve_note(
+    note: Note, predictions: Predictions, resolve_by: str, ensemble: Ensemble
+) -> DisjointSpans | Failed:
     found: list[SpanSet] = []
     for source in ensemble.sources:
         outcome = predictions[source].get(note.note_id)

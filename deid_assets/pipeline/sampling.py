@@ -27,7 +27,9 @@ def upper_bound(hits: int, trials: int, *, confidence: float = 0.95) -> float:
         Clopper and Pearson (1934), Biometrika 26(4), 404-413.
     """
     if not (0 <= hits <= trials and 0 < confidence < 1):
-        raise InputError(f"a bound needs 0 <= hits <= trials and a confidence in (0, 1), got {hits} of {trials}")
+        raise InputError(
+            f"a bound needs 0 <= hits <= trials and a confidence in (0, 1), got {hits} of {trials}"
+        )
     if hits == trials:
         return 1.0
     low, high = 0.0, 1.0

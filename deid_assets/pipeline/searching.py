@@ -1,7 +1,10 @@
-"""Verify, second part: what the ensemble still finds in redacted text, and the redaction of what it finds.
+"""Verify, second part.
 
-A draw of the notes by key is searched, and all of them where the draw is not clean. What is found in text that was
-kept of the original is covered too, and the note is searched again; one that stays without an end is withheld.
+What the ensemble still finds in redacted text, and the redaction of what it finds.
+
+A draw of the notes by key is searched, and all of them where the draw is not clean. What is found
+in text that was kept of the original is covered too, and the note is searched again; one that stays
+without an end is withheld.
 """
 
 from __future__ import annotations
@@ -36,7 +39,8 @@ class Draw:
     Args:
         key: Which notes are drawn follows from it and their ids, and nobody without it knows.
         size: Notes drawn; 0 takes all.
-        limit: Largest share of notes with a hit that the draw may leave likely; above it all are searched.
+        limit: Largest share of notes with a hit that the draw may leave likely; above it all are
+            searched.
     """
 
     key: Key = field(repr=False)
@@ -45,7 +49,9 @@ class Draw:
 
     def of(self, note_ids: Iterable[str]) -> frozenset[str]:
         """Return the ids that are drawn."""
-        ranked = sorted(note_ids, key=lambda note_id: (self.key.seed("residual sample", note_id), note_id))
+        ranked = sorted(
+            note_ids, key=lambda note_id: (self.key.seed("residual sample", note_id), note_id)
+        )
         return frozenset(ranked[: self.size or len(ranked)])
 
 
@@ -105,8 +111,8 @@ def verify(
     Args:
         note_ids: Of the redacted notes.
         search: Searches the notes with these ids, as they stand.
-        redo: Covers what was found, by note id, in the note and the patient's other notes, redacts these notes again,
-            and returns their ids, without those that it withholds itself.
+        redo: Covers what was found, by note id, in the note and the patient's other notes, redacts
+            these notes again, and returns their ids, without those that it withholds itself.
         draw: Which notes are searched.
     """
     chosen = draw.of(note_ids)
@@ -125,8 +131,8 @@ def _redacted_until_clean(
 ) -> Hits:
     """Return the last look at each note that was redacted again.
 
-    A detector that learnt from context may find more where a neighbour is covered, so that one more redaction is not
-    always the last.
+    A detector that learnt from context may find more where a neighbour is covered, so that one more
+    redaction is not always the last.
     """
     covered: dict[str, tuple[Span, ...]] = {}
     last: dict[str, tuple[Span, ...] | Failed] = {}
@@ -157,23 +163,32 @@ def hits_in(
     """
     again = [Note(note.note_id, found.text, note.patient_id, note.lang) for note, found in redacted]
     return {
-        found.note_id: outcome if isinstance(outcome, Failed) else _kept_hits(outcome, found, policy)
+        found.note_id: (
+            outcome if isinstance(outcome, Failed) else _kept_hits(outcome, found, policy)
+        )
         for (_, found), outcome in zip(redacted, resolved(again), strict=True)
     }
 
 
 def _kept_hits(outcome: DisjointSpans, found: Redacted, policy: Policy) -> tuple[Span, ...]:
-    kept = [piece for piece in residual_hits(outcome, found.edits) if piece.label not in policy.keep]
+    kept = [
+        piece for piece in residual_hits(outcome, found.edits) if piece.label not in policy.keep
+    ]
     starts = [found.to_redacted(piece.start) for piece in kept]
-    texts = [found.text[start : start + piece.end - piece.start] for start, piece in zip(starts, kept, strict=True)]
-    return tuple(piece for piece, text in zip(kept, texts, strict=True) if any(map(str.isalnum, text)))
+    texts = [
+        found.text[start : start + piece.end - piece.start]
+        for start, piece in zip(starts, kept, strict=True)
+    ]
+    return tuple(
+        piece for piece, text in zip(kept, texts, strict=True) if any(map(str.isalnum, text))
+    )
 
 
 def residual_hits(hits: Iterable[Span], edits: Sequence[Edit]) -> list[Span]:
     """Return the parts of hits on a redacted text that lie in text kept from the original, in its offsets.
 
-    A hit inside a replacement is a surrogate or a tag doing its work. A hit that reaches over the border of a
-    replacement counts with its part outside.
+    A hit inside a replacement is a surrogate or a tag doing its work. A hit that reaches over the
+    border of a replacement counts with its part outside.
     """
     kept: list[Span] = []
     for hit in hits:

@@ -20,14 +20,17 @@ MIN_PART_SCORE = 0.75
 def spread(notes: Sequence[Note], spans: Mapping[str, DisjointSpans]) -> dict[str, DisjointSpans]:
     """Return the spans of every note, with those that follow from the note itself and the patient's other notes.
 
-    A value that the survival check would find in the text is covered: identifiers, names, addresses, dates of birth. A
-    word of a longer name ("Long" of "Jane Long") is covered where it has a capital and is no ordinary word of the
-    note's language or of medicine. A spread span has the category and the score of the span it comes from, ``SPREAD``
-    as its source, and that span's source as its native label.
+    A value that the survival check would find in the text is covered: identifiers, names,
+    addresses, dates of birth. A word of a longer name ("Long" of "Jane Long") is covered where it
+    has a capital and is no ordinary word of the note's language or of medicine. A spread span has
+    the category and the score of the span it comes from, ``SPREAD`` as its source, and that span's
+    source as its native label.
 
     Args:
-        notes: All notes of each patient together; a note without an entry in ``spans`` is passed over.
-        spans: Note id to what was found there. Spans that were spread before are no source of others.
+        notes: All notes of each patient together; a note without an entry in ``spans`` is passed
+            over.
+        spans: Note id to what was found there. Spans that were spread before are no source of
+            others.
     """
     known = [(note, spans[note.note_id]) for note in notes if note.note_id in spans]
     values = values_by_note(known, is_value=is_found)
@@ -44,18 +47,26 @@ def _spread_note(note: Note, found: DisjointSpans, values: Values) -> DisjointSp
     more = [
         _whole_words(note.text, occurrence, covered)
         for occurrence in values.occurrences(note.text, covered)
-        if occurrence.how is How.WHOLE or (occurrence.how is How.PART and _is_telling_part(note, occurrence))
+        if occurrence.how is How.WHOLE
+        or (occurrence.how is How.PART and _is_telling_part(note, occurrence))
     ]
     return DisjointSpans(found.note_id, found.digest, (*found, *_disjoint(more))) if more else found
 
 
 def _is_telling_part(note: Note, occurrence: Occurrence) -> bool:
     word = note.text[occurrence.start : occurrence.end]
-    return word[0].isupper() and occurrence.origin.score >= MIN_PART_SCORE and not is_ordinary(word, note.lang)
+    return (
+        word[0].isupper()
+        and occurrence.origin.score >= MIN_PART_SCORE
+        and not is_ordinary(word, note.lang)
+    )
 
 
 def _whole_words(text: str, occurrence: Occurrence, covered: Sequence[tuple[int, int]]) -> Span:
-    """Return the span of an occurrence, out to where its words end or are covered: a number may be part of a code."""
+    """Return the span of an occurrence, out to where its words end or are covered.
+
+    A number may be part of a code.
+    """
     start, end, origin = occurrence.start, occurrence.end, occurrence.origin
     after = bisect_left(covered, (start, start))
     first = covered[after - 1][1] if after else 0

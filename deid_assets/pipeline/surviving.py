@@ -1,4 +1,7 @@
-"""Verify, first part: whether a value that is known of the patient is still readable in a redacted note."""
+"""Verify, first part.
+
+Whether a value that is known of the patient is still readable in a redacted note.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,8 @@ class Survival(NamedTuple):
     Args:
         survivors: Whole values; the note may not leave.
         lower_case: Single capitalised words that occur in lower case ("Will" and "will").
-        name_parts: Words of a longer name on their own ("Lee" of "Jane Lee", but also "Prof" of "Prof Lee").
+        name_parts: Words of a longer name on their own ("Lee" of "Jane Lee", but also "Prof" of
+            "Prof Lee").
     """
 
     survivors: int = 0
@@ -28,13 +32,16 @@ class Survival(NamedTuple):
 
 
 def survival_by_note(
-    redacted: Sequence[tuple[Note, Iterable[Span], Sequence[Edit]]], *, keep: frozenset[Phi] = frozenset()
+    redacted: Sequence[tuple[Note, Iterable[Span], Sequence[Edit]]],
+    *,
+    keep: frozenset[Phi] = frozenset(),
 ) -> tuple[list[Survival], int]:
     """Return what is left in each note, in order, and how many values were sought.
 
     Args:
-        redacted: The original of each note, its known PHI, which may overlap, and what redaction replaced, sorted.
-            Notes with the same ``patient_id`` share their values. Spans that were spread have no value of their own.
+        redacted: The original of each note, its known PHI, which may overlap, and what redaction
+            replaced, sorted. Notes with the same ``patient_id`` share their values. Spans that were
+            spread have no value of their own.
         keep: Categories whose values are not sought.
     """
     values = values_by_note(

@@ -16,16 +16,25 @@ from deid_assets.core.span import Span
 from deid_assets.vocabulary import is_ordinary
 
 MIN_CHARS = 4
-"""Letters and digits a value needs: shorter ones ("3", "M", "Li") are ordinary words and numbers elsewhere."""
+"""Letters and digits a value needs.
+
+Shorter ones ("3", "M", "Li") are ordinary words and numbers elsewhere.
+"""
 
 MIN_DIGITS = 7
 """Digits from which a number is sought in every grouping, as 617-555-0143 in 6175550143."""
 
 SHARED = frozenset({Phi.AGE, Phi.SEX, Phi.COUNTRY, Phi.REGION, Phi.PROFESSION, Phi.RELATIVE})
-"""Categories whose values are ordinary words or numbers; their second occurrence identifies nobody."""
+"""Categories whose values are ordinary words or numbers.
+
+Their second occurrence identifies nobody.
+"""
 
 _BORDER = "\ud800"
-"""Stands between kept segments. No note holds it, since a lone surrogate is refused; it is part of no token."""
+"""Stands between kept segments.
+
+No note holds it, since a lone surrogate is refused; it is part of no token.
+"""
 
 _TOKEN = re.compile(r"[^\W_]+")
 _TOKEN_OR_BORDER = re.compile(rf"[^\W_]+|{_BORDER}")
@@ -73,18 +82,26 @@ class _Whole(NamedTuple):
 
 @dataclass(slots=True)
 class Values:
-    """The identifiers of one patient: long numbers as digits alone, all others as folded tokens by their first.
+    """The identifiers of one patient.
 
-    Not among them, because they would raise false alarms: values with fewer than 4 letters and digits; the categories
-    in ``SHARED``; one ordinary word for a place; dates without a digit ("Monday") and bare years.
+    Long numbers as digits alone, all others as folded tokens by their first.
+
+    Not among them, because they would raise false alarms: values with fewer than 4 letters and
+    digits; the categories in ``SHARED``; one ordinary word for a place; dates without a digit
+    ("Monday") and bare years.
     """
 
-    whole: defaultdict[str, dict[Tokens, _Whole]] = field(default_factory=lambda: defaultdict(dict), repr=False)
+    whole: defaultdict[str, dict[Tokens, _Whole]] = field(
+        default_factory=lambda: defaultdict(dict), repr=False
+    )
     parts: dict[str, Span] = field(default_factory=dict, repr=False)
     numbers: dict[str, Span] = field(default_factory=dict, repr=False)
 
     def add(self, text: str, span: Span, lang: str | None) -> None:
-        """Add the text that a span covers in a note of a language; of two spans with one value the surer is its origin."""
+        """Add the text that a span covers in a note of a language.
+
+        Of two spans with one value the surer is its origin.
+        """
         tokens = tuple(_TOKEN.findall(text))
         joined = "".join(tokens)
         if not _is_telling(tokens, joined, span.label, lang):
@@ -96,7 +113,8 @@ class Values:
         is_capitalised = len(tokens) == 1 and joined.isalpha() and not joined.islower()
         known = self.whole[folded[0]].get(folded)
         self.whole[folded[0]][folded] = _Whole(
-            is_capitalised and (known is None or known.is_capitalised), _first(span, known.origin if known else None)
+            is_capitalised and (known is None or known.is_capitalised),
+            _first(span, known.origin if known else None),
         )
         if span.label is Phi.NAME and len(tokens) > 1:
             for token in tokens:
@@ -109,10 +127,10 @@ class Values:
     def occurrences(self, text: str, covered: Iterable[tuple[int, int]]) -> Iterator[Occurrence]:
         """Yield where a value is readable outside the covered ranges, in offsets of the text.
 
-        A value is readable where its letters and digits occur as a whole sequence of tokens, case folded, whatever the
-        blanks and punctuation between them, between two covered ranges; a number of at least seven digits in whatever
-        grouping, also inside a longer one. Scripts that put no blanks between words are compared run by run, so a name
-        inside a run is not found.
+        A value is readable where its letters and digits occur as a whole sequence of tokens, case
+        folded, whatever the blanks and punctuation between them, between two covered ranges; a
+        number of at least seven digits in whatever grouping, also inside a longer one. Scripts that
+        put no blanks between words are compared run by run, so a name inside a run is not found.
 
         Args:
             text: The note's.
@@ -125,7 +143,10 @@ class Values:
         tokens = _TOKEN_OR_BORDER.findall(kept.text)
         folded = list(map(str.casefold, tokens))
         distinct = set(folded)
-        has_whole, has_part = not distinct.isdisjoint(self.whole), not distinct.isdisjoint(self.parts)
+        has_whole, has_part = (
+            not distinct.isdisjoint(self.whole),
+            not distinct.isdisjoint(self.parts),
+        )
         if not (has_whole or has_part):
             return
         matches = list(_TOKEN_OR_BORDER.finditer(kept.text))
@@ -136,7 +157,9 @@ class Values:
                 if token in self.parts:
                     yield kept.occurrence(match.start(), match.end(), How.PART, self.parts[token])
 
-    def _wholes(self, kept: _Kept, matches: Sequence[re.Match[str]], folded: Sequence[str]) -> Iterator[Occurrence]:
+    def _wholes(
+        self, kept: _Kept, matches: Sequence[re.Match[str]], folded: Sequence[str]
+    ) -> Iterator[Occurrence]:
         for at, token in enumerate(folded):
             if token not in self.whole:
                 continue
@@ -189,9 +212,13 @@ class _Kept:
 
 
 def values_by_note(
-    notes: Iterable[tuple[Note, Iterable[Span]]], *, is_value: Callable[[Span], bool] = lambda _: True
+    notes: Iterable[tuple[Note, Iterable[Span]]],
+    *,
+    is_value: Callable[[Span], bool] = lambda _: True,
 ) -> dict[str, Values]:
-    """Return, by note id, the values that the spans of the patient's notes cover: one object for all notes of a patient.
+    """Return, by note id, the values that the spans of the patient's notes cover.
+
+    One object for all notes of a patient.
 
     Args:
         notes: Each with its spans. Notes with the same ``patient_id`` share their values.
@@ -225,4 +252,8 @@ def _is_telling(tokens: Tokens, joined: str, label: Phi, lang: str | None) -> bo
 
 def _first(span: Span, other: Span | None) -> Span:
     """Return the surer of two spans; which one must not depend on the order of the notes."""
-    return span if other is None else min(span, other, key=lambda one: (-one.score, one.label.value, one.source))
+    return (
+        span
+        if other is None
+        else min(span, other, key=lambda one: (-one.score, one.label.value, one.source))
+    )

@@ -79,21 +79,37 @@ class Action(BaseModel):
 
     action: str
     width: int | None = Field(default=None, ge=1, le=1000, description="blackout: number of blocks")
-    oldest_year: int | None = Field(default=None, ge=1900, le=2200, description="first year written out")
+    oldest_year: int | None = Field(
+        default=None, ge=1900, le=2200, description="first year written out"
+    )
     hex_digits: int | None = Field(default=None, ge=8, le=64, description="hash: its length")
-    age_width: int | None = Field(default=None, ge=2, le=45, description="generalize: years in an age band")
-    date: Literal["year", "month"] | None = Field(default=None, description="generalize: what stays of a date")
-    max_days: int | None = Field(default=None, ge=1, le=MAX_DAYS, description="shift: largest offset")
+    age_width: int | None = Field(
+        default=None, ge=2, le=45, description="generalize: years in an age band"
+    )
+    date: Literal["year", "month"] | None = Field(
+        default=None, description="generalize: what stays of a date"
+    )
+    max_days: int | None = Field(
+        default=None, ge=1, le=MAX_DAYS, description="shift: largest offset"
+    )
     max_years: int | None = Field(default=None, ge=1, le=10, description="shift_age: largest step")
-    min_days: int | None = Field(default=None, ge=1, le=MAX_DAYS, description="shift: smallest offset")
+    min_days: int | None = Field(
+        default=None, ge=1, le=MAX_DAYS, description="shift: smallest offset"
+    )
     whole_weeks: bool | None = Field(default=None, strict=True, description="shift: weekdays stay")
-    keep_season: bool | None = Field(default=None, strict=True, description="shift: by whole years, so seasons stay")
-    require_patient: bool | None = Field(default=None, strict=True, description="refuse notes without patient id")
+    keep_season: bool | None = Field(
+        default=None, strict=True, description="shift: by whole years, so seasons stay"
+    )
+    require_patient: bool | None = Field(
+        default=None, strict=True, description="refuse notes without patient id"
+    )
     _made: Replacer | None = PrivateAttr(default=None)
 
     @model_validator(mode="wrap")
     @classmethod
-    def _read(cls, value: object, handler: ModelWrapValidatorHandler[Action], info: ValidationInfo) -> Action:
+    def _read(
+        cls, value: object, handler: ModelWrapValidatorHandler[Action], info: ValidationInfo
+    ) -> Action:
         given = {"action": value} if isinstance(value, str) else value
         name = given.get("action") if isinstance(given, Mapping) else None
         if not isinstance(given, Mapping) or not isinstance(name, str) or name in BUILTIN:
@@ -114,7 +130,9 @@ class Action(BaseModel):
     def _options_fit(self) -> Action:
         for option, actions in _OPTIONS.items():
             if getattr(self, option) is not None and self.action not in actions:
-                raise ValueError(f"{option} is an option of {' and '.join(actions)}, not of {self.action}")
+                raise ValueError(
+                    f"{option} is an option of {' and '.join(actions)}, not of {self.action}"
+                )
         if self.action == "shift":
             self._shift_fits()
         return self
@@ -122,11 +140,17 @@ class Action(BaseModel):
     @property
     def serves(self) -> Sequence[Phi]:
         """Categories that the action serves; empty for any."""
-        return ONLY_FOR.get(self.action, ()) if self._made is None else getattr(self._made, "serves", ())
+        return (
+            ONLY_FOR.get(self.action, ())
+            if self._made is None
+            else getattr(self._made, "serves", ())
+        )
 
     def _shift_fits(self) -> None:
         if self.max_days is None:
-            raise ValueError("shift needs max_days, the largest offset; max_days = 364 moves by up to a year")
+            raise ValueError(
+                "shift needs max_days, the largest offset; max_days = 364 moves by up to a year"
+            )
         if not Shift(**self._given()).offsets():
             unit = "day" if self.whole_weeks is False else "whole week"
             near = ", near a whole year," if self.keep_season else ""
@@ -145,7 +169,10 @@ class Action(BaseModel):
         return replacer
 
     def by_category(self) -> dict[Phi, Replacer]:
-        """Return the replacers of an action that treats categories differently; empty for every other action."""
+        """Return the replacers of an action that treats categories differently.
+
+        Empty for every other action.
+        """
         return by_category(**self._given()) if self.action == "generalize" else {}
 
     def _given(self) -> dict[str, Any]:

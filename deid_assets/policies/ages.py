@@ -1,4 +1,7 @@
-"""The age rule of Safe Harbor: every age over 89 becomes one category; and what an age says, in eight languages."""
+"""The age rule of Safe Harbor: every age over 89 becomes one category.
+
+And what an age says, in eight languages.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,14 @@ from deid_assets.core.redact import Context
 from deid_assets.core.span import Span
 from deid_assets.policies.drawing import Draw, fold, listed
 from deid_assets.policies.fallbacks import fall_back
-from deid_assets.policies.time_words import DECADES, ENDINGS, NUMBERS, OTHER_NUMBERS, SMALL_UNITS, YEARS
+from deid_assets.policies.time_words import (
+    DECADES,
+    ENDINGS,
+    NUMBERS,
+    OTHER_NUMBERS,
+    SMALL_UNITS,
+    YEARS,
+)
 
 POOLED = "90+"
 _OLDEST = 89
@@ -20,7 +30,8 @@ _NUMBER = re.compile(r"(?P<number>[0-9]+)(?:[.,][0-9]+)?[\s'\u2019-]*(?P<unit>[a
 _STRANGE = re.compile(r"[^\W0-9a-z_]")  # letters and digits that folding does not turn into ASCII
 _LETTERS = re.compile(r"[a-z]+")
 _YEARS_OLD = re.compile(r"(?<![a-z])y\W?o(?![a-z])")  # an "o" elsewhere may be a misread zero
-# Spelled in full, or any mention of one: "90s", "ninety-two", "nonagenarian", "noventa y uno", "neunzig".
+# Spelled in full, or any mention of one: "90s", "ninety-two", "nonagenarian", "noventa y uno",
+# "neunzig".
 _OVER_89 = re.compile(
     r"ninet(?!een)|nonagen|centen|hundred|noventa|noventon|\bcien|neunzig|hundert|nonant"
     r"|quatre-?\s?vingt-?\s?(?:dix|onze|douze|treize|quatorze|quinze|seize)|\bcent\b|negentig|honderd|novant|\bcento"
@@ -28,7 +39,9 @@ _OVER_89 = re.compile(
 )
 _DIGIT = r"(?:[0-9]|zero|oh|one|two|three|four|five|six|seven|eight|nine|cero|uno|dos|tres|cuatro|cinco|seis|siete|ocho|nueve)"
 # Digits one by one, as dictated or scanned: "9 2", "nine two", "1 0 2". Not "9 1/2".
-_SPACED = re.compile(rf"(?<![0-9a-z])(?:9|nine|nueve|(?:1|one|uno)[\s-]+{_DIGIT})[\s-]+{_DIGIT}(?![0-9a-z/])")
+_SPACED = re.compile(
+    rf"(?<![0-9a-z])(?:9|nine|nueve|(?:1|one|uno)[\s-]+{_DIGIT})[\s-]+{_DIGIT}(?![0-9a-z/])"
+)
 _PER_YEAR = {
     unit: count
     for count, units in (
@@ -39,19 +52,20 @@ _PER_YEAR = {
     )
     for unit in listed(units)
 }
-# Every word that may stand beside an age under 90, folded; another word means the text was not understood.
+# Every word that may stand beside an age under 90, folded; another word means the text was not
+# understood.
 _UNDERSTOOD = frozenset(_PER_YEAR) | frozenset(
     listed(
-        "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-        "seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty twenties thirties "
-        "forties fifties sixties seventies eighties teens teenager infant newborn neonate toddler "
-        "adolescent early mid late year years yr yrs yo y s old aged age in his her their the a an of "
-        "and half un una uno dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce "
-        "quince dieciseis diecisiete dieciocho diecinueve veinte veintiun veintiuno veintiuna veintidos "
-        "veintitres veinticuatro veinticinco veintiseis veintisiete veintiocho veintinueve treinta "
-        "cuarenta cincuenta sesenta setenta ochenta ano anos edad medio media con recien nacido nacida "
-        "adolescente lactante neonato de los las el la jahre jahren jahr jahrig jahrige jahriger jahriges alt "
-        "ans an"
+        "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
+        " sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty"
+        " twenties thirties forties fifties sixties seventies eighties teens teenager infant"
+        " newborn neonate toddler adolescent early mid late year years yr yrs yo y s old aged age"
+        " in his her their the a an of and half un una uno dos tres cuatro cinco seis siete ocho"
+        " nueve diez once doce trece catorce quince dieciseis diecisiete dieciocho diecinueve"
+        " veinte veintiun veintiuno veintiuna veintidos veintitres veinticuatro veinticinco"
+        " veintiseis veintisiete veintiocho veintinueve treinta cuarenta cincuenta sesenta setenta"
+        " ochenta ano anos edad medio media con recien nacido nacida adolescente lactante neonato"
+        " de los las el la jahre jahren jahr jahrig jahrige jahriger jahriges alt ans an"
     )
 )
 _DECADE_ENDINGS = frozenset(listed("s er ern arsaldern tal talet kymppinen kymppisena"))
@@ -93,7 +107,8 @@ OVER_89 = Age(90, 90)
 class Age90:
     """Keeps an age up to 89, writes ``90+`` for a higher one, and tags what it cannot read.
 
-    Numbers with a unit shorter than a year are ages of infants and stay. 45 CFR 164.514(b)(2)(i)(C).
+    Numbers with a unit shorter than a year are ages of infants and stay. 45 CFR
+    164.514(b)(2)(i)(C).
     """
 
     may_keep: ClassVar[bool] = True
@@ -109,7 +124,8 @@ class Age90:
 class ShiftAge:
     """The age moved by its patient's few years, in digits (Vakili 2025); over 89 it is ``90+``.
 
-    The tag where the age cannot be read, is a range, or is given in months or days: those tell nobody apart by a few years.
+    The tag where the age cannot be read, is a range, or is given in months or days: those tell
+    nobody apart by a few years.
 
     Args:
         max_years: Largest step, either way, at least 1.
@@ -122,8 +138,16 @@ class ShiftAge:
         ages = ages_of(text, context.note.lang)
         if ages is not None and OVER_89 in ages:
             return POOLED
-        age = ages[0].first if ages is not None and len(ages) == 1 and ages[0].first == ages[0].last else None
-        moved = None if age is None else _rewritten(text, age, self._moved(age, context), context.note.lang)
+        age = (
+            ages[0].first
+            if ages is not None and len(ages) == 1 and ages[0].first == ages[0].last
+            else None
+        )
+        moved = (
+            None
+            if age is None
+            else _rewritten(text, age, self._moved(age, context), context.note.lang)
+        )
         return fall_back(text, span, context) if moved is None else moved
 
     def _moved(self, age: int, context: Context) -> int:
@@ -133,7 +157,10 @@ class ShiftAge:
 
 
 def _rewritten(text: str, age: int, moved: int, lang: str | None) -> str | None:
-    """Return the text with another age in digits; ``None`` where it does not say the age once, in years."""
+    """Return the text with another age in digits.
+
+    ``None`` where it does not say the age once, in years.
+    """
     digits = re.findall(r"[0-9]+", text)
     if digits:
         return text.replace(digits[0], str(moved)) if digits == [str(age)] else None
@@ -157,13 +184,21 @@ def ages_of(text: str, lang: str | None) -> tuple[Age, ...] | None:
         return (OVER_89,)
     plain = words.spelled.sub(" 0 ", _YEARS_OLD.sub("yo", value).replace("-", " "))
     beside = set(_LETTERS.findall(plain))
-    if not (found or beside) or not beside <= words.understood or _STRANGE.search(value) or _SPACED.search(value):
+    if (
+        not (found or beside)
+        or not beside <= words.understood
+        or _STRANGE.search(value)
+        or _SPACED.search(value)
+    ):
         return None
     return tuple(found)
 
 
 def is_dictated(text: str, lang: str | None) -> bool:
-    """Whether numbers follow each other with nothing but a blank between: "4 5" and "four five" may be 45."""
+    """Whether numbers follow each other with nothing but a blank between.
+
+    "4 5" and "four five" may be 45.
+    """
     words = words_of(lang)
     value = fold(text).replace("-", " ")
     return re.search(r"[0-9]\s+[0-9]", text) is not None or any(
@@ -201,7 +236,9 @@ def words_of(lang: str | None) -> AgeWords:
     own = lang if lang in NUMBERS and lang is not None else "en"
     numbers = {word: number for number, word in enumerate(NUMBERS[own])} | dict(OTHER_NUMBERS[own])
     decades = {word: 20 + 10 * place for place, word in enumerate(DECADES[own])}
-    phrases = "|".join(re.escape(phrase) for phrase in sorted((*numbers, *decades), key=len, reverse=True))
+    phrases = "|".join(
+        re.escape(phrase) for phrase in sorted((*numbers, *decades), key=len, reverse=True)
+    )
     endings = frozenset(ENDINGS.get(own, ()))
     joined = f"(?:{'|'.join(sorted(endings, key=len, reverse=True))})" if endings else "(?!)"
     return AgeWords(
@@ -214,5 +251,7 @@ def words_of(lang: str | None) -> AgeWords:
         numbers=numbers,
         decades=decades,
         endings=endings,
-        spelled=re.compile(rf"(?<![a-z])(?P<number>{phrases})(?:\s?{joined})?(?![a-z])(?=(?:\s+(?P<next>[a-z]+))?)"),
+        spelled=re.compile(
+            rf"(?<![a-z])(?P<number>{phrases})(?:\s?{joined})?(?![a-z])(?=(?:\s+(?P<next>[a-z]+))?)"
+        ),
     )

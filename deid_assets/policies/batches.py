@@ -1,4 +1,7 @@
-"""What a policy asks of a whole batch: the languages that its words are in, and the values that none of them may be."""
+"""What a policy asks of a whole batch.
+
+The languages that its words are in, and the values that none of them may be.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,13 @@ from deid_assets.policies.collisions import IDENTIFIERS, PERSONAL, Originals, co
 
 
 def require_packs(policy: Policy, langs: Iterable[str | None]) -> None:
-    """Refuse a policy whose surrogates some language has no locale pack for; before any note is read.
+    """Refuse a policy whose surrogates some language has no locale pack for.
+
+    Before any note is read.
 
     Raises:
-        PolicyError: The policy writes surrogates, does not tag other languages, and one of the languages has no pack.
+        PolicyError: The policy writes surrogates, does not tag other languages, and one of the
+            languages has no pack.
     """
     known = list(langs)
     for replacer in _used(policy):
@@ -31,15 +37,18 @@ def needs_packs(policy: Policy) -> bool:
 def originals_of(policy: Policy, key: Key, batch: Iterable[tuple[Note, SpanSet]]) -> Container[str]:
     """Return the values of a batch that no surrogate may be; empty for a policy that writes none.
 
-    Identifiers, telephone numbers, e-mail addresses and user names count, and full names: a surname or a given name
-    alone is shared by many, and drawing it again would part it from the full name that it belongs to.
+    Identifiers, telephone numbers, e-mail addresses and user names count, and full names: a surname
+    or a given name alone is shared by many, and drawing it again would part it from the full name
+    that it belongs to.
 
     Args:
         policy: What the batch is redacted with.
         key: Of the surrogates.
         batch: Notes with their spans, read once.
     """
-    avoiding = [replacer for replacer in _used(policy) if getattr(replacer, "avoids_originals", False)]
+    avoiding = [
+        replacer for replacer in _used(policy) if getattr(replacer, "avoids_originals", False)
+    ]
     if not avoiding:
         return ()
     read = dict.fromkeys(getattr(replacer, "original_of", covered) for replacer in avoiding)

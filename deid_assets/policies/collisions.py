@@ -1,12 +1,16 @@
-"""Surrogates that are no real value: of the same note always, of the batch where its values are given.
+"""Surrogates that are no real value.
 
-A surrogate is the first of a row of draws that is nobody's. The row follows from the key, the patient and the value
-alone, and what a draw is compared with is a set, so neither the order of the notes nor the number of workers changes
-the result. Nearly always the first draw is taken: a batch of a million numbers of ten digits meets one draw in ten
-thousand. Then, and only then, a batch that holds the real value writes another surrogate than one that does not.
-Never writing a real value comes first; whoever needs the same surrogate over all batches as well gives every run the
-digests of the whole corpus, ``merged`` from those of its batches. Names are drawn once only, and the tag takes the place
-of one that is somebody's: a person who changes names between two notes is worse than one who is not named in one.
+Of the same note always, of the batch where its values are given.
+
+A surrogate is the first of a row of draws that is nobody's. The row follows from the key, the
+patient and the value alone, and what a draw is compared with is a set, so neither the order of the
+notes nor the number of workers changes the result. Nearly always the first draw is taken: a batch
+of a million numbers of ten digits meets one draw in ten thousand. Then, and only then, a batch that
+holds the real value writes another surrogate than one that does not. Never writing a real value
+comes first; whoever needs the same surrogate over all batches as well gives every run the digests
+of the whole corpus, ``merged`` from those of its batches. Names are drawn once only, and the tag
+takes the place of one that is somebody's: a person who changes names between two notes is worse
+than one who is not named in one.
 """
 
 from __future__ import annotations
@@ -24,7 +28,10 @@ from deid_assets.core.span import Span, SpanSet
 from deid_assets.policies.drawing import characters_of, fold
 
 DIGEST_BYTES = 8
-"""Two of a million values share a digest with a chance of 3 in 10^8; then a draw is refused that is nobody's."""
+"""Two of a million values share a digest with a chance of 3 in 10^8.
+
+Then a draw is refused that is nobody's.
+"""
 
 NUMBERS = frozenset(
     (
@@ -42,7 +49,10 @@ NUMBERS = frozenset(
 """Categories of numbers and codes that somebody gave out."""
 
 IDENTIFIERS = NUMBERS | {Phi.PHONE, Phi.FAX}
-"""Categories whose values are looked for among all others', whatever the category: an account may be a record."""
+"""Categories whose values are looked for among all others', whatever the category.
+
+An account may be a record.
+"""
 
 PERSONAL = frozenset((Phi.NAME, Phi.USERNAME, Phi.EMAIL))
 """Categories whose values are one person's."""
@@ -87,7 +97,9 @@ class Originals(Container[str]):
         empty = cls(key)
         found = ((note, span) for note, spans in batch for span in spans if span.label in labels)
         values = (value_of(note, span) for note, span in found for value_of in read)
-        return cls(key, array("Q", sorted({empty._digest(value) for value in values if value is not None})))
+        return cls(
+            key, array("Q", sorted({empty._digest(value) for value in values if value is not None}))
+        )
 
     @classmethod
     def merged(cls, key: Key, parts: Iterable[Self]) -> Self:

@@ -54,7 +54,9 @@ _SHORT_YEAR = re.compile(r"'?(?P<y>D)")
 _BETWEEN = re.compile(r" ?~ ?| - | t(?:' ?| )| ?[-/] ?")
 
 Roles = dict[str, int]
-"""The parts of one date, each with the place of its token: y, m, d; a and b where their order is open; e for digits
+"""The parts of one date, each with the place of its token: y, m, d.
+
+A and b where their order is open; e for digits
 without separators, z, h, q for a season, a holiday, a quarter; w for a weekday."""
 
 
@@ -100,7 +102,11 @@ def _singles(kinds: str, *, is_swedish: bool) -> Iterator[Roles]:
 
 
 def _roles(match: re.Match[str], offset: int = 0) -> Roles:
-    roles = {name: start + offset for name in match.groupdict() if name != "x" and (start := match.start(name)) >= 0}
+    roles = {
+        name: start + offset
+        for name in match.groupdict()
+        if name != "x" and (start := match.start(name)) >= 0
+    }
     months = {roles[name] for name in ("m",) if name in roles}
     weekdays = (place + offset for place, kind in enumerate(match.string) if kind in "Wm")
     weekday = next((place for place in weekdays if place not in months), None)
@@ -113,18 +119,33 @@ def _ranges(kinds: str, match: re.Match[str]) -> Iterator[Range]:
     firsts = single_forms(left, is_swedish=False)
     seconds = [_moved(roles, start) for roles in single_forms(right, is_swedish=False)]
     pairs = ((first, second) for first in firsts for second in seconds)
-    yield from (Range(first, second, end, start) for first, second in pairs if _level(first) == _level(second) != "")
+    yield from (
+        Range(first, second, end, start)
+        for first, second in pairs
+        if _level(first) == _level(second) != ""
+    )
     if day := _DAY.fullmatch(left):
         yield from (Range(_roles(day), second, end, start, "first") for second in seconds)
     if day := _DAY_AND_YEAR.fullmatch(right):
         second = _roles(day, start)
-        yield from (Range(first, second, end, start, "second") for first in firsts if {"m", "d"} <= first.keys())
+        yield from (
+            Range(first, second, end, start, "second")
+            for first in firsts
+            if {"m", "d"} <= first.keys()
+        )
     if year := _SHORT_YEAR.fullmatch(right):
-        yield from (Range(first, _roles(year, start), end, start) for first in firsts if first.keys() == {"y"})
+        yield from (
+            Range(first, _roles(year, start), end, start)
+            for first in firsts
+            if first.keys() == {"y"}
+        )
 
 
 def _level(roles: Roles) -> str:
-    """Return the finest part, so that a day is not taken for the beginning of a year; nothing for a weekday alone."""
+    """Return the finest part, so that a day is not taken for the beginning of a year.
+
+    Nothing for a weekday alone.
+    """
     if roles.keys() & {"d", "e", "a"}:
         return "d"
     return next((name for name in "mzqy" if name in roles), "")

@@ -1,4 +1,7 @@
-"""Read the dates people write in notes: whole and partial, with weekdays and times, one or a range."""
+"""Read the dates people write in notes.
+
+Whole and partial, with weekdays and times, one or a range.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,13 @@ from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache
 
-from deid_assets.policies.date_shapes import Candidate, DatePart, likely_candidates, other_candidates, shape_of
+from deid_assets.policies.date_shapes import (
+    Candidate,
+    DatePart,
+    likely_candidates,
+    other_candidates,
+    shape_of,
+)
 
 _PIVOT = 68  # POSIX strptime: 69 to 99 are 1969 to 1999, 00 to 68 are 2000 to 2068
 _COMMON_YEAR, _LEAP_YEAR = 2001, 2000
@@ -55,7 +64,8 @@ class Written:
         A year that is not given counts as 2001, or 2000 for 29 February.
 
         Raises:
-            ValueError: There is no such day, or the text names a weekday or a day of the month alone.
+            ValueError: There is no such day, or the text names a weekday or a day of the month
+                alone.
         """
         year = self.year or (_LEAP_YEAR if (self.month, self.day) == (2, 29) else _COMMON_YEAR)
         if self.month is not None:
@@ -77,9 +87,12 @@ class Reading:
         first: The date, or the first of a range.
         second: The second, or ``None``.
         place: Where they stand, and what stands between two.
-        ordinal: Proleptic ordinal of a single date with a year, of its middle if it is partial; 0 for all else.
-        unit: What a single date with a year is the middle of, "month", "season", "quarter" or "year"; else empty.
-        year_day: Day of a common year, from 0, of a single date without a year, and -1 for all else.
+        ordinal: Proleptic ordinal of a single date with a year, of its middle if it is partial; 0
+            for all else.
+        unit: What a single date with a year is the middle of, "month", "season", "quarter" or
+            "year"; else empty.
+        year_day: Day of a common year, from 0, of a single date without a year, and -1 for all
+            else.
     """
 
     first: Written
@@ -100,7 +113,8 @@ def read(text: str, lang: str | None) -> Written | None:
 def reading(text: str, lang: str | None) -> Reading | None:
     """Return the date or the two dates that fill the text, or ``None`` if they are none we know.
 
-    A time of day may stand before or after. The latest readings are kept in memory, with their texts.
+    A time of day may stand before or after. The latest readings are kept in memory, with their
+    texts.
     """
     if len(text) > _MAX_CHARS:
         return None
@@ -144,7 +158,10 @@ def full_year(digits: str) -> int:
 
 
 def _filled(part: DatePart, text: str) -> Written | None:
-    """Return the date with the numbers of the text, which may be no day; ``None`` for no likely year."""
+    """Return the date with the numbers of the text, which may be no day.
+
+    ``None`` for no likely year.
+    """
     year = quarter = None
     month, day = part.month, part.day
     for name, start, end in part.spots:
@@ -173,7 +190,11 @@ def _completed(first: Written, second: Written, short: str) -> Iterator[tuple[Wr
     elif short == "second":
         first = replace(first, year=first.year or second.year)
         second = replace(second, month=first.month, year=first.year)
-    elif first.year is None and second.year is not None and (first.month is None) == (second.month is None):
+    elif (
+        first.year is None
+        and second.year is not None
+        and (first.month is None) == (second.month is None)
+    ):
         is_year_before = (first.month or 0, first.day or 0) > (second.month or 0, second.day or 0)
         first = replace(first, year=second.year - is_year_before)
     if _is_date(first) and _is_date(second):
@@ -184,8 +205,13 @@ def _is_date(written: Written) -> bool:
     if written.month is not None:
         if not 1 <= written.month <= 12:
             return False
-        is_short_february = written.month == 2 and written.year is not None and not _is_leap(written.year)
-        return written.day is None or 1 <= written.day <= _MONTH_DAYS[written.month] - is_short_february
+        is_short_february = (
+            written.month == 2 and written.year is not None and not _is_leap(written.year)
+        )
+        return (
+            written.day is None
+            or 1 <= written.day <= _MONTH_DAYS[written.month] - is_short_february
+        )
     if written.quarter is not None:
         return 1 <= written.quarter <= 4
     return written.day is None and (written.part.season is not None or written.year is not None)

@@ -1,7 +1,10 @@
-"""What texts of one shape may be: worked out once per shape, of which there are few, and not once per date.
+"""What texts of one shape may be.
 
-The shape of a text is the text with 9 for every digit but a leading zero: ``03/15/2021`` has the shape
-``09/99/9999``. That is all that the reading of a date depends on but for the question which of its orders is a date.
+Worked out once per shape, of which there are few, and not once per date.
+
+The shape of a text is the text with 9 for every digit but a leading zero: ``03/15/2021`` has the
+shape ``09/99/9999``. That is all that the reading of a date depends on but for the question which
+of its orders is a date.
 """
 
 from __future__ import annotations
@@ -24,7 +27,9 @@ _AT = r"(?:(?:at|um|om|kl\.?|klo|klockan|vid|à|a\s+las?|alle(?:\s+ore)?|ore|ab|
 _ZONE = r"(?:\s?(?:z|[+-][0-9]{2}:?[0-9]{2}|utc|gmt|cet|est|pst))?"
 _TIME = rf"(?:{_AT}?{_CLOCK}{_HOURS}?|{_AT}[0-9]{{1,2}}{_HOURS}?|[0-9]{{1,2}}{_HOURS}){_ZONE}"
 _TIME_AFTER = re.compile(rf"(?:T|,?\s*[-\u2013(]?\s*(?<![0-9])){_TIME}\)?\s*$", re.IGNORECASE)
-_TIME_BEFORE = re.compile(rf"\s*{_TIME}(?:,?\s+(?:on\s+|am\s+|le\s+|del?\s+|op\s+|den\s+)?|,)", re.IGNORECASE)
+_TIME_BEFORE = re.compile(
+    rf"\s*{_TIME}(?:,?\s+(?:on\s+|am\s+|le\s+|del?\s+|op\s+|den\s+)?|,)", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +43,8 @@ class DatePart:
         weekday: 0 (Monday) to 6, or ``None``.
         season: 0 (winter) to 3, or ``None``; of a holiday, the season it stands for.
         is_holiday: Whether the season stands for a holiday.
-        is_compact: Whether the digits run on from the year, so that only a likely year makes them a date.
+        is_compact: Whether the digits run on from the year, so that only a likely year makes them a
+            date.
         pieces: What it is written with.
         write: What writes them.
     """
@@ -61,13 +67,16 @@ class DatePart:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One way to read the texts of a shape: a date or two, which stand in ``[start, end)`` of the text.
+    """One way to read the texts of a shape.
+
+    A date or two, which stand in ``[start, end)`` of the text.
 
     Args:
         first: The date, or the first of a range.
         second: The second, or ``None``.
         between: What stands between two.
-        short: Which of two leaves its month to the other: "first" (3-5 May), "second" (May 3-5), or empty.
+        short: Which of two leaves its month to the other: "first" (3-5 May), "second" (May 3-5), or
+            empty.
         start: Where they begin; before it a time may stand.
         end: Where they end.
     """
@@ -92,15 +101,21 @@ def shape_of(text: str) -> str:
 def likely_candidates(shape: str, lang: str | None) -> tuple[Candidate, ...]:
     """Return every way to read the texts of a shape as one date in the note's language, the likeliest first.
 
-    Numbers are read with the day first, except in English and where no language is given, then in the other order.
+    Numbers are read with the day first, except in English and where no language is given, then in
+    the other order.
     """
     core = next(_cores(shape), None)
-    return () if core is None else tuple(_singles(shape, core, _langs(lang)[0], _is_day_first(lang)))
+    return (
+        () if core is None else tuple(_singles(shape, core, _langs(lang)[0], _is_day_first(lang)))
+    )
 
 
 @lru_cache(maxsize=_CACHED)
 def other_candidates(shape: str, lang: str | None) -> tuple[Candidate, ...]:
-    """Return every way to read the texts of a shape that is not likely: as two dates, in English, beside a time."""
+    """Return every way to read the texts of a shape that is not likely.
+
+    As two dates, in English, beside a time.
+    """
     return tuple(
         found
         for core in dict.fromkeys(_cores(shape))
@@ -153,7 +168,9 @@ def _ranges(shape: str, core: tuple[int, int], lang: str, day_first: bool) -> It
     for found in range_forms(tokens.kinds):
         between = "".join(tokens.texts[found.end : found.start])
         for first in reader.parts(found.first, range(found.end), found.second):
-            for second in reader.parts(found.second, range(found.start, len(tokens.texts)), found.first):
+            for second in reader.parts(
+                found.second, range(found.start, len(tokens.texts)), found.first
+            ):
                 yield Candidate(first, second, between, found.short, start, end)
 
 
@@ -172,7 +189,8 @@ class _Reader:
         Args:
             roles: Of the date.
             places: The tokens that are its own.
-            others: Roles of the other date of a range, or its own; its numbers tell whether days are padded.
+            others: Roles of the other date of a range, or its own; its numbers tell whether days
+                are padded.
         """
         beside = [place for row in (roles, others) for name, place in row.items() if name in "dmab"]
         for order in self._compact(roles) if "e" in roles else self._orders(roles):
@@ -181,7 +199,11 @@ class _Reader:
                 yield self._part(order, spots, places, beside)
 
     def _part(
-        self, order: Roles, spots: tuple[tuple[str, int, int], ...], places: range, beside: list[int]
+        self,
+        order: Roles,
+        spots: tuple[tuple[str, int, int], ...],
+        places: range,
+        beside: list[int],
     ) -> DatePart:
         words = self._tokens.words
         month = words.get(order.get("m", -1))
@@ -220,7 +242,11 @@ class _Reader:
         texts = self._tokens.texts
         rest = {name: place for name, place in roles.items() if name not in "ab"}
         day_month, month_day = {**rest, "d": first, "m": second}, {**rest, "m": first, "d": second}
-        month_year = [{**rest, "m": first, "y": second}] if "y" not in roles and len(texts[second]) == 2 else []
+        month_year = (
+            [{**rest, "m": first, "y": second}]
+            if "y" not in roles and len(texts[second]) == 2
+            else []
+        )
         # A full stop between numbers means the day comes first, in English too.
         if self._day_first or "." in texts[first + 1 : second]:
             return [day_month, *month_year, month_day]

@@ -11,7 +11,8 @@ m     a month's or a weekday's: "mar"          ~     a dash that is no hyphen
 w     a day of the month in words: "third"
 ===== ======================================== ===== =================================
 
-A blank run is one space, and the marks ``. , / - : ' ( )`` and the degree sign stand for themselves.
+A blank run is one space, and the marks ``. , / - : ' ( )`` and the degree sign stand for
+themselves.
 """
 
 from __future__ import annotations
@@ -49,8 +50,10 @@ class Word:
 
     Args:
         kind: Its character, as above.
-        number: Day and month from 1, weekday from 0 (Monday), season from 0 (winter); -1 for other words.
-        names: The row it belongs to, by number; a day's and a month's row begins with an empty name.
+        number: Day and month from 1, weekday from 0 (Monday), season from 0 (winter); -1 for other
+            words.
+        names: The row it belongs to, by number; a day's and a month's row begins with an empty
+            name.
         weekday: For ``m``, the weekday it may be, with its row.
         day: For a month before another month, the day it is: "sept novembre".
     """
@@ -64,7 +67,10 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """A text in tokens: ``kinds`` has one character per token, ``words`` says what those of a lexicon mean."""
+    """A text in tokens.
+
+    ``kinds`` has one character per token, ``words`` says what those of a lexicon mean.
+    """
 
     kinds: str
     texts: tuple[str, ...]
@@ -112,7 +118,9 @@ def _plain_kind(token: str) -> str:
 
 
 def _ends_number(kinds: list[str]) -> bool:
-    return bool(kinds) and (kinds[-1] == "D" or kinds[-2:] == ["D", ":"] or kinds[-2:] == ["D", "."])
+    return bool(kinds) and (
+        kinds[-1] == "D" or kinds[-2:] == ["D", ":"] or kinds[-2:] == ["D", "."]
+    )
 
 
 @lru_cache(maxsize=256)
@@ -140,7 +148,11 @@ def lexicon_of(lang: str) -> Lexicon:
     for row in _weekday_rows(calendar):
         _add(words, "W", row)
     for name, weekday in calendar.other_weekdays.items():
-        _put(words, name, Word("W", weekday, calendar.weekdays if len(name) > 4 else calendar.short_weekdays))
+        _put(
+            words,
+            name,
+            Word("W", weekday, calendar.weekdays if len(name) > 4 else calendar.short_weekdays),
+        )
     for row in DAY_WORDS[lang]:
         _add(words, "w", ("", *row))
     for row in (calendar.seasons, *calendar.season_forms):
@@ -150,7 +162,9 @@ def lexicon_of(lang: str) -> Lexicon:
     for kind, names in (("o", calendar.fillers), ("t", calendar.until), ("Q", calendar.quarter)):
         for name in names:
             _put(words, name, Word(kind))
-    endings = frozenset((*(ending for ending in calendar.ordinals if ending), *calendar.other_endings))
+    endings = frozenset(
+        (*(ending for ending in calendar.ordinals if ending), *calendar.other_endings)
+    )
     phrases = sorted((name for name in words if not name.isalpha()), key=len, reverse=True)
     joined = "|".join(re.escape(phrase) for phrase in phrases)
     start = rf"(?:{joined})(?![^\W_])|" if phrases else ""
@@ -158,12 +172,16 @@ def lexicon_of(lang: str) -> Lexicon:
 
 
 def _month_rows(calendar: CalendarWords) -> list[tuple[str, ...]]:
-    inflected = [tuple(name + ending for name in calendar.months) for ending in calendar.month_endings]
+    inflected = [
+        tuple(name + ending for name in calendar.months) for ending in calendar.month_endings
+    ]
     return [calendar.months, calendar.short, *inflected, *calendar.month_forms]
 
 
 def _weekday_rows(calendar: CalendarWords) -> list[tuple[str, ...]]:
-    inflected = [tuple(name + ending for name in calendar.weekdays) for ending in calendar.weekday_endings]
+    inflected = [
+        tuple(name + ending for name in calendar.weekdays) for ending in calendar.weekday_endings
+    ]
     return [calendar.weekdays, calendar.short_weekdays, *inflected, *calendar.weekday_forms]
 
 

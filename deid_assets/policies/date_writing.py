@@ -10,7 +10,10 @@ from deid_assets.policies.date_tokens import Tokens, cased_row, row_like
 from deid_assets.policies.time_words import WORDS
 
 LITERAL, DAY, MONTH, YEAR, WEEKDAY, SEASON, QUARTER, BESIDE = range(8)
-"""Kind of a piece; the numbers are places in ``Values`` as well. An ending or an article stands beside a day."""
+"""Kind of a piece; the numbers are places in ``Values`` as well.
+
+An ending or an article stands beside a day.
+"""
 
 Piece = tuple[int, Sequence[str]]
 """A literal with its text, or a part with the row of names or digits that it is looked up in."""
@@ -27,7 +30,10 @@ _PADDED = tuple(f"{number:02}" for number in range(32))
 
 
 def writer_of(pieces: Iterable[Piece]) -> Writer:
-    """Return what writes the pieces: made once per shape, so that a date costs little more than its look-ups."""
+    """Return what writes the pieces.
+
+    Made once per shape, so that a date costs little more than its look-ups.
+    """
     between, parts = [""], list[Piece]()
     for code, row in pieces:
         if code == LITERAL:
@@ -55,7 +61,9 @@ def _writer_of_three(between: Sequence[str], parts: Sequence[Piece]) -> Writer:
 def _writer_of_any(between: Sequence[str], parts: Sequence[Piece]) -> Writer:
     before, *rest = between
     followed = [(code, row, after) for (code, row), after in zip(parts, rest, strict=True)]
-    return lambda values: before + "".join([row[values[code]] + after for code, row, after in followed])
+    return lambda values: (
+        before + "".join([row[values[code]] + after for code, row, after in followed])
+    )
 
 
 @cache
@@ -66,12 +74,21 @@ def _years(digits: int) -> tuple[str, ...]:
 def pieces_of(
     tokens: Tokens, roles: Roles, lang: str, places: Iterable[int], beside: Iterable[int]
 ) -> tuple[Piece, ...]:
-    """Return the pieces of the tokens at these places; those at ``beside`` are all days and months of the text."""
-    parts = _parts(tokens, roles, lang, [tokens.texts[place] for place in beside if place not in tokens.words])
-    return tuple(piece for place in places for piece in parts.get(place, ((LITERAL, tokens.texts[place]),)))
+    """Return the pieces of the tokens at these places.
+
+    Those at ``beside`` are all days and months of the text.
+    """
+    parts = _parts(
+        tokens, roles, lang, [tokens.texts[place] for place in beside if place not in tokens.words]
+    )
+    return tuple(
+        piece for place in places for piece in parts.get(place, ((LITERAL, tokens.texts[place]),))
+    )
 
 
-def _parts(tokens: Tokens, roles: Roles, lang: str, numbers: Sequence[str]) -> dict[int, Sequence[Piece]]:
+def _parts(
+    tokens: Tokens, roles: Roles, lang: str, numbers: Sequence[str]
+) -> dict[int, Sequence[Piece]]:
     is_alone = "m" not in roles or roles["m"] in tokens.words
     rows = {
         name: _numbers(tokens.texts[roles[name]], numbers, lang, is_alone=is_alone)
@@ -93,7 +110,11 @@ def _parts(tokens: Tokens, roles: Roles, lang: str, numbers: Sequence[str]) -> d
         elif name == "d":
             parts |= _day(tokens, place, lang, roles.get("m", -1), rows.get("d", _PLAIN))
         elif name == "m":
-            parts |= _month(tokens, place, lang) if place in tokens.words else {place: [(MONTH, rows["m"])]}
+            parts |= (
+                _month(tokens, place, lang)
+                if place in tokens.words
+                else {place: [(MONTH, rows["m"])]}
+            )
         elif name == "w":
             word = tokens.words[place]
             parts[place] = [(WEEKDAY, row_like(word.weekday or word, token))]
@@ -108,7 +129,9 @@ def _parts(tokens: Tokens, roles: Roles, lang: str, numbers: Sequence[str]) -> d
     return parts
 
 
-def _day(tokens: Tokens, place: int, lang: str, month: int, digits: Sequence[str]) -> dict[int, Sequence[Piece]]:
+def _day(
+    tokens: Tokens, place: int, lang: str, month: int, digits: Sequence[str]
+) -> dict[int, Sequence[Piece]]:
     if place in tokens.words:
         return {place: [(DAY, row_like(tokens.words[place], tokens.texts[place]))]}
     ending = _ordinal(tokens, place, lang, BESIDE)
@@ -154,7 +177,9 @@ def _month(tokens: Tokens, place: int, lang: str) -> dict[int, Sequence[Piece]]:
     token, word, calendar = tokens.texts[place], tokens.words[place], WORDS[lang]
     short = ("", *calendar.short)
     before, after = tokens.kinds[max(0, place - 2) : place], tokens.kinds[place + 1 : place + 3]
-    is_either = calendar.short[word.number - 1].casefold() == calendar.months[word.number - 1].casefold()
+    is_either = (
+        calendar.short[word.number - 1].casefold() == calendar.months[word.number - 1].casefold()
+    )
     if word.names != short and not (is_either and word.names[1:] == calendar.months):
         return {place: [(MONTH, row_like(word, token))]}
     # "May" is a name and its own abbreviation: a full stop or a hyphen beside it tells which.
@@ -171,8 +196,8 @@ def _month(tokens: Tokens, place: int, lang: str) -> dict[int, Sequence[Piece]]:
 def _numbers(token: str, numbers: Sequence[str], lang: str, *, is_alone: bool) -> Sequence[str]:
     """Return the row that a day or a month in digits is written with: 03 or 3.
 
-    A number of two digits without a leading zero is written as those beside it are, or as the language has it; one
-    that is alone, or beside a month's name, without a zero.
+    A number of two digits without a leading zero is written as those beside it are, or as the
+    language has it; one that is alone, or beside a month's name, without a zero.
     """
     if token[0] == "0":
         return _PADDED

@@ -24,7 +24,8 @@ _STEPS = {"year": 365, "quarter": 91, "season": 91, "month": 31}
 def shifted(text: str, context: Context) -> str | None:
     """Return the date moved by the patient's offset, in the same format, or ``None`` if it cannot be read.
 
-    The offset is 1 to 52 whole weeks in either direction, so weekdays stay right. Times of day stay.
+    The offset is 1 to 52 whole weeks in either direction, so weekdays stay right. Times of day
+    stay.
     """
     return moved(text, context.note.lang, days=7 * _shift_weeks(context))
 
@@ -32,7 +33,8 @@ def shifted(text: str, context: Context) -> str | None:
 def patient_days(context: Context) -> int:
     """Return the patient's offset in days, for dates inside other values, such as a personal number.
 
-    It is the offset of the policy's action for dates where that has one, and the one of ``shifted`` otherwise.
+    It is the offset of the policy's action for dates where that has one, and the one of ``shifted``
+    otherwise.
     """
     action = None if context.policy is None else context.policy.action(Phi.DATE)
     offset_days = getattr(action, "offset_days", None)
@@ -43,7 +45,9 @@ def _shift_weeks(context: Context) -> int:
     weeks = context.numbers.get("shift weeks")
     if weeks is None:
         draw = Draw(context, "shift")
-        weeks = context.numbers["shift weeks"] = (1 + draw.below(MAX_WEEKS)) * (1 if draw.below(2) else -1)
+        weeks = context.numbers["shift weeks"] = (1 + draw.below(MAX_WEEKS)) * (
+            1 if draw.below(2) else -1
+        )
     return weeks
 
 
@@ -122,8 +126,9 @@ def moved_day(day: date, days: int) -> date | None:
 def _values(written: Written, days: int, *, keep_season: bool) -> Values | None:
     """Return the values after the move.
 
-    A text without a day moves as the middle of its month, season, quarter or year, and by at least one of them. A
-    day and month without a year move within a year of 365 days, so 29 February never appears without a year.
+    A text without a day moves as the middle of its month, season, quarter or year, and by at least
+    one of them. A day and month without a year move within a year of 365 days, so 29 February never
+    appears without a year.
     """
     weekday = 0 if written.part.weekday is None else (written.part.weekday + days) % 7
     if written.part.is_holiday and not keep_season:
@@ -133,7 +138,12 @@ def _values(written: Written, days: int, *, keep_season: bool) -> Values | None:
     if written.month is None and written.day is not None:
         day = (written.day - 1 + days) % _LONGEST_MONTH + 1
         return None if day == written.day else (0, day, 0, 0, weekday, 0, 0, day)
-    if (written.year, written.month, written.part.season, written.quarter) == (None, None, None, None):
+    if (written.year, written.month, written.part.season, written.quarter) == (
+        None,
+        None,
+        None,
+        None,
+    ):
         return None if weekday == written.part.weekday else (0, 0, 0, 0, weekday, 0, 0, 0)
     after = _moved_middle(written, days)
     if after is None:
@@ -174,8 +184,13 @@ def _of_unit(day: date, unit: str) -> int:
     return day.year if unit == "year" else (day.month + 2) // 3
 
 
-def _range_pieces(found: Reading, first: Values, second: Values) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
-    """Return the pieces of both dates; the one without a month gets it where the two no longer share it."""
+def _range_pieces(
+    found: Reading, first: Values, second: Values
+) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
+    """Return the pieces of both dates.
+
+    The one without a month gets it where the two no longer share it.
+    """
     left, right = found.first.part.pieces, () if found.second is None else found.second.part.pieces
     if not found.place.short or (first[MONTH] == second[MONTH] and first[YEAR] == second[YEAR]):
         return left, right
@@ -184,12 +199,20 @@ def _range_pieces(found: Reading, first: Values, second: Values) -> tuple[tuple[
         places = {code: place for place, (code, _) in enumerate(left)}
         end = {code: place for place, (code, _) in enumerate(right)}
         longer = left[places[MONTH] : places[DAY]] + right
-        own_year = right[end[DAY] + 1 : end[YEAR] + 1] if with_year and YEAR in end and YEAR not in places else ()
+        own_year = (
+            right[end[DAY] + 1 : end[YEAR] + 1]
+            if with_year and YEAR in end and YEAR not in places
+            else ()
+        )
         return left + own_year, longer
     places = {code: place for place, (code, _) in enumerate(right)}
     if places[MONTH] < places[DAY]:
         return left, right
-    last = places[YEAR] if with_year and YEAR in places and places[YEAR] > places[MONTH] else places[MONTH]
+    last = (
+        places[YEAR]
+        if with_year and YEAR in places and places[YEAR] > places[MONTH]
+        else places[MONTH]
+    )
     day = next(place for place, (code, _) in enumerate(left) if code == DAY)
     tail = left[day + 1 :] if _is_digits(right[places[MONTH]]) and last == places[MONTH] else ()
     return left[: day + 1] + right[places[DAY] + 1 : last + 1] + tail, right

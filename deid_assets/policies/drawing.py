@@ -26,7 +26,8 @@ class Draw:
     """A row of choices; the same key, patient, kind and value give the same row.
 
     Args:
-        context: Its key and the patient of its note, or the note itself where the patient is not known.
+        context: Its key and the patient of its note, or the note itself where the patient is not
+            known.
         kind: What is drawn, one of our own words.
         value: The normalised original.
         attempt: Another number gives another row.
@@ -67,12 +68,18 @@ class Draw:
 
 @lru_cache(maxsize=4096)
 def _mac_of(key: Key, owner: str) -> hmac.HMAC:
-    """Return HMAC-SHA256 under the secret that all draws of one patient share; a copy of it costs less than a new one."""
+    """Return HMAC-SHA256 under the secret that all draws of one patient share.
+
+    A copy of it costs less than a new one.
+    """
     return hmac.new(key.derive("surrogate", owner), digestmod="sha256")
 
 
 def owner_of(context: Context) -> str:
-    """Return whose values the note holds: its patient, or the note itself where the patient is not known."""
+    """Return whose values the note holds.
+
+    Its patient, or the note itself where the patient is not known.
+    """
     note = context.note
     return f"patient:{note.patient_id}" if note.patient_id is not None else f"note:{note.note_id}"
 
@@ -119,7 +126,10 @@ def spelt_out(name: str) -> str:
 
 
 def cased_like(model: str, word: str) -> str:
-    """Return the word in upper or lower case, or with a capital, where the model is; its other letters as they are."""
+    """Return the word in upper or lower case, or with a capital, where the model is.
+
+    Its other letters as they are.
+    """
     if model.isupper():
         return word.upper()
     if model.islower():
@@ -128,5 +138,8 @@ def cased_like(model: str, word: str) -> str:
 
 
 def listed(words: str, separator: str | None = None) -> tuple[str, ...]:
-    """Return a table written as one string; blanks separate its words unless another separator is given."""
+    """Return a table written as one string.
+
+    Blanks separate its words unless another separator is given.
+    """
     return tuple(words.split(separator))

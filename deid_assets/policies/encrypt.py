@@ -1,4 +1,7 @@
-"""The replacer that writes the value itself, encrypted: who has the key can read it back, and nobody else."""
+"""The replacer that writes the value itself, encrypted.
+
+Who has the key can read it back, and nobody else.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +29,10 @@ _BLOCK_BYTES = 16
 class Encrypt:
     """``[NAME:e1.…]``: the value under AES-256-GCM with a key derived from ``DEID_KEY``.
 
-    The nonce is an HMAC of category, patient and value, so one value of one patient has one token in every note,
-    run and worker, and other patients' tokens differ. Values are filled up to a multiple of 16 bytes: a token tells
-    its category and roughly its length. Without a patient id the note counts as the patient.
+    The nonce is an HMAC of category, patient and value, so one value of one patient has one token
+    in every note, run and worker, and other patients' tokens differ. Values are filled up to a
+    multiple of 16 bytes: a token tells its category and roughly its length. Without a patient id
+    the note counts as the patient.
 
     Args:
         require_patient: Refuse a note without a patient id.
@@ -78,12 +82,14 @@ def _opened(token: re.Match[str], cipher: AESGCM, note_id: str) -> str:
         return plain.rstrip(b"\0")[:-1].decode()
     except (InvalidTag, ValueError):
         raise ProvenanceError(
-            f"note {note_id!r}: the token at {token.start()} does not open; it was altered, or DEID_KEY is not the key "
-            "that the note was redacted with"
+            f"note {note_id!r}: the token at {token.start()} does not open; it was altered, or"
+            " DEID_KEY is not the key that the note was redacted with"
         ) from None
 
 
 def _cipher(key: Key) -> AESGCM:
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - 0.1 s, only with this action
+    from cryptography.hazmat.primitives.ciphers.aead import (
+        AESGCM,
+    )  # noqa: PLC0415 - 0.1 s, only with this action
 
     return AESGCM(key.derive("encrypt"))

@@ -72,7 +72,9 @@ class PolicyFile(BaseModel):
     @classmethod
     def _default_serves_all(cls, action: Action) -> Action:
         if served := action.serves:
-            raise ValueError(f"{action.action} serves {', '.join(served)} only and cannot be the default")
+            raise ValueError(
+                f"{action.action} serves {', '.join(served)} only and cannot be the default"
+            )
         return action
 
     @model_validator(mode="after")
@@ -88,8 +90,14 @@ class PolicyFile(BaseModel):
 
     def policy(self) -> Policy:
         """Return the policy that ``redact`` carries out."""
-        of_default = {label: made for label, made in self.default.by_category().items() if label not in self.keep}
-        actions = of_default | {label: action.replacer(label) for label, action in self.actions.items()}
+        of_default = {
+            label: made
+            for label, made in self.default.by_category().items()
+            if label not in self.keep
+        }
+        actions = of_default | {
+            label: action.replacer(label) for label, action in self.actions.items()
+        }
         default = self.default.replacer()
         digest = _digest(default, actions, self.keep)
         return Policy(self.name, default, actions, self.keep, digest)
@@ -99,7 +107,8 @@ def load_policy(name_or_path: str | Path) -> Policy:
     """Return a policy that comes with the package, by name, or one from a TOML file.
 
     Raises:
-        ConfigError: There is no such policy, or the file is wrong; the message names the file and the key.
+        ConfigError: There is no such policy, or the file is wrong; the message names the file and
+            the key.
     """
     return _load(name_or_path).policy()
 
@@ -115,7 +124,9 @@ def _builtin(name: str) -> str:
 
 def needs_key(policy: Policy) -> bool:
     """Whether one of the policy's replacers draws from the key."""
-    return any(getattr(replacer, "keyed", False) for replacer in (policy.default, *policy.actions.values()))
+    return any(
+        getattr(replacer, "keyed", False) for replacer in (policy.default, *policy.actions.values())
+    )
 
 
 def check_key(policy: Policy, secret: bytes | None) -> Key:
@@ -126,11 +137,16 @@ def check_key(policy: Policy, secret: bytes | None) -> Key:
         ConfigError: The secret is too short.
     """
     if secret is None and needs_key(policy):
-        drawn = {getattr(replacer, "keyed", False) for replacer in (policy.default, *policy.actions.values())}
-        made = " and ".join(sorted("surrogates" if what is True else str(what) for what in drawn - {False}))
+        drawn = {
+            getattr(replacer, "keyed", False)
+            for replacer in (policy.default, *policy.actions.values())
+        }
+        made = " and ".join(
+            sorted("surrogates" if what is True else str(what) for what in drawn - {False})
+        )
         raise PolicyError(
-            f"policy {policy.name!r} writes {made}, which need a key; "
-            f"set DEID_KEY to the output of `openssl rand -hex 32`, and keep it to get the same {made} again"
+            f"policy {policy.name!r} writes {made}, which need a key; set DEID_KEY to the output of"
+            f" `openssl rand -hex 32`, and keep it to get the same {made} again"
         )
     return Key(secret if secret is not None else bytes(32))
 
@@ -143,10 +159,13 @@ def _load(name_or_path: str | Path) -> PolicyFile:
         return _parsed(path.read_text("utf-8"), str(path), folder=path.parent)
     except OSError:
         raise ConfigError(
-            f"there is no policy {str(name_or_path)!r}{did_you_mean(str(name_or_path), BUILTIN)}; choose one of {', '.join(BUILTIN)}, or give a TOML file"
+            f"there is no policy {str(name_or_path)!r}{did_you_mean(str(name_or_path), BUILTIN)};"
+            f" choose one of {', '.join(BUILTIN)}, or give a TOML file"
         ) from None
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8") from None
+        raise ConfigError(
+            f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8"
+        ) from None
 
 
 def _parsed(source: str, where: str, *, folder: Path | None = None) -> PolicyFile:
@@ -174,11 +193,25 @@ def _digest(default: Replacer, actions: Mapping[Phi, Replacer], keep: frozenset[
 def _described(replacer: Replacer) -> dict[str, Any]:
     options: dict[str, Any] = {}
     if is_dataclass(replacer) and not isinstance(replacer, type):
-        values = {one.name: getattr(replacer, one.name) for one in fields(replacer) if one.metadata.get("digest", True)}
-        options = {name: _described(value) if is_dataclass(value) else value for name, value in values.items()}
-    # Moved dates come from names of months, and surrogates from lists, which change with their packages' versions.
-    packages: Sequence[str] = getattr(replacer, "packages", ("babel",) if isinstance(replacer, Shift) else ())
-    return {"action": type(replacer).__name__, **options, **{name: _version(name) for name in packages}}
+        values = {
+            one.name: getattr(replacer, one.name)
+            for one in fields(replacer)
+            if one.metadata.get("digest", True)
+        }
+        options = {
+            name: _described(value) if is_dataclass(value) else value
+            for name, value in values.items()
+        }
+    # Moved dates come from names of months, and surrogates from lists, which change with their
+    # packages' versions.
+    packages: Sequence[str] = getattr(
+        replacer, "packages", ("babel",) if isinstance(replacer, Shift) else ()
+    )
+    return {
+        "action": type(replacer).__name__,
+        **options,
+        **{name: _version(name) for name in packages},
+    }
 
 
 @cache

@@ -1,4 +1,7 @@
-"""Replacers that write something coarser than the value, which stays true: age bands, months, regions."""
+"""Replacers that write something coarser than the value, which stays true.
+
+Age bands, months, regions.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +24,12 @@ _OLDEST_SHOWN = 89
 
 @dataclass(frozen=True, slots=True)
 class AgeBand:
-    """``40-49``: the band of an age; ``90+`` for a higher one, and the tag where no single band can be read.
+    """``40-49``: the band of an age.
 
-    Ages of infants in days, weeks and months fall into a band of years. Numbers are read in digits and, in the eight
-    languages, in words.
+    ``90+`` for a higher one, and the tag where no single band can be read.
+
+    Ages of infants in days, weeks and months fall into a band of years. Numbers are read in digits
+    and, in the eight languages, in words.
 
     Args:
         width: Years in a band, 2 to 45; bands begin at multiples of it, and the last ends with 89.
@@ -47,7 +52,9 @@ class AgeBand:
 
 @dataclass(frozen=True, slots=True)
 class YearMonth:
-    """``2021-05``: the month of a date; its year where there is no month; else as ``YearOnly`` does.
+    """``2021-05``: the month of a date.
+
+    Its year where there is no month; else as ``YearOnly`` does.
 
     Args:
         year: Decides which years are written out.
@@ -65,9 +72,14 @@ class YearMonth:
 
 
 def months_of(text: str) -> frozenset[str]:
-    """Return the months that a date may lie in, as ``YearMonth`` writes them; two where 05/03 is read as May and as March."""
+    """Return the months that a date may lie in, as ``YearMonth`` writes them.
+
+    Two where 05/03 is read as May and as March.
+    """
     readings = [read(text, lang) for lang in (None, *LANGUAGES)]
-    return frozenset(_month(one.year, one.month) for one in readings if one and one.year and one.month)
+    return frozenset(
+        _month(one.year, one.month) for one in readings if one and one.year and one.month
+    )
 
 
 def is_month(text: str) -> bool:
@@ -82,7 +94,10 @@ def _month(year: int, month: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """``[REGION]`` for a place; the state itself where the text ends with one, as ``Boston, MA`` does."""
+    """``[REGION]`` for a place.
+
+    The state itself where the text ends with one, as ``Boston, MA`` does.
+    """
 
     def __call__(self, text: str, span: Span, context: Context) -> str:
         before, comma, last = text.rpartition(",")
@@ -93,9 +108,14 @@ class Region:
 
 
 def by_category(
-    *, age_width: int = AGE_WIDTH, date: Literal["year", "month"] = "year", oldest_year: int | None = None
+    *,
+    age_width: int = AGE_WIDTH,
+    date: Literal["year", "month"] = "year",
+    oldest_year: int | None = None,
 ) -> dict[Phi, Replacer]:
-    """Return the generalising replacer of each category that has one; the others have nothing coarser than the tag.
+    """Return the generalising replacer of each category that has one.
+
+    The others have nothing coarser than the tag.
 
     Args:
         age_width: Years in an age band.

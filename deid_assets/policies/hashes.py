@@ -17,11 +17,12 @@ HEX_DIGITS = 12
 class Hash:
     """``[NAME:9f3a…]``: HMAC-SHA256 over category, patient and value, cut short.
 
-    One value of one patient has one hash in every note, run and worker, whatever its case and spacing; another
-    patient's has another. Without a patient id the note counts as the patient.
+    One value of one patient has one hash in every note, run and worker, whatever its case and
+    spacing; another patient's has another. Without a patient id the note counts as the patient.
 
     Args:
-        hex_digits: Length of the hash, 8 to 64; with 12, two of a million values agree with a chance of 0.2 %.
+        hex_digits: Length of the hash, 8 to 64; with 12, two of a million values agree with a
+            chance of 0.2 %.
         require_patient: Refuse a note without a patient id.
     """
 

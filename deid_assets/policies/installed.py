@@ -1,4 +1,7 @@
-"""Actions that plugins bring: each entry point names a class of replacers, which reads its own options."""
+"""Actions that plugins bring.
+
+Each entry point names a class of replacers, which reads its own options.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,9 @@ from deid_assets.plugins import ACTIONS, Plugin, available, load_declaration
 
 @runtime_checkable
 class PluginAction(Protocol):
-    """A class of replacers that a policy file may name; as ``core.redact.Replacer``, with these beside.
+    """A class of replacers that a policy file may name.
+
+    As ``core.redact.Replacer``, with these beside.
 
     Attributes:
         serves: Categories whose values it reads; empty for any.
@@ -36,7 +41,8 @@ class PluginAction(Protocol):
         Args:
             options: Of the policy file.
             folder: That of the policy file, for relative paths.
-            plugin: Version of the plugin's code, to be a field of the replacer, for the policy's digest.
+            plugin: Version of the plugin's code, to be a field of the replacer, for the policy's
+                digest.
 
         Raises:
             ConfigError: An option is unknown, has no such value, or names what is not there.
@@ -45,7 +51,10 @@ class PluginAction(Protocol):
 
 
 class PluginActions:
-    """The actions of plugins, looked up once for a whole policy: their files are read for their digests."""
+    """The actions of plugins, looked up once for a whole policy.
+
+    Their files are read for their digests.
+    """
 
     @cached_property
     def known(self) -> Mapping[str, Plugin]:
@@ -53,7 +62,9 @@ class PluginActions:
         return available(ACTIONS)
 
 
-def plugin_action(name: str, builtin: Sequence[str], actions: PluginActions) -> tuple[Plugin, PluginAction]:
+def plugin_action(
+    name: str, builtin: Sequence[str], actions: PluginActions
+) -> tuple[Plugin, PluginAction]:
     """Return an action that a plugin brings.
 
     Raises:
@@ -65,7 +76,8 @@ def plugin_action(name: str, builtin: Sequence[str], actions: PluginActions) -> 
             raise ConfigError(f"action {name!r}: {remedy}")
         all_names = sorted({*builtin, *known})
         raise ConfigError(
-            f"there is no action {name!r}{did_you_mean(name, all_names)}; choose of {', '.join(all_names)}"
+            f"there is no action {name!r}{did_you_mean(name, all_names)}; choose of"
+            f" {', '.join(all_names)}"
         )
     try:
         found = load_declaration(known[name], "action")

@@ -1,4 +1,7 @@
-"""The parts of Safe Harbor that look at the value: years, postal areas and states. 45 CFR 164.514(b)(2)(i)."""
+"""The parts of Safe Harbor that look at the value.
+
+Years, postal areas and states. 45 CFR 164.514(b)(2)(i).
+"""
 
 from __future__ import annotations
 
@@ -13,45 +16,54 @@ from deid_assets.policies.date_reading import read
 from deid_assets.policies.drawing import fold, listed
 from deid_assets.policies.fallbacks import fall_back
 
-LOW_POPULATION_2000 = frozenset(listed("036 059 063 102 203 556 692 790 821 823 830 831 878 879 884 890 893"))
+LOW_POPULATION_2000 = frozenset(
+    listed("036 059 063 102 203 556 692 790 821 823 830 831 878 879 884 890 893")
+)
 """Three-digit areas of 20,000 people or fewer, 2000 Census, as listed in HHS (2012), Guidance on De-identification."""
 
-LOW_POPULATION_2020 = frozenset(listed("036 059 102 202 203 204 205 369 556 692 753 772 821 823 878 879 884 893"))
-"""The same summed from the 2020 Census' ZIP code tabulation areas; 202 to 205 are government offices."""
+LOW_POPULATION_2020 = frozenset(
+    listed("036 059 102 202 203 204 205 369 556 692 753 772 821 823 878 879 884 893")
+)
+"""The same summed from the 2020 Census' ZIP code tabulation areas.
+
+202 to 205 are government offices.
+"""
 
 NO_RESIDENTS_2020 = frozenset(
     f"{area:03}"
     for first, _, last in (
         part.partition("-")
         for part in listed(
-            "000-005 008 055 090-099 192 213 269 311 332 340 343 345 348 353 375 399 419 428-429 459 509 517-519 529 "
-            "533 536 552 555 568-569 578-579 589 621 632 642-643 649 659 663 682 694-699 702 709 715 732-733 742 771 "
-            "817-819 839 842 848-849 854 858 861-862 866-869 872 876 885-889 892 896 899 901 909 929 938 942 962-966 "
-            "969 987"
+            "000-005 008 055 090-099 192 213 269 311 332 340 343 345 348 353 375 399 419 428-429"
+            " 459 509 517-519 529 533 536 552 555 568-569 578-579 589 621 632 642-643 649 659 663"
+            " 682 694-699 702 709 715 732-733 742 771 817-819 839 842 848-849 854 858 861-862"
+            " 866-869 872 876 885-889 892 896 899 901 909 929 938 942 962-966 969 987"
         )
     )
     for area in range(int(first), int(last or first) + 1)
 )
-"""Three-digit areas without a tabulation area in the 2020 Census: offices, post boxes, the military, or not in use."""
+"""Three-digit areas without a tabulation area in the 2020 Census.
+
+Offices, post boxes, the military, or not in use.
+"""
 
 _LOW_POPULATION = LOW_POPULATION_2000 | LOW_POPULATION_2020 | NO_RESIDENTS_2020
 _ZIP = re.compile(r"\s*([0-9]{3})[0-9]{2}(?:[-\s]?[0-9]{4})?\s*")
 _FOUR_DIGITS = re.compile(r"(?<![0-9])[12][0-9]{3}(?![0-9])")
 _STATES = frozenset(
     listed(
-        "alabama,alaska,arizona,arkansas,california,colorado,connecticut,delaware,district of columbia,"
-        "florida,georgia,hawaii,idaho,illinois,indiana,iowa,kansas,kentucky,louisiana,maine,maryland,"
-        "massachusetts,michigan,minnesota,mississippi,missouri,montana,nebraska,nevada,new hampshire,"
-        "new jersey,new mexico,new york,north carolina,north dakota,ohio,oklahoma,oregon,pennsylvania,"
-        "puerto rico,rhode island,south carolina,south dakota,tennessee,texas,utah,vermont,virginia,"
-        "washington,west virginia,wisconsin,wyoming",
+        "alabama,alaska,arizona,arkansas,california,colorado,connecticut,delaware,district of"
+        " columbia,florida,georgia,hawaii,idaho,illinois,indiana,iowa,kansas,kentucky,louisiana,maine,maryland,massachusetts,michigan,minnesota,mississippi,missouri,montana,nebraska,nevada,new"
+        " hampshire,new jersey,new mexico,new york,north carolina,north"
+        " dakota,ohio,oklahoma,oregon,pennsylvania,puerto rico,rhode island,south carolina,south"
+        " dakota,tennessee,texas,utah,vermont,virginia,washington,west virginia,wisconsin,wyoming",
         ",",
     )
 )
 _STATE_CODES = frozenset(
     listed(
-        "AL AK AZ AR CA CO CT DE DC FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE NV NH NJ NM "
-        "NY NC ND OH OK OR PA PR RI SC SD TN TX UT VT VA WA WV WI WY"
+        "AL AK AZ AR CA CO CT DE DC FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE NV NH"
+        " NJ NM NY NC ND OH OK OR PA PR RI SC SD TN TX UT VT VA WA WV WI WY"
     )
 )
 
@@ -64,11 +76,12 @@ def _oldest_year() -> int:
 class YearOnly:
     """The year of a date, or the tag where no single year can be read.
 
-    A year in which someone over 89 may have been born gets the tag, whether or not the date is a birth.
-    Two digits stand for the last such year that is not ahead.
+    A year in which someone over 89 may have been born gets the tag, whether or not the date is a
+    birth. Two digits stand for the last such year that is not ahead.
 
     Args:
-        oldest_year: First year that is written out; without it, 89 years before the policy is loaded.
+        oldest_year: First year that is written out; without it, 89 years before the policy is
+            loaded.
     """
 
     oldest_year: int = field(default_factory=_oldest_year)
@@ -81,7 +94,8 @@ class YearOnly:
         return str(year)
 
     def _year(self, text: str, lang: str | None) -> int | None:
-        # Four digits are a year only if they are the only ones: 1200 may be a time of day, and a range has two.
+        # Four digits are a year only if they are the only ones: 1200 may be a time of day, and a
+        # range has two.
         four_digits = set(_FOUR_DIGITS.findall(text))
         if len(four_digits) == 1:
             return int(four_digits.pop())
@@ -94,7 +108,9 @@ class YearOnly:
 
 @dataclass(frozen=True, slots=True)
 class Zip3:
-    """The first three digits of a US code, ``021XX``; ``000XX`` for areas with 20,000 people or fewer.
+    """The first three digits of a US code, ``021XX``.
+
+    ``000XX`` for areas with 20,000 people or fewer.
 
     Only notes in English are taken to hold US codes; other codes get the tag.
     """
@@ -116,7 +132,10 @@ def zip_area(text: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class UsState:
-    """Keeps a state of the US, the District of Columbia or Puerto Rico, by name or code; tags any other region."""
+    """Keeps a state of the US, the District of Columbia or Puerto Rico, by name or code.
+
+    Tags any other region.
+    """
 
     may_keep: ClassVar[bool] = True
 

@@ -9,8 +9,9 @@ from deid_assets.core.redact import Context
 from deid_assets.core.span import Span
 from deid_assets.policies.drawing import listed
 
-# A line break with the blanks after it; a mark that needs no blank; a mark with what closes after it and blanks.
-# The first character is looked for alone, which is ten times as fast as three alternatives.
+# A line break with the blanks after it; a mark that needs no blank; a mark with what closes after
+# it and blanks. The first character is looked for alone, which is ten times as fast as three
+# alternatives.
 _END = re.compile(
     r"[\n\r.!?\u2026\u3002\uff01\uff1f]"
     r"(?:(?<=[\n\r])\s*|(?<=[\u3002\uff01\uff1f])[\u3002\uff01\uff1f]*"
@@ -27,9 +28,9 @@ _LOOK_BACK_CHARS = 12
 class DropSentence:
     """Nothing: the sentence that holds the span is taken out.
 
-    A sentence ends with a full stop, exclamation or question mark before a blank, or with its line. It goes on
-    where the next line or word begins with a small letter, and after an initial or a title. A border inside a
-    span is none.
+    A sentence ends with a full stop, exclamation or question mark before a blank, or with its line.
+    It goes on where the next line or word begins with a small letter, and after an initial or a
+    title. A border inside a span is none.
     """
 
     def __call__(self, text: str, span: Span, context: Context) -> str:
@@ -37,7 +38,10 @@ class DropSentence:
         return ""
 
     def borders(self, text: str) -> list[int]:
-        """Return where sentences begin and end, sorted; blanks belong to the sentence before, line breaks to none."""
+        """Return where sentences begin and end, sorted.
+
+        Blanks belong to the sentence before, line breaks to none.
+        """
         found: list[int] = []
         for match in _END.finditer(text):
             if _is_border(text, match):

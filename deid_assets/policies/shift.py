@@ -20,19 +20,24 @@ _NEAR_DAYS = 3.5
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """The date moved by its patient's offset, in the same format; the tag where it cannot be read or moved.
+    """The date moved by its patient's offset, in the same format.
 
-    The offset follows from the key and the patient, or the note where its patient is not known, so the order of
-    full dates and the days between them stay. A day and month without a year move within a year of 365 days, so
-    29 February never appears without one. Times of day stay.
+    The tag where it cannot be read or moved.
+
+    The offset follows from the key and the patient, or the note where its patient is not known, so
+    the order of full dates and the days between them stay. A day and month without a year move
+    within a year of 365 days, so 29 February never appears without one. Times of day stay.
 
     Args:
         max_days: Largest offset, either way; 1 to 3650, or 7 to 3650 with whole weeks.
         min_days: Smallest offset, at least 1.
-        whole_weeks: Move by whole weeks, so that weekdays stay; without it a weekday's name moves too.
+        whole_weeks: Move by whole weeks, so that weekdays stay; without it a weekday's name moves
+            too.
         require_patient: Refuse a note without a patient id.
-        keep_season: Move by whole years to within 3.5 days, so that the season stays; a holiday becomes its season.
-        oldest_year: Years before it get the tag: of someone over 89, a moved birth date tells the age.
+        keep_season: Move by whole years to within 3.5 days, so that the season stays; a holiday
+            becomes its season.
+        oldest_year: Years before it get the tag: of someone over 89, a moved birth date tells the
+            age.
     """
 
     max_days: int
@@ -56,14 +61,22 @@ class Shift:
         return found
 
     def offsets(self) -> tuple[int, ...]:
-        """The offsets in one direction that the settings allow, in days; empty where they allow none."""
-        return _offsets(self.min_days, self.max_days, 7 if self.whole_weeks else 1, self.keep_season)
+        """The offsets in one direction that the settings allow, in days.
+
+        Empty where they allow none.
+        """
+        return _offsets(
+            self.min_days, self.max_days, 7 if self.whole_weeks else 1, self.keep_season
+        )
 
     def offset_days(self, context: Context) -> int:
         """Return the offset of the note's patient, in days."""
         days = context.numbers.get(id(self))
         if days is None:
-            settings = f"shift {self.min_days} {self.max_days} {self.whole_weeks:d}" + " seasons" * self.keep_season
+            settings = (
+                f"shift {self.min_days} {self.max_days} {self.whole_weeks:d}"
+                + " seasons" * self.keep_season
+            )
             draw, offsets = Draw(context, settings), self.offsets()
             days = context.numbers[id(self)] = draw.pick(offsets) * (1 if draw.below(2) else -1)
         return days

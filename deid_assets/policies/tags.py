@@ -57,7 +57,10 @@ class Numbered:
 
 @dataclass(frozen=True, slots=True)
 class MimicTag:
-    """``[**Name 1**]``: a numbered tag in the brackets that the MIMIC-III notes have (Johnson et al. 2016)."""
+    """``[**Name 1**]``.
+
+    A numbered tag in the brackets that the MIMIC-III notes have (Johnson et al. 2016).
+    """
 
     def __call__(self, text: str, span: Span, context: Context) -> str:
         label = span.label
@@ -70,7 +73,8 @@ class Blackout:
     """Solid blocks.
 
     Args:
-        width: Number of blocks, at least 1; without it as many as the text has code points, which tells its length.
+        width: Number of blocks, at least 1; without it as many as the text has code points, which
+            tells its length.
     """
 
     width: int | None = None
@@ -84,5 +88,7 @@ def _number(text: str, span: Span, context: Context) -> int:
     value = (span.label, " ".join(text.casefold().split()))
     number = context.numbers.get(value)
     if number is None:
-        number = context.numbers[value] = context.numbers[span.label] = context.numbers.get(span.label, 0) + 1
+        number = context.numbers[value] = context.numbers[span.label] = (
+            context.numbers.get(span.label, 0) + 1
+        )
     return number

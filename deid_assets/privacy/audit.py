@@ -17,7 +17,10 @@ from deid_assets.privacy.result import AuditResult, Control, Outcome, Plot, Rule
 
 
 class Need(StrEnum):
-    """What an audit may need; each is an attribute of ``Material``, but for the gold, which is that of the cases."""
+    """What an audit may need.
+
+    Each is an attribute of ``Material``, but for the gold, which is that of the cases.
+    """
 
     GOLD = "gold"
     """Notes with every identifier marked, and what was found of it."""
@@ -156,20 +159,33 @@ def conclude(  # noqa: PLR0913 - the parts of a result
 ) -> AuditResult:
     """Return a result with the verdict that follows: void, else failed, else passed.
 
-    Void: there is no positive control, a control did not do what it must, or ``void`` says why the figures prove nothing.
-    Failed: a rule did.
+    Void: there is no positive control, a control did not do what it must, or ``void`` says why the
+    figures prove nothing. Failed: a rule did.
     """
     outcome, reason = (Outcome.VOID, void) if void else verdict(controls, rules)
     return AuditResult(
-        audit=audit.name, version=audit.version, title=audit.title, outcome=outcome, reason=reason,
-        blind_spots=tuple(audit.blind_spots if blind_spots is None else blind_spots), figures=tuple(figures),
-        controls=tuple(controls), rules=tuple(rules), plots=tuple(plots), tables=tuple(tables), counts=dict(counts or {}),
-    )  # fmt: skip
+        audit=audit.name,
+        version=audit.version,
+        title=audit.title,
+        outcome=outcome,
+        reason=reason,
+        blind_spots=tuple(audit.blind_spots if blind_spots is None else blind_spots),
+        figures=tuple(figures),
+        controls=tuple(controls),
+        rules=tuple(rules),
+        plots=tuple(plots),
+        tables=tuple(tables),
+        counts=dict(counts or {}),
+    )
 
 
 def not_assessed(audit: Audit, reason: str) -> AuditResult:
     """Return a result that says why the question was not answered."""
     return AuditResult(
-        audit=audit.name, version=audit.version, title=audit.title, outcome=Outcome.NOT_ASSESSED, reason=reason,
+        audit=audit.name,
+        version=audit.version,
+        title=audit.title,
+        outcome=Outcome.NOT_ASSESSED,
+        reason=reason,
         blind_spots=tuple(audit.blind_spots),
-    )  # fmt: skip
+    )

@@ -15,9 +15,9 @@ from deid_assets.core.span import DisjointSpans, Span
 class Injector:
     """Drops spans at random, the same ones for one seed.
 
-    The draws do not depend on the share, so what is dropped at a recall of 0.99 is dropped at 0.95 too, and curves
-    are monotone. Spans are dropped independently of each other and of their text: real detectors miss what is rare
-    or unusual, and miss it again.
+    The draws do not depend on the share, so what is dropped at a recall of 0.99 is dropped at 0.95
+    too, and curves are monotone. Spans are dropped independently of each other and of their text:
+    real detectors miss what is rare or unusual, and miss it again.
 
     Args:
         share: Share dropped, in [0, 1].
@@ -39,7 +39,9 @@ class Injector:
 
     def drops(self, note_id: str, span: Span) -> bool:
         """Whether a span is dropped."""
-        lot = hashlib.blake2b(f"{self.seed}/{note_id}/{span.start}/{span.end}".encode(), digest_size=8).digest()
+        lot = hashlib.blake2b(
+            f"{self.seed}/{note_id}/{span.start}/{span.end}".encode(), digest_size=8
+        ).digest()
         return int.from_bytes(lot) < self.shares.get(span.label, self.share) * 2**64
 
     def kept(self, spans: DisjointSpans) -> DisjointSpans:

@@ -43,28 +43,53 @@ class Measurement:
     def __post_init__(self) -> None:
         if not self.name:
             raise InputError("a measurement has no name; say what was measured")
-        if not all(isinstance(part, int | float) and isfinite(part) for part in (self.value, self.low, self.high)):
-            raise InputError(f"measurement {self.name!r} has no interval; measure on more units, or leave it out")
+        if not all(
+            isinstance(part, int | float) and isfinite(part)
+            for part in (self.value, self.low, self.high)
+        ):
+            raise InputError(
+                f"measurement {self.name!r} has no interval; measure on more units, or leave it out"
+            )
         if not self.low - _ROUNDING <= self.value <= self.high + _ROUNDING:
-            raise InputError(f"measurement {self.name!r} lies outside its interval; compute both from the same data")
+            raise InputError(
+                f"measurement {self.name!r} lies outside its interval; compute both from the same"
+                " data"
+            )
         if self.chance == "" or (not isinstance(self.chance, str) and not isfinite(self.chance)):
-            raise InputError(f"measurement {self.name!r} lacks what chance gives; name it, or say why there is none")
+            raise InputError(
+                f"measurement {self.name!r} lacks what chance gives; name it, or say why there is"
+                " none"
+            )
         if self.units < 2:
-            raise InputError(f"measurement {self.name!r} is of {self.units} {self.unit}; an interval needs two or more")
+            raise InputError(
+                f"measurement {self.name!r} is of {self.units} {self.unit}; an interval needs two"
+                " or more"
+            )
 
     @classmethod
-    def share(cls, name: str, hits: int, trials: int, *, chance: float | str, **about: Any) -> Measurement:
+    def share(
+        cls, name: str, hits: int, trials: int, *, chance: float | str, **about: Any
+    ) -> Measurement:
         """Return a proportion of independent trials with Wilson's interval.
 
         Raises:
             InputError: There are fewer than two trials, or more hits than trials.
         """
         low, high = wilson(hits, trials)
-        return cls(name=name, value=hits / trials, low=low, high=high, chance=chance, units=trials, **about)
+        return cls(
+            name=name, value=hits / trials, low=low, high=high, chance=chance, units=trials, **about
+        )
 
     @classmethod
     def of_draws(
-        cls, name: str, value: float, draws: Iterable[float], *, chance: float | str, units: int, **about: Any
+        cls,
+        name: str,
+        value: float,
+        draws: Iterable[float],
+        *,
+        chance: float | str,
+        units: int,
+        **about: Any,
     ) -> Measurement:
         """Return a statistic with the percentile interval of its bootstrap draws (Efron 1979), widened to hold it.
 
@@ -79,16 +104,25 @@ class Measurement:
         Raises:
             InputError: Fewer than 100 draws are numbers.
         """
-        from deid_assets.evaluation.resampling import percentiles  # noqa: PLC0415 - reports are made without numpy
+        from deid_assets.evaluation.resampling import (
+            percentiles,
+        )  # noqa: PLC0415 - reports are made without numpy
 
         drawn = [draw for draw in draws if isfinite(draw)]
         if len(drawn) < 100:
-            raise InputError(f"measurement {name!r} has {len(drawn)} usable draws; an interval needs 100")
+            raise InputError(
+                f"measurement {name!r} has {len(drawn)} usable draws; an interval needs 100"
+            )
         low, high = percentiles(drawn)
         return cls(
-            name=name, value=float(value), low=min(low, float(value)), high=max(high, float(value)),
-            chance=chance, units=units, **about,
-        )  # fmt: skip
+            name=name,
+            value=float(value),
+            low=min(low, float(value)),
+            high=max(high, float(value)),
+            chance=chance,
+            units=units,
+            **about,
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return it under plain names."""
@@ -104,7 +138,9 @@ class Measurement:
         try:
             return cls(**fields)
         except TypeError:
-            raise InputError("a measurement has other fields than it must; write it with this version") from None
+            raise InputError(
+                "a measurement has other fields than it must; write it with this version"
+            ) from None
 
     def __str__(self) -> str:
         at_chance = "" if isinstance(self.chance, str) else f" (chance {self.chance:.3f})"

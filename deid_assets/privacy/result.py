@@ -1,4 +1,7 @@
-"""The result of an audit: figures, controls, a verdict that follows from them, and what the audit cannot see."""
+"""The result of an audit.
+
+Figures, controls, a verdict that follows from them, and what the audit cannot see.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,8 @@ class Control:
 
     Args:
         name: In a few words.
-        expected: Whether the attack must react: a positive control. A negative one must leave it cold.
+        expected: Whether the attack must react: a positive control. A negative one must leave it
+            cold.
         reacted: Whether it did.
         description: What was planted, and how it was decided whether the attack reacted.
         measurement: The number behind it.
@@ -68,7 +72,9 @@ Cell = str | int | Measurement
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table of words, counts and measurements. A bare fraction is refused: it would stand without its interval.
+    """A table of words, counts and measurements.
+
+    A bare fraction is refused: it would stand without its interval.
 
     Raises:
         InputError: A row has another length than the header, or a cell is something else.
@@ -82,24 +88,31 @@ class Table:
     def __post_init__(self) -> None:
         for row in self.rows:
             if len(row) != len(self.columns):
-                raise InputError(f"table {self.name!r} has a row of {len(row)} cells; give {len(self.columns)}")
+                raise InputError(
+                    f"table {self.name!r} has a row of {len(row)} cells; give {len(self.columns)}"
+                )
             if any(not isinstance(cell, str | int | Measurement) for cell in row):
-                raise InputError(f"table {self.name!r} has a bare fraction; give a measurement with its interval")
+                raise InputError(
+                    f"table {self.name!r} has a bare fraction; give a measurement with its interval"
+                )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """What a result is about, by digests that the key alone can make again; see ``privacy.subject``.
+    """What a result is about, by digests that the key alone can make again.
+
+    See ``privacy.subject``.
 
     Args:
         key: Name of the key.
         model: Of the files of the model's folder; empty where there was none, as below.
-        notes: Of each set of notes: ``annotated`` (with gold and what was found), ``training``, ``held_out``, ``calibration``;
-            and of the texts of the first alone, as ``annotated texts``.
+        notes: Of each set of notes: ``annotated`` (with gold and what was found), ``training``,
+            ``held_out``, ``calibration``; and of the texts of the first alone, as ``annotated
+            texts``.
         policies: Of the redaction policies.
         settings: Of options, seed and further files.
-        read: Of how many notes of a set the model's folder says that it was trained on them, as ``training`` and
-            ``training read``.
+        read: Of how many notes of a set the model's folder says that it was trained on them, as
+            ``training`` and ``training read``.
     """
 
     key: str
@@ -131,8 +144,8 @@ class AuditResult:
         signature: Of the whole of it, where there was a key.
 
     Raises:
-        InputError: A verdict without figures or without a positive control, a void one whose controls held, or
-            nothing said of what the audit cannot see.
+        InputError: A verdict without figures or without a positive control, a void one whose
+            controls held, or nothing said of what the audit cannot see.
     """
 
     audit: str
@@ -152,14 +165,23 @@ class AuditResult:
 
     def __post_init__(self) -> None:
         if not self.reason or not self.blind_spots:
-            raise InputError(f"audit {self.audit!r} must give a reason for its verdict, and what it cannot see")
+            raise InputError(
+                f"audit {self.audit!r} must give a reason for its verdict, and what it cannot see"
+            )
         if any(not isinstance(count, int) for count in self.counts.values()):
-            raise InputError(f"audit {self.audit!r} counts in whole numbers; give the others as measurements")
+            raise InputError(
+                f"audit {self.audit!r} counts in whole numbers; give the others as measurements"
+            )
         judged = self.outcome in {Outcome.PASSED, Outcome.FAILED}
         if judged and not (self.figures and self.rules):
-            raise InputError(f"audit {self.audit!r} gives a verdict without figures and rules; give both")
+            raise InputError(
+                f"audit {self.audit!r} gives a verdict without figures and rules; give both"
+            )
         if judged and _fault_of(self.controls):
-            raise InputError(f"audit {self.audit!r} proves nothing: {_fault_of(self.controls)}; its verdict is void")
+            raise InputError(
+                f"audit {self.audit!r} proves nothing: {_fault_of(self.controls)}; its verdict is"
+                " void"
+            )
 
     def to_json(self) -> dict[str, Any]:
         """Return it under plain names; of plots, name and title."""
@@ -173,7 +195,9 @@ class AuditResult:
         return next(plot for plot in self.plots if plot.name == name)
 
 
-def read_result(document: Mapping[str, Any], plots: Mapping[str, bytes] | None = None) -> AuditResult:
+def read_result(
+    document: Mapping[str, Any], plots: Mapping[str, bytes] | None = None
+) -> AuditResult:
     """Return what ``to_json`` wrote, with the pictures that are given by name.
 
     Raises:
@@ -188,13 +212,19 @@ def read_result(document: Mapping[str, Any], plots: Mapping[str, bytes] | None =
             "figures": tuple(Measurement.from_json(each) for each in fields["figures"]),
             "controls": tuple(_control(each) for each in fields["controls"]),
             "rules": tuple(Rule(**each) for each in fields["rules"]),
-            "plots": tuple(Plot(**each, png=pictures[each["name"]]) for each in fields["plots"] if each["name"] in pictures),
+            "plots": tuple(
+                Plot(**each, png=pictures[each["name"]])
+                for each in fields["plots"]
+                if each["name"] in pictures
+            ),
             "tables": tuple(_table(each) for each in fields["tables"]),
             "subject": Subject(**fields["subject"]) if fields.get("subject") else None,
-        }  # fmt: skip
+        }
         return AuditResult(**fields)
     except (KeyError, TypeError, ValueError):
-        raise InputError("not the result of an audit as this version writes it; run the audit again") from None
+        raise InputError(
+            "not the result of an audit as this version writes it; run the audit again"
+        ) from None
 
 
 def _control(fields: Mapping[str, Any]) -> Control:
@@ -204,7 +234,8 @@ def _control(fields: Mapping[str, Any]) -> Control:
 
 def _table(fields: Mapping[str, Any]) -> Table:
     rows = tuple(
-        tuple(Measurement.from_json(cell) if isinstance(cell, dict) else cell for cell in row) for row in fields["rows"]
+        tuple(Measurement.from_json(cell) if isinstance(cell, dict) else cell for cell in row)
+        for row in fields["rows"]
     )
     return Table(**{**fields, "columns": tuple(fields["columns"]), "rows": rows})
 
@@ -231,5 +262,8 @@ def _fault_of(controls: Sequence[Control]) -> str:
     if not any(control.expected for control in controls):
         return "there is no positive control, so a null result says nothing"
     wrong = [control for control in controls if not control.held]
-    said = (f"{each.name} {'did not react' if each.expected else 'reacted and must not'}" for each in wrong)
+    said = (
+        f"{each.name} {'did not react' if each.expected else 'reacted and must not'}"
+        for each in wrong
+    )
     return "; ".join(said)

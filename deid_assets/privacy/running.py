@@ -46,9 +46,12 @@ def load_audit(name: str, options: Mapping[str, Any] | None = None) -> Audit:
 def run_audit(audit: Audit, material: Material) -> AuditResult:
     """Return the result of an audit; what stops it is the reason of one that says *not assessed*.
 
-    Of an error that this project's code did not raise, only the class is told: its text may quote a note.
+    Of an error that this project's code did not raise, only the class is told: its text may quote a
+    note.
     """
-    if missing := [MEANING[need] for need in Need if need in audit.needs and not material.has(need)]:
+    if missing := [
+        MEANING[need] for need in Need if need in audit.needs and not material.has(need)
+    ]:
         return not_assessed(audit, f"it needs {', '.join(missing)}")
     try:
         result = audit.run(material)
@@ -63,8 +66,13 @@ def run_audit(audit: Audit, material: Material) -> AuditResult:
     return result
 
 
-def run_named(name: str, material: Material, options: Mapping[str, Any] | None = None) -> AuditResult:
-    """Return the result of an audit by name; one that does not load is not assessed, and says why."""
+def run_named(
+    name: str, material: Material, options: Mapping[str, Any] | None = None
+) -> AuditResult:
+    """Return the result of an audit by name.
+
+    One that does not load is not assessed, and says why.
+    """
     try:
         audit = load_audit(name, options)
     except PluginError as error:
@@ -72,8 +80,13 @@ def run_named(name: str, material: Material, options: Mapping[str, Any] | None =
     return run_audit(audit, material)
 
 
-def estimated_seconds(name: str, material: Material, options: Mapping[str, Any] | None = None) -> float | None:
-    """Return how long an audit will take; ``None`` where it does not tell, or will not be assessed."""
+def estimated_seconds(
+    name: str, material: Material, options: Mapping[str, Any] | None = None
+) -> float | None:
+    """Return how long an audit will take.
+
+    ``None`` where it does not tell, or will not be assessed.
+    """
     try:
         audit = load_audit(name, options)
         if not isinstance(audit, Estimated) or any(not material.has(need) for need in audit.needs):
@@ -88,7 +101,12 @@ def estimated_seconds(name: str, material: Material, options: Mapping[str, Any] 
 def aborted(name: str, reason: str) -> AuditResult:
     """Return the result of an audit that does not load, or that ended its process."""
     return AuditResult(
-        audit=name, version="0", title=name, outcome=Outcome.NOT_ASSESSED, reason=reason, blind_spots=(UNKNOWN,)
+        audit=name,
+        version="0",
+        title=name,
+        outcome=Outcome.NOT_ASSESSED,
+        reason=reason,
+        blind_spots=(UNKNOWN,),
     )
 
 

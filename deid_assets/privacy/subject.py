@@ -1,4 +1,7 @@
-"""What a result is about: model, notes, policies and key by keyed digests, so that one's verdict never releases another."""
+"""What a result is about.
+
+Model, notes, policies and key by keyed digests, so that one's verdict never releases another.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,8 @@ class Sealer:
     Args:
         key: Of the installation; a result verifies under no other.
         subject: Of the material, options apart.
-        signed: Whether the key is a secret one. Without one, results stay unsigned, and release no model.
+        signed: Whether the key is a secret one. Without one, results stay unsigned, and release no
+            model.
     """
 
     key: Key = field(repr=False)
@@ -47,7 +51,9 @@ class Sealer:
     def seal(self, result: AuditResult, options: Mapping[str, Any] | None = None) -> AuditResult:
         """Return a result bound to what it was made of, and signed where there is a key."""
         told = json.dumps(options or {}, sort_keys=True, default=str)
-        subject = replace(self.subject, settings=_mac(self.key, "settings", [self.subject.settings, told]))
+        subject = replace(
+            self.subject, settings=_mac(self.key, "settings", [self.subject.settings, told])
+        )
         bound = replace(result, subject=subject, signature="")
         return replace(bound, signature=signature_of(bound, self.key)) if self.signed else bound
 
@@ -64,7 +70,10 @@ def signature_of(result: AuditResult, key: Key) -> str:
 
 
 def model_digest(folder: Path, key: Key) -> str:
-    """Return the keyed digest of every file of a model's folder, by name and content; another file gives another."""
+    """Return the keyed digest of every file of a model's folder, by name and content.
+
+    Another file gives another.
+    """
     return _mac(key, "model", _files(folder))
 
 
@@ -95,7 +104,11 @@ def _subject(material: Material, read: Mapping[str, int]) -> Subject:
         key=key_name(key),
         model=model_digest(material.model, key) if material.model else "",
         notes=notes,
-        policies=_mac(key, "policies", sorted(one.digest for one in material.policies)) if material.policies else "",
+        policies=(
+            _mac(key, "policies", sorted(one.digest for one in material.policies))
+            if material.policies
+            else ""
+        ),
         settings=_mac(key, "inputs", settings),
         read=dict(read),
     )
@@ -104,7 +117,10 @@ def _subject(material: Material, read: Mapping[str, int]) -> Subject:
 def _of_cases(cases: Iterable[Case]) -> list[str]:
     rows = []
     for case in cases:
-        spans = [[(one.start, one.end, one.label.value) for one in side] for side in (case.gold, case.found)]
+        spans = [
+            [(one.start, one.end, one.label.value) for one in side]
+            for side in (case.gold, case.found)
+        ]
         rows.append(f"{case.note.digest} {json.dumps(spans)}")
     return sorted(rows)
 
@@ -114,7 +130,10 @@ def _files(path: Path) -> list[str]:
     rows = []
     for one in every:
         with one.open("rb") as file:
-            rows.append(f"{one.relative_to(path).as_posix()} {hashlib.file_digest(file, 'sha256').hexdigest()}")
+            rows.append(
+                f"{one.relative_to(path).as_posix()}"
+                f" {hashlib.file_digest(file, 'sha256').hexdigest()}"
+            )
     return rows
 
 

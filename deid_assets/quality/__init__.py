@@ -1,7 +1,9 @@
-"""Checks that gate a materialization: contracts over text-free frames, and checks that need the text.
+"""Checks that gate a materialization.
 
-``contracts`` and ``expectations`` run Great Expectations, which is imported when the first contract runs;
-``text_checks``, ``survival`` and ``duplicates`` read text and give back counts only.
+Contracts over text-free frames, and checks that need the text.
+
+``contracts`` and ``expectations`` run Great Expectations, which is imported when the first contract
+runs; ``text_checks``, ``survival`` and ``duplicates`` read text and give back counts only.
 """
 
 from deid_assets.core.verdicts import State

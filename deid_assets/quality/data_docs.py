@@ -1,7 +1,9 @@
-"""Data Docs of Great Expectations: a page per asset on what was expected and what was found, without text of notes.
+"""Data Docs of Great Expectations.
 
-The pages are rendered from ``Answer``, which holds counts alone. What they would load from elsewhere is taken out, so
-that whoever opens one tells no server of it.
+A page per asset on what was expected and what was found, without text of notes.
+
+The pages are rendered from ``Answer``, which holds counts alone. What they would load from
+elsewhere is taken out, so that whoever opens one tells no server of it.
 """
 
 from __future__ import annotations
@@ -23,7 +25,10 @@ ul {list-style: none; padding: 0} .badge {background: #eef1f5; border-radius: .3
 .text-success {color: #18794e} .text-danger, .fa-times {color: #b42318} h5, h6 {font-size: 1rem; margin: .5rem 0}
 .fa-check-circle::before {content: "\\2713\\00a0 met"} .fa-times::before {content: "\\2717\\00a0 not met"}
 """
-_DROPPED = "//script|//link|//img|//iframe|//style|//nav|//footer|//button|//*[contains(@class, 'col-lg-2')]"
+_DROPPED = (
+    "//script|//link|//img|//iframe|//style|//nav|//footer|//button|//*[contains(@class,"
+    " 'col-lg-2')]"
+)
 """What a page would load from elsewhere, and the controls that work by it alone."""
 
 
@@ -37,7 +42,9 @@ def page(asset: str, batch: str, answers: Sequence[Answer]) -> str:
     """
     # It takes 3 s to import.
     from great_expectations.core import ExpectationSuiteValidationResult  # noqa: PLC0415
-    from great_expectations.render.renderer.page_renderer import ValidationResultsPageRenderer  # noqa: PLC0415
+    from great_expectations.render.renderer.page_renderer import (
+        ValidationResultsPageRenderer,
+    )  # noqa: PLC0415
     from great_expectations.render.view.view import DefaultJinjaPageView  # noqa: PLC0415
 
     met = sum(answer.met for answer in answers)
@@ -64,8 +71,12 @@ def page(asset: str, batch: str, answers: Sequence[Answer]) -> str:
 
 
 def _result(answer: Answer) -> Any:
-    from great_expectations.core import ExpectationValidationResult  # noqa: PLC0415 - takes 3 s to import
-    from great_expectations.expectations.expectation_configuration import ExpectationConfiguration  # noqa: PLC0415
+    from great_expectations.core import (
+        ExpectationValidationResult,
+    )  # noqa: PLC0415 - takes 3 s to import
+    from great_expectations.expectations.expectation_configuration import (
+        ExpectationConfiguration,
+    )  # noqa: PLC0415
     from great_expectations.expectations.metadata_types import FailureSeverity  # noqa: PLC0415
 
     asked = answer.expectation
@@ -79,7 +90,11 @@ def _result(answer: Answer) -> Any:
             severity=FailureSeverity.CRITICAL if asked.is_blocking else FailureSeverity.WARNING,
         ),
         result={"partial_unexpected_list": [], **answer.numbers},
-        exception_info={"raised_exception": False, "exception_message": None, "exception_traceback": None},
+        exception_info={
+            "raised_exception": False,
+            "exception_message": None,
+            "exception_traceback": None,
+        },
     )
 
 

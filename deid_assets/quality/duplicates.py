@@ -26,14 +26,15 @@ Indices = npt.NDArray[np.int64]
 def near_duplicate_share(notes: Iterable[Note], *, limit: float) -> Verdict:
     """Check how many notes are close copies of another.
 
-    Two notes are close when the Jaccard similarity of their sets of 8-character shingles, after case folding and
-    squeezing blanks, is estimated at 0.8 or more. Close notes form groups, and each member of a group
-    but one counts as a near-duplicate. Notes without text are left out.
+    Two notes are close when the Jaccard similarity of their sets of 8-character shingles, after
+    case folding and squeezing blanks, is estimated at 0.8 or more. Close notes form groups, and
+    each member of a group but one counts as a near-duplicate. Notes without text are left out.
 
-    The estimate is one permutation hashing with 128 bins (Li, Owen and Zhang, 2012), empty bins filled from others
-    (Shrivastava, 2017); its standard error at similarity s is ``sqrt(s (1 - s) / 128)``, 0.035 at 0.8. Pairs are
-    proposed by 32 bands of 4 bins, which miss a pair of similarity 0.8 with probability 5e-8; within a band's
-    bucket each note is compared with its neighbour and with the first.
+    The estimate is one permutation hashing with 128 bins (Li, Owen and Zhang, 2012), empty bins
+    filled from others (Shrivastava, 2017); its standard error at similarity s is ``sqrt(s (1 - s) /
+    128)``, 0.035 at 0.8. Pairs are proposed by 32 bands of 4 bins, which miss a pair of similarity
+    0.8 with probability 5e-8; within a band's bucket each note is compared with its neighbour and
+    with the first.
 
     Args:
         notes: The batch.
@@ -50,7 +51,12 @@ def near_duplicate_share(notes: Iterable[Note], *, limit: float) -> Verdict:
         "near_duplicates",
         passed=share <= limit,
         blocking=True,
-        counts={"notes": len(signatures), "near_duplicates": copies, "share": round(share, 4), "limit": limit},
+        counts={
+            "notes": len(signatures),
+            "near_duplicates": copies,
+            "share": round(share, 4),
+            "limit": limit,
+        },
         description=f"At most {limit:.0%} of the notes are close copies of another.",
     ).unless(len(signatures) < 2, "fewer than two notes with text")
 
@@ -71,12 +77,15 @@ def _signature(text: str) -> Hashes:
 
 def _shingle_hashes(text: str) -> Hashes:
     """One hash per shingle, shape (max(1, characters - 7),)."""
-    codes = np.frombuffer(text.ljust(SHINGLE_CHARS).encode("utf-32-le"), dtype="<u4").astype(np.uint64)
+    codes = np.frombuffer(text.ljust(SHINGLE_CHARS).encode("utf-32-le"), dtype="<u4").astype(
+        np.uint64
+    )
     count = len(codes) - SHINGLE_CHARS + 1
     hashes = np.zeros(count, dtype=np.uint64)
     for offset in range(SHINGLE_CHARS):
         hashes = hashes * _BASE + codes[offset : offset + count]
-    # The finaliser of SplitMix64 (Steele, Lea and Flood, 2014) spreads the polynomial over all 64 bits.
+    # The finaliser of SplitMix64 (Steele, Lea and Flood, 2014) spreads the polynomial over all 64
+    # bits.
     hashes = (hashes ^ (hashes >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     hashes = (hashes ^ (hashes >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return hashes ^ (hashes >> np.uint64(31))
@@ -84,7 +93,10 @@ def _shingle_hashes(text: str) -> Hashes:
 
 @cache
 def _probes() -> npt.NDArray[np.intp]:
-    """Return for each bin the order in which the others are probed when it is empty; shape (128, 128)."""
+    """Return for each bin the order in which the others are probed when it is empty.
+
+    Shape (128, 128).
+    """
     order = np.random.default_rng(20171)
     return np.stack([order.permutation(BINS) for _ in range(BINS)])
 
@@ -116,7 +128,10 @@ def _close_pairs(signatures: npt.NDArray[np.uint64]) -> Iterator[tuple[int, int]
 
 
 def _band_pairs(band: npt.NDArray[np.uint64]) -> Indices:
-    """Pairs of notes that agree on a band, shape (pairs, 2): each with its neighbour, each with the first."""
+    """Pairs of notes that agree on a band, shape (pairs, 2).
+
+    Each with its neighbour, each with the first.
+    """
     order = np.lexsort(band.T)
     ordered = band[order]
     same = (ordered[1:] == ordered[:-1]).all(axis=1)

@@ -1,7 +1,8 @@
 """Great Expectations judges frames by suites; only success and numbers are kept of what it says.
 
-Its results quote cells in most formats, and its exceptions in all of them. So it is asked for counts, and whatever is
-neither a count nor a mean is dropped here. It is imported when the first suite runs: that takes about 3 s.
+Its results quote cells in most formats, and its exceptions in all of them. So it is asked for
+counts, and whatever is neither a count nor a mean is dropped here. It is imported when the first
+suite runs: that takes about 3 s.
 """
 
 from __future__ import annotations
@@ -27,7 +28,13 @@ TEXT_COLUMNS = frozenset({"text", "value", "meta"})
 RESULT_FORMAT = {"result_format": "BASIC", "partial_unexpected_count": 0}
 """Counts of what is unexpected, and none of the values."""
 
-NUMBERS = ("element_count", "unexpected_count", "unexpected_percent", "missing_count", "missing_percent")
+NUMBERS = (
+    "element_count",
+    "unexpected_count",
+    "unexpected_percent",
+    "missing_count",
+    "missing_percent",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +62,10 @@ class Answer:
     def line(self) -> str:
         """What was expected and what was found, in one line without values of the data."""
         if not self.evaluated:
-            return f"not evaluated: {self.expectation.description} (is a column missing, or of another type?)"
+            return (
+                f"not evaluated: {self.expectation.description} (is a column missing, or of another"
+                " type?)"
+            )
         numbers = ", ".join(
             f"{name} {self.numbers[name]:g}"
             for name in ("unexpected_count", "element_count", "observed_value")
@@ -67,8 +77,9 @@ class Answer:
 def run(suite: Suite, frame: pd.DataFrame, **parameters: Sequence[str]) -> list[Verdict]:
     """Return one verdict for each check of a suite, in the order in which the suite names them.
 
-    A verdict's counts are ``rows`` and ``bad``; of a frame without rows it is not applicable. A check with an
-    expectation that cannot be evaluated is a failed blocking verdict with ``not_evaluated`` alone.
+    A verdict's counts are ``rows`` and ``bad``; of a frame without rows it is not applicable. A
+    check with an expectation that cannot be evaluated is a failed blocking verdict with
+    ``not_evaluated`` alone.
 
     Args:
         suite: What must hold.
@@ -89,7 +100,9 @@ def ask(suite: Suite, frame: pd.DataFrame, **parameters: Sequence[str]) -> list[
     """Return what Great Expectations says of each expectation, in order; see ``run``."""
     found = sorted(TEXT_COLUMNS.intersection(frame.columns))
     if found:
-        raise InputError(f"suite {suite.name!r}: the frame has column {', '.join(found)}; drop it first")
+        raise InputError(
+            f"suite {suite.name!r}: the frame has column {', '.join(found)}; drop it first"
+        )
     batch = _definition().get_batch(batch_parameters={"dataframe": frame})
     return [_answer(each, batch, parameters) for each in suite.expectations]
 
@@ -98,7 +111,9 @@ def ask(suite: Suite, frame: pd.DataFrame, **parameters: Sequence[str]) -> list[
 def _definition() -> Any:
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
     import great_expectations  # noqa: PLC0415 - takes 3 s to import
-    from great_expectations.data_context.types.base import ProgressBarsConfig  # noqa: PLC0415 - as above
+    from great_expectations.data_context.types.base import (
+        ProgressBarsConfig,
+    )  # noqa: PLC0415 - as above
 
     context = great_expectations.get_context(mode="ephemeral")
     # Bars would be written to the captured output of every step.
@@ -107,13 +122,17 @@ def _definition() -> Any:
     return asset.add_batch_definition_whole_dataframe("whole")
 
 
-def _answer(expectation: Expectation, batch: Any, parameters: Mapping[str, Sequence[str]]) -> Answer:
+def _answer(
+    expectation: Expectation, batch: Any, parameters: Mapping[str, Sequence[str]]
+) -> Answer:
     from great_expectations.expectations.expectation_configuration import (  # noqa: PLC0415 - takes 3 s to import
         ExpectationConfiguration,
     )
 
     try:
-        asked = ExpectationConfiguration(type=expectation.type, kwargs=dict(expectation.kwargs)).to_domain_obj()
+        asked = ExpectationConfiguration(
+            type=expectation.type, kwargs=dict(expectation.kwargs)
+        ).to_domain_obj()
         values = {name: list(value) for name, value in parameters.items()}
         result = batch.validate(asked, result_format=RESULT_FORMAT, expectation_parameters=values)
         evaluated = not _raised(result.exception_info)

@@ -47,7 +47,10 @@ class Measurement:
 
     @property
     def lower(self) -> float | None:
-        """Lower end of the 95 % Wilson interval of the share of gold spans covered; ``None`` without gold."""
+        """Lower end of the 95 % Wilson interval of the share of gold spans covered.
+
+        ``None`` without gold.
+        """
         return wilson(self.covered.tp, self.covered.gold)[0] if self.covered.gold else None
 
     @property
@@ -63,10 +66,13 @@ class Measurement:
         if not self.annotated:
             return f"None of the {self.notes:,} notes is annotated."
         if not self.held_out:
-            return f"Taggers are trained on all {self.annotated:,} annotated notes, so none can be scored."
+            return (
+                f"Taggers are trained on all {self.annotated:,} annotated notes, so none can be"
+                " scored."
+            )
         return (
-            f"The {self.held_out:,} annotated notes hold {self.covered.gold:,} identifiers, fewer than the "
-            f"{max(self.wanted.spans, 1):,} of gates.min_gold_spans."
+            f"The {self.held_out:,} annotated notes hold {self.covered.gold:,} identifiers, fewer"
+            f" than the {max(self.wanted.spans, 1):,} of gates.min_gold_spans."
         )
 
     @property
@@ -75,7 +81,10 @@ class Measurement:
         if not self.measured:
             return self.reason
         if self.held_out < self.wanted.notes:
-            return f"{self.held_out:,} notes are annotated, fewer than the {self.wanted.notes:,} of release.annotated_notes."
+            return (
+                f"{self.held_out:,} notes are annotated, fewer than the {self.wanted.notes:,} of"
+                " release.annotated_notes."
+            )
         lower = self.lower or 0.0
         if lower < self.wanted.lower_bound:
             return (
@@ -94,19 +103,36 @@ class Measurement:
             return f"{there} annotated identifiers, {max(self.wanted.spans, 1):,} wanted"
         if self.held_out < self.wanted.notes:
             return f"{self.held_out:,} annotated notes, {self.wanted.notes:,} wanted"
-        return f"at least {self.lower or 0.0:.4f} of the annotated identifiers covered, {self.wanted.lower_bound:.4f} wanted"
+        return (
+            f"at least {self.lower or 0.0:.4f} of the annotated identifiers covered,"
+            f" {self.wanted.lower_bound:.4f} wanted"
+        )
 
     def to_json(self) -> dict[str, Any]:
-        """Return what a manifest says: ``measured``, with the reason where it was not, and the figures."""
-        figures = {"annotated_notes": self.held_out, "gold_spans": self.covered.gold, "covered": self.covered.tp}
+        """Return what a manifest says.
+
+        ``measured``, with the reason where it was not, and the figures.
+        """
+        figures = {
+            "annotated_notes": self.held_out,
+            "gold_spans": self.covered.gold,
+            "covered": self.covered.tp,
+        }
         lower = self.lower
         return {
             "measured": self.measured,
-            "measurement": {"reason": self.reason, **figures, "lower": None if lower is None else round(lower, 4)},
+            "measurement": {
+                "reason": self.reason,
+                **figures,
+                "lower": None if lower is None else round(lower, 4),
+            },
         }
 
     def judge(self) -> Verdict:
-        """Check that the batch was measured as the release asks; where nothing is asked it may be not applicable."""
+        """Check that the batch was measured as the release asks.
+
+        Where nothing is asked it may be not applicable.
+        """
         short = self.shortfall if self.wanted.gold else ""
         lower = self.lower
         counts: dict[str, int | float] = {
@@ -122,10 +148,12 @@ class Measurement:
             passed=not short,
             blocking=True,
             counts=counts,
-            description=short or "People annotated enough notes of the batch to know what was missed.",
+            description=short
+            or "People annotated enough notes of the batch to know what was missed.",
             reasons=[f"{self.needed}: annotate a sample with `deid sample`"] if short else [],
             waits=True,
         )
         return verdict.unless(
-            not self.measured, f"not measured. {self.reason} release.require asks for no annotated notes"
+            not self.measured,
+            f"not measured. {self.reason} release.require asks for no annotated notes",
         )

@@ -16,7 +16,8 @@ def survival_verdict(found: Collection[Survival], *, values: int) -> Verdict:
         values: How many values were sought.
 
     Returns:
-        Counts ``notes``, ``values`` sought, ``missed``, ``notes_with_missed``, ``lower_case``, ``name_parts``.
+        Counts ``notes``, ``values`` sought, ``missed``, ``notes_with_missed``, ``lower_case``,
+        ``name_parts``.
     """
     left = sum(one.survivors for one in found)
     return Verdict(

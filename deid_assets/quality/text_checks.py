@@ -15,7 +15,12 @@ def is_unchanged_outside(note: Note, edits: Sequence[Edit], redacted_text: str) 
     """Whether the redacted text is the original with exactly these edits, which must be sorted and disjoint."""
     cursor = new_cursor = 0
     for edit in edits:
-        if edit.start < cursor or edit.end < edit.start or edit.new_start < new_cursor or edit.new_end < edit.new_start:
+        if (
+            edit.start < cursor
+            or edit.end < edit.start
+            or edit.new_start < new_cursor
+            or edit.new_end < edit.new_start
+        ):
             return False
         if note.text[cursor : edit.start] != redacted_text[new_cursor : edit.new_start]:
             return False
@@ -45,8 +50,9 @@ def recall_floor(counts: Mapping[str, Counts], floors: Mapping[str, float]) -> V
         floors: Label to the least recall that passes, in [0, 1].
 
     Returns:
-        Counts ``labels``, ``below``, ``not_annotated``, and ``recall_<label>`` and ``minimum_<label>`` where recall is
-        defined. It is not applicable where no label has a floor.
+        Counts ``labels``, ``below``, ``not_annotated``, and ``recall_<label>`` and
+        ``minimum_<label>`` where recall is defined. It is not applicable where no label has a
+        floor.
     """
     recalls: dict[str, float] = {}
     for label in sorted(floors):
@@ -73,13 +79,21 @@ def complete(entered: Iterable[str], left: Iterable[str], quarantined: Iterable[
     """Check that every note that went in came out once, either released or quarantined.
 
     Returns:
-        Counts ``entered``, ``left``, ``quarantined``, ``lost`` (went in, did not come out), ``invented`` (came out,
-        never went in) and ``duplicated`` (ids that occur twice on one side, or were both released and quarantined).
+        Counts ``entered``, ``left``, ``quarantined``, ``lost`` (went in, did not come out),
+        ``invented`` (came out, never went in) and ``duplicated`` (ids that occur twice on one side,
+        or were both released and quarantined).
     """
     source, released, held = Counter(entered), Counter(left), Counter(quarantined)
     arrived = released + held
     lost, invented = len(source.keys() - arrived.keys()), len(arrived.keys() - source.keys())
-    duplicated = len({note_id for counter in (source, arrived) for note_id, times in counter.items() if times > 1})
+    duplicated = len(
+        {
+            note_id
+            for counter in (source, arrived)
+            for note_id, times in counter.items()
+            if times > 1
+        }
+    )
     return Verdict(
         "complete",
         passed=not (lost or invented or duplicated),

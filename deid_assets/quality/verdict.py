@@ -45,9 +45,10 @@ class Verdict:
         blocking: Whether a failure stops the materialization.
         counts: Numbers behind the outcome; never values from the data.
         description: What passing means, for people; of a check that is not applicable, why.
-        applicable: Whether there was anything to judge. A check that is not applicable has not passed, and stops
-            nothing.
-        reasons: What was wrong, where, and what to do, one line each; never text of notes or names of files.
+        applicable: Whether there was anything to judge. A check that is not applicable has not
+            passed, and stops nothing.
+        reasons: What was wrong, where, and what to do, one line each; never text of notes or names
+            of files.
         waits: Whether a failure is no fault: somebody has yet to do what the reasons say.
 
     Raises:
@@ -65,7 +66,9 @@ class Verdict:
 
     def __post_init__(self) -> None:
         if self.passed and not self.applicable:
-            raise DeidError(f"check {self.name}: passed with nothing to judge; it is not applicable")
+            raise DeidError(
+                f"check {self.name}: passed with nothing to judge; it is not applicable"
+            )
 
     @property
     def state(self) -> State:
@@ -84,13 +87,18 @@ class Verdict:
 
     @property
     def bounds(self) -> list[Bound]:
-        """Figures beside their limits: ``lower_NAME`` beside ``minimum_NAME``, ``share`` beside ``limit``."""
+        """Figures beside their limits.
+
+        ``lower_NAME`` beside ``minimum_NAME``, ``share`` beside ``limit``.
+        """
         found = []
         for bound, value in self.counts.items():
             kind = bound.partition("_")[0]
             rest = bound.removeprefix(kind)
             names = (name.format(rest).removeprefix("_") for name in _JUDGED.get(kind, ()))
-            if judged := next((name for name in names if name in self.counts and name != bound), None):
+            if judged := next(
+                (name for name in names if name in self.counts and name != bound), None
+            ):
                 found.append(Bound(judged, self.counts[judged], kind, value))
         return found
 
@@ -105,11 +113,19 @@ class Verdict:
         """
         if not (nothing and self.passed):
             return self
-        return replace(self, passed=False, applicable=False, description=f"Not applicable: {why}. {self.description}")
+        return replace(
+            self,
+            passed=False,
+            applicable=False,
+            description=f"Not applicable: {why}. {self.description}",
+        )
 
 
 def within_share(name: str, description: str, *, part: int, whole: int, limit: float) -> Verdict:
-    """Check, blocking, that ``part`` is at most ``limit`` of ``whole``; of nothing it is not applicable."""
+    """Check, blocking, that ``part`` is at most ``limit`` of ``whole``.
+
+    Of nothing it is not applicable.
+    """
     share = part / whole if whole else 0.0
     return Verdict(
         name,
@@ -120,12 +136,15 @@ def within_share(name: str, description: str, *, part: int, whole: int, limit: f
     ).unless(not whole, "nothing arrived")
 
 
-def folded(name: str, description: str, verdicts: Iterable[Verdict], *, apart: Collection[str]) -> list[Verdict]:
+def folded(
+    name: str, description: str, verdicts: Iterable[Verdict], *, apart: Collection[str]
+) -> list[Verdict]:
     """Return the verdicts named in ``apart``, and one in place of all others, which passes if none of them fails.
 
-    Its counts are the numbers of ``checks`` and of those ``not_applicable``, and under the name of each that failed
-    the rows that broke it, or 1 where nothing was counted. It is not applicable where none of them is. A page with a
-    handful of checks is read; one with a dozen that never fail is not.
+    Its counts are the numbers of ``checks`` and of those ``not_applicable``, and under the name of
+    each that failed the rows that broke it, or 1 where nothing was counted. It is not applicable
+    where none of them is. A page with a handful of checks is read; one with a dozen that never fail
+    is not.
     """
     given = list(verdicts)
     others = [verdict for verdict in given if verdict.name not in apart]

@@ -1,6 +1,7 @@
 """The main job from a shell: make what is not up to date, and print a table of what there is.
 
-``make run`` calls it. The notes are those of the landing folder; where there never were any, a sample is made.
+``make run`` calls it. The notes are those of the landing folder; where there never were any, a
+sample is made.
 """
 
 from __future__ import annotations
@@ -48,10 +49,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Make what is not up to date and print what there is.
 
     Returns:
-        0 if all is made, 1 if a batch or asset was stopped, 2 for a wrong setting or argument, 130 if Ctrl-C stopped it.
+        0 if all is made, 1 if a batch or asset was stopped, 2 for a wrong setting or argument, 130
+        if Ctrl-C stopped it.
     """
     parser = argparse.ArgumentParser(prog="python -m deid_assets.quickstart", description=__doc__)
-    parser.add_argument("--notes", type=Path, help="a file or folder of notes to copy into the landing folder first")
+    parser.add_argument(
+        "--notes", type=Path, help="a file or folder of notes to copy into the landing folder first"
+    )
     parser.add_argument(
         "--other-settings",
         action="store_true",
@@ -71,7 +75,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     except (OSError, DBAPIError) as error:
         why = error.strerror if isinstance(error, OSError) else error.orig
-        console.print(f"{why or type(error).__name__}: {_REMEDY}", style="red", markup=False, highlight=False)
+        console.print(
+            f"{why or type(error).__name__}: {_REMEDY}", style="red", markup=False, highlight=False
+        )
         return 1
 
 
@@ -84,26 +90,41 @@ def _fill_landing(settings: Settings, notes: Path | None, console: Console) -> N
         copy = shutil.copytree if notes.is_dir() else shutil.copy2
         copy(notes, settings.landing / notes.name)
     elif not batch_ids(settings) and not any(settings.landing.iterdir()):
-        console.print(f"No notes yet: making a sample of {SAMPLE_NOTES} synthetic notes, seed {SAMPLE_SEED}.")
+        console.print(
+            f"No notes yet: making a sample of {SAMPLE_NOTES} synthetic notes, seed {SAMPLE_SEED}."
+        )
         write_sample(settings.landing, notes=SAMPLE_NOTES, seed=SAMPLE_SEED)
     # Nobody is still writing: these files were put here by this process or before it was started.
     if not take_in(settings, settle_s=0) and notes is not None:
-        console.print("What was named arrived before, byte for byte, or waits to be split.", highlight=False)
-    for rule, count in sorted(Counter(rule for _, rule in left_alone(settings, settle_s=0)).items()):
-        console.print(f"Left in the landing folder: {count:,}, {rule}.", style="yellow", highlight=False)
+        console.print(
+            "What was named arrived before, byte for byte, or waits to be split.", highlight=False
+        )
+    for rule, count in sorted(
+        Counter(rule for _, rule in left_alone(settings, settle_s=0)).items()
+    ):
+        console.print(
+            f"Left in the landing folder: {count:,}, {rule}.", style="yellow", highlight=False
+        )
     parts = _split(settings, console)
     if len(parts) > 1:
-        console.print(f"Large arrivals became {len(parts)} batches of bounded size.", highlight=False)
+        console.print(
+            f"Large arrivals became {len(parts)} batches of bounded size.", highlight=False
+        )
 
 
 def _split(settings: Settings, console: Console) -> list[str]:
-    """Make batches of what is large, in a worker process: it is read, and a library may abort on a damaged file."""
+    """Make batches of what is large, in a worker process.
+
+    It is read, and a library may abort on a damaged file.
+    """
     if not waiting_to_be_split(landing_store(settings)):
         return []
     try:
         return run_parts(split_arrivals, [settings], workers=settings.workers)[0]
     except WorkerError as error:
-        console.print(f"What is large is not split: {error}.", style="red", markup=False, highlight=False)
+        console.print(
+            f"What is large is not split: {error}.", style="red", markup=False, highlight=False
+        )
         return []
 
 
@@ -135,6 +156,8 @@ def _run(installation: Installation, console: Console) -> int:
     waits = waiting(installation, found)
     for line in waits.lines():
         console.print(line, style="yellow", markup=False, highlight=False, soft_wrap=True)
-    console.print(f"next              {waits.next_step(found)}", markup=False, highlight=False, soft_wrap=True)
+    console.print(
+        f"next              {waits.next_step(found)}", markup=False, highlight=False, soft_wrap=True
+    )
     console.print(f"finished in {time.perf_counter() - started:.1f} s", highlight=False)
     return 1 if outcome.faults else 0

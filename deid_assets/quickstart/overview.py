@@ -21,7 +21,9 @@ from deid_assets.store.scores import scores_from_table
 from deid_resources.installation import Installation
 
 
-def show_overview(installation: Installation, found: Sequence[Batch], assets: Sequence[str], console: Console) -> None:
+def show_overview(
+    installation: Installation, found: Sequence[Batch], assets: Sequence[str], console: Console
+) -> None:
     """Print notes, spans per detector, checks, quarantine, scores and paths.
 
     Args:
@@ -39,13 +41,23 @@ def show_overview(installation: Installation, found: Sequence[Batch], assets: Se
     detectors = [name for name in installation.plugins if files.batches(Family.SPANS.of(name))]
     for name in detectors:
         role = "ensemble" if name in installation.settings.ensemble else "scored, not used"
-        table.add_row(f"spans by {name}", f"{_sum(_receipts(installation, Family.SPANS.of(name)), 'spans'):,} ({role})")
+        table.add_row(
+            f"spans by {name}",
+            f"{_sum(_receipts(installation, Family.SPANS.of(name)), 'spans'):,} ({role})",
+        )
     table.add_row("released under", f"policy {installation.snapshot.released.name}")
-    table.add_row("checks", _checks([receipt for asset in assets for receipt in _receipts(installation, asset)], found))
+    table.add_row(
+        "checks",
+        _checks([receipt for asset in assets for receipt in _receipts(installation, asset)], found),
+    )
     console.print(table)
     _show_stops(found, console)
     _show_scores(installation, console)
-    console.print(f"redacted corpus   {installation.settings.released.absolute()}", soft_wrap=True, highlight=False)
+    console.print(
+        f"redacted corpus   {installation.settings.released.absolute()}",
+        soft_wrap=True,
+        highlight=False,
+    )
     for report in sorted(installation.settings.reports.glob("release-*.html")):
         console.print(f"report            {report.absolute()}", soft_wrap=True, highlight=False)
 
@@ -54,7 +66,9 @@ def _states(found: Sequence[Batch]) -> str:
     """Return the batches by state; what an earlier release of a batch let out is still out."""
     counts = Counter(batch.state for batch in found)
     parts = [f"{counts[state]:,} {state}" for state in State if counts[state]]
-    earlier = sum(bool(batch.tally.released) for batch in found if batch.state is not State.RELEASED)
+    earlier = sum(
+        bool(batch.tally.released) for batch in found if batch.state is not State.RELEASED
+    )
     if earlier:
         parts.append(f"of which {earlier:,} with an earlier release that is still out")
     return ", ".join([f"{len(found):,}", *parts])
@@ -65,7 +79,9 @@ def _show_stops(found: Sequence[Batch], console: Console) -> None:
         if batch.state in (State.STOPPED, State.UNREADABLE):
             first = next((stop for stop in batch.stops if not stop.waits), None)
             said = (
-                f" at {first.asset}, {first.receipt.created_at[:10]}: {_reason(first)}" if first else f": {batch.fault}"
+                f" at {first.asset}, {first.receipt.created_at[:10]}: {_reason(first)}"
+                if first
+                else f": {batch.fault}"
             )
             line = f"{batch.batch} {batch.state}{said}; `deid batches show {batch.batch}` says more"
             console.print(line, style="yellow", markup=False, highlight=False, soft_wrap=True)
@@ -83,7 +99,9 @@ def _show_scores(installation: Installation, console: Console) -> None:
         found = scores_from_table(installation.files.read(LEADERBOARD, ALL, "scores"))
     if receipt and "ensemble" in receipt.outputs:
         ensemble = scores_from_table(installation.files.read(LEADERBOARD, ALL, "ensemble"))
-        found |= {name.replace(MERGED_SPANS, "ensemble merged"): one for name, one in ensemble.items()}
+        found |= {
+            name.replace(MERGED_SPANS, "ensemble merged"): one for name, one in ensemble.items()
+        }
     found = {name: one for name, one in found.items() if one.notes.notes}
     if not found:
         console.print("No annotated notes, so no scores.")
@@ -123,6 +141,6 @@ def _checks(stored: Sequence[Receipt], found: Sequence[Batch]) -> str:
     faults = sum(row["blocking"] for row in failed)
     counts = Counter(state_of(row) for row in rows)
     return (
-        f"{counts[Answer.PASSED]:,} passed, {faults:,} failed and stopped something, {len(failed) - faults:,} warn, "
-        f"{counts[Answer.NOT_APPLICABLE]:,} not applicable"
+        f"{counts[Answer.PASSED]:,} passed, {faults:,} failed and stopped something,"
+        f" {len(failed) - faults:,} warn, {counts[Answer.NOT_APPLICABLE]:,} not applicable"
     )

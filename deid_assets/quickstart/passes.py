@@ -1,4 +1,7 @@
-"""The order in which ``make run`` makes everything; a tagger is trained only where something asks for it."""
+"""The order in which ``make run`` makes everything.
+
+A tagger is trained only where something asks for it.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +25,9 @@ INTAKE = frozenset({dg.AssetKey(RAW_NOTES), dg.AssetKey(GOLD)})
 def make_all(graph: Graph, known: Sequence[str], console: Console) -> Outcome:
     """Make what is not up to date: taggers, batches, scores.
 
-    A tagger outside the ensemble changes no output. Where no note is annotated it cannot be scored either, and its training would
-    be most of the time: it is not trained before notes with gold arrive, for which new batches are read first.
+    A tagger outside the ensemble changes no output. Where no note is annotated it cannot be scored
+    either, and its training would be most of the time: it is not trained before notes with gold
+    arrive, for which new batches are read first.
     """
     installation = graph.installation
     read = _read_first(graph, known, console)
@@ -32,7 +36,8 @@ def make_all(graph: Graph, known: Sequence[str], console: Console) -> Outcome:
     idle = idle_taggers(installation)
     if idle:
         console.print(
-            f"Not trained: {', '.join(idle)}. No note is annotated, so that a tagger outside the ensemble could not be scored.",
+            f"Not trained: {', '.join(idle)}. No note is annotated, so that a tagger outside the"
+            " ensemble could not be scored.",
             style="dim",
             markup=False,
             highlight=False,
@@ -46,15 +51,23 @@ def make_all(graph: Graph, known: Sequence[str], console: Console) -> Outcome:
 
 
 def idle_taggers(installation: Installation) -> list[str]:
-    """Return the recipes that nothing asks for: those outside the ensemble, while no batch has annotated notes."""
+    """Return the recipes that nothing asks for.
+
+    Those outside the ensemble, while no batch has annotated notes.
+    """
     if gold_batches(installation):
         return []
-    return [name for name in installation.taggers.recipes if name not in installation.settings.ensemble]
+    return [
+        name for name in installation.taggers.recipes if name not in installation.settings.ensemble
+    ]
 
 
 def is_approved(installation: Installation, batch: str) -> bool:
     """Whether somebody let a batch leave, where somebody is asked."""
-    return installation.settings.release.approval and find_approval(installation.files, batch) is not None
+    return (
+        installation.settings.release.approval
+        and find_approval(installation.files, batch) is not None
+    )
 
 
 def _read_first(graph: Graph, known: Sequence[str], console: Console) -> Outcome:
@@ -62,8 +75,12 @@ def _read_first(graph: Graph, known: Sequence[str], console: Console) -> Outcome
     installation = graph.installation
     if not idle_taggers(installation):
         return Outcome()
-    unread = [Pass(MAIN_JOB, batch) for batch in known if installation.files.find(GOLD, batch) is None]
-    return graph.make(unread, console, Wanted(only=INTAKE), until=lambda: bool(gold_batches(installation)))
+    unread = [
+        Pass(MAIN_JOB, batch) for batch in known if installation.files.find(GOLD, batch) is None
+    ]
+    return graph.make(
+        unread, console, Wanted(only=INTAKE), until=lambda: bool(gold_batches(installation))
+    )
 
 
 def _jobs_of(installation: Installation, batch: str) -> list[str]:

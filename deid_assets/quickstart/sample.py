@@ -32,11 +32,14 @@ def note_line(note: Note, spans: SpanSet) -> str:
     return json.dumps(record, ensure_ascii=False) + "\n"
 
 
-def write_sample(folder: Path, *, notes: int, seed: int, langs: Sequence[str] = LANGS) -> list[Path]:
+def write_sample(
+    folder: Path, *, notes: int, seed: int, langs: Sequence[str] = LANGS
+) -> list[Path]:
     """Write a sample as landing batches and return the files, in the order of their paths.
 
-    Languages share the notes evenly and have batches of their own, ``<folder>/<lang>-0000/notes-00.jsonl`` and so on:
-    at most 100 notes per batch folder, 25 per file. The bytes depend on the arguments only.
+    Languages share the notes evenly and have batches of their own,
+    ``<folder>/<lang>-0000/notes-00.jsonl`` and so on: at most 100 notes per batch folder, 25 per
+    file. The bytes depend on the arguments only.
 
     Args:
         folder: Made if it does not exist; files of the same names are replaced.
@@ -52,11 +55,15 @@ def write_sample(folder: Path, *, notes: int, seed: int, langs: Sequence[str] = 
     written = []
     for index, lang in enumerate(langs):
         share = notes // len(langs) + (index < notes % len(langs))
-        lines = [note_line(note, spans) for note, spans in make_corpus(lang=lang, notes=share, seed=seed)]
+        lines = [
+            note_line(note, spans) for note, spans in make_corpus(lang=lang, notes=share, seed=seed)
+        ]
         for start in range(0, len(lines), NOTES_PER_FILE):
             batch, part = divmod(start, NOTES_PER_BATCH)
             path = folder / f"{lang}-{batch:04d}" / f"notes-{part // NOTES_PER_FILE:02d}.jsonl"
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text("".join(lines[start : start + NOTES_PER_FILE]), encoding="utf-8", newline="\n")
+            path.write_text(
+                "".join(lines[start : start + NOTES_PER_FILE]), encoding="utf-8", newline="\n"
+            )
             written.append(path)
     return written

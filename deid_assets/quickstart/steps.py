@@ -28,7 +28,8 @@ class Waiting:
         unmeasured: Stay until people annotated more of them.
         unapproved: Stay until somebody approved their pages.
         unknown: Were released without being measured.
-        outdated: Have an earlier release that the present settings, or the present checks, would not let out.
+        outdated: Have an earlier release that the present settings, or the present checks, would
+            not let out.
         repeated: Batch to how many of its notes arrived before.
     """
 
@@ -44,46 +45,54 @@ class Waiting:
         if self.unmeasured:
             needed = next(iter(self.unmeasured.values())).needed
             lines.append(
-                f"{_named(self.unmeasured)} not released yet, since not measured: {needed}. Annotate a sample with "
-                '`deid sample`, or set release.require = "none" to release without knowing what was missed'
+                f"{_named(self.unmeasured)} not released yet, since not measured: {needed}."
+                ' Annotate a sample with `deid sample`, or set release.require = "none" to release'
+                " without knowing what was missed"
             )
         if self.unapproved:
             page = next(iter(self.unapproved.values()))
             lines.append(
-                f"{_named(self.unapproved)} not released yet, since not approved: read {page} and run `deid approve` "
-                "with it"
+                f"{_named(self.unapproved)} not released yet, since not approved: read {page} and"
+                " run `deid approve` with it"
             )
         if self.unknown:
             needed = next(iter(self.unknown.values())).needed
             lines.append(
-                f"{_named(self.unknown)} released without being measured: {needed}. What was missed is unknown; "
-                "annotate a sample with `deid sample`"
+                f"{_named(self.unknown)} released without being measured: {needed}. What was missed"
+                " is unknown; annotate a sample with `deid sample`"
             )
         if self.outdated:
             first = next(iter(self.outdated))
             others = f", as do {len(self.outdated) - 1:,} more" if len(self.outdated) > 1 else ""
             lines.append(
-                f"batch {first} keeps an earlier release{others}, which is still out and passes `deid verify`, though the "
-                f"present settings or checks let it no longer out: take it back with `deid batches withdraw {first} "
-                "--with-release`, or do what it waits for, and the next release takes its place"
+                f"batch {first} keeps an earlier release{others}, which is still out and passes"
+                " `deid verify`, though the present settings or checks let it no longer out: take"
+                f" it back with `deid batches withdraw {first} --with-release`, or do what it waits"
+                " for, and the next release takes its place"
             )
         if self.repeated:
             lines.append(
-                f"{_named(self.repeated)} here before, in part or whole: {sum(self.repeated.values()):,} notes are in an "
-                "earlier batch too, and are scored once. `deid batches withdraw BATCH` takes a batch out; it keeps "
-                "the original files"
+                f"{_named(self.repeated)} here before, in part or whole:"
+                f" {sum(self.repeated.values()):,} notes are in an earlier batch too, and are"
+                " scored once. `deid batches withdraw BATCH` takes a batch out; it keeps the"
+                " original files"
             )
         return lines
 
     def next_step(self, found: Sequence[Batch]) -> str:
         """Return what helps most now."""
-        bad = next((one.batch for one in found if one.state in (State.UNREADABLE, State.STOPPED)), "")
+        bad = next(
+            (one.batch for one in found if one.state in (State.UNREADABLE, State.STOPPED)), ""
+        )
         if bad:
             return f"see what stopped {bad}: deid batches show {bad}"
         if self.unmeasured:
             return f"annotate a sample, so that batches can be released: {SAMPLE}"
         if self.unapproved:
-            return f"read the page, then: deid approve {next(iter(self.unapproved.values()))} --by NAME"
+            return (
+                f"read the page, then: deid approve {next(iter(self.unapproved.values()))} --by"
+                " NAME"
+            )
         if self.unknown:
             return f"annotate a sample, so that what was missed is known: {SAMPLE}"
         return f"annotate ten of your notes and see what they add: {CURVE}"
@@ -93,14 +102,22 @@ def waiting(installation: Installation, found: Sequence[Batch]) -> Waiting:
     """Return what waits, of batches as they were looked at."""
     short = _short(installation, found)
     unmeasured = {batch: one for batch, one in short.items() if one.wanted.gold}
-    waits = [one.batch for one in found if one.state is State.WAITING and one.batch not in unmeasured]
+    waits = [
+        one.batch for one in found if one.state is State.WAITING and one.batch not in unmeasured
+    ]
     pages = {batch: page_of(installation.settings, batch) for batch in waits}
     released = {one.batch for one in found if one.state is State.RELEASED}
     return Waiting(
         unmeasured=unmeasured,
         unapproved=pages if installation.settings.release.approval else {},
-        unknown={batch: one for batch, one in short.items() if batch in released - unmeasured.keys()},
-        outdated={one.batch: one.state for one in found if one.tally.released and one.state is not State.RELEASED},
+        unknown={
+            batch: one for batch, one in short.items() if batch in released - unmeasured.keys()
+        },
+        outdated={
+            one.batch: one.state
+            for one in found
+            if one.tally.released and one.state is not State.RELEASED
+        },
         repeated=_repeated(installation, found),
     )
 
@@ -121,11 +138,17 @@ def _short(installation: Installation, found: Sequence[Batch]) -> dict[str, Meas
 def _repeated(installation: Installation, found: Sequence[Batch]) -> dict[str, int]:
     present = [one.batch for one in found if one.state is not State.WITHDRAWN]
     with suppress(ProvenanceError):  # the stop of the batch says more
-        return {batch: len(notes) for batch, notes in repeats(installation, present).items() if notes}
+        return {
+            batch: len(notes) for batch, notes in repeats(installation, present).items() if notes
+        }
     return {}
 
 
 def _named(batches: Mapping[str, object]) -> str:
     """Return one batch, or the first of several, as the subject of a sentence with its verb."""
     first = next(iter(batches))
-    return f"batch {first} was" if len(batches) == 1 else f"batch {first} and {len(batches) - 1:,} more were"
+    return (
+        f"batch {first} was"
+        if len(batches) == 1
+        else f"batch {first} and {len(batches) - 1:,} more were"
+    )

@@ -1,4 +1,7 @@
-"""Dagster's web server and daemon and the server of reports, which start and end together; ``make ui`` calls it."""
+"""Dagster's web server and daemon and the server of reports, which start and end together.
+
+``make ui`` calls it.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +28,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until Ctrl-C, a signal that ends this process, or the end of one of the servers.
 
     Returns:
-        0 if a signal ended it, 2 where the settings or the Dagster home are wrong, else what the server that ended gave.
+        0 if a signal ended it, 2 where the settings or the Dagster home are wrong, else what the
+        server that ended gave.
     """
-    parser = argparse.ArgumentParser(prog="python -m deid_assets.quickstart.ui", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m deid_assets.quickstart.ui", description=__doc__
+    )
     parser.add_argument("--port", default="3000", help="of Dagster's web server")
     parser.add_argument("--reports-port", default="3001", help="of the reports")
     parser.add_argument("--workspace", default="workspace.yaml", help="the code location")
@@ -39,8 +45,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
         return 2
     python = [sys.executable, "-m"]
-    dagster = ["dagster", "dev", "--workspace", options.workspace, "--host", ADDRESS, "--port", options.port]
-    return serve([[*python, *dagster], [*python, "deid_assets.reports.server", options.reports_port]])
+    dagster = [
+        "dagster",
+        "dev",
+        "--workspace",
+        options.workspace,
+        "--host",
+        ADDRESS,
+        "--port",
+        options.port,
+    ]
+    return serve(
+        [[*python, *dagster], [*python, "deid_assets.reports.server", options.reports_port]]
+    )
 
 
 def serve(commands: Sequence[Sequence[str]], *, grace_s: float = GRACE_S) -> int:

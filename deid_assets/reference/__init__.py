@@ -1,1 +1,4 @@
-"""Reference data that the note generator, the policies and detectors share: lists of a language, and check digits."""
+"""Reference data that the note generator, the policies and detectors share.
+
+Lists of a language, and check digits.
+"""

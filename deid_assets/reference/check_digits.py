@@ -1,7 +1,10 @@
-"""The check characters of identifiers, each computed from the characters it protects; python-stdnum's where it has them.
+"""The check characters of identifiers, each computed from the characters it protects.
 
-Bodies are the capital letters and digits before the check characters, without separators. ``None`` means that the
-issuer leaves such a body out. A function that python-stdnum does not have names the rule's source.
+Python-stdnum's where it has them.
+
+Bodies are the capital letters and digits before the check characters, without separators. ``None``
+means that the issuer leaves such a body out. A function that python-stdnum does not have names the
+rule's source.
 """
 
 from __future__ import annotations
@@ -22,7 +25,9 @@ from stdnum.it import codicefiscale as _codicefiscale
 from stdnum.nl import bsn as _bsn
 
 _HETU_CHARACTERS = "0123456789ABCDEFHJKLMNPRSTUVWXY"
-_VIN_VALUES = dict(zip("0123456789ABCDEFGHJKLMNPRSTUVWXYZ", "012345678912345678123457923456789", strict=True))
+_VIN_VALUES = dict(
+    zip("0123456789ABCDEFGHJKLMNPRSTUVWXYZ", "012345678912345678123457923456789", strict=True)
+)
 _VIN_WEIGHTS = (8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2)
 _RVNR_WEIGHTS = (2, 1, 2, 5, 7, 1, 2, 1, 2, 1, 2, 1)
 
@@ -55,7 +60,10 @@ def dni(body: str) -> str:
 
 
 def nass(body: str) -> str:
-    """Orden of 17 January 1996 (ES): province and number modulo 97; a number below ten million loses its zero."""
+    """Orden of 17 January 1996 (ES): province and number modulo 97.
+
+    A number below ten million loses its zero.
+    """
     province, number = int(body[:2]), int(body[2:])
     return f"{(province * 10 ** (7 if number < 10**7 else 8) + number) % 97:02}"
 
@@ -81,7 +89,10 @@ def kvnr(body: str) -> str:
 
 
 def rvnr(body: str) -> str:
-    """Section 4 VKVV (DE), pension insurance: the letter as two digits, weights, cross sums, modulo 10."""
+    """Section 4 VKVV (DE), pension insurance.
+
+    The letter as two digits, weights, cross sums, modulo 10.
+    """
     return _cross_sum(f"{body[:8]}{_as_digits(body[8])}{body[9:]}", _RVNR_WEIGHTS)
 
 
@@ -107,12 +118,18 @@ def niss_2000(body: str) -> str:
 
 
 def hetu(body: str) -> str:
-    """Decree 128/2010, section 2 (FI): day, month, year and serial modulo 31; the century sign is left out."""
+    """Decree 128/2010, section 2 (FI): day, month, year and serial modulo 31.
+
+    The century sign is left out.
+    """
     return _HETU_CHARACTERS[int(body) % 31]
 
 
 def svnr(body: str) -> str | None:
-    """Return the digit of an Austrian insurance number: of serial and birthday, without the digit; 10 is never issued."""
+    """Return the digit of an Austrian insurance number: of serial and birthday, without the digit.
+
+    10 is never issued.
+    """
     digit = str(_vnr.calc_check_digit(f"{body[:3]}0{body[3:]}"))
     return None if digit == "10" else digit
 
@@ -125,7 +142,11 @@ def ean(body: str) -> str:
 def vin(value: str) -> str:
     """49 CFR 565.15: the ninth character of a vehicle identification number, computed with any character in its place."""
     return "0123456789X"[
-        sum(int(_VIN_VALUES[character]) * weight for character, weight in zip(value, _VIN_WEIGHTS, strict=True)) % 11
+        sum(
+            int(_VIN_VALUES[character]) * weight
+            for character, weight in zip(value, _VIN_WEIGHTS, strict=True)
+        )
+        % 11
     ]
 
 
@@ -137,8 +158,8 @@ def iban(country: str, account: str) -> str:
 def own_account(country: str, account: str) -> str:
     """Return the account part of an IBAN with the country's own check digits set right, where it has any.
 
-    Spain: the control digits of the CCC. France: the RIB key, modulo 97. Belgium: modulo 97. Italy: the letter CIN, as
-    in the fiscal code. Registered BBAN structures: SWIFT IBAN registry.
+    Spain: the control digits of the CCC. France: the RIB key, modulo 97. Belgium: modulo 97. Italy:
+    the letter CIN, as in the fiscal code. Registered BBAN structures: SWIFT IBAN registry.
     """
     if country == "ES" and len(account) == 20:
         return account[:8] + str(_ccc.calc_check_digits(account)) + account[10:]
@@ -153,7 +174,10 @@ def own_account(country: str, account: str) -> str:
 
 
 def is_vin(value: str) -> bool:
-    """Whether seventeen characters are those of a vehicle identification number, the ninth right; capital letters."""
+    """Whether seventeen characters are those of a vehicle identification number, the ninth right.
+
+    Capital letters.
+    """
     return len(value) == 17 and set(value) <= set(_VIN_VALUES) and vin(value) == value[8]
 
 

@@ -1,8 +1,20 @@
-"""Reports for people: HTML pages, plots and tables made of counts, labels and digests, never of note text."""
+"""Reports for people.
+
+HTML pages, plots and tables made of counts, labels and digests, never of note text.
+"""
 
 from deid_assets.reports.plots import labels_png, leaderboard_png, recall_png
 from deid_assets.reports.release import release_html
-from deid_assets.reports.summary import Audited, Check, Component, Link, Outcome, Quarantined, Received, ReleaseSummary
+from deid_assets.reports.summary import (
+    Audited,
+    Check,
+    Component,
+    Link,
+    Outcome,
+    Quarantined,
+    Received,
+    ReleaseSummary,
+)
 from deid_assets.reports.tables import comparison_md, labels_md, leaderboard_md, scores_md
 
 __all__ = [

@@ -4,5 +4,7 @@ CURVE = "deid train own --curve --train annotated.jsonl --out curve"
 """What five, ten or twenty annotated notes add to `rules`, measured on the others."""
 NEXT = "deid next model --notes raw.jsonl --out next"
 """Which notes to annotate then."""
-FIRST = f"Annotate ten notes and see what they add: `{CURVE}`; then `{NEXT}` says which to annotate."
+FIRST = (
+    f"Annotate ten notes and see what they add: `{CURVE}`; then `{NEXT}` says which to annotate."
+)
 """For descriptions, in Markdown."""

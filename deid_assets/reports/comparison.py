@@ -46,14 +46,19 @@ def semeval_table(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
 
 
 def difference_table(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
-    """Return headings, and a row per detector other than the baseline; no row where there is one detector."""
+    """Return headings, and a row per detector other than the baseline.
+
+    No row where there is one detector.
+    """
     headings = [f"Difference to {comparison.baseline}"]
     for name, _, _ in _MEASURES:
         headings += [name, "p"]
     rows = []
     for detector in comparison.differences:
         found = [comparison.difference(detector, scheme, of) for _, scheme, of in _MEASURES]
-        rows.append([detector, *(cell for gap in found for cell in (difference_of(gap), p_of(gap)))])
+        rows.append(
+            [detector, *(cell for gap in found for cell in (difference_of(gap), p_of(gap)))]
+        )
     return headings, rows
 
 

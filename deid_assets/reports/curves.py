@@ -19,10 +19,20 @@ def curve_png(points: Sequence[Epoch], *, title: str) -> bytes:
     axes.set_ylabel("Training loss", fontsize=8, color=MUTED)
     axes.set_ylim(bottom=0)
     axes.grid(axis="x", color=GRID, linewidth=0.8)
-    measured = [(epoch, point.dev_f1) for epoch, point in zip(epochs, points, strict=True) if point.dev_f1 is not None]
+    measured = [
+        (epoch, point.dev_f1)
+        for epoch, point in zip(epochs, points, strict=True)
+        if point.dev_f1 is not None
+    ]
     if measured:
         beside = axes.twinx()
-        beside.plot([epoch for epoch, _ in measured], [f1 for _, f1 in measured], color=FILL, marker="o", markersize=3)
+        beside.plot(
+            [epoch for epoch, _ in measured],
+            [f1 for _, f1 in measured],
+            color=FILL,
+            marker="o",
+            markersize=3,
+        )
         beside.set_ylabel("F1 on development notes", fontsize=8, color=FILL)
         beside.set_ylim(0, 1.02)
         beside.tick_params(labelsize=8, labelcolor=FILL, color=GRID)

@@ -1,4 +1,7 @@
-"""Content that a page carries in itself: a script of this package with its digest, data for it, and pictures."""
+"""Content that a page carries in itself.
+
+A script of this package with its digest, data for it, and pictures.
+"""
 
 from __future__ import annotations
 

@@ -12,7 +12,13 @@ from deid_assets.reports.tables import escaped, table_md
 def figures_md(figures: Sequence[Measurement]) -> str:
     """Return a row per measurement, in Markdown."""
     rows = [
-        [escaped(each.name), escaped(each.group), number(each), chance(each), f"{each.units:,} {each.unit}"]
+        [
+            escaped(each.name),
+            escaped(each.group),
+            number(each),
+            chance(each),
+            f"{each.units:,} {each.unit}",
+        ]
         for each in figures
     ]
     return table_md(["What", "Of", "Value [95 % interval]", "Chance", "Measured on"], rows, left=2)

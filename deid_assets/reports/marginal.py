@@ -16,7 +16,14 @@ def marginal_table(found: Coverage | None, seconds: Mapping[str, float]) -> Titl
         found: Who marks what.
         seconds: Detector to seconds for 1,000 notes, where known.
     """
-    headings = ["Detector", "Recall gained", "Characters gained", "Precision lost", "Recall alone", "s per 1,000 notes"]
+    headings = [
+        "Detector",
+        "Recall gained",
+        "Characters gained",
+        "Precision lost",
+        "Recall alone",
+        "s per 1,000 notes",
+    ]
     if found is None or len(found.detectors) < 2:
         return headings, []
     rows = [
@@ -39,11 +46,14 @@ def best_subset_text(found: Coverage | None) -> str:
         return ""
     best, everything = best_subset(found), found.value(found.detectors)
     return (
-        f"Best subset: {' + '.join(best.detectors)}, which covers {_of(best)}. "
-        f"All {len(found.detectors)} together cover {_of(everything)}. Chosen and measured on the same notes, so that "
-        "it is somewhat too good."
+        f"Best subset: {' + '.join(best.detectors)}, which covers {_of(best)}. All"
+        f" {len(found.detectors)} together cover {_of(everything)}. Chosen and measured on the same"
+        " notes, so that it is somewhat too good."
     )
 
 
 def _of(subset: Subset) -> str:
-    return f"{ratio(subset.recall)} of the annotated spans at a precision of {ratio(subset.precision)} by character"
+    return (
+        f"{ratio(subset.recall)} of the annotated spans at a precision of {ratio(subset.precision)}"
+        " by character"
+    )

@@ -34,7 +34,10 @@ MARK_MARGIN = 4
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A proportion drawn on a line: interval from ``low`` to ``high``, dot at ``at``, all in CSS pixels."""
+    """A proportion drawn on a line.
+
+    Interval from ``low`` to ``high``, dot at ``at``, all in CSS pixels.
+    """
 
     low: float
     high: float
@@ -43,7 +46,10 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class ScoreRow:
-    """One line of a score table, ready to print; ``covered`` and ``mark`` are ``None`` where there is no gold."""
+    """One line of a score table, ready to print.
+
+    ``covered`` and ``mark`` are ``None`` where there is no gold.
+    """
 
     label: str
     gold: int
@@ -79,7 +85,9 @@ class Scores:
 
 def scores_of(evaluation: Evaluation) -> Scores:
     """Return the evaluation as its tables and tiles show it."""
-    covered = {label: recall_of(evaluation.counts(label, Scheme.COVERED)) for label in evaluation.labels}
+    covered = {
+        label: recall_of(evaluation.counts(label, Scheme.COVERED)) for label in evaluation.labels
+    }
     overall = recall_of(evaluation.micro(Scheme.COVERED))
     floor = axis_floor([*covered.values(), overall])
     rows = [
@@ -89,7 +97,14 @@ def scores_of(evaluation: Evaluation) -> Scores:
     notes = evaluation.notes
     return Scores(
         evaluation,
-        sorted(rows, key=lambda row: (row.covered is None, row.covered.value if row.covered else 0.0, row.label)),
+        sorted(
+            rows,
+            key=lambda row: (
+                row.covered is None,
+                row.covered.value if row.covered else 0.0,
+                row.label,
+            ),
+        ),
         _row("All labels", overall, [evaluation.micro(scheme) for scheme in _SHOWN], floor),
         floor,
         estimate(notes.covered, notes.with_phi),
@@ -112,7 +127,9 @@ def mark(found: Estimate | None, floor: float) -> Mark | None:
         return None
 
     def across(value: float) -> float:
-        return round(MARK_MARGIN + (MARK_WIDTH - 2 * MARK_MARGIN) * (value - floor) / (1 - floor), 1)
+        return round(
+            MARK_MARGIN + (MARK_WIDTH - 2 * MARK_MARGIN) * (value - floor) / (1 - floor), 1
+        )
 
     return Mark(across(found.low), across(found.high), across(found.value))
 
@@ -129,7 +146,10 @@ def chance(each: Measurement) -> str:
 
 
 def render(template: str, *, package: str = TEMPLATES, **values: Any) -> str:
-    """Return a page from a template of a package, or of this one; a name that is not given is an error, not a blank."""
+    """Return a page from a template of a package, or of this one.
+
+    A name that is not given is an error, not a blank.
+    """
     return _environment(package).get_template(template).render(**values)
 
 
@@ -149,8 +169,15 @@ def _environment(package: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(amount=amount, ratio=ratio, written=written, measured=number, chance=chance)
+    environment.filters.update(
+        amount=amount, ratio=ratio, written=written, measured=number, chance=chance
+    )
     environment.globals.update(
-        CURVE=CURVE, NEXT=NEXT, MARK_WIDTH=MARK_WIDTH, MARK_MARGIN=MARK_MARGIN, UNDEFINED=UNDEFINED, Scheme=Scheme
+        CURVE=CURVE,
+        NEXT=NEXT,
+        MARK_WIDTH=MARK_WIDTH,
+        MARK_MARGIN=MARK_MARGIN,
+        UNDEFINED=UNDEFINED,
+        Scheme=Scheme,
     )
     return environment

@@ -39,7 +39,8 @@ def release_html(release: ReleaseSummary) -> str:
         when=_in_utc(release.created_at),
         arrived=_in_utc(release.arrival.at) if release.arrival else "",
         checks=sorted(
-            release.checks, key=lambda check: (_ORDER[check.state], not check.blocking, check.asset, check.name)
+            release.checks,
+            key=lambda check: (_ORDER[check.state], not check.blocking, check.asset, check.name),
         ),
         blocking=Tally.of(check.state for check in release.checks if check.blocking),
         State=State,
@@ -57,7 +58,11 @@ _ORDER = {State.FAILED: 0, State.NOT_APPLICABLE: 1, State.PASSED: 2}
 
 
 def _categories(release: ReleaseSummary) -> list[CategoryRow]:
-    names = {*release.redacted, *release.actions, *(name for found in release.found.values() for name in found)}
+    names = {
+        *release.redacted,
+        *release.actions,
+        *(name for found in release.found.values() for name in found),
+    }
     most = max(release.redacted.values(), default=0)
     rows = [
         CategoryRow(

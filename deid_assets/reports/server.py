@@ -1,4 +1,6 @@
-"""The reports over HTTP, for this machine alone, so that Dagster's UI can link them: no browser opens a file from a page.
+"""The reports over HTTP, for this machine alone, so that Dagster's UI can link them.
+
+No browser opens a file from a page.
 
 ``make ui`` starts it. The reports hold no text of notes; it serves them and nothing else.
 """
@@ -26,11 +28,14 @@ class Handler(SimpleHTTPRequestHandler):
     def send_head(self) -> BinaryIO | None:
         """Open what is asked for, or answer that there is no such thing.
 
-        A host name other than this machine's is refused: a page from elsewhere may point its own name here.
+        A host name other than this machine's is refused: a page from elsewhere may point its own
+        name here.
         """
         host = (self.headers.get("Host") or "").rsplit(":", 1)[0]
         path = Path(self.translate_path(self.path))
-        is_report = path.parent == Path(self.directory) and path.suffix in _SERVED and not path.is_symlink()
+        is_report = (
+            path.parent == Path(self.directory) and path.suffix in _SERVED and not path.is_symlink()
+        )
         if host not in (ADDRESS, "localhost") or not is_report or not path.is_file():
             self.send_error(HTTPStatus.NOT_FOUND)
             return None
@@ -41,7 +46,10 @@ class Handler(SimpleHTTPRequestHandler):
 
 
 def report_server(folder: Path, port: int) -> ThreadingHTTPServer:
-    """Return a server of a folder's reports; ``serve_forever`` starts it, and port 0 takes a free one."""
+    """Return a server of a folder's reports.
+
+    ``serve_forever`` starts it, and port 0 takes a free one.
+    """
     return ThreadingHTTPServer((ADDRESS, port), partial(Handler, directory=str(folder.absolute())))
 
 
@@ -51,7 +59,9 @@ def main() -> int:
     Returns:
         0, or 2 where the port is taken or the settings are wrong.
     """
-    parser = argparse.ArgumentParser(prog="python -m deid_assets.reports.server", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m deid_assets.reports.server", description=__doc__
+    )
     parser.add_argument("port", type=int)
     port = parser.parse_args().port
     try:
@@ -60,7 +70,9 @@ def main() -> int:
     except KeyboardInterrupt:
         return 0
     except (OSError, DeidError) as error:
-        sys.stderr.write(f"reports are not served on port {port}: {error}; set REPORTS_PORT to another\n")
+        sys.stderr.write(
+            f"reports are not served on port {port}: {error}; set REPORTS_PORT to another\n"
+        )
         return 2
     return 0
 

@@ -1,4 +1,7 @@
-"""The page of an experiment: sections of text, tables and pictures, as a command outside the graph makes them."""
+"""The page of an experiment.
+
+Sections of text, tables and pictures, as a command outside the graph makes them.
+"""
 
 from __future__ import annotations
 
@@ -40,14 +43,20 @@ class Section:
     def __post_init__(self) -> None:
         if any(len(row) != len(self.columns) for row in self.rows):
             raise InputError(
-                f"section {self.heading!r} has rows of another length than its {len(self.columns)} columns"
+                f"section {self.heading!r} has rows of another length than its {len(self.columns)}"
+                " columns"
             )
 
 
 def study_html(
-    *, kind: str, title: str, about: str, tiles: Mapping[str, tuple[str, str]], sections: Sequence[Section],
+    *,
+    kind: str,
+    title: str,
+    about: str,
+    tiles: Mapping[str, tuple[str, str]],
+    sections: Sequence[Section],
     provenance: Mapping[str, str],
-) -> str:  # fmt: skip
+) -> str:
     """Return one self-contained HTML page.
 
     Args:
@@ -62,6 +71,13 @@ def study_html(
         InputError: A row is longer or shorter than its table.
     """
     return render(
-        "study.html.j2", kind=kind, title=title, about=about, tiles=tiles, sections=sections, provenance=provenance,
-        picture=picture, verdicts=VERDICTS,
-    )  # fmt: skip
+        "study.html.j2",
+        kind=kind,
+        title=title,
+        about=about,
+        tiles=tiles,
+        sections=sections,
+        provenance=provenance,
+        picture=picture,
+        verdicts=VERDICTS,
+    )

@@ -72,7 +72,8 @@ class Component:
         name: Its name.
         version: Its version.
         digest: Digest of its settings or weights, or empty.
-        role: ``ensemble`` where its spans are redacted, ``scored, not used`` where it is not in the ensemble.
+        role: ``ensemble`` where its spans are redacted, ``scored, not used`` where it is not in the
+            ensemble.
     """
 
     name: str
@@ -154,17 +155,20 @@ class ReleaseSummary:
         quarantined: Notes held back, by stage and reason.
         ensemble: What took part.
         chain: Receipts from the raw notes to the release.
-        evaluation: Scores of the merged spans against gold, or ``None`` where the batch has no gold.
+        evaluation: Scores of the merged spans against gold, or ``None`` where the batch has no
+            gold.
         gold: What the gold is, in words.
         limits: Known limits, one sentence each.
         audits: Privacy audits that are installed.
         code_version: Version of the software.
-        not_measured: Why too little is known of what was missed, a sentence; empty where enough was measured.
+        not_measured: Why too little is known of what was missed, a sentence; empty where enough was
+            measured.
         consequence: What follows for the release where less was measured than is asked, a sentence.
         stays: Whether the batch is not released, whatever its checks say.
         arrival: What arrived, or ``None`` where that is not recorded.
         needs_approval: Whether somebody must approve this page before the batch leaves.
-        redacts_annotated: Whether what people annotated is redacted too, where no detector found it.
+        redacts_annotated: Whether what people annotated is redacted too, where no detector found
+            it.
 
     Raises:
         InputError: A count is negative, or ``created_at`` has no time zone.
@@ -197,7 +201,9 @@ class ReleaseSummary:
 
     def __post_init__(self) -> None:
         if self.created_at.tzinfo is None:
-            raise InputError(f"release of {self.batch!r}: created_at has no time zone; give one, such as UTC")
+            raise InputError(
+                f"release of {self.batch!r}: created_at has no time zone; give one, such as UTC"
+            )
         held = [reason.notes for reason in self.quarantined]
         if min([self.received, self.released, *held, *self.redacted.values()]) < 0:
             raise InputError(f"release of {self.batch!r}: a count is negative; counts start at 0")
@@ -225,12 +231,18 @@ class ReleaseSummary:
         if self.evaluation is None:
             return "No note of this batch is annotated."
         if not self.evaluation.micro(Scheme.COVERED).gold:
-            return f"The annotations of this batch hold no identifier under profile {self.evaluation.profile}."
+            return (
+                "The annotations of this batch hold no identifier under profile"
+                f" {self.evaluation.profile}."
+            )
         return ""
 
     @property
     def missed(self) -> str:
-        """In how many annotated notes the detectors left something, and what became of it; empty where in none."""
+        """In how many annotated notes the detectors left something, and what became of it.
+
+        Empty where in none.
+        """
         if self.evaluation is None:
             return ""
         notes = self.evaluation.notes
@@ -243,9 +255,9 @@ class ReleaseSummary:
             else "These notes are in quarantine, because people had annotated it"
         )
         return (
-            f"Without the annotations, something would be left in {left:,} of the {notes.with_phi:,} annotated notes "
-            f"that hold identifiers: the detectors did not cover it. {became}. "
-            "Expect the same share among notes that nobody annotated."
+            f"Without the annotations, something would be left in {left:,} of the"
+            f" {notes.with_phi:,} annotated notes that hold identifiers: the detectors did not"
+            f" cover it. {became}. Expect the same share among notes that nobody annotated."
         )
 
     @property
@@ -275,6 +287,13 @@ class ReleaseSummary:
                 f"{self.held:,} in quarantine."
             )
         failed = sorted(
-            (check for check in self.checks if check.state is State.FAILED), key=lambda check: not check.blocking
+            (check for check in self.checks if check.state is State.FAILED),
+            key=lambda check: not check.blocking,
         )
-        return (*sentences, *(f"{'Blocking check' if one.blocking else 'Check'} {one.name} failed." for one in failed))
+        return (
+            *sentences,
+            *(
+                f"{'Blocking check' if one.blocking else 'Check'} {one.name} failed."
+                for one in failed
+            ),
+        )

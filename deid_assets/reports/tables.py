@@ -22,7 +22,15 @@ _HTML = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;"}
 
 def leaderboard_md(evaluations: Mapping[str, Evaluation]) -> str:
     """Return one row per detector, the one that covers most first."""
-    header = ["#", "Detector", "Annotated spans covered", "Notes fully covered", "Strict P", "Strict R", "Strict F1"]
+    header = [
+        "#",
+        "Detector",
+        "Annotated spans covered",
+        "Notes fully covered",
+        "Strict P",
+        "Strict R",
+        "Strict F1",
+    ]
     rows = []
     for place, (name, evaluation) in enumerate(ranked(evaluations), start=1):
         strict, notes = evaluation.micro(Scheme.STRICT), evaluation.notes
@@ -66,7 +74,11 @@ def comparison_md(comparison: Comparison) -> str:
     """Return a row of intervals per detector, and where there are several a table of differences to the first."""
     tables = [interval_table(comparison), semeval_table(comparison), difference_table(comparison)]
     return "\n\n".join(
-        table_md([escaped(name) for name in header], [[escaped(row[0]), *row[1:]] for row in rows], left=1)
+        table_md(
+            [escaped(name) for name in header],
+            [[escaped(row[0]), *row[1:]] for row in rows],
+            left=1,
+        )
         for header, rows in tables
         if rows
     )
@@ -75,7 +87,8 @@ def comparison_md(comparison: Comparison) -> str:
 def labels_md(counts: Mapping[str, int]) -> str:
     """Return one row per label with its spans, their share and a bar, the most frequent first.
 
-    Dagster shows Markdown in place below 1,000 characters only, so rare labels share a row where there are many.
+    Dagster shows Markdown in place below 1,000 characters only, so rare labels share a row where
+    there are many.
     """
     total = sum(counts.values())
     ordered = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
@@ -83,14 +96,24 @@ def labels_md(counts: Mapping[str, int]) -> str:
     rows = [*shown, *([(f"{len(rest)} more", sum(spans for _, spans in rest))] if rest else [])]
     most = max((spans for _, spans in rows), default=0)
     cells = [
-        [escaped(label), "█" * round(_BAR * spans / most) if most else "", amount(spans), ratio(spans / total)]
+        [
+            escaped(label),
+            "█" * round(_BAR * spans / most) if most else "",
+            amount(spans),
+            ratio(spans / total),
+        ]
         for label, spans in rows
     ]
-    return table_md(["Label", "", "Spans", "Share"], [*cells, ["**all**", "", amount(total), ""]], left=2)
+    return table_md(
+        ["Label", "", "Spans", "Share"], [*cells, ["**all**", "", amount(total), ""]], left=2
+    )
 
 
 def table_md(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int) -> str:
-    """Return a Markdown table; the first ``left`` columns are aligned to the left, the others to the right."""
+    """Return a Markdown table.
+
+    The first ``left`` columns are aligned to the left, the others to the right.
+    """
     rule = [":--" if at < left else "--:" for at in range(len(header))]
     return "\n".join("| " + " | ".join(row) + " |" for row in (header, rule, *rows))
 
@@ -100,7 +123,11 @@ def titled_md(table: Titled) -> str:
     headings, rows = table
     if not rows:
         return ""
-    return table_md([escaped(cell) for cell in headings], [[escaped(cell) for cell in row] for row in rows], left=1)
+    return table_md(
+        [escaped(cell) for cell in headings],
+        [[escaped(cell) for cell in row] for row in rows],
+        left=1,
+    )
 
 
 def escaped(name: str) -> str:

@@ -48,7 +48,9 @@ class Proof:
     signature: str = ""
 
 
-def proof_by_key(path: Path, declared: Mapping[str, Path], *, by: str, batch: str, page: str) -> Proof:
+def proof_by_key(
+    path: Path, declared: Mapping[str, Path], *, by: str, batch: str, page: str
+) -> Proof:
     """Return the proof that the holder of a declared key approves.
 
     Args:
@@ -63,16 +65,20 @@ def proof_by_key(path: Path, declared: Mapping[str, Path], *, by: str, batch: st
     """
     if by not in declared:
         raise InputError(
-            f"no key of {by} is declared; name the file of the public one in approvals.keys of the settings"
+            f"no key of {by} is declared; name the file of the public one in approvals.keys of the"
+            " settings"
         )
     public = PublicKey.read(declared[by])
     content = {"by": by, "batch": batch, "page": page}
     signature = sign_with(path, APPROVAL, content)
     if not public.accepts(APPROVAL, content, signature):
         raise InputError(
-            f"{path}: not the key that approvals.keys of the settings declares for {by}; approve with that"
+            f"{path}: not the key that approvals.keys of the settings declares for {by}; approve"
+            " with that"
         )
-    return Proof("key", public.fingerprint, urlsafe_b64encode(bytes.fromhex(signature)).decode().rstrip("="))
+    return Proof(
+        "key", public.fingerprint, urlsafe_b64encode(bytes.fromhex(signature)).decode().rstrip("=")
+    )
 
 
 def login_code(key: Key, run_id: str, login: str) -> str:
@@ -81,7 +87,9 @@ def login_code(key: Key, run_id: str, login: str) -> str:
 
 
 def proof_by_login(key: Key, tags: Mapping[str, str], *, run_id: str, by: str) -> Proof:
-    """Return the proof that who launched a run was logged in under the name; an empty one where nobody was.
+    """Return the proof that who launched a run was logged in under the name.
+
+    An empty one where nobody was.
 
     Raises:
         InputError: Somebody else was logged in.
@@ -90,7 +98,9 @@ def proof_by_login(key: Key, tags: Mapping[str, str], *, run_id: str, by: str) -
     if not login or not compare_digest(code, login_code(key, run_id, login)):
         return Proof()
     if login != by:
-        raise InputError(f"you are logged in as another than {by}; approve under the name of your login")
+        raise InputError(
+            f"you are logged in as another than {by}; approve under the name of your login"
+        )
     return Proof("login")
 
 
@@ -113,23 +123,34 @@ def approval_draft(
         by: User name or e-mail address of who approves.
         page: SHA-256 of the page that was read.
         proof: That it is them.
-        declared: Names to files with public keys; nobody approves under one of these names without proof.
+        declared: Names to files with public keys; nobody approves under one of these names without
+            proof.
 
     Raises:
-        InputError: The name is none or somebody else's, or the page is not the present one on the batch.
+        InputError: The name is none or somebody else's, or the page is not the present one on the
+            batch.
         ProvenanceError: There is no report on the batch.
     """
     if not _NAME.fullmatch(by):
         raise InputError(
-            "the name of who approves is 2 to 100 letters, digits and . _ @ + -: a user name or an address"
+            "the name of who approves is 2 to 100 letters, digits and . _ @ + -: a user name or an"
+            " address"
         )
     if by in declared and not proof.means:
-        raise InputError(f"{by} approves with a key of their own: `deid approve` with --key, or as they are logged in")
+        raise InputError(
+            f"{by} approves with a key of their own: `deid approve` with --key, or as they are"
+            " logged in"
+        )
     report = files.receipt(REPORT, batch)
     if report.counts.get(PAGE) != page:
-        raise InputError(f"batch {batch}: the page that was read is not the present one; read that one, and approve it")
+        raise InputError(
+            f"batch {batch}: the page that was read is not the present one; read that one, and"
+            " approve it"
+        )
     proved = {"proof": proof.means, "key": proof.key, "signature": proof.signature}
-    return UnsignedReceipt(code_version=_VERSION, inputs=inputs_of([report]), counts={"by": by, PAGE: page, **proved})
+    return UnsignedReceipt(
+        code_version=_VERSION, inputs=inputs_of([report]), counts={"by": by, PAGE: page, **proved}
+    )
 
 
 def approve(

@@ -28,7 +28,10 @@ def file_name(table: str, sha256: str) -> str:
 
 
 def make_folder(root: Path, folder: Path, zone: Zone) -> None:
-    """Create ``folder`` and its parents below ``root``; those of the restricted zone for the owner alone."""
+    """Create ``folder`` and its parents below ``root``.
+
+    Those of the restricted zone for the owner alone.
+    """
     mark_store(root)
     mode = 0o700 if zone is Zone.RESTRICTED else 0o777
     path = root
@@ -41,8 +44,8 @@ def make_folder(root: Path, folder: Path, zone: Zone) -> None:
 def locked(folder: Path) -> Iterator[None]:
     """Hold the folder against other writers; readers need no lock.
 
-    A lock on the folder itself leaves no lock file behind. Windows has none: there, one writer at a time is
-    the caller's care.
+    A lock on the folder itself leaves no lock file behind. Windows has none: there, one writer at a
+    time is the caller's care.
     """
     if sys.platform == "win32":
         yield

@@ -24,19 +24,25 @@ class Database:
     """One catalogue.
 
     Args:
-        url: ``sqlite:///path/to/file.db`` or ``postgresql://user@host/name``. The file's folder is created.
+        url: ``sqlite:///path/to/file.db`` or ``postgresql://user@host/name``. The file's folder is
+            created.
 
     Raises:
-        ConfigError: The URL cannot be read, names another database, or the PostgreSQL driver is missing.
+        ConfigError: The URL cannot be read, names another database, or the PostgreSQL driver is
+            missing.
     """
 
     def __init__(self, url: str) -> None:
         self._url = _checked_url(url)
         try:
             # Errors must not show the rows that caused them.
-            self.engine = create_engine(self._url, hide_parameters=True, pool_pre_ping=not self.is_sqlite)
+            self.engine = create_engine(
+                self._url, hide_parameters=True, pool_pre_ping=not self.is_sqlite
+            )
         except ModuleNotFoundError:
-            raise ConfigError("PostgreSQL needs psycopg; run `make add PLUGIN=postgresql` in the checkout") from None
+            raise ConfigError(
+                "PostgreSQL needs psycopg; run `make add PLUGIN=postgresql` in the checkout"
+            ) from None
         if self.is_sqlite:
             _prepare_sqlite(self.engine, self._url)
 
@@ -49,7 +55,10 @@ class Database:
         return self._url.get_backend_name() == "sqlite"
 
     def upgrade(self, revision: str = "head") -> None:
-        """Bring the tables to a revision; does nothing where they are there already. Safe to call from many processes."""
+        """Bring the tables to a revision; does nothing where they are there already.
+
+        Safe to call from many processes.
+        """
         with self._migrating() as config:
             from alembic import command  # noqa: PLC0415 - not needed to read and write
 
@@ -60,9 +69,12 @@ class Database:
         """Open a session; the caller commits, and what is not committed is undone.
 
         Args:
-            read_only: On SQLite, do not wait for the single writer. Writing in such a session may fail as busy.
+            read_only: On SQLite, do not wait for the single writer. Writing in such a session may
+                fail as busy.
         """
-        with Session(self.engine.execution_options(sqlite_begin="DEFERRED" if read_only else "IMMEDIATE")) as session:
+        with Session(
+            self.engine.execution_options(sqlite_begin="DEFERRED" if read_only else "IMMEDIATE")
+        ) as session:
             yield session
 
     def close(self) -> None:
@@ -74,11 +86,15 @@ class Database:
         from alembic.config import Config  # noqa: PLC0415 - not needed to read and write
 
         config = Config()
-        config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
+        config.set_main_option(
+            "script_location", str(Path(__file__).parent / "migrations").replace("%", "%%")
+        )
         with self.engine.begin() as connection:
             if not self.is_sqlite:
                 # SQLite locks the file when the transaction begins; here two processes would race.
-                connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _MIGRATION_LOCK})
+                connection.execute(
+                    text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _MIGRATION_LOCK}
+                )
             config.attributes["connection"] = connection
             yield config
 
@@ -99,13 +115,17 @@ def _checked_url(url: str) -> URL:
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
-    # Of two connections that change the journal of one new file, SQLite refuses one at once, whatever its timeout.
+    # Of two connections that change the journal of one new file, SQLite refuses one at once,
+    # whatever its timeout.
     patience_ends = time.monotonic() + BUSY_TIMEOUT_S
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > patience_ends:
+            if (
+                error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY
+                or time.monotonic() > patience_ends
+            ):
                 raise
             time.sleep(0.01)
         else:
@@ -130,6 +150,7 @@ def _prepare_sqlite(engine: Engine, url: URL) -> None:
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        # A deferred transaction that reads and then writes fails at once, without waiting, when another wrote between.
+        # A deferred transaction that reads and then writes fails at once, without waiting, when
+        # another wrote between.
         mode = connection.get_execution_options().get("sqlite_begin", "IMMEDIATE")
         connection.exec_driver_sql(f"BEGIN {mode}")

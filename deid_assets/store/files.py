@@ -7,9 +7,10 @@
     root/internal/spans_rules/b-0001/spans-….parquet                no text
     root/published/released_corpus/b-0001/…
 
-Data files carry their content's digest in their name and the receipt is replaced last, so a crash leaves the
-old state or the new one. Digests of notes are sealed in the internal zone. Whoever can write to the folder can put an older signed state back; a downstream
-receipt names its inputs by digest and shows that.
+Data files carry their content's digest in their name and the receipt is replaced last, so a crash
+leaves the old state or the new one. Digests of notes are sealed in the internal zone. Whoever can
+write to the folder can put an older signed state back; a downstream receipt names its inputs by
+digest and shows that.
 """
 
 from __future__ import annotations
@@ -26,7 +27,14 @@ from deid_assets.core.errors import ProvenanceError
 from deid_assets.core.keys import Key
 from deid_assets.store.atomic import file_name, locked, make_folder, write_bytes, write_table
 from deid_assets.store.generation import check_store
-from deid_assets.store.receipts import ALL, Receipt, Signer, UnsignedReceipt, checked_batch, inputs_of
+from deid_assets.store.receipts import (
+    ALL,
+    Receipt,
+    Signer,
+    UnsignedReceipt,
+    checked_batch,
+    inputs_of,
+)
 from deid_assets.store.sealing import DigestSeal
 from deid_assets.store.zones import Zone, check_table, zone_of
 
@@ -53,7 +61,9 @@ class StoreFiles:
         self._signer = Signer(key)
         self._seal = DigestSeal(Key(key))
 
-    def write(self, asset: str, batch: str, tables: Mapping[str, pa.Table], *, receipt: UnsignedReceipt) -> Receipt:
+    def write(
+        self, asset: str, batch: str, tables: Mapping[str, pa.Table], *, receipt: UnsignedReceipt
+    ) -> Receipt:
         """Store the tables of one partition in place of what was there, and return the signed receipt.
 
         Raises:
@@ -67,10 +77,15 @@ class StoreFiles:
             tables = {name: self._seal.seal_table(table) for name, table in tables.items()}
         make_folder(self.root, folder, zone)
         with locked(folder):
-            outputs = {name: write_table(folder, name, table, zone) for name, table in tables.items()}
+            outputs = {
+                name: write_table(folder, name, table, zone) for name, table in tables.items()
+            }
             signed = self._signer.sign(asset, batch, outputs, receipt)
             write_bytes(folder, RECEIPT, signed.to_json().encode(), zone)
-            keep = {RECEIPT, *(file_name(name, output["sha256"]) for name, output in outputs.items())}
+            keep = {
+                RECEIPT,
+                *(file_name(name, output["sha256"]) for name, output in outputs.items()),
+            }
             for path in folder.iterdir():
                 if path.is_file() and path.name not in keep:
                     path.unlink()
@@ -85,13 +100,17 @@ class StoreFiles:
         receipt = self.receipt(asset, batch)
         for _ in range(_READ_ATTEMPTS):
             try:
-                found = pq.read_table(pa.BufferReader(_arrow_buffer(self._verified(receipt, table))))
+                found = pq.read_table(
+                    pa.BufferReader(_arrow_buffer(self._verified(receipt, table)))
+                )
                 return self._seal.open_table(found) if zone_of(asset) is Zone.INTERNAL else found
             except FileNotFoundError:
-                # A writer may have replaced the file between our two reads; then the receipt is new too.
+                # A writer may have replaced the file between our two reads; then the receipt is new
+                # too.
                 receipt = self.receipt(asset, batch)
         raise ProvenanceError(
-            f"{asset}, batch {batch}: the file of table {table!r} is missing; re-materialize {asset} for batch {batch}"
+            f"{asset}, batch {batch}: the file of table {table!r} is missing; re-materialize"
+            f" {asset} for batch {batch}"
         )
 
     def receipt(self, asset: str, batch: str) -> Receipt:
@@ -102,7 +121,9 @@ class StoreFiles:
         """
         found = self.find(asset, batch)
         if found is None:
-            raise ProvenanceError(f"{asset}, batch {batch}: never written; materialize {asset} for batch {batch}")
+            raise ProvenanceError(
+                f"{asset}, batch {batch}: never written; materialize {asset} for batch {batch}"
+            )
         return found
 
     def find(self, asset: str, batch: str) -> Receipt | None:
@@ -118,12 +139,18 @@ class StoreFiles:
         return self._signer.open(document, asset, batch)
 
     def batches(self, asset: str) -> list[str]:
-        """Return the batches of an asset that have a receipt, sorted; the receipts are not checked."""
+        """Return the batches of an asset that have a receipt, sorted.
+
+        The receipts are not checked.
+        """
         folder = self.root / zone_of(asset) / asset
         return sorted(path.parent.name for path in folder.glob(f"*/{RECEIPT}"))
 
     def partitions(self) -> list[tuple[str, str]]:
-        """Return asset and batch of everything that has a receipt, sorted; the receipts are not checked."""
+        """Return asset and batch of everything that has a receipt, sorted.
+
+        The receipts are not checked.
+        """
         return sorted(
             (path.parent.parent.name, path.parent.name)
             for zone in Zone
@@ -136,11 +163,13 @@ class StoreFiles:
 
         Assets in ``keep`` stay; the files that arrived are ``landing``.
         Deleting is not shredding: backups and the disk's free blocks may still hold the bytes.
-        What was made from the batch for other partitions (``dependents``) then fails ``verify_chain``.
+        What was made from the batch for other partitions (``dependents``) then fails
+        ``verify_chain``.
         """
         erased = []
         arrived = self._folder("landing", batch)  # holds folders as they were dropped
-        whole = arrived.parent / ".whole" / batch.rpartition("-")[0]  # of a part, what it was cut from
+        # of a part, what it was cut from
+        whole = arrived.parent / ".whole" / batch.rpartition("-")[0]
         for folder in (arrived, *([whole] if whole.name else [])):
             if folder.is_dir() and "landing" not in keep:
                 shutil.rmtree(folder)
@@ -156,7 +185,10 @@ class StoreFiles:
         return sorted(set(erased))
 
     def discard(self, asset: str, batch: str) -> None:
-        """Delete an asset's files for the batch, such as a record that no longer holds; nothing where there are none."""
+        """Delete an asset's files for the batch, such as a record that no longer holds.
+
+        Nothing where there are none.
+        """
         folder = self._folder(asset, batch)
         if folder.is_dir():
             _remove(folder)
@@ -171,7 +203,9 @@ class StoreFiles:
         for asset, other in self.partitions():
             receipt = self.receipt(asset, other)
             direct[receipt.name] = set(receipt.inputs)
-        tainted = {name for names in direct.values() for name in names if name.endswith(f"@{batch}")}
+        tainted = {
+            name for names in direct.values() for name in names if name.endswith(f"@{batch}")
+        }
         while more := {name for name, inputs in direct.items() if inputs & tainted} - tainted:
             tainted |= more
         return sorted(name for name in tainted if not name.endswith(f"@{batch}"))
@@ -179,11 +213,12 @@ class StoreFiles:
     def verify_chain(self, asset: str, batch: str) -> None:
         """Check a partition and everything it was made from, back to the first inputs.
 
-        Every receipt must exist under the digest that its user recorded, be signed, have passed its blocking
-        checks, and name files whose SHA-256 still holds.
+        Every receipt must exist under the digest that its user recorded, be signed, have passed its
+        blocking checks, and name files whose SHA-256 still holds.
 
         Raises:
-            ProvenanceError: One of these fails; the message names the asset and batch to re-materialize.
+            ProvenanceError: One of these fails; the message names the asset and batch to
+                re-materialize.
         """
         top = self.receipt(asset, batch)
         pending, seen = [top], {top.name}
@@ -207,10 +242,15 @@ class StoreFiles:
         Raises:
             ProvenanceError: One of these fails.
         """
-        where, remedy = f"{receipt.asset}, batch {receipt.batch}", f"re-materialize {receipt.asset} for batch"
+        where, remedy = (
+            f"{receipt.asset}, batch {receipt.batch}",
+            f"re-materialize {receipt.asset} for batch",
+        )
         if not receipt.passed:
             failed = ", ".join(receipt.failed_checks)
-            raise ProvenanceError(f"{where}: blocking checks failed: {failed}; fix and {remedy} {receipt.batch}")
+            raise ProvenanceError(
+                f"{where}: blocking checks failed: {failed}; fix and {remedy} {receipt.batch}"
+            )
         for table in receipt.outputs:
             try:
                 self._verified(receipt, table)
@@ -223,9 +263,14 @@ class StoreFiles:
         """The bytes of a table's file, which are the very bytes that were hashed."""
         where = f"{receipt.asset}, batch {receipt.batch}"
         if table not in receipt.outputs:
-            raise ProvenanceError(f"{where}: no table {table!r}; it has {', '.join(sorted(receipt.outputs)) or 'none'}")
+            raise ProvenanceError(
+                f"{where}: no table {table!r}; it has"
+                f" {', '.join(sorted(receipt.outputs)) or 'none'}"
+            )
         sha256 = receipt.outputs[table]["sha256"]
-        content = (self._folder(receipt.asset, receipt.batch) / file_name(table, sha256)).read_bytes()
+        content = (
+            self._folder(receipt.asset, receipt.batch) / file_name(table, sha256)
+        ).read_bytes()
         if hashlib.sha256(content).hexdigest() != sha256:
             raise ProvenanceError(
                 f"{where}: the file of table {table!r} was altered; "
@@ -255,7 +300,10 @@ def _split(receipt: Receipt, name: str) -> tuple[str, str]:
 
 
 def _arrow_buffer(content: bytes) -> pa.Buffer:
-    """Return a copy in Arrow's memory: its threads let go of Python's only with the interpreter, which aborts at exit."""
+    """Return a copy in Arrow's memory.
+
+    Its threads let go of Python's only with the interpreter, which aborts at exit.
+    """
     sink = pa.BufferOutputStream()
     sink.write(content)
     return sink.getvalue()

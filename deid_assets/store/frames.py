@@ -1,7 +1,7 @@
 """Arrow tables from notes, spans and failures, and back again.
 
-Column types are fixed by the schemas below, so that a file means the same whichever batch it came from.
-Only ``NOTES`` holds text.
+Column types are fixed by the schemas below, so that a file means the same whichever batch it came
+from. Only ``NOTES`` holds text.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ SPANS = pa.schema(
 )
 """One row per span, in the order of ``SPAN_NOTES``; offsets are code points."""
 
-FAILED = pa.schema([pa.field(name, pa.string(), nullable=False) for name in ("note_id", "stage", "error")])
+FAILED = pa.schema(
+    [pa.field(name, pa.string(), nullable=False) for name in ("note_id", "stage", "error")]
+)
 """One row per note that could not be processed."""
 
 
@@ -67,7 +69,9 @@ def notes_to_table(notes: Iterable[Note]) -> pa.Table:
         "text": [note.text for note in rows],
         "patient_id": [note.patient_id for note in rows],
         "lang": [note.lang for note in rows],
-        "meta": [json.dumps(dict(note.meta), sort_keys=True) if note.meta else "{}" for note in rows],
+        "meta": [
+            json.dumps(dict(note.meta), sort_keys=True) if note.meta else "{}" for note in rows
+        ],
         "digest": [note.digest for note in rows],
     }
     return pa.table(columns, schema=NOTES)
@@ -91,8 +95,8 @@ def _note(  # noqa: PLR0917 - one argument per column, called from one place
     note = Note(note_id, text, patient_id, lang, {} if meta == "{}" else json.loads(meta))
     if note.digest != digest:
         raise DigestError(
-            f"note {note_id!r}: stored digest {digest[:12]}, but the stored text has {note.digest[:12]}; "
-            "the file was altered, write the notes again"
+            f"note {note_id!r}: stored digest {digest[:12]}, but the stored text has"
+            f" {note.digest[:12]}; the file was altered, write the notes again"
         )
     return note
 
@@ -109,11 +113,14 @@ def spans_to_tables(span_sets: Iterable[SpanSet]) -> tuple[pa.Table, pa.Table]:
         raise InputError("span sets: a note id appears twice; give one span set per note")
     sizes = np.fromiter((len(spans.spans) for spans in sets), dtype=np.int32, count=len(sets))
     notes = pa.table(
-        {"note_id": note_ids, "digest": [spans.digest for spans in sets], "n_spans": sizes}, schema=SPAN_NOTES
+        {"note_id": note_ids, "digest": [spans.digest for spans in sets], "n_spans": sizes},
+        schema=SPAN_NOTES,
     )
     flat = [span for spans in sets for span in spans.spans]
     columns = {
-        "note_id": pa.array(note_ids, pa.string()).take(pa.array(np.repeat(np.arange(len(sets)), sizes))),
+        "note_id": (
+            pa.array(note_ids, pa.string()).take(pa.array(np.repeat(np.arange(len(sets)), sizes)))
+        ),
         "start": [span.start for span in flat],
         "end": [span.end for span in flat],
         "label": [span.label.value for span in flat],
@@ -125,11 +132,15 @@ def spans_to_tables(span_sets: Iterable[SpanSet]) -> tuple[pa.Table, pa.Table]:
 
 
 @overload
-def spans_from_tables(notes: pa.Table, spans: pa.Table, *, disjoint: Literal[False] = False) -> list[SpanSet]: ...
+def spans_from_tables(
+    notes: pa.Table, spans: pa.Table, *, disjoint: Literal[False] = False
+) -> list[SpanSet]: ...
 
 
 @overload
-def spans_from_tables(notes: pa.Table, spans: pa.Table, *, disjoint: Literal[True]) -> list[DisjointSpans]: ...
+def spans_from_tables(
+    notes: pa.Table, spans: pa.Table, *, disjoint: Literal[True]
+) -> list[DisjointSpans]: ...
 
 
 def spans_from_tables(
@@ -152,10 +163,21 @@ def spans_from_tables(
     _require(spans, SPANS, "spans")
     spans, edges = _by_note(notes, spans)
     flat = list(map(Span, *_span_columns(spans)))
-    sets = zip(notes.column("note_id").to_pylist(), notes.column("digest").to_pylist(), edges, edges[1:], strict=False)
+    sets = zip(
+        notes.column("note_id").to_pylist(),
+        notes.column("digest").to_pylist(),
+        edges,
+        edges[1:],
+        strict=False,
+    )
     if disjoint:
-        return [DisjointSpans(note_id, digest, tuple(flat[start:end])) for note_id, digest, start, end in sets]
-    return [SpanSet(note_id, digest, tuple(flat[start:end])) for note_id, digest, start, end in sets]
+        return [
+            DisjointSpans(note_id, digest, tuple(flat[start:end]))
+            for note_id, digest, start, end in sets
+        ]
+    return [
+        SpanSet(note_id, digest, tuple(flat[start:end])) for note_id, digest, start, end in sets
+    ]
 
 
 def _by_note(notes: pa.Table, spans: pa.Table) -> tuple[pa.Table, list[int]]:
@@ -165,7 +187,10 @@ def _by_note(notes: pa.Table, spans: pa.Table) -> tuple[pa.Table, list[int]]:
         raise InputError("span notes: a note id appears twice; write the spans again")
     place = pc.index_in(spans.column("note_id"), value_set=note_ids)
     if place.null_count:
-        raise InputError(f"spans: {place.null_count} rows name a note that the notes table lacks; write both again")
+        raise InputError(
+            f"spans: {place.null_count} rows name a note that the notes table lacks; write both"
+            " again"
+        )
     rows = place.to_numpy()
     if (np.diff(rows) < 0).any():
         order = np.argsort(rows, kind="stable")
@@ -174,17 +199,24 @@ def _by_note(notes: pa.Table, spans: pa.Table) -> tuple[pa.Table, list[int]]:
     wrong = np.flatnonzero(sizes != notes.column("n_spans").to_numpy())
     if len(wrong):
         raise InputError(
-            f"note {note_ids[int(wrong[0])].as_py()!r}: {sizes[wrong[0]]} spans stored, another number declared, "
-            f"and so for {len(wrong)} notes; write both tables again"
+            f"note {note_ids[int(wrong[0])].as_py()!r}: {sizes[wrong[0]]} spans stored, another"
+            f" number declared, and so for {len(wrong)} notes; write both tables again"
         )
     return spans, [0, *np.cumsum(sizes).tolist()]
 
 
 def _span_columns(spans: pa.Table) -> list[list[Any]]:
-    """Return the arguments of ``Span``, column by column; strings repeat, so each is converted once."""
+    """Return the arguments of ``Span``, column by column.
+
+    Strings repeat, so each is converted once.
+    """
     columns = [spans.column("start").to_numpy().tolist(), spans.column("end").to_numpy().tolist()]
     columns.append(
-        _repeated(spans, "label", {label: PHI[label] for label in spans.column("label").unique().to_pylist()})
+        _repeated(
+            spans,
+            "label",
+            {label: PHI[label] for label in spans.column("label").unique().to_pylist()},
+        )
     )
     columns.append(spans.column("score").to_numpy().tolist())
     return [*columns, _repeated(spans, "source"), _repeated(spans, "native_label")]
@@ -201,7 +233,9 @@ def _repeated(table: pa.Table, name: str, converted: dict[Any, Any] | None = Non
 def failed_to_table(failures: Iterable[Failed]) -> pa.Table:
     """Return the failures as a table with schema ``FAILED``."""
     rows: Sequence[Failed] = list(failures)
-    return pa.table({name: [getattr(failed, name) for failed in rows] for name in FAILED.names}, schema=FAILED)
+    return pa.table(
+        {name: [getattr(failed, name) for failed in rows] for name in FAILED.names}, schema=FAILED
+    )
 
 
 def failed_from_table(table: pa.Table) -> list[Failed]:
@@ -218,7 +252,11 @@ def failed_from_table(table: pa.Table) -> list[Failed]:
 def _require(table: pa.Table, schema: pa.Schema, what: str) -> None:
     missing = [name for name in schema.names if name not in table.column_names]
     if missing:
-        raise InputError(f"{what} table lacks {', '.join(missing)}; it must have {', '.join(schema.names)}")
-    empty = [field.name for field in schema if not field.nullable and table.column(field.name).null_count]
+        raise InputError(
+            f"{what} table lacks {', '.join(missing)}; it must have {', '.join(schema.names)}"
+        )
+    empty = [
+        field.name for field in schema if not field.nullable and table.column(field.name).null_count
+    ]
     if empty:
         raise InputError(f"{what} table has missing values in {', '.join(empty)}; write it again")

@@ -1,4 +1,7 @@
-"""Which generation of the store a folder holds: what an earlier version wrote is refused, never half read."""
+"""Which generation of the store a folder holds.
+
+What an earlier version wrote is refused, never half read.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +29,8 @@ def check_store(root: Path) -> None:
     """
     if is_of_another_generation(root):
         raise ConfigError(
-            f"{root}: made by another version; run `deid migrate`, which moves what arrived back to the landing folder and "
-            "everything else aside"
+            f"{root}: made by another version; run `deid migrate`, which moves what arrived back to"
+            " the landing folder and everything else aside"
         )
 
 

@@ -17,12 +17,16 @@ _ARRIVED = "landing"
 
 
 def sweep_store(files: StoreFiles) -> int:
-    """Remove temporary files, and tables that their partition's receipt does not name; return how many.
+    """Remove temporary files, and tables that their partition's receipt does not name.
+
+    Return how many.
 
     A partition whose receipt cannot be read keeps its tables, since what they are is not known.
     """
     found = [path for zone in Zone for path in (files.root / zone).rglob("*") if _is_ours(path)]
-    folders = sorted({path.parent for path in found if _ARRIVED not in path.relative_to(files.root).parts[:2]})
+    folders = sorted(
+        {path.parent for path in found if _ARRIVED not in path.relative_to(files.root).parts[:2]}
+    )
     return sum(_sweep(folder, files) for folder in folders)
 
 
@@ -35,7 +39,9 @@ def _sweep(folder: Path, files: StoreFiles) -> int:
             return _remove(folder.glob(f"{TEMPORARY}*"))
         outputs = receipt.outputs if receipt else {}
         named = {RECEIPT, *(file_name(name, output["sha256"]) for name, output in outputs.items())}
-        return _remove(path for path in folder.iterdir() if _is_ours(path) and path.name not in named)
+        return _remove(
+            path for path in folder.iterdir() if _is_ours(path) and path.name not in named
+        )
 
 
 def _is_ours(path: Path) -> bool:

@@ -28,19 +28,22 @@ def verify_release(folder: Path, *, key: PublicKey | None) -> dict[str, Any]:
 
     Args:
         folder: Holds ``manifest.json`` and the files that it names.
-        key: Public key of the installation that made it. Without it the files are checked against the manifest, and
-            the manifest itself is taken on trust.
+        key: Public key of the installation that made it. Without it the files are checked against
+            the manifest, and the manifest itself is taken on trust.
 
     Raises:
         InputError: There is no manifest, or it is not one.
-        ProvenanceError: The signature does not match, a file was altered, or one is missing or not named.
+        ProvenanceError: The signature does not match, a file was altered, or one is missing or not
+            named.
     """
     manifest = _opened(folder / MANIFEST, key)
     files = manifest["files"]
     present = {path.name for path in folder.iterdir()} - {MANIFEST}
     if present != files.keys():
         names = ", ".join(sorted(present ^ files.keys()))
-        raise ProvenanceError(f"{folder}: {names} missing or not named in the manifest; get the folder again")
+        raise ProvenanceError(
+            f"{folder}: {names} missing or not named in the manifest; get the folder again"
+        )
     for name, sha256 in files.items():
         path = folder / name
         if path.is_symlink() or not path.is_file() or _sha256(path) != sha256:
@@ -55,7 +58,9 @@ def check_name(folder: Path, manifest: Mapping[str, Any]) -> None:
         ProvenanceError: It has not.
     """
     if folder.resolve().name != manifest.get("batch"):
-        raise ProvenanceError(f"{folder}: not the folder {manifest.get('batch')!r} that was signed; rename it so")
+        raise ProvenanceError(
+            f"{folder}: not the folder {manifest.get('batch')!r} that was signed; rename it so"
+        )
 
 
 def _opened(path: Path, key: PublicKey | None) -> dict[str, Any]:
@@ -63,11 +68,15 @@ def _opened(path: Path, key: PublicKey | None) -> dict[str, Any]:
         manifest: Any = strict_json.loads(path.read_bytes())
         files, signature = dict(manifest["files"]), str(manifest.pop("signature"))
     except FileNotFoundError:
-        raise InputError(f"{path.parent}: no {MANIFEST}; name the folder of one released batch") from None
+        raise InputError(
+            f"{path.parent}: no {MANIFEST}; name the folder of one released batch"
+        ) from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise InputError(f"{path}: not the manifest of a release; get the folder again") from None
     if manifest.get("format") != FORMAT:
-        raise ProvenanceError(f"{path}: written by another version, whose signature needs its own; release it again")
+        raise ProvenanceError(
+            f"{path}: written by another version, whose signature needs its own; release it again"
+        )
     if key is not None and not key.accepts("manifest", manifest, signature):
         raise ProvenanceError(
             f"{path}: the signature does not match public key {key.fingerprint}; "

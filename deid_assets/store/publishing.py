@@ -1,4 +1,6 @@
-"""Released corpora on disk: each batch's folder is the one before or the new one, whenever a process is killed.
+"""Released corpora on disk.
+
+Each batch's folder is the one before or the new one, whenever a process is killed.
 
 ::
 
@@ -9,8 +11,8 @@
     released/.b-0001.old
     store/published/releases.json         this installation's own copy of the list
 
-A release is written whole beside the folder, then entered in the list, then put in the folder's place. Before the
-entry, a killed run's work is taken back; after it, completed.
+A release is written whole beside the folder, then entered in the list, then put in the folder's
+place. Before the entry, a killed run's work is taken back; after it, completed.
 """
 
 from __future__ import annotations
@@ -45,14 +47,18 @@ class ReleaseFolders:
         withdrawals: Batches that must not be released.
     """
 
-    def __init__(self, root: Path, *, record: Path, signer: ReleaseSigner, withdrawals: Withdrawals) -> None:
+    def __init__(
+        self, root: Path, *, record: Path, signer: ReleaseSigner, withdrawals: Withdrawals
+    ) -> None:
         self.root = root
         self._record = record
         self._signer = signer
         self._withdrawals = withdrawals
 
     def publish(self, batch: str, files: Mapping[str, bytes], manifest: Mapping[str, Any]) -> None:
-        """Put a release in the place of the batch's last one; does nothing where it is there already.
+        """Put a release in the place of the batch's last one.
+
+        Does nothing where it is there already.
 
         Args:
             batch: What is released.
@@ -61,21 +67,28 @@ class ReleaseFolders:
 
         Raises:
             InputError: The batch was withdrawn.
-            ProvenanceError: The list of releases was altered, or its two copies contradict each other.
+            ProvenanceError: The list of releases was altered, or its two copies contradict each
+                other.
         """
         self.root.mkdir(parents=True, exist_ok=True)
         with locked(self.root):
             releases = self._settle_all()
             if self._withdrawals.is_withdrawn(batch):
-                raise InputError(f"batch {batch} was withdrawn; `deid batches retry {batch}` brings it back")
+                raise InputError(
+                    f"batch {batch} was withdrawn; `deid batches retry {batch}` brings it back"
+                )
             if self._is_there(batch, manifest, releases):
                 return
-            document = (json.dumps(signed(manifest, signer=self._signer), indent=1, sort_keys=True) + "\n").encode()
+            document = (
+                json.dumps(signed(manifest, signer=self._signer), indent=1, sort_keys=True) + "\n"
+            ).encode()
             staging = self._staged(batch)
             staging.mkdir()
             for name, content in (*files.items(), (MANIFEST, document)):
                 write_bytes(staging, name, content, Zone.PUBLISHED)
-            self._keep(releases.with_release(batch, document, created_at=_now()).to_bytes(self._signer))
+            self._keep(
+                releases.with_release(batch, document, created_at=_now()).to_bytes(self._signer)
+            )
             self._put(batch)
 
     def withdraw(self, *, record: Callable[[], None]) -> None:
@@ -85,7 +98,8 @@ class ReleaseFolders:
             record: Writes the record of the withdrawal, which is all that has to survive a kill.
 
         Raises:
-            ProvenanceError: The list of releases was altered, or its two copies contradict each other.
+            ProvenanceError: The list of releases was altered, or its two copies contradict each
+                other.
         """
         self.root.mkdir(parents=True, exist_ok=True)
         with locked(self.root):
@@ -112,7 +126,8 @@ class ReleaseFolders:
 
         Raises:
             InputError: There is none.
-            ProvenanceError: It was altered, or is not the newest, or the list of releases was altered.
+            ProvenanceError: It was altered, or is not the newest, or the list of releases was
+                altered.
         """
         return self.releases().check(self.root / batch, key=self._signer.public, batch=batch)
 
@@ -127,14 +142,17 @@ class ReleaseFolders:
         found.sort(key=lambda releases: len(releases.entries))
         if any(not found[-1].continues(earlier) for earlier in found):
             ours, theirs = self._copies()
-            raise ProvenanceError(f"{ours} and {theirs} contradict each other; remove the one that is not yours")
+            raise ProvenanceError(
+                f"{ours} and {theirs} contradict each other; remove the one that is not yours"
+            )
         return found[-1] if found else ReleaseList()
 
     def sweep(self) -> None:
         """Complete or take back what killed runs left.
 
         Raises:
-            ProvenanceError: The list of releases was altered, or its two copies contradict each other.
+            ProvenanceError: The list of releases was altered, or its two copies contradict each
+                other.
         """
         if self.root.is_dir():
             with locked(self.root):
@@ -145,11 +163,15 @@ class ReleaseFolders:
             leftover.unlink()
         releases = self.releases()
         document = releases.to_bytes(self._signer)
-        if releases.entries and not all(path.is_file() and path.read_bytes() == document for path in self._copies()):
+        if releases.entries and not all(
+            path.is_file() and path.read_bytes() == document for path in self._copies()
+        ):
             self._keep(document)
         for batch in self._withdrawals.batches():
             releases = self._take_back(batch, releases)
-        for batch in sorted({path.name[1:-4] for path in self.root.glob(".*") if path.suffix in (".new", ".old")}):
+        for batch in sorted(
+            {path.name[1:-4] for path in self.root.glob(".*") if path.suffix in (".new", ".old")}
+        ):
             self._settle(batch, releases)
         for batch in releases.withdrawn():
             shutil.rmtree(self.root / batch, ignore_errors=True)
@@ -191,7 +213,10 @@ class ReleaseFolders:
         return {**wanted, **dict.fromkeys(_VARYING)} == {**found, **dict.fromkeys(_VARYING)}
 
     def _keep(self, document: bytes) -> None:
-        """Write both copies, the installation's own first; it may be the first file of a store that was removed."""
+        """Write both copies, the installation's own first.
+
+        It may be the first file of a store that was removed.
+        """
         mark_store(self._record.parent.parent)
         for path in self._copies():
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,8 @@
 """Signed receipts: what an asset partition was made from, what came out, and what the checks said.
 
-A receipt names files by their SHA-256 and inputs by the digest of their receipts, so a chain of receipts
-proves which raw notes, code and verdicts a released file rests on. It holds counts and digests, never text.
+A receipt names files by their SHA-256 and inputs by the digest of their receipts, so a chain of
+receipts proves which raw notes, code and verdicts a released file rests on. It holds counts and
+digests, never text.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ _COUNT_TEXT = re.compile(r"[\w.:@/+-]{0,100}", re.ASCII)
 
 
 class VerdictRow(TypedDict):
-    """Result of a check in a receipt: numbers only. Without ``applicable`` there was something to judge."""
+    """Result of a check in a receipt: numbers only.
+
+    Without ``applicable`` there was something to judge.
+    """
 
     passed: bool
     blocking: bool
@@ -58,7 +62,8 @@ class UnsignedReceipt:
         code_version: Version of the code that made it.
         inputs: ``asset@batch`` to receipt digest; see ``inputs_of``.
         verdicts: Check name to verdict.
-        counts: Numbers, versions and digests worth keeping. Strings are words: no blanks, 100 characters.
+        counts: Numbers, versions and digests worth keeping. Strings are words: no blanks, 100
+            characters.
     """
 
     code_version: str
@@ -80,8 +85,9 @@ class Receipt:
         verdicts: Check name to verdict.
         counts: Numbers, versions and digests.
         created_at: UTC, ISO 8601.
-        digest: HMAC-SHA-256 over all of the above but ``created_at``: the same work gives the same digest. It stands
-            in releases, so it is keyed: what goes into it, down to the notes, could be guessed.
+        digest: HMAC-SHA-256 over all of the above but ``created_at``: the same work gives the same
+            digest. It stands in releases, so it is keyed: what goes into it, down to the notes,
+            could be guessed.
         signature: HMAC-SHA-256 over all of the above.
     """
 
@@ -109,7 +115,11 @@ class Receipt:
     @property
     def failed_checks(self) -> list[str]:
         """Names of the blocking checks that failed."""
-        return sorted(name for name, row in self.verdicts.items() if row["blocking"] and state_of(row) is State.FAILED)
+        return sorted(
+            name
+            for name, row in self.verdicts.items()
+            if row["blocking"] and state_of(row) is State.FAILED
+        )
 
     def to_json(self) -> str:
         """The receipt as a JSON document."""
@@ -125,10 +135,13 @@ def checked_batch(batch: str) -> str:
     """Return the batch id.
 
     Raises:
-        InputError: The id could name a person or leave the store: it must match ``[a-z0-9][a-z0-9_.-]{0,63}``.
+        InputError: The id could name a person or leave the store: it must match
+            ``[a-z0-9][a-z0-9_.-]{0,63}``.
     """
     if not _BATCH.fullmatch(batch):
-        raise InputError("a batch id must match ^[a-z0-9][a-z0-9_.-]{0,63}$; choose an opaque id such as b-0001")
+        raise InputError(
+            "a batch id must match ^[a-z0-9][a-z0-9_.-]{0,63}$; choose an opaque id such as b-0001"
+        )
     return batch
 
 
@@ -147,7 +160,8 @@ class Signer:
     """Signs receipts and knows its own signature.
 
     Args:
-        key: Secret, at least 16 bytes. The signing key is derived from it, so the key of the surrogates may serve.
+        key: Secret, at least 16 bytes. The signing key is derived from it, so the key of the
+            surrogates may serve.
 
     Raises:
         ConfigError: The key is too short.
@@ -155,14 +169,18 @@ class Signer:
 
     def __init__(self, key: bytes) -> None:
         if len(key) < MIN_KEY_BYTES:
-            raise ConfigError(f"the signing key has {len(key)} bytes; give at least {MIN_KEY_BYTES} random bytes")
+            raise ConfigError(
+                f"the signing key has {len(key)} bytes; give at least {MIN_KEY_BYTES} random bytes"
+            )
         self._key = hmac.digest(key, _CONTEXT, "sha256")
         self._digest_key = hmac.digest(key, _DIGEST_CONTEXT, "sha256")
 
     def __repr__(self) -> str:
         return "Signer(key hidden)"
 
-    def sign(self, asset: str, batch: str, outputs: Mapping[str, Output], unsigned: UnsignedReceipt) -> Receipt:
+    def sign(
+        self, asset: str, batch: str, outputs: Mapping[str, Output], unsigned: UnsignedReceipt
+    ) -> Receipt:
         """Return the receipt of a finished partition, dated now.
 
         Raises:
@@ -178,14 +196,19 @@ class Signer:
             "counts": {name: _count(name, value) for name, value in unsigned.counts.items()},
         }
         digest = hmac.digest(self._digest_key, _canonical(content), "sha256").hex()
-        signed = {**content, "created_at": datetime.now(UTC).isoformat(timespec="milliseconds"), "digest": digest}
+        signed = {
+            **content,
+            "created_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "digest": digest,
+        }
         return Receipt(**signed, signature=self._signature(signed))
 
     def open(self, document: bytes, asset: str, batch: str) -> Receipt:
         """Return the receipt in ``document`` after checking that it is ours and stands where it should.
 
         Raises:
-            ProvenanceError: The document is not a receipt, is unsigned or altered, or belongs elsewhere.
+            ProvenanceError: The document is not a receipt, is unsigned or altered, or belongs
+                elsewhere.
         """
         where, remedy = f"{asset}, batch {batch}", f"re-materialize {asset} for batch {batch}"
         try:
@@ -195,7 +218,9 @@ class Signer:
             genuine = hmac.compare_digest(signature, self._signature(fields))
         except (ValueError, TypeError, KeyError, AttributeError):
             # The cause may quote the file; its name is enough.
-            raise ProvenanceError(f"{where}: the receipt is damaged or unsigned; {remedy}") from None
+            raise ProvenanceError(
+                f"{where}: the receipt is damaged or unsigned; {remedy}"
+            ) from None
         if not genuine:
             raise ProvenanceError(
                 f"{where}: the receipt's signature does not match; "
@@ -240,4 +265,7 @@ def _count(name: str, value: object) -> int | float | str:
         return int(value)
     if isinstance(value, float) and math.isfinite(value):
         return value
-    raise InputError(f"count {name!r} must be a finite number, or a word of at most 100 characters without blanks")
+    raise InputError(
+        f"count {name!r} must be a finite number, or a word of at most 100 characters without"
+        " blanks"
+    )

@@ -63,14 +63,19 @@ def save_batch(session: Session, batch: str, *, corpus: str) -> None:
 
 
 def save_notes(session: Session, batch: str, notes: Iterable[Note], *, key: Key) -> None:
-    """Replace the notes of a batch; their texts are not stored, and their ids and digests only keyed.
+    """Replace the notes of a batch.
+
+    Their texts are not stored, and their ids and digests only keyed.
 
     Raises:
         InputError: The batch is not known, or a note id occurs twice.
     """
     session.execute(delete(NoteRow).where(col(NoteRow.batch) == batch))
     columns = ("batch", "note_id", "digest", "language", "n_chars")
-    rows = ((batch, keyed_id(note.note_id, key), keyed_digest(note, key), note.lang, len(note.text)) for note in notes)
+    rows = (
+        (batch, keyed_id(note.note_id, key), keyed_digest(note, key), note.lang, len(note.text))
+        for note in notes
+    )
     _insert_many(session, NoteRow, columns, rows)
 
 
@@ -86,7 +91,9 @@ def keyed_digest(note: Note, key: Key) -> str:
 
 def load_notes(session: Session, batch: str) -> Sequence[NoteRow]:
     """Return the notes of a batch, by id."""
-    return session.exec(select(NoteRow).where(NoteRow.batch == batch).order_by(col(NoteRow.note_id))).all()
+    return session.exec(
+        select(NoteRow).where(NoteRow.batch == batch).order_by(col(NoteRow.note_id))
+    ).all()
 
 
 def save_detector_version(session: Session, name: str, version: str, *, digest: str = "") -> int:
@@ -100,13 +107,20 @@ def save_detector_version(session: Session, name: str, version: str, *, digest: 
     """
     _insert_new(session, DetectorVersionRow(name=name, version=version, digest=digest))
     known = select(DetectorVersionRow.id).where(
-        DetectorVersionRow.name == name, DetectorVersionRow.version == version, DetectorVersionRow.digest == digest
+        DetectorVersionRow.name == name,
+        DetectorVersionRow.version == version,
+        DetectorVersionRow.digest == digest,
     )
     return session.exec(known).one()  # type: ignore[return-value]  # only a row not yet stored has no id
 
 
 def save_spans(
-    session: Session, batch: str, detector_version_id: int, span_sets: Iterable[SpanSet], *, key: Key
+    session: Session,
+    batch: str,
+    detector_version_id: int,
+    span_sets: Iterable[SpanSet],
+    *,
+    key: Key,
 ) -> None:
     """Replace what a detector version found in a batch; ids of notes are keyed.
 
@@ -115,9 +129,27 @@ def save_spans(
     """
     mine = (col(SpanRow.batch) == batch, col(SpanRow.detector_version_id) == detector_version_id)
     session.execute(delete(SpanRow).where(*mine))
-    columns = ("batch", "detector_version_id", "note_id", "position", "start", "end", "label", "score")
+    columns = (
+        "batch",
+        "detector_version_id",
+        "note_id",
+        "position",
+        "start",
+        "end",
+        "label",
+        "score",
+    )
     rows = (
-        (batch, detector_version_id, note_id, position, span.start, span.end, span.label.value, span.score)
+        (
+            batch,
+            detector_version_id,
+            note_id,
+            position,
+            span.start,
+            span.end,
+            span.label.value,
+            span.score,
+        )
         for note_id, spans in ((keyed_id(spans.note_id, key), spans) for spans in span_sets)
         for position, span in enumerate(spans)
     )
@@ -127,10 +159,12 @@ def save_spans(
 def load_spans(session: Session, batch: str, detector_version_id: int) -> Sequence[SpanRow]:
     """Return what a detector version found in a batch, by note and position.
 
-    A note without rows had no spans or was never read; the catalogue does not know which. Span sets, which do,
-    are in the Parquet files.
+    A note without rows had no spans or was never read; the catalogue does not know which. Span
+    sets, which do, are in the Parquet files.
     """
-    found = select(SpanRow).where(SpanRow.batch == batch, SpanRow.detector_version_id == detector_version_id)
+    found = select(SpanRow).where(
+        SpanRow.batch == batch, SpanRow.detector_version_id == detector_version_id
+    )
     return session.exec(found.order_by(col(SpanRow.note_id), col(SpanRow.position))).all()
 
 
@@ -146,7 +180,9 @@ def save_run(session: Session, run: RunRow) -> None:
     session.flush()
 
 
-def load_runs(session: Session, *, asset: str | None = None, batch: str | None = None) -> Sequence[RunRow]:
+def load_runs(
+    session: Session, *, asset: str | None = None, batch: str | None = None
+) -> Sequence[RunRow]:
     """Return materializations, the latest first."""
     runs = select(RunRow).order_by(col(RunRow.started).desc(), col(RunRow.id).desc())
     if asset is not None:
@@ -156,7 +192,9 @@ def load_runs(session: Session, *, asset: str | None = None, batch: str | None =
     return session.exec(runs).all()
 
 
-def save_evaluation(session: Session, batch: str, detector_version_id: int, evaluation: Evaluation) -> None:
+def save_evaluation(
+    session: Session, batch: str, detector_version_id: int, evaluation: Evaluation
+) -> None:
     """Replace a detector version's scores on a batch under the evaluation's profile."""
     profile = evaluation.profile
     mine = {"detector_version_id": detector_version_id, "batch": batch, "profile": profile}
@@ -174,9 +212,15 @@ def save_evaluation(session: Session, batch: str, detector_version_id: int, eval
 
 
 def load_evaluation(
-    session: Session, detector_version_id: int, profile: str, *, batches: Sequence[str] | None = None
+    session: Session,
+    detector_version_id: int,
+    profile: str,
+    *,
+    batches: Sequence[str] | None = None,
 ) -> Evaluation:
-    """Return a detector version's scores under a profile, summed over batches; zero where there are none.
+    """Return a detector version's scores under a profile, summed over batches.
+
+    Zero where there are none.
 
     Args:
         session: Open session.
@@ -186,23 +230,36 @@ def load_evaluation(
     """
     label, scheme = col(ScoreRow.label), col(ScoreRow.scheme)
     scores = (
-        sql_select(label, scheme, *(func.sum(col(column)) for column in (ScoreRow.tp, ScoreRow.fp, ScoreRow.fn)))
-        .where(col(ScoreRow.detector_version_id) == detector_version_id, col(ScoreRow.profile) == profile)
+        sql_select(
+            label,
+            scheme,
+            *(func.sum(col(column)) for column in (ScoreRow.tp, ScoreRow.fp, ScoreRow.fn)),
+        )
+        .where(
+            col(ScoreRow.detector_version_id) == detector_version_id,
+            col(ScoreRow.profile) == profile,
+        )
         .group_by(label, scheme)
     )
     sums = [func.sum(getattr(NoteScoreRow, name)) for name in NoteCounts.__slots__]
     notes = sql_select(*sums).where(
-        col(NoteScoreRow.detector_version_id) == detector_version_id, col(NoteScoreRow.profile) == profile
+        col(NoteScoreRow.detector_version_id) == detector_version_id,
+        col(NoteScoreRow.profile) == profile,
     )
     if batches is not None:
         scores = scores.where(col(ScoreRow.batch).in_(batches))
         notes = notes.where(col(NoteScoreRow.batch).in_(batches))
     cells = [(row[0], row[1], Counts(*map(int, row[2:]))) for row in session.execute(scores)]
-    return _evaluation(profile, cells, NoteCounts(*(int(total or 0) for total in session.execute(notes).one())))
+    return _evaluation(
+        profile, cells, NoteCounts(*(int(total or 0) for total in session.execute(notes).one()))
+    )
 
 
 def save_decision(session: Session, decision: DecisionRow) -> None:
-    """Record a reviewer's decision in place of an earlier one on the same range; the batch must be known."""
+    """Record a reviewer's decision in place of an earlier one on the same range.
+
+    The batch must be known.
+    """
     session.merge(decision)
     session.flush()
 
@@ -210,7 +267,9 @@ def save_decision(session: Session, decision: DecisionRow) -> None:
 def load_decisions(session: Session, batch: str) -> Sequence[DecisionRow]:
     """Return the decisions on a batch, by note and offset."""
     order = (col(DecisionRow.note_id), col(DecisionRow.start), col(DecisionRow.end))
-    return session.exec(select(DecisionRow).where(DecisionRow.batch == batch).order_by(*order)).all()
+    return session.exec(
+        select(DecisionRow).where(DecisionRow.batch == batch).order_by(*order)
+    ).all()
 
 
 def save_release(session: Session, release: ReleaseRow) -> None:
@@ -228,7 +287,10 @@ def load_releases(session: Session, *, policy: str | None = None) -> Sequence[Re
 
 
 def erase_batch(session: Session, batch: str) -> None:
-    """Delete a batch with its notes, spans and decisions. Runs, scores and releases hold counts only and stay."""
+    """Delete a batch with its notes, spans and decisions.
+
+    Runs, scores and releases hold counts only and stay.
+    """
     session.execute(delete(BatchRow).where(col(BatchRow.batch) == batch))
 
 
@@ -241,7 +303,9 @@ def _cells(evaluation: Evaluation) -> Iterator[tuple[str, str, Counts]]:
         yield label, OUT_OF_SCOPE, Counts(fp=predictions)
 
 
-def _evaluation(profile: str, cells: Iterable[tuple[str, str, Counts]], notes: NoteCounts) -> Evaluation:
+def _evaluation(
+    profile: str, cells: Iterable[tuple[str, str, Counts]], notes: NoteCounts
+) -> Evaluation:
     """The inverse of ``_cells``."""
     by_label: dict[str, dict[Scheme, Counts]] = {}
     characters, out_of_scope = Counts(), {}
@@ -262,7 +326,9 @@ def _insert_new(session: Session, row: Row) -> None:
     session.execute(dialect.insert(table).values(**values).on_conflict_do_nothing())
 
 
-def _insert_many(session: Session, kind: type[Row], columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
+def _insert_many(
+    session: Session, kind: type[Row], columns: Sequence[str], rows: Iterable[tuple[Any, ...]]
+) -> None:
     table: Table = kind.__table__  # type: ignore[attr-defined]  # made by the metaclass
     connection = session.connection()
     try:
@@ -277,7 +343,9 @@ def _insert_many(session: Session, kind: type[Row], columns: Sequence[str], rows
         ) from None
 
 
-def _copy(connection: Connection, table: Table, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
+def _copy(
+    connection: Connection, table: Table, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]
+) -> None:
     """COPY takes 100,000 rows in a fraction of the time of INSERT."""
     import psycopg  # noqa: PLC0415 - an optional dependency
 

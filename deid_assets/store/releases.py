@@ -23,7 +23,8 @@ class Release:
     Args:
         number: From 1, without gaps.
         batch: What was released.
-        manifest: SHA-256 of its ``manifest.json``, which names its files; empty where the batch was withdrawn.
+        manifest: SHA-256 of its ``manifest.json``, which names its files; empty where the batch was
+            withdrawn.
         created_at: UTC, ISO 8601.
     """
 
@@ -52,13 +53,16 @@ class ReleaseList:
             signature = str(document.pop("signature"))
             entries = tuple(Release(**entry) for entry in document["releases"])
         except OSError as error:
-            raise InputError(f"{path}: cannot be read ({error.strerror}); name a {RELEASES}") from None
+            raise InputError(
+                f"{path}: cannot be read ({error.strerror}); name a {RELEASES}"
+            ) from None
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise ProvenanceError(f"{path}: no list of releases; get it again") from None
         if not key.accepts("releases", document, signature):
             raise ProvenanceError(
-                f"{path}: the signature does not match public key {key.fingerprint}; it was altered, or signed with "
-                "another key; get it again, or move it away if the key was changed on purpose"
+                f"{path}: the signature does not match public key {key.fingerprint}; it was"
+                " altered, or signed with another key; get it again, or move it away if the key"
+                " was changed on purpose"
             )
         return cls(entries)
 
@@ -69,7 +73,9 @@ class ReleaseList:
             "public_key": signer.public.fingerprint,
             "releases": [asdict(entry) for entry in self.entries],
         }
-        return (json.dumps({**content, "signature": signer.sign("releases", content)}, indent=1) + "\n").encode()
+        return (
+            json.dumps({**content, "signature": signer.sign("releases", content)}, indent=1) + "\n"
+        ).encode()
 
     def latest(self, batch: str) -> Release | None:
         """Return the newest release of a batch, or ``None`` where it was never released."""
@@ -78,11 +84,17 @@ class ReleaseList:
     def with_release(self, batch: str, manifest: bytes, *, created_at: str) -> ReleaseList:
         """Return the list with one more entry."""
         digest = hashlib.sha256(manifest).hexdigest()
-        return ReleaseList((*self.entries, Release(len(self.entries) + 1, batch, digest, created_at)))
+        return ReleaseList(
+            (*self.entries, Release(len(self.entries) + 1, batch, digest, created_at))
+        )
 
     def withdrawn(self) -> set[str]:
         """Return the batches whose last entry is that they were withdrawn."""
-        return {batch for batch, last in {entry.batch: entry for entry in self.entries}.items() if not last.manifest}
+        return {
+            batch
+            for batch, last in {entry.batch: entry for entry in self.entries}.items()
+            if not last.manifest
+        }
 
     def with_withdrawal(self, batch: str, *, created_at: str) -> ReleaseList:
         """Return the list with one more entry, after which no release of the batch is the newest."""
@@ -102,23 +114,30 @@ class ReleaseList:
 
         Raises:
             InputError: There is no manifest, or it is not one.
-            ProvenanceError: The folder was altered, or the list has a newer release of the batch, or none.
+            ProvenanceError: The folder was altered, or the list has a newer release of the batch,
+                or none.
         """
         manifest = verify_release(folder, key=key)
         digest = hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()
         if batch is not None and manifest.get("batch") != batch:
-            raise ProvenanceError(f"{folder}: holds the release of another batch; release batch {batch} again")
+            raise ProvenanceError(
+                f"{folder}: holds the release of another batch; release batch {batch} again"
+            )
         latest = self.latest(str(manifest.get("batch")))
         if latest is None:
-            raise ProvenanceError(f"{folder}: not in the list of releases; get a list of this release or a later one")
+            raise ProvenanceError(
+                f"{folder}: not in the list of releases; get a list of this release or a later one"
+            )
         if not latest.manifest:
             raise ProvenanceError(
-                f"{folder}: batch {latest.batch} was withdrawn on {latest.created_at}; delete the folder"
+                f"{folder}: batch {latest.batch} was withdrawn on {latest.created_at}; delete the"
+                " folder"
             )
         if latest.manifest != digest:
             found = next((entry.number for entry in self.entries if entry.manifest == digest), None)
             which = "not in the list of releases" if found is None else f"release {found}"
             raise ProvenanceError(
-                f"{folder}: {which}; release {latest.number} took its place on {latest.created_at}; get that one"
+                f"{folder}: {which}; release {latest.number} took its place on {latest.created_at};"
+                " get that one"
             )
         return manifest

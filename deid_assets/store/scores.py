@@ -12,10 +12,16 @@ SCORES = pa.schema([pa.field(name, pa.string(), nullable=False) for name in ("na
 
 def scores_to_table(evaluations: Mapping[str, Evaluation]) -> pa.Table:
     """Return one row per evaluation, its counts as JSON."""
-    rows = [{"name": name, "evaluation": json.dumps(found.to_json())} for name, found in evaluations.items()]
+    rows = [
+        {"name": name, "evaluation": json.dumps(found.to_json())}
+        for name, found in evaluations.items()
+    ]
     return pa.Table.from_pylist(rows, SCORES)
 
 
 def scores_from_table(table: pa.Table) -> dict[str, Evaluation]:
     """Return the evaluations of a table by name."""
-    return {row["name"]: Evaluation.from_json(json.loads(row["evaluation"])) for row in table.to_pylist()}
+    return {
+        row["name"]: Evaluation.from_json(json.loads(row["evaluation"]))
+        for row in table.to_pylist()
+    }

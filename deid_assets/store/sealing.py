@@ -21,14 +21,17 @@ DIGEST = "digest"
 class DigestSeal:
     """Seals SHA-256 digests and opens them again; equal digests stay equal (AES-SIV, RFC 5297).
 
-    A plain digest confirms a guess at the original; a sealed one is like a random value to who has not the key.
+    A plain digest confirms a guess at the original; a sealed one is like a random value to who has
+    not the key.
 
     Args:
         key: The seal's own key is derived from it.
     """
 
     def __init__(self, key: Key) -> None:
-        self._cipher = AESSIV(key.derive("digest seal", "mac") + key.derive("digest seal", "encrypt"))
+        self._cipher = AESSIV(
+            key.derive("digest seal", "mac") + key.derive("digest seal", "encrypt")
+        )
 
     def seal(self, digest: str) -> str:
         """Return 96 hexadecimal digits for the 64 of a digest."""
@@ -43,7 +46,9 @@ class DigestSeal:
         try:
             return self._cipher.decrypt(bytes.fromhex(sealed), None).hex()
         except (InvalidTag, ValueError):
-            raise ProvenanceError("a digest was altered or sealed with another key; check DEID_KEY") from None
+            raise ProvenanceError(
+                "a digest was altered or sealed with another key; check DEID_KEY"
+            ) from None
 
     def seal_table(self, table: pa.Table) -> pa.Table:
         """Return the table with its digest column sealed, where it has one."""

@@ -63,14 +63,19 @@ class PublicKey:
         return hashlib.sha256(self._key.public_bytes_raw()).hexdigest()
 
     def has_fingerprint(self, told: str) -> bool:
-        """Whether the key's SHA-256 begins with these hexadecimal digits: 16 of them, or up to all 64.
+        """Whether the key's SHA-256 begins with these hexadecimal digits.
+
+        16 of them, or up to all 64.
 
         Raises:
             InputError: They are fewer, or no such digits.
         """
         wanted = told.replace(":", "").lower()
         if not re.fullmatch("[0-9a-f]{16,64}", wanted):
-            raise InputError("a fingerprint has 16 to 64 hexadecimal digits; copy it as the sender told it to you")
+            raise InputError(
+                "a fingerprint has 16 to 64 hexadecimal digits; copy it as the sender told it"
+                " to you"
+            )
         return self._digest.startswith(wanted)
 
     def to_pem(self) -> bytes:
@@ -89,8 +94,8 @@ class PublicKey:
 class ReleaseSigner:
     """Signs releases.
 
-    The private key is derived from the secret and never stored; it is independent of the keys of surrogates and
-    receipts, which are derived from the same secret under other names.
+    The private key is derived from the secret and never stored; it is independent of the keys of
+    surrogates and receipts, which are derived from the same secret under other names.
 
     Args:
         key: The installation's.
@@ -104,7 +109,10 @@ class ReleaseSigner:
         return f"ReleaseSigner({self.public.fingerprint})"
 
     def sign(self, kind: str, content: Mapping[str, Any]) -> str:
-        """Return the signature in hexadecimal; ``kind`` keeps the signatures of different documents apart."""
+        """Return the signature in hexadecimal.
+
+        ``kind`` keeps the signatures of different documents apart.
+        """
         return self._private.sign(_message(kind, content)).hex()
 
 
@@ -128,4 +136,7 @@ def sign_with(path: Path, kind: str, content: Mapping[str, Any]) -> str:
 
 def _message(kind: str, content: Mapping[str, Any]) -> bytes:
     """The kind, and the canonical JSON of the content."""
-    return f"deid-assets {kind}\n".encode() + json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
+    return (
+        f"deid-assets {kind}\n".encode()
+        + json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
+    )

@@ -1,13 +1,24 @@
-"""Rows of the SQL catalogue. No column can hold note text: strings are ids, digests, labels and versions.
+"""Rows of the SQL catalogue.
 
-The rows have a registry of their own, so importing them adds nothing to a host's ``SQLModel.metadata``, and their
-table names begin with ``deid_``, so they can share a database with Dagster's, which has a ``runs`` too.
+No column can hold note text: strings are ids, digests, labels and versions.
+
+The rows have a registry of their own, so importing them adds nothing to a host's
+``SQLModel.metadata``, and their table names begin with ``deid_``, so they can share a database with
+Dagster's, which has a ``runs`` too.
 """
 
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, DateTime, Dialect, ForeignKey, MetaData, TypeDecorator, UniqueConstraint
+from sqlalchemy import (
+    BigInteger,
+    DateTime,
+    Dialect,
+    ForeignKey,
+    MetaData,
+    TypeDecorator,
+    UniqueConstraint,
+)
 from sqlalchemy.orm import registry
 from sqlmodel import Field, SQLModel
 
@@ -64,7 +75,9 @@ def _time() -> Any:
 def _of_batch() -> Any:
     """Part of the key, deleted with the batch."""
     return Field(
-        max_length=64, primary_key=True, sa_column_args=[ForeignKey(f"{PREFIX}batches.batch", ondelete="CASCADE")]
+        max_length=64,
+        primary_key=True,
+        sa_column_args=[ForeignKey(f"{PREFIX}batches.batch", ondelete="CASCADE")],
     )
 
 
@@ -127,7 +140,10 @@ class SpanRow(Row, table=True):
 
 
 class DetectionRow(Row, table=True):
-    """Time that a detector version took for the notes of a batch: detection alone, added up over processes."""
+    """Time that a detector version took for the notes of a batch.
+
+    Detection alone, added up over processes.
+    """
 
     __tablename__ = f"{PREFIX}detections"
 

@@ -10,7 +10,10 @@ from deid_assets.store.files import StoreFiles, UnsignedReceipt
 ARRIVAL = "arrival"
 """Path of the signed list of what arrived as a batch."""
 WITHDRAWN = "withdrawn"
-"""Path of the record that a batch was withdrawn. It names the arrival, so that another try of that brings it back."""
+"""Path of the record that a batch was withdrawn.
+
+It names the arrival, so that another try of that brings it back.
+"""
 
 
 class Withdrawals:
@@ -34,7 +37,9 @@ class Withdrawals:
 
     def batches(self) -> list[str]:
         """Return the withdrawn batches, sorted; one with an altered record is left out."""
-        return [batch for batch in self._files.batches(WITHDRAWN) if self._is_surely_withdrawn(batch)]
+        return [
+            batch for batch in self._files.batches(WITHDRAWN) if self._is_surely_withdrawn(batch)
+        ]
 
     def record(self, batch: str, counts: Mapping[str, int | float | str]) -> None:
         """Record that a batch is withdrawn, with what is known of it."""

@@ -38,7 +38,10 @@ ZONES: Mapping[str, Zone] = {
     "synthetic_corpus": Zone.PUBLISHED,
     "released_corpus": Zone.PUBLISHED,
 }
-"""Zone by family or asset, for all that hold text, as models do that keep words of it; all others are ``INTERNAL`` and refuse text."""
+"""Zone by family or asset, for all that hold text, as models do that keep words of it.
+
+All others are ``INTERNAL`` and refuse text.
+"""
 
 
 def zone_of(asset: str) -> Zone:
@@ -50,7 +53,8 @@ def check_table(asset: str, name: str, table: pa.Table) -> None:
     """Refuse a table whose name is no file name, or whose columns its zone must not hold.
 
     Raises:
-        InputError: The name does not match ``[a-z][a-z0-9_]{0,40}``, or an internal table has a text column.
+        InputError: The name does not match ``[a-z][a-z0-9_]{0,40}``, or an internal table has a
+            text column.
     """
     if not _TABLE.fullmatch(name):
         raise InputError(f"{asset}: table name must match ^[a-z][a-z0-9_]{{0,40}}$")
@@ -59,6 +63,7 @@ def check_table(asset: str, name: str, table: pa.Table) -> None:
     found = sorted(TEXT_COLUMNS.intersection(table.column_names))
     if found:
         raise InputError(
-            f"{asset}: table {name!r} has column {', '.join(found)}, but {asset} lies in the internal zone, "
-            "which holds no text; drop the column, or declare the asset in store/zones.py"
+            f"{asset}: table {name!r} has column {', '.join(found)}, but {asset} lies in the"
+            " internal zone, which holds no text; drop the column, or declare the asset in"
+            " store/zones.py"
         )

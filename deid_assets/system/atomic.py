@@ -18,7 +18,9 @@ from deid_assets.system.owned import held, part_of, sweep_parts
 
 @contextmanager
 def atomic_path(path: Path, *, mode: int = 0o666) -> Iterator[Path]:
-    """Make an empty file and return its path; it replaces ``path`` when the block ends without an error.
+    """Make an empty file and return its path.
+
+    It replaces ``path`` when the block ends without an error.
 
     Args:
         path: What is written; its folder is made.
@@ -50,7 +52,8 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     """Make a folder that becomes ``path`` when the block ends without an error.
 
     Raises:
-        InputError: ``path`` is a file, or a folder that is not empty: mixing two corpora goes unnoticed.
+        InputError: ``path`` is a file, or a folder that is not empty: mixing two corpora goes
+            unnoticed.
     """
     if path.is_symlink() or (path.exists() and not (path.is_dir() and not any(path.iterdir()))):
         raise InputError(f"{path} is there already; name a new or empty folder")
@@ -71,8 +74,13 @@ def _sweep_once(folder: Path) -> None:
     sweep_parts(folder)
 
 
-def write_named(temporary: Path, fill: Callable[[BufferedRandom], str], *, mode: int = 0o666) -> None:
-    """Have ``fill`` write a temporary file and name it; move it to that name once it is on the disk."""
+def write_named(
+    temporary: Path, fill: Callable[[BufferedRandom], str], *, mode: int = 0o666
+) -> None:
+    """Have ``fill`` write a temporary file and name it.
+
+    Move it to that name once it is on the disk.
+    """
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     descriptor = os.open(temporary, flags, mode)
     try:
@@ -88,7 +96,9 @@ def write_named(temporary: Path, fill: Callable[[BufferedRandom], str], *, mode:
 
 
 def replace_folder(new: Path, out: Path, *, aside: Path | None = None) -> None:
-    """Put a folder in the place of another, which stands aside until then: one that is not empty cannot be replaced.
+    """Put a folder in the place of another, which stands aside until then.
+
+    One that is not empty cannot be replaced.
 
     Args:
         new: On the same file system.

@@ -20,7 +20,8 @@ _known: dict[Stamp, str] = {}
 def digest_of_file(path: Path) -> str:
     """Return the SHA-256 of a file's content, remembered by device, inode, size and times.
 
-    The time of the last change of the inode counts too, since nobody can set it back as they can the file's own.
+    The time of the last change of the inode counts too, since nobody can set it back as they can
+    the file's own.
 
     Raises:
         OSError: It cannot be read.
@@ -43,14 +44,19 @@ def digest_of_files(named: Iterable[tuple[str, Path]]) -> str:
     """
     digest = hashlib.sha256()
     for name, path in sorted(named):
-        digest.update(f"{len(name)}:{name}:{digest_of_file(path)}\n".encode("utf-8", "surrogateescape"))
+        digest.update(
+            f"{len(name)}:{name}:{digest_of_file(path)}\n".encode("utf-8", "surrogateescape")
+        )
     return digest.hexdigest()
 
 
-def files_below(folder: Path, *, without: frozenset[str] = frozenset({"__pycache__"})) -> Iterator[tuple[str, Path]]:
+def files_below(
+    folder: Path, *, without: frozenset[str] = frozenset({"__pycache__"})
+) -> Iterator[tuple[str, Path]]:
     """Yield the files of a folder with their paths inside it, those in folders of some names left out.
 
-    Links to folders are followed, as Python's import does; a folder that was visited is not visited again.
+    Links to folders are followed, as Python's import does; a folder that was visited is not visited
+    again.
     """
     visited: set[tuple[int, int]] = set()
     for place, folders, files in os.walk(folder, followlinks=True):
@@ -71,7 +77,8 @@ def digest_of_path(path: Path) -> str:
     """Return the SHA-256 of a file, or of all files of a folder with their names.
 
     Raises:
-        OSError: Something cannot be read; a pipe or device would wait for ever, or never be the same.
+        OSError: Something cannot be read; a pipe or device would wait for ever, or never be the
+            same.
     """
     if path.is_dir():
         return digest_of_files(files_below(path))
@@ -84,7 +91,10 @@ def digest_of_package(module: str) -> tuple[str, str]:
     """Return the SHA-256 of a top-level package's files, and a fault where there is no such package."""
     spec = find_spec(module.partition(".")[0])  # finds, does not import
     if spec is None or spec.origin is None:
-        return hashlib.sha256(b"").hexdigest(), f"module {module} is not installed; install the plugin again"
+        return (
+            hashlib.sha256(b"").hexdigest(),
+            f"module {module} is not installed; install the plugin again",
+        )
     folders = [Path(folder) for folder in spec.submodule_search_locations or ()]
     files = [found for folder in folders for found in files_below(folder)]
     try:

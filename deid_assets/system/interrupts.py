@@ -1,4 +1,6 @@
-"""Ctrl-C of a command that makes assets: the first stops after what cannot be divided, the second at once.
+"""Ctrl-C of a command that makes assets.
+
+The first stops after what cannot be divided, the second at once.
 
 During a run Dagster handles interrupts itself, ends one step and starts the next run. So they are
 blocked in every thread but one, which waits for them.
@@ -23,9 +25,10 @@ _handlers: list[Callable[[], None]] = []
 def watch_interrupts() -> None:
     """Take over this process' interrupts; until there are handlers, one ends it at once.
 
-    Call it before anything is imported that starts threads, which would still be interrupted. A shell has what it
-    starts in the background ignore interrupts, and Dagster, whose runs treat termination (SIGTERM) as an interrupt,
-    would have that ignored too, by the processes it starts as well.
+    Call it before anything is imported that starts threads, which would still be interrupted. A
+    shell has what it starts in the background ignore interrupts, and Dagster, whose runs treat
+    termination (SIGTERM) as an interrupt, would have that ignored too, by the processes it starts
+    as well.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,6 +1,9 @@
-"""Temporary files and folders with an owner: what a killed process left is told from what another still uses.
+"""Temporary files and folders with an owner.
 
-The owner's number stands in the name, and the owner holds a lock, which ends with the process however it ends.
+What a killed process left is told from what another still uses.
+
+The owner's number stands in the name, and the owner holds a lock, which ends with the process
+however it ends.
 """
 
 from __future__ import annotations
@@ -90,7 +93,9 @@ def _is_alive(process_id: int) -> bool:
 
 
 def _lock(path: Path) -> int | None:
-    """Return a descriptor that holds something until it is closed or the process ends; ``None`` if another holds it.
+    """Return a descriptor that holds something until it is closed or the process ends.
+
+    ``None`` if another holds it.
 
     Windows has no such locks: there nothing is swept.
     """

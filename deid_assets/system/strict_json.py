@@ -19,7 +19,9 @@ def loads(text: str | bytes) -> object:
     """
     content = text if isinstance(text, str) else text.decode("utf-8")
     try:
-        value: object = json.loads(content, parse_constant=_refuse_constant, object_pairs_hook=_object)
+        value: object = json.loads(
+            content, parse_constant=_refuse_constant, object_pairs_hook=_object
+        )
     except RecursionError:
         raise StrictError("is nested too deep to read") from None
     return value

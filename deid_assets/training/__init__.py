@@ -1,6 +1,7 @@
 """Taggers trained on annotated notes: recipes, corpora, runs, cards and ONNX exports.
 
-The networks are plugins, named by a recipe; see ``deid_assets.core.trainer``. Nothing heavy is imported here.
+The networks are plugins, named by a recipe; see ``deid_assets.core.trainer``. Nothing heavy is
+imported here.
 """
 
 from deid_assets.training.card import CARD, Card, read_card

@@ -1,4 +1,7 @@
-"""Model cards: what a tagger was trained on, how, and how well it does; counts and digests, never text."""
+"""Model cards: what a tagger was trained on, how, and how well it does.
+
+Counts and digests, never text.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,10 @@ class Learnt(_Section):
 
 
 class Run(_Section):
-    """One of several trainings with different seeds; ``six`` are its micro F1 of the six scores on the test notes."""
+    """One of several trainings with different seeds.
+
+    ``six`` are its micro F1 of the six scores on the test notes.
+    """
 
     seed: int
     dev_f1: float
@@ -43,7 +49,9 @@ class Run(_Section):
 
 
 class Seen(_Section):
-    """Names of the patients and texts that a model was trained on or chosen by; see ``training.seen``.
+    """Names of the patients and texts that a model was trained on or chosen by.
+
+    See ``training.seen``.
 
     Args:
         mark: Name of nothing, which says under which key the others were made.
@@ -116,7 +124,9 @@ class Card(_Section):
 
 def write_card(folder: Path, card: Card) -> None:
     """Write the card into a model folder."""
-    (folder / CARD).write_text(json.dumps(card.model_dump(mode="json"), indent=1) + "\n", encoding="utf-8")
+    (folder / CARD).write_text(
+        json.dumps(card.model_dump(mode="json"), indent=1) + "\n", encoding="utf-8"
+    )
 
 
 def close_folder(folder: Path) -> None:
@@ -139,15 +149,25 @@ def read_card(folder: Path, *, verify: bool = False) -> Card:
     try:
         card = Card.model_validate_json((folder / CARD).read_bytes())
     except OSError:
-        raise InputError(f"{folder}: no {CARD} in it; name a model folder that deid train wrote") from None
+        raise InputError(
+            f"{folder}: no {CARD} in it; name a model folder that deid train wrote"
+        ) from None
     except ValidationError:
         raise InputError(f"{folder / CARD}: not a model card; train the model again") from None
     if verify:
         found = digests(folder)
         for name in sorted({*card.files, *found}):
             if card.files.get(name) != found.get(name):
-                state = "missing" if name not in found else "altered" if name in card.files else "not in the model card"
-                raise InputError(f"{folder / name}: {state}; train the model again, or copy the folder again")
+                state = (
+                    "missing"
+                    if name not in found
+                    else "altered"
+                    if name in card.files
+                    else "not in the model card"
+                )
+                raise InputError(
+                    f"{folder / name}: {state}; train the model again, or copy the folder again"
+                )
     return card
 
 

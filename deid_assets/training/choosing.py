@@ -29,7 +29,8 @@ class Ranked:
         note_id: Which.
         chars: Code points of it.
         disagreement: Characters that one of the two alone covers, for 1,000 of the note.
-        uncertainty: Sum over the tagger's spans of what is missing to certainty, for 1,000 characters of the note.
+        uncertainty: Sum over the tagger's spans of what is missing to certainty, for 1,000
+            characters of the note.
         tagger_alone: Spans of the tagger of which the detector covers nothing.
         detector_alone: Spans of the detector of which the tagger covers nothing.
     """
@@ -46,7 +47,9 @@ class Ranked:
         return self.uncertainty if choice is Choice.UNCERTAINTY else self.disagreement
 
 
-def rank(notes: Sequence[Note], detector: Sequence[SpanSet], tagger: Sequence[SpanSet], choice: Choice) -> list[Ranked]:
+def rank(
+    notes: Sequence[Note], detector: Sequence[SpanSet], tagger: Sequence[SpanSet], choice: Choice
+) -> list[Ranked]:
     """Return the notes, the one that is most worth annotating first.
 
     Args:

@@ -1,4 +1,7 @@
-"""Several recipes, or one over folds, in one table: all figures of a row are of the same runs or folds."""
+"""Several recipes, or one over folds, in one table.
+
+All figures of a row are of the same runs or folds.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,10 @@ from deid_assets.training.recipe import Recipe
 from deid_assets.training.run import Materials, Progress, train_model
 
 SCHEMA, VERSION = "deid-assets/recipe-runs", 1
-"""Name and version of the document of a table. The version rises when a field changes its meaning or goes away."""
+"""Name and version of the document of a table.
+
+The version rises when a field changes its meaning or goes away.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +35,8 @@ class Row:
         recipe: Its name.
         cards: Of its model, or of one model per fold.
         f1: Strict micro F1 on test notes under the tag labels, one per run, or per fold.
-        six: Micro F1 of the six scores of the same runs or folds; empty for one of an older version.
+        six: Micro F1 of the six scores of the same runs or folds; empty for one of an older
+            version.
         over: What they are of: ``runs`` or ``folds``.
     """
 
@@ -55,13 +62,19 @@ class Row:
         return sum(card.seconds for card in self.cards)
 
     def six_f1(self) -> dict[str, tuple[float | None, float | None]]:
-        """Return mean and standard deviation of each of the six scores; no mean where a run has none of it."""
+        """Return mean and standard deviation of each of the six scores.
+
+        No mean where a run has none of it.
+        """
         found: dict[str, tuple[float | None, float | None]] = {}
         for name in self.six[0] if self.six else ():
             values = [one[name] for one in self.six]
             known = [value for value in values if value is not None]
             whole = len(known) == len(values)
-            found[name] = (fmean(known) if whole else None, stdev(known) if whole and len(known) > 1 else None)
+            found[name] = (
+                fmean(known) if whole else None,
+                stdev(known) if whole and len(known) > 1 else None,
+            )
         return found
 
     def to_json(self) -> dict[str, Any]:
@@ -108,7 +121,10 @@ class Difference:
 
 
 def differences(rows: Sequence[Row]) -> list[Difference]:
-    """Return each recipe against the first; those with fewer than two runs or folds have no deviation and are left out."""
+    """Return each recipe against the first.
+
+    Those with fewer than two runs or folds have no deviation and are left out.
+    """
     spread = [row for row in rows if row.deviation is not None]
     if not spread:
         return []
@@ -130,7 +146,10 @@ def differences(rows: Sequence[Row]) -> list[Difference]:
 
 
 def runs_json(rows: Sequence[Row]) -> dict[str, Any]:
-    """Return the document of a table, which ``deid evaluate --runs`` reads: each row with its difference to the first."""
+    """Return the document of a table, which ``deid evaluate --runs`` reads.
+
+    Each row with its difference to the first.
+    """
     found = {one.recipe: {"difference": one.to_json()} for one in differences(rows)}
     told = [row.to_json() | found.get(row.recipe, {}) for row in rows]
     return {"schema": SCHEMA, "version": VERSION, "rows": told}
@@ -144,7 +163,8 @@ def compare_recipes(
     Args:
         recipes: With different names.
         materials: Recipe name to materials, with test notes.
-        out: Folder; a model folder per recipe is made in it, and one that is up to date is not trained again.
+        out: Folder; a model folder per recipe is made in it, and one that is up to date is not
+            trained again.
         progress: Called after each epoch.
 
     Raises:
@@ -165,7 +185,13 @@ def compare_recipes(
 
 
 def cross_validate(
-    recipe: Recipe, materials: Materials, out: Path, *, count: int, progress: Progress, keep: bool = False
+    recipe: Recipe,
+    materials: Materials,
+    out: Path,
+    *,
+    count: int,
+    progress: Progress,
+    keep: bool = False,
 ) -> Row:
     """Train a recipe once per fold of its last corpus and score each fold by the model that has not seen it.
 
@@ -182,10 +208,14 @@ def cross_validate(
         InputError: There are fewer patients than folds.
     """
     if materials.dev is not None or materials.test is not None:
-        raise ConfigError("folds take their own test and development notes; leave out --dev and --test")
+        raise ConfigError(
+            "folds take their own test and development notes; leave out --dev and --test"
+        )
     *others, divided = materials.corpora
     cards = []
-    for number, (train, test) in enumerate(folds(divided.documents, count=count, seed=recipe.seed), start=1):
+    for number, (train, test) in enumerate(
+        folds(divided.documents, count=count, seed=recipe.seed), start=1
+    ):
         folder = out / f"{recipe.name}-fold-{number}"
         fold = Materials(
             corpora=[*others, Corpus(divided.name, tuple(train))],
@@ -204,4 +234,6 @@ def _row(recipe: str, cards: Sequence[Card], *, kept_alone: bool) -> Row:
     runs = [run for card in cards for run in card.runs if run.kept or not kept_alone]
     f1 = [run.test_f1 for run in runs if run.test_f1 is not None]
     six = [run.six for run in runs if run.six is not None]
-    return Row(recipe, cards, f1, six if len(six) == len(f1) else [], "folds" if kept_alone else "runs")
+    return Row(
+        recipe, cards, f1, six if len(six) == len(f1) else [], "folds" if kept_alone else "runs"
+    )

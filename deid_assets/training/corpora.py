@@ -1,4 +1,7 @@
-"""Training corpora: read whole, named by digest, split by patient, and kept apart from what is tested on."""
+"""Training corpora.
+
+Read whole, named by digest, split by patient, and kept apart from what is tested on.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,10 @@ GOLD = "gold"
 RECEIVED = "received"
 """Raw notes of the asset graph: all that arrived."""
 TRAINING_SEED = 7_000
-"""Seed of synthetic training notes: none of their hospitals and people is in a corpus with another seed."""
+"""Seed of synthetic training notes.
+
+None of their hospitals and people is in a corpus with another seed.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +58,8 @@ class Corpus:
 
     def _content(self) -> str:
         return "\n".join(
-            f"{document.note.note_id} {document.note.digest} {document.spans.spans}" for document in self.documents
+            f"{document.note.note_id} {document.note.digest} {document.spans.spans}"
+            for document in self.documents
         )
 
     @property
@@ -70,20 +77,25 @@ def read_corpus(source: str, *, labels: str = "") -> Corpus:
 
     Raises:
         ConfigError: The name is not one of these.
-        InputError: A file cannot be read, a note is faulty or not annotated. Nothing is passed over: a model would
-            silently learn from less than its card says.
+        InputError: A file cannot be read, a note is faulty or not annotated. Nothing is passed
+            over: a model would silently learn from less than its card says.
     """
     if source.split(":", 1)[0] == SYNTHETIC:
         return _synthetic(source)
     if source == GOLD:
-        raise ConfigError("corpus `gold` is there in the asset graph only; give a file or folder of annotated notes")
+        raise ConfigError(
+            "corpus `gold` is there in the asset graph only; give a file or folder of annotated"
+            " notes"
+        )
     path = Path(os.path.expandvars(source))
     if not path.exists():
         raise InputError(f"corpus {source}: no such file or folder")
     mapped = label_map(labels) if labels else None
     notes = read_notes(path, format=detect_format(path), labels=mapped)
     read = list(_documents(path, notes, corpus=source))
-    return Corpus(path.name, tuple(document for document, _ in read), sum(joined for _, joined in read))
+    return Corpus(
+        path.name, tuple(document for document, _ in read), sum(joined for _, joined in read)
+    )
 
 
 def read_raw(source: str) -> list[Note]:
@@ -96,7 +108,9 @@ def read_raw(source: str) -> list[Note]:
     if source.split(":", 1)[0] == SYNTHETIC:
         return [document.note for document in _synthetic(source).documents]
     if source == RECEIVED:
-        raise ConfigError("raw notes received are there in the asset graph only; name a file or folder with --raw")
+        raise ConfigError(
+            "raw notes received are there in the asset graph only; name a file or folder with --raw"
+        )
     path = Path(os.path.expandvars(source))
     if not path.exists():
         raise InputError(f"raw notes {source}: no such file or folder")
@@ -116,7 +130,8 @@ def _synthetic(source: str) -> Corpus:
     fields = source.split(":")
     if len(fields) not in (3, 4) or not all(field.isdecimal() for field in fields[2:]):
         raise ConfigError(
-            f"corpus {source!r} must read synthetic:LANG:NOTES or synthetic:LANG:NOTES:SEED, LANG/MIX for LANG"
+            f"corpus {source!r} must read synthetic:LANG:NOTES or synthetic:LANG:NOTES:SEED,"
+            " LANG/MIX for LANG"
         )
     seed = int(fields[3]) if len(fields) == 4 else TRAINING_SEED
     lang, _, mix = fields[1].partition("/")
@@ -125,13 +140,16 @@ def _synthetic(source: str) -> Corpus:
     # A note of a word or two comes again, and would be among the notes that judge as well.
     first = {note.digest: (note, spans) for note, spans in reversed(list(made))}
     documents = [
-        Document(note, DisjointSpans.of(note, spans), corpus=source) for note, spans in reversed(first.values())
+        Document(note, DisjointSpans.of(note, spans), corpus=source)
+        for note, spans in reversed(first.values())
     ]
     return Corpus(source, tuple(documents))
 
 
 def disjoint(note: Note, annotated: Iterable[Span]) -> DisjointSpans:
-    """Return annotations of which no two overlap: those that do become one, with the category of the longest.
+    """Return annotations of which no two overlap.
+
+    Those that do become one, with the category of the longest.
 
     Annotators nest spans, such as a city within an address; a tagger gives each word one tag.
     """
@@ -139,7 +157,9 @@ def disjoint(note: Note, annotated: Iterable[Span]) -> DisjointSpans:
     return DisjointSpans.of(note, POLICIES["union"](spans, Ensemble.of_equals(spans)))
 
 
-def _documents(path: Path, found: Iterable[Annotated | Fault], *, corpus: str) -> Iterator[tuple[Document, int]]:
+def _documents(
+    path: Path, found: Iterable[Annotated | Fault], *, corpus: str
+) -> Iterator[tuple[Document, int]]:
     """Yield each note, and how many of its annotations were joined to others."""
     is_empty = True
     for entry in found:
@@ -147,7 +167,10 @@ def _documents(path: Path, found: Iterable[Annotated | Fault], *, corpus: str) -
             raise InputError(f"{entry.message}; a training corpus must be whole")
         note, spans = entry.note, entry.spans
         if spans is None:
-            raise InputError(f"{path}: note {note.note_id!r} is not annotated; give annotated notes, or take it out")
+            raise InputError(
+                f"{path}: note {note.note_id!r} is not annotated; give annotated notes, or take"
+                " it out"
+            )
         separate = disjoint(note, spans)
         yield Document(note, separate, corpus=corpus), len(spans) - len(separate)
         is_empty = False
@@ -155,7 +178,9 @@ def _documents(path: Path, found: Iterable[Annotated | Fault], *, corpus: str) -
         raise InputError(f"{path}: no note in it; give annotated notes")
 
 
-def split(documents: Sequence[Document], *, share: float, seed: int) -> tuple[list[Document], list[Document]]:
+def split(
+    documents: Sequence[Document], *, share: float, seed: int
+) -> tuple[list[Document], list[Document]]:
     """Return the documents to train on and those held out; all notes of a patient fall on one side.
 
     Who falls where depends on the seed and the patient alone, so that it stays as a corpus grows.
@@ -170,7 +195,9 @@ def split(documents: Sequence[Document], *, share: float, seed: int) -> tuple[li
     """
     ranks = split_order(documents, seed=seed)
     if len(ranks) < 2:
-        raise InputError("the corpus has the notes of one patient only, so none can be held out; give --dev")
+        raise InputError(
+            "the corpus has the notes of one patient only, so none can be held out; give --dev"
+        )
     ordered = sorted(ranks, key=lambda name: ranks[name])
     count = sum(rank < share for rank in ranks.values())
     held = set(ordered[: min(max(count, 1), len(ordered) - 1)])
@@ -181,11 +208,16 @@ def split(documents: Sequence[Document], *, share: float, seed: int) -> tuple[li
 
 
 def split_order(documents: Sequence[Document], *, seed: int) -> dict[str, float]:
-    """Return a number for each owner by which its notes are drawn; it depends on the seed and the owner alone."""
+    """Return a number for each owner by which its notes are drawn.
+
+    It depends on the seed and the owner alone.
+    """
     return {owner(document): _rank(owner(document), seed) for document in documents}
 
 
-def folds(documents: Sequence[Document], *, count: int, seed: int) -> list[tuple[list[Document], list[Document]]]:
+def folds(
+    documents: Sequence[Document], *, count: int, seed: int
+) -> list[tuple[list[Document], list[Document]]]:
     """Return ``count`` pairs of training and test documents; each patient is tested once.
 
     Raises:
@@ -230,8 +262,8 @@ def check_apart(training: Iterable[Document], tested: Iterable[Document], *, rol
         }
         if what := next((name for name, found in known.items() if found), ""):
             raise InputError(
-                f"note {note.note_id!r}: its {what} is among the {role} notes and among the training notes; "
-                "a score on it would mean nothing, so take it out of one"
+                f"note {note.note_id!r}: its {what} is among the {role} notes and among the"
+                " training notes; a score on it would mean nothing, so take it out of one"
             )
 
 
@@ -241,7 +273,10 @@ def owner(document: Document) -> str:
 
 
 def owner_of(note: Note) -> str:
-    """Return whose note it is: the patient; where that is not known, all notes with one text belong together."""
+    """Return whose note it is: the patient.
+
+    Where that is not known, all notes with one text belong together.
+    """
     return f"patient:{note.patient_id}" if note.patient_id is not None else f"text:{note.digest}"
 
 

@@ -27,7 +27,10 @@ from deid_assets.training.run import Materials, Progress, open_model, train_mode
 
 SIZES = (5, 10, 20, 50)
 FEWEST_ROUNDS, MOST_ROUNDS = 4, 10
-"""Of cross-validation, where no test notes are given: as many as it takes to train on the largest size that can fit."""
+"""Of cross-validation, where no test notes are given.
+
+As many as it takes to train on the largest size that can fit.
+"""
 MOST_LOST = 0.01
 FOLDS = 3
 THRESHOLDS = (0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
@@ -40,11 +43,13 @@ class Point:
 
     Args:
         notes: Of one's own that were trained on; 0 for what the detector finds alone.
-        min_score: Least score of the tagger's spans that count; none where no threshold is good enough.
+        min_score: Least score of the tagger's spans that count; none where no threshold is good
+            enough.
         covered: Notes of which every identifier is covered.
         recall: Share of the characters of identifiers that are covered.
         precision: Share of the covered characters that are of identifiers.
-        gain: Recall less that of the detector alone, with the bounds of the paired bootstrap and p; none at 0.
+        gain: Recall less that of the detector alone, with the bounds of the paired bootstrap and p;
+            none at 0.
         loss: As ``gain``, of precision.
         seconds: Of training.
     """
@@ -77,7 +82,8 @@ class Wanted:
         options: Keyword options of that detector.
         profile: Categories that count as identifiers, where the test notes annotate them.
         choice: How the notes after the first are chosen.
-        most_lost: Precision of characters that the tagger may cost on the notes that it is trained on.
+        most_lost: Precision of characters that the tagger may cost on the notes that it is trained
+            on.
     """
 
     recipe: Recipe
@@ -119,11 +125,12 @@ class _Round:
 def learning_curve(wanted: Wanted, out: Path, *, progress: Progress) -> Curve:
     """Train on ever more notes of one's own and score each model in union with the detector that is there.
 
-    The first notes are drawn at random by patient, the others likewise or as the model of the size before chooses; the
-    smaller sets lie inside the larger. Without test notes each patient's notes are held out once, and all are scored
-    on. Development notes are taken from the corpora beside; without such corpora none are held out, so that every note
-    drawn is trained on. The least score that counts is chosen by cross-validation over the notes drawn: the lowest at
-    which the union with the detector loses no more precision than is allowed.
+    The first notes are drawn at random by patient, the others likewise or as the model of the size
+    before chooses; the smaller sets lie inside the larger. Without test notes each patient's notes
+    are held out once, and all are scored on. Development notes are taken from the corpora beside;
+    without such corpora none are held out, so that every note drawn is trained on. The least score
+    that counts is chosen by cross-validation over the notes drawn: the lowest at which the union
+    with the detector loses no more precision than is allowed.
 
     Args:
         wanted: What, and how.
@@ -132,22 +139,29 @@ def learning_curve(wanted: Wanted, out: Path, *, progress: Progress) -> Curve:
 
     Raises:
         ConfigError: The sizes are not ascending numbers from 1.
-        InputError: There are fewer notes than the least size, or test notes are among the training notes.
+        InputError: There are fewer notes than the least size, or test notes are among the training
+            notes.
     """
     sizes = list(wanted.sizes)
     if not sizes or sizes != sorted(set(sizes)) or sizes[0] < 1:
-        raise ConfigError(f"sizes {', '.join(map(str, sizes)) or 'none'}: give ascending numbers from 1")
+        raise ConfigError(
+            f"sizes {', '.join(map(str, sizes)) or 'none'}: give ascending numbers from 1"
+        )
     parts = _parts(wanted)
     least = min(len(pool) for pool, _ in parts)
     if least < sizes[0]:
-        raise InputError(f"{least} notes to draw from, {sizes[0]} wanted; annotate more, or give smaller --sizes")
+        raise InputError(
+            f"{least} notes to draw from, {sizes[0]} wanted; annotate more, or give smaller --sizes"
+        )
     fitting = [size for size in sizes if size <= least]
     detector = plugins.load(wanted.detector, options=wanted.options)
     rounds: list[_Round] = []
     for number, (pool, held) in enumerate(parts):
         check_apart(pool, held, role="test")
         folder = out if len(parts) == 1 else out / f"round-{number}"
-        rounds.append(_round(wanted, fitting, (pool, held), detector, out=folder, progress=progress))
+        rounds.append(
+            _round(wanted, fitting, (pool, held), detector, out=folder, progress=progress)
+        )
         if folder != out:
             shutil.rmtree(folder)
     scored = [document for one in rounds for document in one.held]
@@ -162,7 +176,10 @@ def notes_for(size: int) -> int:
 
 
 def _parts(wanted: Wanted) -> list[tuple[list[Document], list[Document]]]:
-    """The notes to draw from with those to score on: of each round of cross-validation, or as they were given."""
+    """The notes to draw from with those to score on.
+
+    Of each round of cross-validation, or as they were given.
+    """
     own = list(wanted.own.documents)
     if wanted.test is not None:
         return [(own, list(wanted.test.documents))]
@@ -205,7 +222,9 @@ def _round(
     return _Round(held, found, spent)
 
 
-def _ranked(wanted: Wanted, rest: Sequence[Document], detector: Detector, model: Detector) -> list[Document]:
+def _ranked(
+    wanted: Wanted, rest: Sequence[Document], detector: Detector, model: Detector
+) -> list[Document]:
     """The notes left to draw from, as the model of the size before chooses."""
     notes = [document.note for document in rest]
     ranked = rank(notes, _answers(detector, rest), _answers(model, rest), wanted.choice)
@@ -219,8 +238,12 @@ def _middle(spent: Sequence[tuple[float | None, float]]) -> tuple[float | None, 
     return (None if math.isinf(threshold) else threshold, fmean(seconds for _, seconds in spent))
 
 
-def _trained(wanted: Wanted, documents: Sequence[Document], folder: Path, progress: Progress) -> tuple[Detector, float]:
-    recipe, materials = _materials(wanted, Corpus(f"{wanted.own.name}, {len(documents)} notes", tuple(documents)))
+def _trained(
+    wanted: Wanted, documents: Sequence[Document], folder: Path, progress: Progress
+) -> tuple[Detector, float]:
+    recipe, materials = _materials(
+        wanted, Corpus(f"{wanted.own.name}, {len(documents)} notes", tuple(documents))
+    )
     card = train_model(recipe, materials, folder, progress=progress)
     return open_model(recipe, folder), card.seconds
 
@@ -228,11 +251,16 @@ def _trained(wanted: Wanted, documents: Sequence[Document], folder: Path, progre
 def _threshold(
     wanted: Wanted, drawn: Sequence[Document], detector: Detector, folder: Path, progress: Progress
 ) -> float | None:
-    """Return the least score that counts, by cross-validation; ``None`` where each costs too much."""
+    """Return the least score that counts, by cross-validation.
+
+    ``None`` where each costs too much.
+    """
     patients = len({owner(document) for document in drawn})
     tested: list[Document] = []
     said: list[SpanSet] = []
-    for number, (learnt, held) in enumerate(folds(drawn, count=min(FOLDS, patients), seed=1) if patients > 1 else ()):
+    for number, (learnt, held) in enumerate(
+        folds(drawn, count=min(FOLDS, patients), seed=1) if patients > 1 else ()
+    ):
         part = folder.with_name(f"{folder.name}-fold-{number}")
         tested += held
         try:
@@ -243,7 +271,9 @@ def _threshold(
     there = _answers(detector, tested)
     alone = _precision(tested, there, wanted.profile)
     for threshold in THRESHOLDS:
-        both = [_union(one, other) for one, other in zip(there, _at_least(said, threshold), strict=True)]
+        both = [
+            _union(one, other) for one, other in zip(there, _at_least(said, threshold), strict=True)
+        ]
         if alone - _precision(tested, both, wanted.profile) <= wanted.most_lost:
             return threshold
     return None
@@ -263,24 +293,31 @@ def _precision(documents: Sequence[Document], found: Sequence[SpanSet], profile:
 def _at_least(found: Sequence[SpanSet], threshold: float | None) -> list[SpanSet]:
     least = math.inf if threshold is None else threshold
     return [
-        SpanSet(spans.note_id, spans.digest, tuple(span for span in spans if span.score >= least)) for spans in found
+        SpanSet(spans.note_id, spans.digest, tuple(span for span in spans if span.score >= least))
+        for spans in found
     ]
 
 
 def _materials(wanted: Wanted, drawn: Corpus) -> tuple[Recipe, Materials]:
     if not wanted.beside:
-        return _as(wanted.recipe, 1).model_copy(update={"dev_share": 0.0}), Materials(corpora=[drawn])
+        return _as(wanted.recipe, 1).model_copy(update={"dev_share": 0.0}), Materials(
+            corpora=[drawn]
+        )
     train: list[Corpus] = []
     dev: list[Document] = []
     for corpus in wanted.beside:
         rest, held = split(corpus.documents, share=wanted.recipe.dev_share, seed=wanted.recipe.seed)
         train.append(Corpus(corpus.name, tuple(rest)))
         dev += held
-    return _as(wanted.recipe, len(train) + 1), Materials(corpora=[*train, drawn], dev=Corpus("dev", tuple(dev)))
+    return _as(wanted.recipe, len(train) + 1), Materials(
+        corpora=[*train, drawn], dev=Corpus("dev", tuple(dev))
+    )
 
 
 def _as(recipe: Recipe, corpora: int) -> Recipe:
-    return recipe.model_copy(update={"strategy": Strategy.MIX if corpora > 1 else Strategy.SINGLE, "corpora": ()})
+    return recipe.model_copy(
+        update={"strategy": Strategy.MIX if corpora > 1 else Strategy.SINGLE, "corpora": ()}
+    )
 
 
 def _answers(detector: Detector, documents: Sequence[Document]) -> list[SpanSet]:
@@ -320,7 +357,9 @@ def _scope(documents: Sequence[Document]) -> frozenset[Any]:
     return frozenset(span.label for document in documents for span in document.spans)
 
 
-def _point(compared: Comparison, size: int, covered: int, spent: tuple[float | None, float]) -> Point:
+def _point(
+    compared: Comparison, size: int, covered: int, spent: tuple[float | None, float]
+) -> Point:
     values: list[float | None] = []
     gaps: list[tuple[float, float, float, float] | None] = []
     for ratio in (Ratio.RECALL, Ratio.PRECISION):

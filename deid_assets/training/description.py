@@ -72,7 +72,9 @@ def describe(
         scheme=task.scheme.value,
         grouping=task.grouping,
         corpora=tuple(_corpora(task, corpora)),
-        seen=seen_of([*(each.note for phase in [*task.phases, task.dev] for each in phase), *task.raw]),
+        seen=seen_of(
+            [*(each.note for phase in [*task.phases, task.dev] for each in phase), *task.raw]
+        ),
         inexact=sum(_inexact(document, task) for phase in task.phases for document in phase),
         curve=tuple(best.curve),
         runs=tuple(_run(one, is_kept=one is best) for one in runs),
@@ -91,7 +93,13 @@ def _corpora(task: Task, corpora: Sequence[tuple[str, Corpus]]) -> list[Learnt]:
     rows = [(role, corpus) for role, corpus in corpora if role != "dev"]
     rows.append(("dev", Corpus("dev", tuple(task.dev))))
     return [
-        Learnt(name=corpus.name, role=role, notes=len(corpus.documents), spans=corpus.spans, digest=corpus.digest)
+        Learnt(
+            name=corpus.name,
+            role=role,
+            notes=len(corpus.documents),
+            spans=corpus.spans,
+            digest=corpus.digest,
+        )
         for role, corpus in rows
     ]
 

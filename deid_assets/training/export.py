@@ -30,8 +30,8 @@ class Exporter(Protocol):
     def export(self, model: Path, out: Path) -> None:
         """Write the whole network of a model folder as ONNX into ``out``, which exists.
 
-        The files are those that the detector ``onnx`` reads: ``tagger.json`` and ``model.onnx``, and ``model.fp16.onnx``
-        and ``model.int8.onnx`` where the network has these.
+        The files are those that the detector ``onnx`` reads: ``tagger.json`` and ``model.onnx``,
+        and ``model.fp16.onnx`` and ``model.int8.onnx`` where the network has these.
         """
         ...
 
@@ -65,13 +65,18 @@ class Parity:
 
     @property
     def holds(self) -> bool:
-        """Whether the export may be used: at fp32 every span is the same, at others F1 falls by little."""
+        """Whether the export may be used.
+
+        At fp32 every span is the same, at others F1 falls by little.
+        """
         if self.precision == "fp32":
             return not self.differing_spans
         return -self.change <= LARGEST_LOSS[self.precision]
 
 
-def export_model(model: Path, out: Path, documents: Sequence[Document]) -> tuple[Card, list[Parity]]:
+def export_model(
+    model: Path, out: Path, documents: Sequence[Document]
+) -> tuple[Card, list[Parity]]:
     """Write a model as ONNX and return how each precision does on notes; all or nothing.
 
     Args:
@@ -82,13 +87,16 @@ def export_model(model: Path, out: Path, documents: Sequence[Document]) -> tuple
     Raises:
         InputError: The model is damaged.
         PluginError: Its plugin has no network to export, or the detector ``onnx`` is not installed.
-        TrainingError: There are no notes, or the fp32 export does not find the very spans of its network.
+        TrainingError: There are no notes, or the fp32 export does not find the very spans of its
+            network.
     """
     card = read_card(model, verify=True)
     name = str(card.recipe["plugin"])
     exporter = plugins.load_trainer(name)
     if not isinstance(exporter, Exporter):
-        raise PluginError(f"trainer {name!r}: its models are no networks, so there is nothing to export")
+        raise PluginError(
+            f"trainer {name!r}: its models are no networks, so there is nothing to export"
+        )
     if not documents:
         raise TrainingError("there are no notes to compare the export on; give annotated notes")
     part = out.with_name(out.name + ".part")
@@ -100,10 +108,12 @@ def export_model(model: Path, out: Path, documents: Sequence[Document]) -> tuple
         for precision in PRECISIONS
         if (part / file_of(precision)).exists()
     ]
-    if refused := [parity for parity in parities if parity.precision == "fp32" and not parity.holds]:
+    if refused := [
+        parity for parity in parities if parity.precision == "fp32" and not parity.holds
+    ]:
         raise TrainingError(
-            f"{model}: the fp32 export differs in {refused[0].differing_spans} of {refused[0].spans} spans; "
-            "it was not kept, report it to the plugin's author"
+            f"{model}: the fp32 export differs in {refused[0].differing_spans} of"
+            f" {refused[0].spans} spans; it was not kept, report it to the plugin's author"
         )
     files = digests(part)
     size = sum((part / file).stat().st_size for file in files)
@@ -119,18 +129,27 @@ def file_of(precision: str) -> str:
     return "model.onnx" if precision == "fp32" else f"model.{precision}.onnx"
 
 
-def compare(card: Card, model: Path, onnx: Path, documents: Sequence[Document], *, precision: str) -> Parity:
+def compare(
+    card: Card, model: Path, onnx: Path, documents: Sequence[Document], *, precision: str
+) -> Parity:
     """Return how an export differs from its network."""
     name, plugin = str(card.recipe["name"]), str(card.recipe["plugin"])
     network = plugins.load(name, plugin=plugin, options={"model": str(model)})
     runner = plugins.available(plugins.TRAINERS)[plugin].runner
-    exported = plugins.load(name, plugin=runner, options={"model": str(onnx), "precision": precision})
+    exported = plugins.load(
+        name, plugin=runner, options={"model": str(onnx), "precision": precision}
+    )
     notes = [document.note for document in documents]
     answers = [detect(detector, notes) for detector in (network, exported)]
     wanted, found = ([_spans(outcome) for outcome in outcomes] for outcomes in answers)
-    differing = [sum(((left - right) + (right - left)).values()) for left, right in zip(wanted, found, strict=True)]
+    differing = [
+        sum(((left - right) + (right - left)).values())
+        for left, right in zip(wanted, found, strict=True)
+    ]
     native = card.recipe["labels"] == "native"
-    scores = [score_outcomes(outcomes, documents, native=native).micro.f1 or 0.0 for outcomes in answers]
+    scores = [
+        score_outcomes(outcomes, documents, native=native).micro.f1 or 0.0 for outcomes in answers
+    ]
     return Parity(
         precision=precision,
         notes=len(documents),

@@ -1,4 +1,7 @@
-"""Names of training notes in what a model folder says of itself: keyed where there is a key, as digests elsewhere."""
+"""Names of training notes in what a model folder says of itself.
+
+Keyed where there is a key, as digests elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,8 @@ from deid_assets.core.keys import Key
 def name_of(content: str) -> str:
     """Return 64 hexadecimal digits that stand for notes, other ones under another ``DEID_KEY``.
 
-    Without a key it is the SHA-256, which confirms a guess at the notes to whoever holds the model's folder.
+    Without a key it is the SHA-256, which confirms a guess at the notes to whoever holds the
+    model's folder.
 
     Raises:
         ConfigError: The key is too short, or no key.

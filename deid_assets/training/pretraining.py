@@ -1,4 +1,7 @@
-"""Language models of raw notes: pre-training as a step of its own, before and apart from any tagger."""
+"""Language models of raw notes.
+
+Pre-training as a step of its own, before and apart from any tagger.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,13 @@ class Pretrainer(Protocol):
         ...
 
     def pretrain(
-        self, notes: Sequence[Note], out: Path, *, settings: Mapping[str, Any], seed: int, report: Report
+        self,
+        notes: Sequence[Note],
+        out: Path,
+        *,
+        settings: Mapping[str, Any],
+        seed: int,
+        report: Report,
     ) -> None:
         """Write a language model into ``out``, which exists, or resume what a killed run left there."""
         ...
@@ -58,7 +67,9 @@ class Record:
     digests: frozenset[str] = field(repr=False)
 
 
-def pretrain_model(recipe: Recipe, notes: Sequence[Note], out: Path, *, report: Report = lambda _epoch: None) -> Record:
+def pretrain_model(
+    recipe: Recipe, notes: Sequence[Note], out: Path, *, report: Report = lambda _epoch: None
+) -> Record:
     """Make a language model folder of raw notes; a second call with nothing changed does nothing.
 
     What is not finished stands under ``NAME.part``, and a killed run resumes there.
@@ -77,12 +88,16 @@ def pretrain_model(recipe: Recipe, notes: Sequence[Note], out: Path, *, report: 
     """
     trainer = plugins.load_trainer(recipe.plugin)
     if not isinstance(trainer, Pretrainer):
-        raise PluginError(f'trainer {recipe.plugin!r} makes no language models; choose plugin = "transformers"')
+        raise PluginError(
+            f'trainer {recipe.plugin!r} makes no language models; choose plugin = "transformers"'
+        )
     if not any(note.text.strip() for note in notes):
         raise InputError("there is no raw note with text; give --raw")
     settings = trainer.settings(recipe.settings)
     digests = sorted(_name(note) for note in notes)
-    whole = json.dumps([recipe.plugin, recipe.seed, settings, trainer.version, digests], sort_keys=True)
+    whole = json.dumps(
+        [recipe.plugin, recipe.seed, settings, trainer.version, digests], sort_keys=True
+    )
     fingerprint = hashlib.sha256(whole.encode()).hexdigest()
     if (out / RECORD).exists():
         known = read_record(out)
@@ -94,7 +109,9 @@ def pretrain_model(recipe: Recipe, notes: Sequence[Note], out: Path, *, report: 
     part.mkdir(parents=True, mode=0o700, exist_ok=True)
     trainer.pretrain(notes, part, settings=settings, seed=recipe.seed, report=report)
     read = frozenset(digests) | _read_before(settings)
-    record = Record(recipe.model_dump(mode="json") | {"settings": settings}, fingerprint, len(notes), read)
+    record = Record(
+        recipe.model_dump(mode="json") | {"settings": settings}, fingerprint, len(notes), read
+    )
     _write(part, record)
     if out.exists():
         out.rmdir()
@@ -131,9 +148,13 @@ def read_record(folder: Path) -> Record:
     path = folder / RECORD
     try:
         values = json.loads(path.read_text("utf-8"))
-        return Record(values["recipe"], values["fingerprint"], values["notes"], frozenset(values["digests"]))
+        return Record(
+            values["recipe"], values["fingerprint"], values["notes"], frozenset(values["digests"])
+        )
     except FileNotFoundError:
-        raise InputError(f"{folder} has no {RECORD}; it is no language model that deid pretrain wrote") from None
+        raise InputError(
+            f"{folder} has no {RECORD}; it is no language model that deid pretrain wrote"
+        ) from None
     except (ValueError, KeyError, TypeError, OSError):
         raise InputError(f"{path} is broken; pre-train again") from None
 
@@ -148,7 +169,9 @@ def learnt_from(folder: Path, notes: Iterable[Note]) -> list[str]:
 
 
 def count_read(folder: Path, notes: Sequence[Note]) -> int:
-    """Return how many notes a model was trained on, by the record or the card in its folder; 0 where it has neither.
+    """Return how many notes a model was trained on, by the record or the card in its folder.
+
+    0 where it has neither.
 
     Raises:
         InputError: The record or the card is broken.
@@ -159,5 +182,8 @@ def count_read(folder: Path, notes: Sequence[Note]) -> int:
 
 
 def digests_of(notes: Iterable[Note]) -> frozenset[str]:
-    """Return the digests under which notes may stand in a language model's folder: with the key that there is, and without."""
+    """Return the digests under which notes may stand in a language model's folder.
+
+    With the key that there is, and without.
+    """
     return frozenset(digest for note in notes for digest in (_name(note), note.digest))

@@ -1,4 +1,7 @@
-"""Incremental retraining: new gold, a new model, and the one in use replaced only by one that is shown to be better."""
+"""Incremental retraining.
+
+New gold, a new model, and the one in use replaced only by one that is shown to be better.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +28,15 @@ from deid_assets.training.seen import check_unseen
 HELD_OUT = 0.5
 """Share of the patients of new gold that judges, where no test notes are given."""
 HELD_OUT_SEED = 4_099
-"""Draws those patients, whatever the seed of the recipe: who judges one round is not trained on in the next."""
+"""Draws those patients, whatever the seed of the recipe.
+
+Who judges one round is not trained on in the next.
+"""
 CANDIDATE, BEFORE = ".candidate", ".before"
-"""Follow the name of the model's folder: the one newly trained, and the one that a better one replaced."""
+"""Follow the name of the model's folder.
+
+The one newly trained, and the one that a better one replaced.
+"""
 _IN_USE, _NEW = "in use", "new"
 
 
@@ -38,8 +47,8 @@ class Round:
     Args:
         in_use: Strict counts under the tag labels.
         candidate: Of the new one.
-        difference: Strict F1 of the new one less that of the other, with the 95 % interval of the paired bootstrap;
-            none where an F1 is not defined.
+        difference: Strict F1 of the new one less that of the other, with the 95 % interval of the
+            paired bootstrap; none where an F1 is not defined.
         notes: That both were scored on.
         unit: ``patient`` or ``note``: what was drawn.
         units: How many there are.
@@ -60,7 +69,12 @@ class Round:
     def to_json(self) -> dict[str, Any]:
         """Return what a machine reads."""
         models = {
-            name: {**asdict(counts), "precision": counts.precision, "recall": counts.recall, "f1": counts.f1}
+            name: {
+                **asdict(counts),
+                "precision": counts.precision,
+                "recall": counts.recall,
+                "f1": counts.f1,
+            }
             for name, counts in (("in_use", self.in_use), ("new", self.candidate))
         }
         gap = asdict(self.difference) if self.difference else None
@@ -72,22 +86,31 @@ def judge(in_use: Path, candidate: Path, documents: Sequence[Document]) -> Round
     """Compare two models on annotated notes that neither was trained on or chosen by.
 
     Raises:
-        InputError: There is no note, one of the models has seen one, or their tags carry different labels.
+        InputError: There is no note, one of the models has seen one, or their tags carry different
+            labels.
         TrainingError: A model fails on every note.
     """
     if not documents:
         raise InputError(
-            "no held-out annotated notes: the model in use stays; annotate notes of patients that neither has seen"
+            "no held-out annotated notes: the model in use stays; annotate notes of patients that"
+            " neither has seen"
         )
     cards = {_IN_USE: read_card(in_use, verify=True), _NEW: read_card(candidate, verify=True)}
     if len({card.recipe["labels"] for card in cards.values()}) > 1:
-        raise InputError("one model tags categories and the other native labels; train both alike to compare them")
+        raise InputError(
+            "one model tags categories and the other native labels; train both alike to compare"
+            " them"
+        )
     for name, card in cards.items():
-        check_unseen(card, documents, model=f"the model {name}" if name == _IN_USE else "the new model")
+        check_unseen(
+            card, documents, model=f"the model {name}" if name == _IN_USE else "the new model"
+        )
     folders = {_IN_USE: in_use, _NEW: candidate}
     scores = {name: _score(cards[name], folders[name], documents) for name in cards}
     patients = {document.note.note_id: owner(document) for document in documents}
-    compared = compare({name: strict_rows(of, documents) for name, of in scores.items()}, patients=patients)
+    compared = compare(
+        {name: strict_rows(of, documents) for name, of in scores.items()}, patients=patients
+    )
     return Round(
         scores[_IN_USE].micro,
         scores[_NEW].micro,
@@ -115,12 +138,13 @@ def retrain(
 ) -> Round:
     """Train a model on new gold as the one in use was, and put it in that one's place if it is better.
 
-    The new model is trained beside, in ``NAME.candidate``, and stays there where it is not better. The one that it
-    replaces is kept as ``NAME.before``. A text that comes again is trained on once.
+    The new model is trained beside, in ``NAME.candidate``, and stays there where it is not better.
+    The one that it replaces is kept as ``NAME.before``. A text that comes again is trained on once.
 
     Args:
         in_use: Folder that ``train_model`` wrote.
-        gold: Newly annotated notes, by what the new recipe names; those that came before may be among them.
+        gold: Newly annotated notes, by what the new recipe names; those that came before may be
+            among them.
         others: What is trained on beside, likewise; notes of held-out patients are left out.
         test: Notes that judge; a share of the patients of ``gold`` where there are none.
         held_out: That share.
@@ -156,7 +180,10 @@ def retrain(
 
 
 def _without(corpora: Mapping[str, Corpus], judging: Sequence[Document]) -> dict[str, Corpus]:
-    """Return the corpora without the notes of those who judge; a text that comes again is kept in the last."""
+    """Return the corpora without the notes of those who judge.
+
+    A text that comes again is kept in the last.
+    """
     owners = {owner(document) for document in judging}
     texts = {document.note.digest for document in judging}
     found = {}

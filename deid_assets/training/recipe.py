@@ -32,7 +32,9 @@ from deid_assets.core.errors import ConfigError, did_you_mean
 from deid_assets.core.tagging import TagScheme
 
 _FOLDER = resources.files("deid_assets.training") / "recipes"
-BUILTIN: tuple[str, ...] = tuple(sorted(path.name[:-5] for path in _FOLDER.iterdir() if path.name.endswith(".toml")))
+BUILTIN: tuple[str, ...] = tuple(
+    sorted(path.name[:-5] for path in _FOLDER.iterdir() if path.name.endswith(".toml"))
+)
 """Names of the recipes that come with the package."""
 
 
@@ -58,23 +60,27 @@ class Recipe(BaseModel):
         description: One line for the UI.
         differs: What is otherwise than in the system that it is named after, in one line.
         plugin: Trainer and detector, by entry-point name.
-        corpora: ``synthetic:LANG:NOTES`` (``:SEED``, ``LANG/MIX``), ``gold`` for what people annotated in this installation, or a
-            file or folder of annotated notes; environment variables are filled in. In the order of the strategy.
-        raw: Unannotated notes, named likewise, for language models and vocabularies; ``received`` for all notes of this
-            installation, for a tagger that learns from the notes it reads.
+        corpora: ``synthetic:LANG:NOTES`` (``:SEED``, ``LANG/MIX``), ``gold`` for what people
+            annotated in this installation, or a file or folder of annotated notes; environment
+            variables are filled in. In the order of the strategy.
+        raw: Unannotated notes, named likewise, for language models and vocabularies; ``received``
+            for all notes of this installation, for a tagger that learns from the notes it reads.
         strategy: What of several corpora is learnt when.
         labels: Whether tags carry categories or the corpus' own labels.
         label_map: Label map of the corpora that are files; the format's own when empty.
         scheme: Tag scheme.
-        grouping: Consecutive sentences in one input, ``auto``: mean length nearest to ``budget_tokens``, or
-            ``128 words``: chunks of so many words, blanks between them, whatever the sentences.
+        grouping: Consecutive sentences in one input, ``auto``: mean length nearest to
+            ``budget_tokens``, or ``128 words``: chunks of so many words, blanks between them,
+            whatever the sentences.
         budget_tokens: Of ``auto``.
-        limit_tokens: Of ``auto``, for an encoder with a limit: the most sentences of which no input has more tokens, in
-            place of the budget. Sub-tokens are more than tokens: 300 for 512 is safe in most languages.
-        dev_share: Share of the patients of the last corpus that is held out for model selection where no
-            development notes are given.
+        limit_tokens: Of ``auto``, for an encoder with a limit: the most sentences of which no input
+            has more tokens, in place of the budget. Sub-tokens are more than tokens: 300 for 512 is
+            safe in most languages.
+        dev_share: Share of the patients of the last corpus that is held out for model selection
+            where no development notes are given.
         seed: Of everything random.
-        runs: Times that it is trained, with seeds ``seed``, ``seed + 1`` and so on; the best on dev is kept.
+        runs: Times that it is trained, with seeds ``seed``, ``seed + 1`` and so on; the best on dev
+            is kept.
         onnx: Precision in which an exported network is used: ``fp32``, ``fp16`` or ``int8``.
         licence: Of the corpora, for the model card.
         settings: Hyper-parameters of the plugin.
@@ -92,7 +98,11 @@ class Recipe(BaseModel):
     labels: Literal["category", "native"] = "category"
     label_map: str = ""
     scheme: TagScheme = TagScheme.BIO
-    grouping: Annotated[int, Field(ge=1, le=1000)] | Literal["auto"] | Annotated[str, Field(pattern=WORDS)] = 1
+    grouping: (
+        Annotated[int, Field(ge=1, le=1000)]
+        | Literal["auto"]
+        | Annotated[str, Field(pattern=WORDS)]
+    ) = 1
     budget_tokens: int = Field(default=200, ge=1)
     limit_tokens: int = Field(default=0, ge=0)
     dev_share: float = Field(default=0.1, gt=0, lt=1)
@@ -123,12 +133,15 @@ def check_strategy(strategy: Strategy, corpora: int, *, least: int = 1) -> None:
     """Refuse a number of corpora that the strategy has no use for.
 
     Raises:
-        ConfigError: ``single`` with several corpora, ``mix`` or ``sequential`` with one, or too few at all.
+        ConfigError: ``single`` with several corpora, ``mix`` or ``sequential`` with one, or too few
+            at all.
     """
     if corpora < least:
         raise ConfigError("no training corpus; give --train, or name corpora in the recipe")
     if strategy is Strategy.SINGLE and corpora > 1:
-        raise ConfigError(f"strategy single takes one corpus, not {corpora}; choose mix or sequential")
+        raise ConfigError(
+            f"strategy single takes one corpus, not {corpora}; choose mix or sequential"
+        )
     if strategy is not Strategy.SINGLE and corpora == 1:
         raise ConfigError(f"strategy {strategy.value} takes two corpora or more; choose single")
 
@@ -141,7 +154,8 @@ def load_recipe(name_or_path: str | Path, *, changes: Mapping[str, Any] | None =
         changes: Values in place of the file's own.
 
     Raises:
-        ConfigError: There is no such recipe, or it is wrong; the message names the file and the key.
+        ConfigError: There is no such recipe, or it is wrong; the message names the file and the
+            key.
     """
     where = f"recipe {name_or_path}" if name_or_path in BUILTIN else str(name_or_path)
     try:
@@ -162,5 +176,6 @@ def _source(name_or_path: str | Path) -> str:
         return Path(name_or_path).read_text("utf-8")
     except OSError:
         raise ConfigError(
-            f"there is no recipe {str(name_or_path)!r}{did_you_mean(str(name_or_path), BUILTIN)}; choose one of {', '.join(BUILTIN)}, or give a TOML file"
+            f"there is no recipe {str(name_or_path)!r}{did_you_mean(str(name_or_path), BUILTIN)};"
+            f" choose one of {', '.join(BUILTIN)}, or give a TOML file"
         ) from None

@@ -61,14 +61,15 @@ def train_model(
 ) -> Card:
     """Train, score and write a model folder; a second call with nothing changed does nothing.
 
-    What is not finished stands beside the folder under ``NAME.part``: a killed run resumes there, and the
-    folder itself holds the old model or the new one.
+    What is not finished stands beside the folder under ``NAME.part``: a killed run resumes there,
+    and the folder itself holds the old model or the new one.
 
     Args:
         recipe: How.
         materials: Of what.
         out: Model folder; a model that is there is replaced.
-        key: Under which the folder and finished runs are sealed: what has no seal of it is trained again.
+        key: Under which the folder and finished runs are sealed: what has no seal of it is trained
+            again.
         progress: Called after each epoch.
 
     Returns:
@@ -102,11 +103,13 @@ def train_model(
     best = max(runs, key=lambda run: (run.dev.micro.f1 or 0.0, -run.seed))
     if not best.dev.micro.tp:
         raise TrainingError(
-            f"recipe {recipe.name}: the model finds none of {best.dev.micro.gold} development spans; "
-            "give more notes, or change the settings"
+            f"recipe {recipe.name}: the model finds none of {best.dev.micro.gold} development"
+            " spans; give more notes, or change the settings"
         )
     spent = time.process_time() - cpu
-    card = describe(recipe, task, named(materials), runs, best, fingerprint=fingerprint, cpu_seconds=spent)
+    card = describe(
+        recipe, task, named(materials), runs, best, fingerprint=fingerprint, cpu_seconds=spent
+    )
     write_card(best.folder, card)
     close_folder(best.folder)
     replace_folder(best.folder, out)
@@ -121,11 +124,14 @@ def make_task(recipe: Recipe, materials: Materials, trainer: Trainer) -> Task:
 
     Raises:
         ConfigError: The strategy does not fit the corpora, or a setting is wrong.
-        InputError: No spans, one label for two categories, or notes in common with those that judge.
+        InputError: No spans, one label for two categories, or notes in common with those that
+            judge.
     """
     check_strategy(recipe.strategy, len(materials.corpora))
     if recipe.strategy is Strategy.SEQUENTIAL and not getattr(trainer, "learns_in_phases", False):
-        raise ConfigError(f"strategy sequential: {trainer.name} learns all corpora together; choose mix")
+        raise ConfigError(
+            f"strategy sequential: {trainer.name} learns all corpora together; choose mix"
+        )
     corpora = [list(corpus.documents) for corpus in materials.corpora]
     is_held_out = materials.dev is not None or recipe.dev_share > 0
     dev = [] if materials.dev is None else list(materials.dev.documents)
@@ -153,8 +159,11 @@ def make_task(recipe: Recipe, materials: Materials, trainer: Trainer) -> Task:
     )
 
 
-def _labels(training: Sequence[Document], dev: Sequence[Document], *, native: bool) -> dict[str, Phi]:
-    label_inventory(training, native=native)  # refuses training notes without spans, whatever dev holds
+def _labels(
+    training: Sequence[Document], dev: Sequence[Document], *, native: bool
+) -> dict[str, Phi]:
+    # refuses training notes without spans, whatever dev holds
+    label_inventory(training, native=native)
     return label_inventory([*training, *dev], native=native)
 
 
@@ -219,9 +228,12 @@ def _sealed(folder: Path, key: Key) -> str:
 
 
 def _one_run(trainer: Trainer, task: Task, part: Path, key: Key | None, progress: Progress) -> Path:
-    """Train with the task's seed and return the model's folder; a run that was finished before is taken as it is.
+    """Train with the task's seed and return the model's folder.
 
-    Under a key it is taken only with its seal. Checkpoints of a run that was killed have none: gates judge what comes of it.
+    A run that was finished before is taken as it is.
+
+    Under a key it is taken only with its seal. Checkpoints of a run that was killed have none:
+    gates judge what comes of it.
     """
     folder = part / f"seed-{task.seed}"
     log = part / f"seed-{task.seed}.jsonl"
@@ -242,7 +254,9 @@ def _one_run(trainer: Trainer, task: Task, part: Path, key: Key | None, progress
     trainer.train(task, folder, report)
     shutil.rmtree(folder / "checkpoint", ignore_errors=True)
     if not (folder / TAGGER).exists():
-        raise TrainingError(f"trainer {trainer.name} wrote no {TAGGER}; report it to the plugin's author")
+        raise TrainingError(
+            f"trainer {trainer.name} wrote no {TAGGER}; report it to the plugin's author"
+        )
     if key is not None:
         _write_seal(folder, _seal_of(folder), key)
     done.write_text(f"{time.perf_counter() - started:.3f}")

@@ -78,10 +78,14 @@ def score(detector: Detector, documents: Sequence[Document], *, native: bool) ->
     Raises:
         TrainingError: There is no note, or the tagger could not read any.
     """
-    return score_outcomes(detect(detector, [document.note for document in documents]), documents, native=native)
+    return score_outcomes(
+        detect(detector, [document.note for document in documents]), documents, native=native
+    )
 
 
-def six_f1(outcomes: Sequence[SpanSet | Failed], documents: Sequence[Document]) -> dict[str, float | None]:
+def six_f1(
+    outcomes: Sequence[SpanSet | Failed], documents: Sequence[Document]
+) -> dict[str, float | None]:
     """Return micro F1 by level and granularity of a tagger's answers, in the order of Catelli (2021), table 4.1."""
     found = six_scores(
         (
@@ -98,13 +102,20 @@ def six_f1(outcomes: Sequence[SpanSet | Failed], documents: Sequence[Document]) 
     }
 
 
-def score_outcomes(outcomes: Sequence[SpanSet | Failed], documents: Sequence[Document], *, native: bool) -> TagScores:
-    """Return the strict scores of a tagger's answers, one per document and in their order; as ``score``."""
+def score_outcomes(
+    outcomes: Sequence[SpanSet | Failed], documents: Sequence[Document], *, native: bool
+) -> TagScores:
+    """Return the strict scores of a tagger's answers, one per document and in their order.
+
+    As ``score``.
+    """
     if not documents:
         raise TrainingError("there are no notes to score on; give annotated notes")
     failed = [outcome for outcome in outcomes if isinstance(outcome, Failed)]
     if len(failed) == len(documents):
-        raise TrainingError(f"the tagger fails on every note with {failed[0].error}; train it again")
+        raise TrainingError(
+            f"the tagger fails on every note with {failed[0].error}; train it again"
+        )
     true: Counter[str] = Counter()
     wrong: Counter[str] = Counter()
     missed: Counter[str] = Counter()
@@ -123,7 +134,10 @@ def score_outcomes(outcomes: Sequence[SpanSet | Failed], documents: Sequence[Doc
 
 
 def strict_rows(scores: TagScores, documents: Sequence[Document]) -> dict[str, Row]:
-    """Return strict counts of each note under the tag labels, to compare; of the other schemes nothing is counted."""
+    """Return strict counts of each note under the tag labels, to compare.
+
+    Of the other schemes nothing is counted.
+    """
     rest = (0,) * (3 * (len(COLUMNS) - 1))
     return {
         document.note.note_id: (counts.tp, counts.fp, counts.fn, *rest)

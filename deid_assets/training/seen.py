@@ -1,4 +1,7 @@
-"""Whose notes a model has seen: names in its card, so that it is not judged on what it was trained on."""
+"""Whose notes a model has seen.
+
+Names in its card, so that it is not judged on what it was trained on.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +32,20 @@ def check_unseen(card: Card, documents: Sequence[Document], *, model: str) -> No
         model: What it is called in the message.
 
     Raises:
-        InputError: It has seen one of the notes, or its card does not say, or says it under another key.
+        InputError: It has seen one of the notes, or its card does not say, or says it under another
+            key.
     """
     if card.seen is None:
-        raise InputError(f"{model}: its model card does not say whose notes it has seen; train it again")
-    name = next((name for name in (name_of, plain_name_of) if _short(name, "") == card.seen.mark), None)
+        raise InputError(
+            f"{model}: its model card does not say whose notes it has seen; train it again"
+        )
+    name = next(
+        (name for name in (name_of, plain_name_of) if _short(name, "") == card.seen.mark), None
+    )
     if name is None:
         raise InputError(
-            f"{model}: its model card names notes under another DEID_KEY; set the key that it was trained under"
+            f"{model}: its model card names notes under another DEID_KEY; set the key that it was"
+            " trained under"
         )
     names = set(card.seen.names)
     for document in documents:

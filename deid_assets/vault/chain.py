@@ -22,11 +22,19 @@ class Chain:
     derive: Callable[[str], bytes]
 
     def hash(self, fields: Mapping[str, object]) -> str:
-        """Return the hash of a row, in hexadecimal; ``previous`` among its fields is the hash of the row before it."""
-        plain = {name: value.hex() if isinstance(value, bytes) else value for name, value in fields.items()}
+        """Return the hash of a row, in hexadecimal.
+
+        ``previous`` among its fields is the hash of the row before it.
+        """
+        plain = {
+            name: value.hex() if isinstance(value, bytes) else value
+            for name, value in fields.items()
+        }
         return self.derive(json.dumps(plain, sort_keys=True)).hex()
 
     def follows(self, fields: Mapping[str, object], digest: object, *, previous: str) -> bool:
         """Whether a row is as it was written, and stands behind the row of a hash."""
-        is_genuine = hmac.compare_digest(str(digest).encode("utf-8", "replace"), self.hash(fields).encode())
+        is_genuine = hmac.compare_digest(
+            str(digest).encode("utf-8", "replace"), self.hash(fields).encode()
+        )
         return is_genuine and fields.get("previous") == previous

@@ -23,7 +23,10 @@ _HOW = f"set {VARIABLE} to the output of `openssl rand -hex 32`, or name a file 
 
 
 class Sealed(NamedTuple):
-    """A value under AES-256-GCM (NIST SP 800-38D): id of the key, random nonce, ciphertext with its tag."""
+    """A value under AES-256-GCM (NIST SP 800-38D).
+
+    Id of the key, random nonce, ciphertext with its tag.
+    """
 
     key_id: str
     nonce: bytes
@@ -34,7 +37,8 @@ class Keyring:
     """The keys that open a vault; the first also seals.
 
     Args:
-        keys: 32 bytes each, the current one first, older ones after it until everything is re-encrypted.
+        keys: 32 bytes each, the current one first, older ones after it until everything is
+            re-encrypted.
 
     Raises:
         ConfigError: There is none, one of another length, or one twice.
@@ -44,17 +48,23 @@ class Keyring:
         if not keys:
             raise ConfigError(f"there is no key for the vault; {_HOW}")
         if wrong := [len(key) for key in keys if len(key) != KEY_BYTES]:
-            raise ConfigError(f"a key of the vault has {wrong[0]} bytes, {KEY_BYTES} are needed; {_HOW}")
+            raise ConfigError(
+                f"a key of the vault has {wrong[0]} bytes, {KEY_BYTES} are needed; {_HOW}"
+            )
         self._ciphers = {key_id_of(key): _cipher(key) for key in keys}
         if len(self._ciphers) < len(keys):
-            raise ConfigError("a key of the vault is given twice; give each once, the current one first")
+            raise ConfigError(
+                "a key of the vault is given twice; give each once, the current one first"
+            )
         self.current = key_id_of(keys[0])
 
     def __repr__(self) -> str:
         return f"Keyring({', '.join(self._ciphers)}; keys hidden)"
 
     @classmethod
-    def load(cls, file: Path | None = None, *, environment: Mapping[str, str] | None = None) -> Self:
+    def load(
+        cls, file: Path | None = None, *, environment: Mapping[str, str] | None = None
+    ) -> Self:
         """Return the keys of a file, or of ``DEID_VAULT_KEY`` where none is named.
 
         Several keys are separated by commas, blanks or line breaks, the current one first.
@@ -63,7 +73,10 @@ class Keyring:
             ConfigError: There is no key, it is not hexadecimal, or others may read the file.
         """
         if file is None:
-            value, where = (os.environ if environment is None else environment).get(VARIABLE, ""), VARIABLE
+            value, where = (
+                (os.environ if environment is None else environment).get(VARIABLE, ""),
+                VARIABLE,
+            )
         else:
             value, where = _read_private(file), str(file)
         try:
@@ -81,7 +94,9 @@ class Keyring:
             place: Where it will stand; authenticated, not encrypted.
         """
         nonce = os.urandom(NONCE_BYTES)
-        return Sealed(self.current, nonce, self._ciphers[self.current].encrypt(nonce, plain, place.encode()))
+        return Sealed(
+            self.current, nonce, self._ciphers[self.current].encrypt(nonce, plain, place.encode())
+        )
 
     def open(self, sealed: Sealed, *, place: str, what: str) -> bytes:
         """Return what was sealed in this place.
@@ -117,7 +132,9 @@ def key_id_of(key: bytes) -> str:
 
 
 def _cipher(key: bytes) -> AESGCM:
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - 0.1 s, only with a vault
+    from cryptography.hazmat.primitives.ciphers.aead import (
+        AESGCM,
+    )  # noqa: PLC0415 - 0.1 s, only with a vault
 
     return AESGCM(key)
 

@@ -1,4 +1,7 @@
-"""The log of a vault: rows that can only be added, each bound to the one before it by a keyed hash."""
+"""The log of a vault.
+
+Rows that can only be added, each bound to the one before it by a keyed hash.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,10 @@ class AccessRequest:
             ("--reason", self.reason, 3, MAX_REASON_CHARS),
         ):
             if not least <= len(value.strip()) <= most or not value.isprintable():
-                raise InputError(f"{option} must be {least} to {most} printable characters; the vault's log keeps it")
+                raise InputError(
+                    f"{option} must be {least} to {most} printable characters; the vault's log"
+                    " keeps it"
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +87,9 @@ class Log:
         """Seal the end of an empty log, when the vault is made."""
         self._set_head(connection, 0, FIRST)
 
-    def add(self, connection: Connection, action: str, request: AccessRequest, subjects: Sequence[str]) -> None:
+    def add(
+        self, connection: Connection, action: str, request: AccessRequest, subjects: Sequence[str]
+    ) -> None:
         """Add a row and move the end of the log; the caller commits."""
         seq, previous = self._head(connection, lock=True)
         reason = self._reasons.seal(request.reason.encode(), place=f"reason {seq + 1}")
@@ -110,26 +118,45 @@ class Log:
             seq += 1
             fields = {name: row[name] for name in row if name != "hash"}
             if row["seq"] != seq or not self._chain.follows(fields, row["hash"], previous=previous):
-                raise ProvenanceError(f"the vault's log: row {seq} is missing or altered; compare with a backup")
+                raise ProvenanceError(
+                    f"the vault's log: row {seq} is missing or altered; compare with a backup"
+                )
             previous = row["hash"]
             sealed = Sealed(self._reasons.current, row["reason_nonce"], row["reason"])
-            reason = self._reasons.open(sealed, place=f"reason {seq}", what=f"the vault's log, row {seq}").decode()
-            yield LogRow(seq, row["at"], row["action"], row["who"], reason, tuple(json.loads(row["subjects"])))
+            reason = self._reasons.open(
+                sealed, place=f"reason {seq}", what=f"the vault's log, row {seq}"
+            ).decode()
+            yield LogRow(
+                seq,
+                row["at"],
+                row["action"],
+                row["who"],
+                reason,
+                tuple(json.loads(row["subjects"])),
+            )
         if (seq, previous) != self._head(connection):
-            raise ProvenanceError(f"the vault's log: rows after {seq} are missing; compare with a backup")
+            raise ProvenanceError(
+                f"the vault's log: rows after {seq} are missing; compare with a backup"
+            )
 
     def _head(self, connection: Connection, *, lock: bool = False) -> tuple[int, str]:
         query = select(tables.meta).where(tables.meta.c.name == "log_end")
         row = connection.execute(query.with_for_update() if lock else query).mappings().first()
         if row is None:
-            raise ProvenanceError("the vault's log: its end is missing; restore the vault from a backup")
+            raise ProvenanceError(
+                "the vault's log: its end is missing; restore the vault from a backup"
+            )
         sealed = Sealed(row["key_id"], row["nonce"], row["ciphertext"])
-        seq, digest = json.loads(self._keyring.open(sealed, place="meta log_end", what="the end of the vault's log"))
+        seq, digest = json.loads(
+            self._keyring.open(sealed, place="meta log_end", what="the end of the vault's log")
+        )
         return seq, digest
 
     def _set_head(self, connection: Connection, seq: int, digest: str) -> None:
         sealed = self._keyring.seal(json.dumps([seq, digest]).encode(), place="meta log_end")
         table = tables.meta
-        changed = connection.execute(table.update().where(table.c.name == "log_end").values(**sealed._asdict()))
+        changed = connection.execute(
+            table.update().where(table.c.name == "log_end").values(**sealed._asdict())
+        )
         if not changed.rowcount:
             connection.execute(insert(table).values(name="log_end", **sealed._asdict()))

@@ -48,9 +48,11 @@ class Vault:
     """One vault, made on first use.
 
     Args:
-        url: ``sqlite:///path/to/vault.db`` or ``postgresql://user@host/name``: a database of its own.
+        url: ``sqlite:///path/to/vault.db`` or ``postgresql://user@host/name``: a database of its
+            own.
         keyring: Its keys.
-        require_patient: Refuse notes without patient id; else such a note counts as a patient of its own.
+        require_patient: Refuse notes without patient id; else such a note counts as a patient of
+            its own.
 
     Raises:
         ConfigError: The URL cannot be read, or the keys are not those of this vault.
@@ -88,12 +90,15 @@ class Vault:
         """
         if self._require_patient and note.patient_id is None:
             raise PolicyError(
-                f"note {note.note_id!r}: no patient id, without which the vault cannot erase a patient; give the note "
-                "one, or let notes without one count as patients of their own"
+                f"note {note.note_id!r}: no patient id, without which the vault cannot erase a"
+                " patient; give the note one, or let notes without one count as patients of"
+                " their own"
             )
 
     def store(self, entries: Iterable[Entry]) -> int:
-        """Seal what was taken out of each note, in place of what the same redacted note had; return how many edits.
+        """Seal what was taken out of each note, in place of what the same redacted note had.
+
+        Return how many edits.
 
         Raises:
             PolicyError: A note has no patient id, and one is required; nothing is stored.
@@ -113,7 +118,9 @@ class Vault:
     def record_of(self, connection: Connection, note_id: str, text: str) -> str | None:
         """Return the keyed id of a redacted note, or ``None`` where the vault does not hold it."""
         own = self._id("note", note_id, digest_of(text))
-        if connection.execute(select(tables.notes.c.record).where(tables.notes.c.record == own)).first():
+        if connection.execute(
+            select(tables.notes.c.record).where(tables.notes.c.record == own)
+        ).first():
             return own
         name = self._id("name", note_id, digest_of(text))
         found: str | None = connection.execute(
@@ -130,15 +137,21 @@ class Vault:
         what = f"note {note_id!r} in the vault"
         header = self.header(connection, record, what=what)
         if note_id not in header["ids"] or header["new_digest"] != digest_of(text):
-            raise ProvenanceError(f"{what}: its entry is of another note; restore the vault from a backup")
+            raise ProvenanceError(
+                f"{what}: its entry is of another note; restore the vault from a backup"
+            )
         parts: list[str] = []
         cursor = 0
-        for _, _, new_start, new_end, _, original in self.sealed_edits(connection, record, header, what=what):
+        for _, _, new_start, new_end, _, original in self.sealed_edits(
+            connection, record, header, what=what
+        ):
             parts += (text[cursor:new_start], original)
             cursor = new_end
         restored = "".join([*parts, text[cursor:]])
         if digest_of(restored) != header["digest"]:
-            raise ProvenanceError(f"{what}: does not give the original back; restore the vault from a backup")
+            raise ProvenanceError(
+                f"{what}: does not give the original back; restore the vault from a backup"
+            )
         return Note(header["note_id"], restored, header["patient_id"], header["lang"])
 
     def header(self, connection: Connection, record: str, *, what: str) -> dict[str, Any]:
@@ -147,11 +160,17 @@ class Vault:
         Raises:
             ProvenanceError: It is missing, altered or moved.
         """
-        row = connection.execute(select(tables.notes).where(tables.notes.c.record == record)).mappings().first()
+        row = (
+            connection.execute(select(tables.notes).where(tables.notes.c.record == record))
+            .mappings()
+            .first()
+        )
         if row is None:
             raise ProvenanceError(f"{what}: its row is missing; restore the vault from a backup")
         place = place_of("note", row["patient"], record, row["edits"])
-        opened: dict[str, Any] = json.loads(self._keyring.open(_sealed(row), place=place, what=what))
+        opened: dict[str, Any] = json.loads(
+            self._keyring.open(_sealed(row), place=place, what=what)
+        )
         return {**opened, "patient": row["patient"], "edits": row["edits"]}
 
     def sealed_edits(
@@ -163,17 +182,29 @@ class Vault:
             ProvenanceError: One is missing, altered or moved.
         """
         table = tables.edits
-        rows = connection.execute(select(table).where(table.c.record == record).order_by(table.c.position)).mappings()
+        rows = connection.execute(
+            select(table).where(table.c.record == record).order_by(table.c.position)
+        ).mappings()
         number = -1
         for number, row in enumerate(rows):
             place = place_of("edit", header["patient"], record, number)
-            yield tuple(json.loads(self._keyring.open(_sealed(row), place=place, what=f"{what}, edit {number}")))
+            yield tuple(
+                json.loads(
+                    self._keyring.open(_sealed(row), place=place, what=f"{what}, edit {number}")
+                )
+            )
         if number + 1 != header["edits"]:
-            raise ProvenanceError(f"{what}: has {number + 1} of {header['edits']} edits; restore it from a backup")
+            raise ProvenanceError(
+                f"{what}: has {number + 1} of {header['edits']} edits; restore it from a backup"
+            )
 
     def patient(self, *, patient_id: str | None = None, note_id: str | None = None) -> str:
         """Return the keyed id of a patient, or of a note that counts as one."""
-        return self._id("patient", patient_id) if patient_id is not None else self._id("own patient", note_id or "")
+        return (
+            self._id("patient", patient_id)
+            if patient_id is not None
+            else self._id("own patient", note_id or "")
+        )
 
     def log_rows(self) -> list[LogRow]:
         """Return the log, checked.
@@ -197,7 +228,8 @@ class Vault:
                 yield connection
         except SQLAlchemyError as error:
             raise InputError(
-                f"the vault's database cannot be used ({type(error).__name__}); check the URL and its rights"
+                f"the vault's database cannot be used ({type(error).__name__}); check the URL and"
+                " its rights"
             ) from None
 
     @property
@@ -207,10 +239,17 @@ class Vault:
 
     @cached_property
     def _id_key(self) -> bytes:
-        """The key that ids are derived from: made with the vault, kept in it sealed, the same after a rotation."""
+        """The key that ids are derived from.
+
+        Made with the vault, kept in it sealed, the same after a rotation.
+        """
         tables.metadata.create_all(self._database.engine)
         with self._database.engine.begin() as connection:
-            row = connection.execute(select(tables.meta).where(tables.meta.c.name == "id_key")).mappings().first()
+            row = (
+                connection.execute(select(tables.meta).where(tables.meta.c.name == "id_key"))
+                .mappings()
+                .first()
+            )
             if row is not None:
                 return self._keyring.open(_sealed(row), place="meta id_key", what="the vault")
             made = secrets.token_bytes(32)
@@ -222,26 +261,42 @@ class Vault:
     def _id(self, *parts: str) -> str:
         return Key(self._id_key).derive("vault", *parts).hex()[:32]
 
-    def _rows(self, entry: Entry) -> tuple[dict[str, Any], list[dict[str, Any]], list[dict[str, Any]]]:
+    def _rows(
+        self, entry: Entry
+    ) -> tuple[dict[str, Any], list[dict[str, Any]], list[dict[str, Any]]]:
         note, redacted = entry.note, entry.redacted
         self.check_patient(note)
         new_digest = digest_of(redacted.text)
         record = self._id("note", note.note_id, new_digest)
         patient = self.patient(patient_id=note.patient_id, note_id=note.note_id)
         header = {
-            "note_id": note.note_id, "patient_id": note.patient_id, "lang": note.lang, "digest": note.digest,
-            "new_digest": new_digest, "ids": [note.note_id, *entry.other_ids],
-        }  # fmt: skip
+            "note_id": note.note_id,
+            "patient_id": note.patient_id,
+            "lang": note.lang,
+            "digest": note.digest,
+            "new_digest": new_digest,
+            "ids": [note.note_id, *entry.other_ids],
+        }
         place = place_of("note", patient, record, len(redacted.edits))
         sealed = self._keyring.seal(_padded(header), place=place)
-        row = {"record": record, "patient": patient, "edits": len(redacted.edits), **sealed._asdict()}
+        row = {
+            "record": record,
+            "patient": patient,
+            "edits": len(redacted.edits),
+            **sealed._asdict(),
+        }
         edits = []
         for number, edit in enumerate(redacted.edits):
             value = [edit.start, edit.end, edit.new_start, edit.new_end, edit.label.value]
             plain = _padded([*value, note.text[edit.start : edit.end]])
             sealed = self._keyring.seal(plain, place=place_of("edit", patient, record, number))
-            edits.append({"record": record, "position": number, "patient": patient, **sealed._asdict()})
-        names = [{"name": self._id("name", other, new_digest), "record": record} for other in entry.other_ids]
+            edits.append(
+                {"record": record, "position": number, "patient": patient, **sealed._asdict()}
+            )
+        names = [
+            {"name": self._id("name", other, new_digest), "record": record}
+            for other in entry.other_ids
+        ]
         return row, edits, names
 
 

@@ -1,8 +1,21 @@
-"""The tables of a vault. Ids are keyed, values sealed: whoever reads the database without the key learns counts."""
+"""The tables of a vault.
+
+Ids are keyed, values sealed: whoever reads the database without the key learns counts.
+"""
 
 from __future__ import annotations
 
-from sqlalchemy import Column, Connection, Integer, LargeBinary, MetaData, String, Table, Text, event
+from sqlalchemy import (
+    Column,
+    Connection,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    event,
+)
 
 PREFIX = "deid_vault_"
 metadata = MetaData()
@@ -60,11 +73,15 @@ log = Table(
     Column("previous", String(64), nullable=False),
     Column("hash", String(64), nullable=False),
 )
-"""Table of the log: who opened or changed what, each row chained to the one before it. Rows can be added only."""
+"""Table of the log: who opened or changed what, each row chained to the one before it.
+
+Rows can be added only.
+"""
 
 _REFUSED = "the log of the vault can only be added to"
 _SQLITE = tuple(
-    f"CREATE TRIGGER {log.name}_no_{verb} BEFORE {verb} ON {log.name} BEGIN SELECT RAISE(ABORT, '{_REFUSED}'); END"
+    f"CREATE TRIGGER {log.name}_no_{verb} BEFORE {verb} ON {log.name} BEGIN SELECT RAISE(ABORT,"
+    f" '{_REFUSED}'); END"
     for verb in ("update", "delete")
 )
 _POSTGRESQL = (

@@ -1,4 +1,7 @@
-"""Encrypted values read back with the key alone; who did so goes into a file that is only added to."""
+"""Encrypted values read back with the key alone.
+
+Who did so goes into a file that is only added to.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,9 @@ from deid_assets.vault.chain import FIRST, Chain
 from deid_assets.vault.log import AccessRequest
 
 
-def open_all(notes: Sequence[Note], key: Key, request: AccessRequest, *, log: Path) -> list[Note | Failed]:
+def open_all(
+    notes: Sequence[Note], key: Key, request: AccessRequest, *, log: Path
+) -> list[Note | Failed]:
     """Return each note with its tokens read back, in order; ``Failed`` where one does not open.
 
     The log has its line, with the keyed ids of the notes, before anything is given.
@@ -30,11 +35,15 @@ def open_all(notes: Sequence[Note], key: Key, request: AccessRequest, *, log: Pa
     outcomes: list[Note | Failed] = []
     for note in notes:
         try:
-            outcomes.append(replace(note, text=open_tokens(note.text, key, note_id=note.note_id)[0]))
+            outcomes.append(
+                replace(note, text=open_tokens(note.text, key, note_id=note.note_id)[0])
+            )
         except DeidError as error:
             outcomes.append(Failed(note.note_id, "reidentify", type(error).__name__))
     given = [outcome for outcome in outcomes if isinstance(outcome, Note)]
-    _enter(log, key, request, [key.derive("opened note", note.note_id).hex()[:32] for note in given])
+    _enter(
+        log, key, request, [key.derive("opened note", note.note_id).hex()[:32] for note in given]
+    )
     return outcomes
 
 
@@ -42,8 +51,8 @@ def check_log(log: Path, key: Key) -> str:
     """Return the hash of a log's last line after checking that each follows from the one before it.
 
     Raises:
-        ProvenanceError: A line was altered, or one before the last taken away. The last lines may be missing: keep
-            the hash of the last elsewhere to see that.
+        ProvenanceError: A line was altered, or one before the last taken away. The last lines may
+            be missing: keep the hash of the last elsewhere to see that.
     """
     previous, chain = FIRST, _chain(key)
     lines = log.read_bytes().splitlines() if log.exists() else []
@@ -55,7 +64,8 @@ def check_log(log: Path, key: Key) -> str:
             digest, row = "", {}
         if not chain.follows(row, digest, previous=previous):
             raise ProvenanceError(
-                f"{log}:{number}: altered, or lines before it are missing; compare with a backup, or name a new log"
+                f"{log}:{number}: altered, or lines before it are missing; compare with a backup,"
+                " or name a new log"
             )
         previous = str(digest)
     return previous

@@ -1,8 +1,10 @@
-"""Words that are no names by themselves: what a capital alone proves nothing for, in eight languages.
+"""Words that are no names by themselves.
 
-A folder per language, ``any`` for words of all of them and ``other`` for the languages without a folder of their own; in
-it a file per kind, one word per line. The detector ``rules`` reads them kind by kind; what spreads known values asks
-whether a word is of any kind.
+What a capital alone proves nothing for, in eight languages.
+
+A folder per language, ``any`` for words of all of them and ``other`` for the languages without a
+folder of their own; in it a file per kind, one word per line. The detector ``rules`` reads them
+kind by kind; what spreads known values asks whether a word is of any kind.
 """
 
 from __future__ import annotations
@@ -32,9 +34,16 @@ def read_words(path: Path) -> list[str]:
 
 @cache
 def ordinary_words(lang: str) -> frozenset[str]:
-    """Return all words of a language in lower case, those of ``ANY`` among them; of ``OTHER`` where it has no folder."""
+    """Return all words of a language in lower case, those of ``ANY`` among them.
+
+    Of ``OTHER`` where it has no folder.
+    """
     folder = files(lang) or files(OTHER)
-    return frozenset(word.lower() for path in (*folder.values(), *files(ANY).values()) for word in read_words(path))
+    return frozenset(
+        word.lower()
+        for path in (*folder.values(), *files(ANY).values())
+        for word in read_words(path)
+    )
 
 
 def is_ordinary(word: str, lang: str | None) -> bool:

@@ -27,7 +27,8 @@ def checked_snapshot(settings: Settings, *, promised: str = "", adopt: bool = Fa
     Args:
         settings: Of this process.
         promised: See ``Snapshot``.
-        adopt: Whether the installation is run under these settings from now on, also where it had others.
+        adopt: Whether the installation is run under these settings from now on, also where it had
+            others.
 
     Raises:
         ConfigError: With a line for each fault, or the installation is run under other settings.
@@ -72,8 +73,13 @@ def _faults(settings: Settings) -> Iterator[str]:
                 )
 
 
-def _named(key: str, sources: Iterable[str], load: Callable[[str], Recipe | Policy]) -> Iterator[str]:
-    """Yield what cannot be loaded, and what has the name of another: both would make the same assets."""
+def _named(
+    key: str, sources: Iterable[str], load: Callable[[str], Recipe | Policy]
+) -> Iterator[str]:
+    """Yield what cannot be loaded, and what has the name of another.
+
+    Both would make the same assets.
+    """
     source_of: dict[str, str] = {}
     for source in sources:
         try:
@@ -94,4 +100,7 @@ def _home(home: Path) -> Iterator[str]:
         with tempfile.TemporaryFile(dir=home) as file:
             file.write(bytes(1))
     except OSError as error:
-        yield f"home {home}: cannot be written ({error.strerror}); set DEID_HOME to a folder of yours with room"
+        yield (
+            f"home {home}: cannot be written ({error.strerror}); set DEID_HOME to a folder of yours"
+            " with room"
+        )

@@ -19,9 +19,15 @@ from deid_resources.processes import WorkerDied, run_parts
 from deid_resources.progress import report
 
 CHUNK_CHARS = 500_000
-"""Text sent to a detector at once: large enough to hide the cost of a call, small enough to keep memory flat."""
+"""Text sent to a detector at once.
+
+Large enough to hide the cost of a call, small enough to keep memory flat.
+"""
 MAX_DEATHS = 10
-"""Worker processes that a detector may end in a batch; each costs the seconds that a new one takes to start."""
+"""Worker processes that a detector may end in a batch.
+
+Each costs the seconds that a new one takes to start.
+"""
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
@@ -40,7 +46,10 @@ class Detect(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Located:
-    """Source of a detector, and the files behind it: a worker that outlives a run must see that they changed."""
+    """Source of a detector, and the files behind it.
+
+    A worker that outlives a run must see that they changed.
+    """
 
     plugin: str
     options: Mapping[str, Any]
@@ -54,7 +63,8 @@ class Answers:
 
     Args:
         outcomes: One per note, in order.
-        seconds: Wall time spent in the detector, added up over the processes; neither starting it nor sending notes.
+        seconds: Wall time spent in the detector, added up over the processes; neither starting it
+            nor sending notes.
     """
 
     outcomes: Sequence[SpanSet | Failed]
@@ -65,10 +75,13 @@ _loaded: dict[str, tuple[_Located, Detector]] = {}  # of a worker process
 
 
 class DetectorPool:
-    """The detectors of one run, always in worker processes: what they say, and how they end, stays there.
+    """The detectors of one run, always in worker processes.
+
+    What they say, and how they end, stays there.
 
     Args:
-        options: Keyword options per detector, or a function from its name to its plugin and options.
+        options: Keyword options per detector, or a function from its name to its plugin and
+            options.
         workers: Processes used for a batch that is worth it; a small one takes one of them.
         digests: Plugin to the digest that its files must have.
     """
@@ -80,7 +93,9 @@ class DetectorPool:
         workers: int = 1,
         digests: Mapping[str, str] | None = None,
     ) -> None:
-        self._locate: Locate = options if callable(options) else lambda name: (name, options.get(name, {}))
+        self._locate: Locate = (
+            options if callable(options) else lambda name: (name, options.get(name, {}))
+        )
         self._workers = workers
         self._digests = digests or {}
 
@@ -89,7 +104,9 @@ class DetectorPool:
         return list(self.answer(name, notes, stage=stage).outcomes)
 
     def answer(self, name: str, notes: Sequence[Note], *, stage: str) -> Answers:
-        """Return one outcome per note, and the time they took. A note on which the detector ends its process is ``Failed``.
+        """Return one outcome per note, and the time they took.
+
+        A note on which the detector ends its process is ``Failed``.
 
         Raises:
             PluginError: The detector cannot be loaded.
@@ -130,7 +147,8 @@ class DetectorPool:
 
         Args:
             work: Can be pickled, as its arguments and results can.
-            parts: Of the batch. A single one goes to a worker too: a plugin's abort must not end this process.
+            parts: Of the batch. A single one goes to a worker too: a plugin's abort must not end
+                this process.
             on_progress: Called with the number of finished parts.
 
         Raises:
@@ -147,7 +165,9 @@ class DetectorPool:
         names: Iterable[str],
         on_progress: Callable[[int], None] = lambda _: None,
     ) -> list[Result]:
-        """Return what work that runs detectors gives for each part, in order: what they found need not travel.
+        """Return what work that runs detectors gives for each part, in order.
+
+        What they found need not travel.
 
         Args:
             work: Is given the part and what runs a detector.
@@ -160,7 +180,12 @@ class DetectorPool:
             WorkerDied: Nothing of the batch is kept.
         """
         located = {name: _located(*self._locate(name), digests=self._digests) for name in names}
-        return run_parts(partial(_work_in_worker, work, located), parts, workers=self._workers, on_progress=on_progress)
+        return run_parts(
+            partial(_work_in_worker, work, located),
+            parts,
+            workers=self._workers,
+            on_progress=on_progress,
+        )
 
 
 def _tell_notes(stage: str, ends: Sequence[int], of: int, finished: int) -> None:
@@ -179,7 +204,9 @@ def _timed_in_worker(notes: Sequence[Note], *, name: str, stage: str, located: _
     return Answers(outcomes, time.perf_counter() - started)
 
 
-def _work_in_worker(work: Callable[[Part, Detect], Result], located: Mapping[str, _Located], part: Part) -> Result:
+def _work_in_worker(
+    work: Callable[[Part, Detect], Result], located: Mapping[str, _Located], part: Part
+) -> Result:
     def detect_here(name: str, notes: Sequence[Note], *, stage: str) -> list[SpanSet | Failed]:
         return detect(_opened(name, located[name]), notes, stage=stage, interruptible=False)
 
@@ -188,9 +215,17 @@ def _work_in_worker(work: Callable[[Part, Detect], Result], located: Mapping[str
 
 def _opened(name: str, located: _Located) -> Detector:
     if name not in _loaded or _loaded[name][0] != located:
-        _loaded[name] = (located, load(name, plugin=located.plugin, options=located.options, digest=located.digest))
+        _loaded[name] = (
+            located,
+            load(name, plugin=located.plugin, options=located.options, digest=located.digest),
+        )
     return _loaded[name][1]
 
 
 def _located(plugin: str, options: Mapping[str, Any], *, digests: Mapping[str, str]) -> _Located:
-    return _Located(plugin, options, digests.get(plugin, ""), tuple(digest_of_path(path) for path in paths_in(options)))
+    return _Located(
+        plugin,
+        options,
+        digests.get(plugin, ""),
+        tuple(digest_of_path(path) for path in paths_in(options)),
+    )

@@ -20,23 +20,33 @@ TIMEOUT_S = 120
 
 
 def with_import_faults(plugins: Mapping[str, Plugin], memory: Path) -> dict[str, Plugin]:
-    """Return the plugins; one that cannot be imported has its ``fault``, which names the class of the error alone.
+    """Return the plugins.
+
+    One that cannot be imported has its ``fault``, which names the class of the error alone.
 
     Args:
         plugins: By entry-point name.
-        memory: File that remembers which code could be imported, so that each is tried once. What failed is tried
-            again, since what it lacks may have been installed. Who changes the file gets an error later, no more.
+        memory: File that remembers which code could be imported, so that each is tried once. What
+            failed is tried again, since what it lacks may have been installed. Who changes the file
+            gets an error later, no more.
     """
     known = _read(memory)
-    tried = [plugin for plugin in plugins.values() if not plugin.fault and known.get(plugin.name) != _code(plugin)]
+    tried = [
+        plugin
+        for plugin in plugins.values()
+        if not plugin.fault and known.get(plugin.name) != _code(plugin)
+    ]
     with ThreadPoolExecutor(2) as threads:
-        faults = dict(zip((plugin.name for plugin in tried), threads.map(_fault, tried), strict=True))
+        faults = dict(
+            zip((plugin.name for plugin in tried), threads.map(_fault, tried), strict=True)
+        )
     imported = {plugin.name: _code(plugin) for plugin in tried if not faults[plugin.name]}
     if imported:
         with atomic_file(memory) as file:
             file.write(json.dumps(known | imported, indent=1, sort_keys=True).encode())
     return {
-        name: replace(plugin, fault=faults[name]) if faults.get(name) else plugin for name, plugin in plugins.items()
+        name: replace(plugin, fault=faults[name]) if faults.get(name) else plugin
+        for name, plugin in plugins.items()
     }
 
 

@@ -48,14 +48,18 @@ class Installation:
     @cached_property
     def release_signer(self) -> "ReleaseSigner":
         """Signs manifests and the list of releases."""
-        from deid_assets.store.signing import ReleaseSigner  # noqa: PLC0415 - not needed before a release
+        from deid_assets.store.signing import (
+            ReleaseSigner,
+        )  # noqa: PLC0415 - not needed before a release
 
         return ReleaseSigner(self.key)
 
     @cached_property
     def releases(self) -> "ReleaseFolders":
         """The releases, one folder per batch, with the signed list."""
-        from deid_assets.store.publishing import ReleaseFolders  # noqa: PLC0415 - not needed before a release
+        from deid_assets.store.publishing import (
+            ReleaseFolders,
+        )  # noqa: PLC0415 - not needed before a release
 
         return ReleaseFolders(
             self.settings.released,
@@ -67,7 +71,9 @@ class Installation:
     @cached_property
     def database(self) -> "Database":
         """The text-free store, migrated to the newest schema."""
-        from deid_assets.store.database import Database  # noqa: PLC0415 - SQLModel takes 0.3 s to import
+        from deid_assets.store.database import (
+            Database,
+        )  # noqa: PLC0415 - SQLModel takes 0.3 s to import
 
         database = Database(self.settings.sql_url)
         database.upgrade()
@@ -93,7 +99,9 @@ class Installation:
     def taggers(self) -> TaggerModels:
         """The models that the graph trained."""
         snapshot = self.snapshot
-        return TaggerModels(self.settings, self.files, recipes=snapshot.recipes, plugins=snapshot.installed)
+        return TaggerModels(
+            self.settings, self.files, recipes=snapshot.recipes, plugins=snapshot.installed
+        )
 
     def is_learnt_from(self, note: Note) -> bool:
         """Whether taggers are trained on a note's gold, so that it is in no score."""
@@ -121,11 +129,14 @@ class Installation:
 def installation_resource(snapshot: Snapshot) -> dg.ResourceDefinition:
     """Return what opens the installation for a run.
 
-    It takes no configuration: whoever reaches the web server writes the configuration of a run, and must not name
-    other settings.
+    It takes no configuration: whoever reaches the web server writes the configuration of a run, and
+    must not name other settings.
     """
 
-    @dg.resource(config_schema={}, description="The installation, as its settings were when the code location loaded.")
+    @dg.resource(
+        config_schema={},
+        description="The installation, as its settings were when the code location loaded.",
+    )
     def installation(_context: dg.InitResourceContext) -> Iterator[Installation]:
         opened = Installation(snapshot.settings, snapshot=snapshot)
         try:

@@ -1,4 +1,6 @@
-"""The IO manager of every asset: it stores nothing, since assets write through the store with its receipts.
+"""The IO manager of every asset.
+
+It stores nothing, since assets write through the store with its receipts.
 
 Dagster's own pickles values into a folder that the configuration of a run may name.
 """
@@ -19,7 +21,9 @@ class Nowhere(dg.IOManager):
         Raises:
             DeidError: Always.
         """
-        raise DeidError("an asset returned a value; write it through the store and return a MaterializeResult")
+        raise DeidError(
+            "an asset returned a value; write it through the store and return a MaterializeResult"
+        )
 
     def load_input(self, context: dg.InputContext) -> NoReturn:  # noqa: ARG002 - Dagster's signature
         """Refuse.
@@ -27,7 +31,9 @@ class Nowhere(dg.IOManager):
         Raises:
             DeidError: Always.
         """
-        raise DeidError("an asset asks for another's value; read it from the store, which checks its receipt")
+        raise DeidError(
+            "an asset asks for another's value; read it from the store, which checks its receipt"
+        )
 
 
 @dg.io_manager(config_schema={}, description="Stores nothing: assets write through the store.")

@@ -1,4 +1,7 @@
-"""The worker processes of this process: started once, since each takes seconds to import and to read its lists."""
+"""The worker processes of this process.
+
+Started once, since each takes seconds to import and to read its lists.
+"""
 
 from __future__ import annotations
 
@@ -50,9 +53,10 @@ def run_parts(
 ) -> list[Result]:
     """Return what the work gives for each part, in order, made by worker processes.
 
-    The workers stay for the next call, until this process ends or ``end_workers``. They never serve under another
-    environment, working directory or import path than the one they were started with: a key or a folder that was
-    changed meanwhile would be the old one there. They write nothing to streams, logs or core files.
+    The workers stay for the next call, until this process ends or ``end_workers``. They never serve
+    under another environment, working directory or import path than the one they were started with:
+    a key or a folder that was changed meanwhile would be the old one there. They write nothing to
+    streams, logs or core files.
 
     Args:
         work: Can be pickled, as its arguments and results can.
@@ -93,7 +97,10 @@ def run_parts(
 def stream_parts(
     work: Callable[[Part], Result], parts: Iterable[Part], *, workers: int
 ) -> Iterator[tuple[Part, Result]]:
-    """Yield each part with what the work gives for it, in order; parts are taken a few ahead. Else as ``run_parts``."""
+    """Yield each part with what the work gives for it, in order; parts are taken a few ahead.
+
+    Else as ``run_parts``.
+    """
     waiting: deque[tuple[Part, Future[Result]]] = deque()
     try:
         for part in parts:
@@ -153,8 +160,9 @@ def _started(workers: int) -> ProcessPoolExecutor:
             # Not fork: the parent may hold threads and locks of Dagster and of native libraries.
             context = multiprocessing.get_context("spawn")
             _running[state] = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin)
-            # A process that multiprocessing started itself, as Dagster starts its runs, waits for its children as it
-            # ends, before it tells idle ones to end: without this it would wait for ever.
+            # A process that multiprocessing started itself, as Dagster starts its runs, waits for
+            # its children as it ends, before it tells idle ones to end: without this it would wait
+            # for ever.
             Finalize(None, end_workers, exitpriority=100)
         return _running[state]
 
@@ -173,7 +181,10 @@ def _kill() -> None:
 
 @contextmanager
 def _interrupts_blocked() -> Iterator[None]:
-    """Keep the Ctrl-C of a terminal from processes that are started meanwhile: who started them ends them."""
+    """Keep the Ctrl-C of a terminal from processes that are started meanwhile.
+
+    Who started them ends them.
+    """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         resource_tracker.ensure_running()  # as it starts, it lets interrupts through again
@@ -205,7 +216,10 @@ def _result_of(job: Future[Result]) -> Result:
 
 
 def _worked(work: Callable[[Part], Result], part: Part) -> Result:
-    """Return what the work gives; of an error that our code did not raise nothing crosses but the name of its class."""
+    """Return what the work gives.
+
+    Of an error that our code did not raise nothing crosses but the name of its class.
+    """
     try:
         return work(part)
     except BaseException as error:
@@ -216,5 +230,11 @@ def _worked(work: Callable[[Part], Result], part: Part) -> Result:
 
 def _state(workers: int) -> bytes:
     """Return a digest of what a worker takes over when it starts."""
-    inherited = (workers, os.getpid(), os.getcwd(), sys.path, sorted(os.environ.items()))  # noqa: PTH109 - a string will do
+    inherited = (
+        workers,
+        os.getpid(),
+        os.getcwd(),
+        sys.path,
+        sorted(os.environ.items()),
+    )  # noqa: PTH109 - a string will do
     return hashlib.sha256(repr(inherited).encode("utf-8", "surrogateescape")).digest()

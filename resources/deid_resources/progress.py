@@ -6,7 +6,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 ProgressCallback = Callable[[str, int, int], None]
-"""Called with what is being done, how much of it is done, and of how much; two zeros as it begins."""
+"""Called with what is being done, how much of it is done, and of how much.
+
+Two zeros as it begins.
+"""
 
 _callbacks: list[ProgressCallback] = []
 

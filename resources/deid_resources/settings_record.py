@@ -1,4 +1,7 @@
-"""Which settings an installation is run under: two processes under different ones would undo each other's work."""
+"""Which settings an installation is run under.
+
+Two processes under different ones would undo each other's work.
+"""
 
 from __future__ import annotations
 
@@ -56,8 +59,9 @@ def check_settings(settings: Settings, *, adopt: bool = False) -> None:
     given, known = _given(settings), _read(path)
     if known is not None and not adopt and not _is_same(given, known):
         raise ConfigError(
-            f"{settings.home.absolute()} is run under {known.shown}; this process has {given.shown}, and would undo what "
-            f"the other makes; {_as_before(known)}, or go on under these by `make run ARGS=--other-settings`"
+            f"{settings.home.absolute()} is run under {known.shown}; this process has"
+            f" {given.shown}, and would undo what the other makes; {_as_before(known)}, or go on"
+            " under these by `make run ARGS=--other-settings`"
         )
     if given != known:
         with atomic_file(path) as file:
@@ -79,7 +83,9 @@ def _given(settings: Settings) -> SettingsRecord:
     file = os.environ.get("DEID_CONFIG")
     values = settings.model_dump(mode="json", exclude=_APART)
     digest = settings.key().derive("settings", json.dumps(values, sort_keys=True)).hex()
-    return SettingsRecord(str(Path(file).resolve()) if file else _DEFAULTS, _without_password(settings), digest)
+    return SettingsRecord(
+        str(Path(file).resolve()) if file else _DEFAULTS, _without_password(settings), digest
+    )
 
 
 def _without_password(settings: Settings) -> str:
@@ -92,7 +98,10 @@ def _without_password(settings: Settings) -> str:
 
 
 def _read(path: Path) -> SettingsRecord | None:
-    """Return the record; none where there is none, or what is there is damaged: it guards from a mistake, not a person."""
+    """Return the record.
+
+    None where there is none, or what is there is damaged: it guards from a mistake, not a person.
+    """
     try:
         return SettingsRecord(**json.loads(path.read_bytes()))
     except (FileNotFoundError, ValueError, TypeError):

@@ -1,4 +1,7 @@
-"""Keeps what a plugin says, or leaves when it crashes, away from terminals, logs and files: it may quote a note."""
+"""Keeps what a plugin says, or leaves when it crashes, away from terminals, logs and files.
+
+It may quote a note.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,10 @@ _PR_SET_DUMPABLE = 4
 def silenced() -> Iterator[None]:
     """Discard what is written to standard output, standard error and loggers meanwhile.
 
-    By Python, hence also by warnings, and by native code that writes without a buffer. It holds for the whole
-    process; what must be shown, such as a progress bar, is written to a stream of its own (``os.dup``). Loggers are
-    switched off as such, since Dagster's write to its event log and to no stream.
+    By Python, hence also by warnings, and by native code that writes without a buffer. It holds for
+    the whole process; what must be shown, such as a progress bar, is written to a stream of its own
+    (``os.dup``). Loggers are switched off as such, since Dagster's write to its event log and to no
+    stream.
     """
     with ExitStack() as stack:
         stack.callback(logging.disable, logging.root.manager.disable)
@@ -48,7 +52,10 @@ def silence_for_good() -> None:
     """Discard what this process writes to standard output, standard error and loggers from now on."""
     logging.disable(sys.maxsize)
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    for number, writers in {1: (sys.stdout, sys.__stdout__), 2: (sys.stderr, sys.__stderr__)}.items():
+    for number, writers in {
+        1: (sys.stdout, sys.__stdout__),
+        2: (sys.stderr, sys.__stderr__),
+    }.items():
         with suppress(OSError, ValueError):
             _flush(*writers)
         os.dup2(nowhere, number)
@@ -65,11 +72,13 @@ def silence_at_exit() -> None:
 def protect_memory() -> None:
     """Keep what this process holds in memory out of core files, and from other processes of the same user.
 
-    The processes that it starts write no core files either; whatever else holds for a process that calls this itself.
+    The processes that it starts write no core files either; whatever else holds for a process that
+    calls this itself.
     """
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)  # a crash handler gets nothing, a debugger is refused
+        # a crash handler gets nothing, a debugger is refused
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def _flush(*writers: object) -> None:

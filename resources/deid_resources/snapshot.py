@@ -1,4 +1,7 @@
-"""What a process executes, taken once when it starts: settings, policies, recipes, plugins and this package's code."""
+"""What a process executes, taken once when it starts.
+
+Settings, policies, recipes, plugins and this package's code.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,9 @@ _GROUPS = (GROUP, FORMATS, AUDITS, ACTIONS, TABLES, PAGES)
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Snapshot of what a process promised to execute. It is never updated, only compared with what is there.
+    """Snapshot of what a process promised to execute.
+
+    It is never updated, only compared with what is there.
 
     Args:
         settings: How this installation de-identifies.
@@ -45,8 +50,8 @@ class Snapshot:
         tables: Tables that plugins make of their own detectors.
         pages: Pages on detectors that plugins make.
         suites: The installation's own suites of expectations, by asset.
-        promised: Digest of the snapshot that the definitions of a run were made of; none where the run and its
-            definitions share a process.
+        promised: Digest of the snapshot that the definitions of a run were made of; none where the
+            run and its definitions share a process.
     """
 
     settings: Settings
@@ -81,15 +86,18 @@ class Snapshot:
             promised: See the class.
 
         Raises:
-            ConfigError: The settings name a policy or recipe that does not exist, or a policy, recipe or suite is
-                wrong.
+            ConfigError: The settings name a policy or recipe that does not exist, or a policy,
+                recipe or suite is wrong.
         """
         detectors, formats, installed_audits, actions, tables, pages = available_of(*_GROUPS)
         return cls(
             settings,
             detectors if plugins is None else plugins,
             recipes_of(settings),
-            {source: load_policy(source) for source in (*settings.policies, settings.release_policy)},
+            {
+                source: load_policy(source)
+                for source in (*settings.policies, settings.release_policy)
+            },
             software_version(),
             formats,
             installed_audits if audits is None else audits,
@@ -152,18 +160,31 @@ class Snapshot:
 
     @property
     def names(self) -> str:
-        """What the graph's assets are named after: detectors, recipes, policies, audits, tables, pages, whether one approves."""
+        """What the graph's assets are named after.
+
+        Detectors, recipes, policies, audits, tables, pages, whether one approves.
+        """
         approval = ["approval"] if self.settings.release.approval else []
         policies = (policy.name for policy in self.policies.values())
         audits = ["|", *sorted(self.audits), "|", *sorted(self.tables), "|", *sorted(self.pages)]
         return " ".join(
-            [*sorted(self.detectors), "|", *sorted(self.recipes), "|", *sorted(policies), *approval, *audits]
+            [
+                *sorted(self.detectors),
+                "|",
+                *sorted(self.recipes),
+                "|",
+                *sorted(policies),
+                *approval,
+                *audits,
+            ]
         )
 
     @property
     def format_versions(self) -> str:
         """Short digest of the versions of all plugins that bring formats."""
-        versions = ",".join(f"{name}={plugin.code_version}" for name, plugin in sorted(self.formats.items()))
+        versions = ",".join(
+            f"{name}={plugin.code_version}" for name, plugin in sorted(self.formats.items())
+        )
         return hashlib.sha256(versions.encode()).hexdigest()[:12]
 
     def digest_of_detector(self, name: str) -> str:
@@ -189,21 +210,30 @@ class Snapshot:
             detectors: Those whose options count.
 
         Raises:
-            ProvenanceError: One changed; workers, modules and models that were loaded later may hold the change.
+            ProvenanceError: One changed; workers, modules and models that were loaded later may
+                hold the change.
         """
         if self.settings.secret() != self._secret:
             raise ProvenanceError(f"the secret changed since this process started; {_REMEDY}")
         if _software() != self.software:
-            raise ProvenanceError(f"files of deid-assets changed since this process started; {_REMEDY}")
+            raise ProvenanceError(
+                f"files of deid-assets changed since this process started; {_REMEDY}"
+            )
         known = (self.installed, self.formats, self.audits, self.actions, self.tables, self.pages)
         for taken, present in zip(known, available_of(*_GROUPS), strict=True):
             for name, plugin in taken.items():
                 if name not in present or present[name].code_version != plugin.code_version:
-                    raise ProvenanceError(f"plugin {name!r} changed since this process started; {_REMEDY}")
+                    raise ProvenanceError(
+                        f"plugin {name!r} changed since this process started; {_REMEDY}"
+                    )
         for name in detectors:
-            if name in self._options and self.settings.digest_of_detector(name) != self._options[name]:
+            if (
+                name in self._options
+                and self.settings.digest_of_detector(name) != self._options[name]
+            ):
                 raise ProvenanceError(
-                    f"a file that the options of detector {name!r} name changed since this process started; {_REMEDY}"
+                    f"a file that the options of detector {name!r} name changed since this process"
+                    f" started; {_REMEDY}"
                 )
 
 
@@ -228,4 +258,4 @@ def _software() -> str:
 
 def _folders(package: str) -> list[Path]:
     spec = find_spec(package)
-    return [Path(folder) for folder in (spec.submodule_search_locations or ())] if spec else []
+    return [Path(folder) for folder in spec.submodule_search_locations or ()] if spec else []

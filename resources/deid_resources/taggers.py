@@ -1,4 +1,7 @@
-"""Detectors of an installation: installed plugins, and one for each recipe, whose model the graph trains."""
+"""Detectors of an installation.
+
+Installed plugins, and one for each recipe, whose model the graph trains.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,10 @@ from deid_assets.training.corpora import GOLD, owner_of
 PLUGIN = "plugin"
 """Option of a detector that names its plugin, where it is called otherwise."""
 FILES = pa.schema(
-    [pa.field("path", pa.string(), nullable=False), pa.field("content", pa.large_binary(), nullable=False)]
+    [
+        pa.field("path", pa.string(), nullable=False),
+        pa.field("content", pa.large_binary(), nullable=False),
+    ]
 )
 """A model folder as a table, so that it has a receipt as everything else."""
 
@@ -41,12 +47,15 @@ def recipes_of(settings: Settings) -> dict[str, Recipe]:
 
 
 def known_detectors(
-    settings: Settings, *, plugins: Mapping[str, Plugin] | None = None, recipes: Mapping[str, Recipe] | None = None
+    settings: Settings,
+    *,
+    plugins: Mapping[str, Plugin] | None = None,
+    recipes: Mapping[str, Recipe] | None = None,
 ) -> dict[str, Plugin]:
     """Return what can detect: plugins by their name, and the tagger of each recipe by the recipe's.
 
-    A plugin that needs a model and has none is left out, unless the settings name it: then it has a ``fault``, and so
-    has a recipe whose plugin is not installed.
+    A plugin that needs a model and has none is left out, unless the settings name it: then it has a
+    ``fault``, and so has a recipe whose plugin is not installed.
     """
     plugins = available() if plugins is None else plugins
     recipes = recipes_of(settings) if recipes is None else recipes
@@ -65,15 +74,24 @@ def known_detectors(
 
 
 def _configured(settings: Settings, plugin: Plugin) -> Plugin:
-    if not plugin.needs_model or plugin.fault or settings.detectors.get(plugin.name, {}).get("model"):
+    if (
+        not plugin.needs_model
+        or plugin.fault
+        or settings.detectors.get(plugin.name, {}).get("model")
+    ):
         return plugin
-    return replace(plugin, fault=f"it needs a model; set model under [detectors.{plugin.name}], or add a recipe")
+    return replace(
+        plugin,
+        fault=f"it needs a model; set model under [detectors.{plugin.name}], or add a recipe",
+    )
 
 
 def _named(name: str, plugin: str, plugins: Mapping[str, Plugin]) -> Plugin:
     """Return a plugin under the name that ``[detectors.NAME]`` with ``plugin = "…"`` gives it."""
     if plugin not in plugins:
-        return Plugin(name, f"deid-{plugin}", "0", "", (), "", f"its plugin {plugin} is not installed")
+        return Plugin(
+            name, f"deid-{plugin}", "0", "", (), "", f"its plugin {plugin} is not installed"
+        )
     return replace(plugins[plugin], name=name)
 
 
@@ -81,27 +99,43 @@ def _tagger(recipe: Recipe, plugins: Mapping[str, Plugin]) -> Plugin:
     trainer = plugins.get(recipe.plugin)
     if trainer is None:
         missing = f"its plugin {recipe.plugin} is not installed"
-        return Plugin(recipe.name, f"deid-{recipe.plugin}", "0", recipe.description, (), "", missing)
+        return Plugin(
+            recipe.name, f"deid-{recipe.plugin}", "0", recipe.description, (), "", missing
+        )
     runner = plugins.get(trainer.runner) if trainer.exports_onnx else trainer
     if runner is None:
         return replace(
-            trainer, name=recipe.name, fault=f"it runs as ONNX, and plugin {trainer.runner} is not installed"
+            trainer,
+            name=recipe.name,
+            fault=f"it runs as ONNX, and plugin {trainer.runner} is not installed",
         )
     # A tagger that asks another detector gives something else when that one changes.
     asked = plugins.get(asked_by(recipe))
     made_of = "".join(plugin.digest for plugin in (trainer, runner, asked) if plugin)
     digest = hashlib.sha256(made_of.encode()).hexdigest()
-    return replace(runner, name=recipe.name, digest=digest, summary=recipe.description or trainer.summary)
+    return replace(
+        runner, name=recipe.name, digest=digest, summary=recipe.description or trainer.summary
+    )
 
 
 def model_asset(recipe: Recipe, plugins: Mapping[str, Plugin]) -> str:
-    """Return the asset whose model folder a recipe's detector runs: the export where there is one."""
+    """Return the asset whose model folder a recipe's detector runs.
+
+    The export where there is one.
+    """
     trainer = plugins.get(recipe.plugin)
-    return Family.ONNX.of(recipe.name) if trainer and trainer.exports_onnx else trained_asset(recipe, plugins)
+    return (
+        Family.ONNX.of(recipe.name)
+        if trainer and trainer.exports_onnx
+        else trained_asset(recipe, plugins)
+    )
 
 
 def trained_asset(recipe: Recipe, plugins: Mapping[str, Plugin]) -> str:
-    """Return the asset that training a recipe makes: ``adapter_NAME`` where that is one, else ``tagger_NAME``."""
+    """Return the asset that training a recipe makes.
+
+    ``adapter_NAME`` where that is one, else ``tagger_NAME``.
+    """
     trainer = plugins.get(recipe.plugin)
     family = Family.ADAPTER if trainer and trainer.trains_adapters else Family.TAGGER
     return family.of(recipe.name)
@@ -123,7 +157,12 @@ class TaggerModels:
     """
 
     def __init__(
-        self, settings: Settings, files: StoreFiles, *, recipes: Mapping[str, Recipe], plugins: Mapping[str, Plugin]
+        self,
+        settings: Settings,
+        files: StoreFiles,
+        *,
+        recipes: Mapping[str, Recipe],
+        plugins: Mapping[str, Plugin],
     ) -> None:
         self._settings = settings
         self._files = files
@@ -132,7 +171,9 @@ class TaggerModels:
         self._assets = {name: model_asset(recipe, plugins) for name, recipe in recipes.items()}
         self._trained = {name: trained_asset(recipe, plugins) for name, recipe in recipes.items()}
         self._runners = {
-            name: plugins[recipe.plugin].runner for name, recipe in recipes.items() if recipe.plugin in plugins
+            name: plugins[recipe.plugin].runner
+            for name, recipe in recipes.items()
+            if recipe.plugin in plugins
         }
         self._installed = {name for name, recipe in recipes.items() if recipe.plugin in plugins}
         self.learns_from_gold = any(GOLD in recipe.corpora for recipe in self.recipes.values())
@@ -149,16 +190,31 @@ class TaggerModels:
             return str(options.pop(PLUGIN, name)), options
         asset = self._assets[name]
         if family_of(asset) is Family.ONNX:
-            return self._runners[name], {"precision": recipe.onnx, **options, "model": str(self.unpacked(asset))}
+            return self._runners[name], {
+                "precision": recipe.onnx,
+                **options,
+                "model": str(self.unpacked(asset)),
+            }
         return recipe.plugin, {**options, "model": str(self.unpacked(asset))}
 
     def untrained(self) -> list[str]:
         """Return the models that were never trained, but for those in shadow whose plugin is not installed."""
-        needed = [name for name in self._assets if name in self._settings.ensemble or name in self._installed]
-        return [self._assets[name] for name in needed if self._files.find(self._assets[name], ALL) is None]
+        needed = [
+            name
+            for name in self._assets
+            if name in self._settings.ensemble or name in self._installed
+        ]
+        return [
+            self._assets[name]
+            for name in needed
+            if self._files.find(self._assets[name], ALL) is None
+        ]
 
     def in_use(self, name: str) -> Path | None:
-        """Return the folder of the model that a recipe's last training stored; none where there is none whole."""
+        """Return the folder of the model that a recipe's last training stored.
+
+        None where there is none whole.
+        """
         try:
             return self.unpacked(self._trained[name])
         except ProvenanceError:
@@ -166,7 +222,11 @@ class TaggerModels:
 
     def holds_back(self, assets: Collection[str]) -> bool:
         """Whether one of these models is the ensemble's, so that no batch can be made without it."""
-        return any(asset in assets for name, asset in self._assets.items() if name in self._settings.ensemble)
+        return any(
+            asset in assets
+            for name, asset in self._assets.items()
+            if name in self._settings.ensemble
+        )
 
     def unpacked(self, asset: str) -> Path:
         """Return the folder of a stored model, written out again if it is not there whole.
@@ -191,8 +251,13 @@ class TaggerModels:
 def pack(folder: Path) -> pa.Table:
     """Return a model folder as a table."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    columns = [[path.relative_to(folder).as_posix() for path in paths], [path.read_bytes() for path in paths]]
-    return pa.table([pa.array(columns[0], pa.string()), pa.array(columns[1], pa.large_binary())], schema=FILES)
+    columns = [
+        [path.relative_to(folder).as_posix() for path in paths],
+        [path.read_bytes() for path in paths],
+    ]
+    return pa.table(
+        [pa.array(columns[0], pa.string()), pa.array(columns[1], pa.large_binary())], schema=FILES
+    )
 
 
 def check_packed(table: pa.Table, card: Card) -> None:
@@ -202,13 +267,22 @@ def check_packed(table: pa.Table, card: Card) -> None:
         ProvenanceError: A file changed meanwhile.
     """
     rows = table.to_pylist()
-    found = {row["path"]: hashlib.sha256(row["content"]).hexdigest() for row in rows if row["path"] != CARD}
+    found = {
+        row["path"]: hashlib.sha256(row["content"]).hexdigest()
+        for row in rows
+        if row["path"] != CARD
+    }
     if found != dict(card.files):
-        raise ProvenanceError("the model changed while it was scored; run the job train_taggers again")
+        raise ProvenanceError(
+            "the model changed while it was scored; run the job train_taggers again"
+        )
 
 
 def unpack(table: pa.Table, folder: Path) -> None:
-    """Write a model folder, whole or not at all; a process that does the same at once does no harm."""
+    """Write a model folder, whole or not at all.
+
+    A process that does the same at once does no harm.
+    """
     part = folder.with_name(f".{folder.name}-{secrets.token_hex(4)}")
     part.mkdir(parents=True, mode=0o700)
     for row in table.to_pylist():
@@ -248,7 +322,7 @@ def _sweep(kept: Path) -> None:
 def is_drawn_for_training(note: Note, key: Key, *, share: float) -> bool:
     """Whether a note is one of those that a recipe with corpus ``gold`` learns from.
 
-    It depends on the secret and the patient alone: it stays as notes arrive, and all notes of a patient fall on one
-    side.
+    It depends on the secret and the patient alone: it stays as notes arrive, and all notes of a
+    patient fall on one side.
     """
     return int.from_bytes(key.derive("training", owner_of(note))[:8]) / 2**64 < share

@@ -33,7 +33,9 @@ class VaultResource:
             from deid_assets.vault.keys import Keyring  # noqa: PLC0415 - loads cryptography
             from deid_assets.vault.store import Vault  # noqa: PLC0415 - loads SQLAlchemy
 
-            self._vault = Vault(named.url, Keyring.load(named.key_file), require_patient=named.require_patient)
+            self._vault = Vault(
+                named.url, Keyring.load(named.key_file), require_patient=named.require_patient
+            )
         return self._vault
 
     def close(self) -> None:
@@ -44,9 +46,14 @@ class VaultResource:
 
 
 def vault_resource(settings: VaultSettings) -> dg.ResourceDefinition:
-    """Return what opens the vault for a run; it takes no configuration, so that a run cannot name another vault."""
+    """Return what opens the vault for a run.
 
-    @dg.resource(config_schema={}, description="The vault that the settings name, if they name one.")
+    It takes no configuration, so that a run cannot name another vault.
+    """
+
+    @dg.resource(
+        config_schema={}, description="The vault that the settings name, if they name one."
+    )
     def vault(_context: dg.InitResourceContext) -> Iterator[VaultResource]:
         opened = VaultResource(settings)
         try:

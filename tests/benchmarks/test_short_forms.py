@@ -31,7 +31,11 @@ def test_what_is_touched_and_what_is_left_are_counted_by_character(program):
 def test_a_category_that_the_policy_may_leave_is_not_left_wrongly(program):
     line = marked("from <COUNTRY>Peru</COUNTRY>, aged <AGE>45</AGE>", lang="en")
     nothing = DisjointSpans.of(line[0], [])
-    kept = sum(len(text) for text, label in (("Peru", Phi.COUNTRY), ("45", Phi.AGE)) if label not in may_leave())
+    kept = sum(
+        len(text)
+        for text, label in (("Peru", Phi.COUNTRY), ("45", Phi.AGE))
+        if label not in may_leave()
+    )
 
     assert program.tally(line, nothing, load_policy("limited_data_set")) == (0, kept)
 
@@ -41,7 +45,9 @@ def may_leave():
 
 
 def test_the_table_has_a_row_for_each_detector_and_policy(program, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["bench", "--lang", "en", "--detector", "rules", "--policy", "tag", "--show"])
+    monkeypatch.setattr(
+        sys, "argv", ["bench", "--lang", "en", "--detector", "rules", "--policy", "tag", "--show"]
+    )
     program.main()
     printed = capsys.readouterr().out
 

@@ -1,4 +1,7 @@
-"""What the strategies benchmark scores: categories that all corpora annotate, and each note once."""
+"""What the strategies benchmark scores.
+
+Categories that all corpora annotate, and each note once.
+"""
 
 from dataclasses import replace
 from pathlib import Path

@@ -16,7 +16,9 @@ def figures(monkeypatch):
     import surrogate_mlm
 
     def counted(*values, learnt=()):
-        found = surrogate_mlm._figures([surrogate_mlm.Value(*value) for value in values], frozenset(learnt))
+        found = surrogate_mlm._figures(
+            [surrogate_mlm.Value(*value) for value in values], frozenset(learnt)
+        )
         return dict(zip(surrogate_mlm.HEADER[4:], found, strict=True))
 
     return counted

@@ -32,7 +32,12 @@ def utility(monkeypatch):
 def test_moved_spans_cover_the_replacements_and_keep_their_own_labels(utility):
     text = "Paciente: Ana Ruiz, mujer, NHC 4471902. Ana Ruiz vuelve."
     note = Note("n1", text, lang="es")
-    places = [(10, 18, Phi.NAME, "A"), (20, 25, Phi.SEX, "B"), (31, 38, Phi.MRN, "C"), (40, 48, Phi.NAME, "A")]
+    places = [
+        (10, 18, Phi.NAME, "A"),
+        (20, 25, Phi.SEX, "B"),
+        (31, 38, Phi.MRN, "C"),
+        (40, 48, Phi.NAME, "A"),
+    ]
     spans = [Span(start, end, label, native_label=native) for start, end, label, native in places]
     document = Document(note, DisjointSpans.of(note, spans))
     (moved,), tags = utility.moved([document], load_policy("tag"), Originals(utility.KEY))
@@ -50,7 +55,10 @@ def test_adjacent_spans_stay_adjacent(utility):
 
 
 def test_surrogates_are_no_tags_and_leave_the_rest_of_the_note(utility):
-    corpus = [Document(note, DisjointSpans.of(note, spans)) for note, spans in make_corpus(lang="es", notes=3, seed=4)]
+    corpus = [
+        Document(note, DisjointSpans.of(note, spans))
+        for note, spans in make_corpus(lang="es", notes=3, seed=4)
+    ]
     moved, tags = utility.moved(corpus, load_policy("surrogate"), Originals(utility.KEY))
     assert tags < sum(len(document.spans) for document in corpus) / 2
     for before, after in zip(corpus, moved, strict=True):
@@ -75,7 +83,9 @@ def test_the_program_prints_a_row_for_each_text(tmp_path):
     native = {label: name for name, label in label_map("meddocan").labels.items()}
     for part, seed in (("train", 1), ("dev", 2)):
         rows = [_row(f"{part}-{at}", *pair, native) for at, pair in enumerate(_corpus(seed))]
-        (folder / f"{part}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+        (folder / f"{part}.jsonl").write_text(
+            "".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8"
+        )
     found = subprocess.run(
         [sys.executable, PROGRAMS / "utility.py", "--notes", "6"],
         env={**os.environ, "DEID_CORPORA": str(tmp_path)},
@@ -84,7 +94,11 @@ def test_the_program_prints_a_row_for_each_text(tmp_path):
         check=False,
     )
     assert found.returncode == 0, found.stderr[-500:]
-    rows = {line.split("|")[1].strip(): line.split("|") for line in found.stdout.splitlines() if line.startswith("|")}
+    rows = {
+        line.split("|")[1].strip(): line.split("|")
+        for line in found.stdout.splitlines()
+        if line.startswith("|")
+    }
     assert {"original", "surrogate", "tag"} <= rows.keys()
     assert float(rows["original"][5].split()[0]) > 0
     assert rows["tag"][2].strip() == "100.0%"
@@ -96,6 +110,8 @@ def _corpus(seed):
 
 def _row(note_id, note, spans, native):
     marked = [
-        {"start": span.start, "end": span.end, "label": native[span.label]} for span in spans if span.label in native
+        {"start": span.start, "end": span.end, "label": native[span.label]}
+        for span in spans
+        if span.label in native
     ]
     return {"id": note_id, "lang": "es", "text": note.text, "spans": marked}

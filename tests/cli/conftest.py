@@ -60,7 +60,10 @@ class Ran:
 
 @pytest.fixture
 def deid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
-    """Run ``deid`` in an empty folder with two small detectors installed; no run may print a word of a note."""
+    """Run ``deid`` in an empty folder with two small detectors installed.
+
+    No run may print a word of a note.
+    """
     site, home = tmp_path / "site", tmp_path / "home"
     home.mkdir()
     monkeypatch.chdir(home)
@@ -72,7 +75,11 @@ def deid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
 
     def run(*arguments: str | Path) -> Ran:
         result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-        printed = [line for line in (result.stdout + result.stderr).splitlines() if any(c in line for c in CANARIES)]
+        printed = [
+            line
+            for line in (result.stdout + result.stderr).splitlines()
+            if any(c in line for c in CANARIES)
+        ]
         assert not printed, "a word of a note was printed"
         return Ran(result.exit_code, result.stdout, result.stderr)
 
@@ -87,7 +94,9 @@ def install(site: Path, name: str) -> None:
     package.mkdir(parents=True)
     info.mkdir()
     (package / "__init__.py").write_text(DETECTOR.replace("@", name))
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: deid_{name}\nVersion: 1.0\nSummary: For tests\n")
+    (info / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: deid_{name}\nVersion: 1.0\nSummary: For tests\n"
+    )
     (info / "entry_points.txt").write_text(f"[{plugins.GROUP}]\n{name} = deid_{name}:Detector\n")
 
 
@@ -100,7 +109,12 @@ NOTES: tuple[dict[str, Any], ...] = (
         "meta": {"ward": "3"},
     },
     {"id": "b", "text": "No rheumatoid signs.", "lang": "en"},
-    {"id": "c", "text": "Seen by Zyxwick.\r\nThen Quillfeather left.", "lang": "en", "patient_id": "p7"},
+    {
+        "id": "c",
+        "text": "Seen by Zyxwick.\r\nThen Quillfeather left.",
+        "lang": "en",
+        "patient_id": "p7",
+    },
 )
 
 
@@ -132,4 +146,6 @@ def notes(deid: Callable[..., Ran], write: Callable[..., Path]) -> Path:
 @pytest.fixture
 def records() -> Callable[[str | Path], list[dict[str, Any]]]:
     """Read the records of a JSON Lines file."""
-    return lambda path: [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]
+    return lambda path: [
+        json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines()
+    ]

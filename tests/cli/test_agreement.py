@@ -21,7 +21,11 @@ def test_figures_are_those_worked_out_by_hand(deid, notes, both):
     assert ran.code == 0
     assert (ran.json["sources"], ran.json["notes"]) == (["xnames", "xdates"], 3)
     assert ran.json["spans"] == {"both": 1, "first_alone": 2, "second_alone": 1}
-    assert ran.json["f1"] == {"strict": 0, "overlap": pytest.approx(2 / 5), "characters": pytest.approx(14 / 48)}
+    assert ran.json["f1"] == {
+        "strict": 0,
+        "overlap": pytest.approx(2 / 5),
+        "characters": pytest.approx(14 / 48),
+    }
     assert 0 < ran.json["observed"] < 1
     assert ran.json["missed"][0]["estimate"]["value"] == pytest.approx(4 * 3 / 2 - 1 - 4)
     assert ran.json["missed"][0]["estimate"]["method"] == "Chapman"
@@ -33,8 +37,12 @@ def test_without_notes_what_needs_their_length_is_not_given(deid, both):
     ran = deid("agreement", both, *SOURCES)
 
     assert ran.code == 0
-    assert [line.split()[-2:] for line in ran.out.splitlines() if "xnames and" in line] == [["n/a", "n/a"]]
-    assert [line.split()[-3:] for line in ran.out.splitlines() if "of tokens" in line] == [["n/a"] * 3]
+    assert [line.split()[-2:] for line in ran.out.splitlines() if "xnames and" in line] == [
+        ["n/a", "n/a"]
+    ]
+    assert [line.split()[-3:] for line in ran.out.splitlines() if "of tokens" in line] == [
+        ["n/a"] * 3
+    ]
     assert deid("agreement", both, *SOURCES, "--json").json["kappa"] is None
 
 
@@ -79,7 +87,11 @@ def test_notes_that_cannot_be_read_are_named_and_left_out(deid, notes, both):
 MARKS = {
     "ann": {"a": [(0, 12, "NAME")], "b": [], "c": [(8, 15, "NAME")]},
     "ben": {"a": [(0, 12, "NAME"), (21, 31, "DATE")], "b": [], "c": [(8, 15, "NAME")]},
-    "cem": {"a": [(0, 12, "CITY"), (21, 31, "DATE")], "b": [], "c": [(8, 15, "NAME"), (23, 35, "NAME")]},
+    "cem": {
+        "a": [(0, 12, "CITY"), (21, 31, "DATE")],
+        "b": [],
+        "c": [(8, 15, "NAME"), (23, 35, "NAME")],
+    },
 }
 
 
@@ -90,7 +102,10 @@ def annotated(deid, write, three):
         records = (
             {
                 **record,
-                "spans": [dict(zip(("start", "end", "label"), mark, strict=True)) for mark in of_note[record["id"]]],
+                "spans": [
+                    dict(zip(("start", "end", "label"), mark, strict=True))
+                    for mark in of_note[record["id"]]
+                ],
             }
             for record in three
         )
@@ -103,7 +118,11 @@ def test_any_number_of_annotators_is_compared(deid, annotated):
     strict = {(pair["first"], pair["second"]): pair["f1"]["strict"] for pair in ran.json["pairs"]}
 
     assert (ran.code, ran.json["sources"]) == (0, ["ann", "ben", "cem"])
-    assert strict == {("ann", "ben"): pytest.approx(4 / 5), ("ann", "cem"): 2 / 6, ("ben", "cem"): 4 / 7}
+    assert strict == {
+        ("ann", "ben"): pytest.approx(4 / 5),
+        ("ann", "cem"): 2 / 6,
+        ("ben", "cem"): 4 / 7,
+    }
     assert 0 < ran.json["alpha"]["token_labels"]["alpha"] < 1
     assert ran.json["missed"][0]["marked"] == 4
     assert "observed" not in ran.json  # there is more than one pair

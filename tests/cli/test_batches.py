@@ -32,7 +32,9 @@ def stopped(installation):
     """An installation with a good batch and one that cannot be read, whose file is named after a patient."""
     landing = installation.home / "landing"
     landing.mkdir(parents=True)
-    (landing / "good.jsonl").write_text('{"id": "a", "text": "Zedmarlow is well and walks with a frame."}\n')
+    (landing / "good.jsonl").write_text(
+        '{"id": "a", "text": "Zedmarlow is well and walks with a frame."}\n'
+    )
     (good,) = take_in(installation.settings(), settle_s=0)
     (landing / "Zedquill.csv").write_text("nr;body\n7;Seen in the ward at noon\n")
     (bad,) = take_in(installation.settings(), settle_s=0)
@@ -88,7 +90,9 @@ def test_a_withdrawn_batch_is_counted_and_not_made_again(stopped, cli, installat
 
     row = listed(cli)[good]
     assert (row["state"], row["notes"]["withdrawn"]) == ("withdrawn", 1)
-    assert "was withdrawn" in installation.failures(installation.run(good, "raw_notes"))["raw_notes"]
+    assert (
+        "was withdrawn" in installation.failures(installation.run(good, "raw_notes"))["raw_notes"]
+    )
 
 
 def test_a_release_is_not_deleted_unless_it_is_asked_for(stopped, cli, installation):

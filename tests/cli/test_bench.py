@@ -11,10 +11,18 @@ GOLD = (
         "text": "Quillfeather came on 1999-12-31 with rheumatoid pain.",
         "lang": "en",
         "patient_id": "p7",
-        "spans": [{"start": 0, "end": 12, "label": "NAME"}, {"start": 21, "end": 31, "label": "DATE"}],
+        "spans": [
+            {"start": 0, "end": 12, "label": "NAME"},
+            {"start": 21, "end": 31, "label": "DATE"},
+        ],
     },
     {"id": "b", "text": "No rheumatoid signs.", "lang": "en", "spans": []},
-    {"id": "c", "text": "Seen by Zyxwick.", "lang": "en", "spans": [{"start": 8, "end": 15, "label": "NAME"}]},
+    {
+        "id": "c",
+        "text": "Seen by Zyxwick.",
+        "lang": "en",
+        "spans": [{"start": 8, "end": 15, "label": "NAME"}],
+    },
 )
 BOTH = ("--detector", "xnames", "--detector", "xdates")
 
@@ -87,7 +95,9 @@ def test_a_note_that_a_detector_fails_on_is_counted(deid, write):
 
 
 def test_one_detector_may_come_with_several_models(deid, gold):
-    ran = deid("bench", gold, "--gold", "--detector", "xnames=m/a", "--detector", "xnames=m/b", "--json")
+    ran = deid(
+        "bench", gold, "--gold", "--detector", "xnames=m/a", "--detector", "xnames=m/b", "--json"
+    )
 
     assert list(ran.json["detectors"]) == ["xnames=a", "xnames=b"]
 
@@ -97,7 +107,10 @@ def test_one_detector_may_come_with_several_models(deid, gold):
     [
         (["--gold", *BOTH, "--limit", "0"], "the time limit must be positive"),
         (["--gold", "--detector", "xnames", "--detector", "xnames"], "named twice"),
-        (["--gold", "--detector", "xnames", "--option", "xdates.words=a"], "an option is for 'xdates'"),
+        (
+            ["--gold", "--detector", "xnames", "--option", "xdates.words=a"],
+            "an option is for 'xdates'",
+        ),
         (["--gold", "--detector", "xnames", "--profile", "none"], "unknown profile 'none'"),
     ],
 )

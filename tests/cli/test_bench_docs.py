@@ -15,7 +15,8 @@ from deid_assets.plugins import available
 
 pytestmark = pytest.mark.long
 
-BIN = os.environ.get("DEID_BIN") or str(Path(sys.executable).parent)  # make test-run names that of users
+# make test-run names that of users
+BIN = os.environ.get("DEID_BIN") or str(Path(sys.executable).parent)
 DOCS = Path(__file__).parents[2] / "docs"
 
 
@@ -24,7 +25,9 @@ def blocks(page, language):
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.skipif(not {"rules", "presidio"} <= available().keys(), reason="the examples need rules and presidio")
+@pytest.mark.skipif(
+    not {"rules", "presidio"} <= available().keys(), reason="the examples need rules and presidio"
+)
 @pytest.mark.skipif(not shutil.which("bash"), reason="the examples need bash")
 def test_the_examples_of_bake_offs_run(tmp_path):
     path = os.pathsep.join((BIN, os.environ["PATH"]))

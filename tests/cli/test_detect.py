@@ -39,8 +39,12 @@ def test_several_detectors_leave_every_prediction(deid, notes, spans_of):
     ]
 
 
-@pytest.mark.parametrize(("names", "label"), [(("xdates", "xnames"), "DATE"), (("xnames", "xdates"), "NAME")])
-def test_resolving_gives_an_overlap_the_label_of_the_first_detector(deid, notes, spans_of, names, label):
+@pytest.mark.parametrize(
+    ("names", "label"), [(("xdates", "xnames"), "DATE"), (("xnames", "xdates"), "NAME")]
+)
+def test_resolving_gives_an_overlap_the_label_of_the_first_detector(
+    deid, notes, spans_of, names, label
+):
     ensemble = [argument for name in names for argument in ("--detector", name)]
     deid("detect", notes, *ensemble, "--resolve", "union", "--out", "spans.jsonl")
 
@@ -48,7 +52,16 @@ def test_resolving_gives_an_overlap_the_label_of_the_first_detector(deid, notes,
 
 
 def test_options_reach_the_detector_they_name(deid, notes, spans_of):
-    deid("detect", notes, "--detector", "xnames", "--option", "xnames.words=Zyx[a-z]+", "--out", "spans.jsonl")
+    deid(
+        "detect",
+        notes,
+        "--detector",
+        "xnames",
+        "--option",
+        "xnames.words=Zyx[a-z]+",
+        "--out",
+        "spans.jsonl",
+    )
 
     assert spans_of("spans.jsonl") == {"a": [], "b": [], "c": [(8, 15, "NAME", "xnames")]}
 
@@ -64,7 +77,9 @@ def test_a_note_that_makes_the_detector_raise_is_named_and_left_out(deid, write,
         "notes": 2,
         "spans": 1,
         "withheld": 1,
-        "withheld_notes": [{"note": "bad", "place": None, "reason": "RuntimeError in spans_xnames"}],
+        "withheld_notes": [
+            {"note": "bad", "place": None, "reason": "RuntimeError in spans_xnames"}
+        ],
         "out": "spans.jsonl",
     }
 
@@ -84,7 +99,10 @@ def test_a_line_that_is_no_note_is_named_and_left_out(deid, write, spans_of, thr
 
 
 def test_many_chunks_keep_every_note_in_order(deid, write):
-    write("notes.jsonl", *({"id": f"n{number}", "text": "Zyxwick, " + "x" * 60_000} for number in range(20)))
+    write(
+        "notes.jsonl",
+        *({"id": f"n{number}", "text": "Zyxwick, " + "x" * 60_000} for number in range(20)),
+    )
     deid("detect", "notes.jsonl", "--detector", "xnames", "--out", "spans.parquet")
 
     found = list(read_spans(Path("spans.parquet")))
@@ -106,7 +124,18 @@ def test_settings_of_the_source_are_taken(deid, spans_of):
 
 def test_the_language_given_is_that_of_notes_without_one(deid, write, records):
     write("notes.jsonl", {"id": "a", "text": "x"}, {"id": "b", "text": "x", "lang": "es"})
-    deid("redact", "notes.jsonl", "--detector", "xnames", "--lang", "de", "--policy", "tag", "--out", "out.jsonl")
+    deid(
+        "redact",
+        "notes.jsonl",
+        "--detector",
+        "xnames",
+        "--lang",
+        "de",
+        "--policy",
+        "tag",
+        "--out",
+        "out.jsonl",
+    )
 
     assert [record["lang"] for record in records("out.jsonl")] == ["de", "es"]
 
@@ -115,13 +144,19 @@ def test_summary_is_one_json_document(deid, notes):
     ran = deid("detect", notes, "--detector", "xnames", "--out", "spans.jsonl", "--json")
 
     assert json.loads(ran.out) == {
-        "notes": 3, "spans": 3, "withheld": 0, "withheld_notes": [], "out": "spans.jsonl",
-    }  # fmt: skip
+        "notes": 3,
+        "spans": 3,
+        "withheld": 0,
+        "withheld_notes": [],
+        "out": "spans.jsonl",
+    }
     assert ran.err == ""
 
 
 def test_several_processes_give_what_one_gives(deid, write):
-    notes = [{"id": f"n{number}", "text": f"{number}: Zyxwick, " + "x" * 90_000} for number in range(24)]
+    notes = [
+        {"id": f"n{number}", "text": f"{number}: Zyxwick, " + "x" * 90_000} for number in range(24)
+    ]
     write("notes.jsonl", *notes, {"id": "bad", "text": "EXPLODE Zyxwick"})
     one = deid("detect", "notes.jsonl", "--detector", "xnames", "--out", "one.jsonl")
     two = deid("detect", "notes.jsonl", "--detector", "xnames", "--out", "two.jsonl", "--jobs", "2")

@@ -11,14 +11,17 @@ import pytest
 
 from deid_assets.plugins import AUDITS, available
 
-BIN = os.environ.get("DEID_BIN") or str(Path(sys.executable).parent)  # make test-run names that of users
+# make test-run names that of users
+BIN = os.environ.get("DEID_BIN") or str(Path(sys.executable).parent)
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "cli.md"
 
 
 def blocks(page):
     """The shell examples of a page."""
-    return re.findall(r"^```sh\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    return re.findall(
+        r"^```sh\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
 
 
 BLOCKS = blocks(PAGE)
@@ -27,14 +30,21 @@ CORPORA = [block for block in BLOCKS if block.startswith("# corpora\n")]
 
 pytestmark = [
     pytest.mark.long,
-    pytest.mark.skipif(not {"rules", "presidio"} <= available().keys(), reason="the examples need rules and presidio"),
-    pytest.mark.skipif(not all(map(shutil.which, ("bash", "openssl"))), reason="the examples need bash and openssl"),
+    pytest.mark.skipif(
+        not {"rules", "presidio"} <= available().keys(),
+        reason="the examples need rules and presidio",
+    ),
+    pytest.mark.skipif(
+        not all(map(shutil.which, ("bash", "openssl"))), reason="the examples need bash and openssl"
+    ),
 ]
 
 
 def run(script, folder):
     path = os.pathsep.join((BIN, os.environ["PATH"]))
-    environment = {name: value for name, value in os.environ.items() if name not in ("DEID_KEY", "DEID_DEBUG")}
+    environment = {
+        name: value for name, value in os.environ.items() if name not in ("DEID_KEY", "DEID_DEBUG")
+    }
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],
         cwd=folder,
@@ -52,7 +62,8 @@ def test_the_examples_run(tmp_path):
     done = run("\n".join(EXAMPLES), tmp_path)
 
     names = (
-        "deidentified safe.jsonl surrogates.jsonl redacted-notes both.jsonl report numbered.jsonl export-redacted.csv"
+        "deidentified safe.jsonl surrogates.jsonl redacted-notes both.jsonl report numbered.jsonl"
+        " export-redacted.csv"
     )
     assert {path.name for path in tmp_path.iterdir()} >= {*names.split()}
     assert "Miller" not in (tmp_path / "export-redacted.csv").read_text()
@@ -71,7 +82,8 @@ def test_the_examples_of_gazetteers_run(tmp_path):
     for name, text in lists.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     run(
-        "mkdir notes; deid corpus make --notes 80 --out notes/all.jsonl; deid corpus make --notes 5 --out notes.jsonl",
+        "mkdir notes; deid corpus make --notes 80 --out notes/all.jsonl; deid corpus make --notes 5"
+        " --out notes.jsonl",
         tmp_path,
     )
 
@@ -84,7 +96,9 @@ def test_the_examples_of_gazetteers_run(tmp_path):
 
 def test_the_examples_of_notes_run(tmp_path):
     page = DOCS / "notes.md"
-    (printed,) = re.findall(r"^```text\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    (printed,) = re.findall(
+        r"^```text\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
 
     done = run("\n".join(blocks(page)), tmp_path)
 
@@ -95,14 +109,15 @@ def test_the_examples_of_notes_run(tmp_path):
 
 def test_the_examples_of_evaluation_run(tmp_path):
     script = "\n".join(blocks(DOCS / "evaluation.md"))
-    script = re.sub(r"^(deid adjudicate.*)$", r"\1 || test $? = 1", script, flags=re.MULTILINE)  # 1: there are ties
+    # 1: there are ties
+    script = re.sub(r"^(deid adjudicate.*)$", r"\1 || test $? = 1", script, flags=re.MULTILINE)
     # A second annotator of the same notes, who overlooks every tenth span.
     script = script.replace(
         "deid corpus make --lang en --notes 60 --out second.jsonl",
-        "python - <<'EOF'\nimport json\nwith open('gold.jsonl') as gold, open('second.jsonl', 'w') as second:\n"
-        "    for line in gold:\n        note = json.loads(line)\n"
-        "        note['spans'] = [span for at, span in enumerate(note['spans']) if at % 10]\n"
-        "        print(json.dumps(note), file=second)\nEOF",
+        "python - <<'EOF'\nimport json\nwith open('gold.jsonl') as gold, open('second.jsonl', 'w')"
+        " as second:\n    for line in gold:\n        note = json.loads(line)\n        note['spans']"
+        " = [span for at, span in enumerate(note['spans']) if at % 10]\n       "
+        " print(json.dumps(note), file=second)\nEOF",
     )
     done = run(script, tmp_path)
 
@@ -146,7 +161,12 @@ def test_the_examples_of_taggers_run(tmp_path):
 
 def _may_fail(script):
     """Let an audit end with 1, which says that it did not pass."""
-    return re.sub(r"(deid privacy run .*?--out \w+)$", r"\1 || [ $? = 1 ]", script, flags=re.DOTALL | re.MULTILINE)
+    return re.sub(
+        r"(deid privacy run .*?--out \w+)$",
+        r"\1 || [ $? = 1 ]",
+        script,
+        flags=re.DOTALL | re.MULTILINE,
+    )
 
 
 @pytest.mark.slow
@@ -160,7 +180,8 @@ def test_the_examples_of_hiding_in_plain_sight_run(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.skipif(
-    not {"hips", "reidentification"} <= available(AUDITS).keys(), reason="the examples need hips and reidentification"
+    not {"hips", "reidentification"} <= available(AUDITS).keys(),
+    reason="the examples need hips and reidentification",
 )
 def test_the_examples_of_privacy_audits_run(tmp_path):
     shell = [block for block in blocks(DOCS / "privacy-audits.md") if "deid privacy run" in block]

@@ -46,7 +46,9 @@ def test_annotations_of_parquet_withhold_no_note(deid):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    pq.write_table(pa.table({"id": ["a"], "text": [TEXT], "spans": ["not a list"]}), "notes.parquet")
+    pq.write_table(
+        pa.table({"id": ["a"], "text": [TEXT], "spans": ["not a list"]}), "notes.parquet"
+    )
 
     assert found_by(deid, "notes.parquet") == (0, ["Seen by [NAME]."])
 
@@ -64,11 +66,15 @@ def test_annotations_of_i2b2_withhold_no_note(deid):
     assert found_by(deid, path) == (0, ["Seen by [NAME]."])
 
 
-@pytest.mark.parametrize("name", [name for name, known in FORMATS.items() if known.writer_module is not None])
+@pytest.mark.parametrize(
+    "name", [name for name, known in FORMATS.items() if known.writer_module is not None]
+)
 def test_redacted_notes_are_written_in_every_format(deid, notes, name):
     known = FORMATS[name]
     out = Path("redacted" if known.is_folder else f"redacted{known.suffixes[0]}")
-    ran = deid("redact", notes, "--detector", "xnames", "--policy", "tag", "--out", out, "--to", name)
+    ran = deid(
+        "redact", notes, "--detector", "xnames", "--policy", "tag", "--out", out, "--to", name
+    )
 
     assert ran.code == 0, ran.err
     assert [found.note.text for found in read_notes(out, format=name)] == [
@@ -88,9 +94,16 @@ def test_the_suffix_chooses_the_format(deid, suffix):
 
 def test_the_same_seed_makes_the_same_corpus(deid):
     for name, seed in (("one", 4), ("two", 4), ("three", 5)):
-        assert deid("corpus", "make", "--notes", "2", "--seed", seed, "--out", f"{name}.jsonl").code == 0
+        assert (
+            deid("corpus", "make", "--notes", "2", "--seed", seed, "--out", f"{name}.jsonl").code
+            == 0
+        )
 
-    assert Path("one.jsonl").read_bytes() == Path("two.jsonl").read_bytes() != Path("three.jsonl").read_bytes()
+    assert (
+        Path("one.jsonl").read_bytes()
+        == Path("two.jsonl").read_bytes()
+        != Path("three.jsonl").read_bytes()
+    )
 
 
 def test_settings_of_a_format_reach_its_reader(deid):
@@ -99,6 +112,16 @@ def test_settings_of_a_format_reach_its_reader(deid):
 
     assert deid("detect", "a.conll", "--detector", "xnames", "--out", "spans.jsonl").code == 0
     strict = deid("evaluate", "--gold", "a.conll", "--pred", "spans.jsonl", "--out", "r1")
-    loose = deid("evaluate", "--gold", "a.conll", "--pred", "spans.jsonl", "--read", "conll.scheme=iob1", "--out", "r2")
+    loose = deid(
+        "evaluate",
+        "--gold",
+        "a.conll",
+        "--pred",
+        "spans.jsonl",
+        "--read",
+        "conll.scheme=iob1",
+        "--out",
+        "r2",
+    )
 
     assert (strict.code, loose.code) == (2, 0), loose.err

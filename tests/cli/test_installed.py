@@ -72,11 +72,15 @@ json.dump(found, sys.stdout)
 
 
 def blocks(page):
-    return re.findall(r"^```sh\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    return re.findall(
+        r"^```sh\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
 
 
 def run(*command, folder, timeout=300):
-    environment = {name: value for name, value in os.environ.items() if name not in ("DEID_KEY", "DEID_DEBUG")}
+    environment = {
+        name: value for name, value in os.environ.items() if name not in ("DEID_KEY", "DEID_DEBUG")
+    }
     path = os.pathsep.join((BIN, os.environ["PATH"]))
     return subprocess.run(
         command,
@@ -89,7 +93,9 @@ def run(*command, folder, timeout=300):
     )
 
 
-@pytest.mark.parametrize(("words", "code"), [((), 2), (("--help",), 0), (("corpus", "--help"), 0), (("--version",), 0)])
+@pytest.mark.parametrize(
+    ("words", "code"), [((), 2), (("--help",), 0), (("corpus", "--help"), 0), (("--version",), 0)]
+)
 def test_the_command_starts(words, code, tmp_path):
     done = run(f"{BIN}/deid", *words, folder=tmp_path)
     assert done.returncode == code, done.stderr
@@ -113,7 +119,9 @@ def test_every_command_has_help(helped):
 
 def test_what_is_not_installed_is_named_with_what_make_knows(helped, tmp_path):
     named = {
-        one for _, output in helped.values() for one in re.findall(r"not installed: make add PLUGIN=(\w+)", output)
+        one
+        for _, output in helped.values()
+        for one in re.findall(r"not installed: make add PLUGIN=(\w+)", output)
     }
     assert named or not IS_OF_USERS
     for plugin in named:
@@ -125,7 +133,8 @@ def test_what_is_not_installed_is_named_with_what_make_knows(helped, tmp_path):
 
 
 @pytest.mark.skipif(
-    not IS_OF_USERS, reason="what is installed in the tests' environment says nothing about that of users"
+    not IS_OF_USERS,
+    reason="what is installed in the tests' environment says nothing about that of users",
 )
 def test_the_remedies_are_ones_that_pip_can_follow(tmp_path):
     listed = run(
@@ -142,9 +151,21 @@ def test_the_remedies_are_ones_that_pip_can_follow(tmp_path):
     wanted.write_text(listed.stdout)
 
     tried = run(
-        f"{BIN}/python", "-m", "pip", "install", "--dry-run", "--quiet", "--report", str(tmp_path / "report.json"),
-        "--constraint", str(ROOT / "constraints.txt"), "--requirement", str(wanted), folder=ROOT, timeout=600,
-    )  # fmt: skip
+        f"{BIN}/python",
+        "-m",
+        "pip",
+        "install",
+        "--dry-run",
+        "--quiet",
+        "--report",
+        str(tmp_path / "report.json"),
+        "--constraint",
+        str(ROOT / "constraints.txt"),
+        "--requirement",
+        str(wanted),
+        folder=ROOT,
+        timeout=600,
+    )
 
     assert tried.returncode == 0, tried.stderr
     report = json.loads((tmp_path / "report.json").read_text())["install"]
@@ -163,7 +184,8 @@ def test_the_examples_of_the_readme_run(tmp_path):
     assert "deid deidentify" in shell
     assert "deid train own --curve" in shell
     script = shell.replace(
-        "deid train own", "deid corpus make --lang en --notes 24 --seed 3 --out annotated.jsonl\ndeid train own"
+        "deid train own",
+        "deid corpus make --lang en --notes 24 --seed 3 --out annotated.jsonl\ndeid train own",
     )
 
     done = run("bash", "-euo", "pipefail", "-c", script, folder=tmp_path, timeout=600)
@@ -174,22 +196,32 @@ def test_the_examples_of_the_readme_run(tmp_path):
 
 
 def test_python_in_the_readme_prints_what_it_says(tmp_path):
-    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    (code,) = re.findall(
+        r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL
+    )
 
     done = run(f"{BIN}/python", "-c", code, folder=tmp_path)
 
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [line.removeprefix("# ") for line in code.splitlines() if line.startswith("# ")]
+    assert done.stdout.splitlines() == [
+        line.removeprefix("# ") for line in code.splitlines() if line.startswith("# ")
+    ]
 
 
 def test_every_page_with_examples_is_run_or_says_why_not():
-    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "plugins").glob("*/README.md")]
+    pages = [
+        ROOT / "README.md",
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "plugins").glob("*/README.md"),
+    ]
     shown = {page.relative_to(ROOT).as_posix() for page in pages if blocks(page)}
 
     assert shown == {*RUN, *NOT_RUN}
     for page, test in RUN.items():
         assert (
-            page == "README.md" or Path(page).stem in (ROOT / test).read_text(encoding="utf-8") or "plugin_page" in test
+            page == "README.md"
+            or Path(page).stem in (ROOT / test).read_text(encoding="utf-8")
+            or "plugin_page" in test
         )
 
 
@@ -197,7 +229,8 @@ def test_make_runs_the_tests_of_all_of_them():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     listed = re.search(r"EXAMPLES := ((?:.*\\\n)*.*)", makefile)[1].replace("\\\n", " ").split()
 
-    assert {str(Path(test).relative_to(ROOT)) if Path(test).is_absolute() else test for test in RUN.values()} <= {
-        *listed
-    }
+    assert {
+        str(Path(test).relative_to(ROOT)) if Path(test).is_absolute() else test
+        for test in RUN.values()
+    } <= {*listed}
     assert "make test-run" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")

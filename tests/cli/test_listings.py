@@ -22,7 +22,9 @@ LISTS = {
 def test_everything_is_listed_once_and_alike(deid, command, names):
     table, as_json = deid(command), deid(command, "--json")
     listed = [row["name"] for row in as_json.json]
-    rows = [line.split()[0] for line in table.out.splitlines()[2:] if line and not line.startswith(" ")]
+    rows = [
+        line.split()[0] for line in table.out.splitlines()[2:] if line and not line.startswith(" ")
+    ]
 
     assert table.code == as_json.code == 0
     assert set(names) <= set(listed)
@@ -44,7 +46,11 @@ def test_a_detector_that_cannot_load_is_listed_with_the_reason(deid, tmp_path):
     (tmp_path / "site/deid_xnames").rmdir()
     (row,) = (row for row in deid("detectors", "--json").json if row["name"] == "xnames")
 
-    assert row["fault"] == row["summary"] == "module deid_xnames is not installed; install the plugin again"
+    assert (
+        row["fault"]
+        == row["summary"]
+        == "module deid_xnames is not installed; install the plugin again"
+    )
 
 
 def test_the_doctor_loads_the_detectors_and_tells_what_is_broken(deid, tmp_path):
@@ -56,7 +62,10 @@ def test_the_doctor_loads_the_detectors_and_tells_what_is_broken(deid, tmp_path)
     assert states["detector xdates"] == ("ok", "1.0")
     assert states["detector xnames"] == (
         "broken",
-        "detector 'xnames' cannot be imported (ImportError); python -c 'import deid_xnames' shows where",
+        (
+            "detector 'xnames' cannot be imported (ImportError); python -c 'import deid_xnames'"
+            " shows where"
+        ),
     )
     assert states["python"][0] == "ok"
 

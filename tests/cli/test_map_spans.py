@@ -1,4 +1,7 @@
-"""``deid redact --edits`` and ``deid map-spans``: annotations keep their place, and nothing is lost in silence."""
+"""``deid redact --edits`` and ``deid map-spans``.
+
+Annotations keep their place, and nothing is lost in silence.
+"""
 
 import json
 
@@ -8,7 +11,18 @@ import pytest
 @pytest.fixture
 def redacted(deid, notes, monkeypatch):
     monkeypatch.setenv("DEID_KEY", "5a" * 32)
-    ran = deid("redact", notes, "--detector", "xnames", "--policy", "tag", "--out", "out.jsonl", "--edits", "e.jsonl")
+    ran = deid(
+        "redact",
+        notes,
+        "--detector",
+        "xnames",
+        "--policy",
+        "tag",
+        "--out",
+        "out.jsonl",
+        "--edits",
+        "e.jsonl",
+    )
     assert ran.code == 0
 
 
@@ -17,14 +31,27 @@ def problems(write, three):
     """A diagnosis clear of names, one across a name, and labels that are no category of ours."""
     return write(
         "problems.jsonl",
-        {"id": "a", "spans": [{"start": 37, "end": 47, "label": "Diagnosis", "code": "M06.9", "note": "x"}]},
-        {"id": "c", "spans": [{"start": 0, "end": 10, "label": "drug:sig"}, {"start": 11, "end": 15, "label": "NAME"}]},
+        {
+            "id": "a",
+            "spans": [{"start": 37, "end": 47, "label": "Diagnosis", "code": "M06.9", "note": "x"}],
+        },
+        {
+            "id": "c",
+            "spans": [
+                {"start": 0, "end": 10, "label": "drug:sig"},
+                {"start": 11, "end": 15, "label": "NAME"},
+            ],
+        },
     )
 
 
 def places(records, path, texts):
     by_id = {record["id"]: record["text"] for record in texts}
-    return [by_id[line["id"]][span["start"] : span["end"]] for line in records(path) for span in line["spans"]]
+    return [
+        by_id[line["id"]][span["start"] : span["end"]]
+        for line in records(path)
+        for span in line["spans"]
+    ]
 
 
 def test_edit_maps_hold_no_text(redacted, records, three):
@@ -40,18 +67,37 @@ def test_annotations_go_over_with_labels_that_are_not_ours(deid, redacted, probl
     ran = deid("map-spans", "--edits", "e.jsonl", "--spans", problems, "--out", "over.jsonl")
 
     assert ran.code == 0
-    assert places(records, "over.jsonl", records("out.jsonl")) == ["rheumatoid", "Seen by [NAME]", "[NAME]"]
+    assert places(records, "over.jsonl", records("out.jsonl")) == [
+        "rheumatoid",
+        "Seen by [NAME]",
+        "[NAME]",
+    ]
     assert records("over.jsonl")[0]["spans"][0] == {
-        "start": 31, "end": 41, "label": "Diagnosis", "code": "M06.9",
-    }  # fmt: skip
-    assert "3 of 3 spans of 2 notes written to over.jsonl: 1 as they were, 0 with a replacement in them" in ran.err
+        "start": 31,
+        "end": 41,
+        "label": "Diagnosis",
+        "code": "M06.9",
+    }
+    assert (
+        "3 of 3 spans of 2 notes written to over.jsonl: 1 as they were, 0 with a replacement in"
+        " them" in ran.err
+    )
     assert "2 widened, 0 lost, 0 dropped" in ran.err
     assert "'note'" in ran.err
 
 
 def test_annotations_of_the_redacted_text_come_back(deid, redacted, problems, records, three):
     deid("map-spans", "--edits", "e.jsonl", "--spans", problems, "--out", "over.jsonl")
-    ran = deid("map-spans", "--edits", "e.jsonl", "--spans", "over.jsonl", "--out", "back.jsonl", "--to-original")
+    ran = deid(
+        "map-spans",
+        "--edits",
+        "e.jsonl",
+        "--spans",
+        "over.jsonl",
+        "--out",
+        "back.jsonl",
+        "--to-original",
+    )
 
     assert ran.code == 0
     assert places(records, "back.jsonl", three) == ["rheumatoid", "Seen by Zyxwick", "Zyxwick"]
@@ -59,7 +105,15 @@ def test_annotations_of_the_redacted_text_come_back(deid, redacted, problems, re
 
 def test_spans_that_meet_a_replacement_are_left_out_when_asked(deid, redacted, problems, records):
     ran = deid(
-        "map-spans", "--edits", "e.jsonl", "--spans", problems, "--out", "over.jsonl", "--drop-overlapping", "--json"
+        "map-spans",
+        "--edits",
+        "e.jsonl",
+        "--spans",
+        problems,
+        "--out",
+        "over.jsonl",
+        "--drop-overlapping",
+        "--json",
     )
 
     assert (ran.json["written"], ran.json["dropped"]) == (1, 2)
@@ -79,7 +133,10 @@ def test_a_note_without_edit_map_is_named(deid, redacted, write, records):
     [
         ({"id": "a", "digest": "0" * 64, "spans": []}, "not of the original text"),
         ({"id": "a", "text": "Another Quillfeather", "spans": []}, "not of the original text"),
-        ({"id": "a", "spans": [{"start": 0, "end": 99, "label": "x"}]}, "outside the text of 53 characters"),
+        (
+            {"id": "a", "spans": [{"start": 0, "end": 99, "label": "x"}]},
+            "outside the text of 53 characters",
+        ),
         ({"id": "a", "spans": [{"start": "0", "end": 9}]}, "whole numbers"),
         ({"id": "a"}, "a list of spans"),
     ],
@@ -116,7 +173,18 @@ def test_a_damaged_edit_file_stops_with_one_line(  # noqa: PLR0917 - fixtures
 
 
 def test_the_edit_file_may_not_be_the_redacted_notes(deid, notes):
-    ran = deid("redact", notes, "--detector", "xnames", "--policy", "tag", "--out", "o.jsonl", "--edits", "o.jsonl")
+    ran = deid(
+        "redact",
+        notes,
+        "--detector",
+        "xnames",
+        "--policy",
+        "tag",
+        "--out",
+        "o.jsonl",
+        "--edits",
+        "o.jsonl",
+    )
 
     assert ran.code == 2
     assert "--edits o.jsonl is also an input" in ran.err

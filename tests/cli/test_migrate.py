@@ -100,7 +100,9 @@ def withdrawn_home(tmp_path, monkeypatch):
     for batch in batch_of.values():
         releases.publish(batch, {}, {"batch": batch, "created_at": "2026-01-01", "files": {}})
     for name in ("goes", "returns"):
-        releases.withdraw(record=lambda name=name: withdrawals.record(batch_of[name], {"notes": 1, "withheld": 0}))
+        releases.withdraw(
+            record=lambda name=name: withdrawals.record(batch_of[name], {"notes": 1, "withheld": 0})
+        )
     returning = batch_of["returns"]
     try_again(files, returning, {}, landing=landing_folder(settings, returning))
     (settings.store / "generation").write_text("2\n")
@@ -114,7 +116,10 @@ def test_what_was_withdrawn_stays_withdrawn_and_the_list_of_releases_goes_on(dei
 
     assert ran.code == 0
     assert f"{batch_of['goes']} stays withdrawn" in ran.err
-    assert sorted(path.name for path in settings.landing.iterdir()) == ["returns.jsonl", "stays.jsonl"]
+    assert sorted(path.name for path in settings.landing.iterdir()) == [
+        "returns.jsonl",
+        "stays.jsonl",
+    ]
     files = StoreFiles(settings.store, key=settings.receipt_key())
     assert Withdrawals(files).batches() == [batch_of["goes"]]
     assert len(take_in(settings, settle_s=0)) == 2

@@ -1,4 +1,7 @@
-"""``deid privacy``: audits listed without importing them, run with what they need, and put together on one page."""
+"""``deid privacy``.
+
+Audits listed without importing them, run with what they need, and put together on one page.
+"""
 
 import json
 import sys
@@ -46,9 +49,12 @@ def audits(deid, tmp_path):
     package.mkdir()
     info.mkdir()
     (package / "__init__.py").write_text(AUDIT)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: deid_xseen\nVersion: 1.0\nSummary: For tests\n")
+    (info / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: deid_xseen\nVersion: 1.0\nSummary: For tests\n"
+    )
     (info / "entry_points.txt").write_text(
-        f"[{plugins.AUDITS}]\nxseen = deid_xseen:Xseen\nxgone = deid_xgone:Gone\nxnone = deid_xseen:Nothing\n"
+        f"[{plugins.AUDITS}]\nxseen = deid_xseen:Xseen\nxgone = deid_xgone:Gone\nxnone ="
+        " deid_xseen:Nothing\n"
     )
 
 
@@ -56,7 +62,8 @@ def audits(deid, tmp_path):
 def gold(audits, write):
     spans = [{"start": start, "end": end, "label": "NAME"} for start, end in PLAIN["spans"]]
     return write(
-        "gold.jsonl", *({"id": f"m{n}", "lang": "en", "text": PLAIN["text"], "spans": spans} for n in range(3))
+        "gold.jsonl",
+        *({"id": f"m{n}", "lang": "en", "text": PLAIN["text"], "spans": spans} for n in range(3)),
     )
 
 
@@ -70,7 +77,9 @@ def test_audits_are_listed_without_importing_them(deid, audits):
 
 
 def test_an_audit_is_run_and_written(deid, gold, tmp_path):
-    ran = deid("privacy", "run", "xseen", "--notes", gold, "--option", "xseen.most=1.0", "--out", "audit")
+    ran = deid(
+        "privacy", "run", "xseen", "--notes", gold, "--option", "xseen.most=1.0", "--out", "audit"
+    )
 
     out = tmp_path / "home" / "audit"
     document = json.loads((out / "xseen.json").read_text())
@@ -81,7 +90,9 @@ def test_an_audit_is_run_and_written(deid, gold, tmp_path):
 
 
 def test_what_did_not_pass_ends_with_1_and_hides_no_other(deid, gold):
-    ran = deid("privacy", "run", "xseen", "xgone", "xnone", "--notes", gold, "--out", "audit", "--json")
+    ran = deid(
+        "privacy", "run", "xseen", "xgone", "xnone", "--notes", gold, "--out", "audit", "--json"
+    )
 
     assert ran.code == 1
     assert [found["outcome"] for found in ran.json] == ["failed", "not assessed", "not assessed"]
@@ -91,7 +102,18 @@ def test_what_did_not_pass_ends_with_1_and_hides_no_other(deid, gold):
 
 def test_spans_of_a_detector_are_what_was_found(deid, gold):
     deid("detect", gold, "--detector", "xdates", "--out", "spans.jsonl")
-    ran = deid("privacy", "run", "xseen", "--notes", gold, "--spans", "spans.jsonl", "--out", "audit", "--json")
+    ran = deid(
+        "privacy",
+        "run",
+        "xseen",
+        "--notes",
+        gold,
+        "--spans",
+        "spans.jsonl",
+        "--out",
+        "audit",
+        "--json",
+    )
 
     assert ran.json[0]["figures"][0]["value"] == 0.5
 
@@ -120,7 +142,9 @@ def test_a_wrong_line_is_one_line(deid, audits, line, message):
     ],
 )
 def test_what_an_audit_refuses_is_its_reason(deid, gold, option, reason):
-    ran = deid("privacy", "run", "xseen", "--notes", gold, "--option", option, "--out", "audit", "--json")
+    ran = deid(
+        "privacy", "run", "xseen", "--notes", gold, "--option", option, "--out", "audit", "--json"
+    )
 
     assert (ran.code, reason in ran.json[0]["reason"]) == (1, True)
 
@@ -174,7 +198,11 @@ def facts(deid, gold, tmp_path, monkeypatch):
     (home / "model").mkdir()
     card = {"recipe": {}, "fingerprint": "f", "notes": 0, "digests": []}
     (home / "model" / "pretraining.json").write_text(json.dumps(card))
-    waived = [*(name for name in OF_MODELS if name in plugins.available(plugins.AUDITS)), "xgone", "xnone"]
+    waived = [
+        *(name for name in OF_MODELS if name in plugins.available(plugins.AUDITS)),
+        "xgone",
+        "xnone",
+    ]
 
     def write(change=("", "")):
         content = FACTS.replace(*change) + "".join(f'{name} = "for the tests"\n' for name in waived)
@@ -185,12 +213,30 @@ def facts(deid, gold, tmp_path, monkeypatch):
 
 
 def test_a_model_may_leave_where_every_rule_passes(deid, gold, facts):
-    deid("privacy", "run", "xseen", "--notes", gold, "--option", "xseen.most=1.0", "--model", "model", "--out", "audit")
+    deid(
+        "privacy",
+        "run",
+        "xseen",
+        "--notes",
+        gold,
+        "--option",
+        "xseen.most=1.0",
+        "--model",
+        "model",
+        "--out",
+        "audit",
+    )
     home = facts()
-    ran = deid("privacy", "report", "audit", "--facts", "facts.toml", "--out", "model.html", "--json")
+    ran = deid(
+        "privacy", "report", "audit", "--facts", "facts.toml", "--out", "model.html", "--json"
+    )
 
     page = (home / "model.html").read_text()
-    assert (ran.code, ran.json["gate"]["released"], ran.json["gate"]["raw_sources"]) == (0, True, ["letters"])
+    assert (ran.code, ran.json["gate"]["released"], ran.json["gate"]["raw_sources"]) == (
+        0,
+        True,
+        ["letters"],
+    )
     assert "May leave" in page
     assert "it was not run" not in page.partition("Not assessed</h2>")[0].partition("Regulation")[2]
     assert "deid_xgone is not installed" in page
@@ -217,7 +263,9 @@ def test_a_failed_audit_that_no_rule_names_refuses_the_model(deid, gold, facts):
     assert "May leave" not in (home / "model.html").read_text()
 
 
-def test_a_result_that_is_edited_or_was_made_without_a_key_releases_nothing(deid, gold, facts, monkeypatch):
+def test_a_result_that_is_edited_or_was_made_without_a_key_releases_nothing(
+    deid, gold, facts, monkeypatch
+):
     home = facts()
     run = (
         "privacy",
@@ -255,7 +303,8 @@ def test_finished_audits_are_kept_when_the_run_is_made_again(deid, gold, facts, 
     assert again.out == first.out
     spans = [{"start": 8, "end": 20, "label": "NAME"}]
     other = write(
-        "other.jsonl", *({"id": f"m{n}", "lang": "en", "text": PLAIN["text"], "spans": spans} for n in range(3))
+        "other.jsonl",
+        *({"id": f"m{n}", "lang": "en", "text": PLAIN["text"], "spans": spans} for n in range(3)),
     )
     assert "kept" not in deid(*run, "--notes", other).err
     assert "kept" not in deid(*run, "--notes", other, "--seed", "2").err
@@ -266,7 +315,8 @@ def test_what_ended_before_a_run_was_stopped_is_there(deid, gold, audits, tmp_pa
     """The page and the files are written after each audit, so that a stop loses the one that ran alone."""
     (tmp_path / "site" / "deid_xseen" / "__init__.py").write_text(
         AUDIT
-        + '\n\nclass Stopped(Xseen):\n    name = "xnone"\n\n    def run(self, material):\n        raise KeyboardInterrupt\n\n\nNothing = Stopped\n'
+        + '\n\nclass Stopped(Xseen):\n    name = "xnone"\n\n    def run(self, material):\n       '
+        " raise KeyboardInterrupt\n\n\nNothing = Stopped\n"
     )
     deid("privacy", "run", "xseen", "xnone", "--notes", gold, "--out", "audit")
     out = tmp_path / "home" / "audit"
@@ -291,7 +341,8 @@ def test_wrong_facts_are_a_line_each(deid, gold, tmp_path, content, message):
 
 
 @pytest.mark.parametrize(
-    ("content", "message"), [("{", "not JSON"), ("[]", "not the result"), ("{}", "run the audit again")]
+    ("content", "message"),
+    [("{", "not JSON"), ("[]", "not the result"), ("{}", "run the audit again")],
 )
 def test_what_is_no_result_is_refused(deid, audits, tmp_path, content, message):
     folder = tmp_path / "home" / "audit"
@@ -303,14 +354,26 @@ def test_what_is_no_result_is_refused(deid, audits, tmp_path, content, message):
     assert deid("privacy", "report", tmp_path / "site", "--out", "page.html").code == 2
 
 
-needs_hips = pytest.mark.skipif("hips" not in plugins.available(plugins.AUDITS), reason="hips is not installed")
+needs_hips = pytest.mark.skipif(
+    "hips" not in plugins.available(plugins.AUDITS), reason="hips is not installed"
+)
 
 
 @needs_hips
 def test_hiding_in_plain_sight_is_run_by_name(deid, monkeypatch):
     monkeypatch.setenv("DEID_KEY", KEY)
     deid("corpus", "make", "--notes", "60", "--seed", "3", "--out", "gold.jsonl")
-    line = ("--policy", "tag", "--policy", "surrogate", "--option", "hips.recalls=[0.9]", "--out", "audit", "--json")
+    line = (
+        "--policy",
+        "tag",
+        "--policy",
+        "surrogate",
+        "--option",
+        "hips.recalls=[0.9]",
+        "--out",
+        "audit",
+        "--json",
+    )
     (found,) = deid("privacy", "run", "hips", "--notes", "gold.jsonl", *line).json
 
     figures = {(row["group"], row["name"][:5]): row["value"] for row in found["figures"]}
@@ -329,6 +392,19 @@ def test_hiding_in_plain_sight_is_run_by_name(deid, monkeypatch):
     ],
 )
 def test_a_wrong_option_of_hips_is_its_reason(deid, gold, option, message):
-    ran = deid("privacy", "run", "hips", "--notes", gold, "--policy", "tag", "--option", option, "--out", "a", "--json")
+    ran = deid(
+        "privacy",
+        "run",
+        "hips",
+        "--notes",
+        gold,
+        "--policy",
+        "tag",
+        "--option",
+        option,
+        "--out",
+        "a",
+        "--json",
+    )
 
     assert message in ran.json[0]["reason"]

@@ -8,7 +8,16 @@ from pathlib import Path
 
 import pytest
 
-HEAVY = ("dagster", "great_expectations", "pandas", "pyarrow", "sqlmodel", "faker", "matplotlib", "torch")
+HEAVY = (
+    "dagster",
+    "great_expectations",
+    "pandas",
+    "pyarrow",
+    "sqlmodel",
+    "faker",
+    "matplotlib",
+    "torch",
+)
 DEID = Path(sys.executable).parent / "deid"
 
 
@@ -19,7 +28,12 @@ def process(deid, tmp_path):
 
     def run(*arguments, **options):
         return subprocess.run(
-            [sys.executable, *arguments], env=environment, capture_output=True, text=True, check=False, **options
+            [sys.executable, *arguments],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            **options,
         )
 
     return run
@@ -27,10 +41,9 @@ def process(deid, tmp_path):
 
 def test_detecting_and_tagging_load_nothing_heavy(process, notes):
     code = (
-        "import sys; from deid_assets.cli import app\n"
-        "sys.argv = ['deid', 'redact', 'notes.jsonl', '--detector', 'xnames', '--policy', 'tag', '--out', 'o.jsonl']\n"
-        "try: app()\n"
-        "finally: print(*(name for name in %r if name in sys.modules))"
+        "import sys; from deid_assets.cli import app\nsys.argv = ['deid', 'redact', 'notes.jsonl',"
+        " '--detector', 'xnames', '--policy', 'tag', '--out', 'o.jsonl']\ntry: app()\nfinally:"
+        " print(*(name for name in %r if name in sys.modules))"
     )
     done = process("-c", code % (HEAVY,))
 
@@ -38,12 +51,13 @@ def test_detecting_and_tagging_load_nothing_heavy(process, notes):
     assert Path("o.jsonl").exists()
 
 
-def test_a_command_loads_neither_the_other_commands_nor_the_settings_of_an_installation(process, notes):
+def test_a_command_loads_neither_the_other_commands_nor_the_settings_of_an_installation(
+    process, notes
+):
     code = (
-        "import sys; from deid_assets.cli import app\n"
-        "sys.argv = ['deid', 'detect', 'notes.jsonl', '--detector', 'xnames', '--out', 'o.jsonl']\n"
-        "try: app()\n"
-        "finally: print(*(name for name in sys.modules if name.startswith(('deid_assets.cli.', 'deid_assets.config.'))))"
+        "import sys; from deid_assets.cli import app\nsys.argv = ['deid', 'detect', 'notes.jsonl',"
+        " '--detector', 'xnames', '--out', 'o.jsonl']\ntry: app()\nfinally: print(*(name for name"
+        " in sys.modules if name.startswith(('deid_assets.cli.', 'deid_assets.config.'))))"
     )
     done = process("-c", code)
     folders = {name.split(".")[2] for name in done.stdout.split() if name.count(".") > 2}
@@ -55,10 +69,13 @@ def test_a_command_loads_neither_the_other_commands_nor_the_settings_of_an_insta
 
 @pytest.mark.skipif(not DEID.exists(), reason="deid is not installed beside this Python")
 @pytest.mark.parametrize(
-    ("arguments", "code"), [(["detectors"], 0), (["detect", "x.jsonl"], 2), (["redact", "--help"], 0)]
+    ("arguments", "code"),
+    [(["detectors"], 0), (["detect", "x.jsonl"], 2), (["redact", "--help"], 0)],
 )
 def test_the_installed_command_ends_with_its_code(tmp_path, arguments, code):
-    done = subprocess.run([DEID, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [DEID, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
 
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr
@@ -77,8 +94,13 @@ def test_a_reader_that_goes_away_ends_the_command_quietly():
 @pytest.mark.skipif(os.name != "posix", reason="the shell is that of POSIX")
 def test_closed_streams_change_neither_the_work_nor_the_code(process, notes):
     command = "from deid_assets.cli import app; app()"
-    script = f'"{sys.executable}" -c "{command}" detect notes.jsonl --detector xnames --out out.jsonl --json >&- 2>&-'
-    done = process("-c", "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1], shell=True))", script)
+    script = (
+        f'"{sys.executable}" -c "{command}" detect notes.jsonl --detector xnames --out out.jsonl'
+        " --json >&- 2>&-"
+    )
+    done = process(
+        "-c", "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1], shell=True))", script
+    )
 
     assert done.returncode == 0
     assert len(Path("out.jsonl").read_text().splitlines()) == 3
@@ -94,10 +116,22 @@ def test_memory_does_not_grow_with_the_number_of_notes(process, write):
     )
     peaks = []
     for count in (500, 10_000):
-        notes = ({"id": f"n{n}", "text": "Zyxwick. " + f"{n} plain words. " * 400} for n in range(count))
+        notes = (
+            {"id": f"n{n}", "text": "Zyxwick. " + f"{n} plain words. " * 400} for n in range(count)
+        )
         write("many.jsonl", *notes)
         detect = ("detect", "many.jsonl", "--detector", "xnames", "--out", "spans.jsonl", "--json")
-        redact = ("redact", "many.jsonl", "--spans", "spans.jsonl", "--policy", "tag", "--out", "o.jsonl", "--json")
+        redact = (
+            "redact",
+            "many.jsonl",
+            "--spans",
+            "spans.jsonl",
+            "--policy",
+            "tag",
+            "--out",
+            "o.jsonl",
+            "--json",
+        )
         for command in (detect, redact):
             lines = process("-c", code, *command).stdout
             assert json.loads(lines[: lines.rindex("}") + 1])["notes"] == count

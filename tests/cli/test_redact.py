@@ -39,7 +39,9 @@ def test_detecting_at_once_gives_the_same(deid, notes, spans, redacted):
 
 
 @pytest.mark.parametrize("first", [("xdates", "xnames"), ("xnames", "xdates")])
-def test_at_once_a_name_wins_over_a_date_of_which_a_policy_may_leave_a_part(deid, notes, redacted, first):
+def test_at_once_a_name_wins_over_a_date_of_which_a_policy_may_leave_a_part(
+    deid, notes, redacted, first
+):
     ensemble = [argument for name in first for argument in ("--detector", name)]
     deid("redact", notes, *ensemble, "--policy", "tag", "--out", "out.jsonl")
 
@@ -60,7 +62,17 @@ def test_neither_patient_ids_nor_fields_of_the_source_are_written(deid, notes, s
 
 
 def test_patient_ids_are_written_when_asked_for(deid, notes, spans, records):
-    deid("redact", notes, "--spans", spans, "--policy", "tag", "--out", "out.jsonl", "--keep-patient-ids")
+    deid(
+        "redact",
+        notes,
+        "--spans",
+        spans,
+        "--policy",
+        "tag",
+        "--out",
+        "out.jsonl",
+        "--keep-patient-ids",
+    )
 
     assert [record.get("patient_id") for record in records("out.jsonl")] == ["p7", None, "p7"]
 
@@ -84,7 +96,12 @@ def test_a_note_that_the_spans_file_does_not_know_is_withheld(deid, write, spans
 
 
 def test_a_note_whose_text_has_changed_is_withheld(deid, write, spans, redacted, three):
-    write("changed.jsonl", three[0], three[1], {**three[2], "text": "Seen by Zyxwick and Quillfeather."})
+    write(
+        "changed.jsonl",
+        three[0],
+        three[1],
+        {**three[2], "text": "Seen by Zyxwick and Quillfeather."},
+    )
     ran = deid("redact", "changed.jsonl", "--spans", spans, "--policy", "tag", "--out", "out.jsonl")
 
     assert (ran.code, redacted()) == (1, TAGGED[:2])
@@ -93,7 +110,9 @@ def test_a_note_whose_text_has_changed_is_withheld(deid, write, spans, redacted,
 
 def test_a_note_that_a_detector_fails_on_is_withheld(deid, write, redacted, three):
     write("notes.jsonl", three[0], {"id": "bad", "text": "EXPLODE Zyxwick"})
-    ran = deid("redact", "notes.jsonl", "--detector", "xnames", "--policy", "tag", "--out", "out.jsonl")
+    ran = deid(
+        "redact", "notes.jsonl", "--detector", "xnames", "--policy", "tag", "--out", "out.jsonl"
+    )
 
     assert (ran.code, redacted()) == (1, TAGGED[:1])
     assert "note 'bad': RuntimeError in spans_xnames; withheld" in ran.err
@@ -102,7 +121,9 @@ def test_a_note_that_a_detector_fails_on_is_withheld(deid, write, redacted, thre
 def test_spans_in_another_order_fit(deid, notes, spans, redacted):
     lines = Path(spans).read_text().splitlines(keepends=True)
     Path("shuffled.jsonl").write_text("".join(reversed(lines)))
-    ran = deid("redact", notes, "--spans", "shuffled.jsonl", "--policy", "tag", "--out", "out.jsonl")
+    ran = deid(
+        "redact", notes, "--spans", "shuffled.jsonl", "--policy", "tag", "--out", "out.jsonl"
+    )
 
     assert (ran.code, redacted()) == (0, TAGGED)
 
@@ -127,29 +148,39 @@ def test_a_fault_at_the_end_of_the_spans_file_stops_the_command(deid, notes, spa
 
 def test_overlapping_predictions_in_a_spans_file_are_united(deid, notes, redacted):
     deid("detect", notes, "--detector", "xdates", "--detector", "xnames", "--out", "spans.jsonl")
-    ran = deid("redact", notes, "--spans", "spans.jsonl", "--policy", "keep_nothing", "--out", "out.jsonl")
+    ran = deid(
+        "redact", notes, "--spans", "spans.jsonl", "--policy", "keep_nothing", "--out", "out.jsonl"
+    )
 
     assert ran.code == 0
     assert redacted()[2] == "Seen by [REDACTED].\r\nThen [REDACTED] left."
 
 
 def test_a_policy_file_is_taken(deid, notes, redacted):
-    Path("mine.toml").write_text('name = "mine"\n[actions]\nNAME = { action = "blackout", width = 3 }\n')
-    ran = deid("redact", notes, "--detector", "xnames", "--policy", "mine.toml", "--out", "out.jsonl")
+    Path("mine.toml").write_text(
+        'name = "mine"\n[actions]\nNAME = { action = "blackout", width = 3 }\n'
+    )
+    ran = deid(
+        "redact", notes, "--detector", "xnames", "--policy", "mine.toml", "--out", "out.jsonl"
+    )
 
     assert ran.code == 0, ran.err
     assert redacted()[2] == "Seen by \u2588\u2588\u2588.\r\nThen \u2588\u2588\u2588 left."
 
 
 def test_a_folder_may_have_the_name_of_a_policy(deid, notes):
-    ran = deid("redact", notes, "--detector", "xnames", "--policy", "tag", "--to", "txt", "--out", "tag")
+    ran = deid(
+        "redact", notes, "--detector", "xnames", "--policy", "tag", "--to", "txt", "--out", "tag"
+    )
 
     assert ran.code == 0, ran.err
     assert Path("tag/c.txt").read_bytes() == TAGGED[2].encode()
 
 
 @pytest.mark.parametrize("at_once", [True, False])
-def test_a_category_that_the_policy_keeps_does_not_uncover_what_is_a_name_too(deid, notes, redacted, at_once):
+def test_a_category_that_the_policy_keeps_does_not_uncover_what_is_a_name_too(
+    deid, notes, redacted, at_once
+):
     """Both detectors mark ``Zyxwick``, the first as a date."""
     Path("mine.toml").write_text('name = "mine"\nkeep = ["DATE"]\n')
     ensemble = ("--detector", "xdates", "--detector", "xnames")
@@ -162,13 +193,23 @@ def test_a_category_that_the_policy_keeps_does_not_uncover_what_is_a_name_too(de
     assert redacted()[0] == "[NAME] came on 1999-12-31 with rheumatoid pain."
 
 
-def test_a_language_without_a_pack_stops_before_anything_is_written(deid, write, monkeypatch, three):
+def test_a_language_without_a_pack_stops_before_anything_is_written(
+    deid, write, monkeypatch, three
+):
     monkeypatch.setenv("DEID_KEY", KEY)
     write("notes.jsonl", *three, {"id": "d", "text": "Zyxwick kom hjem.", "lang": "da"})
     ran = deid(
-        "redact", "notes.jsonl", "--detector", "xnames", "--policy", "surrogate", "--out", "out.jsonl",
-        "--edits", "edits.jsonl",
-    )  # fmt: skip
+        "redact",
+        "notes.jsonl",
+        "--detector",
+        "xnames",
+        "--policy",
+        "surrogate",
+        "--out",
+        "out.jsonl",
+        "--edits",
+        "edits.jsonl",
+    )
 
     assert ran.code == 2
     assert ran.err.count("\n") == 1
@@ -181,9 +222,19 @@ def test_other_languages_are_tagged_by_option_and_counted(deid, write, monkeypat
     monkeypatch.setenv("DEID_KEY", KEY)
     write("notes.jsonl", {"id": "d", "text": "Zyxwick kom hjem.", "lang": "da"})
     Path("mine.toml").write_text(
-        'name = "mine"\ndefault = { action = "surrogate", other_languages = "tag" }\n', encoding="utf-8"
+        'name = "mine"\ndefault = { action = "surrogate", other_languages = "tag" }\n',
+        encoding="utf-8",
     )
-    arguments = ("redact", "notes.jsonl", "--detector", "xnames", "--policy", "mine.toml", "--out", "out.jsonl")
+    arguments = (
+        "redact",
+        "notes.jsonl",
+        "--detector",
+        "xnames",
+        "--policy",
+        "mine.toml",
+        "--out",
+        "out.jsonl",
+    )
     ran = deid(*arguments)
 
     assert (ran.code, redacted()) == (0, ["[NAME] kom hjem."])

@@ -10,17 +10,35 @@ def two(deid, notes, monkeypatch):
     for name, detectors in (("old", ("xnames",)), ("new", ("xnames", "xdates"))):
         ensemble = [part for detector in detectors for part in ("--detector", detector)]
         deid(
-            "redact", notes, *ensemble, "--policy", "tag", "--out", f"{name}-notes.jsonl", "--edits", f"{name}.jsonl"
-        )  # fmt: skip
+            "redact",
+            notes,
+            *ensemble,
+            "--policy",
+            "tag",
+            "--out",
+            f"{name}-notes.jsonl",
+            "--edits",
+            f"{name}.jsonl",
+        )
     return "old.jsonl", "new.jsonl"
 
 
 def test_what_a_new_detector_changed_is_put_down_to_it(deid, two):
     found = deid("diff", *two, "--json").json
 
-    assert found["notes"] == {"same": 2, "changed": 1, "other_text": 0, "only_old": 0, "only_new": 0}
+    assert found["notes"] == {
+        "same": 2,
+        "changed": 1,
+        "other_text": 0,
+        "only_old": 0,
+        "only_new": 0,
+    }
     (difference,) = found["differences"]
-    assert (difference["change"], difference["label"], difference["source"]) == ("gained", "DATE", "xdates")
+    assert (difference["change"], difference["label"], difference["source"]) == (
+        "gained",
+        "DATE",
+        "xdates",
+    )
     assert difference["why"].startswith("xdates 1.0+")
     assert difference["why"].endswith(" is new")
 
@@ -39,8 +57,14 @@ def test_the_page_says_whether_anything_is_lost(deid, two, tmp_path):
     deid("diff", new, old, "--out", "lost")
 
     home = tmp_path / "home"
-    assert "All that was replaced before is replaced now" in (home / "gained" / "diff.html").read_text()
-    assert "10 characters that were replaced before are not replaced now" in (home / "lost" / "diff.html").read_text()
+    assert (
+        "All that was replaced before is replaced now"
+        in (home / "gained" / "diff.html").read_text()
+    )
+    assert (
+        "10 characters that were replaced before are not replaced now"
+        in (home / "lost" / "diff.html").read_text()
+    )
     assert (home / "lost" / "diff.json").exists()
 
 
@@ -51,7 +75,10 @@ def test_a_redaction_does_not_differ_from_itself(deid, two):
 def test_notes_are_no_edit_maps(deid, two, notes):
     ran = deid("diff", notes, two[1])
 
-    assert (ran.code, ran.err.startswith("error: notes.jsonl:1: not a line of an edit file")) == (2, True)
+    assert (ran.code, ran.err.startswith("error: notes.jsonl:1: not a line of an edit file")) == (
+        2,
+        True,
+    )
 
 
 @pytest.fixture
@@ -66,12 +93,25 @@ def test_why_names_detectors_and_policies(deid, notes, spans):
     assert ran.code == 0
     assert "xnames" in ran.out
     assert "xdates" in ran.out
-    assert "note 'c' at 9: union makes it NAME [8, 15), named by xnames" in ran.out  # equally long and sure
+    # equally long and sure
+    assert "note 'c' at 9: union makes it NAME [8, 15), named by xnames" in ran.out
     assert "policy 'tag': Tag" in ran.out
 
 
 def test_why_says_what_another_overlap_policy_makes_of_it(deid, notes, spans):
-    answer = deid("why", notes, "--note", "a", "--at", "2", "--spans", spans, "--resolve", "majority", "--json").json
+    answer = deid(
+        "why",
+        notes,
+        "--note",
+        "a",
+        "--at",
+        "2",
+        "--spans",
+        spans,
+        "--resolve",
+        "majority",
+        "--json",
+    ).json
 
     assert [span["source"] for span in answer["predictions"]] == ["xnames"]
     assert answer["span"] is None

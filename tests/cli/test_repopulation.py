@@ -12,24 +12,53 @@ def _key(deid, monkeypatch):
 
 @pytest.fixture
 def redacted(deid, notes):
-    line = ("--detector", "xnames", "--policy", "numbered", "--out", "out.jsonl", "--edits", "e.jsonl")
+    line = (
+        "--detector",
+        "xnames",
+        "--policy",
+        "numbered",
+        "--out",
+        "out.jsonl",
+        "--edits",
+        "e.jsonl",
+    )
     assert deid("redact", notes, *line, "--keep-patient-ids").code == 0
     return "out.jsonl"
 
 
 def test_tags_become_surrogates(deid, redacted, records):
-    ran = deid("repopulate", redacted, "--edits", "e.jsonl", "--policy", "surrogate", "--out", "filled.jsonl")
+    ran = deid(
+        "repopulate",
+        redacted,
+        "--edits",
+        "e.jsonl",
+        "--policy",
+        "surrogate",
+        "--out",
+        "filled.jsonl",
+    )
 
-    assert (ran.code, ran.err.strip()) == (0, "3 notes, 3 filled, 0 withheld; written to filled.jsonl")
+    assert (ran.code, ran.err.strip()) == (
+        0,
+        "3 notes, 3 filled, 0 withheld; written to filled.jsonl",
+    )
     assert not any("[" in record["text"] for record in records("filled.jsonl"))
     assert records("filled.jsonl")[1]["text"] == "No rheumatoid signs."
 
 
 def test_the_new_edits_carry_annotations_over(deid, redacted, records, write):
     deid(
-        "repopulate", redacted, "--edits", "e.jsonl", "--policy", "surrogate", "--out", "f.jsonl",
-        "--edits-out", "e2.jsonl",
-    )  # fmt: skip
+        "repopulate",
+        redacted,
+        "--edits",
+        "e.jsonl",
+        "--policy",
+        "surrogate",
+        "--out",
+        "f.jsonl",
+        "--edits-out",
+        "e2.jsonl",
+    )
     write("p.jsonl", {"id": "a", "spans": [{"start": 37, "end": 47, "label": "Diagnosis"}]})
     deid("map-spans", "--edits", "e2.jsonl", "--spans", "p.jsonl", "--out", "over.jsonl")
 
@@ -40,7 +69,16 @@ def test_the_new_edits_carry_annotations_over(deid, redacted, records, write):
 def test_a_changed_note_is_withheld(deid, redacted, records, write):
     first, *rest = records(redacted)
     write("changed.jsonl", {**first, "text": first["text"] + "!"}, *rest)
-    ran = deid("repopulate", "changed.jsonl", "--edits", "e.jsonl", "--policy", "surrogate", "--out", "f.jsonl")
+    ran = deid(
+        "repopulate",
+        "changed.jsonl",
+        "--edits",
+        "e.jsonl",
+        "--policy",
+        "surrogate",
+        "--out",
+        "f.jsonl",
+    )
 
     assert (ran.code, "note 'a': DigestError in repopulate; withheld" in ran.err) == (1, True)
 
@@ -65,7 +103,12 @@ def test_a_twin_from_spans(deid, notes, records, three):
 def test_a_twin_from_annotations(deid, write, records):
     write(
         "gold.jsonl",
-        {"id": "g", "lang": "en", "text": "Zyxwick is well.", "spans": [{"start": 0, "end": 7, "label": "NAME"}]},
+        {
+            "id": "g",
+            "lang": "en",
+            "text": "Zyxwick is well.",
+            "spans": [{"start": 0, "end": 7, "label": "NAME"}],
+        },
     )
     deid("twin", "gold.jsonl", "--out", "one.jsonl")
     deid("twin", "gold.jsonl", "--out", "two.jsonl", "--number", "2")

@@ -1,4 +1,7 @@
-"""``deid adjudicate``, ``audit-gold`` and ``corrections``: gold made, doubted and corrected, without a word of it."""
+"""``deid adjudicate``, ``audit-gold`` and ``corrections``.
+
+Gold made, doubted and corrected, without a word of it.
+"""
 
 import csv
 import json
@@ -18,7 +21,8 @@ def annotate(deid, write, three):
                 {
                     **record,
                     "spans": [
-                        dict(zip(("start", "end", "label"), mark, strict=True)) for mark in marks.get(record["id"], ())
+                        dict(zip(("start", "end", "label"), mark, strict=True))
+                        for mark in marks.get(record["id"], ())
                     ],
                 }
                 for record in three
@@ -35,11 +39,21 @@ def test_a_majority_makes_gold_and_ties_are_withheld_and_listed(deid, annotate, 
     annotate("ann.jsonl", a=[NAME, DATE], c=[(8, 15, "NAME")])
     annotate("ben.jsonl", a=[NAME], c=[(8, 15, "CITY")])
     annotate("cem.jsonl", a=[NAME, DATE], c=[(8, 15, "DATE")])
-    ran = deid("adjudicate", "ann.jsonl", "ben.jsonl", "cem.jsonl=third", "--out", "gold.jsonl", "--ties", "ties.jsonl")
+    ran = deid(
+        "adjudicate",
+        "ann.jsonl",
+        "ben.jsonl",
+        "cem.jsonl=third",
+        "--out",
+        "gold.jsonl",
+        "--ties",
+        "ties.jsonl",
+    )
 
     assert ran.code == 1
     assert {
-        record["id"]: [(s["start"], s["end"], s["label"]) for s in record["spans"]] for record in records("gold.jsonl")
+        record["id"]: [(s["start"], s["end"], s["label"]) for s in record["spans"]]
+        for record in records("gold.jsonl")
     } == {
         "a": [NAME, DATE],
         "b": [],
@@ -49,7 +63,11 @@ def test_a_majority_makes_gold_and_ties_are_withheld_and_listed(deid, annotate, 
             "note_id": "c",
             "start": 8,
             "end": 15,
-            "annotations": {"ann": [[8, 15, "NAME"]], "ben": [[8, 15, "CITY"]], "third": [[8, 15, "DATE"]]},
+            "annotations": {
+                "ann": [[8, 15, "NAME"]],
+                "ben": [[8, 15, "CITY"]],
+                "third": [[8, 15, "DATE"]],
+            },
         }
     ]
     assert "2 notes settled, 1 withheld for 1 ties" in ran.err
@@ -96,18 +114,38 @@ def test_what_systems_agree_on_and_gold_lacks_is_listed_without_text(deid, annot
 
 def test_a_spans_file_of_two_detectors_is_two_systems(deid, annotate):
     annotate("gold.jsonl", a=[NAME])
-    deid("detect", "gold.jsonl", "--detector", "xnames", "--detector", "xdates", "--out", "both.jsonl")
+    deid(
+        "detect",
+        "gold.jsonl",
+        "--detector",
+        "xnames",
+        "--detector",
+        "xdates",
+        "--out",
+        "both.jsonl",
+    )
     ran = deid("audit-gold", "--gold", "gold.jsonl", "--pred", "both.jsonl", "--json")
 
     assert (ran.json["systems"], ran.json["agreeing"]) == (["xdates", "xnames"], 2)
     assert [(place["note"], place["start"]) for place in ran.json["places"]] == [("c", 8)]
 
 
-def test_a_correction_is_told_by_kind_and_the_score_is_given_before_and_after(deid, annotate, records):
+def test_a_correction_is_told_by_kind_and_the_score_is_given_before_and_after(
+    deid, annotate, records
+):
     annotate("old.jsonl", a=[NAME], c=[(0, 15, "NAME")])
     annotate("new.jsonl", a=[NAME, DATE], c=[(8, 15, "NAME"), (23, 35, "NAME")])
     deid("detect", "old.jsonl", "--detector", "xnames", "--out", "pred.jsonl")
-    ran = deid("corrections", "old.jsonl", "new.jsonl", "--pred", "pred.jsonl", "--out", "changes.jsonl", "--json")
+    ran = deid(
+        "corrections",
+        "old.jsonl",
+        "new.jsonl",
+        "--pred",
+        "pred.jsonl",
+        "--out",
+        "changes.jsonl",
+        "--json",
+    )
 
     assert [(change["note"], change["kind"]) for change in ran.json["changes"]] == [
         ("a", "added"),
@@ -119,7 +157,9 @@ def test_a_correction_is_told_by_kind_and_the_score_is_given_before_and_after(de
     assert ran.json["scores"]["xnames"]["after"]["strict_f1"] == pytest.approx(6 / 7)
     shown = deid("corrections", "old.jsonl", "new.jsonl", "--pred", "pred.jsonl")
     assert "3 spans changed in 2 notes" in shown.err
-    assert [line.split()[-1] for line in shown.out.splitlines() if line.startswith("change")] == ["+0.457"]
+    assert [line.split()[-1] for line in shown.out.splitlines() if line.startswith("change")] == [
+        "+0.457"
+    ]
 
 
 def test_gold_that_was_not_corrected_has_no_changes(deid, annotate):
@@ -133,7 +173,11 @@ def test_a_list_in_csv_computes_nothing_in_a_spreadsheet(deid, annotate, write, 
     path = annotate("old.jsonl")
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     write("old.jsonl", {**lines[0], "id": "=1+2"}, *lines[1:])
-    write("new.jsonl", {**lines[0], "id": "=1+2", "spans": [{"start": 0, "end": 2, "label": "NAME"}]}, *lines[1:])
+    write(
+        "new.jsonl",
+        {**lines[0], "id": "=1+2", "spans": [{"start": 0, "end": 2, "label": "NAME"}]},
+        *lines[1:],
+    )
     deid("corrections", "old.jsonl", "new.jsonl", "--out", "changes.csv")
 
     assert Path("changes.csv").read_text().splitlines()[1].startswith("'=1+2,added")

@@ -1,4 +1,7 @@
-"""``deid plugin new``: a plugin of one's own that works as it is written, outside the checkout's plugins."""
+"""``deid plugin new``.
+
+A plugin of one's own that works as it is written, outside the checkout's plugins.
+"""
 
 import os
 import subprocess
@@ -29,7 +32,9 @@ def test_what_is_written_passes_its_own_tests(name, options, tmp_path):
     inherited = os.environ.get("PYTHONPATH", "")
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(folder), inherited])}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(folder)]
-    ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
     assert ran.returncode == 0, ran.stdout
     assert " passed" in ran.stdout
 
@@ -44,7 +49,9 @@ def test_its_names_are_its_own(tmp_path):
         "deid_assets.audits": {"my_badge": "deid_my_badge.audit:MissedAudit"},
         "deid_assets.detectors": {"my_badge": "deid_my_badge:RecordNumberDetector"},
     }
-    assert [path for path in folder.rglob("*") if path.is_file() and "template" in path.read_text()] == []
+    assert [
+        path for path in folder.rglob("*") if path.is_file() and "template" in path.read_text()
+    ] == []
 
 
 def test_an_audit_is_left_out_unless_it_is_wanted(tmp_path):
@@ -65,7 +72,12 @@ def test_it_is_written_where_one_says_and_make_is_given_a_path_with_spaces(tmp_p
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("Badge", "matches"), ("../up", "matches"), ("rules", "installed"), ("twice", "is there already")],
+    [
+        ("Badge", "matches"),
+        ("../up", "matches"),
+        ("rules", "installed"),
+        ("twice", "is there already"),
+    ],
 )
 def test_a_name_that_cannot_be_is_refused_in_one_line(name, said, tmp_path):
     new("twice", home=tmp_path)

@@ -52,7 +52,9 @@ def test_a_spans_file_confirms_no_guess_at_a_note_to_who_has_not_the_key(detecte
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
-def test_the_holder_of_the_key_redacts_from_it_and_another_text_is_refused(deid, detected, write, three, suffix):
+def test_the_holder_of_the_key_redacts_from_it_and_another_text_is_refused(
+    deid, detected, write, three, suffix
+):
     detected(KEY, f"s.{suffix}")
     asked = [f"s.{suffix}" if argument == "s.jsonl" else argument for argument in REDACT]
 
@@ -73,8 +75,10 @@ def test_without_its_key_it_is_refused_in_one_line(deid, detected, monkeypatch, 
     ran = deid(*REDACT)
 
     assert ran.code == 2
-    assert ran.err.strip() == (
-        "error: s.jsonl:1: the digest is sealed; set DEID_KEY to the key that the file was written with"
+    assert (
+        ran.err.strip()
+        == "error: s.jsonl:1: the digest is sealed; set DEID_KEY to the key that the file was"
+        " written with"
     )
     assert not Path("r.jsonl").exists()
 

@@ -27,7 +27,9 @@ def test_spans_are_found_whatever_the_order(folder, written, asked, count):
     write_spans(path, (SPANS[note_id] for note_id in written))
     stored = SpansFile(path)
 
-    assert [stored.take(note_id) for note_id in asked[:count]] == [SPANS[note_id] for note_id in asked[:count]]
+    assert [stored.take(note_id) for note_id in asked[:count]] == [
+        SPANS[note_id] for note_id in asked[:count]
+    ]
     assert stored.take("unknown") is None
     assert stored.rest() == {note_id: SPANS[note_id] for note_id in asked[count:]}
 
@@ -41,14 +43,19 @@ def test_spans_are_given_once(folder):
 
 @settings(deadline=None, max_examples=20)
 @given(
-    sizes=st.lists(st.sampled_from([0, 1, CHUNK_CHARS // 2, CHUNK_CHARS - 1, CHUNK_CHARS, 2 * CHUNK_CHARS]), min_size=1)
+    sizes=st.lists(
+        st.sampled_from([0, 1, CHUNK_CHARS // 2, CHUNK_CHARS - 1, CHUNK_CHARS, 2 * CHUNK_CHARS]),
+        min_size=1,
+    )
 )
 def test_chunks_hold_every_note_once_in_order_and_are_no_larger_than_need_be(folder, sizes):
     path = folder / "notes.jsonl"
     notes = [Note(f"n{number}", "x" * size) for number, size in enumerate(sizes)]
     write_notes(path, map(Annotated, notes))
     withheld = Withheld()
-    chunks = list(NoteSource(path, None, None, read_options([], annotations=False)).chunks(withheld))
+    chunks = list(
+        NoteSource(path, None, None, read_options([], annotations=False)).chunks(withheld)
+    )
 
     assert [note for chunk in chunks for note in chunk] == notes
     assert len(withheld) == 0
@@ -57,7 +64,9 @@ def test_chunks_hold_every_note_once_in_order_and_are_no_larger_than_need_be(fol
 
 def test_chunks_grow_while_they_are_done_soon_and_not_otherwise(folder, monkeypatch):
     path = folder / "many.jsonl"
-    write_notes(path, (Annotated(Note(f"n{number}", "x" * (CHUNK_CHARS // 4))) for number in range(100)))
+    write_notes(
+        path, (Annotated(Note(f"n{number}", "x" * (CHUNK_CHARS // 4))) for number in range(100))
+    )
     source = NoteSource(path, None, "en", read_options([], annotations=False))
     quick = [len(chunk) for chunk in source.chunks(Withheld(), growing=True)]
     monkeypatch.setattr(streams, "QUICK_S", 0.0)

@@ -62,5 +62,10 @@ def test_without_anything_stored_there_is_one_line(installation, tmp_path):
 def test_the_list_names_what_every_check_expects(installation):
     rows = json.loads(CliRunner().invoke(app, ["suites", "list", "--json"]).stdout)
 
-    assert {row["check"] for row in rows} >= {"ids_unique", "in_bounds", "no_overlap", "digests_match"}
+    assert {row["check"] for row in rows} >= {
+        "ids_unique",
+        "in_bounds",
+        "no_overlap",
+        "digests_match",
+    }
     assert {row["of"] for row in rows} == {"every installation"}

@@ -1,4 +1,7 @@
-"""``deid redact --vault``, ``deid reidentify`` and ``deid vault``: the whole way there and back, and what may go wrong."""
+"""``deid redact --vault``, ``deid reidentify`` and ``deid vault``.
+
+The whole way there and back, and what may go wrong.
+"""
 
 import json
 
@@ -38,7 +41,18 @@ def test_there_and_back(deid, redacted, records, three, tmp_path):
 
 def test_an_empty_note_comes_back_too(deid, write, records):
     write("empty.jsonl", {"id": "e", "text": "", "lang": "en", "patient_id": "p"})
-    deid("redact", "empty.jsonl", "--detector", "xnames", "--policy", "tag", "--out", "out.jsonl", "--vault", URL)
+    deid(
+        "redact",
+        "empty.jsonl",
+        "--detector",
+        "xnames",
+        "--policy",
+        "tag",
+        "--out",
+        "out.jsonl",
+        "--vault",
+        URL,
+    )
     ran = deid("reidentify", "out.jsonl", "--vault", URL, *WHO, "--out", "back.jsonl")
 
     assert (ran.code, texts(records, "back.jsonl")) == (0, [("e", "")])
@@ -65,7 +79,18 @@ def test_a_note_that_was_changed_is_withheld(deid, redacted, records, write):
 
 
 def test_a_note_without_patient_is_withheld_unless_notes_may_stand_for_themselves(deid, notes):
-    ran = deid("redact", notes, "--detector", "xnames", "--policy", "tag", "--out", "o.jsonl", "--vault", URL)
+    ran = deid(
+        "redact",
+        notes,
+        "--detector",
+        "xnames",
+        "--policy",
+        "tag",
+        "--out",
+        "o.jsonl",
+        "--vault",
+        URL,
+    )
 
     assert ran.code == 1
     assert "note 'b': no patient id, without which the vault cannot erase a patient" in ran.err
@@ -84,18 +109,27 @@ def test_erasure_of_a_patient(deid, redacted, records):
 def test_rotation(deid, redacted, monkeypatch):
     monkeypatch.setenv("DEID_VAULT_KEY", f"{TWO},{ONE}")
     ran = deid("vault", "rotate", "--vault", URL, *WHO)
-    assert (ran.code, "9 values re-encrypted" in ran.err) == (0, True)  # 3 notes, 4 edits, the ids' key, the log's end
+    # 3 notes, 4 edits, the ids' key, the log's end
+    assert (ran.code, "9 values re-encrypted" in ran.err) == (0, True)
 
     monkeypatch.setenv("DEID_VAULT_KEY", TWO)
     verified = deid("vault", "verify", "--vault", URL)
     assert verified.code == 0
-    assert verified.err.startswith("whole: 2 patients, 3 notes, 4 edits, 1 log rows; values sealed: 9 with key ")
+    assert verified.err.startswith(
+        "whole: 2 patients, 3 notes, 4 edits, 1 log rows; values sealed: 9 with key "
+    )
 
 
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("", "error: there is no key for the vault; set DEID_VAULT_KEY to the output of `openssl rand -hex 32`"),
+        (
+            "",
+            (
+                "error: there is no key for the vault; set DEID_VAULT_KEY to the output of `openssl"
+                " rand -hex 32`"
+            ),
+        ),
         (TWO, "error: the vault: sealed with key "),
         ("hello", "error: DEID_VAULT_KEY is not hexadecimal"),
     ],
@@ -112,9 +146,22 @@ def test_without_the_key_nothing_is_written(  # noqa: PLR0917 - fixtures
     assert not (tmp_path / "home" / "back.jsonl").exists()
 
 
-def test_redaction_into_a_vault_that_cannot_be_opened_writes_nothing(deid, redacted, notes, monkeypatch, tmp_path):
+def test_redaction_into_a_vault_that_cannot_be_opened_writes_nothing(
+    deid, redacted, notes, monkeypatch, tmp_path
+):
     monkeypatch.setenv("DEID_VAULT_KEY", TWO)
-    ran = deid("redact", notes, "--detector", "xnames", "--policy", "tag", "--out", "new.jsonl", "--vault", URL)
+    ran = deid(
+        "redact",
+        notes,
+        "--detector",
+        "xnames",
+        "--policy",
+        "tag",
+        "--out",
+        "new.jsonl",
+        "--vault",
+        URL,
+    )
 
     assert (ran.code, "sealed with key" in ran.err) == (2, True)
     assert not (tmp_path / "home" / "new.jsonl").exists()
@@ -128,9 +175,13 @@ def encrypted(deid, notes, tmp_path):
     return "enc.jsonl"
 
 
-def test_encrypted_values_are_read_back_with_the_key_alone(deid, encrypted, records, three, tmp_path):
+def test_encrypted_values_are_read_back_with_the_key_alone(
+    deid, encrypted, records, three, tmp_path
+):
     for _ in range(2):
-        ran = deid("reidentify", encrypted, "--tokens", "--log", "log.jsonl", *WHO, "--out", "back.jsonl")
+        ran = deid(
+            "reidentify", encrypted, "--tokens", "--log", "log.jsonl", *WHO, "--out", "back.jsonl"
+        )
 
     assert ran.code == 0
     assert texts(records, "back.jsonl") == [(note["id"], note["text"]) for note in three]
@@ -141,7 +192,9 @@ def test_a_changed_log_of_opened_values_stops(deid, encrypted, records, write):
     deid("reidentify", encrypted, "--tokens", "--log", "log.jsonl", *WHO, "--out", "back.jsonl")
     (row,) = records("log.jsonl")
     write("log.jsonl", {**row, "who": "nobody"})
-    ran = deid("reidentify", encrypted, "--tokens", "--log", "log.jsonl", *WHO, "--out", "again.jsonl")
+    ran = deid(
+        "reidentify", encrypted, "--tokens", "--log", "log.jsonl", *WHO, "--out", "again.jsonl"
+    )
 
     assert ran.code == 2
     assert "log.jsonl:1: altered" in ran.err
@@ -149,13 +202,17 @@ def test_a_changed_log_of_opened_values_stops(deid, encrypted, records, write):
 
 def test_with_another_key_encrypted_notes_are_withheld(deid, encrypted, monkeypatch):
     monkeypatch.setenv("DEID_KEY", TWO)
-    ran = deid("reidentify", encrypted, "--tokens", "--log", "log.jsonl", *WHO, "--out", "back.jsonl")
+    ran = deid(
+        "reidentify", encrypted, "--tokens", "--log", "log.jsonl", *WHO, "--out", "back.jsonl"
+    )
 
     assert ran.code == 1
     assert "note 'a': ProvenanceError in reidentify; withheld" in ran.err
 
 
-@pytest.mark.parametrize("options", [(), ("--vault", URL, "--tokens"), ("--tokens",), ("--vault", URL, "--log", "l")])
+@pytest.mark.parametrize(
+    "options", [(), ("--vault", URL, "--tokens"), ("--tokens",), ("--vault", URL, "--log", "l")]
+)
 def test_it_takes_a_vault_or_tokens(deid, redacted, options):
     ran = deid("reidentify", redacted, *options, *WHO, "--out", "back.jsonl")
 
@@ -163,7 +220,9 @@ def test_it_takes_a_vault_or_tokens(deid, redacted, options):
 
 
 def test_a_reason_is_needed(deid, redacted):
-    ran = deid("reidentify", redacted, "--vault", URL, "--by", "me", "--reason", " ", "--out", "back.jsonl")
+    ran = deid(
+        "reidentify", redacted, "--vault", URL, "--by", "me", "--reason", " ", "--out", "back.jsonl"
+    )
 
     assert (ran.code, "--reason must be 3 to 500 printable characters" in ran.err) == (2, True)
 

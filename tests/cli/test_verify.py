@@ -20,7 +20,11 @@ def release(tmp_path):
     folder.mkdir()
     notes = b'{"id": "n-1", "text": "Seen by [NAME]."}\n'
     (folder / "notes.jsonl").write_bytes(notes)
-    manifest = {"batch": "b-1", "files": {"notes.jsonl": hashlib.sha256(notes).hexdigest()}, "counts": {"notes": 1}}
+    manifest = {
+        "batch": "b-1",
+        "files": {"notes.jsonl": hashlib.sha256(notes).hexdigest()},
+        "counts": {"notes": 1},
+    }
     (folder / "manifest.json").write_text(json.dumps(signed(manifest, signer=SIGNER)))
     return folder
 
@@ -54,7 +58,9 @@ def test_in_the_house_the_key_is_found(deid, release, tmp_path, monkeypatch):
 
 
 def test_another_key_and_an_altered_file_are_refused(deid, release, tmp_path):
-    assert deid("verify", release, "--public-key", key_file(tmp_path / "other.pem", OTHER)).code == 2
+    assert (
+        deid("verify", release, "--public-key", key_file(tmp_path / "other.pem", OTHER)).code == 2
+    )
     (release / "notes.jsonl").write_text("other")
     assert deid("verify", release, "--public-key", key_file(tmp_path / "their.pem")).code == 2
 
@@ -64,7 +70,10 @@ def test_unsigned_is_asked_for_and_said(deid, release, tmp_path):
 
     assert ran.code == 0
     assert "signature was not checked" in ran.err
-    assert deid("verify", release, "--unsigned", "--public-key", key_file(tmp_path / "their.pem")).code == 2
+    assert (
+        deid("verify", release, "--unsigned", "--public-key", key_file(tmp_path / "their.pem")).code
+        == 2
+    )
     assert deid("verify", release, "--unsigned", "--json").json["signature_checked"] is False
 
 
@@ -94,19 +103,31 @@ def test_a_release_is_held_against_the_list_beside_it(deid, release, tmp_path):
 
 @pytest.mark.parametrize("field", ["covered", "hidden"])
 def test_a_manifest_of_an_earlier_version_is_read(deid, release, tmp_path, field):
-    """The field ``covered`` was called ``hidden``; what was signed under the old name stays signed."""
+    """The field ``covered`` was called ``hidden``.
+
+    What was signed under the old name stays signed.
+    """
     files = json.loads((release / "manifest.json").read_text())["files"]
     figures = {"annotated_notes": 30, "gold_spans": 200, field: 198, "lower": 0.9642}
-    manifest = {"batch": "b-1", "files": files, "measured": True, "measurement": {"reason": "", **figures}}
+    manifest = {
+        "batch": "b-1",
+        "files": files,
+        "measured": True,
+        "measurement": {"reason": "", **figures},
+    }
     (release / "manifest.json").write_text(json.dumps(signed(manifest, signer=SIGNER)))
 
     ran = deid("verify", release, "--public-key", key_file(tmp_path / "their.pem"))
 
     assert ran.code == 0
-    assert "measured on 30 annotated notes: 198 of 200 identifiers covered, at least 0.9642" in ran.err
+    assert (
+        "measured on 30 annotated notes: 198 of 200 identifiers covered, at least 0.9642" in ran.err
+    )
 
 
-def test_a_key_that_lies_in_the_working_directory_is_not_trusted(deid, release, tmp_path, monkeypatch):
+def test_a_key_that_lies_in_the_working_directory_is_not_trusted(
+    deid, release, tmp_path, monkeypatch
+):
     """Whoever sends a release may send a ``.deid`` with it."""
     monkeypatch.delenv("DEID_HOME", raising=False)
     monkeypatch.chdir(tmp_path)
@@ -124,7 +145,9 @@ def test_a_key_is_pinned_by_its_fingerprint(deid, release, tmp_path, monkeypatch
     manifest = json.loads((release / "manifest.json").read_text())
     manifest.pop("signature")
     if place == "b-1":
-        manifest["files"]["release-public-key.pem"] = hashlib.sha256(SIGNER.public.to_pem()).hexdigest()
+        manifest["files"]["release-public-key.pem"] = hashlib.sha256(
+            SIGNER.public.to_pem()
+        ).hexdigest()
     (release / "manifest.json").write_text(json.dumps(signed(manifest, signer=SIGNER)))
     key_file(tmp_path / place / "release-public-key.pem")
 
@@ -137,8 +160,16 @@ def test_a_key_is_pinned_by_its_fingerprint(deid, release, tmp_path, monkeypatch
 def test_a_file_and_a_fingerprint_must_agree(deid, release, tmp_path):
     key = key_file(tmp_path / "their.pem")
 
-    assert deid("verify", release, "--public-key", key, "--fingerprint", SIGNER.public.fingerprint).code == 0
-    assert deid("verify", release, "--public-key", key, "--fingerprint", OTHER.public.fingerprint).code == 2
+    assert (
+        deid(
+            "verify", release, "--public-key", key, "--fingerprint", SIGNER.public.fingerprint
+        ).code
+        == 0
+    )
+    assert (
+        deid("verify", release, "--public-key", key, "--fingerprint", OTHER.public.fingerprint).code
+        == 2
+    )
 
 
 DOUBLED = {
@@ -176,8 +207,18 @@ def test_a_renamed_folder_is_refused(deid, release, tmp_path):
 @pytest.fixture
 def redacted(deid, tmp_path):
     """What ``deid deidentify`` writes, and what it says."""
-    (tmp_path / "notes.jsonl").write_text('{"id": "n1", "text": "Seen by Dr. Jane Miller.", "lang": "en"}\n')
-    ran = deid("deidentify", tmp_path / "notes.jsonl", "--policy", "tag", "--out", tmp_path / "out", "--json")
+    (tmp_path / "notes.jsonl").write_text(
+        '{"id": "n1", "text": "Seen by Dr. Jane Miller.", "lang": "en"}\n'
+    )
+    ran = deid(
+        "deidentify",
+        tmp_path / "notes.jsonl",
+        "--policy",
+        "tag",
+        "--out",
+        tmp_path / "out",
+        "--json",
+    )
     assert ran.code == 0, ran.err
     return tmp_path / "out", ran
 
@@ -196,11 +237,15 @@ def test_what_deidentify_writes_is_signed_and_says_that_nobody_measured_it(deid,
     assert "not measured: " in checked.err
 
 
-@pytest.mark.parametrize("name", ["notes.jsonl", "report.json", "release-public-key.pem", "manifest.json"])
+@pytest.mark.parametrize(
+    "name", ["notes.jsonl", "report.json", "release-public-key.pem", "manifest.json"]
+)
 def test_what_deidentify_wrote_is_seen_to_be_altered(deid, redacted, name):
     out, ran = redacted
     content = (out / name).read_bytes()
-    (out / name).write_bytes(content.replace(b"false", b"true") if b"false" in content else content + b"\n")
+    (out / name).write_bytes(
+        content.replace(b"false", b"true") if b"false" in content else content + b"\n"
+    )
 
     assert deid("verify", out, "--fingerprint", ran.json["fingerprint"]).code == 2
 
@@ -209,7 +254,9 @@ def test_the_key_of_the_environment_signs_every_folder(deid, tmp_path, monkeypat
     monkeypatch.setenv("DEID_KEY", "5a" * 32)
     (tmp_path / "notes.jsonl").write_text('{"id": "n1", "text": "Seen by Dr. Jane Miller."}\n')
     found = {
-        deid("deidentify", tmp_path / "notes.jsonl", "--out", tmp_path / name, "--json").json["fingerprint"]
+        deid("deidentify", tmp_path / "notes.jsonl", "--out", tmp_path / name, "--json").json[
+            "fingerprint"
+        ]
         for name in ("one", "two")
     }
     assert found == {ReleaseSigner(Key(bytes.fromhex("5a" * 32))).public.fingerprint}

@@ -5,7 +5,18 @@ from itertools import product
 
 from deid_assets.core.assets import Family, family_of
 
-NAMES = ["rules", "notes", "notes_tag", "report_rules", "spans_rules", "corpus", "a__b", "a_", "x" * 41, "merged_spans"]
+NAMES = [
+    "rules",
+    "notes",
+    "notes_tag",
+    "report_rules",
+    "spans_rules",
+    "corpus",
+    "a__b",
+    "a_",
+    "x" * 41,
+    "merged_spans",
+]
 ONCE = [
     "landing",
     "raw_notes",
@@ -33,7 +44,9 @@ def test_a_name_says_which_family_and_which_name():
 
 def test_no_family_is_the_beginning_of_another():
     assert not [
-        (one, other) for one, other in product(Family, Family) if one is not other and f"{other}_".startswith(one)
+        (one, other)
+        for one, other in product(Family, Family)
+        if one is not other and f"{other}_".startswith(one)
     ]
 
 

@@ -8,7 +8,9 @@ from deid_assets.core.trainer import inputs
 
 @pytest.mark.parametrize("words", [0, 1, 127, 128, 129, 5_000])
 def test_every_token_is_in_one_chunk_and_no_word_is_cut(words):
-    text = " ".join(f"w{number}, (12/03)\nEnd." if number % 7 == 0 else f"w{number}" for number in range(words))
+    text = " ".join(
+        f"w{number}, (12/03)\nEnd." if number % 7 == 0 else f"w{number}" for number in range(words)
+    )
     tokens = tokenize(text)
     parts = input_ranges(text, tokens, "128 words")
 

@@ -20,7 +20,9 @@ class Finder:
             if "BOOM" in note.text:
                 raise RuntimeError(note.text)
             at = note.text.find("PHI")
-            yield SpanSet.of(note, [Span(at, at + 3, Phi.NAME, source=self.name)] if at >= 0 else [])
+            yield SpanSet.of(
+                note, [Span(at, at + 3, Phi.NAME, source=self.name)] if at >= 0 else []
+            )
 
 
 class Undeclared(Finder):
@@ -31,7 +33,10 @@ class Nameless(Finder):
     """Leaves out the source, which an ensemble goes by."""
 
     def detect(self, notes):
-        return [SpanSet.of(note, [Span(0, 3, Phi.NAME)] if note.text.startswith("PHI") else []) for note in notes]
+        return [
+            SpanSet.of(note, [Span(0, 3, Phi.NAME)] if note.text.startswith("PHI") else [])
+            for note in notes
+        ]
 
 
 class Short(Finder):
@@ -51,7 +56,9 @@ class Remembers(Finder):
     def detect(self, notes):
         self.seen += 1
         return [
-            SpanSet.of(note, [Span(0, 1, Phi.NAME, source="finder")] if note.text and self.seen > 1 else [])
+            SpanSet.of(
+                note, [Span(0, 1, Phi.NAME, source="finder")] if note.text and self.seen > 1 else []
+            )
             for note in notes
         ]
 
@@ -68,7 +75,10 @@ def test_one_bad_note_fails_alone_and_the_rest_keep_their_spans():
 
 @pytest.mark.parametrize("broken", [Undeclared(), Short()])
 def test_a_broken_contract_is_a_failure_never_an_empty_set(broken):
-    assert [type(outcome) for outcome in detect(broken, [Note("a", "PHI"), Note("b", "PHI")])] == [Failed, Failed]
+    assert [type(outcome) for outcome in detect(broken, [Note("a", "PHI"), Note("b", "PHI")])] == [
+        Failed,
+        Failed,
+    ]
 
 
 def test_results_in_the_wrong_order_are_judged_note_by_note():

@@ -53,7 +53,12 @@ def test_a_category_the_policy_does_not_name_is_redacted():
 def test_keep_has_to_be_written_out():
     note, spans = marked("Age <AGE>42</AGE>")
 
-    assert redact(note, disjoint(note, spans), Policy("k", tag, keep=frozenset({Phi.AGE})), key=KEY).text == "Age 42"
+    assert (
+        redact(
+            note, disjoint(note, spans), Policy("k", tag, keep=frozenset({Phi.AGE})), key=KEY
+        ).text
+        == "Age 42"
+    )
     with pytest.raises(PolicyError, match="keep"):
         redact(note, disjoint(note, spans), Policy("k", tag, {Phi.AGE: same}), key=KEY)
     with pytest.raises(PolicyError, match="both"):
@@ -63,7 +68,12 @@ def test_keep_has_to_be_written_out():
 def test_a_rule_that_depends_on_the_value_may_keep_it():
     note, spans = marked("Age <AGE>42</AGE>")
 
-    assert redact(note, disjoint(note, spans), Policy("k", tag, {Phi.AGE: same_by_value}), key=KEY).text == "Age 42"
+    assert (
+        redact(
+            note, disjoint(note, spans), Policy("k", tag, {Phi.AGE: same_by_value}), key=KEY
+        ).text
+        == "Age 42"
+    )
 
 
 def test_policy_errors_hold_no_text():
@@ -98,7 +108,8 @@ def notes_with_spans(draw):
     text = draw(st.text(st.characters(exclude_categories=["Cs"]), max_size=80))
     cuts = sorted(draw(st.sets(st.integers(0, len(text)), max_size=10)))
     spans = [
-        Span(start, end, draw(st.sampled_from(list(Phi)))) for start, end in zip(cuts[::2], cuts[1::2], strict=False)
+        Span(start, end, draw(st.sampled_from(list(Phi))))
+        for start, end in zip(cuts[::2], cuts[1::2], strict=False)
     ]
     return Note("n", text), spans
 
@@ -108,7 +119,9 @@ def test_text_outside_spans_survives_unchanged_and_offsets_map_both_ways(note_an
     note, spans = note_and_spans
     redacted = redact(note, disjoint(note, spans), TAGS, key=KEY)
 
-    outside = [at for at in range(len(note.text)) if not any(span.start <= at < span.end for span in spans)]
+    outside = [
+        at for at in range(len(note.text)) if not any(span.start <= at < span.end for span in spans)
+    ]
     for at in outside:
         assert redacted.text[redacted.to_redacted(at)] == note.text[at]
         assert redacted.to_original(redacted.to_redacted(at)) == at
@@ -123,10 +136,18 @@ def test_residual_is_what_a_hit_covers_of_the_kept_text(note_and_spans, data):
     start = data.draw(st.integers(0, max(0, len(redacted.text) - 1)))
     end = data.draw(st.integers(start + 1, max(start + 1, len(redacted.text))))
 
-    found = residual_hits([Span(start, end, Phi.NAME)], redacted.edits) if end <= len(redacted.text) else []
+    found = (
+        residual_hits([Span(start, end, Phi.NAME)], redacted.edits)
+        if end <= len(redacted.text)
+        else []
+    )
 
     replaced = {at for edit in redacted.edits for at in range(edit.new_start, edit.new_end)}
-    expected = {redacted.to_original(at) for at in range(start, min(end, len(redacted.text))) if at not in replaced}
+    expected = {
+        redacted.to_original(at)
+        for at in range(start, min(end, len(redacted.text)))
+        if at not in replaced
+    }
     assert {at for span in found for at in range(span.start, span.end)} == expected
 
 

@@ -47,9 +47,9 @@ def test_overlaps_are_resolved(policy, spans, expected):
 def test_weights_decide_the_score_weighted_policy():
     ensemble = Ensemble(("a", "b", "c"), {"a": 3.0})
 
-    assert ranges(resolve(NOTE, predictions(span(0, 6)), policy="score_weighted", ensemble=ensemble)) == [
-        (0, 6, "NAME")
-    ]
+    assert ranges(
+        resolve(NOTE, predictions(span(0, 6)), policy="score_weighted", ensemble=ensemble)
+    ) == [(0, 6, "NAME")]
 
 
 def test_a_detector_outside_the_ensemble_changes_nothing():
@@ -59,11 +59,15 @@ def test_a_detector_outside_the_ensemble_changes_nothing():
 
 
 def test_unknown_policy_lists_the_known_ones():
-    with pytest.raises(ConfigError, match="union, priority, majority, intersection, score_weighted"):
+    with pytest.raises(
+        ConfigError, match="union, priority, majority, intersection, score_weighted"
+    ):
         resolve(NOTE, [], policy="vote", ensemble=ENSEMBLE)
 
 
-@pytest.mark.parametrize(("sources", "weights"), [((), {}), (("a", "a"), {}), (("a",), {"b": 1.0}), (("a",), {"a": 0})])
+@pytest.mark.parametrize(
+    ("sources", "weights"), [((), {}), (("a", "a"), {}), (("a",), {"b": 1.0}), (("a",), {"a": 0})]
+)
 def test_ensembles_that_make_no_sense_are_refused(sources, weights):
     with pytest.raises(ConfigError):
         Ensemble(sources, weights)
@@ -71,7 +75,9 @@ def test_ensembles_that_make_no_sense_are_refused(sources, weights):
 
 spans_of_notes = st.lists(
     st.builds(
-        lambda start, size, source, label, score: Span(start, min(40, start + size), label, score, source),
+        lambda start, size, source, label, score: Span(
+            start, min(40, start + size), label, score, source
+        ),
         st.integers(0, 39),
         st.integers(1, 15),
         st.sampled_from("abc"),
@@ -89,7 +95,12 @@ def covered(spans):
 @given(spans_of_notes, st.sampled_from(sorted(POLICIES)))
 def test_resolution_is_disjoint_covers_only_what_was_marked_and_ignores_order(spans, policy):
     forth = resolve(NOTE, predictions(*spans), policy=policy, ensemble=ENSEMBLE)
-    back = resolve(NOTE, [SpanSet.of(NOTE, [span]) for span in reversed(spans)], policy=policy, ensemble=ENSEMBLE)
+    back = resolve(
+        NOTE,
+        [SpanSet.of(NOTE, [span]) for span in reversed(spans)],
+        policy=policy,
+        ensemble=ENSEMBLE,
+    )
 
     assert forth == back
     assert covered(forth) <= covered(spans)
@@ -113,7 +124,9 @@ def test_votes_equal_a_count_character_by_character(spans):
 @pytest.mark.parametrize("policy", ["union", "majority", "score_weighted"])
 def test_a_category_that_may_stay_in_the_text_never_names_a_range_that_has_another(policy):
     yielding = Ensemble(("a", "b", "c"), yielding=frozenset({Phi.COUNTRY}))
-    jordan = predictions(span(0, 6, "a", Phi.COUNTRY), span(0, 6, "b", Phi.COUNTRY), span(0, 6, "c", Phi.NAME))
+    jordan = predictions(
+        span(0, 6, "a", Phi.COUNTRY), span(0, 6, "b", Phi.COUNTRY), span(0, 6, "c", Phi.NAME)
+    )
 
     assert ranges(resolve(NOTE, jordan, policy=policy, ensemble=yielding)) == [(0, 6, "NAME")]
     assert ranges(resolve(NOTE, jordan, policy=policy, ensemble=ENSEMBLE)) == [(0, 6, "COUNTRY")]
@@ -122,14 +135,18 @@ def test_a_category_that_may_stay_in_the_text_never_names_a_range_that_has_anoth
 def test_a_category_that_may_stay_in_the_text_names_what_it_has_alone():
     yielding = Ensemble(("a",), yielding=frozenset({Phi.COUNTRY}))
 
-    assert ranges(resolve(NOTE, predictions(span(0, 6, label=Phi.COUNTRY)), ensemble=yielding)) == [(0, 6, "COUNTRY")]
+    assert ranges(resolve(NOTE, predictions(span(0, 6, label=Phi.COUNTRY)), ensemble=yielding)) == [
+        (0, 6, "COUNTRY")
+    ]
 
 
 def test_a_tie_between_categories_goes_to_the_severer_not_to_the_alphabet():
     tied = predictions(span(0, 6, label=Phi.COUNTRY), span(0, 6, label=Phi.NAME))
 
     for policy in POLICIES:
-        assert ranges(resolve(NOTE, tied, policy=policy, ensemble=Ensemble(("a",)))) == [(0, 6, "NAME")]
+        assert ranges(resolve(NOTE, tied, policy=policy, ensemble=Ensemble(("a",)))) == [
+            (0, 6, "NAME")
+        ]
 
 
 def test_among_equals_the_surer_detector_names_the_range_whatever_it_is_called():

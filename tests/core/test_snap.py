@@ -23,7 +23,10 @@ CASES = [
 WHOLE = [
     "<NAME>Lee</NAME>'s, <NAME>O\u2019Brien</NAME>\u2019s, l'<HOSPITAL>hôpital Necker</HOSPITAL>",
     "<NAME>Parkinson</NAME>-Syndrom, ex-<NAME>Lee</NAME>",
-    "<AGE>70</AGE>jährige, <AGE>82</AGE>-jährig, <DATE>12/12/2012</DATE>RAPPORT, le<PHONE>0698434020</PHONE>",
+    (
+        "<AGE>70</AGE>jährige, <AGE>82</AGE>-jährig, <DATE>12/12/2012</DATE>RAPPORT,"
+        " le<PHONE>0698434020</PHONE>"
+    ),
     "<DATE>06</DATE>/<DATE>07.11.2024</DATE>, <DATE>07/63</DATE>-<DATE>12/63</DATE>.",
     "<NAME>Lee</NAME>: <DATE>3/5</DATE>, 25 mg.<NAME>Lee</NAME>",
 ]
@@ -54,7 +57,11 @@ def test_no_half_word_is_left_whatever_the_policy(text, data, policy):
 
     for span in spans:
         for border, beyond in ((span.start, span.start - 1), (span.end, span.end)):
-            assert not inside_word(text, border) or beyond in covered or joins_to(text, beyond, covered)
+            assert (
+                not inside_word(text, border)
+                or beyond in covered
+                or joins_to(text, beyond, covered)
+            )
 
 
 def joins_to(text, at, covered):
@@ -69,7 +76,9 @@ def test_spans_never_shrink_or_meet_and_growing_them_again_changes_nothing(text,
     spans = [Span(start, end, Phi.NAME) for start, end in pairs]
     grown = snapped(text, spans)
 
-    assert all(new.start <= old.start and old.end <= new.end for old, new in zip(spans, grown, strict=True))
+    assert all(
+        new.start <= old.start and old.end <= new.end for old, new in zip(spans, grown, strict=True)
+    )
     assert DisjointSpans.of(Note("n", text), grown).spans == tuple(grown)
     assert snapped(text, grown) == grown
 

@@ -68,7 +68,9 @@ def test_every_character_that_is_no_blank_is_in_one_token(text):
 )
 def test_sentences_end_with_lines_and_full_stops(text, expected):
     tokens = tokenize(text)
-    found = [text[tokens[part.start][0] : tokens[part.stop - 1][1]] for part in sentences(text, tokens)]
+    found = [
+        text[tokens[part.start][0] : tokens[part.stop - 1][1]] for part in sentences(text, tokens)
+    ]
     assert found == expected
 
 

@@ -4,7 +4,12 @@ import json
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+)
 from dagster import DagsterRun, DagsterRunStatus
 from dagster._core.run_coordinator.base import SubmitRunContext
 from typer.testing import CliRunner
@@ -38,7 +43,9 @@ def write_keys(folder, name):
     key = Ed25519PrivateKey.generate()
     private, public = folder / f"{name}.pem", folder / f"{name}.pub.pem"
     private.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-    public.write_bytes(key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
+    public.write_bytes(
+        key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    )
     return private, public
 
 
@@ -80,7 +87,9 @@ def test_an_approval_by_the_declared_key_is_signed_by_it(installation, page, tmp
         ("a.meier", "absent.pem", "cannot be read"),
     ],
 )
-def test_nobody_approves_under_a_name_that_has_a_key_without_it(installation, page, by, key, message):
+def test_nobody_approves_under_a_name_that_has_a_key_without_it(
+    installation, page, by, key, message
+):
     code, said = say("approve", page, "--by", by, *(["--key", page.with_name(key)] if key else []))
 
     assert (code, message in " ".join(said.split())) == (2, True), said
@@ -96,7 +105,9 @@ def test_a_name_without_proof_is_called_unverified(installation, page):
 
 def test_an_approval_of_an_earlier_version_is_unverified(tmp_path):
     files = StoreFiles(tmp_path, key=b"0123456789abcdef")
-    found = files.write("release_approval", BATCH, {}, receipt=UnsignedReceipt("1", counts={"by": "a.meier"}))
+    found = files.write(
+        "release_approval", BATCH, {}, receipt=UnsignedReceipt("1", counts={"by": "a.meier"})
+    )
     assert proof_in_words(found) == "unverified name"
 
 
@@ -117,15 +128,23 @@ class FromProxy(SubmitRunContext):
         ("", FromProxy, {}, None),
     ],
 )
-def test_a_run_is_tagged_with_the_login_of_the_proxy_and_no_other(installation, settings, context, tags, login):
+def test_a_run_is_tagged_with_the_login_of_the_proxy_and_no_other(
+    installation, settings, context, tags, login
+):
     installation.configure(installation.default_settings + settings)
     with open_instance(installation.dagster_home) as instance:
         assert isinstance(instance.run_coordinator, LoginRunCoordinator)
-        run = instance.add_run(DagsterRun(job_name="approve_release", tags=tags, status=DagsterRunStatus.STARTED))
+        run = instance.add_run(
+            DagsterRun(job_name="approve_release", tags=tags, status=DagsterRunStatus.STARTED)
+        )
         instance.run_coordinator.submit_run(context(run, None))
         found = instance.get_run_by_id(run.run_id).tags
 
-    expected = f"{login} {login_code(installation.settings().key(), run.run_id, login)}" if login else login
+    expected = (
+        f"{login} {login_code(installation.settings().key(), run.run_id, login)}"
+        if login
+        else login
+    )
     assert found.get(LOGIN_TAG) == expected
 
 

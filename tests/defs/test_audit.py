@@ -33,7 +33,9 @@ DECLARATION = AssetDeclaration(
 
 
 def verdicts(**passed):
-    return [Verdict(name, ok, name == "gate", {"bad": int(not ok)}, name) for name, ok in passed.items()]
+    return [
+        Verdict(name, ok, name == "gate", {"bad": int(not ok)}, name) for name, ok in passed.items()
+    ]
 
 
 @pytest.fixture
@@ -58,7 +60,9 @@ def stored(installation):
 
 
 def drafted(found, *, publish=None):
-    return lambda _batch, _corpus: AssetOutput({"rows": TABLE}, [], found, counts={"notes": 3}, publish=publish)
+    return lambda _batch, _corpus: AssetOutput(
+        {"rows": TABLE}, [], found, counts={"notes": 3}, publish=publish
+    )
 
 
 @pytest.mark.parametrize(
@@ -98,17 +102,25 @@ def test_the_receipt_keeps_verdicts_and_counts_and_is_the_data_version(installat
 
     receipt = stored(installation)
     assert receipt.verdicts["hint"] == {
-        "passed": False, "blocking": False, "applicable": True, "counts": {"bad": 1},
-    }  # fmt: skip
+        "passed": False,
+        "blocking": False,
+        "applicable": True,
+        "counts": {"bad": 1},
+    }
     assert receipt.counts == {"notes": 3}
     (event,) = result.get_asset_materialization_events()
-    assert event.step_materialization_data.materialization.tags["dagster/data_version"] == receipt.digest
+    assert (
+        event.step_materialization_data.materialization.tags["dagster/data_version"]
+        == receipt.digest
+    )
     assert event.step_materialization_data.materialization.metadata["dagster/row_count"].value == 3
 
 
 def test_a_link_to_a_report_stands_before_the_counts(run):
     shown = {"words": "said", "report": Link("http://127.0.0.1:3001/release-b-1.html")}
-    result = run(lambda *_: replace(drafted(verdicts(gate=True, hint=True))(BATCH, None), metadata=shown))
+    result = run(
+        lambda *_: replace(drafted(verdicts(gate=True, hint=True))(BATCH, None), metadata=shown)
+    )
 
     (event,) = result.get_asset_materialization_events()
     metadata = event.step_materialization_data.materialization.metadata
@@ -117,15 +129,25 @@ def test_a_link_to_a_report_stands_before_the_counts(run):
 
 
 def test_a_check_with_nothing_to_judge_is_a_warning_and_stores_without_passing(installation, run):
-    found = [verdict.unless(nothing=True, why="no annotations") for verdict in verdicts(gate=True, hint=True)]
+    found = [
+        verdict.unless(nothing=True, why="no annotations")
+        for verdict in verdicts(gate=True, hint=True)
+    ]
 
     result = run(drafted(found))
 
     assert stored(installation).verdicts["gate"] == {
-        "passed": False, "blocking": True, "applicable": False, "counts": {"bad": 0},
-    }  # fmt: skip
+        "passed": False,
+        "blocking": True,
+        "applicable": False,
+        "counts": {"bad": 0},
+    }
     shown = {row.check_name: row for row in result.get_asset_check_evaluations()}["gate"]
-    assert (shown.passed, shown.severity, shown.blocking) == (False, dg.AssetCheckSeverity.WARN, True)
+    assert (shown.passed, shown.severity, shown.blocking) == (
+        False,
+        dg.AssetCheckSeverity.WARN,
+        True,
+    )
     assert shown.description == "Not applicable: no annotations. gate"
     assert shown.metadata["verdict"].value == "not applicable"
 
@@ -163,7 +185,8 @@ def raising(error):
         (raising(LookupError), "LookupError; nothing was stored"),
         (raising(MemoryError), "MemoryError; nothing was stored"),
         (chained, "RuntimeError; nothing was stored"),
-        (raising(Panic), "BaseException; nothing was stored"),  # pytest's loader gives no source that spells it out
+        # pytest's loader gives no source that spells it out
+        (raising(Panic), "BaseException; nothing was stored"),
         (raising(GeneratorExit), "GeneratorExit; nothing was stored"),
         (raising(InputError), "InputError; nothing was stored"),
         (raising(type("Zedmarlow", (ProvenanceError,), {})), "ProvenanceError; nothing was stored"),
@@ -189,14 +212,20 @@ def test_of_a_foreign_error_only_the_class_is_shown_and_kept(installation, run, 
         (lambda: format_named("none"), "InputError: unknown format 'none'; choose one of"),
     ],
 )
-def test_what_our_own_code_raises_is_shown_as_it_is_for_it_holds_no_text(installation, run, body, shown):
+def test_what_our_own_code_raises_is_shown_as_it_is_for_it_holds_no_text(
+    installation, run, body, shown
+):
     result = run(lambda _batch, _corpus: body())
 
-    assert installation.failures(result)["quarantine"].startswith(f"quarantine, batch {BATCH}: {shown}")
+    assert installation.failures(result)["quarantine"].startswith(
+        f"quarantine, batch {BATCH}: {shown}"
+    )
 
 
 @pytest.mark.parametrize("body", [chained, raising(Panic)], ids=["error", "panic"])
-def test_an_error_while_publishing_fails_the_run_and_reports_no_materialization(installation, run, body):
+def test_an_error_while_publishing_fails_the_run_and_reports_no_materialization(
+    installation, run, body
+):
     result = run(drafted(verdicts(gate=True, hint=True), publish=lambda _: body("Zedmarlow")))
 
     assert not result.success
@@ -212,13 +241,17 @@ def test_an_input_that_another_run_replaces_meanwhile_stops_the_asset(installati
 
     def write_input(opened, rows):
         table = pa.table({"rows": rows}, schema=SCHEMA)
-        return opened.files.write("gold_annotations", BATCH, {"rows": table}, receipt=UnsignedReceipt("1"))
+        return opened.files.write(
+            "gold_annotations", BATCH, {"rows": table}, receipt=UnsignedReceipt("1")
+        )
 
     def body(batch, opened):
         opened.files.read("gold_annotations", batch, "rows")
         write_input(opened, [2])
         return AssetOutput(
-            {"rows": TABLE}, [opened.files.receipt("gold_annotations", batch)], verdicts(gate=True, hint=True)
+            {"rows": TABLE},
+            [opened.files.receipt("gold_annotations", batch)],
+            verdicts(gate=True, hint=True),
         )
 
     write_input(installation.opened(), [1])

@@ -1,4 +1,7 @@
-"""``privacy_<audit>`` of every installed audit, when it is asked for; what is broken or lacks something says so."""
+"""``privacy_<audit>`` of every installed audit, when it is asked for.
+
+What is broken or lacks something says so.
+"""
 
 import json
 import sys
@@ -60,10 +63,19 @@ def audited(installation, tmp_path, monkeypatch):
     package.mkdir(parents=True)
     info.mkdir()
     (package / "__init__.py").write_text(BODY)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: deid_counting\nVersion: 1.0\nSummary: For tests\n")
-    names = {"counting": "Counting", "breaking": "Breaking", "aborting": "Aborting", "wanting": "Wanting"}
+    (info / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: deid_counting\nVersion: 1.0\nSummary: For tests\n"
+    )
+    names = {
+        "counting": "Counting",
+        "breaking": "Breaking",
+        "aborting": "Aborting",
+        "wanting": "Wanting",
+    }
     entries = [f"{name} = deid_counting:{found}" for name, found in names.items()]
-    (info / "entry_points.txt").write_text("\n".join(["[deid_assets.audits]", *entries, "gone = deid_gone:Gone", ""]))
+    (info / "entry_points.txt").write_text(
+        "\n".join(["[deid_assets.audits]", *entries, "gone = deid_gone:Gone", ""])
+    )
     monkeypatch.syspath_prepend(str(site))
     installation.audits = (*names, "gone")
     yield installation
@@ -73,7 +85,9 @@ def audited(installation, tmp_path, monkeypatch):
 def found_of(installation, name):
     files = installation.opened().files
     (row,) = files.read(f"privacy_{name}", "all", "result").to_pylist()
-    plots = {row["name"]: row["png"] for row in files.read(f"privacy_{name}", "all", "plots").to_pylist()}
+    plots = {
+        row["name"]: row["png"] for row in files.read(f"privacy_{name}", "all", "plots").to_pylist()
+    }
     return read_result(json.loads(row["document"]), plots), files.receipt(f"privacy_{name}", "all")
 
 
@@ -84,7 +98,11 @@ def test_every_audit_is_made_and_one_that_breaks_hides_no_other(audited, note_re
     assert audited.failures(audited.run(None, job="privacy_audits")) == {}
 
     counted, receipt = found_of(audited, "counting")
-    assert (counted.outcome.value, counted.counts, counted.plots[0].png) == ("passed", {"notes": 8}, b"\x89PNG")
+    assert (counted.outcome.value, counted.counts, counted.plots[0].png) == (
+        "passed",
+        {"notes": 8},
+        b"\x89PNG",
+    )
     assert [row["passed"] for row in receipt.verdicts.values()] == [True, True, True]
     assert {f"raw_notes@{batch}", f"merged_spans@{batch}"} < receipt.inputs.keys()
     broken, receipt = found_of(audited, "breaking")
@@ -94,7 +112,9 @@ def test_every_audit_is_made_and_one_that_breaks_hides_no_other(audited, note_re
     assert "a worker process ended early" in aborted.reason
     wanting, _ = found_of(audited, "wanting")
     assert wanting.reason == "it needs a language model"
-    stored = b"".join(path.read_bytes() for path in (audited.store / "internal").glob("privacy_*/*/*"))
+    stored = b"".join(
+        path.read_bytes() for path in (audited.store / "internal").glob("privacy_*/*/*")
+    )
     assert stored
     assert not [record["text"] for record in records if record["text"][:12].encode() in stored]
 
@@ -112,8 +132,14 @@ def test_the_release_report_tells_what_the_audits_found(audited, note_records):
 
     audited.run(None, job="privacy_audits")
     found = {name: stored_audit(name, audited.opened()) for name in ("counting", "wanting", "gone")}
-    assert (found["counting"].outcome, found["counting"].title) == ("passed", "Are there few identifiers?")
-    assert (found["wanting"].outcome, found["wanting"].reason) == ("not assessed", "it needs a language model")
+    assert (found["counting"].outcome, found["counting"].title) == (
+        "passed",
+        "Are there few identifiers?",
+    )
+    assert (found["wanting"].outcome, found["wanting"].reason) == (
+        "not assessed",
+        "it needs a language model",
+    )
     assert "deid_gone is not installed" in found["gone"].reason
     for path in (audited.store / "internal").rglob("privacy_counting/**/result*.parquet"):
         path.write_bytes(b"damaged")
@@ -132,7 +158,9 @@ def test_options_come_from_the_settings(audited, note_records):
     assert (result.outcome.value, receipt.verdicts["nothing_found"]["passed"]) == ("failed", False)
 
 
-def test_a_model_that_was_trained_again_in_its_folder_has_no_verdict(audited, note_records, tmp_path):
+def test_a_model_that_was_trained_again_in_its_folder_has_no_verdict(
+    audited, note_records, tmp_path
+):
     """The verdict of the old files does not stand for the new ones, and the asset is out of date."""
     model = tmp_path / "model"
     model.mkdir()
@@ -141,7 +169,11 @@ def test_a_model_that_was_trained_again_in_its_folder_has_no_verdict(audited, no
     path.write_text(path.read_text() + f'\n[privacy]\nmodel = "{model}"\n')
 
     def version():
-        (key,) = [one for one in audited.definitions().resolve_all_asset_keys() if one.path[-1] == "privacy_counting"]
+        (key,) = [
+            one
+            for one in audited.definitions().resolve_all_asset_keys()
+            if one.path[-1] == "privacy_counting"
+        ]
         return audited.definitions().resolve_asset_graph().get(key).code_version
 
     audited.run(audited.receive(note_records()), *UP_TO_MERGED)
@@ -164,12 +196,17 @@ def test_without_gold_it_says_so(audited):
 
     result, receipt = found_of(audited, "counting")
     assert result.reason == "it needs notes whose identifiers are marked"
-    assert (receipt.verdicts["assessed"]["passed"], receipt.verdicts["assessed"]["blocking"]) == (False, False)
+    assert (receipt.verdicts["assessed"]["passed"], receipt.verdicts["assessed"]["blocking"]) == (
+        False,
+        False,
+    )
 
 
 def test_an_audit_that_cannot_be_used_is_seen(audited):
     (spec,) = [
-        spec for spec in audited.definitions().resolve_all_asset_specs() if spec.key.to_user_string() == "privacy_gone"
+        spec
+        for spec in audited.definitions().resolve_all_asset_specs()
+        if spec.key.to_user_string() == "privacy_gone"
     ]
 
     assert "not installed" in spec.description

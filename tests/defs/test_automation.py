@@ -15,14 +15,19 @@ VERDICTS = {
 
 
 def link(name, deps=(), condition=None):
-    """Return an asset with a blocking check; a tag of the run says how it ends, and a failure stores nothing."""
+    """Return an asset with a blocking check.
+
+    A tag of the run says how it ends, and a failure stores nothing.
+    """
 
     @dg.asset(
         name=name,
         deps=list(deps),
         partitions_def=batches,
         automation_condition=condition,
-        check_specs=[dg.AssetCheckSpec("verdict", asset=name, blocking=True, partitions_def=batches)],
+        check_specs=[
+            dg.AssetCheckSpec("verdict", asset=name, blocking=True, partitions_def=batches)
+        ],
     )
     def made(context: dg.AssetExecutionContext):
         answer = context.run.tags.get(f"say/{name}", "passed")
@@ -53,7 +58,9 @@ class Ticks:
 
     def requested(self):
         """Run a tick and return what it requests, as asset to partitions."""
-        result = dg.evaluate_automation_conditions(defs=self.defs, instance=self.instance, cursor=self._cursor)
+        result = dg.evaluate_automation_conditions(
+            defs=self.defs, instance=self.instance, cursor=self._cursor
+        )
         self._cursor = result.cursor
         return {
             key.to_user_string(): result.get_requested_partitions(key)
@@ -86,7 +93,8 @@ EAGER = dg.AutomationCondition.eager()
 
 
 @pytest.mark.parametrize(
-    ("verdict", "expected"), [("passed", {"middle", "tail"}), ("not applicable", {"middle", "tail"}), ("failed", set())]
+    ("verdict", "expected"),
+    [("passed", {"middle", "tail"}), ("not applicable", {"middle", "tail"}), ("failed", set())],
 )
 def test_what_a_new_head_starts(ticks, verdict, expected):
     found = ticks(chain(eager_and_gated))
@@ -150,12 +158,24 @@ def test_the_condition_is_labelled_for_the_ui():
 
 
 BELOW_RAW_NOTES = {
-    "gold_annotations", "spans_stencil", "spans_shade", "merged_spans", "redacted_notes_tag", "redacted_notes_blackout",
-    "quarantine", "released_corpus", "release_diff", "release_report",
-}  # fmt: skip
+    "gold_annotations",
+    "spans_stencil",
+    "spans_shade",
+    "merged_spans",
+    "redacted_notes_tag",
+    "redacted_notes_blackout",
+    "quarantine",
+    "released_corpus",
+    "release_diff",
+    "release_report",
+}
 SCORES = {
-    "scorecard_stencil", "scorecard_shade", "evaluation_report_stencil", "evaluation_report_shade", "leaderboard",
-}  # fmt: skip
+    "scorecard_stencil",
+    "scorecard_shade",
+    "evaluation_report_stencil",
+    "evaluation_report_shade",
+    "leaderboard",
+}
 
 
 def test_new_raw_notes_start_everything_below_them(installation, note_records):
@@ -169,7 +189,9 @@ def test_new_raw_notes_start_everything_below_them(installation, note_records):
 
 
 @pytest.mark.slow
-def test_the_real_graph_runs_nothing_twice_and_nothing_past_a_failed_gate(installation, note_records):
+def test_the_real_graph_runs_nothing_twice_and_nothing_past_a_failed_gate(
+    installation, note_records
+):
     """One story, because each chapter needs the events of those before it."""
     batch = installation.receive(note_records())
     installation.instance.add_dynamic_partitions("batches", [batch])
@@ -177,13 +199,17 @@ def test_the_real_graph_runs_nothing_twice_and_nothing_past_a_failed_gate(instal
     found.requested()
 
     assert installation.failures(installation.run(batch)) == {}
-    assert found.requested().keys() == SCORES, "after the main job only what sums up over batches is left"
+    assert found.requested().keys() == SCORES, (
+        "after the main job only what sums up over batches is left"
+    )
 
     assert installation.failures(installation.run_scores()) == {}
     assert found.requested() == {}
 
     installation.run(batch, "raw_notes")
-    assert found.requested() == {key: {batch} for key in BELOW_RAW_NOTES}, "new notes flow all the way down in one run"
+    assert found.requested() == {key: {batch} for key in BELOW_RAW_NOTES}, (
+        "new notes flow all the way down in one run"
+    )
 
     installation.configure(GATED)
     installation.run(batch, "spans_stencil")

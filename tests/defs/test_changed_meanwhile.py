@@ -1,4 +1,7 @@
-"""What is edited while a run reads notes: the run is refused, or goes on with what it began with."""
+"""What is edited while a run reads notes.
+
+The run is refused, or goes on with what it began with.
+"""
 
 import os
 import shutil
@@ -47,7 +50,10 @@ class Detector:
 
 @pytest.fixture
 def editing(installation, write_detector, tmp_path, monkeypatch):
-    """An installation with a detector that edits; a function that says what, and makes its spans."""
+    """An installation with a detector that edits.
+
+    A function that says what, and makes its spans.
+    """
     site, model = tmp_path / "editing", installation.home / "model"
     write_detector(site, "editing", body=EDITING)
     monkeypatch.syspath_prepend(site)
@@ -66,12 +72,23 @@ def editing(installation, write_detector, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("edits", "message"),
     [
-        ("plugin", "plugin 'editing' changed since this process started; nothing was stored; start the process again"),
-        ("model", "a file that the options of detector 'editing' name changed since this process started"),
+        (
+            "plugin",
+            (
+                "plugin 'editing' changed since this process started; nothing was stored; start the"
+                " process again"
+            ),
+        ),
+        (
+            "model",
+            "a file that the options of detector 'editing' name changed since this process started",
+        ),
         ("secret", "the secret changed since this process started; nothing was stored"),
     ],
 )
-def test_what_was_edited_during_a_run_is_refused(installation, editing, note_records, edits, message):
+def test_what_was_edited_during_a_run_is_refused(
+    installation, editing, note_records, edits, message
+):
     editing(edits)
     batch = installation.receive(note_records())
 
@@ -86,11 +103,18 @@ def test_settings_edited_during_a_run_are_not_followed(installation, editing, no
     editing("settings")
     batch = installation.receive(note_records())
 
-    result = installation.run(batch, "raw_notes", "gold_annotations", "spans_editing", "spans_stencil", "merged_spans")
+    result = installation.run(
+        batch, "raw_notes", "gold_annotations", "spans_editing", "spans_stencil", "merged_spans"
+    )
 
     assert installation.failures(result) == {}
     assert "skip = 'NAME'" in (installation.root / "deid.toml").read_text()
-    found = installation.opened().files.read("spans_stencil", batch, "spans").column("label").to_pylist()
+    found = (
+        installation.opened()
+        .files.read("spans_stencil", batch, "spans")
+        .column("label")
+        .to_pylist()
+    )
     assert found.count("NAME") == found.count("MRN") == 8
 
 
@@ -116,13 +140,17 @@ for event in result.all_events:
 
 
 @pytest.mark.slow
-def test_code_of_the_package_edited_during_a_run_is_refused(installation, editing, note_records, tmp_path):
+def test_code_of_the_package_edited_during_a_run_is_refused(
+    installation, editing, note_records, tmp_path
+):
     """In a process of its own, on a copy of the package: other tests run the original."""
     editing("core")
     batch = installation.receive(note_records())
     for package in (deid_assets, deid_resources):
         folder = Path(package.__file__).parent
-        shutil.copytree(folder, tmp_path / "copy" / folder.name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            folder, tmp_path / "copy" / folder.name, ignore=shutil.ignore_patterns("__pycache__")
+        )
     (tmp_path / "copy" / "spans.py").write_text(SPANS)
 
     done = subprocess.run(
@@ -133,14 +161,17 @@ def test_code_of_the_package_edited_during_a_run_is_refused(installation, editin
         cwd=installation.root,
         env={
             **os.environ,
-            "PYTHONPATH": os.pathsep.join(map(str, [tmp_path / "copy", tmp_path / "editing", *sys.path])),
+            "PYTHONPATH": os.pathsep.join(
+                map(str, [tmp_path / "copy", tmp_path / "editing", *sys.path])
+            ),
         },
     )
 
     assert "# edited" in (tmp_path / "copy" / "deid_assets" / "core" / "redact.py").read_text()
     assert "spans_editing" in done.stdout, done.stderr[-2000:]
     assert (
-        "files of deid-assets changed since this process started; nothing was stored; start the process" in done.stdout
+        "files of deid-assets changed since this process started; nothing was stored; start the"
+        " process" in done.stdout
     )
     assert not list(installation.store.glob("internal/spans_editing/*/receipt.json"))
 
@@ -178,12 +209,20 @@ except Exception as error:
     ("added", "said"),
     [
         ("", "accepted"),
-        ("[gates]\nresidual = 0.5\n", "ProvenanceError settings, policies, plugins or code changed since the code"),
-        ("[release]\napproval = true\n", "ProvenanceError settings, policies, plugins or code changed since the code"),
+        (
+            "[gates]\nresidual = 0.5\n",
+            "ProvenanceError settings, policies, plugins or code changed since the code",
+        ),
+        (
+            "[release]\napproval = true\n",
+            "ProvenanceError settings, policies, plugins or code changed since the code",
+        ),
     ],
     ids=["nothing", "a limit", "the graph"],
 )
-def test_a_run_follows_no_other_settings_than_the_code_server_that_launched_it(installation, added, said):
+def test_a_run_follows_no_other_settings_than_the_code_server_that_launched_it(
+    installation, added, said
+):
     installation.configure('ensemble = ["stencil"]\nrecipes = []\n')
 
     done = subprocess.run(

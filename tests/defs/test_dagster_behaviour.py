@@ -1,4 +1,7 @@
-"""What Dagster does and we rely on. A failure here after an upgrade reads: Dagster changed, not we."""
+"""What Dagster does and we rely on.
+
+A failure here after an upgrade reads: Dagster changed, not we.
+"""
 
 import dagster as dg
 import pytest
@@ -42,13 +45,17 @@ def silent_check():
     yield from ()
 
 
-@dg.asset(name="checked", check_specs=[dg.AssetCheckSpec("verdict", asset="checked", blocking=True)])
+@dg.asset(
+    name="checked", check_specs=[dg.AssetCheckSpec("verdict", asset="checked", blocking=True)]
+)
 def fails_then_stores():
     yield dg.AssetCheckResult(check_name="verdict", passed=False)
     yield dg.MaterializeResult()
 
 
-@dg.asset(name="checked", check_specs=[dg.AssetCheckSpec("verdict", asset="checked", blocking=True)])
+@dg.asset(
+    name="checked", check_specs=[dg.AssetCheckSpec("verdict", asset="checked", blocking=True)]
+)
 def fails_then_raises():
     yield dg.AssetCheckResult(check_name="verdict", passed=False)
     raise dg.Failure(description="not stored", allow_retries=False)
@@ -57,12 +64,26 @@ def fails_then_raises():
 @pytest.mark.parametrize(
     ("definitions", "parent_made", "child_made"),
     [
-        pytest.param([checked, failing_check()], True, False, id="a failed check of its own: the data is written"),
-        pytest.param([fails_then_stores], True, False, id="a failed check in the asset: the data is written"),
-        pytest.param([fails_then_raises], False, False, id="a failed check, then raise: nothing is written"),
+        pytest.param(
+            [checked, failing_check()],
+            True,
+            False,
+            id="a failed check of its own: the data is written",
+        ),
+        pytest.param(
+            [fails_then_stores], True, False, id="a failed check in the asset: the data is written"
+        ),
+        pytest.param(
+            [fails_then_raises], False, False, id="a failed check, then raise: nothing is written"
+        ),
         pytest.param([checked, raising_check], True, False, id="a check that raises blocks"),
         pytest.param([checked, silent_check], True, False, id="a check without an answer blocks"),
-        pytest.param([checked, failing_check(dg.AssetCheckSeverity.WARN)], True, True, id="a warning does not block"),
+        pytest.param(
+            [checked, failing_check(dg.AssetCheckSeverity.WARN)],
+            True,
+            True,
+            id="a warning does not block",
+        ),
     ],
 )
 def test_a_blocking_check_gates_within_its_run(instance, definitions, parent_made, child_made):
@@ -101,7 +122,9 @@ def parent():
     return dg.MaterializeResult()
 
 
-@dg.asset(partitions_def=batches, deps=[parent], automation_condition=dg.AutomationCondition.eager())
+@dg.asset(
+    partitions_def=batches, deps=[parent], automation_condition=dg.AutomationCondition.eager()
+)
 def newcomer():
     return dg.MaterializeResult()
 
@@ -109,7 +132,9 @@ def newcomer():
 def test_a_new_eager_asset_requests_no_history_but_what_comes_next(instance):
     for batch in BATCHES:
         dg.materialize([parent], partition_key=batch, instance=instance)
-    first = dg.evaluate_automation_conditions(defs=dg.Definitions([parent, newcomer]), instance=instance)
+    first = dg.evaluate_automation_conditions(
+        defs=dg.Definitions([parent, newcomer]), instance=instance
+    )
     dg.materialize([parent], partition_key="b-2", instance=instance)
     second = dg.evaluate_automation_conditions(
         defs=dg.Definitions([parent, newcomer]), instance=instance, cursor=first.cursor
@@ -149,19 +174,26 @@ def test_a_run_of_one_partition_stores_its_check_row(instance):
 def test_a_run_over_a_range_leaves_check_rows_planned_for_ever(instance):
     """Why ``audited_asset`` sets no backfill policy."""
     asset = partitioned_checked(dg.BackfillPolicy.single_run())
-    tags = {"dagster/asset_partition_range_start": "b-1", "dagster/asset_partition_range_end": "b-3"}
+    tags = {
+        "dagster/asset_partition_range_start": "b-1",
+        "dagster/asset_partition_range_end": "b-3",
+    }
     assert dg.materialize([asset], instance=instance, tags=tags).success
 
     assert check_rows(instance, asset) == {**dict.fromkeys(BATCHES, "PLANNED"), None: "SUCCEEDED"}
 
 
 @pytest.mark.parametrize(("together", "requested"), [(True, 1), (False, 0)])
-def test_a_partitioned_check_reported_before_its_materialization_has_not_passed(instance, together, requested):
+def test_a_partitioned_check_reported_before_its_materialization_has_not_passed(
+    instance, together, requested
+):
     """Why ``audited_asset`` puts the checks into the ``MaterializeResult``."""
 
     @dg.asset(
         partitions_def=batches,
-        check_specs=[dg.AssetCheckSpec("verdict", asset="judged", blocking=True, partitions_def=batches)],
+        check_specs=[
+            dg.AssetCheckSpec("verdict", asset="judged", blocking=True, partitions_def=batches)
+        ],
     )
     def judged():
         verdict = dg.AssetCheckResult(check_name="verdict", passed=True)
@@ -170,10 +202,16 @@ def test_a_partitioned_check_reported_before_its_materialization_has_not_passed(
         yield dg.MaterializeResult(check_results=[verdict] if together else [])
 
     passed = dg.AutomationCondition.all_deps_match(
-        dg.AutomationCondition.all_checks_match(dg.AutomationCondition.check_passed(), blocking_only=True)
+        dg.AutomationCondition.all_checks_match(
+            dg.AutomationCondition.check_passed(), blocking_only=True
+        )
     )
 
-    @dg.asset(partitions_def=batches, deps=[judged], automation_condition=dg.AutomationCondition.eager() & passed)
+    @dg.asset(
+        partitions_def=batches,
+        deps=[judged],
+        automation_condition=dg.AutomationCondition.eager() & passed,
+    )
     def below():
         return dg.MaterializeResult()
 
@@ -194,7 +232,9 @@ def test_deleting_a_dynamic_partition_leaves_its_events(instance):
     assert instance.get_materialized_partitions(parent.key) == {"b-1"}
 
 
-def test_masking_keeps_messages_of_errors_but_not_of_failures_from_the_event_log(instance, monkeypatch):
+def test_masking_keeps_messages_of_errors_but_not_of_failures_from_the_event_log(
+    instance, monkeypatch
+):
     """Why ``audited_asset`` turns errors into failures with a message of its own."""
     monkeypatch.setenv("DAGSTER_REDACT_USER_CODE_ERRORS", "1")
 
@@ -207,7 +247,10 @@ def test_masking_keeps_messages_of_errors_but_not_of_failures_from_the_event_log
         raise dg.Failure(description="safe words", allow_retries=False) from None
 
     result = dg.materialize([foreign, worded], instance=instance, raise_on_error=False)
-    log = "".join(record.event_log_entry.to_json() for record in instance.get_records_for_run(result.run_id).records)
+    log = "".join(
+        record.event_log_entry.to_json()
+        for record in instance.get_records_for_run(result.run_id).records
+    )
 
     assert "quoted text" not in log
     assert "safe words" in log

@@ -7,9 +7,16 @@ import pytest
 pytestmark = pytest.mark.long
 
 TRUNK = (
-    "raw_notes", "gold_annotations", "spans_stencil", "merged_spans", "redacted_notes_tag", "quarantine",
-    "release_report", "released_corpus", "release_diff",
-)  # fmt: skip
+    "raw_notes",
+    "gold_annotations",
+    "spans_stencil",
+    "merged_spans",
+    "redacted_notes_tag",
+    "quarantine",
+    "release_report",
+    "released_corpus",
+    "release_diff",
+)
 
 
 def runs(installation):
@@ -30,11 +37,15 @@ def page(installation):
 def lenient(installation, note_records):
     """A first release of which the gates let a second one leave record numbers in."""
     installation.settings_of = lambda more="": (
-        installation.default_settings.replace("[gates]\n", "redact_gold = false\n[gates]\nrecall = { ALL = 0.0 }\n")
+        installation.default_settings.replace(
+            "[gates]\n", "redact_gold = false\n[gates]\nrecall = { ALL = 0.0 }\n"
+        )
         + more
     )
     installation.configure(installation.settings_of())
-    records = [{name: record[name] for name in record if name != "spans"} for record in note_records()]
+    records = [
+        {name: record[name] for name in record if name != "spans"} for record in note_records()
+    ]
     installation.batch = installation.receive(records)
     assert installation.failures(installation.run(installation.batch, *TRUNK)) == {}
     return installation
@@ -56,12 +67,19 @@ def test_a_release_made_again_is_compared_with_the_one_before(lenient):
     result = lenient.run(lenient.batch, *TRUNK[2:])
 
     assert lenient.failures(result) == {}
-    assert (counts(lenient)["compared"], counts(lenient)["lost"], counts(lenient)["unchanged"]) == (8, 8, 8)
+    assert (counts(lenient)["compared"], counts(lenient)["lost"], counts(lenient)["unchanged"]) == (
+        8,
+        8,
+        8,
+    )
     html = page(lenient)
     assert "56 characters that were replaced before are not replaced now" in html
     assert "stencil 1.0+" in html
     verdicts = lenient.opened().files.receipt("release_diff", lenient.batch).verdicts
-    assert (verdicts["nothing_uncovered"]["passed"], verdicts["nothing_uncovered"]["blocking"]) == (False, False)
+    assert (verdicts["nothing_uncovered"]["passed"], verdicts["nothing_uncovered"]["blocking"]) == (
+        False,
+        False,
+    )
 
 
 def test_made_again_for_the_same_release_it_says_the_same(lenient):
@@ -77,5 +95,9 @@ def test_what_is_kept_aside_holds_no_text(lenient, note_records):
     rows = lenient.opened().files.read("release_diff", lenient.batch, "runs").to_pylist()
     kept = json.dumps(rows)
 
-    assert not [record["text"].split(",")[0] for record in note_records() if record["text"].split(",")[0] in kept]
+    assert not [
+        record["text"].split(",")[0]
+        for record in note_records()
+        if record["text"].split(",")[0] in kept
+    ]
     assert len(rows) == 8

@@ -5,7 +5,13 @@ from deid_assets.quality import Verdict, within_share
 
 
 def test_a_figure_stands_beside_its_floor():
-    counts = {"labels": 1, "lower_ALL": 0.9712, "minimum_ALL": 0.9, "lower_NAME": 0.5, "minimum_NAME": 0.95}
+    counts = {
+        "labels": 1,
+        "lower_ALL": 0.9712,
+        "minimum_ALL": 0.9,
+        "lower_NAME": 0.5,
+        "minimum_NAME": 0.95,
+    }
     told = in_words(Verdict("recall_lower_bound", True, True, counts).bounds)
     assert told == "Judged: lower ALL 0.9712 (minimum 0.9); lower NAME 0.5 (minimum 0.95)."
 

@@ -1,4 +1,7 @@
-"""Disagreement, changed settings and odd input: each ends in a tag, a quarantined note or a refusal."""
+"""Disagreement, changed settings and odd input.
+
+Each ends in a tag, a quarantined note or a refusal.
+"""
 
 import json
 
@@ -7,9 +10,15 @@ import pytest
 pytestmark = pytest.mark.long
 
 RELEASE = (
-    "raw_notes", "gold_annotations", "spans_stencil", "merged_spans", "redacted_notes_tag", "quarantine",
-    "release_report", "released_corpus",
-)  # fmt: skip
+    "raw_notes",
+    "gold_annotations",
+    "spans_stencil",
+    "merged_spans",
+    "redacted_notes_tag",
+    "quarantine",
+    "release_report",
+    "released_corpus",
+)
 
 
 def released_lines(installation, batch):
@@ -26,13 +35,15 @@ def write_policy(installation, *, keep):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"name = 'mine'\nkeep = {json.dumps(keep)}\n")
     installation.configure(
-        installation.default_settings.replace('["tag", "blackout"]', json.dumps([str(path)])).replace(
-            'release_policy = "tag"', f"release_policy = '{path}'"
-        )
+        installation.default_settings.replace(
+            '["tag", "blackout"]', json.dumps([str(path)])
+        ).replace('release_policy = "tag"', f"release_policy = '{path}'")
     )
 
 
-def test_what_people_marked_is_redacted_where_a_detector_gives_it_a_category_that_is_kept(installation, note_records):
+def test_what_people_marked_is_redacted_where_a_detector_gives_it_a_category_that_is_kept(
+    installation, note_records
+):
     write_policy(installation, keep=["MRN"])
     records = [*note_records()]
     records[0]["spans"][1]["label"] = "ID"
@@ -47,7 +58,10 @@ def test_what_people_marked_is_redacted_where_a_detector_gives_it_a_category_tha
 def test_a_kept_category_of_one_detector_does_not_uncover_what_another_marks(
     installation, note_records, write_detector, detector_site
 ):
-    """Both mark the same number; the first in line takes it for a category that the policy keeps."""
+    """Both mark the same number.
+
+    The first in line takes it for a category that the policy keeps.
+    """
     write_policy(installation, keep=["MRN"])
     settings = (installation.root / "deid.toml").read_text()
     installation.configure(settings.replace('["stencil"]', '["stencil", "contrary"]'))
@@ -88,15 +102,20 @@ def test_a_stricter_resolution_stays_stricter_after_the_second_look(
         write_detector(detector_site, "contrary", body=CONTRARY)
     installation.detectors = ("stencil", "contrary")
     installation.configure(
-        'resolve = "intersection"\n' + installation.default_settings.replace('["stencil"]', '["stencil", "contrary"]')
+        'resolve = "intersection"\n'
+        + installation.default_settings.replace('["stencil"]', '["stencil", "contrary"]')
     )
     batch = installation.receive(note_records(gold=False))
 
     assert installation.failures(installation.run(batch)) == {}
-    assert all("Zed" in line and "record [MRN]" in line for line in released_lines(installation, batch))
+    assert all(
+        "Zed" in line and "record [MRN]" in line for line in released_lines(installation, batch)
+    )
 
 
-def test_a_policy_that_changed_is_not_released_over_text_redacted_under_the_old_one(installation, note_records):
+def test_a_policy_that_changed_is_not_released_over_text_redacted_under_the_old_one(
+    installation, note_records
+):
     write_policy(installation, keep=["NAME"])
     batch = installation.receive(note_records())
     assert release(installation, batch, policy="mine") == {}
@@ -129,7 +148,9 @@ def test_a_report_is_refused_when_something_behind_it_was_made_anew(shipped):
     assert "re-materialize" in alone["release_report"]
 
 
-def test_what_a_detector_leaves_of_gold_is_withheld_where_gold_is_not_redacted(installation, note_records):
+def test_what_a_detector_leaves_of_gold_is_withheld_where_gold_is_not_redacted(
+    installation, note_records
+):
     installation.configure(
         "redact_gold = false\n"
         + installation.default_settings.replace("[gates]", "[gates]\nquarantined = 1\nrecall = {}")
@@ -145,7 +166,9 @@ def test_what_a_detector_leaves_of_gold_is_withheld_where_gold_is_not_redacted(i
 
 def test_one_doubled_id_costs_the_second_note_and_not_the_batch(installation, note_records):
     records = [*note_records()]
-    batch = installation.receive([*records, {**records[0], "text": "Another text. " + records[1]["text"], "spans": []}])
+    batch = installation.receive(
+        [*records, {**records[0], "text": "Another text. " + records[1]["text"], "spans": []}]
+    )
 
     assert release(installation, batch) == {}
     held = installation.opened().files.read("quarantine", batch, "failed").to_pylist()
@@ -153,7 +176,9 @@ def test_one_doubled_id_costs_the_second_note_and_not_the_batch(installation, no
     assert len(released_lines(installation, batch)) == len(records)
 
 
-def test_a_note_with_two_faults_is_withheld_once_and_the_rest_is_released(installation, note_records):
+def test_a_note_with_two_faults_is_withheld_once_and_the_rest_is_released(
+    installation, note_records
+):
     records = [*note_records()]
     wrong = [{"start": 0, "end": 3, "label": "PLANET"}, {"start": 5, "end": 3, "label": "NAME"}]
     batch = installation.receive([*records, {**records[0], "id": "note-8", "spans": wrong}])

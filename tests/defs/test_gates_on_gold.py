@@ -6,9 +6,15 @@ import pytest
 pytestmark = pytest.mark.long
 
 CHAIN = (
-    "raw_notes", "gold_annotations", "spans_stencil", "merged_spans", "redacted_notes_tag", "quarantine",
-    "release_report", "released_corpus",
-)  # fmt: skip
+    "raw_notes",
+    "gold_annotations",
+    "spans_stencil",
+    "merged_spans",
+    "redacted_notes_tag",
+    "quarantine",
+    "release_report",
+    "released_corpus",
+)
 OPEN = "recall = {}\n"
 """Gate settings under which only what a test sets can stop a batch."""
 
@@ -28,21 +34,37 @@ def make(installation, note_records, gates):
 @pytest.mark.parametrize(
     ("gates", "stopped"),
     [
-        # Eight notes with two identifiers each, all found: the bounds are 0.806 of spans and 0.676 of notes.
-        pytest.param("min_gold_spans = 1\nrecall_lower_bound = {ALL = 0.8}\n", "", id="spans above"),
+        # Eight notes with two identifiers each, all found: the bounds are 0.806 of spans and 0.676
+        # of notes.
         pytest.param(
-            "min_gold_spans = 1\nrecall_lower_bound = {ALL = 0.81}\n", "recall_lower_bound: ", id="spans below"
+            "min_gold_spans = 1\nrecall_lower_bound = {ALL = 0.8}\n", "", id="spans above"
         ),
         pytest.param(
-            "min_gold_spans = 8\nrecall_lower_bound = {'A names' = 0.7}\n", "recall_lower_bound", id="a label below"
-        ),
-        pytest.param("min_gold_spans = 17\nrecall_lower_bound = {ALL = 0.81}\n", "", id="too few spans to gate"),
-        pytest.param("min_gold_notes = 1\nnotes_covered_lower_bound = 0.67\n", "", id="notes above"),
-        pytest.param(
-            "min_gold_notes = 1\nnotes_covered_lower_bound = 0.68\n", "notes_covered_lower_bound", id="notes below"
+            "min_gold_spans = 1\nrecall_lower_bound = {ALL = 0.81}\n",
+            "recall_lower_bound: ",
+            id="spans below",
         ),
         pytest.param(
-            "min_gold_spans = 1\nrecall_lower_bound = {}\nworst_group_by = 'lang'\nworst_group_lower_bound = 0.81\n",
+            "min_gold_spans = 8\nrecall_lower_bound = {'A names' = 0.7}\n",
+            "recall_lower_bound",
+            id="a label below",
+        ),
+        pytest.param(
+            "min_gold_spans = 17\nrecall_lower_bound = {ALL = 0.81}\n",
+            "",
+            id="too few spans to gate",
+        ),
+        pytest.param(
+            "min_gold_notes = 1\nnotes_covered_lower_bound = 0.67\n", "", id="notes above"
+        ),
+        pytest.param(
+            "min_gold_notes = 1\nnotes_covered_lower_bound = 0.68\n",
+            "notes_covered_lower_bound",
+            id="notes below",
+        ),
+        pytest.param(
+            "min_gold_spans = 1\nrecall_lower_bound = {}\nworst_group_by ="
+            " 'lang'\nworst_group_lower_bound = 0.81\n",
             "worst_group: ",
             id="a group below",
         ),
@@ -59,9 +81,17 @@ def test_a_batch_goes_on_only_above_the_lower_bounds(installation, note_records,
 
 def test_the_worst_group_may_be_one_of_any_field_of_the_notes(installation, note_records):
     """Nothing is found at one of two sites; over both, recall would do."""
-    gates = "min_gold_spans = 1\nrecall_lower_bound = {}\nworst_group_by = 'site'\nworst_group_lower_bound = 0.2\n"
-    installation.configure(installation.default_settings + OPEN + gates + "[detectors.stencil]\nskip = 'NAME'\n")
-    records = [{**record, "meta": {"site": "north" if n < 6 else "south"}} for n, record in enumerate(note_records())]
+    gates = (
+        "min_gold_spans = 1\nrecall_lower_bound = {}\nworst_group_by ="
+        " 'site'\nworst_group_lower_bound = 0.2\n"
+    )
+    installation.configure(
+        installation.default_settings + OPEN + gates + "[detectors.stencil]\nskip = 'NAME'\n"
+    )
+    records = [
+        {**record, "meta": {"site": "north" if n < 6 else "south"}}
+        for n, record in enumerate(note_records())
+    ]
     for record in records[6:]:
         record["spans"] = record["spans"][:1]
 

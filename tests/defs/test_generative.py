@@ -1,4 +1,7 @@
-"""A generative recipe in the graph: an adapter with the study's tables, and a detector under the recipe's name."""
+"""A generative recipe in the graph.
+
+An adapter with the study's tables, and a detector under the recipe's name.
+"""
 
 import json
 
@@ -36,7 +39,10 @@ steps = 0
 """
 
 
-NAMES = "Lee Mora Berg Hill Ruiz Adam Noel Petit Roux Blanc Faure Garnier Lopez Henry Morel Simon Leroy Roy Dumas Colin"
+NAMES = (
+    "Lee Mora Berg Hill Ruiz Adam Noel Petit Roux Blanc Faure Garnier Lopez Henry Morel Simon Leroy"
+    " Roy Dumas Colin"
+)
 
 
 def record(number, name):
@@ -52,7 +58,11 @@ def record(number, name):
 
 LEARNT = [
     *(record(number, name) for number, name in enumerate(NAMES.split())),
-    {**record(90, "Ivry"), "text": "Vit à Ivry, toux.", "spans": [{"start": 6, "end": 10, "label": "CITY"}]},
+    {
+        **record(90, "Ivry"),
+        "text": "Vit à Ivry, toux.",
+        "spans": [{"start": 6, "end": 10, "label": "CITY"}],
+    },
 ]
 
 
@@ -65,13 +75,17 @@ def test_an_adapter_is_trained_shown_with_its_tables_and_detects(installation, n
     path.write_text(RECIPE.replace("CORPUS", str(corpus)))
     installation.detectors = ("stencil", "shade", "generative")
     settings = installation.default_settings.replace("recipes = []", f'recipes = ["{path}"]')
-    installation.configure(settings.replace("[gates]", "[gates]\nnear_duplicates = 1.0\ntagger_f1 = 0.0\n"))
+    installation.configure(
+        settings.replace("[gates]", "[gates]\nnear_duplicates = 1.0\ntagger_f1 = 0.0\n")
+    )
     batch = installation.receive(list(note_records(0)))
 
     trained = installation.run(None, job="train_taggers")
     assert trained.success, installation.failures(trained)
     made = {
-        event.step_materialization_data.materialization.asset_key: event.step_materialization_data.materialization
+        event.step_materialization_data.materialization.asset_key: (
+            event.step_materialization_data.materialization
+        )
         for event in trained.get_asset_materialization_events()
     }[dg.AssetKey("adapter_generative_toy")]
     assert "notes redacted whole" in made.metadata["rewriting"].value
@@ -81,4 +95,7 @@ def test_an_adapter_is_trained_shown_with_its_tables_and_detects(installation, n
     assert done.success, installation.failures(done)
     opened = installation.opened()
     receipt = opened.files.receipt("spans_generative_toy", batch)
-    assert receipt.inputs["adapter_generative_toy@all"] == opened.files.receipt("adapter_generative_toy", ALL).digest
+    assert (
+        receipt.inputs["adapter_generative_toy@all"]
+        == opened.files.receipt("adapter_generative_toy", ALL).digest
+    )

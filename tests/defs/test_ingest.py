@@ -33,12 +33,19 @@ def test_text_patient_and_meta_stay_as_they_came():
 
     found = with_language_code(note)
 
-    assert (found.text, found.patient_id, found.meta, found.digest) == (note.text, "p", {"ward": "3"}, note.digest)
+    assert (found.text, found.patient_id, found.meta, found.digest) == (
+        note.text,
+        "p",
+        {"ward": "3"},
+        note.digest,
+    )
 
 
 @pytest.mark.parametrize("given", ["klingon", "", None])
 def test_a_language_that_is_not_named_is_told_from_the_text(given):
-    text = "Der Patient wurde wegen Schmerzen in der Brust und Atemnot seit gestern Abend aufgenommen."
+    text = (
+        "Der Patient wurde wegen Schmerzen in der Brust und Atemnot seit gestern Abend aufgenommen."
+    )
     assert with_language_code(Note("n", text, lang=given)).lang == "de"
 
 
@@ -66,11 +73,15 @@ def add_format(tmp_path, monkeypatch):
     """Lay a distribution with one format out in a folder on the path, with this reader."""
 
     def lay_out(name, reader):
-        package, info = tmp_path / "site" / f"deid_{name}", tmp_path / "site" / f"deid_{name}-1.0.dist-info"
+        package, info = (
+            tmp_path / "site" / f"deid_{name}",
+            tmp_path / "site" / f"deid_{name}-1.0.dist-info",
+        )
         package.mkdir(parents=True)
         (package / "__init__.py").write_text(
             "from deid_assets.extending.formats import Format\n\n"
-            f'FORMAT = Format("{name}", (".{name}",), "deid_{name}.files", is_folder=True, keeps=frozenset())\n'
+            f'FORMAT = Format("{name}", (".{name}",), "deid_{name}.files", is_folder=True,'
+            " keeps=frozenset())\n"
         )
         (package / "files.py").write_text(reader)
         info.mkdir()
@@ -111,8 +122,14 @@ def read(source, options):
     ("statement", "shown"),
     [
         ("raise InputError(text)", "format 'talking' raised InputError"),
-        ("yield source.fault('malformed', text)", "malformed at file-1: is not written as its format wants"),
-        ("yield Fault(text, 7, None, text, text)", "malformed at file-1-line-7: is not written as its format wants"),
+        (
+            "yield source.fault('malformed', text)",
+            "malformed at file-1: is not written as its format wants",
+        ),
+        (
+            "yield Fault(text, 7, None, text, text)",
+            "malformed at file-1-line-7: is not written as its format wants",
+        ),
     ],
 )
 def test_what_a_reader_says_of_a_file_is_shown_nowhere(installation, add_format, statement, shown):
@@ -142,6 +159,9 @@ def test_what_a_sender_writes_into_batch_toml_is_shown_nowhere(installation):
 
     result = installation.run(batch, "raw_notes")
 
-    assert "the value of encoding in [read] is not allowed" in installation.failures(result)["raw_notes"]
+    assert (
+        "the value of encoding in [read] is not allowed"
+        in installation.failures(result)["raw_notes"]
+    )
     records = installation.instance.get_records_for_run(result.run_id).records
     assert not [record for record in records if "Zedmarlow" in record.event_log_entry.to_json()]

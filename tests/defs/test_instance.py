@@ -35,7 +35,10 @@ def test_settings_that_are_there_stay_as_they_are(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("class: NoOpComputeLogManager", "class: LocalComputeLogManager # not NoOpComputeLogManager"),
+        (
+            "class: NoOpComputeLogManager",
+            "class: LocalComputeLogManager # not NoOpComputeLogManager",
+        ),
         ("enabled: false", "enabled: true"),
         ("telemetry:", "sensors:"),
         ("telemetry:", "telemetry: ["),
@@ -86,7 +89,9 @@ with open_instance(Path(sys.argv[1])) as instance:
 def test_processes_that_open_a_new_home_at_once_make_it_whole(tmp_path):
     home, names = tmp_path / "home", ["a", "b", "c", "d"]
     started = [
-        subprocess.Popen([sys.executable, "-c", OPENING, home, name], stdin=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [sys.executable, "-c", OPENING, home, name], stdin=subprocess.PIPE, text=True
+        )
         for name in names
     ]
     for process in started:
@@ -109,8 +114,12 @@ def two_heads(path):
         connection.commit()
 
 
-@pytest.mark.parametrize("database", ["history/runs.db", "history/runs/index.db", "schedules/schedules.db"])
-@pytest.mark.parametrize("harm", [two_heads, lambda path: path.write_bytes(b"no database at all" * 100)])
+@pytest.mark.parametrize(
+    "database", ["history/runs.db", "history/runs/index.db", "schedules/schedules.db"]
+)
+@pytest.mark.parametrize(
+    "harm", [two_heads, lambda path: path.write_bytes(b"no database at all" * 100)]
+)
 def test_a_damaged_home_is_told_in_one_line_with_the_remedy(tmp_path, database, harm):
     with open_instance(tmp_path):
         pass
@@ -118,7 +127,10 @@ def test_a_damaged_home_is_told_in_one_line_with_the_remedy(tmp_path, database, 
         journal.unlink()
     harm(tmp_path / database)
 
-    with pytest.raises(ConfigError, match="move the folder away and run again") as told, open_instance(tmp_path):
+    with (
+        pytest.raises(ConfigError, match="move the folder away and run again") as told,
+        open_instance(tmp_path),
+    ):
         pass
 
     assert "\n" not in str(told.value)

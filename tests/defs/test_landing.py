@@ -56,7 +56,9 @@ def test_hidden_and_partial_names_are_left_alone(settings, name, is_taken):
     assert (settings.landing / name).exists() != is_taken
 
 
-@pytest.mark.parametrize(("age_s", "is_taken"), [(0.0, False), (SETTLE_S - 2, False), (SETTLE_S + 1, True)])
+@pytest.mark.parametrize(
+    ("age_s", "is_taken"), [(0.0, False), (SETTLE_S - 2, False), (SETTLE_S + 1, True)]
+)
 def test_a_file_waits_until_it_has_settled(settings, age_s, is_taken):
     drop(settings, "notes.jsonl", age_s=age_s)
 
@@ -90,7 +92,9 @@ def test_a_link_inside_a_dropped_folder_is_a_fault_and_is_not_read(settings, tmp
     (settings.landing / "monday" / "b.jsonl").symlink_to(elsewhere)
 
     (batch,) = take_in(settings)
-    found = [each for path in sources_of(landing_folder(settings, batch)) for each in read_notes(path)]
+    found = [
+        each for path in sources_of(landing_folder(settings, batch)) for each in read_notes(path)
+    ]
 
     assert [each.kind for each in found if isinstance(each, Fault)] == ["unsafe-path"]
     assert [each.note.note_id for each in found if isinstance(each, Annotated)] == ["a"]
@@ -137,7 +141,9 @@ def test_a_batch_id_tells_nothing_of_the_file_name(settings):
 def test_the_id_does_not_depend_on_the_order_of_the_files():
     key = Key(b"0123456789abcdef")
 
-    assert batch_id(["a", "b"], key=key) == batch_id(["b", "a"], key=key) != batch_id(["ab"], key=key)
+    assert (
+        batch_id(["a", "b"], key=key) == batch_id(["b", "a"], key=key) != batch_id(["ab"], key=key)
+    )
 
 
 def test_the_id_of_the_same_files_is_another_under_another_key():
@@ -152,7 +158,8 @@ def test_what_arrived_is_open_to_its_owner_only(settings):
     (batch,) = take_in(settings)
     folder = landing_folder(settings, batch)
     assert {
-        path.stat().st_mode & 0o077 for path in (folder, *folder.rglob("*"), folder.parent, folder.parent.parent)
+        path.stat().st_mode & 0o077
+        for path in (folder, *folder.rglob("*"), folder.parent, folder.parent.parent)
     } == {0}
 
 
@@ -178,10 +185,14 @@ def test_a_take_in_that_died_after_staging_is_finished_by_the_next(settings):
 
 
 def tick(installation):
-    with dg.build_sensor_context(instance=installation.instance, resources=installation.resources()) as context:
+    with dg.build_sensor_context(
+        instance=installation.instance, resources=installation.resources()
+    ) as context:
         found = landing_sensor(context)
     for request in getattr(found, "dynamic_partitions_requests", None) or ():
-        installation.instance.add_dynamic_partitions(request.partitions_def_name, request.partition_keys)
+        installation.instance.add_dynamic_partitions(
+            request.partitions_def_name, request.partition_keys
+        )
     return found
 
 
@@ -208,7 +219,9 @@ def test_the_sensor_skips_with_a_reason_when_nothing_is_new(settings, installati
 
 def test_a_tick_that_dies_after_taking_in_loses_no_batch(settings, installation):
     drop(settings, "a.jsonl")
-    with dg.build_sensor_context(instance=installation.instance, resources=installation.resources()) as context:
+    with dg.build_sensor_context(
+        instance=installation.instance, resources=installation.resources()
+    ) as context:
         landing_sensor(context)  # its answer never reached Dagster
 
     found = tick(installation)

@@ -1,4 +1,7 @@
-"""The ensemble on redacted text: in a draw that nobody can foresee, in every note where the draw is not clean."""
+"""The ensemble on redacted text.
+
+In a draw that nobody can foresee, in every note where the draw is not clean.
+"""
 
 import pyarrow as pa
 import pytest
@@ -47,7 +50,9 @@ def search_in(installation):
         opened = installation.opened()
         found = verify(
             redacted[0].column("note_id").to_pylist(),
-            search=lambda note_ids: search(redacted, note_ids, opened, policy=load_policy("tag"), stage=STAGE),
+            search=lambda note_ids: search(
+                redacted, note_ids, opened, policy=load_policy("tag"), stage=STAGE
+            ),
             redo=lambda hits: hits,  # as if nothing could be covered
             draw=Draw(opened.key, sample, limit),
         )
@@ -67,21 +72,35 @@ def test_where_the_draw_is_clean_the_rest_is_not_searched(search_in):
     verdict = judge_search(found, IDS, opened.settings.gates)
     assert verdict.passed
     assert dict(verdict.counts) | {"upper_bound": 0, "limit": 0} == {
-        "notes": 40, "hits": 0, "failed": 0, "notes_searched": 20, "notes_with_hits": 0, "notes_withheld": 0,
+        "notes": 40,
+        "hits": 0,
+        "failed": 0,
+        "notes_searched": 20,
+        "notes_with_hits": 0,
+        "notes_withheld": 0,
         "notes_drawn": 20,
-        "drawn_with_hits": 0, "upper_bound": 0, "limit": 0,
-    }  # fmt: skip
-    assert "20 of 40 notes: 0 of 20 drawn by key had hits, with 95 % confidence at most 13.91%" in verdict.description
+        "drawn_with_hits": 0,
+        "upper_bound": 0,
+        "limit": 0,
+    }
+    assert (
+        "20 of 40 notes: 0 of 20 drawn by key had hits, with 95 % confidence at most 13.91%"
+        in verdict.description
+    )
 
 
-def test_where_the_draw_is_not_clean_all_are_searched_and_every_hit_is_withheld(search_in, installation):
+def test_where_the_draw_is_not_clean_all_are_searched_and_every_hit_is_withheld(
+    search_in, installation
+):
     installation.configure(installation.default_settings)
     bad = {*sorted(drawn_by(installation.opened(), 20))[:5], IDS[0], IDS[39]}
 
     found, opened = search_in(texts(bad))
 
     assert found.hits.keys() == set(IDS)
-    assert found.withheld(STAGE) == {note_id: Failed(note_id, STAGE, "residual-hit") for note_id in bad}
+    assert found.withheld(STAGE) == {
+        note_id: Failed(note_id, STAGE, "residual-hit") for note_id in bad
+    }
     done = [note_id for note_id in IDS if note_id not in bad]
     verdict = judge_search(found, done, opened.settings.gates)
     assert verdict.passed
@@ -89,9 +108,11 @@ def test_where_the_draw_is_not_clean_all_are_searched_and_every_hit_is_withheld(
     assert "all 40 notes" in verdict.description
 
 
-def test_a_few_hits_in_the_draw_withhold_their_notes_and_leave_the_rest_unsearched(search_in, installation):
+def test_a_few_hits_in_the_draw_withhold_their_notes_and_leave_the_rest_unsearched(
+    search_in, installation
+):
     installation.configure(installation.default_settings)
-    (bad, *_) = sorted(drawn_by(installation.opened(), 20))
+    bad, *_ = sorted(drawn_by(installation.opened(), 20))
 
     found, _ = search_in(texts({bad}), limit=0.3)
 
@@ -108,16 +129,24 @@ def test_no_draw_and_a_draw_of_all_search_all(search_in, sample):
     found, opened = search_in(texts({IDS[7]}), sample=sample)
 
     assert found.hits.keys() == set(IDS)
-    verdict = judge_search(found, [note_id for note_id in IDS if note_id != IDS[7]], opened.settings.gates)
+    verdict = judge_search(
+        found, [note_id for note_id in IDS if note_id != IDS[7]], opened.settings.gates
+    )
     assert verdict.passed
     assert "upper_bound" not in verdict.counts
 
 
-def test_a_detector_that_fails_on_a_drawn_note_withholds_it_and_counts_against_the_rest(search_in, installation):
+def test_a_detector_that_fails_on_a_drawn_note_withholds_it_and_counts_against_the_rest(
+    search_in, installation
+):
     installation.configure(installation.default_settings)
-    (bad, *_) = sorted(drawn_by(installation.opened(), 20))
+    bad, *_ = sorted(drawn_by(installation.opened(), 20))
 
-    found, _ = search_in(texts({bad}, bad_text="trip"), limit=0.15, detector='[detectors.stencil]\nraise_on = "trip"\n')
+    found, _ = search_in(
+        texts({bad}, bad_text="trip"),
+        limit=0.15,
+        detector='[detectors.stencil]\nraise_on = "trip"\n',
+    )
 
     assert found.withheld(STAGE) == {bad: Failed(bad, STAGE, "LookupError")}
     assert found.drawn_hits == 1
@@ -138,8 +167,16 @@ def test_a_batch_without_notes_has_nothing_to_search(search_in):
         (Search({"a": HIT, "b": ()}, {}, drawn=2, drawn_hits=1, notes=2), ["b"], True),
         (Search({"a": HIT, "b": ()}, {}, drawn=2, drawn_hits=1, notes=2), ["a", "b"], False),
         (Search({"a": HIT, "b": ()}, {"a": ()}, drawn=2, drawn_hits=1, notes=2), ["a", "b"], True),
-        (Search({"a": HIT, "b": ()}, {"a": HIT}, drawn=2, drawn_hits=1, notes=2), ["a", "b"], False),
-        (Search({"a": Failed("a", STAGE, "E"), "b": ()}, {}, drawn=2, drawn_hits=1, notes=2), ["a", "b"], False),
+        (
+            Search({"a": HIT, "b": ()}, {"a": HIT}, drawn=2, drawn_hits=1, notes=2),
+            ["a", "b"],
+            False,
+        ),
+        (
+            Search({"a": Failed("a", STAGE, "E"), "b": ()}, {}, drawn=2, drawn_hits=1, notes=2),
+            ["a", "b"],
+            False,
+        ),
         (Search({"a": ()}, {}, drawn=1, drawn_hits=0, notes=2), ["a", "b"], False),
         (Search({}, {}, drawn=0, drawn_hits=0, notes=2), ["a", "b"], False),
     ],
@@ -174,4 +211,6 @@ def test_what_the_policy_keeps_is_no_hit(installation, tmp_path):
     kept = load_policy(str(policy))
 
     assert Phi.NAME in kept.keep
-    assert set(search(texts(set(IDS)), IDS, installation.opened(), policy=kept, stage=STAGE).values()) == {()}
+    assert set(
+        search(texts(set(IDS)), IDS, installation.opened(), policy=kept, stage=STAGE).values()
+    ) == {()}

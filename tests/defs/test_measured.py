@@ -22,9 +22,14 @@ from deid_assets.store.receipts import state_of
 pytestmark = pytest.mark.long
 
 CHAIN = (
-    "raw_notes", "gold_annotations", "spans_stencil", "merged_spans", "redacted_notes_tag", "quarantine",
+    "raw_notes",
+    "gold_annotations",
+    "spans_stencil",
+    "merged_spans",
+    "redacted_notes_tag",
+    "quarantine",
     "release_report",
-)  # fmt: skip
+)
 
 
 def say(*arguments):
@@ -40,7 +45,9 @@ def unmeasured(installation, note_records):
         before = installation.default_settings.replace('release.require = "none"\n', "")
         installation.configure(settings + before)
         installation.batch = installation.receive(note_records(gold=gold))
-        assert not chain or installation.failures(installation.run(installation.batch, *chain)) == {}
+        assert (
+            not chain or installation.failures(installation.run(installation.batch, *chain)) == {}
+        )
         return installation
 
     return make
@@ -79,21 +86,30 @@ def manifest_of(made):
     return json.loads((made.home / "released" / made.batch / "manifest.json").read_text())
 
 
-def test_a_batch_without_gold_is_not_released_by_default_and_its_page_begins_with_not_measured(unmeasured):
+def test_a_batch_without_gold_is_not_released_by_default_and_its_page_begins_with_not_measured(
+    unmeasured,
+):
     made = unmeasured()
 
     result = made.run(made.batch, "released_corpus", "release_diff")
     assert result.success
     (check,) = [one for one in result.get_asset_check_evaluations() if one.check_name == "measured"]
     assert (check.passed, check.severity) == (False, dg.AssetCheckSeverity.WARN)
-    assert waits(made) == ("measured: no annotated identifiers, 100 wanted: annotate a sample with `deid sample`",)
+    assert waits(made) == (
+        "measured: no annotated identifiers, 100 wanted: annotate a sample with `deid sample`",
+    )
     assert {"released_corpus", "release_diff"}.isdisjoint(tried(made))
     states, (line,), step = lines_on(made)
-    assert (states, "was not released yet, since not measured" in line) == ([BatchState.WAITING], True)
+    assert (states, "was not released yet, since not measured" in line) == (
+        [BatchState.WAITING],
+        True,
+    )
     assert "deid sample" in step
     assert not (made.home / "released").exists()
     page = page_of(made).read_text()
-    assert page.index("<strong>Not measured</strong>") < page.index("None of the 8 notes is annotated.")
+    assert page.index("<strong>Not measured</strong>") < page.index(
+        "None of the 8 notes is annotated."
+    )
     assert "The batch is not released, because release.require asks for annotated notes." in page
 
 
@@ -129,10 +145,11 @@ def test_gold_that_is_enough_is_released_as_measured(unmeasured, asked, short):
     made = unmeasured(asked, gold=True, chain=())
     # The sixteen identifiers of eight notes are far from the hundred that count by default.
     made.configure(
-        asked + made.default_settings.replace('release.require = "none"\n', "").replace(
+        asked
+        + made.default_settings.replace('release.require = "none"\n', "").replace(
             "[gates]\n", "[gates]\nmin_gold_spans = 16\nrecall_lower_bound = {}\n"
         )
-    )  # fmt: skip
+    )
     failures = made.failures(made.run(made.batch, *CHAIN, "released_corpus"))
 
     assert failures == {}
@@ -140,7 +157,10 @@ def test_gold_that_is_enough_is_released_as_measured(unmeasured, asked, short):
         assert short in " ".join(waits(made))
     else:
         assert manifest_of(made)["measured"] is True
-        assert "measured on 8 annotated notes: 16 of 16" in say("verify", made.home / "released" / made.batch)[1]
+        assert (
+            "measured on 8 annotated notes: 16 of 16"
+            in say("verify", made.home / "released" / made.batch)[1]
+        )
 
 
 def annotate(sample, style, records):
@@ -150,7 +170,8 @@ def annotate(sample, style, records):
         for file in sample.glob("*.ann"):
             text = file.with_suffix(".txt").read_text()
             rows = [
-                f"T{n}\t{one['label']} {one['start']} {one['end']}\t{text[one['start'] : one['end']]}\n"
+                f"T{n}\t{one['label']} {one['start']}"
+                f" {one['end']}\t{text[one['start'] : one['end']]}\n"
                 for n, one in enumerate(spans_of[file.stem], start=1)
             ]
             file.write_text("".join(rows))
@@ -163,7 +184,9 @@ def annotate(sample, style, records):
             writer.writerows({**row, "spans": json.dumps(spans_of[row["id"]])} for row in rows)
     else:
         drawn = [json.loads(line) for line in sample.read_text().splitlines()]
-        sample.write_text("".join(json.dumps({**one, "spans": spans_of[one["id"]]}) + "\n" for one in drawn))
+        sample.write_text(
+            "".join(json.dumps({**one, "spans": spans_of[one["id"]]}) + "\n" for one in drawn)
+        )
 
 
 @pytest.mark.parametrize("style", ["brat", "csv", "jsonl"])
@@ -179,7 +202,9 @@ def test_a_drawn_sample_comes_back_annotated_and_its_batch_is_measured_and_relea
     notes, back = tmp_path / "notes.jsonl", made.home / "landing" / "reviewed"
     notes.write_text("".join(json.dumps(record) + "\n" for record in note_records(20, gold=False)))
     back.mkdir(parents=True)
-    sample, rest = (back / (name if style == "brat" else f"{name}.{style}") for name in ("sample", "rest"))
+    sample, rest = (
+        back / (name if style == "brat" else f"{name}.{style}") for name in ("sample", "rest")
+    )
 
     code, said = say("sample", notes, "--notes", 5, "--out", sample, "--rest", rest, "--to", style)
     assert (code, "5 of 8 notes drawn" in said) == (0, True), said
@@ -189,7 +214,11 @@ def test_a_drawn_sample_comes_back_annotated_and_its_batch_is_measured_and_relea
 
     assert made.failures(made.run(batch, *CHAIN, "released_corpus")) == {}
     manifest = json.loads((made.home / "released" / batch / "manifest.json").read_text())
-    assert (manifest["measured"], manifest["measurement"]["annotated_notes"], manifest["counts"]["notes"]) == (
+    assert (
+        manifest["measured"],
+        manifest["measurement"]["annotated_notes"],
+        manifest["counts"]["notes"],
+    ) == (
         True,
         5,
         8,
@@ -203,11 +232,14 @@ def test_with_approval_the_main_job_ends_at_the_page_and_nothing_leaves_unapprov
     made = unmeasured(APPROVED)
 
     main = made.definitions().resolve_job_def("main_job").asset_layer.executable_asset_keys
-    assert {"released_corpus", "release_diff", "release_approval"}.isdisjoint(key.to_user_string() for key in main)
+    assert {"released_corpus", "release_diff", "release_approval"}.isdisjoint(
+        key.to_user_string() for key in main
+    )
     states, lines, step = lines_on(made)
     assert states == [BatchState.WAITING]
     assert lines == [
-        f"batch {made.batch} was not released yet, since not approved: read {page_of(made)} and run `deid approve` with it"
+        f"batch {made.batch} was not released yet, since not approved: read {page_of(made)} and run"
+        " `deid approve` with it"
     ]
     assert "deid approve" in step
     assert made.run(made.batch, "released_corpus", job="approve_release").success
@@ -223,8 +255,15 @@ def test_a_page_that_was_read_and_approved_from_the_shell_lets_the_batch_leave(u
     assert made.failures(made.run(made.batch, "released_corpus", job="approve_release")) == {}
     approval = manifest_of(made)["approval"]
     digest = hashlib.sha256(page_of(made).read_bytes()).hexdigest()
-    assert (approval["by"], approval["page"], manifest_of(made)["page"]) == ("a.meier@ward.example", digest, digest)
-    assert "approved by a.meier@ward.example (unverified name)" in say("verify", made.home / "released" / made.batch)[1]
+    assert (approval["by"], approval["page"], manifest_of(made)["page"]) == (
+        "a.meier@ward.example",
+        digest,
+        digest,
+    )
+    assert (
+        "approved by a.meier@ward.example (unverified name)"
+        in say("verify", made.home / "released" / made.batch)[1]
+    )
 
 
 def test_an_approval_is_void_once_the_batch_has_another_page(unmeasured):

@@ -39,10 +39,16 @@ def checks_of(result, asset):
     }
 
 
-def test_an_expectation_that_is_not_met_stops_the_batch_and_says_why_without_text(installation, suite, batch):
+def test_an_expectation_that_is_not_met_stops_the_batch_and_says_why_without_text(
+    installation, suite, batch
+):
     suite(
         "raw_notes",
-        expectation("expect_table_row_count_to_be_between", min_value=500, description="A night has 500 notes"),
+        expectation(
+            "expect_table_row_count_to_be_between",
+            min_value=500,
+            description="A night has 500 notes",
+        ),
         expectation("expect_column_values_to_be_in_set", column="note_id", value_set=["n0"]),
         expectation("expect_column_mean_to_be_between", column="n_chars", min_value=1),
     )
@@ -62,7 +68,12 @@ def test_an_expectation_that_is_not_met_stops_the_batch_and_says_why_without_tex
 
 
 def test_a_warning_stops_nothing_and_a_family_is_asked_member_by_member(installation, suite, batch):
-    suite("spans", expectation("expect_table_row_count_to_equal", "warning", value=0, description="Nothing is found"))
+    suite(
+        "spans",
+        expectation(
+            "expect_table_row_count_to_equal", "warning", value=0, description="Nothing is found"
+        ),
+    )
 
     installation.run(batch, "raw_notes")
     result = installation.run(batch, "spans_stencil")
@@ -85,23 +96,44 @@ def test_a_suite_that_changes_makes_what_it_names_stale_and_nothing_else(install
     assert {key for key in before if before[key] != after[key]} == {"merged_spans"}
 
 
-def test_an_expectation_about_a_column_that_is_not_there_stops_the_batch(installation, suite, batch):
+def test_an_expectation_about_a_column_that_is_not_there_stops_the_batch(
+    installation, suite, batch
+):
     suite("raw_notes", expectation("expect_column_values_to_be_unique", column="mrn"))
 
     result = installation.run(batch, "raw_notes")
 
     assert not result.success
-    assert "is a column missing" in checks_of(result, "raw_notes")["own_expectations"].metadata["reasons"].value
+    assert (
+        "is a column missing"
+        in checks_of(result, "raw_notes")["own_expectations"].metadata["reasons"].value
+    )
 
 
 @pytest.mark.parametrize(
     ("asset", "content", "said"),
     [
-        ("raw_note", {"expectations": [{"type": "expect_column_to_exist"}]}, "did you mean 'raw_notes'"),
-        ("raw_notes", {"expectations": [{"type": "expect_column_to_exists"}]}, "did you mean 'expect_column_to_exist'"),
+        (
+            "raw_note",
+            {"expectations": [{"type": "expect_column_to_exist"}]},
+            "did you mean 'raw_notes'",
+        ),
+        (
+            "raw_notes",
+            {"expectations": [{"type": "expect_column_to_exists"}]},
+            "did you mean 'expect_column_to_exist'",
+        ),
         ("raw_notes", {"expectations": [{"type": "unexpected_rows_expectation"}]}, "there is no"),
-        ("raw_notes", {"expectations": [{"type": "expect_column_to_exist", "severity": "bad"}]}, "critical, warning"),
-        ("raw_notes", {"expectations": [{"type": "expect_column_to_exist", "kwarg": {}}]}, "did you mean 'kwargs'"),
+        (
+            "raw_notes",
+            {"expectations": [{"type": "expect_column_to_exist", "severity": "bad"}]},
+            "critical, warning",
+        ),
+        (
+            "raw_notes",
+            {"expectations": [{"type": "expect_column_to_exist", "kwarg": {}}]},
+            "did you mean 'kwargs'",
+        ),
         ("raw_notes", {"expectations": []}, "it expects nothing"),
         ("raw_notes", {"expectation": []}, "a list `expectations`"),
         ("raw_notes", [], "not a suite"),
@@ -111,7 +143,9 @@ def test_an_expectation_about_a_column_that_is_not_there_stops_the_batch(install
 def test_a_fault_in_a_suite_is_one_line_before_anything_starts(installation, asset, content, said):
     folder = installation.settings().suites_folder
     folder.mkdir(parents=True)
-    (folder / f"{asset}.json").write_text(content if isinstance(content, str) else json.dumps(content))
+    (folder / f"{asset}.json").write_text(
+        content if isinstance(content, str) else json.dumps(content)
+    )
 
     with pytest.raises(ConfigError) as caught:
         installation.definitions()

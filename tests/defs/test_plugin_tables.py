@@ -1,4 +1,7 @@
-"""A plugin's table of its own detectors as an asset: models by languages, chance and the ensemble beside them."""
+"""A plugin's table of its own detectors as an asset.
+
+Models by languages, chance and the ensemble beside them.
+"""
 
 from __future__ import annotations
 
@@ -23,31 +26,43 @@ MADE = ("raw_notes", "gold_annotations", "spans_stencil", *(f"spans_{name}" for 
 def document(record):
     note = Note(f"dev-{record['id']}", record["text"], lang=record["lang"])
     return Document(
-        note, DisjointSpans.of(note, [Span(one["start"], one["end"], Phi(one["label"])) for one in record["spans"]])
+        note,
+        DisjointSpans.of(
+            note, [Span(one["start"], one["end"], Phi(one["label"])) for one in record["spans"]]
+        ),
     )
 
 
 @pytest.fixture
 def modelled(installation, note_records, tmp_path):
-    """Two zero-shot detectors: one calibrated on three of the notes, one with a threshold of its own."""
+    """Two zero-shot detectors.
+
+    One calibrated on three of the notes, one with a threshold of its own.
+    """
     from deid_zero_shot import calibration
     from deid_zero_shot.method import Runtime, method_of, read_options
 
     model = options_of("zero_shot", tmp_path)["model"]
     method = method_of(model, read_options({"lemmas": "none"}), Runtime(threads=1))
-    threshold = calibration.threshold_for(method, [document(one) for one in note_records()[:3]], target="recall=0.9")
+    threshold = calibration.threshold_for(
+        method, [document(one) for one in note_records()[:3]], target="recall=0.9"
+    )
     found = calibration.Calibration(method.digest, method.described, {"en": threshold})
     calibration.write(tmp_path / "calibration.json", found)
     installation.detectors = ("stencil", "zero_shot")
     installation.configure(
         installation.default_settings
-        + f'[detectors.zero_shot]\nmodel = "{model}"\ncalibration_file = "{tmp_path}/calibration.json"\nthreads = 1\n'
-        + f'[detectors.second]\nplugin = "zero_shot"\nmodel = "{model}"\nthreshold = 2.0\nthreads = 1\n'
+        + f'[detectors.zero_shot]\nmodel = "{model}"\ncalibration_file ='
+        f' "{tmp_path}/calibration.json"\nthreads = 1\n'
+        + f'[detectors.second]\nplugin = "zero_shot"\nmodel = "{model}"\nthreshold = 2.0\nthreads'
+        " = 1\n"
     )
     return installation
 
 
-def test_the_table_has_a_row_of_each_model_and_language_beside_chance_and_the_ensemble(modelled, note_records):
+def test_the_table_has_a_row_of_each_model_and_language_beside_chance_and_the_ensemble(
+    modelled, note_records
+):
     batch = modelled.receive(note_records())
     assert modelled.failures(modelled.run(batch, *MADE)) == {}
 
@@ -58,10 +73,16 @@ def test_the_table_has_a_row_of_each_model_and_language_beside_chance_and_the_en
     value = {(row["system"], row["statistic"]): row["measured"] for row in rows}
     assert {row["lang"] for row in rows} == {"en"}
     assert {row["system"] for row in rows} == {
-        "redact all", "redact nothing", "random, as often as PHI", "stencil", *DETECTORS
-    }  # fmt: skip
-    assert {row["notes"] for row in rows if row["system"] == "zero_shot"} == {5}  # three chose its threshold
-    assert (value["second", "recall"], value["redact all", "recall"]) == (1.0, 1.0)  # each score is below 2
+        "redact all",
+        "redact nothing",
+        "random, as often as PHI",
+        "stencil",
+        *DETECTORS,
+    }
+    # three chose its threshold
+    assert {row["notes"] for row in rows if row["system"] == "zero_shot"} == {5}
+    # each score is below 2
+    assert (value["second", "recall"], value["redact all", "recall"]) == (1.0, 1.0)
     assert value["second", "precision"] == pytest.approx(value["redact all", "precision"], abs=0.2)
     assert value["stencil", "precision"] == 1.0
     assert value["zero_shot", "roc_auc"] == pytest.approx(value["second", "roc_auc"], abs=0.3)
@@ -70,7 +91,10 @@ def test_the_table_has_a_row_of_each_model_and_language_beside_chance_and_the_en
     receipt = modelled.opened().files.receipt("zero_shot_table", "all")
     assert receipt.counts["notes_calibrated_on"] == 3
     shown = result.asset_materializations_for_node("zero_shot_table")[0].metadata
-    assert "| zero\\_shot | en |" in shown["table"].value or "| zero_shot | en |" in shown["table"].value
+    assert (
+        "| zero\\_shot | en |" in shown["table"].value
+        or "| zero_shot | en |" in shown["table"].value
+    )
     assert shown["plot_1"].value.startswith("![zero_shot, en")
     assert "Zedmarlow" not in str(shown)
 
@@ -94,7 +118,11 @@ def test_without_spans_it_says_what_to_do(modelled, note_records):
     batch = modelled.receive(note_records())
     assert modelled.failures(modelled.run(batch, *MADE[:3])) == {}
 
-    ((step, message),) = modelled.failures(modelled.run(None, "zero_shot_table", job="__ASSET_JOB")).items()
+    ((step, message),) = modelled.failures(
+        modelled.run(None, "zero_shot_table", job="__ASSET_JOB")
+    ).items()
 
     assert step == "zero_shot_table"
-    assert "no detector of it has spans in every batch with annotated notes; back-fill one" in message
+    assert (
+        "no detector of it has spans in every batch with annotated notes; back-fill one" in message
+    )

@@ -37,7 +37,9 @@ def test_a_plugin_comes_with_its_own_group_and_job_and_leaves_with_them(installa
     add("newcomer")
     assert groups(installation)["detector_newcomer"] == {"spans_newcomer"}
     job = build_definitions(installation.settings()).resolve_job_def("detector__newcomer")
-    assert {key.to_user_string() for key in job.asset_layer.selected_asset_keys} == {"spans_newcomer"}
+    assert {key.to_user_string() for key in job.asset_layer.selected_asset_keys} == {
+        "spans_newcomer"
+    }
 
     shutil.rmtree(folder / "deid_newcomer")
     shutil.rmtree(folder / "deid_newcomer-1.0.dist-info")
@@ -86,9 +88,12 @@ def test_an_edit_of_a_plugin_changes_the_code_version_of_its_spans_only(installa
 
     def versions():
         found = build_definitions(
-            installation.settings(), plugins={name: plugins.available()[name] for name in ("stencil", "newcomer")}
+            installation.settings(),
+            plugins={name: plugins.available()[name] for name in ("stencil", "newcomer")},
         )
-        return {spec.key.to_user_string(): spec.code_version for spec in found.resolve_all_asset_specs()}
+        return {
+            spec.key.to_user_string(): spec.code_version for spec in found.resolve_all_asset_specs()
+        }
 
     before = versions()
     (folder / "deid_newcomer" / "words.txt").write_text("more")
@@ -108,12 +113,18 @@ def test_an_edit_of_a_format_changes_the_code_version_of_what_is_read_and_stops_
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: deid-shout\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[deid_assets.formats]\nshout = deid_shout:FORMAT\n")
     taken = Snapshot.take(installation.settings())
-    before = {spec.key.to_user_string(): spec.code_version for spec in definitions_of(taken).resolve_all_asset_specs()}
+    before = {
+        spec.key.to_user_string(): spec.code_version
+        for spec in definitions_of(taken).resolve_all_asset_specs()
+    }
     taken.check_unchanged()
 
     (package / "__init__.py").write_text("FORMAT = 1")
     changed = Snapshot.take(installation.settings())
-    after = {spec.key.to_user_string(): spec.code_version for spec in definitions_of(changed).resolve_all_asset_specs()}
+    after = {
+        spec.key.to_user_string(): spec.code_version
+        for spec in definitions_of(changed).resolve_all_asset_specs()
+    }
 
     assert {key for key in after if after[key] != before[key]} == {"raw_notes", "gold_annotations"}
     assert changed.digest != taken.digest
@@ -122,7 +133,9 @@ def test_an_edit_of_a_format_changes_the_code_version_of_what_is_read_and_stops_
 
 
 def test_a_detector_of_the_ensemble_that_is_not_installed_is_shown_as_such(installation):
-    installation.configure(installation.default_settings.replace('["stencil"]', '["stencil", "absent"]'))
+    installation.configure(
+        installation.default_settings.replace('["stencil"]', '["stencil", "absent"]')
+    )
 
     assert "spans_absent" in groups(installation)["unusable_detectors"]
 
@@ -152,14 +165,20 @@ def test_a_detector_that_needs_a_model_is_shown_once_the_settings_name_it_and_us
     installation.configure(installation.default_settings + "\n[detectors.newcomer]\nunder = 3\n")
     assert "spans_newcomer" in groups(installation)["unusable_detectors"]
 
-    installation.configure(installation.default_settings + '\n[detectors.newcomer]\nmodel = "words.bin"\n')
+    installation.configure(
+        installation.default_settings + '\n[detectors.newcomer]\nmodel = "words.bin"\n'
+    )
     assert groups(installation)["detector_newcomer"] == {"spans_newcomer"}
 
 
-def test_another_file_under_a_named_path_makes_the_spans_of_its_detector_again(installation, tmp_path):
+def test_another_file_under_a_named_path_makes_the_spans_of_its_detector_again(
+    installation, tmp_path
+):
     table = tmp_path / "table"
     table.write_bytes(b"one")
-    installation.configure(installation.default_settings + f'\n[detectors.stencil]\nmodel = "{table}"\n')
+    installation.configure(
+        installation.default_settings + f'\n[detectors.stencil]\nmodel = "{table}"\n'
+    )
     settings = installation.settings()
     before = [settings.digest_of_detector(name) for name in ("stencil", "shade")]
 

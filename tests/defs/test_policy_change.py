@@ -1,4 +1,7 @@
-"""A changed policy is carried out from the stored spans: in parts, by any number of workers, with everything counted."""
+"""A changed policy is carried out from the stored spans.
+
+In parts, by any number of workers, with everything counted.
+"""
 
 import pyarrow as pa
 import pytest
@@ -28,14 +31,23 @@ def made(*, size=12, padding=""):
         person = f"Zed{'abc'[n % 3]}marlow"
         text = f"{person}, record {4_000_000 + n}, telephone 617-555-01{n:02}. {padding}"
         notes.append(Note(f"note-{n}", text, None if n == 5 else f"patient-{n % 3}", "en"))
-        places = [(person, Phi.NAME), (str(4_000_000 + n), Phi.MRN), (f"617-555-01{n:02}", Phi.PHONE)]
-        found = [Span(text.index(value), text.index(value) + len(value), label) for value, label in places]
+        places = [
+            (person, Phi.NAME),
+            (str(4_000_000 + n), Phi.MRN),
+            (f"617-555-01{n:02}", Phi.PHONE),
+        ]
+        found = [
+            Span(text.index(value), text.index(value) + len(value), label)
+            for value, label in places
+        ]
         spans.append(DisjointSpans.of(notes[-1], found))
     return notes, spans
 
 
 def part_of(notes, spans, gold=()):
-    return NoteTables(notes_to_table(notes), spans_to_tables(spans), failed_to_table([]), spans_to_tables(gold))
+    return NoteTables(
+        notes_to_table(notes), spans_to_tables(spans), failed_to_table([]), spans_to_tables(gold)
+    )
 
 
 def write_policy(installation, text, *, more=""):
@@ -59,10 +71,17 @@ def change_policy(installation, records, text, *, more=""):
 # Counts and refusals
 
 
-def test_actions_that_could_not_be_carried_out_are_in_the_receipt_of_the_batch(installation, note_record):
-    records = [note_record(n, "Seen {}.", person=f"Zed{'abcd'[n]}marlow", record=4_000_000 + n) for n in range(4)]
+def test_actions_that_could_not_be_carried_out_are_in_the_receipt_of_the_batch(
+    installation, note_record
+):
+    records = [
+        note_record(n, "Seen {}.", person=f"Zed{'abcd'[n]}marlow", record=4_000_000 + n)
+        for n in range(4)
+    ]
     for record, date in zip(
-        records, ("3 May 2021", "31 February 2021", "the day of the storm", "4 May 2021"), strict=True
+        records,
+        ("3 May 2021", "31 February 2021", "the day of the storm", "4 May 2021"),
+        strict=True,
     ):
         record["text"] = record["text"].replace("{}", date)
         at = record["text"].index(date)
@@ -70,19 +89,31 @@ def test_actions_that_could_not_be_carried_out_are_in_the_receipt_of_the_batch(i
 
     gates = "recall_lower_bound = {}\nrecall = {}\nnotes_covered_lower_bound = 0\n"
     installation.default_settings += gates
-    batch, failures = change_policy(installation, records, "[actions]\nDATE = { action = 'shift', max_days = 30 }\n")
+    batch, failures = change_policy(
+        installation, records, "[actions]\nDATE = { action = 'shift', max_days = 30 }\n"
+    )
 
     assert failures == {}
     counts = installation.opened().files.receipt("redacted_notes_mine", batch).counts
     assert (counts["notes"], counts["edits"]) == (4, 12)
     assert (counts["fallbacks"], counts["fallbacks_DATE"]) == (2, 2)
-    texts = installation.opened().files.read("redacted_notes_mine", batch, "notes").column("text").to_pylist()
+    texts = (
+        installation.opened()
+        .files.read("redacted_notes_mine", batch, "notes")
+        .column("text")
+        .to_pylist()
+    )
     assert ["[DATE]" in text for text in texts] == [False, True, True, False]
     assert not any("2021" in text and "May" in text for text in texts[1:3])
 
 
-def test_a_language_without_a_pack_stops_the_batch_with_one_line_and_stores_nothing(installation, note_records):
-    records = [{**record, "lang": "pl" if n == 3 else "en"} for n, record in enumerate(note_records(gold=False))]
+def test_a_language_without_a_pack_stops_the_batch_with_one_line_and_stores_nothing(
+    installation, note_records
+):
+    records = [
+        {**record, "lang": "pl" if n == 3 else "en"}
+        for n, record in enumerate(note_records(gold=False))
+    ]
     installation.default_settings = installation.default_settings.replace('["en"]', '["en", "pl"]')
 
     batch, failures = change_policy(installation, records, "default = 'surrogate'\n")
@@ -95,13 +126,20 @@ def test_a_language_without_a_pack_stops_the_batch_with_one_line_and_stores_noth
         installation.opened().files.receipt("redacted_notes_mine", batch)
 
 
-def test_notes_of_another_language_that_are_withheld_anyway_stop_nothing(installation, note_records):
+def test_notes_of_another_language_that_are_withheld_anyway_stop_nothing(
+    installation, note_records
+):
     """The detector fails on the one note in a language without a pack."""
-    records = [{**record, "lang": "pl" if n == 3 else "en"} for n, record in enumerate(note_records(gold=False))]
-    installation.default_settings = installation.default_settings.replace('["en"]', '["en", "pl"]').replace(
-        "[gates]\n", "[gates]\nquarantined = 0.5\n"
+    records = [
+        {**record, "lang": "pl" if n == 3 else "en"}
+        for n, record in enumerate(note_records(gold=False))
+    ]
+    installation.default_settings = installation.default_settings.replace(
+        '["en"]', '["en", "pl"]'
+    ).replace("[gates]\n", "[gates]\nquarantined = 0.5\n")
+    installation.default_settings += (
+        f'[detectors.stencil]\nraise_on = "{records[3]["text"][:12]}"\n'
     )
-    installation.default_settings += f'[detectors.stencil]\nraise_on = "{records[3]["text"][:12]}"\n'
 
     batch, failures = change_policy(installation, records, "default = 'surrogate'\n")
 
@@ -109,8 +147,13 @@ def test_notes_of_another_language_that_are_withheld_anyway_stop_nothing(install
     assert installation.opened().files.receipt("redacted_notes_mine", batch).counts["withheld"] == 1
 
 
-def test_hits_of_an_ensemble_that_sees_more_now_are_covered_in_the_whole_batch(installation, note_records):
-    """The stored spans lack the record numbers; the draw of two notes shows it, and all are searched."""
+def test_hits_of_an_ensemble_that_sees_more_now_are_covered_in_the_whole_batch(
+    installation, note_records
+):
+    """The stored spans lack the record numbers.
+
+    The draw of two notes shows it, and all are searched.
+    """
     installation.default_settings = installation.default_settings.replace(
         "[gates]\n", "[gates]\nquarantined = 1\nresidual_sample = 2\nresidual = 0.9\n"
     )
@@ -139,12 +182,18 @@ def test_all_notes_of_a_patient_are_in_one_part_and_every_note_is_in_one(monkeyp
     parts = parts_of(part_of(notes, spans, gold=spans[:4]))
 
     ids = [part.notes.column("note_id").to_pylist() for part in parts]
-    assert sorted(note_id for of_part in ids for note_id in of_part) == sorted(note.note_id for note in notes)
+    assert sorted(note_id for of_part in ids for note_id in of_part) == sorted(
+        note.note_id for note in notes
+    )
     assert len(parts) == 4
     for part in parts:
         assert len(set(part.notes.column("patient_id").to_pylist())) == 1
-        assert part.merged[0].column("note_id").to_pylist() == part.notes.column("note_id").to_pylist()
-        assert set(part.merged[1].column("note_id").to_pylist()) == set(part.notes.column("note_id").to_pylist())
+        assert (
+            part.merged[0].column("note_id").to_pylist() == part.notes.column("note_id").to_pylist()
+        )
+        assert set(part.merged[1].column("note_id").to_pylist()) == set(
+            part.notes.column("note_id").to_pylist()
+        )
 
 
 def test_spans_of_a_note_that_their_table_lacks_are_an_error():
@@ -160,25 +209,36 @@ def test_a_note_without_stored_spans_is_withheld_and_never_left_as_it_is(install
     notes, spans = made()
     (part,) = parts_of(part_of(notes, spans[1:]))
 
-    done = redact_part(part, policy=load_policy("tag"), settings=installation.settings(), stage="s", originals=())
+    done = redact_part(
+        part, policy=load_policy("tag"), settings=installation.settings(), stage="s", originals=()
+    )
 
-    assert done.failed.to_pylist() == [{"note_id": "note-0", "stage": "merged_spans", "error": "Missing"}]
+    assert done.failed.to_pylist() == [
+        {"note_id": "note-0", "stage": "merged_spans", "error": "Missing"}
+    ]
     assert "note-0" not in done.notes.column("note_id").to_pylist()
 
 
 def test_a_value_known_from_one_note_is_sought_in_every_note_of_its_patient(installation):
     notes, spans = made()
-    spans[3] = DisjointSpans.of(notes[3], spans[3].spans[1:])  # its name is not among the spans, as in notes 0, 6, 9
+    # its name is not among the spans, as in notes 0, 6, 9
+    spans[3] = DisjointSpans.of(notes[3], spans[3].spans[1:])
     (part,) = parts_of(part_of(notes, spans))
 
-    done = redact_part(part, policy=load_policy("tag"), settings=installation.settings(), stage="s", originals=())
+    done = redact_part(
+        part, policy=load_policy("tag"), settings=installation.settings(), stage="s", originals=()
+    )
 
-    assert done.failed.to_pylist() == [{"note_id": "note-3", "stage": "s", "error": "surviving-value"}]
+    assert done.failed.to_pylist() == [
+        {"note_id": "note-3", "stage": "s", "error": "surviving-value"}
+    ]
 
 
 def test_what_no_surrogate_may_be_are_values_of_all_notes(installation):
     notes, spans = made()
-    (part,) = parts_of(part_of(notes[:1], spans[:1], gold=[DisjointSpans.of(notes[0], spans[0].spans[:1])]))
+    (part,) = parts_of(
+        part_of(notes[:1], spans[:1], gold=[DisjointSpans.of(notes[0], spans[0].spans[:1])])
+    )
 
     found = originals_in(part, policy=load_policy("surrogate"), settings=installation.settings())
 
@@ -194,7 +254,10 @@ def test_what_no_surrogate_may_be_are_values_of_all_notes(installation):
 @pytest.mark.parametrize("policy", ["surrogate", "safe_harbor"])
 def test_several_workers_write_the_bytes_that_one_process_writes(installation, policy):
     notes, spans = made(padding=PADDING)
-    gold = [DisjointSpans.of(note, found.spans[:1]) for note, found in zip(notes[:3], spans, strict=False)]
+    gold = [
+        DisjointSpans.of(note, found.spans[:1])
+        for note, found in zip(notes[:3], spans, strict=False)
+    ]
     batch = part_of(notes, spans, gold)
     assert len(parts_of(batch)) > 2
     written = []
@@ -203,8 +266,16 @@ def test_several_workers_write_the_bytes_that_one_process_writes(installation, p
         opened = installation.opened()
         store(opened, batch)
         draft = make_redacted_notes("b-1", opened, policy=load_policy(policy))
-        receipt = opened.files.write("redacted_notes_x", "b-1", draft.tables, receipt=UnsignedReceipt("test"))
-        written.append((receipt.outputs, dict(draft.counts), [dict(verdict.counts) for verdict in draft.verdicts]))
+        receipt = opened.files.write(
+            "redacted_notes_x", "b-1", draft.tables, receipt=UnsignedReceipt("test")
+        )
+        written.append(
+            (
+                receipt.outputs,
+                dict(draft.counts),
+                [dict(verdict.counts) for verdict in draft.verdicts],
+            )
+        )
         opened.close()
     end_workers()
 

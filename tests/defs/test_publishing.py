@@ -15,10 +15,21 @@ pytestmark = pytest.mark.long
 def release_another(installation):
     """Settings under which the shipped batch is released anew, all of it made but the release."""
     installation.configure(
-        installation.default_settings.replace('release_policy = "tag"', 'release_policy = "blackout"')
+        installation.default_settings.replace(
+            'release_policy = "tag"', 'release_policy = "blackout"'
+        )
     )
-    chain = ("raw_notes", "gold_annotations", "spans_stencil", "merged_spans", "redacted_notes_blackout", "quarantine")
-    assert installation.failures(installation.run(installation.batch, *chain, "release_report")) == {}
+    chain = (
+        "raw_notes",
+        "gold_annotations",
+        "spans_stencil",
+        "merged_spans",
+        "redacted_notes_blackout",
+        "quarantine",
+    )
+    assert (
+        installation.failures(installation.run(installation.batch, *chain, "release_report")) == {}
+    )
 
 
 def released(installation):
@@ -51,7 +62,9 @@ def test_a_locked_database_stops_before_anything_is_released_and_says_so(shipped
     assert policy_of(shipped) == "blackout"
 
 
-def test_a_database_that_is_gone_stops_before_anything_is_released_and_says_so(shipped, monkeypatch):
+def test_a_database_that_is_gone_stops_before_anything_is_released_and_says_so(
+    shipped, monkeypatch
+):
     pytest.importorskip("psycopg")
     release_another(shipped)
     before = released(shipped)
@@ -66,7 +79,9 @@ def test_a_database_that_is_gone_stops_before_anything_is_released_and_says_so(s
     assert policy_of(shipped) == "blackout"
 
 
-def test_another_asset_that_cannot_be_recorded_does_not_say_that_nothing_was_stored(shipped, monkeypatch):
+def test_another_asset_that_cannot_be_recorded_does_not_say_that_nothing_was_stored(
+    shipped, monkeypatch
+):
     monkeypatch.setenv("DEID_DATABASE_URL", "postgresql://nobody@127.0.0.1:1/none")
 
     failures = shipped.failures(shipped.run(shipped.batch, "raw_notes"))
@@ -75,7 +90,9 @@ def test_another_asset_that_cannot_be_recorded_does_not_say_that_nothing_was_sto
 
 
 @pytest.mark.slow
-def test_a_kill_before_every_file_operation_of_a_release_is_mended_by_the_next_run(shipped, killed_at, tmp_path):
+def test_a_kill_before_every_file_operation_of_a_release_is_mended_by_the_next_run(
+    shipped, killed_at, tmp_path
+):
     release_another(shipped)
     shutil.copytree(shipped.root, tmp_path / "start")
     seen, step, died = set(), 0, True
@@ -86,7 +103,9 @@ def test_a_kill_before_every_file_operation_of_a_release_is_mended_by_the_next_r
         died = killed_at(step, lambda: run_release(shipped))
 
         shipped.opened().releases.sweep()
-        verify_release(shipped.home / "released" / shipped.batch, key=shipped.opened().release_signer.public)
+        verify_release(
+            shipped.home / "released" / shipped.batch, key=shipped.opened().release_signer.public
+        )
         seen.add(policy_of(shipped))
         assert run_release(shipped) == {}, f"killed before operation {step}"
         assert policy_of(shipped) == "blackout"

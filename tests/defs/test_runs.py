@@ -26,7 +26,9 @@ def graph(installation):
 
 @pytest.fixture
 def passes(installation, note_records):
-    known = [installation.receive(note_records(first), name=f"{first}.jsonl") for first in (0, 20, 40)]
+    known = [
+        installation.receive(note_records(first), name=f"{first}.jsonl") for first in (0, 20, 40)
+    ]
     installation.instance.add_dynamic_partitions("batches", known)
     return [Pass(MAIN_JOB, batch) for batch in known]
 
@@ -57,7 +59,9 @@ def test_checks_are_recorded_for_each_batch_and_a_second_pass_makes_nothing(grap
     assert graph.make(passes[:1], console, Wanted(only={SPANS}, again=True)).made == 1
 
 
-def test_a_stop_undoes_the_running_detection_and_says_what_is_left(graph, passes, stop, monkeypatch):
+def test_a_stop_undoes_the_running_detection_and_says_what_is_left(
+    graph, passes, stop, monkeypatch
+):
     console = Console(file=StringIO(), width=200)
     graph.make(passes[:1], console, Wanted(only=UPSTREAM))
     find = processes.run_parts

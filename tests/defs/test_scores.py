@@ -22,17 +22,19 @@ CHAIN = ("raw_notes", "gold_annotations", "spans_stencil", "spans_shade")
 
 def metadata_of(result, asset):
     (found,) = [
-        event.materialization for event in result.get_asset_materialization_events()
+        event.materialization
+        for event in result.get_asset_materialization_events()
         if event.asset_key.to_user_string() == asset
-    ]  # fmt: skip
+    ]
     return found.metadata
 
 
 def check_of(result, asset, name):
     (found,) = [
-        evaluation for evaluation in result.get_asset_check_evaluations()
+        evaluation
+        for evaluation in result.get_asset_check_evaluations()
         if evaluation.asset_key.to_user_string() == asset and evaluation.check_name == name
-    ]  # fmt: skip
+    ]
     return found
 
 
@@ -63,7 +65,10 @@ def test_the_counts_of_batches_add_up_to_the_score_card(two_batches):
 def test_the_leaderboard_says_what_each_detector_adds(two_batches):
     result = two_batches.run_scores()
 
-    rows = {row["detector"]: row for row in two_batches.opened().files.read("leaderboard", ALL, "marginal").to_pylist()}
+    rows = {
+        row["detector"]: row
+        for row in two_batches.opened().files.read("leaderboard", ALL, "marginal").to_pylist()
+    }
     shown = metadata_of(result, "leaderboard")
 
     assert rows["stencil"]["recall_gained"] == pytest.approx(0.5)
@@ -83,23 +88,33 @@ def test_the_cost_on_the_leaderboard_is_detection_time_over_all_batches(two_batc
     plugin = opened.plugins["shade"]
     with opened.database.session() as session:
         version = save_detector_version(session, "shade", plugin.version, digest=plugin.digest)
-        for batch, (notes, seconds) in zip(opened.files.batches("spans_shade"), [(8, 1.0), (32, 3.0)], strict=True):
+        for batch, (notes, seconds) in zip(
+            opened.files.batches("spans_shade"), [(8, 1.0), (32, 3.0)], strict=True
+        ):
             timings.save_detection(session, batch, version, notes=notes, seconds=seconds)
         session.commit()
     two_batches.run_scores()
 
-    rows = {row["detector"]: row for row in two_batches.opened().files.read("leaderboard", ALL, "marginal").to_pylist()}
+    rows = {
+        row["detector"]: row
+        for row in two_batches.opened().files.read("leaderboard", ALL, "marginal").to_pylist()
+    }
     assert rows["shade"]["seconds_per_1000_notes"] == 100.0
 
 
-def test_a_detector_that_misses_a_batch_narrows_the_leaderboard_and_turns_it_amber(two_batches, note_records):
+def test_a_detector_that_misses_a_batch_narrows_the_leaderboard_and_turns_it_amber(
+    two_batches, note_records
+):
     batch = two_batches.receive(note_records(40), name="late.jsonl")
     assert two_batches.failures(two_batches.run(batch, *CHAIN[:3])) == {}
 
     result = two_batches.run_scores()
 
     totals = scores_from_table(two_batches.opened().files.read("leaderboard", ALL, "scores"))
-    assert {name: total.notes.notes for name, total in totals.items()} == {"stencil": 16, "shade": 16}
+    assert {name: total.notes.notes for name, total in totals.items()} == {
+        "stencil": 16,
+        "shade": 16,
+    }
     fair = check_of(result, "leaderboard", "same_gold")
     assert (fair.passed, fair.metadata["behind"].value) == (False, 1)
 
@@ -108,11 +123,15 @@ def test_every_detector_has_a_page_and_a_document(two_batches, note_records):
     result = two_batches.run_scores()
 
     page = (two_batches.home / "reports" / "evaluation-shade.html").read_text("utf-8")
-    document = json.loads((two_batches.home / "reports" / "evaluation-shade.json").read_text("utf-8"))
+    document = json.loads(
+        (two_batches.home / "reports" / "evaluation-shade.json").read_text("utf-8")
+    )
 
     assert document["gold"]["notes"] == 16
     assert document["results"]["shade"]["covered"]["value"] == pytest.approx(0.5)
-    assert metadata_of(result, "evaluation_report_shade")["html"].value.endswith("evaluation-shade.html")
+    assert metadata_of(result, "evaluation_report_shade")["html"].value.endswith(
+        "evaluation-shade.html"
+    )
     for record in note_records():
         name = record["text"].split(",")[0]
         assert name not in page + json.dumps(document)
@@ -184,11 +203,14 @@ def test_without_gold_a_bake_off_is_refused(installation, note_records):
 
     failures = installation.failures(installation.run(None, job="bakeoff_job"))
 
-    assert "InputError: no detector has spans in every batch with annotated notes" in failures["bakeoff"]
+    assert (
+        "InputError: no detector has spans in every batch with annotated notes"
+        in failures["bakeoff"]
+    )
 
 
 def test_altered_spans_stop_a_report_and_a_bake_off(two_batches):
-    (path, *_) = (two_batches.store / "internal" / "spans_shade").glob("*/spans-*.parquet")
+    path, *_ = (two_batches.store / "internal" / "spans_shade").glob("*/spans-*.parquet")
     pq.write_table(pq.read_table(path).slice(1), path)
 
     scores = two_batches.failures(two_batches.run_scores())
@@ -199,9 +221,13 @@ def test_altered_spans_stop_a_report_and_a_bake_off(two_batches):
     assert not (two_batches.home / "reports" / "bakeoff.html").exists()
 
 
-def test_notes_that_arrived_in_several_batches_are_scored_once_everywhere(two_batches, note_records):
+def test_notes_that_arrived_in_several_batches_are_scored_once_everywhere(
+    two_batches, note_records
+):
     before = two_batches.run_scores()
-    again = two_batches.receive([{**one, "id": f"copy-{one['id']}"} for one in note_records(20)], name="copy.jsonl")
+    again = two_batches.receive(
+        [{**one, "id": f"copy-{one['id']}"} for one in note_records(20)], name="copy.jsonl"
+    )
     assert two_batches.failures(two_batches.run(again, *CHAIN, "merged_spans")) == {}
 
     after = two_batches.run_scores()
@@ -210,7 +236,9 @@ def test_notes_that_arrived_in_several_batches_are_scored_once_everywhere(two_ba
     for card in ("scorecard_stencil", "scorecard_shade", "evaluation_report_shade", "leaderboard"):
         counts = [metadata_of(result, card)["annotated_notes"].value for result in (before, after)]
         assert counts == [16, 16], card
-    assert metadata_of(after, "scorecard_shade")["arrived_before"].value.startswith("8 annotated notes of 1 batches")
+    assert metadata_of(after, "scorecard_shade")["arrived_before"].value.startswith(
+        "8 annotated notes of 1 batches"
+    )
     repeated = waiting(opened, look_at_all(opened.settings, opened.files)).repeated
     assert repeated == {}  # the first two are not merged, so nothing is known of their notes yet
     for batch in set(batch_ids(opened.settings)) - {again}:
@@ -232,6 +260,8 @@ def test_the_closing_table_has_every_detector_and_the_ensemble_on_the_same_notes
     shown = console.export_text()
     assert "On the same 16 annotated notes" in shown
     rows = [
-        re.findall(r"[\w.]+", line) for line in shown.splitlines() if re.search("stencil|shade|ensemble merged", line)
+        re.findall(r"[\w.]+", line)
+        for line in shown.splitlines()
+        if re.search("stencil|shade|ensemble merged", line)
     ]
     assert {row[-6] for row in rows if row[0] in ("stencil", "shade", "ensemble")} == {"32"}

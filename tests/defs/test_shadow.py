@@ -27,7 +27,8 @@ def test_a_shadow_detector_is_scored_on_its_sample_and_says_so(sampled):
     assert sampled.failures(result) == {}
     files = sampled.opened().files
     of = {
-        name: scores_from_table(files.read(Family.SCORECARD.of(name), ALL, "scores")) for name in ("shade", "stencil")
+        name: scores_from_table(files.read(Family.SCORECARD.of(name), ALL, "scores"))
+        for name in ("shade", "stencil")
     }
     (shade,), (stencil,) = of["shade"].values(), of["stencil"].values()
     said = {
@@ -37,19 +38,25 @@ def test_a_shadow_detector_is_scored_on_its_sample_and_says_so(sampled):
     }
 
     assert (shade.notes.notes, stencil.notes.notes) == (3, 8)
-    assert "on 3 of 8 notes, drawn at random by key; shadow_sample = 0 takes all" in said["scorecard_shade"]
+    assert (
+        "on 3 of 8 notes, drawn at random by key; shadow_sample = 0 takes all"
+        in said["scorecard_shade"]
+    )
     assert said["scorecard_stencil"] == "every annotated note"
     totals = scores_from_table(files.read("leaderboard", ALL, "scores"))
     assert {name: total.notes.notes for name, total in totals.items()} == {"shade": 3, "stencil": 3}
     (fair,) = [one for one in result.get_asset_check_evaluations() if one.check_name == "same_gold"]
     assert fair.passed  # the table is of the three notes that both ran on
     rows = {row["detector"]: row for row in files.read("leaderboard", ALL, "marginal").to_pylist()}
-    assert rows["shade"]["recall_alone"] == rows["stencil"]["recall_alone"] == 1.0  # what was not drawn is not missed
+    # what was not drawn is not missed
+    assert rows["shade"]["recall_alone"] == rows["stencil"]["recall_alone"] == 1.0
 
 
 def test_the_receipt_names_the_sample_and_the_ensemble_has_none(sampled):
     files = sampled.opened().files
-    shade, stencil = (files.receipt(Family.SPANS.of(name), sampled.batch).counts for name in ("shade", "stencil"))
+    shade, stencil = (
+        files.receipt(Family.SPANS.of(name), sampled.batch).counts for name in ("shade", "stencil")
+    )
 
     assert (shade["sampled_notes"], shade["received_notes"], shade["notes"]) == (3, 8, 3)
     assert "sampled_notes" not in stencil
@@ -59,7 +66,10 @@ def test_the_receipt_names_the_sample_and_the_ensemble_has_none(sampled):
 def test_a_sample_never_stands_for_a_detector_of_the_ensemble(sampled):
     """Its spans are of another code version, and until they are made again the notes not drawn count as missed."""
     before = sampled.definitions()
-    sampled.configure("shadow_sample = 3\n" + sampled.default_settings.replace('["stencil"]', '["stencil", "shade"]'))
+    sampled.configure(
+        "shadow_sample = 3\n"
+        + sampled.default_settings.replace('["stencil"]', '["stencil", "shade"]')
+    )
     after = sampled.definitions()
     versions = [
         {spec.key.to_user_string(): spec.code_version for spec in defs.resolve_all_asset_specs()}
@@ -69,7 +79,10 @@ def test_a_sample_never_stands_for_a_detector_of_the_ensemble(sampled):
 
     assert versions[0]["spans_shade"] != versions[1]["spans_shade"]
     assert versions[0]["spans_stencil"] == versions[1]["spans_stencil"]
-    assert "not stored, because a check failed: recall_floor" in sampled.failures(result)["merged_spans"]
+    assert (
+        "not stored, because a check failed: recall_floor"
+        in sampled.failures(result)["merged_spans"]
+    )
 
 
 @pytest.mark.parametrize(("size", "taken"), [(0, 8), (3, 3), (8, 8), (100, 8)])

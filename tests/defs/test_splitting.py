@@ -1,4 +1,7 @@
-"""A large arrival becomes several batches: nothing is lost, patients stay whole, memory stays flat."""
+"""A large arrival becomes several batches.
+
+Nothing is lost, patients stay whole, memory stays flat.
+"""
 
 import gzip
 import json
@@ -25,14 +28,21 @@ TEXT = "Zedmarlow, record 4411223. Chest pain since noon, relieved by rest. "
 
 @pytest.fixture
 def settings(installation):
-    installation.configure(f'ensemble = ["stencil"]\nrecipes = []\n[batches]\nmax_characters = {LIMIT}\n')
+    installation.configure(
+        f'ensemble = ["stencil"]\nrecipes = []\n[batches]\nmax_characters = {LIMIT}\n'
+    )
     found = installation.settings()
     found.landing.mkdir(parents=True)
     return found
 
 
 def record(number, *, patients=7, repeat=1):
-    return {"id": f"n{number}", "text": TEXT * repeat, "patient_id": f"p{number % patients}", "lang": "en"}
+    return {
+        "id": f"n{number}",
+        "text": TEXT * repeat,
+        "patient_id": f"p{number % patients}",
+        "lang": "en",
+    }
 
 
 def lines(records):
@@ -59,10 +69,19 @@ def test_every_note_is_in_one_batch_and_a_patient_in_one_too(settings, installat
     assert sorted(ids) == sorted(f"n{n}" for n in range(40))
     for patient in range(7):
         assert (
-            len({batch for batch, (notes, _) in found.items() if f"p{patient}" in {n.patient_id for n in notes}}) == 1
+            len(
+                {
+                    batch
+                    for batch, (notes, _) in found.items()
+                    if f"p{patient}" in {n.patient_id for n in notes}
+                }
+            )
+            == 1
         )
     assert len(found) > 3
-    assert all(sum(len(n.text) + NOTE_CHARACTERS for n in notes) <= LIMIT for notes, _ in found.values())
+    assert all(
+        sum(len(n.text) + NOTE_CHARACTERS for n in notes) <= LIMIT for notes, _ in found.values()
+    )
     assert waiting(landing_store(settings)) == []
 
 
@@ -84,13 +103,22 @@ def test_an_archive_and_a_folder_are_split_like_a_file(settings, installation, k
     found = batches_of(settings, installation.opened())
 
     assert [sorted(note.note_id for note in notes) for notes, _ in found.values()] == [
-        sorted(f"n{n}" for n in range(40) if n % 7 in patients) for patients in ((0, 1), (2, 3), (4, 5), (6,))
+        sorted(f"n{n}" for n in range(40) if n % 7 in patients)
+        for patients in ((0, 1), (2, 3), (4, 5), (6,))
     ]
 
 
-def test_what_cannot_be_read_is_withheld_once_and_a_doubled_id_is_seen_across_batches(settings, installation):
-    wrong = ['{"id": "broken"\n', '{"id": "bare"}\n', json.dumps({"id": "n0", "text": "another"}) + "\n"]
-    (settings.landing / "notes.jsonl").write_text(lines(record(n) for n in range(40)) + "".join(wrong))
+def test_what_cannot_be_read_is_withheld_once_and_a_doubled_id_is_seen_across_batches(
+    settings, installation
+):
+    wrong = [
+        '{"id": "broken"\n',
+        '{"id": "bare"}\n',
+        json.dumps({"id": "n0", "text": "another"}) + "\n",
+    ]
+    (settings.landing / "notes.jsonl").write_text(
+        lines(record(n) for n in range(40)) + "".join(wrong)
+    )
     found = batches_of(settings, installation.opened())
 
     kept = [note.note_id for notes, _ in found.values() for note in notes]
@@ -154,7 +182,9 @@ def test_a_killed_split_is_completed_by_the_next(settings, installation, monkeyp
     split_arrivals(settings)
     found = batches_of(settings, installation.opened())
 
-    assert sorted(note.note_id for notes, _ in found.values() for note in notes) == sorted(f"n{n}" for n in range(40))
+    assert sorted(note.note_id for notes, _ in found.values() for note in notes) == sorted(
+        f"n{n}" for n in range(40)
+    )
     assert not list((landing_store(settings) / ".large").iterdir())
 
 
@@ -162,7 +192,11 @@ def test_what_is_kept_of_the_notes_is_open_to_its_owner_only(settings, installat
     (settings.landing / "notes.jsonl").write_text(lines(record(n) for n in range(40)))
     take_in(settings, settle_s=0)
     split_arrivals(settings)
-    folders = [path for path in [landing_store(settings), *landing_store(settings).rglob("*")] if path.is_dir()]
+    folders = [
+        path
+        for path in [landing_store(settings), *landing_store(settings).rglob("*")]
+        if path.is_dir()
+    ]
 
     assert {path.stat().st_mode & 0o077 for path in folders} == {0}
 
@@ -201,13 +235,17 @@ def tick(installation):
     """What the sensor asks for: key, job, partition and tags of each run."""
 
     def ticked():
-        with dg.build_sensor_context(instance=installation.instance, resources=installation.resources()) as context:
+        with dg.build_sensor_context(
+            instance=installation.instance, resources=installation.resources()
+        ) as context:
             return landing_sensor(context).run_requests
 
     return ticked
 
 
-def test_the_sensor_starts_a_run_that_splits_and_then_a_run_for_each_batch(settings, installation, tick):
+def test_the_sensor_starts_a_run_that_splits_and_then_a_run_for_each_batch(
+    settings, installation, tick
+):
     (settings.landing / "notes.jsonl").write_text(lines(record(n) for n in range(40)))
     definitions = installation.definitions()
     take_in(settings, settle_s=0)
@@ -231,7 +269,9 @@ def test_a_split_that_failed_is_asked_for_again_but_not_for_ever(settings, insta
         (request,) = tick()
         assert tick()[0].run_key == request.run_key  # while a run is on its way, it is the same one
         asked.append(request.run_key)
-        job.execute_in_process(instance=installation.instance, tags=request.tags, raise_on_error=False)
+        job.execute_in_process(
+            instance=installation.instance, tags=request.tags, raise_on_error=False
+        )
     assert len(set(asked)) == TRIES
     assert tick()[0].run_key == asked[-1]
 
@@ -256,20 +296,28 @@ def test_what_is_raised_while_an_arrival_is_split_says_no_text(settings, install
         failure.step_failure_data.user_failure_data.description
         == "landing, batch all: BaseException; nothing was stored"
     )
-    assert not any("Zedmarlow" in str(event) for event in installation.instance.all_logs(done.run_id))
+    assert not any(
+        "Zedmarlow" in str(event) for event in installation.instance.all_logs(done.run_id)
+    )
 
 
-def test_one_arrival_that_cannot_be_split_does_not_hold_the_others_back(settings, installation, tick):
+def test_one_arrival_that_cannot_be_split_does_not_hold_the_others_back(
+    settings, installation, tick
+):
     job = installation.definitions().resolve_job_def(SPLITTING_JOB)
     for name, first in (("a", 0), ("b", 100)):
-        (settings.landing / f"{name}.jsonl").write_text(lines(record(n) for n in range(first, first + 40)))
+        (settings.landing / f"{name}.jsonl").write_text(
+            lines(record(n) for n in range(first, first + 40))
+        )
     take_in(settings, settle_s=0)
     one, other = tick()
     for broken in (landing_store(settings) / ".large" / one.tags[ARRIVAL_TAG]).rglob("*.jsonl"):
         broken.write_text("{}")
 
     done = [
-        job.execute_in_process(instance=installation.instance, tags=request.tags, raise_on_error=False).success
+        job.execute_in_process(
+            instance=installation.instance, tags=request.tags, raise_on_error=False
+        ).success
         for request in (one, other)
     ]
     assert done == [False, True]
@@ -279,7 +327,15 @@ def test_one_arrival_that_cannot_be_split_does_not_hold_the_others_back(settings
 def test_drafts_survive_being_written(tmp_path):
     annotation = Annotation(((0, 3), (5, 9)), "PERSON", "Zed", 0.5, "x", "N", 4)
     draft = ParsedNote(
-        "f", "n", "te\u2028xt \ud800", (annotation,), (Problem("kind", "why"),), 3, "p", "en", {"a": "b"}
+        "f",
+        "n",
+        "te\u2028xt \ud800",
+        (annotation,),
+        (Problem("kind", "why"),),
+        3,
+        "p",
+        "en",
+        {"a": "b"},
     )
     given = [draft, ParsedNote("f", "m", ""), Fault.at("f", "malformed", "why; mend", line=3)]
     (tmp_path / "drafts").write_bytes(b"".join(map(parsed_note_line, given)))

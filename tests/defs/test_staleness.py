@@ -21,7 +21,9 @@ BELOW_SPANS = {"merged_spans", *BELOW_MERGED}
 
 
 def stale(installation, batch, *, instance=None):
-    found = stale_assets(installation.definitions(), installation.opened(), batch, instance or installation.history)
+    found = stale_assets(
+        installation.definitions(), installation.opened(), batch, instance or installation.history
+    )
     return {key.to_user_string() for key in found}
 
 
@@ -31,16 +33,29 @@ def test_nothing_is_stale_after_a_full_run(shipped):
 
 
 def test_everything_is_stale_for_an_instance_that_has_seen_nothing(shipped):
-    assert stale(shipped, shipped.batch, instance=shipped.instance) >= {"raw_notes", "spans_shade", *BELOW_SPANS}
+    assert stale(shipped, shipped.batch, instance=shipped.instance) >= {
+        "raw_notes",
+        "spans_shade",
+        *BELOW_SPANS,
+    }
     assert stale(shipped, ALL, instance=shipped.instance) == {
-        "scorecard_stencil", "scorecard_shade", "evaluation_report_stencil", "evaluation_report_shade", "leaderboard",
-    }  # fmt: skip
+        "scorecard_stencil",
+        "scorecard_shade",
+        "evaluation_report_stencil",
+        "evaluation_report_shade",
+        "leaderboard",
+    }
 
 
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        pytest.param("[gates]", "[detectors.shade]\nskip = 'MRN'\n[gates]", {"spans_shade"}, id="option of a shadow"),
+        pytest.param(
+            "[gates]",
+            "[detectors.shade]\nskip = 'MRN'\n[gates]",
+            {"spans_shade"},
+            id="option of a shadow",
+        ),
         pytest.param(
             "[gates]",
             "[detectors.stencil]\nskip = 'MRN'\n[gates]",
@@ -48,7 +63,10 @@ def test_everything_is_stale_for_an_instance_that_has_seen_nothing(shipped):
             id="option of the ensemble",
         ),
         pytest.param(
-            '"blackout"]', '"blackout", "keep_nothing"]', {"redacted_notes_keep_nothing"}, id="one more policy"
+            '"blackout"]',
+            '"blackout", "keep_nothing"]',
+            {"redacted_notes_keep_nothing"},
+            id="one more policy",
         ),
         pytest.param(
             'release_policy = "tag"',
@@ -57,8 +75,15 @@ def test_everything_is_stale_for_an_instance_that_has_seen_nothing(shipped):
             id="another policy released",
         ),
         # In shadow it read a sample of the notes.
-        pytest.param('["stencil"]', '["stencil", "shade"]', {"spans_shade", *BELOW_SPANS}, id="a longer ensemble"),
-        pytest.param("[gates]", "resolve = 'majority'\n[gates]", BELOW_SPANS, id="another overlap policy"),
+        pytest.param(
+            '["stencil"]',
+            '["stencil", "shade"]',
+            {"spans_shade", *BELOW_SPANS},
+            id="a longer ensemble",
+        ),
+        pytest.param(
+            "[gates]", "resolve = 'majority'\n[gates]", BELOW_SPANS, id="another overlap policy"
+        ),
     ],
 )
 def test_a_change_of_settings_makes_stale_what_depends_on_it(shipped, old, new, expected):
@@ -90,19 +115,29 @@ def test_a_new_batch_with_gold_makes_the_score_cards_stale(shipped, note_records
 def test_upstream_comes_first(shipped):
     order = [
         key.to_user_string()
-        for key in stale_assets(shipped.definitions(), shipped.opened(), shipped.batch, shipped.instance)
+        for key in stale_assets(
+            shipped.definitions(), shipped.opened(), shipped.batch, shipped.instance
+        )
     ]
 
     assert order.index("raw_notes") < order.index("spans_stencil") < order.index("merged_spans")
-    assert order.index("merged_spans") < order.index("redacted_notes_tag") < order.index("released_corpus")
+    assert (
+        order.index("merged_spans")
+        < order.index("redacted_notes_tag")
+        < order.index("released_corpus")
+    )
 
 
 def spans_file(installation):
-    (path,) = (installation.store / "internal" / "spans_stencil" / installation.batch).glob("spans-*.parquet")
+    (path,) = (installation.store / "internal" / "spans_stencil" / installation.batch).glob(
+        "spans-*.parquet"
+    )
     return path
 
 
-@pytest.mark.parametrize("harm", [lambda path: path.unlink(), lambda path: path.write_bytes(b"PAR1")])
+@pytest.mark.parametrize(
+    "harm", [lambda path: path.unlink(), lambda path: path.write_bytes(b"PAR1")]
+)
 def test_missing_or_damaged_spans_are_stale_with_all_that_follows(shipped, harm):
     harm(spans_file(shipped))
 
@@ -129,7 +164,9 @@ def test_a_release_that_is_not_what_was_signed_is_stale(shipped, harm):
 def test_an_older_release_put_back_is_stale_and_replaced(shipped, tmp_path):
     folder = shipped.home / "released" / shipped.batch
     shutil.copytree(folder, tmp_path / "older")
-    shipped.configure(shipped.default_settings.replace('release_policy = "tag"', 'release_policy = "blackout"'))
+    shipped.configure(
+        shipped.default_settings.replace('release_policy = "tag"', 'release_policy = "blackout"')
+    )
     assert shipped.failures(shipped.run(shipped.batch)) == {}
     shutil.rmtree(folder)
     shutil.copytree(tmp_path / "older", folder)

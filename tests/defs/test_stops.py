@@ -41,8 +41,16 @@ FAULTS = {
         jsonl({"id": "Zedquill", "text": "Zedmarlow"}, {"id": "Zedquill", "text": "other"}),
         "duplicate-id at file-1-line-2: the note id or name came before; give every note its own",
     ),
-    "empty file": ("Zedname.jsonl", b"", "empty-file at file-1: holds no note; remove the file or export it again"),
-    "CSV without header": ("Zedname.csv", b"7,Seen by Zedmarlow\n", "name it with --read column.id=NAME"),
+    "empty file": (
+        "Zedname.jsonl",
+        b"",
+        "empty-file at file-1: holds no note; remove the file or export it again",
+    ),
+    "CSV without header": (
+        "Zedname.csv",
+        b"7,Seen by Zedmarlow\n",
+        "name it with --read column.id=NAME",
+    ),
     "unmapped gold label": (
         "Zedname.jsonl",
         jsonl({"id": "a", "text": "Zedmarlow", "spans": [SPAN]}),
@@ -51,9 +59,16 @@ FAULTS = {
     "a label that is a name": (
         "Zedname.jsonl",
         jsonl({"id": "a", "text": "Zedmarlow", "spans": [{**SPAN, "label": "Zedmarlow"}]}),
-        "a label is not in label map 'phi' nor in any other; name the map that has it with --labels",
+        (
+            "a label is not in label map 'phi' nor in any other; name the map that has it with"
+            " --labels"
+        ),
     ),
-    "unknown format": ("Zedname.odt", b"Zedmarlow", "unknown-format at file-1: the format is unknown"),
+    "unknown format": (
+        "Zedname.odt",
+        b"Zedmarlow",
+        "unknown-format at file-1: the format is unknown",
+    ),
 }
 
 
@@ -83,7 +98,8 @@ def test_fault_place_and_remedy_are_shown_in_dagster_and_kept_and_hold_no_text(f
         next(
             event.event_specific_data
             for event in result.all_events
-            if event.event_type_value == "ASSET_CHECK_EVALUATION" and event.event_specific_data.check_name == "readable"
+            if event.event_type_value == "ASSET_CHECK_EVALUATION"
+            and event.event_specific_data.check_name == "readable"
         )
         .metadata["reasons"]
         .value
@@ -96,10 +112,14 @@ def test_fault_place_and_remedy_are_shown_in_dagster_and_kept_and_hold_no_text(f
     assert look(opened.settings, opened.files, batch).state is State.UNREADABLE
 
 
-def test_notes_whose_plugin_of_formats_is_missing_are_withheld_and_the_plugin_is_named(installation, monkeypatch):
+def test_notes_whose_plugin_of_formats_is_missing_are_withheld_and_the_plugin_is_named(
+    installation, monkeypatch
+):
     batch = receive(installation, "Zedname.docx", b"PK")
     opened, every = installation.opened(), entry_points()
-    others = [one for group in every.groups - {plugins.FORMATS} for one in every.select(group=group)]
+    others = [
+        one for group in every.groups - {plugins.FORMATS} for one in every.select(group=group)
+    ]
     monkeypatch.setattr(plugins, "entry_points", lambda: EntryPoints(others))
     installed.cache_clear()
     try:  # in this process: what a worker has installed cannot be taken from it
@@ -107,8 +127,15 @@ def test_notes_whose_plugin_of_formats_is_missing_are_withheld_and_the_plugin_is
     finally:
         installed.cache_clear()
 
-    expected = "the format is docx: its plugin deid-document-formats is not installed; run `make add PLUGIN=document_formats` in the checkout"
-    assert (withheld.place, withheld.what.kind, withheld.reason) == ("file-1", "unknown-format", expected)
+    expected = (
+        "the format is docx: its plugin deid-document-formats is not installed; run `make add"
+        " PLUGIN=document_formats` in the checkout"
+    )
+    assert (withheld.place, withheld.what.kind, withheld.reason) == (
+        "file-1",
+        "unknown-format",
+        expected,
+    )
 
 
 def tried(installation, batch):
@@ -123,14 +150,18 @@ def test_a_failure_is_not_tried_again_until_settings_or_input_change(installatio
     installation.run(batch, "raw_notes")
     assert tried(installation, batch) == []
 
-    installation.configure(installation.default_settings.replace("[gates]", "[gates]\nquarantined = 0.5"))
+    installation.configure(
+        installation.default_settings.replace("[gates]", "[gates]\nquarantined = 0.5")
+    )
     assert tried(installation, batch)[0] == "raw_notes"
 
 
 def test_what_raised_is_tried_again(installation, note_records, monkeypatch):
     batch = installation.receive(note_records())
     next(landing_folder(installation.settings(), batch).iterdir()).write_text("other")
-    assert "1 were altered" in installation.failures(installation.run(batch, "raw_notes"))["raw_notes"]
+    assert (
+        "1 were altered" in installation.failures(installation.run(batch, "raw_notes"))["raw_notes"]
+    )
 
     assert tried(installation, batch)[0] == "raw_notes"
     stop = find_stop(installation.opened().files, "raw_notes", batch)
@@ -140,10 +171,16 @@ def test_what_raised_is_tried_again(installation, note_records, monkeypatch):
 def test_a_retry_with_options_reads_the_batch(installation):
     from deid_assets.intake.arrivals import try_again
 
-    batch = receive(installation, "notes.csv", b"nr;body\n7;Seen in the ward\n8;Seen at home today\n")
+    batch = receive(
+        installation, "notes.csv", b"nr;body\n7;Seen in the ward\n8;Seen at home today\n"
+    )
     installation.run(batch, "raw_notes")
     opened = installation.opened()
-    told = {"read": {"column.id": "nr", "column.text": "body", "delimiter": ";"}, "lang": "de", "sender": "ward-3"}
+    told = {
+        "read": {"column.id": "nr", "column.text": "body", "delimiter": ";"},
+        "lang": "de",
+        "sender": "ward-3",
+    }
     try_again(opened.files, batch, told, landing=landing_folder(opened.settings, batch))
 
     assert installation.failures(installation.run(batch, "raw_notes")) == {}
@@ -164,7 +201,9 @@ def test_a_folder_says_in_batch_toml_how_it_is_read(installation):
     assert files.receipt("raw_notes", batch).counts["sender"] == "ward-3"
     (note,) = files.read("raw_notes", batch, "notes").to_pylist()
     assert (note["text"], note["lang"]) == ("Hyvä", "fi")
-    assert files.read("raw_notes", batch, "ignored").to_pylist() == [{"file": "batch.toml", "rule": "batch.toml"}]
+    assert files.read("raw_notes", batch, "ignored").to_pylist() == [
+        {"file": "batch.toml", "rule": "batch.toml"}
+    ]
 
 
 def test_a_wrong_batch_toml_names_the_nearest_key_and_counts_every_file(installation):
@@ -186,7 +225,9 @@ def test_the_settings_say_it_for_all(installation):
 def test_two_files_with_a_fault_in_the_same_line_count_as_two(installation):
     drop(installation, "monday/a.jsonl", jsonl({"id": "a", "text": "one"}) + b"broken\n")
     batch = receive(installation, "monday/b.jsonl", jsonl({"id": "b", "text": "two"}) + b"broken\n")
-    installation.configure(installation.default_settings.replace("[gates]", "[gates]\nquarantined = 1"))
+    installation.configure(
+        installation.default_settings.replace("[gates]", "[gates]\nquarantined = 1")
+    )
 
     assert installation.failures(installation.run(batch, "raw_notes")) == {}
     files = installation.opened().files
@@ -213,7 +254,12 @@ def test_landing_files_that_are_not_those_that_arrived_are_refused(how, installa
     drop(installation, "monday/b.txt", b"The second note.")
     batch = receive(installation, "monday/a.txt", b"The first note.")
     opened = installation.opened()
-    assert len(check_arrival(opened.files, batch, landing=landing_folder(opened.settings, batch)).files) == 2
+    assert (
+        len(
+            check_arrival(opened.files, batch, landing=landing_folder(opened.settings, batch)).files
+        )
+        == 2
+    )
 
     TAMPER[how](landing_folder(opened.settings, batch))
 
@@ -231,7 +277,10 @@ def test_a_batch_without_its_receipt_and_one_with_another_batchs_are_refused(ins
     for path in (stored / first).iterdir():
         path.unlink()
     assert find_arrival(opened.files, first) is None
-    assert "no receipt of what arrived" in installation.failures(installation.run(first, "raw_notes"))["raw_notes"]
+    assert (
+        "no receipt of what arrived"
+        in installation.failures(installation.run(first, "raw_notes"))["raw_notes"]
+    )
 
     for path in (stored / other).iterdir():
         (stored / first / path.name).write_bytes(path.read_bytes())
@@ -253,7 +302,14 @@ def test_a_stop_that_another_process_left_is_cleared_by_the_next_good_run(shippe
     opened = shipped.opened()
     receipt = opened.files.receipt("released_corpus", shipped.batch)
     unsigned = UnsignedReceipt("code of other settings", receipt.inputs)
-    record_stop(opened.files, "released_corpus", shipped.batch, ["made by others"], unsigned=unsigned, is_error=True)
+    record_stop(
+        opened.files,
+        "released_corpus",
+        shipped.batch,
+        ["made by others"],
+        unsigned=unsigned,
+        is_error=True,
+    )
     assert look(opened.settings, opened.files, shipped.batch).state is State.STOPPED
 
     graph = Graph(shipped.definitions(), opened, shipped.history)

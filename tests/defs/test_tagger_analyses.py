@@ -19,7 +19,9 @@ min_patients = 1
 """
 pytestmark = [
     pytest.mark.long,
-    pytest.mark.skipif("crf" not in plugins.available(plugins.TRAINERS), reason="the plugin crf is not installed"),
+    pytest.mark.skipif(
+        "crf" not in plugins.available(plugins.TRAINERS), reason="the plugin crf is not installed"
+    ),
     pytest.mark.skipif(
         "tagger_analysis" not in plugins.available("deid_assets.analyses"),
         reason="deid-tagger-analysis is not installed",
@@ -41,8 +43,12 @@ def test_the_asset_shows_errors_by_label_and_no_word_of_a_note(installation, not
     path = installation.root / "mine.toml"
     path.write_text(RECIPE)
     settings = installation.default_settings.replace("recipes = []", f'recipes = ["{path}"]')
-    installation.configure(settings.replace("[gates]", "[gates]\nnear_duplicates = 1.0\ntagger_f1 = 0.1"))
-    batch = installation.receive([record for first in range(0, 48, 8) for record in note_records(first)])
+    installation.configure(
+        settings.replace("[gates]", "[gates]\nnear_duplicates = 1.0\ntagger_f1 = 0.1")
+    )
+    batch = installation.receive(
+        [record for first in range(0, 48, 8) for record in note_records(first)]
+    )
     assert installation.run(batch, "raw_notes", "gold_annotations").success
     trained = installation.run(None, job="train_taggers")
     assert trained.success, installation.failures(trained)
@@ -51,7 +57,10 @@ def test_the_asset_shows_errors_by_label_and_no_word_of_a_note(installation, not
     assert metadata["errors_on_development_notes"].startswith(
         "| Label | Annotated | Missed | Boundaries | Label | Spurious |"
     )
-    assert metadata["neighbours_with_the_same_label"] == "a model of the plugin crf has no vectors: it is no network"
+    assert (
+        metadata["neighbours_with_the_same_label"]
+        == "a model of the plugin crf has no vectors: it is no network"
+    )
     assert "vectors" not in metadata
     told = json.dumps(metadata)
     assert "Zed" not in told

@@ -22,7 +22,15 @@ from deid_assets.defs.runs import Graph
 from deid_assets.evaluation.counts import Counts
 from deid_assets.quickstart.passes import idle_taggers, make_all
 from deid_assets.store.files import ALL
-from deid_assets.training import CARD, Corpus, Materials, Recipe, read_card, read_corpus, train_model
+from deid_assets.training import (
+    CARD,
+    Corpus,
+    Materials,
+    Recipe,
+    read_card,
+    read_corpus,
+    train_model,
+)
 from deid_assets.training.card import write_card
 from deid_assets.training.run import make_task, open_model
 from deid_assets.training.scoring import TagScores, score_outcomes
@@ -96,7 +104,11 @@ def many(note_records, count):
 @pytest.fixture
 def needs():
     def check(*names):
-        if missing := set(names) - plugins.available(plugins.TRAINERS).keys() - plugins.available().keys():
+        if (
+            missing := set(names)
+            - plugins.available(plugins.TRAINERS).keys()
+            - plugins.available().keys()
+        ):
             pytest.skip(f"not installed: {', '.join(sorted(missing))}")
 
     return check
@@ -106,7 +118,11 @@ def make_everything(installation, known):
     """What ``make run`` does, and what it printed."""
     installation.instance.add_dynamic_partitions("batches", known)
     console = Console(file=StringIO(), width=200)
-    outcome = make_all(Graph(installation.definitions(), installation.opened(), installation.instance), known, console)
+    outcome = make_all(
+        Graph(installation.definitions(), installation.opened(), installation.instance),
+        known,
+        console,
+    )
     assert not outcome.stopped
     return outcome.faults, console.file.getvalue()
 
@@ -141,17 +157,23 @@ def test_a_tagger_in_shadow_is_not_trained_before_notes_with_gold_arrive(
     assert files.find("scorecard_mine", ALL) is not None
 
 
-def test_a_tagger_of_the_ensemble_is_trained_for_notes_without_gold(installation, note_record, needs):
+def test_a_tagger_of_the_ensemble_is_trained_for_notes_without_gold(
+    installation, note_record, needs
+):
     needs("crf")
     with_recipe(installation, CRF, ensemble=["stencil", "mine"])
-    installation.receive([note_record(1, "Fell on ice.", person="Zedquill", record=4_000_001, gold=False)])
+    installation.receive(
+        [note_record(1, "Fell on ice.", person="Zedquill", record=4_000_001, gold=False)]
+    )
 
     assert idle_taggers(installation.opened()) == []
 
 
 def test_a_recipe_trains_a_tagger_that_detects_under_its_name(installation, note_records, needs):
     needs("crf")
-    with_recipe(installation, CRF, ensemble=["stencil", "mine"], gates="recall = {}\ntagger_f1 = 0.4")
+    with_recipe(
+        installation, CRF, ensemble=["stencil", "mine"], gates="recall = {}\ntagger_f1 = 0.4"
+    )
     batch = installation.receive(many(note_records, 16))
     trained = installation.run(None, job="train_taggers")
     assert trained.success, installation.failures(trained)
@@ -161,17 +183,29 @@ def test_a_recipe_trains_a_tagger_that_detects_under_its_name(installation, note
     opened = installation.opened()
     receipt = opened.files.receipt("tagger_mine", ALL)
     assert receipt.verdicts["learnt"]["passed"]
-    assert receipt.verdicts["learnt"]["counts"]["patients"] <= receipt.verdicts["learnt"]["counts"]["notes"]
+    assert (
+        receipt.verdicts["learnt"]["counts"]["patients"]
+        <= receipt.verdicts["learnt"]["counts"]["notes"]
+    )
     assert opened.files.receipt("spans_mine", batch).inputs["tagger_mine@all"] == receipt.digest
-    assert set(opened.files.read("spans_mine", batch, "spans").column("source").to_pylist()) == {"mine"}
+    assert set(opened.files.read("spans_mine", batch, "spans").column("source").to_pylist()) == {
+        "mine"
+    }
     opened.files.verify_chain("released_corpus", batch)
     manifest = json.loads((opened.settings.released / batch / "manifest.json").read_text())
     assert set(manifest["ensemble"]) == {"stencil", "mine"}
 
 
-def test_a_batch_crf_learns_from_what_arrived_and_anew_when_more_arrives(installation, note_records, needs):
+def test_a_batch_crf_learns_from_what_arrived_and_anew_when_more_arrives(
+    installation, note_records, needs
+):
     needs("batch_crf")
-    with_recipe(installation, BATCH_CRF, ensemble=["stencil"], gates="recall = {}\ntagger_f1 = 0\ntagger_label_f1 = 0")
+    with_recipe(
+        installation,
+        BATCH_CRF,
+        ensemble=["stencil"],
+        gates="recall = {}\ntagger_f1 = 0\ntagger_label_f1 = 0",
+    )
     records = many(note_records, 24)
     first = installation.receive(records[:16])
     refused = installation.run(None, job="train_taggers")
@@ -197,7 +231,10 @@ def blinded(folder):
     from safetensors.numpy import load_file, save_file
 
     weights = folder / "weights.safetensors"
-    save_file({name: values * (values.dtype.kind != "f") for name, values in load_file(weights).items()}, weights)
+    save_file(
+        {name: values * (values.dtype.kind != "f") for name, values in load_file(weights).items()},
+        weights,
+    )
     card = json.loads((folder / CARD).read_text())
     card["files"]["weights.safetensors"] = hashlib.sha256(weights.read_bytes()).hexdigest()
     (folder / CARD).write_text(json.dumps(card))
@@ -218,8 +255,14 @@ def test_a_model_that_was_made_blind_is_never_signed(installation, needs):
 
     assert min(first.counts["dev_f1"], again.counts["dev_f1"]) > 0.4
     model = opened.taggers.unpacked("tagger_mine")
-    assert any(v.any() for v in load_file(model / "weights.safetensors").values() if v.dtype.kind == "f")
-    folders = [installation.home / "training", *(installation.home / "training").rglob("*"), *model.rglob("*")]
+    assert any(
+        v.any() for v in load_file(model / "weights.safetensors").values() if v.dtype.kind == "f"
+    )
+    folders = [
+        installation.home / "training",
+        *(installation.home / "training").rglob("*"),
+        *model.rglob("*"),
+    ]
     assert [path for path in folders if path.stat().st_mode & 0o077] == []
 
 
@@ -229,10 +272,15 @@ def made_blind_to_names(installation, folder):
     recipe = Recipe.model_validate(card.recipe)
     corpus = read_corpus("synthetic:en:40")
     nameless = [
-        Document(one.note, DisjointSpans.of(one.note, [span for span in one.spans if span.label.value != "NAME"]))
+        Document(
+            one.note,
+            DisjointSpans.of(one.note, [span for span in one.spans if span.label.value != "NAME"]),
+        )
         for one in corpus.documents
     ]
-    other = train_model(recipe, Materials(corpora=[Corpus(corpus.name, tuple(nameless))]), folder.with_name("blind"))
+    other = train_model(
+        recipe, Materials(corpora=[Corpus(corpus.name, tuple(nameless))]), folder.with_name("blind")
+    )
     dev = make_task(recipe, Materials(corpora=[corpus]), plugins.load_trainer("crf")).dev
     blind = folder.with_name("blind")
     outcomes = detect(open_model(recipe, blind), [one.note for one in dev])
@@ -295,12 +343,17 @@ def test_a_tagger_that_was_never_trained_stops_the_batch(installation, note_reco
     with_recipe(installation, CRF, ensemble=["stencil", "mine"])
     batch = installation.receive(note_records(4))
     done = installation.run(batch)
-    assert "tagger_mine: never trained; run the job train_taggers" in installation.failures(done)["spans_mine"]
+    assert (
+        "tagger_mine: never trained; run the job train_taggers"
+        in installation.failures(done)["spans_mine"]
+    )
     assert installation.opened().files.find("released_corpus", batch) is None
     assert installation.opened().taggers.untrained() == ["tagger_mine"]
 
 
-def test_batches_wait_for_a_tagger_in_shadow_until_its_training_failed(installation, note_records, needs):
+def test_batches_wait_for_a_tagger_in_shadow_until_its_training_failed(
+    installation, note_records, needs
+):
     needs("crf")
     with_recipe(installation, CRF, ensemble=["stencil"])
     batch = installation.receive(note_records(4))
@@ -309,8 +362,13 @@ def test_batches_wait_for_a_tagger_in_shadow_until_its_training_failed(installat
     def ticked():
         installed = {name: plugins.available()[name] for name in installation.detectors}
         opened = installation_resource(Snapshot.take(installation.settings(), plugins=installed))
-        with dg.build_sensor_context(instance=installation.instance, resources={"installation": opened}) as context:
-            return [(request.job_name, request.partition_key) for request in landing_sensor(context).run_requests]
+        with dg.build_sensor_context(
+            instance=installation.instance, resources={"installation": opened}
+        ) as context:
+            return [
+                (request.job_name, request.partition_key)
+                for request in landing_sensor(context).run_requests
+            ]
 
     assert ticked() == [(TRAINING_JOB, None)]
     installation.instance.create_run_for_job(
@@ -325,7 +383,9 @@ def test_a_model_below_the_floor_is_not_stored(installation, needs):
     needs("crf")
     with_recipe(installation, CRF, ensemble=["stencil"], gates="tagger_f1 = 1.0")
     done = installation.run(None, job="train_taggers")
-    assert "not stored, because a check failed: learnt" in installation.failures(done)["tagger_mine"]
+    assert (
+        "not stored, because a check failed: learnt" in installation.failures(done)["tagger_mine"]
+    )
     assert installation.opened().files.find("tagger_mine", ALL) is None
 
 
@@ -361,9 +421,16 @@ def test_notes_that_a_tagger_learns_from_are_in_no_score(installation, note_reco
     assert learnt + scored == 24
 
 
-def test_new_gold_replaces_the_model_in_use_only_if_the_new_one_is_better(installation, note_records, needs):
+def test_new_gold_replaces_the_model_in_use_only_if_the_new_one_is_better(
+    installation, note_records, needs
+):
     needs("crf")
-    with_recipe(installation, CRF.replace("synthetic:en:40", "gold"), ensemble=["stencil"], gates="tagger_f1 = 0.0")
+    with_recipe(
+        installation,
+        CRF.replace("synthetic:en:40", "gold"),
+        ensemble=["stencil"],
+        gates="tagger_f1 = 0.0",
+    )
 
     def trained_on(*batches):
         for batch in batches:
@@ -376,7 +443,9 @@ def test_new_gold_replaces_the_model_in_use_only_if_the_new_one_is_better(instal
     assert first.verdicts["promoted"]["counts"] == {}
     assert not first.verdicts["promoted"]["passed"]
 
-    grown = trained_on(installation.receive([record for at in range(24, 120, 8) for record in note_records(at)]))
+    grown = trained_on(
+        installation.receive([record for at in range(24, 120, 8) for record in note_records(at)])
+    )
     gain = grown.verdicts["promoted"]
     assert gain["passed"] is (gain["counts"]["low"] > 0)
     assert (grown.counts["card"] != first.counts["card"]) is gain["passed"]
@@ -389,7 +458,9 @@ def test_new_gold_replaces_the_model_in_use_only_if_the_new_one_is_better(instal
 
 def test_a_network_runs_as_onnx_once_it_equals_what_was_trained(installation, note_records, needs):
     needs("transformers", "onnx")
-    with_recipe(installation, ENCODER, ensemble=["stencil", "small"], gates="recall = {}\ntagger_f1 = 0.3")
+    with_recipe(
+        installation, ENCODER, ensemble=["stencil", "small"], gates="recall = {}\ntagger_f1 = 0.3"
+    )
     batch = installation.receive(many(note_records, 80))
     assert installation.run(batch, "raw_notes", "gold_annotations").success
     trained = installation.run(None, job="train_taggers")
@@ -401,15 +472,22 @@ def test_a_network_runs_as_onnx_once_it_equals_what_was_trained(installation, no
     parity = files.receipt("onnx_small", ALL).verdicts["parity"]
     assert parity["counts"]["differing_spans"] == 0
     assert parity["counts"]["spans"] > 0
-    assert files.receipt("spans_small", batch).inputs["onnx_small@all"] == files.receipt("onnx_small", ALL).digest
+    assert (
+        files.receipt("spans_small", batch).inputs["onnx_small@all"]
+        == files.receipt("onnx_small", ALL).digest
+    )
 
 
 def test_a_tagger_takes_part_in_the_bake_off(installation, note_records, needs):
     needs("crf")
-    with_recipe(installation, CRF, ensemble=["stencil", "mine"], gates="recall = {}\ntagger_f1 = 0.4")
+    with_recipe(
+        installation, CRF, ensemble=["stencil", "mine"], gates="recall = {}\ntagger_f1 = 0.4"
+    )
     batch = installation.receive(many(note_records, 16))
     assert installation.run(None, job="train_taggers").success
-    assert installation.run(batch, "raw_notes", "gold_annotations", "spans_stencil", "spans_mine").success
+    assert installation.run(
+        batch, "raw_notes", "gold_annotations", "spans_stencil", "spans_mine"
+    ).success
     done = installation.run(None, "bakeoff", job="bakeoff_job")
     assert done.success, installation.failures(done)
 

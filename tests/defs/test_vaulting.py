@@ -1,4 +1,7 @@
-"""With a vault set, the released policy's originals are sealed before anything is stored; without, nothing changes."""
+"""With a vault set, the released policy's originals are sealed before anything is stored.
+
+Without, nothing changes.
+"""
 
 import json
 import os
@@ -15,8 +18,13 @@ pytestmark = pytest.mark.long
 
 KEY = "5b" * 32
 UP_TO_REDACTED = (
-    "raw_notes", "gold_annotations", "spans_stencil", "merged_spans", "redacted_notes_tag", "redacted_notes_blackout",
-)  # fmt: skip
+    "raw_notes",
+    "gold_annotations",
+    "spans_stencil",
+    "merged_spans",
+    "redacted_notes_tag",
+    "redacted_notes_blackout",
+)
 REST = ("quarantine", "released_corpus", "release_report")
 
 
@@ -72,10 +80,14 @@ def test_a_note_without_patient_stops_the_batch_and_seals_nothing(vaulted, note_
 
 def test_setting_a_vault_makes_the_released_policy_out_of_date(installation, vaulted):
     versions = {
-        spec.key.to_user_string(): spec.code_version for spec in vaulted.definitions().resolve_all_asset_specs()
+        spec.key.to_user_string(): spec.code_version
+        for spec in vaulted.definitions().resolve_all_asset_specs()
     }
     vaulted.configure(vaulted.default_settings)
-    before = {spec.key.to_user_string(): spec.code_version for spec in vaulted.definitions().resolve_all_asset_specs()}
+    before = {
+        spec.key.to_user_string(): spec.code_version
+        for spec in vaulted.definitions().resolve_all_asset_specs()
+    }
 
     assert [name for name in versions if versions[name] != before[name]] == ["redacted_notes_tag"]
 

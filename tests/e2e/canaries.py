@@ -39,12 +39,29 @@ ALL = 0.3
 
 
 def spellings(secret: str) -> set[bytes]:
-    """How a secret may be written: UTF-8, UTF-16, UTF-32, JSON, hexadecimal, quoted-printable, Base64 in its alignments."""
+    """How a secret may be written.
+
+    UTF-8, UTF-16, UTF-32, JSON, hexadecimal, quoted-printable, Base64 in its alignments.
+    """
     plain = secret.encode()
     wide = [secret.encode(f"utf-{bits}-{order}") for bits in (16, 32) for order in ("le", "be")]
-    told = [plain.hex().encode(), plain.hex().upper().encode(), quopri.encodestring(plain), quote(secret).encode()]
-    shifted = [base64.b64encode(b"\0" * shift + plain)[4 if shift else 0 : -4] for shift in range(3)]
-    return {plain, json.dumps(secret)[1:-1].encode(), secret.lower().encode(), *wide, *told, *shifted}
+    told = [
+        plain.hex().encode(),
+        plain.hex().upper().encode(),
+        quopri.encodestring(plain),
+        quote(secret).encode(),
+    ]
+    shifted = [
+        base64.b64encode(b"\0" * shift + plain)[4 if shift else 0 : -4] for shift in range(3)
+    ]
+    return {
+        plain,
+        json.dumps(secret)[1:-1].encode(),
+        secret.lower().encode(),
+        *wide,
+        *told,
+        *shifted,
+    }
 
 
 def contents(path: Path) -> bytes:
@@ -59,8 +76,17 @@ def contents(path: Path) -> bytes:
 
 def search(secrets, roots=(), **texts):
     """Return where any of the secrets is written: in files under the roots, and in named texts."""
-    written = {str(path): contents(path) for root in roots for path in sorted(root.rglob("*")) if path.is_file()}
-    written |= {str(path): str(path.relative_to(root)).encode() for root in roots for path in root.rglob("*/")}
+    written = {
+        str(path): contents(path)
+        for root in roots
+        for path in sorted(root.rglob("*"))
+        if path.is_file()
+    }
+    written |= {
+        str(path): str(path.relative_to(root)).encode()
+        for root in roots
+        for path in root.rglob("*/")
+    }
     written |= {f"name of {path}": path.encode() for path in list(written)}
     written |= {name: text.encode() for name, text in texts.items()}
     return {
@@ -76,10 +102,24 @@ def canaries(records):
     for record in records:
         text = f"{NAME} was seen. The {WORD} is noted. {record['text']}"
         spans = [{"start": 0, "end": len(NAME), "label": "NAME"}]
-        yield {**record, "text": text, "spans": spans, "meta": {"ward": META}, "patient_id": PATIENT}
+        yield {
+            **record,
+            "text": text,
+            "spans": spans,
+            "meta": {"ward": META},
+            "patient_id": PATIENT,
+        }
     yield {"id": "note-bad-text", "text": [BROKEN, NAME]}
-    yield {"id": "note-bad-offset", "text": f"{BROKEN} {NAME}", "spans": [{"start": 0, "end": 9999, "label": "NAME"}]}
-    yield {"id": "note-bad-lang", "text": f"{NAME} was seen again, by another doctor.", "lang": BROKEN}
+    yield {
+        "id": "note-bad-offset",
+        "text": f"{BROKEN} {NAME}",
+        "spans": [{"start": 0, "end": 9999, "label": "NAME"}],
+    }
+    yield {
+        "id": "note-bad-lang",
+        "text": f"{NAME} was seen again, by another doctor.",
+        "lang": BROKEN,
+    }
     yield {"id": "note-bad-label", "text": NAME, "spans": [{"start": 0, "end": 3, "label": BROKEN}]}
 
 
@@ -95,7 +135,9 @@ def guarded(nest):
 
 
 def leaks(nest, **texts):
-    databases = {path.name: path.read_bytes().decode("latin-1") for path in nest.home.glob("deid.sqlite*")}
+    databases = {
+        path.name: path.read_bytes().decode("latin-1") for path in nest.home.glob("deid.sqlite*")
+    }
     published = [nest.home / "released", nest.store / "published"]
     return (
         search(SECRETS, guarded(nest), **texts)

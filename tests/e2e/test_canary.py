@@ -41,7 +41,9 @@ def test_the_search_finds_canaries_where_text_may_be(nest, note_records, search)
 
 
 def test_the_search_knows_other_spellings(tmp_path, search):
-    for number, spelling in enumerate(('{"t": "Kanarienv\\u00f6gel"}', "xx" + "S2FuYXJpZW52w7ZnZWw=", NAME.lower())):
+    for number, spelling in enumerate(
+        ('{"t": "Kanarienv\\u00f6gel"}', "xx" + "S2FuYXJpZW52w7ZnZWw=", NAME.lower())
+    ):
         (tmp_path / f"{number}.txt").write_text(spelling)
 
     for encoding in ("utf-16-be", "utf-32-le", "utf-32-be"):
@@ -64,7 +66,9 @@ def test_a_whole_run_with_talking_detectors_and_broken_lines_leaks_nothing(nest,
 def test_a_vault_shows_no_text_and_no_id_without_its_key(nest, run_and_search, search, monkeypatch):
     folder = nest.root.parent / "vault"
     monkeypatch.setenv("DEID_VAULT_KEY", "6c" * 32)
-    nest.configure(SETTINGS + f'[vault]\nurl = "sqlite:///{folder / "vault.db"}"\nrequire_patient = false\n')
+    nest.configure(
+        SETTINGS + f'[vault]\nurl = "sqlite:///{folder / "vault.db"}"\nrequire_patient = false\n'
+    )
 
     result, found = run_and_search()
 
@@ -74,7 +78,9 @@ def test_a_vault_shows_no_text_and_no_id_without_its_key(nest, run_and_search, s
     assert search((*SECRETS, "note-1", "6c6c6c"), [folder]) == set()
 
 
-def test_each_way_to_fail_withholds_its_note_alone_and_leaks_nothing(nest, note_records, run_and_search):
+def test_each_way_to_fail_withholds_its_note_alone_and_leaks_nothing(
+    nest, note_records, run_and_search
+):
     gates = "quarantined = 1.0\nnotes_covered_lower_bound = 0\nrecall_lower_bound = { ALL = 0 }"
     settings = SETTINGS.replace("quarantined = 0.5", gates).replace("ALL = 0.3", "ALL = 0")
     nest.configure(settings + '[detectors.leaky]\nmode = "each"\non = "record 400000"\n')
@@ -86,9 +92,15 @@ def test_each_way_to_fail_withholds_its_note_alone_and_leaks_nothing(nest, note_
     assert found == set()
     assert failed["note_id"] == [f"note-{n}" for n in range(8)]
     assert failed["error"] == [
-        "KeyboardInterrupt", "SystemExit", "GeneratorExit", "CancelledError", "Panic", "Panic",
-        "DagsterExecutionInterruptedError", "WorkerDied",
-    ]  # fmt: skip
+        "KeyboardInterrupt",
+        "SystemExit",
+        "GeneratorExit",
+        "CancelledError",
+        "Panic",
+        "Panic",
+        "DagsterExecutionInterruptedError",
+        "WorkerDied",
+    ]
     assert result.success
 
 
@@ -97,9 +109,16 @@ def test_the_command_line_names_only_classes_of_what_a_detector_raises(
 ):
     notes, out = tmp_path / "notes.jsonl", tmp_path / "spans.jsonl"
     # Of the others two interrupt, and so end the command, and one aborts this process.
-    notes.write_text("".join(json.dumps(record) + "\n" for record in list(canaries(note_records()))[1:6]))
+    notes.write_text(
+        "".join(json.dumps(record) + "\n" for record in list(canaries(note_records()))[1:6])
+    )
     options = ("leaky.mode=each", "leaky.on=record 400000")
-    arguments = [str(notes), "--detector", "leaky", *(word for option in options for word in ("--option", option))]
+    arguments = [
+        str(notes),
+        "--detector",
+        "leaky",
+        *(word for option in options for word in ("--option", option)),
+    ]
 
     with pytest.raises(SystemExit) as ended:
         app(["detect", *arguments, "--out", str(out)])
@@ -113,10 +132,13 @@ def test_the_command_line_names_only_classes_of_what_a_detector_raises(
 @pytest.mark.parametrize(
     ("options", "goes_on"),
     [
-        *((f'mode = "{mode}"\non = "cataract"', True) for mode in ("quote", "chain", "pydantic", "ours", "label")),
+        *(
+            (f'mode = "{mode}"\non = "cataract"', True)
+            for mode in ("quote", "chain", "pydantic", "ours", "label")
+        ),
         *((f'mode = "{mode}"', False) for mode in ("quote", "pydantic", "exit", "label")),
     ],
-)  # fmt: skip
+)
 def test_a_detector_that_raises_with_text_leaks_nothing(nest, run_and_search, options, goes_on):
     nest.configure(SETTINGS + f"[detectors.leaky]\n{options}\n")
 
@@ -177,13 +199,29 @@ def process(nest, site, *arguments):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["talk", "quote"])
-def test_the_command_line_of_dagster_and_make_run_leak_nothing(nest, leaky_site, note_records, search, mode):
+def test_the_command_line_of_dagster_and_make_run_leak_nothing(
+    nest, leaky_site, note_records, search, mode
+):
     nest.configure(SETTINGS + f'[detectors.leaky]\nmode = "{mode}"\n')
     batch = drop(nest, note_records)
     nest.instance.add_dynamic_partitions("batches", [batch])
-    materialize = ("dagster", "asset", "materialize", "-m", "deid_assets.definitions", "--partition", batch)
+    materialize = (
+        "dagster",
+        "asset",
+        "materialize",
+        "-m",
+        "deid_assets.definitions",
+        "--partition",
+        batch,
+    )
 
-    trunk = process(nest, leaky_site, *materialize, "--select", "raw_notes,gold_annotations,spans_leaky,spans_rules")
+    trunk = process(
+        nest,
+        leaky_site,
+        *materialize,
+        "--select",
+        "raw_notes,gold_annotations,spans_leaky,spans_rules",
+    )
     quickstart = process(nest, leaky_site, "deid_assets.quickstart")
 
     assert "spans_leaky" in trunk

@@ -1,4 +1,7 @@
-"""Canaries while something fails at run time: each installed plugin, a replacer, a model, under an open umask too."""
+"""Canaries while something fails at run time.
+
+Each installed plugin, a replacer, a model, under an open umask too.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +23,21 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::UserWarning"
 
 INSTALLED = sorted(name for name, plugin in plugins.available().items() if not plugin.fault)
 ERRORS = [
-    "KeyboardInterrupt", "SystemExit", "GeneratorExit", "CancelledError", "Panic", "Panic",
-    "DagsterExecutionInterruptedError", "WorkerDied",
-]  # fmt: skip
+    "KeyboardInterrupt",
+    "SystemExit",
+    "GeneratorExit",
+    "CancelledError",
+    "Panic",
+    "Panic",
+    "DagsterExecutionInterruptedError",
+    "WorkerDied",
+]
 
 
 @pytest.mark.parametrize("plugin", INSTALLED)
-def test_a_plugin_that_talks_and_fails_after_its_work_leaks_nothing(nest, note_records, plugin, capfd, tmp_path):
+def test_a_plugin_that_talks_and_fails_after_its_work_leaks_nothing(
+    nest, note_records, plugin, capfd, tmp_path
+):
     """The plugin itself reads every note with all logging on, then what it read is told, and one of eight errors raised."""
     (tmp_path / "model").mkdir()
     options = options_of(plugin, tmp_path / "model")
@@ -34,8 +45,12 @@ def test_a_plugin_that_talks_and_fails_after_its_work_leaks_nothing(nest, note_r
         plugins.load(plugin, options=options)
     except PluginError:
         pytest.skip("its model, which is no folder, is not here")
-    settings = f'[detectors.leaky]\nmode = "talk_and_each"\non = "record 400000"\nasked = "{plugin}"\n'
-    settings += "".join(f"options.{name} = {json.dumps(value)}\n" for name, value in options.items())
+    settings = (
+        f'[detectors.leaky]\nmode = "talk_and_each"\non = "record 400000"\nasked = "{plugin}"\n'
+    )
+    settings += "".join(
+        f"options.{name} = {json.dumps(value)}\n" for name, value in options.items()
+    )
     nest.configure(SETTINGS.replace("quarantined = 0.5", "quarantined = 1.0") + settings)
     batch = drop(nest, note_records)
     capfd.readouterr()
@@ -45,7 +60,10 @@ def test_a_plugin_that_talks_and_fails_after_its_work_leaks_nothing(nest, note_r
     out, err = capfd.readouterr()
     shown = "\n".join(nest.failures(result).values())
     assert leaks(nest, stdout=out, stderr=err, failures=shown) == set()
-    assert nest.opened().files.read("spans_leaky", batch, "failed").column("error").to_pylist() == ERRORS
+    assert (
+        nest.opened().files.read("spans_leaky", batch, "failed").column("error").to_pylist()
+        == ERRORS
+    )
 
 
 HOW = ("quote", "chain", "named", "panic", "exit", "close", "cancel", "alarm", "tell")
@@ -93,19 +111,30 @@ def test_a_replacer_that_aborts_stops_its_batch_alone(nest, note_records, capfd)
     assert leaks(nest, stdout=out, stderr=err, failures=shown) == set()
 
 
-def test_no_file_that_holds_note_text_is_open_to_others_under_umask_000(nest, note_records, monkeypatch):
+def test_no_file_that_holds_note_text_is_open_to_others_under_umask_000(
+    nest, note_records, monkeypatch
+):
     before = os.umask(0)
     try:
         monkeypatch.setenv("DEID_VAULT_KEY", "6c" * 32)
-        vault = f'[vault]\nurl = "sqlite:///{nest.root / "vault" / "vault.db"}"\nrequire_patient = false\n'
+        vault = (
+            f'[vault]\nurl = "sqlite:///{nest.root / "vault" / "vault.db"}"\nrequire_patient ='
+            " false\n"
+        )
         nest.configure(SETTINGS + vault)
         batch = drop(nest, note_records)
         assert nest.failures(nest.run(batch)) == {}
         nest.run_scores()
     finally:
         os.umask(before)
-    found = {where for _, where in search((NAME, META, PATIENT), [nest.root.parent]) if not where.startswith("name of")}
-    redacted = {where for _, where in search((WORD,), [nest.root.parent]) if not where.startswith("name of")}
+    found = {
+        where
+        for _, where in search((NAME, META, PATIENT), [nest.root.parent])
+        if not where.startswith("name of")
+    }
+    redacted = {
+        where for _, where in search((WORD,), [nest.root.parent]) if not where.startswith("name of")
+    }
     public = (str(nest.home / "released"), str(nest.store / "published"))
     holding = found | {where for where in redacted if not where.startswith(public)}
 

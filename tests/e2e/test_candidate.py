@@ -1,7 +1,8 @@
 """Whoever holds a release, the stores without text and a candidate original cannot confirm it by a digest.
 
-The attack uses the software itself: the candidate is taken through an installation with the attacker's own key. A
-digest of an original into which no key went is the same in both, whatever its construction.
+The attack uses the software itself: the candidate is taken through an installation with the
+attacker's own key. A digest of an original into which no key went is the same in both, whatever its
+construction.
 """
 
 import hashlib
@@ -21,8 +22,17 @@ PREFIX = 12
 
 
 def tokens(house, contents):
-    """Every digest in what holds no original: release, reports, internal and published zones, SQL, Dagster home."""
-    roots = ("home/released", "home/reports", "home/store/internal", "home/store/published", "dagster")
+    """Every digest in what holds no original.
+
+    Release, reports, internal and published zones, SQL, Dagster home.
+    """
+    roots = (
+        "home/released",
+        "home/reports",
+        "home/store/internal",
+        "home/store/published",
+        "dagster",
+    )
     files = [path for root in roots for path in (house.root / root).rglob("*") if path.is_file()]
     found = b"\n".join(
         str(path.relative_to(house.root)).encode() + contents(path)
@@ -37,11 +47,16 @@ def take_through(installation, tmp_path, monkeypatch, contents_of):
 
     def run(name, records, key):
         installation.root = tmp_path / name
-        installation.home, installation.dagster_home = installation.root / "home", installation.root / "dagster"
+        installation.home, installation.dagster_home = (
+            installation.root / "home",
+            installation.root / "dagster",
+        )
         for variable, value in {**installation.environment(), "DEID_KEY": key}.items():
             monkeypatch.setenv(variable, value)
         installation.configure(installation.default_settings)
-        with dg.DagsterInstance.from_config(str(write_instance(installation.dagster_home))) as instance:
+        with dg.DagsterInstance.from_config(
+            str(write_instance(installation.dagster_home))
+        ) as instance:
             installation.instance = instance
             batch = installation.receive(records)
             assert installation.failures(installation.run(batch)) == {}
@@ -63,7 +78,9 @@ def test_a_candidate_is_not_confirmed_by_any_digest(take_through, note_records):
     records = note_records()
     records[3]["text"] = "Nothing to report, all is well."  # is released as it came
     records[3].pop("spans", None)
-    other = [{**record, "text": record["text"].replace("record 4", "record 5")} for record in records]
+    other = [
+        {**record, "text": record["text"].replace("record 4", "record 5")} for record in records
+    ]
 
     house = take_through("house", records, "5a" * 32)
     attacker = take_through("attacker", records, "17" * 32)
@@ -71,5 +88,6 @@ def test_a_candidate_is_not_confirmed_by_any_digest(take_through, note_records):
 
     assert len(house) > 50
     assert not house & set(plain_digests(records))
-    # What both have in common whichever the notes are, is of the software, the settings and the policies.
+    # What both have in common whichever the notes are, is of the software, the settings and the
+    # policies.
     assert house & attacker - control == set()

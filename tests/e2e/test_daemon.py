@@ -60,7 +60,10 @@ class House:
         self._order, self._pipe = order, pipe
 
     def processes(self):
-        """Runs and their workers: what multiprocessing started in the daemon's session; its code server comes and goes."""
+        """Runs and their workers: what multiprocessing started in the daemon's session.
+
+        Its code server comes and goes.
+        """
         found = set()
         for folder in Path("/proc").glob("[1-9]*"):
             try:
@@ -77,7 +80,17 @@ class House:
         self._order.write_text(order)
         tags = json.dumps({"dagster/partition": batch})
         subprocess.run(
-            [*DAGSTER, "job", "launch", "-m", "deid_assets.definitions", "-j", "detector__busy", "--tags", tags],
+            [
+                *DAGSTER,
+                "job",
+                "launch",
+                "-m",
+                "deid_assets.definitions",
+                "-j",
+                "detector__busy",
+                "--tags",
+                tags,
+            ],
             capture_output=True,
             check=True,
             cwd=self.installation.root,
@@ -132,7 +145,9 @@ def test_no_process_of_a_run_outlives_it(house, note_record):
     house.instance.add_dynamic_partitions("batches", [batch])
 
     run = house.launch(batch, "")
-    assert house.ended(run) is dg.DagsterRunStatus.SUCCESS, [log.message for log in house.instance.all_logs(run)]
+    assert house.ended(run) is dg.DagsterRunStatus.SUCCESS, [
+        log.message for log in house.instance.all_logs(run)
+    ]
     until(lambda: not house.processes())
 
     assert house.ended(house.launch(batch, "fail")) is dg.DagsterRunStatus.FAILURE

@@ -1,4 +1,7 @@
-"""A PostgreSQL server that is really killed while a batch is published: the message is true, and the next run completes."""
+"""A PostgreSQL server that is really killed while a batch is published.
+
+The message is true, and the next run completes.
+"""
 
 import os
 import pwd
@@ -24,7 +27,14 @@ class Server:
             probe.bind(("127.0.0.1", 0))
             self._port = probe.getsockname()[1]
         self._home, self._binaries, self._prefix = home, binaries, prefix
-        self._run("initdb", "--auth=trust", "--username=deid", "--encoding=UTF8", "--locale=C", "--no-sync")
+        self._run(
+            "initdb",
+            "--auth=trust",
+            "--username=deid",
+            "--encoding=UTF8",
+            "--locale=C",
+            "--no-sync",
+        )
 
     @property
     def url(self) -> str:
@@ -38,8 +48,16 @@ class Server:
         self._run("pg_ctl", "-w", "-m", "immediate", "stop")
 
     def _run(self, program: str, *arguments: str) -> None:
-        command = [*self._prefix, str(self._binaries / program), "-D", str(self._home / "cluster"), *arguments]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/")
+        command = [
+            *self._prefix,
+            str(self._binaries / program),
+            "-D",
+            str(self._home / "cluster"),
+            *arguments,
+        ]
+        subprocess.run(
+            command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/"
+        )
 
 
 @pytest.fixture
@@ -105,5 +123,7 @@ def test_what_is_said_of_a_killed_server_is_true_and_the_next_run_completes(
         assert released(installation) == {}
     server.start()
     assert installation.failures(installation.run(installation.batch, "released_corpus")) == {}
-    assert installation.opened().releases.check(installation.batch)["counts"]["notes"] == len(note_records())
+    assert installation.opened().releases.check(installation.batch)["counts"]["notes"] == len(
+        note_records()
+    )
     assert len(installation.opened().releases.releases().entries) == 1

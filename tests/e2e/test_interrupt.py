@@ -41,7 +41,9 @@ def command(installation, write_detector, detector_site, tmp_path):
     pipe, order = tmp_path / "pipe", tmp_path / "order"
     os.mkfifo(pipe)
     order.write_text(str(pipe))
-    installation.configure(installation.default_settings + f'[detectors.waiting]\norder = "{order}"\n')
+    installation.configure(
+        installation.default_settings + f'[detectors.waiting]\norder = "{order}"\n'
+    )
     started = []
 
     def start():
@@ -65,7 +67,9 @@ def command(installation, write_detector, detector_site, tmp_path):
             process.wait()
 
 
-def test_an_interrupt_undoes_detection_and_the_next_run_goes_on(installation, command, note_records):
+def test_an_interrupt_undoes_detection_and_the_next_run_goes_on(
+    installation, command, note_records
+):
     start, pipe = command
     first = installation.receive(note_records())
     second = installation.receive(note_records(20), name="more.jsonl")

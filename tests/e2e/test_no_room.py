@@ -1,4 +1,7 @@
-"""A disk that is full while ``make run`` writes: it ends in one line that says what to do, and nothing is released."""
+"""A disk that is full while ``make run`` writes.
+
+It ends in one line that says what to do, and nothing is released.
+"""
 
 import os
 import resource
@@ -21,7 +24,12 @@ def test_a_full_disk_is_one_line(installation, detector_site, note_records, limi
         capture_output=True,
         text=True,
         cwd=installation.root,
-        env={**os.environ, **installation.environment(), "PYTHONPATH": str(detector_site), "COLUMNS": "200"},
+        env={
+            **os.environ,
+            **installation.environment(),
+            "PYTHONPATH": str(detector_site),
+            "COLUMNS": "200",
+        },
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, limit_bytes)),
     )
 

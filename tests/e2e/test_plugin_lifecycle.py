@@ -17,7 +17,9 @@ from deid_assets.defs.instance import write_instance
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(shutil.which("ps") is None, reason="ps is needed to see that no process is left behind"),
+    pytest.mark.skipif(
+        shutil.which("ps") is None, reason="ps is needed to see that no process is left behind"
+    ),
 ]
 
 ROOT = Path(__file__).parents[2]
@@ -64,7 +66,12 @@ class Server:
             **installation.environment(),
             "PYTHONPATH": os.pathsep.join([*map(str, paths), *inherited]),
         }
-        command = [str(Path(sys.executable).with_name("dagster")), "dev", "-w", str(ROOT / "workspace.yaml")]
+        command = [
+            str(Path(sys.executable).with_name("dagster")),
+            "dev",
+            "-w",
+            str(ROOT / "workspace.yaml"),
+        ]
         self._log = log.open("wb")
         self._process = subprocess.Popen(
             [*command, "--host", "127.0.0.1", "--port", str(self.port)],
@@ -73,14 +80,17 @@ class Server:
             start_new_session=True,
             env=environment,
             cwd=installation.root,
-            # Else a parent that ignores interrupts hands that down, and the server cannot be stopped.
+            # Else a parent that ignores interrupts hands that down, and the server cannot be
+            # stopped.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509 - no threads
         )
 
     def ask(self, query, **variables):
         """Return the data of a GraphQL answer."""
         answer = requests.post(
-            f"http://127.0.0.1:{self.port}/graphql", json={"query": query, "variables": variables}, timeout=60
+            f"http://127.0.0.1:{self.port}/graphql",
+            json={"query": query, "variables": variables},
+            timeout=60,
         )
         assert "errors" not in answer.json(), answer.json()["errors"]
         return answer.json()["data"]
@@ -123,7 +133,10 @@ class Server:
 
     def _members(self):
         found = subprocess.run(
-            ["ps", "-o", "pid=,stat=", "-s", str(self._process.pid)], capture_output=True, text=True, check=False
+            ["ps", "-o", "pid=,stat=", "-s", str(self._process.pid)],
+            capture_output=True,
+            text=True,
+            check=False,
         )
         rows = (line.split() for line in found.stdout.splitlines())
         return [int(pid) for pid, state in rows if not state.startswith("Z")]
@@ -140,9 +153,13 @@ def wait_for(holds, limit_s):
 @pytest.fixture
 def plugin(tmp_path):
     """The template, copied and renamed as its README says."""
-    pytest.importorskip("hatchling", reason="installing without a network needs the build backend installed")
+    pytest.importorskip(
+        "hatchling", reason="installing without a network needs the build backend installed"
+    )
     folder = tmp_path / "badge"
-    shutil.copytree(ROOT / "plugins" / "template", folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        ROOT / "plugins" / "template", folder, ignore=shutil.ignore_patterns("__pycache__")
+    )
     (folder / "deid_template").rename(folder / "deid_badge")
     for path in [*folder.glob("*.toml"), *folder.glob("deid_badge/*.py")]:
         path.write_text(path.read_text().replace("template", "badge"))
@@ -151,8 +168,23 @@ def plugin(tmp_path):
 
 def install(plugin, target):
     """Install the plugin into a folder of its own, with nothing from a network."""
-    options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check"]
-    command = [sys.executable, "-m", "pip", "install", *options, "--target", str(target), str(plugin)]
+    options = [
+        "--quiet",
+        "--no-deps",
+        "--no-build-isolation",
+        "--no-index",
+        "--disable-pip-version-check",
+    ]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        *options,
+        "--target",
+        str(target),
+        str(plugin),
+    ]
     subprocess.run(command, check=True, capture_output=True)
 
 
@@ -165,7 +197,9 @@ def batches(installation, note_records):
         made = []
         for number in range(3):
             made.append(installation.receive(note_records(20 * number)))
-            result = installation.run(made[-1], "raw_notes", "gold_annotations", "spans_stencil", "merged_spans")
+            result = installation.run(
+                made[-1], "raw_notes", "gold_annotations", "spans_stencil", "merged_spans"
+            )
             assert installation.failures(result) == {}
         yield made
 
@@ -175,7 +209,9 @@ def newest(instance, keys):
     return {
         key: {
             record.partition_key: record.storage_id
-            for record in reversed(instance.fetch_materializations(dg.AssetKey(key), limit=100).records)
+            for record in reversed(
+                instance.fetch_materializations(dg.AssetKey(key), limit=100).records
+            )
         }
         for key in keys
     }
@@ -200,7 +236,10 @@ def test_a_new_detector_is_seen_after_a_reload_and_backfilled_alone(
 
         launched = server.ask(BACKFILL, batches=batches)["launchPartitionBackfill"]
         assert launched["__typename"] == "LaunchBackfillSuccess", launched
-        assert wait_for(lambda: server.backfill_ended(launched["backfillId"]), BACKFILL_S) == "COMPLETED_SUCCESS"
+        assert (
+            wait_for(lambda: server.backfill_ended(launched["backfillId"]), BACKFILL_S)
+            == "COMPLETED_SUCCESS"
+        )
 
         assert newest(installation.instance, ["spans_badge"])["spans_badge"].keys() == set(batches)
         assert newest(installation.instance, before) == before
@@ -214,8 +253,16 @@ def test_a_new_detector_is_seen_after_a_reload_and_backfilled_alone(
 
 def forged_checks_release_nothing(server, installation, batch):
     """Report the checks of a missing step as passed over the web, and try to release."""
-    for check in ("complete", "unchanged_outside", "survivors", "no_residual_hits", "quarantine_share"):
-        answer = server.post("/report_asset_check/redacted_notes_tag", check_name=check, passed=True, partition=batch)
+    for check in (
+        "complete",
+        "unchanged_outside",
+        "survivors",
+        "no_residual_hits",
+        "quarantine_share",
+    ):
+        answer = server.post(
+            "/report_asset_check/redacted_notes_tag", check_name=check, passed=True, partition=batch
+        )
         assert answer.status_code == 200, answer.text
     failures = installation.failures(installation.run(batch, "released_corpus"))
 
@@ -225,12 +272,14 @@ def forged_checks_release_nothing(server, installation, batch):
 
 def changed_settings_wait_for_a_reload(server, installation, batch):
     """Launch a run from the server after the settings changed, and once more after a reload."""
-    installation.configure(installation.default_settings.replace("min_gold_characters = 1", "min_gold_characters = 2"))
+    installation.configure(
+        installation.default_settings.replace("min_gold_characters = 1", "min_gold_characters = 2")
+    )
     status, told = launched(server, installation, batch)
     assert status is dg.DagsterRunStatus.FAILURE
     assert (
-        "settings, policies, plugins or code changed since the code location was loaded; nothing was stored; "
-        "reload the code location and launch the run again" in told
+        "settings, policies, plugins or code changed since the code location was loaded; nothing"
+        " was stored; reload the code location and launch the run again" in told
     )
 
     server.ask(RELOAD, location=LOCATION)
@@ -239,7 +288,11 @@ def changed_settings_wait_for_a_reload(server, installation, batch):
 
 def launched(server, installation, batch):
     """Launch the job of one detector as the web page does, and return how its run ended, and with which words."""
-    selector = {"repositoryLocationName": LOCATION, "repositoryName": "__repository__", "jobName": "detector__badge"}
+    selector = {
+        "repositoryLocationName": LOCATION,
+        "repositoryName": "__repository__",
+        "jobName": "detector__badge",
+    }
     tags = [{"key": "dagster/partition", "value": batch}]
     params = {"selector": selector, "runConfigData": {}, "executionMetadata": {"tags": tags}}
     answer = server.ask(LAUNCH, params=params)["launchRun"]

@@ -1,4 +1,7 @@
-"""A tiny model for each plugin that does nothing without one, made in seconds; they find what they like."""
+"""A tiny model for each plugin that does nothing without one, made in seconds.
+
+They find what they like.
+"""
 
 from __future__ import annotations
 
@@ -24,22 +27,41 @@ TEXTS = (
 SETTINGS: dict[str, dict[str, Any]] = {
     "crf": {"predictions_of": "", "min_patients": 1, "max_iterations": 10},
     "flair": {
-        "embeddings": [{"kind": "onehot", "width": 8, "min_count": 1}, {"kind": "character"}], "hidden": 8,
-        "max_epochs": 1, "threads": 1,
+        "embeddings": [{"kind": "onehot", "width": 8, "min_count": 1}, {"kind": "character"}],
+        "hidden": 8,
+        "max_epochs": 1,
+        "threads": 1,
     },
     "transformers": {
-        "new": {"layers": 1, "hidden": 32, "heads": 2, "positions": 64, "vocabulary": 300}, "window": 48, "epochs": 2,
+        "new": {"layers": 1, "hidden": 32, "heads": 2, "positions": 64, "vocabulary": 300},
+        "window": 48,
+        "epochs": 2,
         "threads": 1,
     },
     "generative": {
-        "new": {"layers": 1, "width": 32, "heads": 2, "feed_forward": 64, "vocabulary": 330, "context": 192, "steps": 0},
-        "method": "full", "epochs": 1, "longest": 128, "threads": 1, "checker": "",
+        "new": {
+            "layers": 1,
+            "width": 32,
+            "heads": 2,
+            "feed_forward": 64,
+            "vocabulary": 330,
+            "context": 192,
+            "steps": 0,
+        },
+        "method": "full",
+        "epochs": 1,
+        "longest": 128,
+        "threads": 1,
+        "checker": "",
     },
-}  # fmt: skip
+}
 
 
 def options_of(plugin: str, folder: Path) -> dict[str, Any]:
-    """Make what a plugin needs below an empty folder, and return its options; ``{}`` where it needs nothing."""
+    """Make what a plugin needs below an empty folder, and return its options.
+
+    ``{}`` where it needs nothing.
+    """
     made = {"onnx": _exported, "spacy": _rules, "zero_shot": _encoder, "known_identity": _table}
     if plugin in SETTINGS:
         return {"model": str(_trained(plugin, folder / "model"))}
@@ -82,7 +104,12 @@ def _rules(folder: Path) -> Path:
     pipeline = spacy.blank("en")
     pipeline.add_pipe("entity_ruler").add_patterns([{"label": "PERSON", "pattern": NAME}])
     pipeline.to_disk(folder / "pipeline")
-    wanted = {"source": str(folder / "pipeline"), "name": "mine", "out": folder / "mine", "labels": "spacy_ontonotes"}
+    wanted = {
+        "source": str(folder / "pipeline"),
+        "name": "mine",
+        "out": folder / "mine",
+        "labels": "spacy_ontonotes",
+    }
     Importer().add(wanted, [])
     return folder / "mine"
 
@@ -98,9 +125,14 @@ def _encoder(folder: Path) -> Path:
     torch.manual_seed(3)
     tokenizer = learn(TEXTS * 3, NewEncoder(tokenizer="wordpiece", vocabulary=300, positions=64))
     config = transformers.BertConfig(
-        vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64,
-        max_position_embeddings=64, pad_token_id=tokenizer.pad_token_id,
-    )  # fmt: skip
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=64,
+        pad_token_id=tokenizer.pad_token_id,
+    )
     for each in (tokenizer, transformers.BertForMaskedLM(config)):
         each.save_pretrained(folder / "encoder")
     return folder / "encoder"

@@ -1,4 +1,7 @@
-"""Two redactions side by side: every difference is found once, and put down to what changed nearest to it."""
+"""Two redactions side by side.
+
+Every difference is found once, and put down to what changed nearest to it.
+"""
 
 from dataclasses import replace
 
@@ -15,7 +18,9 @@ BY = MadeBy("deid-assets 1", "tag", "a" * 64, (), "key1", {"rules": "1", "crf": 
 
 def note(*edits, note_id="n", made_by=BY, digest="d" * 64):
     """A note of 100 characters in which each edit writes as much as it takes."""
-    made = tuple(sorted(Replaced(s, e, s, e, label, source, mark) for s, e, label, source, mark in edits))
+    made = tuple(
+        sorted(Replaced(s, e, s, e, label, source, mark) for s, e, label, source, mark in edits)
+    )
     return EditMap(note_id, digest, "e" * 64, 100, 100, made, made_by)
 
 
@@ -24,7 +29,10 @@ def edit(start, end, label=Phi.NAME, source="rules", mark="m"):
 
 
 def told(old, new):
-    return [(each.change, each.start, each.cause, each.why) for each in compare([old], [new]).differences]
+    return [
+        (each.change, each.start, each.cause, each.why)
+        for each in compare([old], [new]).differences
+    ]
 
 
 @pytest.mark.parametrize(
@@ -32,9 +40,13 @@ def told(old, new):
     [
         pytest.param([], [edit(1, 5)], ("gained", 1, "NAME", "NAME"), id="gained"),
         pytest.param([edit(1, 5)], [], ("lost", 1, "NAME", ""), id="lost"),
-        pytest.param([edit(1, 5)], [edit(1, 5, Phi.CITY)], ("relabelled", 1, "NAME", "CITY"), id="relabelled"),
+        pytest.param(
+            [edit(1, 5)], [edit(1, 5, Phi.CITY)], ("relabelled", 1, "NAME", "CITY"), id="relabelled"
+        ),
         pytest.param([edit(1, 5)], [edit(2, 7)], ("moved", 2, "NAME", "NAME"), id="moved"),
-        pytest.param([edit(1, 5)], [edit(1, 5, mark="x")], ("rewritten", 1, "NAME", "NAME"), id="rewritten"),
+        pytest.param(
+            [edit(1, 5)], [edit(1, 5, mark="x")], ("rewritten", 1, "NAME", "NAME"), id="rewritten"
+        ),
     ],
 )
 def test_each_kind_of_difference(before, after, expected):
@@ -53,18 +65,48 @@ def test_what_a_longer_replacement_took_in_is_not_lost():
     ("change", "before", "after", "cause", "why"),
     [
         ({"detectors": {"rules": "2", "crf": "1"}}, [], [edit(1, 5)], "detector", "rules 1 → 2"),
-        ({"detectors": {"rules": "1", "crf": "1", "new": "1"}}, [], [edit(1, 5, source="new")], "detector", "new 1 is new"),
+        (
+            {"detectors": {"rules": "1", "crf": "1", "new": "1"}},
+            [],
+            [edit(1, 5, source="new")],
+            "detector",
+            "new 1 is new",
+        ),
         ({"detectors": {"crf": "1"}}, [edit(1, 5)], [], "detector", "rules 1 is gone"),
-        ({"detectors": {"rules": "1", "crf": "2"}}, [edit(1, 5)], [edit(1, 6)], "detector", "crf 1 → 2"),
-        ({"keep": ("NAME",), "policy_digest": "b" * 64}, [edit(1, 5)], [], "policy", "NAME is kept"),
-        ({"policy_digest": "b" * 64, "policy": "surrogate"}, [edit(1, 5)], [edit(1, 5, mark="x")], "policy", "surrogate"),
+        (
+            {"detectors": {"rules": "1", "crf": "2"}},
+            [edit(1, 5)],
+            [edit(1, 6)],
+            "detector",
+            "crf 1 → 2",
+        ),
+        (
+            {"keep": ("NAME",), "policy_digest": "b" * 64},
+            [edit(1, 5)],
+            [],
+            "policy",
+            "NAME is kept",
+        ),
+        (
+            {"policy_digest": "b" * 64, "policy": "surrogate"},
+            [edit(1, 5)],
+            [edit(1, 5, mark="x")],
+            "policy",
+            "surrogate",
+        ),
         ({"policy_digest": "b" * 64}, [edit(1, 5)], [edit(0, 9)], "policy", "policy tag"),
         ({"key_id": "key2"}, [edit(1, 5)], [edit(1, 5, mark="x")], "key", "key key1 → key2"),
-        ({"software": "deid-assets 2"}, [edit(1, 5)], [], "software", "deid-assets 1 → deid-assets 2"),
+        (
+            {"software": "deid-assets 2"},
+            [edit(1, 5)],
+            [],
+            "software",
+            "deid-assets 1 → deid-assets 2",
+        ),
         ({"detectors": {}}, [edit(1, 5)], [], "unknown", "does not say"),
         ({}, [edit(1, 5)], [], "unknown", "settings"),
     ],
-)  # fmt: skip
+)
 def test_the_nearest_change_is_responsible(change, before, after, cause, why):
     ((_, _, found, words),) = told(note(*before), note(*after, made_by=replace(BY, **change)))
 
@@ -85,7 +127,12 @@ def test_notes_that_cannot_be_compared_are_listed():
         [note(note_id="c"), note(note_id="b"), note(note_id="d")],
     )
 
-    assert (found.only_old, found.other_text, found.only_new, found.same) == (["a"], ["b"], ["d"], 1)
+    assert (found.only_old, found.other_text, found.only_new, found.same) == (
+        ["a"],
+        ["b"],
+        ["d"],
+        1,
+    )
 
 
 RANGES = st.lists(st.integers(0, 100), unique=True, max_size=12).map(sorted)
@@ -93,7 +140,11 @@ EDITS = RANGES.flatmap(
     lambda bounds: st.tuples(
         *(
             st.builds(
-                edit, st.just(start), st.just(end), st.sampled_from([Phi.NAME, Phi.CITY]), mark=st.sampled_from("xy")
+                edit,
+                st.just(start),
+                st.just(end),
+                st.sampled_from([Phi.NAME, Phi.CITY]),
+                mark=st.sampled_from("xy"),
             )
             for start, end in zip(bounds[::2], bounds[1::2], strict=False)
         )

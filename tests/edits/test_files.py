@@ -4,14 +4,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deid_assets.core.phi import Phi
-from deid_assets.edits.files import EditsFile, from_record, read_edits, to_record, write_edit_map, writing_edits
+from deid_assets.edits.files import (
+    EditsFile,
+    from_record,
+    read_edits,
+    to_record,
+    write_edit_map,
+    writing_edits,
+)
 from deid_assets.edits.maps import EditMap, MadeBy, Replaced
 
 BY = MadeBy("deid-assets 1", "tag", "a" * 64, ("SEX",), "key", {"rules": "1"})
 
 
 def made(note_id, bounds=(), label=Phi.NAME):
-    edits = tuple(Replaced(s, e, s, e, label, "rules", "m") for s, e in zip(bounds[::2], bounds[1::2], strict=False))
+    edits = tuple(
+        Replaced(s, e, s, e, label, "rules", "m")
+        for s, e in zip(bounds[::2], bounds[1::2], strict=False)
+    )
     return EditMap(note_id, "d" * 96, "e" * 64, 100, 100, edits, BY)
 
 

@@ -19,7 +19,12 @@ def found(source, output, **options):
     """(change, kind, source words, output words) of each alteration."""
     note, spans = marked(source)
     return [
-        (one.change, one.kind, note.text[one.start : one.end], output[one.output_start : one.output_end])
+        (
+            one.change,
+            one.kind,
+            note.text[one.start : one.end],
+            output[one.output_start : one.output_end],
+        )
         for one in alterations(note, spans, output, **options)
     ]
 
@@ -34,9 +39,18 @@ def found(source, output, **options):
         pytest.param("Pain  since\nnoon.", "Pain since noon.", [], id="blanks"),
         pytest.param("Takes 5 mg.", "Takes 50 mg.", [(CHANGED, Kind.NUMBER, "5", "50")], id="dose"),
         pytest.param("Takes 5 mg.", "Takes 5 g.", [(CHANGED, Kind.UNIT, "mg", "g")], id="unit"),
-        pytest.param("There is no fever.", "There is fever.", [(DELETED, Kind.NEGATION, "no", "")], id="negation"),
-        pytest.param("Fever.", "Fever and cough.", [(INSERTED, Kind.WORD, "", "and cough")], id="invented"),
-        pytest.param("Pain, fever.", "Pain fever.", [(DELETED, Kind.PUNCTUATION, ",", "")], id="punctuation"),
+        pytest.param(
+            "There is no fever.",
+            "There is fever.",
+            [(DELETED, Kind.NEGATION, "no", "")],
+            id="negation",
+        ),
+        pytest.param(
+            "Fever.", "Fever and cough.", [(INSERTED, Kind.WORD, "", "and cough")], id="invented"
+        ),
+        pytest.param(
+            "Pain, fever.", "Pain fever.", [(DELETED, Kind.PUNCTUATION, ",", "")], id="punctuation"
+        ),
         pytest.param(
             "<NAME>Lee</NAME> took 5 mg.",
             "[NAME] took 5 mg. Done.",
@@ -44,7 +58,10 @@ def found(source, output, **options):
             id="added at the end",
         ),
         pytest.param(
-            "By <NAME>Lee</NAME> today", "By Lee not today", [(INSERTED, Kind.NEGATION, "", "not")], id="beside a span"
+            "By <NAME>Lee</NAME> today",
+            "By Lee not today",
+            [(INSERTED, Kind.NEGATION, "", "not")],
+            id="beside a span",
         ),
     ],
 )
@@ -53,7 +70,9 @@ def test_what_was_changed_outside_the_spans_is_listed(source, output, expected):
 
 
 def test_a_change_beside_a_replaced_span_is_still_seen():
-    assert found("<NAME>Lee</NAME> takes it.", "[NAME] refuses it.") == [(DELETED, Kind.WORD, "takes", "")]
+    assert found("<NAME>Lee</NAME> takes it.", "[NAME] refuses it.") == [
+        (DELETED, Kind.WORD, "takes", "")
+    ]
 
 
 @pytest.mark.parametrize(

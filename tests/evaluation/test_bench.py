@@ -1,4 +1,7 @@
-"""Each detector runs in a process of its own: what it takes is its own, and what goes wrong there is said."""
+"""Each detector runs in a process of its own.
+
+What it takes is its own, and what goes wrong there is said.
+"""
 
 import pytest
 
@@ -118,7 +121,10 @@ def test_a_detector_without_a_result_says_why(runner, options, text, limit_s, fa
 
 
 def test_a_detector_that_is_not_installed_is_a_fault_that_names_the_others(runner):
-    assert "unknown detector 'nobody'; installed: " in measure(Contestant("nobody", "nobody"), notes_of("Lee")).fault
+    assert (
+        "unknown detector 'nobody'; installed: "
+        in measure(Contestant("nobody", "nobody"), notes_of("Lee")).fault
+    )
 
 
 def test_a_thread_that_is_left_running_does_not_keep_the_result_back(runner):
@@ -158,7 +164,11 @@ def test_contestants_are_named_so_that_each_can_be_told_apart(specs, options, sh
     [
         ([], {}, "at least one detector"),
         (["rules", "rules"], {}, "named twice"),
-        (["rules"], {"presidio": {"context": False}}, "an option is for 'presidio', but the detectors are rules"),
+        (
+            ["rules"],
+            {"presidio": {"context": False}},
+            "an option is for 'presidio', but the detectors are rules",
+        ),
     ],
 )
 def test_contestants_that_make_no_sense_are_refused(specs, options, message):

@@ -21,7 +21,9 @@ def test_a_corpus_agrees_with_sacrebleu(pairs):
     outputs, references = ([" ".join(pair[at]) for pair in pairs] for at in range(2))
     scorer = sacrebleu.BLEU(tokenize="none", smooth_method="exp", effective_order=True)
 
-    assert counts.score() == pytest.approx(scorer.corpus_score(outputs, [references]).score / 100, abs=1e-9)
+    assert counts.score() == pytest.approx(
+        scorer.corpus_score(outputs, [references]).score / 100, abs=1e-9
+    )
 
 
 @given(SENTENCES)
@@ -44,7 +46,9 @@ def test_one_changed_number_in_seventy_words_is_hardly_seen():
 def test_a_short_output_pays_for_its_brevity():
     reference = "the pain began at noon and went on until night"
 
-    assert bleu(" ".join(reference.split()[:5]), reference) == pytest.approx(2.718281828 ** (1 - 10 / 5))
+    assert bleu(" ".join(reference.split()[:5]), reference) == pytest.approx(
+        2.718281828 ** (1 - 10 / 5)
+    )
 
 
 def test_punctuation_marks_are_words_of_their_own():

@@ -1,4 +1,7 @@
-"""The four schemes of SemEval-2013: cases by hand, the best pairing by trying all, and an independent scorer."""
+"""The four schemes of SemEval-2013.
+
+Cases by hand, the best pairing by trying all, and an independent scorer.
+"""
 
 from itertools import permutations
 
@@ -13,7 +16,9 @@ from deid_assets.evaluation.comparison import COLUMNS, Boundary
 from deid_assets.evaluation.counts import Counts, Scheme
 from deid_assets.evaluation.score import evaluate_by_note
 
-RANGES = st.lists(st.tuples(st.integers(0, 9), st.integers(1, 4)).map(lambda at: (at[0], sum(at))), max_size=5)
+RANGES = st.lists(
+    st.tuples(st.integers(0, 9), st.integers(1, 4)).map(lambda at: (at[0], sum(at))), max_size=5
+)
 
 
 @pytest.mark.parametrize(
@@ -24,8 +29,12 @@ RANGES = st.lists(st.tuples(st.integers(0, 9), st.integers(1, 4)).map(lambda at:
         pytest.param([(0, 5)], [(0, 4)], (0, 1, 1), (1, 1, 1), id="overlap is half"),
         pytest.param([(0, 5)], [(5, 9)], (0, 1, 1), (0, 2, 2), id="touching is nothing"),
         pytest.param([(0, 5)], [(0, 2), (3, 5)], (0, 2, 1), (1, 3, 1), id="one gold pairs once"),
-        pytest.param([(0, 5), (4, 9)], [(4, 9), (0, 9)], (1, 1, 1), (3, 1, 1), id="equal first, then overlap"),
-        pytest.param([(0, 5), (0, 5)], [(0, 5)], (1, 0, 1), (2, 0, 2), id="two labels on one range are two"),
+        pytest.param(
+            [(0, 5), (4, 9)], [(4, 9), (0, 9)], (1, 1, 1), (3, 1, 1), id="equal first, then overlap"
+        ),
+        pytest.param(
+            [(0, 5), (0, 5)], [(0, 5)], (1, 0, 1), (2, 0, 2), id="two labels on one range are two"
+        ),
     ],
 )
 def test_counts_by_hand(gold, pred, exact, partial):
@@ -44,31 +53,55 @@ def test_no_pairing_scores_more(gold, pred):
     assert boundary_counts(gold, pred)[3] == best
 
 
-FINE = Profile("fine", {category: category.value for category in (Phi.NAME, Phi.DATE, Phi.CITY)}, "tests")
-# At most one span in ten characters on each side: the scorer compared with takes the first overlap it meets.
+FINE = Profile(
+    "fine", {category: category.value for category in (Phi.NAME, Phi.DATE, Phi.CITY)}, "tests"
+)
+# At most one span in ten characters on each side: the scorer compared with takes the first overlap
+# it meets.
 SPARSE = st.lists(
-    st.none() | st.tuples(st.integers(0, 4), st.integers(1, 5), st.sampled_from(["NAME", "DATE", "CITY"])), max_size=6
+    st.none()
+    | st.tuples(st.integers(0, 4), st.integers(1, 5), st.sampled_from(["NAME", "DATE", "CITY"])),
+    max_size=6,
 )
 
 
 def spans_of(cells):
-    return [(10 * at + cell[0], 10 * at + sum(cell[:2]), cell[2]) for at, cell in enumerate(cells) if cell]
+    return [
+        (10 * at + cell[0], 10 * at + sum(cell[:2]), cell[2])
+        for at, cell in enumerate(cells)
+        if cell
+    ]
 
 
 @given(SPARSE, SPARSE)
 def test_an_independent_scorer_counts_the_same(gold, pred):
-    nervaluate = pytest.importorskip("nervaluate", reason="pip install nervaluate to compare with it")
+    nervaluate = pytest.importorskip(
+        "nervaluate", reason="pip install nervaluate to compare with it"
+    )
     golds, preds = spans_of(gold), spans_of(pred)
     theirs = nervaluate.Evaluator(
-        *([[{"start": s, "end": e - 1, "label": label} for s, e, label in side]] for side in (golds, preds)),
+        *(
+            [[{"start": s, "end": e - 1, "label": label} for s, e, label in side]]
+            for side in (golds, preds)
+        ),
         tags=["NAME", "DATE", "CITY"],
     ).evaluate()[0]
-    sets = (SpanSet("n", "d", tuple(Span(s, e, Phi(label)) for s, e, label in side)) for side in (golds, preds))
+    sets = (
+        SpanSet("n", "d", tuple(Span(s, e, Phi(label)) for s, e, label in side))
+        for side in (golds, preds)
+    )
     _, rows = evaluate_by_note([tuple(sets)], profile=FINE, lengths={"n": 100})
 
-    names = {"strict": Scheme.STRICT, "exact": Boundary.EXACT, "partial": Boundary.PARTIAL, "ent_type": Scheme.RELAXED}
+    names = {
+        "strict": Scheme.STRICT,
+        "exact": Boundary.EXACT,
+        "partial": Boundary.PARTIAL,
+        "ent_type": Scheme.RELAXED,
+    }
     for name, column in names.items():
         at = 3 * COLUMNS.index(column)
         ours = Counts(*rows["n"][at : at + 3])
         found = [ours.precision or 0, ours.recall or 0, ours.f1 or 0]
-        assert found == pytest.approx([theirs[name][ratio] for ratio in ("precision", "recall", "f1")]), name
+        assert found == pytest.approx(
+            [theirs[name][ratio] for ratio in ("precision", "recall", "f1")]
+        ), name

@@ -12,15 +12,20 @@ from deid_assets.evaluation.folds import Alternative, Correction, corrected, man
 SCORES = st.lists(st.integers(0, 30).map(lambda whole: whole / 30), min_size=1, max_size=14)
 
 
-@pytest.mark.parametrize(("u", "p"), [(26, 0.0378), (21, 0.0156), (18, 0.0086), (10, 0.0014), (9, 0.0011), (6, 0.0005)])
+@pytest.mark.parametrize(
+    ("u", "p"), [(26, 0.0378), (21, 0.0156), (18, 0.0086), (10, 0.0014), (9, 0.0011), (6, 0.0005)]
+)
 def test_published_p_of_ten_folds(u, p):
     assert round(normal_p(u, first=10, second=10), 4) == p
 
 
 def test_ten_folds_take_the_published_path():
-    # Ten against ten without ties and U = 26: 2.6 of the second lie below each of the first, on average.
+    # Ten against ten without ties and U = 26: 2.6 of the second lie below each of the first, on
+    # average.
     second = [10.0 * rank for rank in range(10)]
-    first = [second[2] + 1 + at / 100 for at in range(6)] + [second[1] + 1 + at / 100 for at in range(4)]
+    first = [second[2] + 1 + at / 100 for at in range(6)] + [
+        second[1] + 1 + at / 100 for at in range(4)
+    ]
     found = mann_whitney(first, second, alternative=Alternative.LESS)
 
     assert (found.u, found.exact, round(found.p, 4)) == (26, False, 0.0378)
@@ -46,7 +51,8 @@ def test_small_samples_are_counted_out():
     first, second = values[:3], values[3:]
     found = mann_whitney(first, second, alternative=Alternative.LESS)
     as_small = [
-        sum(a > b for a in chosen for b in set(values) - set(chosen)) <= found.u for chosen in combinations(values, 3)
+        sum(a > b for a in chosen for b in set(values) - set(chosen)) <= found.u
+        for chosen in combinations(values, 3)
     ]
 
     assert found.exact
@@ -63,7 +69,9 @@ def test_corrections_by_hand():
     p = {"a": 0.04, "b": 0.01, "c": 0.03}
 
     assert corrected(p) == pytest.approx({"a": 0.06, "b": 0.03, "c": 0.06})
-    assert corrected(p, by=Correction.BONFERRONI) == pytest.approx({"a": 0.12, "b": 0.03, "c": 0.09})
+    assert corrected(p, by=Correction.BONFERRONI) == pytest.approx(
+        {"a": 0.12, "b": 0.03, "c": 0.09}
+    )
     assert list(corrected(p)) == ["a", "b", "c"]
     with pytest.raises(InputError, match="'x'"):
         corrected({"x": math.nan})

@@ -16,7 +16,8 @@ from deid_assets.evaluation.intervals import (
 )
 
 RANGES = st.lists(
-    st.tuples(st.integers(0, 30), st.integers(1, 9)).map(lambda pair: (pair[0], pair[0] + pair[1])), max_size=7
+    st.tuples(st.integers(0, 30), st.integers(1, 9)).map(lambda pair: (pair[0], pair[0] + pair[1])),
+    max_size=7,
 )
 
 
@@ -84,7 +85,8 @@ def test_thousands_of_ranges_over_one_place_are_matched():
 @pytest.mark.parametrize(
     ("hits", "trials", "low", "high"),
     [
-        # 81 of 263: 95 % limits 0.2553 and 0.3662, Newcombe (1998), Stat Med 17 857-872, table I, method 3.
+        # 81 of 263: 95 % limits 0.2553 and 0.3662, Newcombe (1998), Stat Med 17 857-872, table I,
+        # method 3.
         (81, 263, 0.2553, 0.3662),
         (15, 148, 0.0624, 0.1605),
         (0, 20, 0.0000, 0.1611),
@@ -96,7 +98,11 @@ def test_wilson_gives_the_published_limits(hits, trials, low, high):
     assert wilson(hits, trials) == (pytest.approx(low, abs=5e-5), pytest.approx(high, abs=5e-5))
 
 
-@given(st.integers(1, 10_000).flatmap(lambda trials: st.tuples(st.integers(0, trials), st.just(trials))))
+@given(
+    st.integers(1, 10_000).flatmap(
+        lambda trials: st.tuples(st.integers(0, trials), st.just(trials))
+    )
+)
 def test_wilson_holds_the_proportion_and_stays_a_probability(counts):
     hits, trials = counts
     low, high = wilson(hits, trials)

@@ -16,7 +16,9 @@ LENGTH = 30
 
 
 def covered(gold, **preds):
-    return coverage(marked(gold)[1], {name: marked(text)[1] for name, text in preds.items()}, profile=HARMONISED)
+    return coverage(
+        marked(gold)[1], {name: marked(text)[1] for name, text in preds.items()}, profile=HARMONISED
+    )
 
 
 def test_what_each_detector_adds_by_hand():
@@ -29,7 +31,10 @@ def test_what_each_detector_adds_by_hand():
     names, noisy, places = marginals(found)
 
     assert found.value(found.detectors).recall == 1
-    assert (names.recall_gained, names.char_recall_gained) == (pytest.approx(1 / 3), pytest.approx(3 / 10))
+    assert (names.recall_gained, names.char_recall_gained) == (
+        pytest.approx(1 / 3),
+        pytest.approx(3 / 10),
+    )
     assert (noisy.recall_gained, noisy.precision_lost) == (0, pytest.approx(1 - 10 / 13))
     assert noisy.alone.precision == 0.5
     assert places.without.detectors == ("names", "noisy")
@@ -75,7 +80,8 @@ def test_bad_input_is_refused():
 
 
 SPANS = st.lists(
-    st.tuples(st.integers(0, LENGTH - 1), st.integers(1, 9), st.sampled_from([Phi.NAME, Phi.DATE])), max_size=5
+    st.tuples(st.integers(0, LENGTH - 1), st.integers(1, 9), st.sampled_from([Phi.NAME, Phi.DATE])),
+    max_size=5,
 ).map(lambda found: [Span(start, min(start + size, LENGTH), label) for start, size, label in found])
 NOTES = st.lists(st.tuples(SPANS, st.lists(SPANS, min_size=3, max_size=3)), min_size=1, max_size=3)
 

@@ -41,8 +41,13 @@ def test_names_are_counted_by_whose_they_are_the_gravest_first():
             span("60", "", Phi.AGE),
         ],
     )
-    found = SpanSet.of(NOTE, [span("Bo Ray", "PATIENT"), span("Lee")])  # half of the patient's name is left
-    expected = [Names("patient", 1, 0, 1, 0), Names("relative", 1, 1, 1, 0), Names("staff", 1, 0, 0, 1)]
+    # half of the patient's name is left
+    found = SpanSet.of(NOTE, [span("Bo Ray", "PATIENT"), span("Lee")])
+    expected = [
+        Names("patient", 1, 0, 1, 0),
+        Names("relative", 1, 1, 1, 0),
+        Names("staff", 1, 0, 0, 1),
+    ]
 
     assert names_by_person([(gold, found)]) == expected
     twice = together([expected, expected[:1]])

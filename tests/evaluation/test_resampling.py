@@ -1,4 +1,7 @@
-"""Intervals and differences: figures with a closed form, properties, and a simulation of what they promise."""
+"""Intervals and differences.
+
+Figures with a closed form, properties, and a simulation of what they promise.
+"""
 
 import math
 from itertools import product
@@ -16,7 +19,11 @@ from deid_assets.evaluation.resampling import auc, compare, percentiles, resampl
 from deid_assets.evaluation.score import Scheme, evaluate_by_note, pair
 from deid_assets.testing import marked
 
-RECALL, F1, PRECISION = (Scheme.STRICT, Ratio.RECALL), (Scheme.STRICT, Ratio.F1), (Scheme.STRICT, Ratio.PRECISION)
+RECALL, F1, PRECISION = (
+    (Scheme.STRICT, Ratio.RECALL),
+    (Scheme.STRICT, Ratio.F1),
+    (Scheme.STRICT, Ratio.PRECISION),
+)
 
 
 def rows(*counts):
@@ -25,11 +32,17 @@ def rows(*counts):
 
 
 def test_the_interval_of_a_proportion_is_that_of_the_binomial():
-    # One gold span per note, so a draw is a binomial: mean 0.8, standard error sqrt(0.16 / 400) = 0.02.
-    found = compare({"a": rows(*[(1, 0, 0)] * 320, *[(0, 0, 1)] * 80)}, resamples=4_000).interval("a", *RECALL)
+    # One gold span per note, so a draw is a binomial: mean 0.8, standard error sqrt(0.16 / 400) =
+    # 0.02.
+    found = compare({"a": rows(*[(1, 0, 0)] * 320, *[(0, 0, 1)] * 80)}, resamples=4_000).interval(
+        "a", *RECALL
+    )
 
     assert found.value == 0.8
-    assert (found.low, found.high) == (pytest.approx(0.7608, abs=0.004), pytest.approx(0.8392, abs=0.004))
+    assert (found.low, found.high) == (
+        pytest.approx(0.7608, abs=0.004),
+        pytest.approx(0.8392, abs=0.004),
+    )
 
 
 def test_an_interval_of_whole_notes_is_wider_where_errors_come_together():
@@ -105,10 +118,15 @@ def test_p_is_that_of_all_exchanges():
     a = rows(*[(1, 0, 1) if gap > 0 else (2, 0, 0) for gap in gaps])
     b = rows(*[(2, 0, 0) if gap > 0 else (1, 0, 1) for gap in gaps])
     exact = np.mean(
-        [abs(sum(map(math.prod, zip(gaps, signs, strict=True)))) >= 4 for signs in product((1, -1), repeat=6)]
+        [
+            abs(sum(map(math.prod, zip(gaps, signs, strict=True)))) >= 4
+            for signs in product((1, -1), repeat=6)
+        ]
     )
 
-    assert compare({"a": a, "b": b}, resamples=20_000).difference("b", *RECALL).p == pytest.approx(exact, abs=0.01)
+    assert compare({"a": a, "b": b}, resamples=20_000).difference("b", *RECALL).p == pytest.approx(
+        exact, abs=0.01
+    )
 
 
 @settings(max_examples=25, deadline=None)
@@ -142,7 +160,10 @@ def test_rows_of_notes_add_up_to_the_evaluation():
         ("<NAME>Ann</NAME> of <CITY>Rome</CITY>", "<NAME>Ann of</NAME> <DATE>Rome</DATE>"),
         ("<NAME>Bo</NAME> on Monday", "Bo on <DATE>Monday</DATE>"),
     ]
-    notes = [(marked(gold, note_id=str(at)), marked(pred, note_id=str(at))) for at, (gold, pred) in enumerate(texts)]
+    notes = [
+        (marked(gold, note_id=str(at)), marked(pred, note_id=str(at)))
+        for at, (gold, pred) in enumerate(texts)
+    ]
     lengths = {note.note_id: len(note.text) for (note, _), _ in notes}
     pairs = pair([gold for (_, gold), _ in notes], [pred for _, (_, pred) in notes])
     total, by_note = evaluate_by_note(pairs, profile=HARMONISED, lengths=lengths)
@@ -158,7 +179,12 @@ def test_rows_of_notes_add_up_to_the_evaluation():
     [
         pytest.param({}, {}, InputError, id="no detector"),
         pytest.param({"a": {}}, {}, InputError, id="no note"),
-        pytest.param({"a": rows((1, 0, 0)), "b": rows((1, 0, 0), (1, 0, 0))}, {}, InputError, id="other notes"),
+        pytest.param(
+            {"a": rows((1, 0, 0)), "b": rows((1, 0, 0), (1, 0, 0))},
+            {},
+            InputError,
+            id="other notes",
+        ),
         pytest.param({"a": rows((1, 0, 0))}, {"resamples": 99}, ConfigError, id="too few draws"),
     ],
 )
@@ -167,11 +193,16 @@ def test_what_cannot_be_compared_is_refused(given, options, error):
         compare(given, **options)
 
 
-@given(st.lists(st.integers(0, 5), min_size=1, max_size=9), st.lists(st.integers(0, 5), min_size=1, max_size=9))
+@given(
+    st.lists(st.integers(0, 5), min_size=1, max_size=9),
+    st.lists(st.integers(0, 5), min_size=1, max_size=9),
+)
 def test_the_area_is_the_share_of_pairs_in_the_right_order(positives, negatives):
     pairs = [(one > other) + (one == other) / 2 for one, other in product(positives, negatives)]
 
-    assert auc(np.array(positives, float), np.array(negatives, float)) == pytest.approx(sum(pairs) / len(pairs))
+    assert auc(np.array(positives, float), np.array(negatives, float)) == pytest.approx(
+        sum(pairs) / len(pairs)
+    )
 
 
 def test_draws_of_several_sets_come_from_one_stream_of_numbers():
@@ -181,7 +212,9 @@ def test_draws_of_several_sets_come_from_one_stream_of_numbers():
     found = list(resampled((4, 6), 5, 3))
 
     assert all(
-        (one == other).all() for pair in zip(found, expected, strict=True) for one, other in zip(*pair, strict=True)
+        (one == other).all()
+        for pair in zip(found, expected, strict=True)
+        for one, other in zip(*pair, strict=True)
     )
 
 

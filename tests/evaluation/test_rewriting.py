@@ -1,4 +1,7 @@
-"""The measures of Dorémus et al. (2025): their counts, ANONYMOUS as the note itself, modes, causes and roles."""
+"""The measures of Dorémus et al. (2025).
+
+Their counts, ANONYMOUS as the note itself, modes, causes and roles.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,30 @@ import pytest
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import Span, SpanSet
-from deid_assets.evaluation.rewriting import Rewritten, StudyTable, cause_of, expanded, plateau, role_of, study_table
+from deid_assets.evaluation.rewriting import (
+    Rewritten,
+    StudyTable,
+    cause_of,
+    expanded,
+    plateau,
+    role_of,
+    study_table,
+)
 from deid_assets.testing import marked
 
 TAGS = re.compile(r"\[X+\]")
 LONG = " ".join(f"mot{n}" for n in range(68)) + " 5 mg"
 
 
-def row(text: str, cover: list[str] | None, output: str | None = None, *, silent: bool = False) -> Rewritten:
+def row(
+    text: str, cover: list[str] | None, output: str | None = None, *, silent: bool = False
+) -> Rewritten:
     note, gold = marked(text, lang="fr")
-    ranges = None if cover is None else [(at := note.text.index(value), at + len(value)) for value in cover]
+    ranges = (
+        None
+        if cover is None
+        else [(at := note.text.index(value), at + len(value)) for value in cover]
+    )
     return Rewritten(note, gold, ranges, output, silent)
 
 
@@ -29,9 +46,13 @@ def table(*rows: Rewritten) -> StudyTable:
 def test_the_published_counts_give_the_published_rates() -> None:
     found = StudyTable(
         items=1847 + 72, removed=1847, tagged=1847 + 53, right=1847, identifying=935, clean=872
-    ).to_json()  # fmt: skip
+    ).to_json()
 
-    assert (found["precision"]["value"], found["recall"]["value"], found["f1"]) == (0.9721, 0.9625, 0.9673)
+    assert (found["precision"]["value"], found["recall"]["value"], found["f1"]) == (
+        0.9721,
+        0.9625,
+        0.9673,
+    )
     assert found["note_recall"]["value"] == 0.9326
     assert [round(bound, 3) for bound in found["note_recall"]["interval"]] == [0.915, 0.947]
 
@@ -75,18 +96,29 @@ def test_one_changed_dose_in_seventy_words_is_told_exactly() -> None:
 def test_modes_sum_to_the_failing_notes() -> None:
     text = "<NAME>Lee</NAME>, <CITY>Ulm</CITY>"
     found = table(
-        row(text, []), row(text, ["Lee"]), row(text, None), row(text, [], silent=True), row(text, ["Lee", "Ulm"])
+        row(text, []),
+        row(text, ["Lee"]),
+        row(text, None),
+        row(text, [], silent=True),
+        row(text, ["Lee", "Ulm"]),
     )
     counts = found.to_json()
 
-    assert counts["failing_notes_by_mode"] == {"all_left": 1, "anonymous": 1, "partial": 1, "withheld": 1}
+    assert counts["failing_notes_by_mode"] == {
+        "all_left": 1,
+        "anonymous": 1,
+        "partial": 1,
+        "withheld": 1,
+    }
     assert sum(counts["failing_notes_by_mode"].values()) == found.identifying - found.clean
     assert sum(counts["left_by_cause"].values()) == found.items - found.removed
     assert counts["withheld"] == 1
 
 
 def test_a_placeholder_for_the_whole_note_is_not_right() -> None:
-    found = table(row("Vu ce jour pour toux par Dr <NAME>Lee</NAME>", ["Vu ce jour pour toux par Dr Lee"])).to_json()
+    found = table(
+        row("Vu ce jour pour toux par Dr <NAME>Lee</NAME>", ["Vu ce jour pour toux par Dr Lee"])
+    ).to_json()
 
     assert (found["precision"]["hits"], found["precision"]["trials"]) == (0, 1)
     assert found["recall"]["value"] == 1.0

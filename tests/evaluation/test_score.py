@@ -8,12 +8,22 @@ from deid_assets.core.label_maps import label_map
 from deid_assets.core.note import Note
 from deid_assets.core.phi import HARMONISED, I2B2_2014, SAFE_HARBOR, Phi, Profile
 from deid_assets.core.span import Span, SpanSet
-from deid_assets.evaluation.score import Counts, Evaluation, NoteCounts, Scheme, evaluate, evaluate_corpus, pair
+from deid_assets.evaluation.score import (
+    Counts,
+    Evaluation,
+    NoteCounts,
+    Scheme,
+    evaluate,
+    evaluate_corpus,
+    pair,
+)
 from deid_assets.testing import marked
 
 STRICT, RELAXED, COVERED, CHARACTERS, LABELLED = Scheme
 
-FINE = Profile("fine", {category: category.value for category in Phi if category is not Phi.SEX}, "tests")
+FINE = Profile(
+    "fine", {category: category.value for category in Phi if category is not Phi.SEX}, "tests"
+)
 
 
 def scored(gold, pred, *, profile=FINE, scope=None):
@@ -118,7 +128,9 @@ def test_the_same_range_and_label_counts_once_whoever_found_it():
     gold = SpanSet.of(note, [Span(0, 7, Phi.NAME)])
     pred = SpanSet.of(note, [Span(0, 7, Phi.NAME, 0.4, "crf"), Span(0, 7, Phi.NAME, 0.9, "rules")])
 
-    assert evaluate(gold, pred, profile=FINE, scope=None, length=15).micro(STRICT) == Counts(1, 0, 0)
+    assert evaluate(gold, pred, profile=FINE, scope=None, length=15).micro(STRICT) == Counts(
+        1, 0, 0
+    )
 
 
 def test_categories_that_share_a_profile_label_are_one():
@@ -154,7 +166,11 @@ def test_predictions_of_categories_the_gold_does_not_annotate_are_counted_apart(
 
 
 def test_what_is_out_of_scope_still_hides():
-    evaluation = scored("<NAME>Baker</NAME> came", "<PROFESSION>Baker</PROFESSION> came", scope=frozenset({Phi.NAME}))
+    evaluation = scored(
+        "<NAME>Baker</NAME> came",
+        "<PROFESSION>Baker</PROFESSION> came",
+        scope=frozenset({Phi.NAME}),
+    )
 
     assert evaluation.characters == Counts(5, 0, 0)
     assert evaluation.notes.covered == 1
@@ -201,7 +217,12 @@ def test_counts_of_whole_notes(gold, pred, expected):
         (Counts(0, 0, 4), None, 0.0, 0.0),
         (Counts(0, 4, 0), 0.0, None, 0.0),
         (Counts(), None, None, None),
-        (Counts(1847, 72, 53), pytest.approx(0.96248, abs=5e-6), pytest.approx(0.97211, abs=5e-6), 3694 / 3819),
+        (
+            Counts(1847, 72, 53),
+            pytest.approx(0.96248, abs=5e-6),
+            pytest.approx(0.97211, abs=5e-6),
+            3694 / 3819,
+        ),
     ],
 )
 def test_a_ratio_over_nothing_is_none_and_never_a_silent_number(counts, precision, recall, f1):
@@ -210,7 +231,12 @@ def test_a_ratio_over_nothing_is_none_and_never_a_silent_number(counts, precisio
 
 def test_micro_weighs_spans_and_macro_weighs_labels():
     evaluation = Evaluation(
-        "i2b2", {"NAME": {STRICT: Counts(9, 1, 1)}, "DATE": {STRICT: Counts(0, 0, 1)}, "AGE": {STRICT: Counts(0, 1, 0)}}
+        "i2b2",
+        {
+            "NAME": {STRICT: Counts(9, 1, 1)},
+            "DATE": {STRICT: Counts(0, 0, 1)},
+            "AGE": {STRICT: Counts(0, 1, 0)},
+        },
     )
 
     assert evaluation.micro(STRICT) == Counts(9, 2, 2)
@@ -224,7 +250,9 @@ def test_characters_with_two_gold_labels_count_once_overall():
     note = Note("n", "x" * 10)
     gold = SpanSet.of(note, [Span(0, 6, Phi.NAME), Span(4, 8, Phi.HOSPITAL)])
 
-    evaluation = evaluate(gold, SpanSet.of(note, [Span(0, 5, Phi.NAME)]), profile=FINE, scope=None, length=10)
+    evaluation = evaluate(
+        gold, SpanSet.of(note, [Span(0, 5, Phi.NAME)]), profile=FINE, scope=None, length=10
+    )
 
     assert evaluation.micro(CHARACTERS) == Counts(5, 0, 3)
     assert evaluation.counts("NAME", CHARACTERS) == Counts(5, 0, 1)
@@ -244,11 +272,15 @@ class TestInputsThatCannotBeScored:
             evaluate(self.spans, self.spans, profile=FINE, scope=None, length=2)
 
     def test_a_gold_note_without_predictions_is_refused(self):
-        with pytest.raises(InputError, match=r"1 of 1 annotated notes have no predictions, the first is 'a'"):
+        with pytest.raises(
+            InputError, match=r"1 of 1 annotated notes have no predictions, the first is 'a'"
+        ):
             pair([self.spans], [])
 
     def test_predictions_without_gold_are_refused(self):
-        with pytest.raises(InputError, match=r"1 of 1 notes with predictions have no annotations, the first is 'a'"):
+        with pytest.raises(
+            InputError, match=r"1 of 1 notes with predictions have no annotations, the first is 'a'"
+        ):
             pair([], [self.spans])
 
     @pytest.mark.parametrize("sides", [(2, 1), (1, 2)])
@@ -313,7 +345,9 @@ def test_the_name_of_a_scheme_in_earlier_stores_is_read():
 
 
 def test_a_stored_evaluation_holds_labels_and_numbers_only():
-    stored = json.dumps(scored("Dr. <NAME>Quillfeather</NAME>", "<DATE>Dr. Quillfeather</DATE>").to_json())
+    stored = json.dumps(
+        scored("Dr. <NAME>Quillfeather</NAME>", "<DATE>Dr. Quillfeather</DATE>").to_json()
+    )
 
     assert "Quillfeather" not in stored
     assert "marked" not in stored

@@ -16,7 +16,10 @@ SCOPES = st.sampled_from([None, frozenset({Phi.NAME, Phi.CITY})])
 @st.composite
 def span_lists(draw, *, max_size=8):
     spans = draw(
-        st.lists(st.tuples(st.integers(0, LENGTH - 1), st.integers(1, 12), st.sampled_from(LABELS)), max_size=max_size)
+        st.lists(
+            st.tuples(st.integers(0, LENGTH - 1), st.integers(1, 12), st.sampled_from(LABELS)),
+            max_size=max_size,
+        )
     )
     return [Span(start, min(start + size, LENGTH), label) for start, size, label in spans]
 
@@ -27,22 +30,32 @@ PAIRS = st.lists(st.tuples(span_lists(), span_lists()), max_size=5)
 def bound(span_lists, *, prefix="n"):
     notes = [Note(f"{prefix}{n}", "x" * LENGTH) for n in range(len(span_lists))]
     return [
-        (SpanSet.of(note, gold), SpanSet.of(note, pred)) for note, (gold, pred) in zip(notes, span_lists, strict=True)
+        (SpanSet.of(note, gold), SpanSet.of(note, pred))
+        for note, (gold, pred) in zip(notes, span_lists, strict=True)
     ]
 
 
 def within(scope, spans):
-    """The spans that gold of that scope may hold; a LOCATION is in scope through CITY, which shares its label."""
+    """The spans that gold of that scope may hold.
+
+    A LOCATION is in scope through CITY, which shares its label.
+    """
     return spans if scope is None else [span for span in spans if span.label is not Phi.DATE]
 
 
 def scored(pairs, *, profile=HARMONISED, scope=None):
-    return evaluate_corpus(pairs, profile=profile, scope=scope, lengths={gold.note_id: LENGTH for gold, _ in pairs})
+    return evaluate_corpus(
+        pairs, profile=profile, scope=scope, lengths={gold.note_id: LENGTH for gold, _ in pairs}
+    )
 
 
 def labelled_points(spans):
     """(label, code point) for every character that a span covers."""
-    return {(HARMONISED.label_of(span.label), point) for span in spans for point in range(span.start, span.end)}
+    return {
+        (HARMONISED.label_of(span.label), point)
+        for span in spans
+        for point in range(span.start, span.end)
+    }
 
 
 def distinct(spans):
@@ -73,13 +86,17 @@ def test_gold_against_itself_is_all_found(golds):
 
 @given(PAIRS, PAIRS, SCOPES)
 def test_batches_add_up_to_the_corpus(first, second, scope):
-    first, second = ([(within(scope, gold), pred) for gold, pred in pairs] for pairs in (first, second))
+    first, second = (
+        [(within(scope, gold), pred) for gold, pred in pairs] for pairs in (first, second)
+    )
     left, right = bound(first, prefix="a"), bound(second, prefix="b")
 
     total = scored(left, scope=scope) + scored(right, scope=scope)
 
     assert total == scored([*left, *right], scope=scope)
-    one_by_one = [evaluate(*both, profile=HARMONISED, scope=scope, length=LENGTH) for both in [*left, *right]]
+    one_by_one = [
+        evaluate(*both, profile=HARMONISED, scope=scope, length=LENGTH) for both in [*left, *right]
+    ]
     assert sum(one_by_one, Evaluation("harmonised")) == total
 
 
@@ -88,7 +105,10 @@ def test_relaxed_finds_at_least_what_strict_finds(gold, pred):
     evaluation = scored(bound([(gold, pred)]))
 
     for label in evaluation.labels:
-        assert evaluation.counts(label, Scheme.RELAXED).tp >= evaluation.counts(label, Scheme.STRICT).tp
+        assert (
+            evaluation.counts(label, Scheme.RELAXED).tp
+            >= evaluation.counts(label, Scheme.STRICT).tp
+        )
         covered, labelled = Scheme.CHARACTERS, Scheme.LABELLED_CHARACTERS
         assert evaluation.counts(label, covered).tp >= evaluation.counts(label, labelled).tp
 
@@ -111,9 +131,13 @@ def test_characters_equal_those_of_point_sets(gold, pred):
     golds, preds = labelled_points(gold), labelled_points(pred)
     any_gold, any_pred = {point for _, point in golds}, {point for _, point in preds}
 
-    assert evaluation.characters == Counts(len(any_gold & any_pred), len(any_pred - any_gold), len(any_gold - any_pred))
+    assert evaluation.characters == Counts(
+        len(any_gold & any_pred), len(any_pred - any_gold), len(any_gold - any_pred)
+    )
     for label in evaluation.labels:
-        mine, theirs = ({point for name, point in points if name == label} for points in (golds, preds))
+        mine, theirs = (
+            {point for name, point in points if name == label} for points in (golds, preds)
+        )
         expected = Counts(len(mine & any_pred), len(theirs - any_gold), len(mine - any_pred))
         assert evaluation.counts(label, Scheme.CHARACTERS) == expected
         expected = Counts(len(mine & theirs), len(theirs - mine), len(mine - theirs))

@@ -48,7 +48,12 @@ def micro(gold, pred, **options):
             [(1, 0, 0)] * 3 + [(2, 0, 0)] * 3,
             id="found",
         ),
-        pytest.param("<NAME>Ann Lee</NAME> came", "Ann Lee came", [(0, 0, 1)] * 3 + [(0, 0, 2)] * 3, id="missed"),
+        pytest.param(
+            "<NAME>Ann Lee</NAME> came",
+            "Ann Lee came",
+            [(0, 0, 1)] * 3 + [(0, 0, 2)] * 3,
+            id="missed",
+        ),
         pytest.param("Ann Lee came", "Ann Lee <NAME>came</NAME>", [(0, 1, 0)] * 6, id="spurious"),
         pytest.param(
             "<NAME>Ann Lee</NAME> came",
@@ -81,7 +86,10 @@ def micro(gold, pred, **options):
             id="half a word is another token",
         ),
         pytest.param(
-            "<NAME>***</NAME> came", "*** came", [(0, 0, 1)] * 6, id="punctuation alone is missed, not forgotten"
+            "<NAME>***</NAME> came",
+            "*** came",
+            [(0, 0, 1)] * 6,
+            id="punctuation alone is missed, not forgotten",
         ),
     ],
 )
@@ -113,7 +121,10 @@ def test_two_predictions_do_not_share_a_relaxed_entity():
 
 
 def test_the_view_of_hipaa_leaves_out_professions_and_hospitals():
-    text = "<NAME>Lee</NAME>, <PROFESSION>baker</PROFESSION>, at <HOSPITAL>Mercy</HOSPITAL>, <AGE>93</AGE>"
+    text = (
+        "<NAME>Lee</NAME>, <PROFESSION>baker</PROFESSION>, at <HOSPITAL>Mercy</HOSPITAL>,"
+        " <AGE>93</AGE>"
+    )
     nothing = "Lee, baker, at Mercy, 93"
 
     assert scored(text, nothing).micro(ENTITY, BINARY) == Counts(0, 0, 4)
@@ -188,7 +199,12 @@ def test_nothing_to_find_has_no_score_and_no_average():
 
 
 def test_averages_by_hand():
-    by_label = {"NAME": Counts(8, 2, 0), "DATE": Counts(1, 0, 3), "AGE": Counts(0, 0, 2), "ID": Counts(0, 5, 0)}
+    by_label = {
+        "NAME": Counts(8, 2, 0),
+        "DATE": Counts(1, 0, 3),
+        "AGE": Counts(0, 0, 2),
+        "ID": Counts(0, 5, 0),
+    }
     macro, weighted = macro_average(by_label), weighted_average(by_label)
 
     assert macro.precision == pytest.approx((0.8 + 1 + 0) / 3)
@@ -218,7 +234,9 @@ TAGS = st.lists(st.sampled_from([*LABELS, None]), min_size=12, max_size=12)
 
 def spans_of(note, tags):
     """Each tag marks one word of the note, which is ``ab`` twelve times; neighbours stay apart."""
-    return SpanSet.of(note, [Span(3 * at, 3 * at + 2, tag) for at, tag in enumerate(tags) if tag is not None])
+    return SpanSet.of(
+        note, [Span(3 * at, 3 * at + 2, tag) for at, tag in enumerate(tags) if tag is not None]
+    )
 
 
 def note_of_words(number):
@@ -232,17 +250,22 @@ def test_entities_agree_with_seqeval(sides):
     scheme = pytest.importorskip("seqeval.scheme").IOB2
     notes = [note_of_words(number) for number in range(len(sides))]
     scores = six_scores(
-        (note, spans_of(note, gold), spans_of(note, pred)) for note, (gold, pred) in zip(notes, sides, strict=True)
+        (note, spans_of(note, gold), spans_of(note, pred))
+        for note, (gold, pred) in zip(notes, sides, strict=True)
     )
     by_label = scores.by_label(ENTITY, FINE)
     if any(not counts.gold for counts in by_label.values()) or not by_label:
         return  # seqeval counts a label without gold as recall 0
     names = I2B2_2014_FINE.labels
     truth, guess = (
-        [["O" if tag is None else f"B-{names[tag]}" for tag in pair[at]] for pair in sides] for at in range(2)
+        [["O" if tag is None else f"B-{names[tag]}" for tag in pair[at]] for pair in sides]
+        for at in range(2)
     )
 
-    for average, ours in (("macro", macro_average(by_label)), ("weighted", weighted_average(by_label))):
+    for average, ours in (
+        ("macro", macro_average(by_label)),
+        ("weighted", weighted_average(by_label)),
+    ):
         precision, recall, f1, _ = seqeval.precision_recall_fscore_support(
             truth, guess, average=average, mode="strict", scheme=scheme, zero_division=0
         )
@@ -274,10 +297,18 @@ def test_notes_add_up_and_coarser_labels_never_score_less(gold, pred, other_gold
 def test_sub_categories_are_the_tasks_own_where_spans_carry_them():
     note = Note("n", "Lee saw Ray.")
     gold = SpanSet.of(
-        note, [Span(0, 3, Phi.NAME, native_label="DOCTOR"), Span(8, 11, Phi.NAME, native_label="PATIENT")]
+        note,
+        [
+            Span(0, 3, Phi.NAME, native_label="DOCTOR"),
+            Span(8, 11, Phi.NAME, native_label="PATIENT"),
+        ],
     )
     swapped = SpanSet.of(
-        note, [Span(0, 3, Phi.NAME, native_label="PATIENT"), Span(8, 11, Phi.NAME, native_label="DOCTOR")]
+        note,
+        [
+            Span(0, 3, Phi.NAME, native_label="PATIENT"),
+            Span(8, 11, Phi.NAME, native_label="DOCTOR"),
+        ],
     )
     found = six_scores([(note, gold, swapped)])
 

@@ -25,9 +25,14 @@ def golden() -> Path:
 
 @pytest.fixture
 def golden_notes() -> list[Annotated]:
-    """What the golden files hold: CRLF, CR, tab, combining and astral characters; spans, no spans, no annotation."""
+    """What the golden files hold: CRLF, CR, tab, combining and astral characters.
+
+    Spans, no spans, no annotation.
+    """
     first = Note(
-        "a1", 'Seen by "Dr." Ann Le\u0301e,\r\nward\t7, 3 May 2021.\rMRN <44>&]]>; \U0001f468\u200d\u2695\ufe0f Bo\n'
+        "a1",
+        'Seen by "Dr." Ann Le\u0301e,\r\nward\t7, 3 May 2021.\rMRN <44>&]]>;'
+        " \U0001f468\u200d\u2695\ufe0f Bo\n",
     )
     start = first.text.index("Ann")
     spans = [
@@ -35,8 +40,15 @@ def golden_notes() -> list[Annotated]:
         Span(first.text.index("3 May"), first.text.index("3 May") + 10, Phi.DATE),
         Span(first.text.index("Bo"), first.text.index("Bo") + 2, Phi.NAME),
     ]
-    second, third = Note("a2", "No finding, \u00a0none."), Note("b/c d", "\ufeffnot annotated\u2028")
-    return [Annotated(first, SpanSet.of(first, spans)), Annotated(second, SpanSet.of(second, [])), Annotated(third)]
+    second, third = (
+        Note("a2", "No finding, \u00a0none."),
+        Note("b/c d", "\ufeffnot annotated\u2028"),
+    )
+    return [
+        Annotated(first, SpanSet.of(first, spans)),
+        Annotated(second, SpanSet.of(second, [])),
+        Annotated(third),
+    ]
 
 
 @pytest.fixture
@@ -103,7 +115,9 @@ def add(tmp_path, monkeypatch):
         (package / "files.py").write_text(files.replace("@NAME@", name))
         info.mkdir()
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: deid_{name}\nVersion: 1.0\n")
-        (info / "entry_points.txt").write_text(f"[{plugins.FORMATS}]\n{entry or name} = deid_{name}:FORMAT\n")
+        (info / "entry_points.txt").write_text(
+            f"[{plugins.FORMATS}]\n{entry or name} = deid_{name}:FORMAT\n"
+        )
 
     lay_out.files = FILES
     yield lay_out

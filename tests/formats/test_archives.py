@@ -67,7 +67,10 @@ def summary(path, *, name="txt", **limits):
             assert entry.message.startswith(f"{entry.file}: ")
             assert ";" in entry.message
             assert entry.message.isprintable()
-    return [(entry.file, entry.kind) if isinstance(entry, Fault) else entry.note.note_id for entry in found]
+    return [
+        (entry.file, entry.kind) if isinstance(entry, Fault) else entry.note.note_id
+        for entry in found
+    ]
 
 
 @pytest.mark.parametrize("name", PACKED)
@@ -75,14 +78,19 @@ def test_an_archive_that_is_named_reads_as_the_folder_that_it_holds(name, tmp_pa
     members = [("b.txt", b"two"), ("sub/a.TXT", b"one\r\n"), ("README.md", b"no note")]
     (tmp_path / name).write_bytes(PACKED[name](members))
     *found, other = read_notes(tmp_path / name)
-    assert [(entry.note.note_id, entry.note.text) for entry in found] == [("b", "two"), ("sub/a", "one\r\n")]
+    assert [(entry.note.note_id, entry.note.text) for entry in found] == [
+        ("b", "two"),
+        ("sub/a", "one\r\n"),
+    ]
     assert (other.file, other.kind) == (f"{name}!/README.md", "other-format")
 
 
 @pytest.mark.parametrize("name", PACKED)
 def test_an_archive_in_a_folder_is_a_folder_of_its_name(name, tmp_path):
     (tmp_path / "in").mkdir()
-    (tmp_path / "in" / name).write_bytes(PACKED[name]([("./sub/a.txt", b"one"), ("empty.txt", b"")]))
+    (tmp_path / "in" / name).write_bytes(
+        PACKED[name]([("./sub/a.txt", b"one"), ("empty.txt", b"")])
+    )
     (tmp_path / "z.txt").write_text("x")
     assert summary(tmp_path) == ["z", (f"in/{name}!/empty.txt", "empty-file"), "in/n/sub/a"]
 
@@ -101,11 +109,16 @@ def test_archives_in_archives_are_read_to_the_depth_allowed(tmp_path):
         inner = zipped([(name, inner), ("b.txt", b"y")])
     (tmp_path / "n.zip").write_bytes(inner)
     assert summary(tmp_path / "n.zip") == ["b", "three/b", "three/two/a"]
-    assert summary(tmp_path / "n.zip", max_depth=2) == ["b", "three/b", ("n.zip!/three.zip!/two.zip", "too-large")]
+    assert summary(tmp_path / "n.zip", max_depth=2) == [
+        "b",
+        "three/b",
+        ("n.zip!/three.zip!/two.zip", "too-large"),
+    ]
 
 
 @pytest.mark.parametrize(
-    ("names", "expected"), [(["a.txt", "b.md"], "txt"), (["a.txt", "a.ann"], "brat"), (["sub/n.jsonl"], "jsonl")]
+    ("names", "expected"),
+    [(["a.txt", "b.md"], "txt"), (["a.txt", "a.ann"], "brat"), (["sub/n.jsonl"], "jsonl")],
 )
 def test_the_format_is_told_by_what_the_archive_holds(names, expected, tmp_path):
     (tmp_path / "n.zip").write_bytes(zipped([(name, b"x") for name in names]))
@@ -115,7 +128,12 @@ def test_the_format_is_told_by_what_the_archive_holds(names, expected, tmp_path)
 
 
 def test_notes_and_their_annotations_are_paired_in_an_archive(tmp_path):
-    members = [("a.ann", b"T1\tNAME 0 3\tAna\n"), ("a.txt", b"Ana"), ("b.txt", b"Bo"), ("c.ann", b"")]
+    members = [
+        ("a.ann", b"T1\tNAME 0 3\tAna\n"),
+        ("a.txt", b"Ana"),
+        ("b.txt", b"Bo"),
+        ("c.ann", b""),
+    ]
     (tmp_path / "n.tgz").write_bytes(tarred(members, "w:gz"))
     first, second, fault = read_notes(tmp_path / "n.tgz")
     assert (len(first.spans), second.spans, fault.file) == (1, None, "n.tgz!/c.ann")
@@ -138,7 +156,9 @@ UNSAFE = [
 def test_a_name_that_leads_out_is_refused_and_its_neighbours_are_read(name, unsafe, tmp_path):
     place = tmp_path / "deep" / "er"
     place.mkdir(parents=True)
-    (place / name).write_bytes(PACKED[name]([("ok.txt", b"x"), (unsafe, b"escaped"), ("b.txt", b"y")]))
+    (place / name).write_bytes(
+        PACKED[name]([("ok.txt", b"x"), (unsafe, b"escaped"), ("b.txt", b"y")])
+    )
     assert summary(place / name) == ["b", "ok", (f"{name}!/{unsafe}", "unsafe-path")]
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == [name]
 
@@ -170,7 +190,8 @@ def test_a_file_behind_a_linked_folder_does_not_leave(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("mode", "kind"), [(stat.S_IFLNK, "unsafe-path"), (stat.S_IFCHR, "unreadable"), (stat.S_IFIFO, "unreadable")]
+    ("mode", "kind"),
+    [(stat.S_IFLNK, "unsafe-path"), (stat.S_IFCHR, "unreadable"), (stat.S_IFIFO, "unreadable")],
 )
 def test_links_and_devices_of_zip_are_refused(mode, kind, tmp_path):
     info = zipfile.ZipInfo("a.txt")
@@ -191,7 +212,9 @@ def test_a_sparse_member_is_refused(tmp_path):
 @pytest.mark.parametrize("again", ["a.txt", "./a.txt"])
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_a_name_that_comes_twice_is_read_neither_time(name, again, tmp_path):
-    (tmp_path / name).write_bytes(PACKED[name]([("a.txt", b"one"), ("b.txt", b"y"), (again, b"two")]))
+    (tmp_path / name).write_bytes(
+        PACKED[name]([("a.txt", b"one"), ("b.txt", b"y"), (again, b"two")])
+    )
     notes = summary(tmp_path / name)
     assert "b" in notes
     assert "a" not in notes
@@ -233,9 +256,14 @@ LIMITS = [({"max_total_bytes": 150}, ["a"]), ({"max_members": 1}, ["a"])]
 @pytest.mark.parametrize(("limits", "kept"), LIMITS)
 @pytest.mark.parametrize("name", PACKED)
 def test_a_limit_of_the_whole_archive_ends_it_with_a_fault(name, limits, kept, tmp_path):
-    (tmp_path / name).write_bytes(PACKED[name]([("a.txt", b"x" * 100), ("b.txt", b"x" * 100), ("c.txt", b"")]))
+    (tmp_path / name).write_bytes(
+        PACKED[name]([("a.txt", b"x" * 100), ("b.txt", b"x" * 100), ("c.txt", b"")])
+    )
     known_beforehand = name.endswith(".zip") and "max_members" in limits
-    assert summary(tmp_path / name, **limits) == [*([] if known_beforehand else kept), (name, "too-large")]
+    assert summary(tmp_path / name, **limits) == [
+        *([] if known_beforehand else kept),
+        (name, "too-large"),
+    ]
 
 
 def test_a_zip_of_too_many_members_is_one_fault_and_nothing_is_unpacked(tmp_path, monkeypatch):
@@ -249,7 +277,10 @@ def test_the_limits_count_archives_in_archives(tmp_path):
     inner = zipped([("a.txt", b"x" * 400)])
     (tmp_path / "n.zip").write_bytes(zipped([("one.zip", inner), ("two.zip", inner)]))
     total = 2 * len(inner) + 500
-    assert summary(tmp_path / "n.zip", max_total_bytes=total) == ["one/a", ("n.zip!/two.zip", "too-large")]
+    assert summary(tmp_path / "n.zip", max_total_bytes=total) == [
+        "one/a",
+        ("n.zip!/two.zip", "too-large"),
+    ]
 
 
 BOMBS = {
@@ -279,8 +310,16 @@ def test_a_size_that_is_claimed_is_not_believed(tmp_path):
 @pytest.mark.parametrize("cut", range(1, 4))
 @pytest.mark.parametrize("name", ["n.tar", "n.tgz", "n.zip", "a.txt.gz"])
 def test_a_truncated_archive_is_a_fault_and_nothing_of_it_is_read(name, cut, tmp_path):
-    members = [("a.txt", os.urandom(3000).hex().encode()), ("b.txt", os.urandom(3000).hex().encode())]
-    blob = {"n.tar": tarred, "n.tgz": PACKED["n.TGZ"], "n.zip": zipped, "a.txt.gz": lambda m: gzip.compress(m[0][1])}
+    members = [
+        ("a.txt", os.urandom(3000).hex().encode()),
+        ("b.txt", os.urandom(3000).hex().encode()),
+    ]
+    blob = {
+        "n.tar": tarred,
+        "n.tgz": PACKED["n.TGZ"],
+        "n.zip": zipped,
+        "a.txt.gz": lambda m: gzip.compress(m[0][1]),
+    }
     whole = blob[name](members)
     end = whole.index(b"b.txt") if name == "n.tar" else len(whole)  # tar ends in blocks of zeros
     (tmp_path / name).write_bytes(whole[: end * cut // 4])
@@ -317,7 +356,9 @@ def test_a_header_with_a_number_that_the_library_cannot_take_is_a_fault(tmp_path
 
 
 def test_a_member_without_a_name_is_refused(tmp_path):
-    (tmp_path / "n.zip").write_bytes(zipped([("a.txt", b"x"), ("b.txt", b"y")]).replace(b"b.txt", b"\0.txt"))
+    (tmp_path / "n.zip").write_bytes(
+        zipped([("a.txt", b"x"), ("b.txt", b"y")]).replace(b"b.txt", b"\0.txt")
+    )
     assert summary(tmp_path / "n.zip") == ["a", ("n.zip!/\\x00.txt", "unsafe-path")]
 
 
@@ -362,7 +403,9 @@ def test_members_lie_where_only_their_owner_may_look_and_go_when_reading_stops(t
 
 
 def test_a_member_whose_name_is_no_file_name_here_is_a_fault(tmp_path):
-    (tmp_path / "n.zip").write_bytes(zipped([("a" * 300 + ".txt", b"x"), ("b.txt", b"y"), ("b.txt/c.txt", b"z")]))
+    (tmp_path / "n.zip").write_bytes(
+        zipped([("a" * 300 + ".txt", b"x"), ("b.txt", b"y"), ("b.txt/c.txt", b"z")])
+    )
     found = summary(tmp_path / "n.zip")
     assert found[0] == "b"
     assert [kind for _, kind in found[1:]] == ["unreadable", "unreadable"]
@@ -396,7 +439,12 @@ def test_damaged_archives_give_notes_or_faults(name, temporary):
     seed = SEEDS[name]
 
     @FAST
-    @given(start=st.integers(0, len(seed)), cut=st.integers(0, 40), added=st.binary(max_size=8), all_of=st.booleans())
+    @given(
+        start=st.integers(0, len(seed)),
+        cut=st.integers(0, 40),
+        added=st.binary(max_size=8),
+        all_of=st.booleans(),
+    )
     def reads(start, cut, added, all_of):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, name)
@@ -410,9 +458,13 @@ def test_damaged_archives_give_notes_or_faults(name, temporary):
 
 
 STEPS = st.text(
-    st.characters(codec="utf-8", exclude_categories=["C", "Z"], exclude_characters="/\\:."), min_size=1, max_size=8
+    st.characters(codec="utf-8", exclude_categories=["C", "Z"], exclude_characters="/\\:."),
+    min_size=1,
+    max_size=8,
 )
-TREES = st.dictionaries(st.lists(STEPS, min_size=1, max_size=3).map(tuple), st.text(max_size=20), max_size=5)
+TREES = st.dictionaries(
+    st.lists(STEPS, min_size=1, max_size=3).map(tuple), st.text(max_size=20), max_size=5
+)
 
 
 @pytest.mark.parametrize("name", PACKED)

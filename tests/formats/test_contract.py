@@ -19,10 +19,17 @@ def test_the_format_of_these_tests_keeps_it(add, tmp_path):
 
 BREAKS = {
     "an exception": ('errors="replace"', 'errors="strict"', "raises UnicodeDecodeError"),
-    "text in a message": ('"has no patient; add one"', "f'no {patient[:99]!a}'", "shows text of the file"),
+    "text in a message": (
+        '"has no patient; add one"',
+        "f'no {patient[:99]!a}'",
+        "shows text of the file",
+    ),
     "another answer": (
         "if bar and",
-        "import time\n    text += str(time.monotonic_ns()) if source.note_id == 'a1' else ''\n    if bar and",
+        (
+            "import time\n    text += str(time.monotonic_ns()) if source.note_id == 'a1' else ''\n "
+            "   if bar and"
+        ),
         "second time",
     ),
     "text changed": (
@@ -44,7 +51,10 @@ BREAKS = {
     ),
     "text in an error": (
         "note = annotated.note",
-        "note = annotated.note\n            if chr(13) in note.text or note.lang == 'en':\n                raise InputError(note.text)",
+        (
+            "note = annotated.note\n            if chr(13) in note.text or note.lang == 'en':\n    "
+            "            raise InputError(note.text)"
+        ),
         "shows its text",
     ),
     "a suffix of another": ('".@NAME@", f"', '".txt", f"', "is taken for|notes written"),

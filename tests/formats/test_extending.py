@@ -19,4 +19,6 @@ def test_the_surface_holds_no_more_than_plugins_and_the_page_use():
     }
 
     assert set(formats.__all__) == {name for name in vars(formats) if not name.startswith("_")}
-    assert {name for name in formats.__all__ if name not in used and f"`{name}" not in page} == set()
+    assert {
+        name for name in formats.__all__ if name not in used and f"`{name}" not in page
+    } == set()

@@ -1,4 +1,7 @@
-"""Every kind of fault: the note is withheld, the fault says where, no message shows text, and the rest is read."""
+"""Every kind of fault.
+
+The note is withheld, the fault says where, no message shows text, and the rest is read.
+"""
 
 import json
 
@@ -70,7 +73,9 @@ JSONL = [
 ]
 
 
-@pytest.mark.parametrize(("content", "kind"), [case[1:] for case in JSONL], ids=[case[0] for case in JSONL])
+@pytest.mark.parametrize(
+    ("content", "kind"), [case[1:] for case in JSONL], ids=[case[0] for case in JSONL]
+)
 def test_a_broken_line_is_one_fault_and_its_neighbours_are_read(content, kind, tmp_path):
     path = tmp_path / "some notes.jsonl"
     path.write_text("\n".join([line(id="before"), content, "", line(id="after")]))
@@ -86,7 +91,12 @@ def test_a_broken_line_is_one_fault_and_its_neighbours_are_read(content, kind, t
 def test_each_broken_annotation_of_a_note_is_its_own_fault(faults_of):
     spans = [GOOD | {"start": -1}, GOOD, GOOD | {"label": "X", "start": 21}, "no span"]
     faults = faults_of("n.jsonl", line(spans=spans))
-    assert sorted(fault.kind for fault in faults) == ["malformed", "offset", "offset", "unknown-label"]
+    assert sorted(fault.kind for fault in faults) == [
+        "malformed",
+        "offset",
+        "offset",
+        "unknown-label",
+    ]
     assert {(fault.note_id, fault.line) for fault in faults} == {("n1", 1)}
 
 
@@ -102,7 +112,9 @@ def test_the_later_of_two_notes_with_one_id_is_a_fault(tmp_path):
     ("name", "bad"), [("n.jsonl", b'{"id": "x", "text": "\xff"}\n'), ("n.csv", b'x,"\xff\r\n"\r\n')]
 )
 def test_undecodable_bytes_withhold_their_line_only_and_are_placed_in_the_file(name, bad, tmp_path):
-    head, good = (b"", line().encode() + b"\n") if name == "n.jsonl" else (b"id,text\r\n", b"n1,fine\r\n")
+    head, good = (
+        (b"", line().encode() + b"\n") if name == "n.jsonl" else (b"id,text\r\n", b"n1,fine\r\n")
+    )
     (tmp_path / name).write_bytes(head + good + bad + good.replace(b"n1", b"n2"))
     first, fault, last = read_notes(tmp_path / name)
     assert (first.note.note_id, last.note.note_id) == ("n1", "n2")
@@ -118,19 +130,33 @@ def test_an_empty_file_is_one_fault(name, faults_of):
 
 @pytest.mark.parametrize(
     ("name", "content"),
-    [("n.jsonl", "\n \r\n"), ("n.csv", "id,text\r\n"), ("n.conll", "# global.columns = FORM TAG\n\n")],
+    [
+        ("n.jsonl", "\n \r\n"),
+        ("n.csv", "id,text\r\n"),
+        ("n.conll", "# global.columns = FORM TAG\n\n"),
+    ],
 )
 def test_a_file_without_notes_is_an_empty_file(name, content, faults_of):
     assert [fault.kind for fault in faults_of(name, content)] == ["empty-file"]
 
 
 def test_a_parquet_file_without_rows_is_an_empty_file(tmp_path):
-    (fault,) = read_notes(parquet(tmp_path / "n.parquet", id=pa.array([], pa.string()), text=pa.array([], pa.string())))
+    (fault,) = read_notes(
+        parquet(
+            tmp_path / "n.parquet", id=pa.array([], pa.string()), text=pa.array([], pa.string())
+        )
+    )
     assert fault.kind == "empty-file"
 
 
 @pytest.mark.parametrize(
-    "meta", [[[1, 2]], [{"site": 7}], [{"site": None}], pa.array([[(1, 2)]], pa.map_(pa.int8(), pa.int8()))]
+    "meta",
+    [
+        [[1, 2]],
+        [{"site": 7}],
+        [{"site": None}],
+        pa.array([[(1, 2)]], pa.map_(pa.int8(), pa.int8())),
+    ],
 )
 def test_parquet_meta_that_is_no_map_of_strings_is_a_fault(meta, tmp_path):
     (fault,) = read_notes(parquet(tmp_path / "n.parquet", id=["n1"], text=[CANARY], meta=meta))
@@ -179,7 +205,8 @@ def test_an_open_quote_of_csv_withholds_the_rest_it_swallowed(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("header", "kind"), [("id,note", "missing-field"), ("id,text,text", "malformed"), ("id;text", "missing-field")]
+    ("header", "kind"),
+    [("id,note", "missing-field"), ("id,text,text", "malformed"), ("id;text", "missing-field")],
 )
 def test_a_header_that_does_not_fit_is_one_fault_for_the_file(header, kind, faults_of):
     assert [fault.kind for fault in faults_of("n.csv", f"{header}\n1,2,3\n1,2,3\n")] == [kind]
@@ -196,7 +223,11 @@ def test_parquet_faults_have_their_row(tmp_path):
     path = parquet(tmp_path / "n.parquet", id=["n1", "n2", "n3", "n4"], text=texts, spans=spans)
     good, *faults = read_notes(path)
     assert good.spans is not None
-    assert [(fault.kind, fault.line) for fault in faults] == [("undecodable", 2), ("offset", 3), ("missing-field", 4)]
+    assert [(fault.kind, fault.line) for fault in faults] == [
+        ("undecodable", 2),
+        ("offset", 3),
+        ("missing-field", 4),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -212,7 +243,9 @@ def test_parquet_of_other_columns_or_types_is_a_fault(columns, kind, tmp_path):
     assert fault.kind == kind
 
 
-@pytest.mark.parametrize("damage", [lambda blob: blob[:-20], lambda blob: b"PAR1" + blob[40:], lambda _: b"no parquet"])
+@pytest.mark.parametrize(
+    "damage", [lambda blob: blob[:-20], lambda blob: b"PAR1" + blob[40:], lambda _: b"no parquet"]
+)
 def test_a_damaged_parquet_file_is_a_fault_without_its_bytes(damage, tmp_path, faults_of):
     blob = parquet(tmp_path / "ok.parquet", id=["n1"], text=[CANARY * 9]).read_bytes()
     faults = faults_of("n.parquet", damage(blob))
@@ -221,7 +254,9 @@ def test_a_damaged_parquet_file_is_a_fault_without_its_bytes(damage, tmp_path, f
 
 
 def test_a_label_ignored_on_purpose_leaves_no_span_and_no_fault(tmp_path):
-    (tmp_path / "n.jsonl").write_text(line(spans=[GOOD | {"label": "title"}, GOOD | {"label": "person"}]))
+    (tmp_path / "n.jsonl").write_text(
+        line(spans=[GOOD | {"label": "title"}, GOOD | {"label": "person"}])
+    )
     labels = LabelMap("mine", {"title": None, "person": Phi.NAME})
     (annotated,) = read_notes(tmp_path / "n.jsonl", labels=labels)
     assert [(span.label, span.native_label) for span in annotated.spans] == [(Phi.NAME, "person")]
@@ -233,7 +268,10 @@ SPANS = [
     ('["%s"]', "missing-field"),
     ('{"id": "n1", "digest": "x%s", "spans": []}', "malformed"),
     ('{"id": "n1", "digest": "%s", "spans": [{"start": 3, "end": 3, "label": "NAME"}]}', "offset"),
-    ('{"id": "n1", "digest": "%s", "spans": [{"start": 0, "end": 3, "label": "PERSON"}]}', "unknown-label"),
+    (
+        '{"id": "n1", "digest": "%s", "spans": [{"start": 0, "end": 3, "label": "PERSON"}]}',
+        "unknown-label",
+    ),
     ('{"id": "n0", "digest": "%s", "spans": []}', "duplicate-id"),
     ('{"id": "n1", "digest": "%s", "spans": [', "malformed"),
 ]
@@ -242,7 +280,9 @@ SPANS = [
 @pytest.mark.parametrize(("content", "kind"), SPANS)
 def test_a_broken_line_of_a_spans_file_is_a_fault(content, kind, tmp_path):
     digest = "0" * 64
-    (tmp_path / "s.jsonl").write_text(f'{{"id": "n0", "digest": "{digest}", "spans": []}}\n{content % digest}\n')
+    (tmp_path / "s.jsonl").write_text(
+        f'{{"id": "n0", "digest": "{digest}", "spans": []}}\n{content % digest}\n'
+    )
     good, fault = read_spans(tmp_path / "s.jsonl")
     assert (good.note_id, fault.kind, fault.line) == ("n0", kind, 2)
 

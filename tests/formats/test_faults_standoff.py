@@ -19,8 +19,16 @@ BOMB = '<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;">]>'
 XML = [
     ("entity bomb", xml("&b;", head=BOMB), "unsafe-xml"),
     ("document type", xml(head="<!DOCTYPE deIdi2b2>"), "unsafe-xml"),
-    ("external entity", xml("&x;", head='<!DOCTYPE x [<!ENTITY x SYSTEM "file:///etc/passwd">]>'), "unsafe-xml"),
-    ("external document type", xml(head='<!DOCTYPE x SYSTEM "http://example.org/x.dtd">'), "unsafe-xml"),
+    (
+        "external entity",
+        xml("&x;", head='<!DOCTYPE x [<!ENTITY x SYSTEM "file:///etc/passwd">]>'),
+        "unsafe-xml",
+    ),
+    (
+        "external document type",
+        xml(head='<!DOCTYPE x SYSTEM "http://example.org/x.dtd">'),
+        "unsafe-xml",
+    ),
     ("undefined entity", xml("&nbsp;"), "malformed"),
     ("truncated", xml(CANARY)[:-12], "malformed"),
     ("control character", xml(f"{CANARY}\0"), "malformed"),
@@ -37,7 +45,9 @@ XML = [
 ]
 
 
-@pytest.mark.parametrize(("content", "kind"), [case[1:] for case in XML], ids=[case[0] for case in XML])
+@pytest.mark.parametrize(
+    ("content", "kind"), [case[1:] for case in XML], ids=[case[0] for case in XML]
+)
 def test_broken_or_unsafe_xml_is_one_fault(content, kind, faults_of):
     (fault,) = faults_of("n.xml", content)
     assert (fault.kind, fault.file, fault.note_id) == (kind, "n.xml", "n")
@@ -68,7 +78,9 @@ BRAT = [
 @pytest.mark.parametrize(("ann", "kind"), BRAT)
 def test_a_broken_brat_annotation_withholds_its_note(ann, kind, tmp_path):
     (tmp_path / "n1.txt").write_text("Ana Lee")
-    (tmp_path / "n1.ann").write_text(f"#1\tAnnotatorNotes T1\tsure\nR1\tOf Arg1:T1 Arg2:T1\n{ann}\n")
+    (tmp_path / "n1.ann").write_text(
+        f"#1\tAnnotatorNotes T1\tsure\nR1\tOf Arg1:T1 Arg2:T1\n{ann}\n"
+    )
     (fault,) = read_notes(tmp_path)
     assert (fault.kind, fault.file, fault.line, fault.note_id) == (kind, "n1.ann", 3, "n1")
     assert "Ana" not in fault.message
@@ -77,7 +89,9 @@ def test_a_broken_brat_annotation_withholds_its_note(ann, kind, tmp_path):
 
 def test_discontinuous_annotations_are_split_when_asked(tmp_path):
     (tmp_path / "n1.txt").write_bytes(b"Ana\r\nMaria\r\nLee")
-    (tmp_path / "n1.ann").write_bytes(b"\xef\xbb\xbfT1\tNAME 0 3;12 15\tAna Lee\r\nT2\tNAME 0 10\tAna  Maria\r\n")
+    (tmp_path / "n1.ann").write_bytes(
+        b"\xef\xbb\xbfT1\tNAME 0 3;12 15\tAna Lee\r\nT2\tNAME 0 10\tAna  Maria\r\n"
+    )
     (annotated,) = read_notes(tmp_path, options=ReadOptions(discontinuous="split"))
     assert [(span.start, span.end) for span in annotated.spans] == [(0, 3), (0, 10), (12, 15)]
 
@@ -96,4 +110,6 @@ def test_brat_files_without_a_partner(tmp_path):
 def test_undecodable_annotations_withhold_the_note(tmp_path):
     (tmp_path / "a.txt").write_text("Ana")
     (tmp_path / "a.ann").write_bytes(b"T1\tNAME 0 3\t\xff")
-    assert [(fault.kind, fault.file) for fault in read_notes(tmp_path)] == [("undecodable", "a.ann")]
+    assert [(fault.kind, fault.file) for fault in read_notes(tmp_path)] == [
+        ("undecodable", "a.ann")
+    ]

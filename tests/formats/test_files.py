@@ -1,4 +1,7 @@
-"""Folders, links and sizes: nothing is read from outside, and one huge note costs no more than its bytes."""
+"""Folders, links and sizes.
+
+Nothing is read from outside, and one huge note costs no more than its bytes.
+"""
 
 import json
 import os
@@ -15,7 +18,14 @@ import pytest
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import Span, SpanSet
-from deid_assets.formats import Annotated, Fault, ReadOptions, detect_format, read_notes, write_notes
+from deid_assets.formats import (
+    Annotated,
+    Fault,
+    ReadOptions,
+    detect_format,
+    read_notes,
+    write_notes,
+)
 from deid_assets.formats.selection import IGNORED
 
 MIB = 1 << 20
@@ -30,7 +40,14 @@ def ids(path, **options):
 
 
 def test_a_folder_is_read_with_its_subfolders_in_order_of_path(tmp_path):
-    for name in ("b.txt", "a b.txt", "sub folder/c.txt", "sub folder/deep/d.TXT", ".hidden.txt", "README.md"):
+    for name in (
+        "b.txt",
+        "a b.txt",
+        "sub folder/c.txt",
+        "sub folder/deep/d.TXT",
+        ".hidden.txt",
+        "README.md",
+    ):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("x")
@@ -68,7 +85,11 @@ def folder_of(tmp_path, kind):
 @pytest.mark.parametrize("kind", ["", "zip", "tar", "gztar"])
 def test_every_file_of_a_folder_or_archive_is_read_or_a_fault_or_ignored_by_a_rule(kind, tmp_path):
     ignored = []
-    found = list(read_notes(folder_of(tmp_path, kind), ignored=lambda name, rule: ignored.append((name, rule))))
+    found = list(
+        read_notes(
+            folder_of(tmp_path, kind), ignored=lambda name, rule: ignored.append((name, rule))
+        )
+    )
 
     read = [entry for entry in found if isinstance(entry, Annotated)]
     faults = [entry for entry in found if isinstance(entry, Fault)]
@@ -112,7 +133,8 @@ def test_links_inside_are_read_and_linked_folders_and_broken_links_are_faults(tm
     (tmp_path / "folder").symlink_to(tmp_path)
     found = ids(tmp_path)
     assert sorted(found, key=str) == sorted(
-        ["a", "b", ("unreadable", "c.txt"), ("unreadable", "d.txt"), ("unsafe-path", "folder")], key=str
+        ["a", "b", ("unreadable", "c.txt"), ("unreadable", "d.txt"), ("unsafe-path", "folder")],
+        key=str,
     )
 
 
@@ -176,7 +198,12 @@ def good_line(note_id):
 @pytest.mark.parametrize(
     ("name", "before", "after", "around"),
     [
-        ("n.jsonl", good_line("n1") + b'{"id": "n2", "text": "', b'"}\n' + good_line("n3"), ["n1", "n3"]),
+        (
+            "n.jsonl",
+            good_line("n1") + b'{"id": "n2", "text": "',
+            b'"}\n' + good_line("n3"),
+            ["n1", "n3"],
+        ),
         ("n.csv", b'id,text\r\nn1,fine\r\nn2,"a ""', b'"\r\nn3,fine\r\n', ["n1", "n3"]),
         ("n.conll", b"# id = n1\nfine O\n# id = n2\n", b" O\n# id = n3\nfine O\n", ["n1", "n3"]),
         ("n.txt", b"", b"", []),
@@ -198,12 +225,19 @@ def test_a_note_of_50_mib_is_a_fault_held_once_at_most(name, before, after, arou
 
 def test_a_huge_cell_of_parquet_is_a_fault_and_makes_no_string(tmp_path):
     path = tmp_path / "n.parquet"
-    pq.write_table(pa.table({"id": ["n1", "n2", "n3"], "text": ["fine", "x" * (50 * MIB), "fine"]}), path)
+    pq.write_table(
+        pa.table({"id": ["n1", "n2", "n3"], "text": ["fine", "x" * (50 * MIB), "fine"]}), path
+    )
     tracemalloc.start()
     first, fault, last = read_notes(path)
     peak = tracemalloc.get_traced_memory()[1]  # of Python; Arrow holds the batch once outside of it
     tracemalloc.stop()
-    assert (first.note.note_id, fault.kind, fault.line, last.note.note_id) == ("n1", "too-large", 2, "n3")
+    assert (first.note.note_id, fault.kind, fault.line, last.note.note_id) == (
+        "n1",
+        "too-large",
+        2,
+        "n3",
+    )
     assert peak < 5 * MIB
 
 
@@ -212,7 +246,9 @@ def test_a_huge_cell_of_parquet_is_a_fault_and_makes_no_string(tmp_path):
 def test_the_limit_counts_characters(name, limit, kept, tmp_path):
     write_notes(tmp_path / name, [Annotated(Note("n1", "\U0001f468éab"))])
     (entry,) = read_notes(tmp_path / name, options=ReadOptions(max_note_chars=limit))
-    assert isinstance(entry, Annotated) if kept else (entry.kind, entry.note_id) == ("too-large", "n1")
+    assert (
+        isinstance(entry, Annotated) if kept else (entry.kind, entry.note_id) == ("too-large", "n1")
+    )
 
 
 def test_a_note_of_two_million_spans_is_one_fault_and_they_are_never_objects(tmp_path):
@@ -254,6 +290,11 @@ def test_reading_lines_takes_the_memory_of_one_line(tmp_path):
 
 
 def test_importing_the_formats_loads_no_heavy_library():
-    program = "import sys, deid_assets.formats; print(*{'pyarrow', 'pandas', 'numpy', 'dagster'} & set(sys.modules))"
-    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    program = (
+        "import sys, deid_assets.formats; print(*{'pyarrow', 'pandas', 'numpy', 'dagster'} &"
+        " set(sys.modules))"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert shown.stdout.strip() == ""

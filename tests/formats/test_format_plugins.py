@@ -13,7 +13,15 @@ from deid_assets.cli import app
 from deid_assets.cli.app import guarded
 from deid_assets.core.errors import ConfigError, InputError
 from deid_assets.core.note import Note
-from deid_assets.formats import FORMATS, Annotated, Fault, detect_format, format_named, read_notes, write_notes
+from deid_assets.formats import (
+    FORMATS,
+    Annotated,
+    Fault,
+    detect_format,
+    format_named,
+    read_notes,
+    write_notes,
+)
 from deid_assets.formats.installed import OUTSIDE, installed
 from deid_assets.formats.read_settings import read_options
 from deid_assets.own_plugins import BRINGS, command
@@ -47,7 +55,9 @@ def nothing_installed(monkeypatch):
     def found():
         every = importlib.metadata.entry_points()
         others = every.groups - {plugins.FORMATS}
-        return importlib.metadata.EntryPoints(one for group in others for one in every.select(group=group))
+        return importlib.metadata.EntryPoints(
+            one for group in others for one in every.select(group=group)
+        )
 
     monkeypatch.setattr(plugins, "entry_points", found)
     installed.cache_clear()
@@ -83,7 +93,9 @@ def test_listing_imports_no_plugin(add):
         (DECLARATION, "Bad-Name", "name must match"),
     ],
 )
-def test_a_broken_plugin_is_listed_with_its_fault_and_hides_no_other(add, declaration, entry, reason, tmp_path):
+def test_a_broken_plugin_is_listed_with_its_fault_and_hides_no_other(
+    add, declaration, entry, reason, tmp_path
+):
     add("broken", declaration=declaration, entry=entry)
     add("shout")
     (tmp_path / "a.jsonl").write_text(json.dumps({"id": "n1", "text": "fine"}))
@@ -155,7 +167,9 @@ def test_a_file_whose_plugin_is_missing_is_an_error_that_names_the_plugin(name, 
     path.write_text(content)
 
     for place in (path, path.parent):
-        with pytest.raises(InputError, match=f"is {name}: .*{command(BRINGS[plugins.FORMATS][name])}"):
+        with pytest.raises(
+            InputError, match=f"is {name}: .*{command(BRINGS[plugins.FORMATS][name])}"
+        ):
             list(read_notes(place))
     with pytest.raises(InputError, match=command(BRINGS[plugins.FORMATS][name])):
         list(read_notes(path, format=name))
@@ -189,13 +203,21 @@ TALKS = {
     "a kind": "yield source.fault(text, 'has no patient; add one')",
     "a name of a file": "yield Fault.at(text, 'malformed', 'has no patient; add one')",
     "a line": "yield Fault.at(source.name, 'malformed', 'has no patient; add one', line=text)",
-    "a kind of a problem": "yield ParsedNote(source.name, 'n', 'x', problems=(Problem(text, 'wrong'),))",
-    "a reason of a problem": "yield ParsedNote(source.name, 'n', 'x', problems=(Problem('offset', text),))",
+    "a kind of a problem": (
+        "yield ParsedNote(source.name, 'n', 'x', problems=(Problem(text, 'wrong'),))"
+    ),
+    "a reason of a problem": (
+        "yield ParsedNote(source.name, 'n', 'x', problems=(Problem('offset', text),))"
+    ),
     "the file of a problem": (
-        "yield ParsedNote(source.name, 'n', 'x', problems=(Problem('offset', 'wrong'),), annotation_file=text)"
+        "yield ParsedNote(source.name, 'n', 'x', problems=(Problem('offset', 'wrong'),),"
+        " annotation_file=text)"
     ),
     "a record error let through": "raise RecordError('malformed', text)",
-    "a chained error": "try:\n        int(text)\n    except ValueError as error:\n        raise InputError(text) from error",
+    "a chained error": (
+        "try:\n        int(text)\n    except ValueError as error:\n        raise InputError(text)"
+        " from error"
+    ),
     "a line beside": "yield ParsedNote(text, '', text)",
 }
 
@@ -203,16 +225,18 @@ TALKS = {
 @pytest.mark.parametrize("statement", TALKS.values(), ids=TALKS)
 def test_nothing_that_a_foreign_reader_says_shows_the_file(statement, add, tmp_path):
     files = (
-        "from deid_assets.extending import InputError\n"
-        "from deid_assets.extending.formats import Fault, ParsedNote, Problem, RecordError\n\n\n"
-        f"def read(source, options):\n    text = source.path.read_text()\n    {statement}\n    yield from ()\n"
+        "from deid_assets.extending import InputError\nfrom deid_assets.extending.formats import"
+        " Fault, ParsedNote, Problem, RecordError\n\n\ndef read(source, options):\n    text ="
+        f" source.path.read_text()\n    {statement}\n    yield from ()\n"
     )
     add("shout", files=files)
     notes = tmp_path / "notes"
     notes.mkdir()
     (notes / "a.shout").write_text("Zedmarlow")
 
-    done = CliRunner().invoke(app, ["detect", str(notes), "--detector", "rules", "--out", str(tmp_path / "out.jsonl")])
+    done = CliRunner().invoke(
+        app, ["detect", str(notes), "--detector", "rules", "--out", str(tmp_path / "out.jsonl")]
+    )
 
     assert done.exit_code in (1, 2, 3)
     assert "Zedmarlow" not in done.output
@@ -226,7 +250,9 @@ def test_a_kind_that_a_plugin_declares_is_shown_with_its_sentence(add, tmp_path)
     add("shout", declaration=declaration, files=files)
     (tmp_path / "a.shout").write_text("Zedmarlow")
 
-    assert list(read_notes(tmp_path / "a.shout")) == [Fault.at("a.shout", "no-head", "has no head; add it", line=3)]
+    assert list(read_notes(tmp_path / "a.shout")) == [
+        Fault.at("a.shout", "no-head", "has no head; add it", line=3)
+    ]
 
 
 def test_a_command_of_a_plugin_speaks_for_itself():

@@ -12,7 +12,14 @@ from deid_assets.core.errors import ConfigError
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import Span, SpanSet
-from deid_assets.formats import Annotated, ReadOptions, WriteOptions, read_notes, write_notes, write_spans
+from deid_assets.formats import (
+    Annotated,
+    ReadOptions,
+    WriteOptions,
+    read_notes,
+    write_notes,
+    write_spans,
+)
 from deid_assets.formats.formulas import escaped, unescaped
 
 FORMULAS = ('=HYPERLINK("http://x")', "+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1")
@@ -65,7 +72,9 @@ def test_who_wants_them_plain_gets_them_plain(tmp_path):
         WriteOptions(formulas="none")
 
 
-@pytest.mark.parametrize(("option", "expected"), [([], "'=1 [NAME]"), (["--plain-csv"], "=1 [NAME]")])
+@pytest.mark.parametrize(
+    ("option", "expected"), [([], "'=1 [NAME]"), (["--plain-csv"], "=1 [NAME]")]
+)
 def test_the_command_line_escapes_unless_told(tmp_path, option, expected, capsys):
     note = Note("n1", "=1 Ana")
     spans = SpanSet.of(note, [Span(3, 6, Phi.NAME)])

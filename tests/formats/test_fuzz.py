@@ -1,4 +1,7 @@
-"""No bytes make a reader raise: what cannot be read is a fault. And CSV means what Python's writer meant."""
+"""No bytes make a reader raise: what cannot be read is a fault.
+
+And CSV means what Python's writer meant.
+"""
 
 import csv
 import io
@@ -70,7 +73,11 @@ def test_damaged_spans_files_give_spans_or_faults(content):
 
 
 @FAST
-@given(texts=st.lists(st.text(st.sampled_from('ab",;\r\n é\0'), max_size=6).filter(bool), min_size=1, max_size=4))
+@given(
+    texts=st.lists(
+        st.text(st.sampled_from('ab",;\r\n é\0'), max_size=6).filter(bool), min_size=1, max_size=4
+    )
+)
 def test_rows_of_pythons_csv_writer_are_read_the_same(texts):
     rows = io.StringIO(newline="")
     writer = csv.writer(rows)

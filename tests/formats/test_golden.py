@@ -34,7 +34,10 @@ def fit(annotated: Annotated, format_name: str) -> Annotated:
         return Annotated(annotated.note)
     if format_name == "i2b2":
         natives = {Phi.NAME: "PATIENT", Phi.DATE: ""}
-        spans = [Span(span.start, span.end, span.label, native_label=natives[span.label]) for span in annotated.spans]
+        spans = [
+            Span(span.start, span.end, span.label, native_label=natives[span.label])
+            for span in annotated.spans
+        ]
         return Annotated(annotated.note, SpanSet.of(annotated.note, spans))
     return annotated
 
@@ -42,24 +45,33 @@ def fit(annotated: Annotated, format_name: str) -> Annotated:
 def contents(path: Path) -> dict[str, bytes]:
     if path.is_file():
         return {"": path.read_bytes()}
-    return {file.relative_to(path).as_posix(): file.read_bytes() for file in path.rglob("*") if file.is_file()}
+    return {
+        file.relative_to(path).as_posix(): file.read_bytes()
+        for file in path.rglob("*")
+        if file.is_file()
+    }
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_golden_file_reads_to_the_golden_notes(name, golden, golden_notes):
     assert detect_format(golden / NAMES[name]) == name
-    assert list(read_notes(golden / NAMES[name])) == [fit(annotated, name) for annotated in golden_notes]
+    assert list(read_notes(golden / NAMES[name])) == [
+        fit(annotated, name) for annotated in golden_notes
+    ]
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "parquet"])
 def test_golden_notes_are_written_to_the_golden_bytes(name, golden, golden_notes, tmp_path):
     target = tmp_path / NAMES[name]
-    assert write_notes(target, [fit(annotated, name) for annotated in golden_notes], format=name) == 3
+    assert (
+        write_notes(target, [fit(annotated, name) for annotated in golden_notes], format=name) == 3
+    )
     assert contents(target) == contents(golden / NAMES[name])
 
 
 def test_parquet_is_written_the_same_twice_and_read_back(golden_notes, tmp_path):
-    for name in ("one.parquet", "two.parquet"):  # bytes differ between versions of pyarrow, so none are golden
+    for name in ("one.parquet", "two.parquet"):
+        # bytes differ between versions of pyarrow, so none are golden
         assert write_notes(tmp_path / name, golden_notes) == 3
     assert contents(tmp_path / "one.parquet") == contents(tmp_path / "two.parquet")
     assert list(read_notes(tmp_path / "one.parquet")) == golden_notes

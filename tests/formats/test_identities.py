@@ -84,12 +84,30 @@ def test_the_delimiter_and_the_encoding_are_those_that_are_named(tmp_path):
 
 
 pieces = st.sampled_from(
-    ["p1", "name", "birth_date", "1961", "Zyxwick", ",", '"', '""', "\n", "\r\n", "\r", "\0", " ", "\ufeff"]
+    [
+        "p1",
+        "name",
+        "birth_date",
+        "1961",
+        "Zyxwick",
+        ",",
+        '"',
+        '""',
+        "\n",
+        "\r\n",
+        "\r",
+        "\0",
+        " ",
+        "\ufeff",
+    ]
 )
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.lists(pieces, max_size=30).map(lambda parts: (HEADER + "".join(parts)).encode()) | st.binary(max_size=60))
+@given(
+    st.lists(pieces, max_size=30).map(lambda parts: (HEADER + "".join(parts)).encode())
+    | st.binary(max_size=60)
+)
 def test_no_bytes_make_the_reader_raise_and_no_fault_shows_a_value(content):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "known.csv")

@@ -28,7 +28,9 @@ def test_every_boundary_comes_back_and_nothing_else_does(unit, text):
     width = WIDTHS[unit]
     boundaries = {width(text[:point]): point for point in range(len(text) + 1)}
     offsets = range(-2, width(text) + 3)
-    assert to_code_points(text, offsets, unit) == {offset: boundaries.get(offset) for offset in offsets}
+    assert to_code_points(text, offsets, unit) == {
+        offset: boundaries.get(offset) for offset in offsets
+    }
 
 
 @pytest.mark.parametrize("unit", WIDTHS)
@@ -43,11 +45,16 @@ def test_a_span_means_the_same_in_every_unit(unit, text, place):
 
 
 @pytest.mark.parametrize(
-    ("unit", "start", "end"), [("utf8", 0, 2), ("utf8", 3, 4), ("utf16", 1, 2), ("utf16", 0, 9), ("codepoint", 0, 4)]
+    ("unit", "start", "end"),
+    [("utf8", 0, 2), ("utf8", 3, 4), ("utf16", 1, 2), ("utf16", 0, 9), ("codepoint", 0, 4)],
 )
 def test_an_offset_inside_a_character_or_outside_the_note_withholds_it(unit, start, end, tmp_path):
     path = tmp_path / "n.jsonl"
-    record = {"id": "n1", "text": "\U0001f468ab", "spans": [{"start": start, "end": end, "label": "NAME"}]}
+    record = {
+        "id": "n1",
+        "text": "\U0001f468ab",
+        "spans": [{"start": start, "end": end, "label": "NAME"}],
+    }
     path.write_text(json.dumps(record))
     (fault,) = read_notes(path, options=ReadOptions(offsets=unit))
     assert isinstance(fault, Fault)

@@ -8,7 +8,15 @@ import pytest
 
 from deid_assets.core.errors import ConfigError, InputError
 from deid_assets.core.label_maps import LABEL_MAPS
-from deid_assets.formats import Columns, Conll, Fault, ReadOptions, WriteOptions, detect_format, read_notes
+from deid_assets.formats import (
+    Columns,
+    Conll,
+    Fault,
+    ReadOptions,
+    WriteOptions,
+    detect_format,
+    read_notes,
+)
 
 LINE = json.dumps({"id": "n1", "text": "fine"})
 
@@ -73,7 +81,9 @@ def test_a_missing_path_an_unknown_format_and_an_unclear_one_are_refused_at_once
     with pytest.raises(InputError, match="choose one of brat, cda, conll, csv"):
         read_notes(tmp_path, format="odt")
     (tmp_path / "a.csv").touch()
-    with pytest.raises(InputError, match="csv or i2b2; name one with --format: brat, cda, conll, csv"):
+    with pytest.raises(
+        InputError, match="csv or i2b2; name one with --format: brat, cda, conll, csv"
+    ):
         detect_format(tmp_path)
     with pytest.raises(InputError, match="is unknown"):
         detect_format(tmp_path / "a.odt")

@@ -1,4 +1,7 @@
-"""The worked example of the page on formats of plugins: it runs, prints what the page says, and keeps the contract."""
+"""The worked example of the page on formats of plugins.
+
+It runs, prints what the page says, and keeps the contract.
+"""
 
 import os
 import re
@@ -14,7 +17,8 @@ from deid_assets.formats.contract import check_format
 from deid_assets.formats.installed import installed
 from deid_assets.plugins import available
 
-BIN = os.environ.get("DEID_BIN") or str(Path(sys.executable).parent)  # make test-run names that of users
+# make test-run names that of users
+BIN = os.environ.get("DEID_BIN") or str(Path(sys.executable).parent)
 PAGE = Path(__file__).parents[2] / "docs" / "formats" / "plugins.md"
 
 
@@ -22,7 +26,9 @@ PAGE = Path(__file__).parents[2] / "docs" / "formats" / "plugins.md"
 def site(tmp_path):
     """The plugin of the page, laid out as pip would."""
     page = PAGE.read_text(encoding="utf-8")
-    project = tomllib.loads(re.findall(r"^```toml\n(.*?)^```", page, re.DOTALL | re.MULTILINE)[0])["project"]
+    project = tomllib.loads(re.findall(r"^```toml\n(.*?)^```", page, re.DOTALL | re.MULTILINE)[0])[
+        "project"
+    ]
     folder = tmp_path / "site"
     for name, code in re.findall(
         r"^`(deid_lab_format/\w+\.py)`.*?```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE
@@ -31,9 +37,13 @@ def site(tmp_path):
         (folder / name).write_text(code)
     info = folder / f"deid_lab_format-{project['version']}.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
+    (info / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
+    )
     ((group, entries),) = project["entry-points"].items()
-    (info / "entry_points.txt").write_text(f"[{group}]\n" + "".join(f"{k} = {v}\n" for k, v in entries.items()))
+    (info / "entry_points.txt").write_text(
+        f"[{group}]\n" + "".join(f"{k} = {v}\n" for k, v in entries.items())
+    )
     return folder
 
 

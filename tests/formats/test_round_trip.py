@@ -1,4 +1,7 @@
-"""What is written is read back: any text, any span, in every format, or the writer says what it cannot hold."""
+"""What is written is read back.
+
+Any text, any span, in every format, or the writer says what it cannot hold.
+"""
 
 import re
 import tempfile
@@ -52,7 +55,9 @@ AWKWARD = [
 ]
 FAST = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
-any_text = st.lists(st.one_of(st.sampled_from(AWKWARD), st.text(max_size=8)), max_size=8).map("".join)
+any_text = st.lists(st.one_of(st.sampled_from(AWKWARD), st.text(max_size=8)), max_size=8).map(
+    "".join
+)
 FORBIDDEN = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6)
 
@@ -63,7 +68,8 @@ def corpora(draw, labels=tuple(Phi)):
     notes = []
     for number in range(draw(st.integers(1, 3))):
         text = draw(any_text.filter(bool))
-        optional = st.none() | words.filter(lambda word: not word.isspace())  # a blank patient id reads as none
+        # a blank patient id reads as none
+        optional = st.none() | words.filter(lambda word: not word.isspace())
         note = Note(
             f"n{number}",
             text,
@@ -76,7 +82,16 @@ def corpora(draw, labels=tuple(Phi)):
             start = draw(st.integers(0, len(text) - 1))
             end = draw(st.integers(start + 1, len(text)))
             native = draw(st.just("") | words)
-            spans.append(Span(start, end, draw(st.sampled_from(labels)), draw(st.floats(0, 1)), draw(words), native))
+            spans.append(
+                Span(
+                    start,
+                    end,
+                    draw(st.sampled_from(labels)),
+                    draw(st.floats(0, 1)),
+                    draw(words),
+                    native,
+                )
+            )
         notes.append(Annotated(note, draw(st.sampled_from([None, SpanSet.of(note, spans)]))))
     return notes
 
@@ -97,7 +112,9 @@ def fields(annotated):
 @given(notes=corpora())
 @example([Annotated(Note("n", ""), SpanSet.of(Note("n", ""), []))])
 def test_file_formats_keep_every_field(name, notes):
-    assert [fields(annotated) for annotated in through(notes, name)] == [fields(annotated) for annotated in notes]
+    assert [fields(annotated) for annotated in through(notes, name)] == [
+        fields(annotated) for annotated in notes
+    ]
 
 
 @FAST
@@ -154,7 +171,11 @@ def test_i2b2_refuses_what_xml_cannot_hold_and_leaves_no_folder(char, tmp_path):
 def test_i2b2_refuses_a_category_without_a_label(tmp_path):
     note = Note("n1", "her sister")
     with pytest.raises(InputError, match="RELATIVE"):
-        write_notes(tmp_path / "o", [Annotated(note, SpanSet.of(note, [Span(4, 10, Phi.RELATIVE)]))], format="i2b2")
+        write_notes(
+            tmp_path / "o",
+            [Annotated(note, SpanSet.of(note, [Span(4, 10, Phi.RELATIVE)]))],
+            format="i2b2",
+        )
 
 
 def test_every_i2b2_native_label_survives(tmp_path):
@@ -172,7 +193,11 @@ def test_every_i2b2_native_label_survives(tmp_path):
 
 def test_brat_writes_native_labels_when_asked(tmp_path):
     note = Note("n1", "Ana")
-    notes = [Annotated(note, SpanSet.of(note, [Span(0, 3, Phi.NAME, native_label="NOMBRE_SUJETO_ASISTENCIA")]))]
+    notes = [
+        Annotated(
+            note, SpanSet.of(note, [Span(0, 3, Phi.NAME, native_label="NOMBRE_SUJETO_ASISTENCIA")])
+        )
+    ]
     write_notes(tmp_path / "o", notes, format="brat", options=WriteOptions(brat_labels="native"))
     assert list(read_notes(tmp_path / "o", labels=LABEL_MAPS["meddocan"])) == notes
 
@@ -192,13 +217,18 @@ def test_spans_files_keep_every_prediction_and_no_text(suffix, notes):
 REFUSED = [
     ("txt", "a", "", "empty note"),
     ("brat", "a", "", "empty note"),
-    *[("txt", note_id, "x", "cannot be a file name") for note_id in ("../a", "/a", "a//b", "a/./b", "..", "a\\b")],
+    *[
+        ("txt", note_id, "x", "cannot be a file name")
+        for note_id in ("../a", "/a", "a//b", "a/./b", "..", "a\\b")
+    ],
     ("txt", "a" * 200 + "", "x", ""),
     ("txt", "\U0001f468" * 200, "x", "cannot be written as a file"),
 ]
 
 
-@pytest.mark.parametrize(("name", "note_id", "text", "reason"), [case for case in REFUSED if case[3]])
+@pytest.mark.parametrize(
+    ("name", "note_id", "text", "reason"), [case for case in REFUSED if case[3]]
+)
 def test_folder_formats_refuse_what_a_file_cannot_be(name, note_id, text, reason, tmp_path):
     with pytest.raises(InputError, match=reason):
         write_notes(tmp_path / "deep" / "out", [Annotated(Note(note_id, text))], format=name)
@@ -208,7 +238,11 @@ def test_folder_formats_refuse_what_a_file_cannot_be(name, note_id, text, reason
 def test_plain_text_refuses_spans_rather_than_lose_them(tmp_path):
     note = Note("n1", "Ana")
     with pytest.raises(InputError, match="holds no spans"):
-        write_notes(tmp_path / "o", [Annotated(note, SpanSet.of(note, [Span(0, 3, Phi.NAME)]))], format="txt")
+        write_notes(
+            tmp_path / "o",
+            [Annotated(note, SpanSet.of(note, [Span(0, 3, Phi.NAME)]))],
+            format="txt",
+        )
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -241,12 +275,18 @@ def test_spans_of_another_text_are_not_written(tmp_path):
 
 def test_lone_surrogates_outside_the_text_are_not_written(tmp_path):
     for number, note in enumerate(
-        [Note("n", "x", "\ud800"), Note("n", "x", None, "\ud800"), Note("n", "x", meta={"k": "\ud800"})]
+        [
+            Note("n", "x", "\ud800"),
+            Note("n", "x", None, "\ud800"),
+            Note("n", "x", meta={"k": "\ud800"}),
+        ]
     ):
         with pytest.raises(InputError, match="lone surrogate"):
             write_notes(tmp_path / f"{number}.jsonl", [Annotated(note)])
     with pytest.raises(InputError, match="lone surrogate"):
-        write_spans(tmp_path / "s.jsonl", [SpanSet("n", "0" * 64, (Span(0, 1, Phi.NAME, source="\ud800"),))])
+        write_spans(
+            tmp_path / "s.jsonl", [SpanSet("n", "0" * 64, (Span(0, 1, Phi.NAME, source="\ud800"),))]
+        )
     assert not list(tmp_path.iterdir())
 
 

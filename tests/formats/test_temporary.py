@@ -46,7 +46,9 @@ def test_a_folder_in_use_and_those_of_others_stay(temporary):
     assert [path.name for path in temporary.iterdir()] == ["deid-other"]
 
 
-@pytest.mark.parametrize("name", ["deid-unpacked-new", f"deid-unpacked-{os.getpid()}-new"], ids=["no owner", "own"])
+@pytest.mark.parametrize(
+    "name", ["deid-unpacked-new", f"deid-unpacked-{os.getpid()}-new"], ids=["no owner", "own"]
+)
 def test_a_folder_that_its_maker_has_not_locked_yet_is_left_to_it_for_a_minute(temporary, name):
     (temporary / name).mkdir()
     assert sweep_temporary() == 0

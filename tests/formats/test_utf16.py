@@ -1,4 +1,7 @@
-"""UTF-16 with its mark is read, as Windows programs write it; what only begins like it is withheld."""
+"""UTF-16 with its mark is read, as Windows programs write it.
+
+What only begins like it is withheld.
+"""
 
 import codecs
 
@@ -24,7 +27,10 @@ def test_it_is_read_as_the_same_file_in_utf8(name, order, tmp_path):
         pytest.importorskip("deid_corpus_formats")
     encoding, mark = CODECS[order]
     plain, marked = tmp_path / "plain" / name, tmp_path / "marked" / name
-    for path, content in ((plain, FILES[name].encode()), (marked, mark + FILES[name].encode(encoding))):
+    for path, content in (
+        (plain, FILES[name].encode()),
+        (marked, mark + FILES[name].encode(encoding)),
+    ):
         path.parent.mkdir()
         path.write_bytes(content)
 
@@ -83,7 +89,10 @@ def test_an_empty_folder_and_an_unknown_format_say_what_they_are(tmp_path):
     for path, said in (
         (tmp_path / "empty", "the folder holds no file; name one with notes"),
         (tmp_path / "odd", "no file in the folder ends as those of a known format do"),
-        (tmp_path / "odd" / "letter.odt", "it does not end as files of a known format do; save it as one"),
+        (
+            tmp_path / "odd" / "letter.odt",
+            "it does not end as files of a known format do; save it as one",
+        ),
     ):
         with pytest.raises(InputError) as caught:
             detect_format(path)

@@ -1,9 +1,11 @@
-"""Lets atheris grow inputs that reach new code of the readers, for as long as it is told; a program, not a test.
+"""Lets atheris grow inputs that reach new code of the readers, for as long as it is told.
+
+A program, not a test.
 
     python tests/fuzz/readers.py --seconds 3600 [--format rtf]    # after: pip install atheris
 
-``tests/security/test_damaged_files.py`` damages golden files at random. What a reader may not do ends this program, and
-the input is left in the folder ``findings`` beside it.
+``tests/security/test_damaged_files.py`` damages golden files at random. What a reader may not do
+ends this program, and the input is left in the folder ``findings`` beside it.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ FINDINGS = Path(__file__).with_name("findings")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--format", action="append", choices=sorted(FORMATS), dest="formats")
     options = parser.parse_args()
@@ -31,7 +35,8 @@ def main() -> None:
     import atheris
 
     with atheris.instrument_imports(
-        include=["deid_assets.formats", "deid_clinical_formats", "deid_document_formats"], enable_loader_override=False
+        include=["deid_assets.formats", "deid_clinical_formats", "deid_document_formats"],
+        enable_loader_override=False,
     ):
         for name in names:
             FORMATS[name].reader  # noqa: B018 - loads the reader
@@ -48,8 +53,16 @@ def main() -> None:
             if data:
                 rows[data[0] % len(rows)].outcome(data[1:])
 
-        arguments = [f"-max_total_time={options.seconds}", f"-artifact_prefix={FINDINGS}/", "-max_len=20000"]
-        atheris.Setup([sys.argv[0], corpus, *arguments, "-print_final_stats=1"], one, enable_python_coverage=True)
+        arguments = [
+            f"-max_total_time={options.seconds}",
+            f"-artifact_prefix={FINDINGS}/",
+            "-max_len=20000",
+        ]
+        atheris.Setup(
+            [sys.argv[0], corpus, *arguments, "-print_final_stats=1"],
+            one,
+            enable_python_coverage=True,
+        )
         atheris.Fuzz()
 
 

@@ -19,7 +19,10 @@ from deid_assets.store.files import StoreFiles
 def database(tmp_path, monkeypatch):
     path = tmp_path / "cdm.db"
     with closing(sqlite3.connect(path)) as cdm:
-        cdm.execute("CREATE TABLE note (note_id, person_id, language_concept_id, note_source_value, note_text)")
+        cdm.execute(
+            "CREATE TABLE note (note_id, person_id, language_concept_id, note_source_value,"
+            " note_text)"
+        )
         cdm.commit()
     monkeypatch.setenv("CDM_URL", f"sqlite:///{path}")
     monkeypatch.setenv("DEID_HOME", str(tmp_path / "home"))
@@ -43,7 +46,9 @@ def drop(settings, name="cdm.omop"):
 def ids_of(settings, batch):
     files = StoreFiles(settings.store, key=settings.receipt_key())
     return [
-        found.what.note.note_id for found in read_batch(settings, files, batch) if isinstance(found.what, Annotated)
+        found.what.note.note_id
+        for found in read_batch(settings, files, batch)
+        if isinstance(found.what, Annotated)
     ]
 
 

@@ -34,7 +34,10 @@ def how(settings, tmp_path):
 @pytest.mark.parametrize(
     "toml",
     [
-        *(f"{key} = {json.dumps(TEXT)}" for key in ("format", "labels", "lang", "sender", "patient", TEXT[:6])),
+        *(
+            f"{key} = {json.dumps(TEXT)}"
+            for key in ("format", "labels", "lang", "sender", "patient", TEXT[:6])
+        ),
         *(
             f"[read]\n{key} = {json.dumps(TEXT)}"
             for key in (
@@ -61,18 +64,26 @@ def test_what_is_said_of_a_wrong_batch_toml_holds_no_value_of_it(how, toml):
         how(toml)
 
     assert str(raised.value).startswith("batch.toml: ")
-    assert not {"Miller", "MRN"} & set(str(raised.value).replace(",", " ").replace("'", " ").split())
+    assert not {"Miller", "MRN"} & set(
+        str(raised.value).replace(",", " ").replace("'", " ").split()
+    )
 
 
 @pytest.mark.parametrize("key", ["id", "text"])
 @pytest.mark.parametrize(("name", "content"), [("a.csv", "x,y\n1,2\n"), ("a.jsonl", '{"x": 1}\n')])
-def test_a_column_that_is_not_there_is_not_named_as_its_sender_does(how, tmp_path, name, content, key):
+def test_a_column_that_is_not_there_is_not_named_as_its_sender_does(
+    how, tmp_path, name, content, key
+):
     options = how(f"[read]\ncolumn.{key} = {json.dumps(TEXT)}").options
     (tmp_path / name).write_text(content)
 
-    faults = [found for found in read_notes(tmp_path / name, options=options) if isinstance(found, Fault)]
+    faults = [
+        found for found in read_notes(tmp_path / name, options=options) if isinstance(found, Fault)
+    ]
     assert faults
-    assert not [fault for fault in faults if "Miller" in fault.message or "Miller" in safe_reason(fault)]
+    assert not [
+        fault for fault in faults if "Miller" in fault.message or "Miller" in safe_reason(fault)
+    ]
 
 
 LIMITS = {

@@ -21,9 +21,19 @@ from deid_assets.store.signing import ReleaseSigner
 from deid_assets.store.withdrawals import Withdrawals
 
 KEY = b"0123456789abcdef"
-OUTCOMES = ("new", "unreadable", "stopped", "made", "released", "released and stopped since", "withdrawn", "retried")
+OUTCOMES = (
+    "new",
+    "unreadable",
+    "stopped",
+    "made",
+    "released",
+    "released and stopped since",
+    "withdrawn",
+    "retried",
+)
 BATCHES = st.lists(
-    st.tuples(st.sampled_from(OUTCOMES), st.integers(0, 9), st.integers(0, 5), st.integers(0, 4)), max_size=6
+    st.tuples(st.sampled_from(OUTCOMES), st.integers(0, 9), st.integers(0, 5), st.integers(0, 4)),
+    max_size=6,
 )
 
 
@@ -36,7 +46,9 @@ def arrive(home, files, number):
 
 def releases_of(home, files):
     signer = ReleaseSigner(Key(KEY))
-    return ReleaseFolders(home.released, record=home.release_record, signer=signer, withdrawals=Withdrawals(files))
+    return ReleaseFolders(
+        home.released, record=home.release_record, signer=signer, withdrawals=Withdrawals(files)
+    )
 
 
 def make(home, files, number, drawn):
@@ -54,16 +66,25 @@ def make(home, files, number, drawn):
             try_again(files, batch, {}, landing=landing_folder(home, batch))
             return 0
         return notes + unreadable
-    raw = files.write("raw_notes", batch, {}, receipt=UnsignedReceipt("1", inputs_of([arrival]), counts=counts))
+    raw = files.write(
+        "raw_notes", batch, {}, receipt=UnsignedReceipt("1", inputs_of([arrival]), counts=counts)
+    )
     if outcome.startswith("released"):
         held = min(held, notes)
         out = {"notes": notes - held, "quarantined": held + unreadable, "unreadable": unreadable}
         (home.released / batch).mkdir(parents=True)
         (home.released / batch / "manifest.json").touch()
-        files.write("released_corpus", batch, {}, receipt=UnsignedReceipt("1", inputs_of([raw]), counts=out))
+        files.write(
+            "released_corpus", batch, {}, receipt=UnsignedReceipt("1", inputs_of([raw]), counts=out)
+        )
     if outcome in ("stopped", "released and stopped since"):
         record_stop(
-            files, "merged_spans", batch, ["why"], unsigned=UnsignedReceipt("2", inputs_of([raw])), is_error=False
+            files,
+            "merged_spans",
+            batch,
+            ["why"],
+            unsigned=UnsignedReceipt("2", inputs_of([raw])),
+            is_error=False,
         )
     if outcome == "withdrawn":
         withdraw(home, files, releases_of(home, files), look(home, files, batch))
@@ -83,14 +104,25 @@ def test_the_closing_count_adds_up_for_any_mix_of_batches(mix):
 
     assert len(found) == len(mix)
     assert tally.received == expected
-    parts = (tally.released, tally.quarantined, tally.stopped, tally.withdrawn, tally.waiting, tally.unreadable)
+    parts = (
+        tally.released,
+        tally.quarantined,
+        tally.stopped,
+        tally.withdrawn,
+        tally.waiting,
+        tally.unreadable,
+    )
     assert sum(parts) == expected
     assert min(parts) >= 0
     assert sum(
-        int(word.replace(",", "")) for word in notes_line(tally).split(" = ")[1].split() if word[0].isdigit()
+        int(word.replace(",", ""))
+        for word in notes_line(tally).split(" = ")[1].split()
+        if word[0].isdigit()
     ) == (expected)
     names = {"retried": "new", "released and stopped since": "stopped"}
-    assert [batch.state.value for batch in found] == [names.get(outcome, outcome) for outcome, *_ in mix]
+    assert [batch.state.value for batch in found] == [
+        names.get(outcome, outcome) for outcome, *_ in mix
+    ]
 
 
 def test_a_batch_with_an_altered_receipt_is_shown_as_stopped_and_hides_no_other(tmp_path):
@@ -110,7 +142,9 @@ def test_a_withdrawn_batch_keeps_its_files_and_its_count_and_comes_back_by_a_ret
     home = Settings(home=tmp_path)
     files = StoreFiles(home.store, key=KEY)
     make(home, files, 1, ("released", 5, 2, 1))
-    files.write("spans_rules", "b-1", {"spans": pa.table({"start": [1]})}, receipt=UnsignedReceipt("1"))
+    files.write(
+        "spans_rules", "b-1", {"spans": pa.table({"start": [1]})}, receipt=UnsignedReceipt("1")
+    )
 
     withdraw(home, files, releases_of(home, files), look(home, files, "b-1"))
 
@@ -135,7 +169,14 @@ def test_a_batch_that_was_stopped_anywhere_before_its_release_is_stopped(tmp_pat
     raw = files.receipt("raw_notes", "b-1")
 
     for stopped, state in (("redacted_notes_tag", State.MADE), (asset, State.STOPPED)):
-        record_stop(files, stopped, "b-1", ["why"], unsigned=UnsignedReceipt("1", inputs_of([raw])), is_error=False)
+        record_stop(
+            files,
+            stopped,
+            "b-1",
+            ["why"],
+            unsigned=UnsignedReceipt("1", inputs_of([raw])),
+            is_error=False,
+        )
         assert look(home, files, "b-1").state is state
 
 
@@ -150,7 +191,9 @@ def test_a_batch_is_open_where_the_record_of_its_withdrawal_was_altered(tmp_path
     assert open_batches(home, files) == ["b-1"]
 
 
-def test_what_a_killed_withdrawal_left_or_a_run_made_meanwhile_is_erased_by_the_next_sweep(tmp_path):
+def test_what_a_killed_withdrawal_left_or_a_run_made_meanwhile_is_erased_by_the_next_sweep(
+    tmp_path,
+):
     home = Settings(home=tmp_path)
     files = StoreFiles(home.store, key=KEY)
     for number in (1, 2):

@@ -30,7 +30,12 @@ def run_python(tmp_path):
         environment.pop("DEID_CONFIG", None)
         (tmp_path / "dagster").mkdir(exist_ok=True)
         done = subprocess.run(
-            [sys.executable, *arguments], check=False, capture_output=True, text=True, cwd=ROOT, env=environment
+            [sys.executable, *arguments],
+            check=False,
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+            env=environment,
         )
         assert done.returncode == 0, done.stderr[-2000:]
         return done.stdout

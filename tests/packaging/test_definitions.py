@@ -45,7 +45,9 @@ def described(defs):
                 "deps": sorted(key.to_user_string() for key in node.parent_keys),
                 "partitions": node.partitions_def.name if node.partitions_def else None,
                 "automatic": node.automation_condition is not None,
-                "checks": {key.name: graph.get_check_spec(key).blocking for key in sorted(node.check_keys)},
+                "checks": {
+                    key.name: graph.get_check_spec(key).blocking for key in sorted(node.check_keys)
+                },
             }
             for node in sorted(graph.asset_nodes, key=lambda node: node.key)
         },
@@ -57,7 +59,10 @@ def described(defs):
 
 
 def test_the_graph_is_the_one_on_file(defs):
-    """After a change on purpose: python tests/packaging/test_definitions.py writes the file anew."""
+    """After a change on purpose.
+
+    Python tests/packaging/test_definitions.py writes the file anew.
+    """
     assert described(defs) == json.loads(GOLDEN.read_text())
 
 
@@ -85,11 +90,17 @@ def test_every_check_is_described_and_partitioned_like_its_asset(defs):
 
 
 def test_all_partitions_are_the_same_batches(defs):
-    assert {spec.partitions_def.name for spec in made_here(defs) if spec.partitions_def} == {"batches"}
+    assert {spec.partitions_def.name for spec in made_here(defs) if spec.partitions_def} == {
+        "batches"
+    }
 
 
 def test_a_run_per_batch_whatever_the_backfill(defs):
-    assert all(asset.backfill_policy is None for asset in defs.assets if isinstance(asset, dg.AssetsDefinition))
+    assert all(
+        asset.backfill_policy is None
+        for asset in defs.assets
+        if isinstance(asset, dg.AssetsDefinition)
+    )
 
 
 @pytest.mark.slow

@@ -4,7 +4,16 @@ import json
 
 import pytest
 
-FRAMEWORKS = ("dagster", "torch", "transformers", "flair", "great_expectations", "pandas", "sqlmodel", "pyarrow")
+FRAMEWORKS = (
+    "dagster",
+    "torch",
+    "transformers",
+    "flair",
+    "great_expectations",
+    "pandas",
+    "sqlmodel",
+    "pyarrow",
+)
 MODELS = ("torch", "transformers", "flair", "great_expectations")
 
 LOADED = """
@@ -29,7 +38,10 @@ import deid_assets.definitions
 print(resource.getrusage(resource.RUSAGE_SELF).ru_utime - before)
 """
 BUDGET_CPU_S = 3.0
-"""Twice the design's 1.5 s on an idle core: a busy one also burns more CPU time for the same work."""
+"""Twice the design's 1.5 s on an idle core.
+
+A busy one also burns more CPU time for the same work.
+"""
 
 
 def loaded(run_python, program):
@@ -40,7 +52,10 @@ def loaded(run_python, program):
     ("program", "forbidden"),
     [
         ("import deid_assets", FRAMEWORKS),
-        ("import deid_assets.testing, deid_assets.plugins; deid_assets.plugins.available()", FRAMEWORKS),
+        (
+            "import deid_assets.testing, deid_assets.plugins; deid_assets.plugins.available()",
+            FRAMEWORKS,
+        ),
         ("import deid_assets.config", ("dagster", "pandas", "pyarrow", "sqlmodel", *MODELS)),
         ("import deid_assets.cli", ("dagster", "pandas", *MODELS)),
         ("import deid_assets.definitions", ("pandas", "sqlmodel", "matplotlib", *MODELS)),
@@ -51,7 +66,10 @@ def test_importing_loads_nothing_heavy(run_python, program, forbidden):
 
 
 def test_the_code_location_loads_where_model_libraries_cannot_be_imported(run_python):
-    program = BLOCKED.format(blocked=MODELS) + "from deid_assets.definitions import defs; print(len(defs.assets) > 5)"
+    program = (
+        BLOCKED.format(blocked=MODELS)
+        + "from deid_assets.definitions import defs; print(len(defs.assets) > 5)"
+    )
 
     assert run_python("-c", program).strip() == "True"
 

@@ -14,7 +14,9 @@ def steps(target: str) -> str:
     """What ``make`` would do for a target in a fresh clone."""
     if not shutil.which("make"):
         pytest.skip("make is not installed")
-    run = subprocess.run(["make", "-nB", target], cwd=ROOT, check=True, capture_output=True, text=True)
+    run = subprocess.run(
+        ["make", "-nB", target], cwd=ROOT, check=True, capture_output=True, text=True
+    )
     return run.stdout
 
 

@@ -15,7 +15,9 @@ def test_every_plugin_is_in_the_import_contract_and_every_module_of_the_package_
 
     assert set(surface["source_modules"]) == set(no_plugins["forbidden_modules"]) == found
     assert set(config["root_packages"]) == found | {"deid_assets", "deid_resources"}
-    assert {name.removeprefix("deid_assets.") for name in surface["forbidden_modules"]} - {"deid_resources"} == ours - {
+    assert {name.removeprefix("deid_assets.") for name in surface["forbidden_modules"]} - {
+        "deid_resources"
+    } == ours - {
         "__init__",
         "extending",
     }

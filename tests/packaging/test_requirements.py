@@ -1,4 +1,7 @@
-"""What ``make add`` gives pip: folders of this checkout, and never the name of a distribution that no registry has."""
+"""What ``make add`` gives pip.
+
+Folders of this checkout, and never the name of a distribution that no registry has.
+"""
 
 import importlib.util
 import re
@@ -11,7 +14,11 @@ import pytest
 from deid_assets.own_plugins import BRINGS, command
 
 ROOT = Path(__file__).parents[2]
-SHIPPED = sorted(path.parent.name for path in ROOT.glob("plugins/*/pyproject.toml") if path.parent.name != "template")
+SHIPPED = sorted(
+    path.parent.name
+    for path in ROOT.glob("plugins/*/pyproject.toml")
+    if path.parent.name != "template"
+)
 TEXTS = [
     path
     for folder in ("README.md", "deid_assets", "resources", "plugins", "docs")
@@ -24,7 +31,9 @@ REMEDY = re.compile(r"make add PLUGIN=(?:'([^'…]+)'|\"([^\"…]+)\"|([\w\[\],]
 @pytest.fixture(scope="module")
 def requirements():
     """The module that ``make add`` runs."""
-    spec = importlib.util.spec_from_file_location("requirements", ROOT / "plugins" / "requirements.py")
+    spec = importlib.util.spec_from_file_location(
+        "requirements", ROOT / "plugins" / "requirements.py"
+    )
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -36,8 +45,12 @@ def needed(folder, extras):
     return [*project["dependencies"], *(one for extra in extras for one in optional[extra])]
 
 
-@pytest.mark.parametrize("name", [*SHIPPED, "published[add]", "gliner[gliner2]", "networks", "all", "postgresql"])
-def test_whatever_a_plugin_needs_of_this_project_is_given_as_a_folder(requirements, name, tmp_path, capsys):
+@pytest.mark.parametrize(
+    "name", [*SHIPPED, "published[add]", "gliner[gliner2]", "networks", "all", "postgresql"]
+)
+def test_whatever_a_plugin_needs_of_this_project_is_given_as_a_folder(
+    requirements, name, tmp_path, capsys
+):
     assert requirements.main(["--own", str(tmp_path), name]) == 0
 
     lines = capsys.readouterr().out.splitlines()
@@ -63,7 +76,9 @@ def test_spacy_comes_with_its_neighbours(requirements, tmp_path):
 def test_a_plugin_of_ones_own_is_found_by_name_and_by_path(requirements, tmp_path):
     folder = tmp_path / "own plugins" / "badge"
     folder.mkdir(parents=True)
-    (folder / "pyproject.toml").write_text('[project]\nname = "deid-badge"\ndependencies = ["deid-onnx>=0.1"]\n')
+    (folder / "pyproject.toml").write_text(
+        '[project]\nname = "deid-badge"\ndependencies = ["deid-onnx>=0.1"]\n'
+    )
 
     found = {folder.resolve(), ROOT / "plugins" / "onnx"}
     assert set(requirements.closure(["badge"], own=folder.parent)) == found
@@ -122,6 +137,7 @@ def test_make_gives_pip_what_the_module_lists(tmp_path):
     ).stdout
     assert "plugins/requirements.py" in shown
     assert (
-        "-m pip install --disable-pip-version-check --constraint constraints.txt --requirement .venv/added.txt" in shown
+        "-m pip install --disable-pip-version-check --constraint constraints.txt --requirement"
+        " .venv/added.txt" in shown
     )
     assert "spacy" in shown.split("requirements.py")[1]

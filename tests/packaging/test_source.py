@@ -21,7 +21,11 @@ def offence(call):
     """What a call does that could show text, or nothing."""
     called = ast.unparse(call.func)
     owner, _, method = called.rpartition(".")
-    if called in WRITERS or called.startswith("context.log") or method in {"to_markdown", "to_string"}:
+    if (
+        called in WRITERS
+        or called.startswith("context.log")
+        or method in {"to_markdown", "to_string"}
+    ):
         return called
     logs = method in LOG_METHODS and "log" in owner.lower()
     quotes = any(isinstance(argument, ast.JoinedStr) for argument in call.args)
@@ -54,12 +58,16 @@ def test_the_rule_sees_what_it_forbids(line):
     assert offences(ast.parse(line))
 
 
-@pytest.mark.parametrize("line", ["logger.warning('%d notes', 3)", "math.log(2)", "math.log(float(f'{2}'))"])
+@pytest.mark.parametrize(
+    "line", ["logger.warning('%d notes', 3)", "math.log(2)", "math.log(float(f'{2}'))"]
+)
 def test_the_rule_lets_pass_what_is_harmless(line):
     assert offences(ast.parse(line)) == []
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "deid_assets" / "defs").glob("*.py")), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "deid_assets" / "defs").glob("*.py")), ids=lambda path: path.name
+)
 def test_modules_with_assets_do_not_defer_annotations(path):
     """Dagster reads annotations of ``context`` and ``Config`` parameters when the asset is defined."""
     source = path.read_text()

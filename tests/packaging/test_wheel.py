@@ -13,9 +13,20 @@ pytestmark = pytest.mark.slow
 def names(root, tmp_path_factory):
     """Paths in a wheel that was built from the checkout."""
     pytest.importorskip("build")
-    pytest.importorskip("hatchling", reason="builds without isolation need the build backend installed")
+    pytest.importorskip(
+        "hatchling", reason="builds without isolation need the build backend installed"
+    )
     folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(root)]
+    command = [
+        sys.executable,
+        "-m",
+        "build",
+        "--wheel",
+        "--no-isolation",
+        "--outdir",
+        str(folder),
+        str(root),
+    ]
     subprocess.run(command, check=True, capture_output=True)
     (wheel,) = folder.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
@@ -25,7 +36,10 @@ def names(root, tmp_path_factory):
 def test_top_level_names_are_the_two_packages(names):
     top = {name.partition("/")[0] for name in names}
 
-    assert {name for name in top if not name.endswith(".dist-info")} == {"deid_assets", "deid_resources"}
+    assert {name for name in top if not name.endswith(".dist-info")} == {
+        "deid_assets",
+        "deid_resources",
+    }
 
 
 @pytest.mark.parametrize(
@@ -51,5 +65,9 @@ def test_every_file_the_packages_read_is_in_the_wheel(root, names, pattern):
 
 
 def test_no_test_and_no_corpus_is_in_the_wheel(names):
-    assert not [name for name in names if "test" in name.rsplit("/", 1)[-1].lower() and not name.endswith("testing.py")]
+    assert not [
+        name
+        for name in names
+        if "test" in name.rsplit("/", 1)[-1].lower() and not name.endswith("testing.py")
+    ]
     assert not [name for name in names if name.endswith((".parquet", ".jsonl", ".pyc", ".sqlite"))]

@@ -1,4 +1,7 @@
-"""The pipeline over a batch: what the second look finds is covered, and what cannot be is withheld."""
+"""The pipeline over a batch.
+
+What the second look finds is covered, and what cannot be is withheld.
+"""
 
 import re
 
@@ -45,7 +48,10 @@ def deidentified(*texts, detector=None, patient="p", draw=None, policy=TAGS):
 
 
 def texts_of(done):
-    return [one.text if isinstance(one, Redacted) else f"{one.error} in {one.stage}" for one in done.outcomes]
+    return [
+        one.text if isinstance(one, Redacted) else f"{one.error} in {one.stage}"
+        for one in done.outcomes
+    ]
 
 
 def test_what_a_second_look_finds_is_covered_in_all_notes_of_the_patient():
@@ -57,12 +63,18 @@ def test_what_a_second_look_finds_is_covered_in_all_notes_of_the_patient():
 
 
 def test_a_note_is_redacted_again_until_nothing_is_found():
-    assert texts_of(deidentified("Zara, Zoe and Zoltanne.", "Nothing.")) == ["[NAME], [NAME] and [NAME].", "Nothing."]
+    assert texts_of(deidentified("Zara, Zoe and Zoltanne.", "Nothing.")) == [
+        "[NAME], [NAME] and [NAME].",
+        "Nothing.",
+    ]
 
 
 def test_a_note_in_which_something_is_found_each_time_is_withheld():
     names = [f"Z{letter}ra" for letter in "abcdefgh"]
-    assert texts_of(deidentified(" and ".join(names[: REDACTIONS + 1])))[0].count("[NAME]") == REDACTIONS + 1
+    assert (
+        texts_of(deidentified(" and ".join(names[: REDACTIONS + 1])))[0].count("[NAME]")
+        == REDACTIONS + 1
+    )
     assert texts_of(deidentified(" and ".join(names[: REDACTIONS + 2]), "Nothing.")) == [
         "residual-hit in redact",
         "Nothing.",
@@ -88,11 +100,16 @@ def test_a_replacer_that_raises_withholds_its_note():
             raise KeyError(text)
         return "[X]"
 
-    assert texts_of(deidentified("Zara.", "Zoe.", policy=Policy("picky", picky))) == ["[X].", "KeyError in redact"]
+    assert texts_of(deidentified("Zara.", "Zoe.", policy=Policy("picky", picky))) == [
+        "[X].",
+        "KeyError in redact",
+    ]
 
 
 def test_outcomes_come_in_the_order_of_the_notes_and_say_nothing_of_the_text():
-    done = deidentified(*("Zara saw Zoe and Zed." if n % 3 else "Nothing." for n in range(9)), patient=None)
+    done = deidentified(
+        *("Zara saw Zoe and Zed." if n % 3 else "Nothing." for n in range(9)), patient=None
+    )
 
     assert [one.note_id for one in done.outcomes] == [f"n{n}" for n in range(9)]
     assert "Z" not in repr(done)

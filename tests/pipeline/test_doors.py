@@ -21,13 +21,19 @@ LANGUAGES = ("en", "es", "it", "fr", "de", "nl", "sv", "fi")
 
 @pytest.fixture(scope="module")
 def notes():
-    """Notes in eight languages; five are a patient's together, and some hold what no detector finds the first time."""
+    """Notes in eight languages.
+
+    Five are a patient's together, and some hold what no detector finds the first time.
+    """
     from deid_synthesis import make_corpus
 
     found = []
     for lang in LANGUAGES:
         made = [note for note, _ in make_corpus(lang=lang, notes=5, seed=31)]
-        found += [replace(note, note_id=f"{lang}-{n}", patient_id=f"{lang}-p{n // 3}") for n, note in enumerate(made)]
+        found += [
+            replace(note, note_id=f"{lang}-{n}", patient_id=f"{lang}-p{n // 3}")
+            for n, note in enumerate(made)
+        ]
     return [*found, Note("leak", LEAK, "leak", "en")]
 
 
@@ -36,13 +42,26 @@ def plain(outcomes):
 
 
 def through_shell(notes, policy, folder):
-    rows = ({"id": n.note_id, "text": n.text, "lang": n.lang, "patient_id": n.patient_id} for n in notes)
+    rows = (
+        {"id": n.note_id, "text": n.text, "lang": n.lang, "patient_id": n.patient_id} for n in notes
+    )
     (folder / "notes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    arguments = ["deidentify", str(folder / "notes.jsonl"), "--policy", policy, "--out", str(folder / "out"), "--json"]
+    arguments = [
+        "deidentify",
+        str(folder / "notes.jsonl"),
+        "--policy",
+        policy,
+        "--out",
+        str(folder / "out"),
+        "--json",
+    ]
     ran = CliRunner().invoke(app, arguments, env={"DEID_KEY": SECRET})
     assert ran.exit_code in {0, 1}, ran.output
     lines = (folder / "out" / "notes.jsonl").read_text().splitlines()
-    withheld = {one["note"]: (one["reason"].split(" in ")[0],) for one in json.loads(ran.stdout)["withheld_notes"]}
+    withheld = {
+        one["note"]: (one["reason"].split(" in ")[0],)
+        for one in json.loads(ran.stdout)["withheld_notes"]
+    }
     return {row["id"]: row["text"] for row in map(json.loads, lines)} | withheld
 
 
@@ -50,20 +69,26 @@ def through_graph(installation, notes, policies):
     names = json.dumps(policies)
     installation.detectors = ("rules",)
     installation.configure(
-        f'ensemble = ["rules"]\nrecipes = []\npolicies = {names}\nrelease_policy = "{policies[0]}"\n'
-        "[gates]\nquarantined = 1\n"
+        f'ensemble = ["rules"]\nrecipes = []\npolicies = {names}\nrelease_policy ='
+        f' "{policies[0]}"\n[gates]\nquarantined = 1\n'
     )
-    rows = [{"id": n.note_id, "text": n.text, "lang": n.lang, "patient_id": n.patient_id} for n in notes]
+    rows = [
+        {"id": n.note_id, "text": n.text, "lang": n.lang, "patient_id": n.patient_id} for n in notes
+    ]
     batch = installation.receive(rows)
     assets = ["raw_notes", "gold_annotations", "spans_rules", "merged_spans"]
-    ran = installation.run(batch, *assets, *(Family.REDACTED_NOTES.of(policy) for policy in policies))
+    ran = installation.run(
+        batch, *assets, *(Family.REDACTED_NOTES.of(policy) for policy in policies)
+    )
     assert installation.failures(ran) == {}
     files = installation.opened().files
     found = {}
     for policy in policies:
         table = files.read(Family.REDACTED_NOTES.of(policy), batch, "notes")
         failed = failed_from_table(files.read(Family.REDACTED_NOTES.of(policy), batch, "failed"))
-        texts = dict(zip(table.column("note_id").to_pylist(), table.column("text").to_pylist(), strict=True))
+        texts = dict(
+            zip(table.column("note_id").to_pylist(), table.column("text").to_pylist(), strict=True)
+        )
         found[policy] = texts | {one.note_id: (one.error,) for one in failed}
     return found
 
@@ -92,12 +117,22 @@ def test_all_doors_give_the_same(installation, notes, policies, tmp_path):
 @pytest.mark.parametrize("detectors", [("rules",), ("rules", "presidio")])
 @pytest.mark.parametrize("policy", ["tag", "safe_harbor", "surrogate"])
 def test_redact_gives_the_text_of_deidentify(notes, policy, detectors, tmp_path):
-    rows = ({"id": n.note_id, "text": n.text, "lang": n.lang, "patient_id": n.patient_id} for n in notes)
+    rows = (
+        {"id": n.note_id, "text": n.text, "lang": n.lang, "patient_id": n.patient_id} for n in notes
+    )
     (tmp_path / "notes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     chosen = [word for name in detectors for word in ("--detector", name)]
     found = []
     for command, out in (("redact", "safe.jsonl"), ("deidentify", "out")):
-        arguments = [command, str(tmp_path / "notes.jsonl"), *chosen, "--policy", policy, "--out", str(tmp_path / out)]
+        arguments = [
+            command,
+            str(tmp_path / "notes.jsonl"),
+            *chosen,
+            "--policy",
+            policy,
+            "--out",
+            str(tmp_path / out),
+        ]
         ran = CliRunner().invoke(app, [*arguments, "--json"], env={"DEID_KEY": SECRET})
         assert ran.exit_code in {0, 1}, ran.output
         written = tmp_path / out / "notes.jsonl" if command == "deidentify" else tmp_path / out
@@ -107,7 +142,10 @@ def test_redact_gives_the_text_of_deidentify(notes, policy, detectors, tmp_path)
 
 
 def test_one_text_gives_its_redaction():
-    assert deidentify(LEAK, lang="en", policy="tag").text == "MRN: [MRN]. Sample [MRN] was stored. Label [MRN]-A."
+    assert (
+        deidentify(LEAK, lang="en", policy="tag").text
+        == "MRN: [MRN]. Sample [MRN] was stored. Label [MRN]-A."
+    )
 
 
 def test_a_detector_is_made_once_for_calls_with_the_same_options():
@@ -126,7 +164,10 @@ def test_python_takes_the_key_of_the_environment_where_none_is_given(monkeypatch
     of_environment = deidentify("Seen by Dr. Jane Lee.", **arguments).text
     monkeypatch.delenv("DEID_KEY")
 
-    assert of_environment == deidentify("Seen by Dr. Jane Lee.", secret=bytes.fromhex(SECRET), **arguments).text
+    assert (
+        of_environment
+        == deidentify("Seen by Dr. Jane Lee.", secret=bytes.fromhex(SECRET), **arguments).text
+    )
     with pytest.raises(PolicyError, match="set DEID_KEY"):
         deidentify("Seen by Dr. Jane Lee.", **arguments)
 
@@ -143,6 +184,12 @@ def test_importing_the_package_loads_nothing_heavy():
     import sys
 
     program = (
-        "import sys, deid_assets; print([m for m in ('faker', 'pandas', 'dagster', 'pyarrow') if m in sys.modules])"
+        "import sys, deid_assets; print([m for m in ('faker', 'pandas', 'dagster', 'pyarrow') if m"
+        " in sys.modules])"
     )
-    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "[]\n"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        ).stdout
+        == "[]\n"
+    )

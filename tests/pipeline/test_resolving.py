@@ -19,7 +19,10 @@ TAGS = Policy("tags", lambda text, span, context: f"[{span.label}]")
 
 def test_a_note_that_one_detector_failed_on_is_withheld_with_the_reason():
     note, spans = marked("Dr. <NAME>Lee</NAME>", source="a")
-    predictions = {"a": {"marked": spans}, "b": {"marked": Failed("marked", "spans_b", "TimeoutError")}}
+    predictions = {
+        "a": {"marked": spans},
+        "b": {"marked": Failed("marked", "spans_b", "TimeoutError")},
+    }
 
     assert resolve_all([note], predictions, resolve_by="union", ensemble=ENSEMBLE) == [
         Failed("marked", "spans_b", "TimeoutError")
@@ -29,16 +32,18 @@ def test_a_note_that_one_detector_failed_on_is_withheld_with_the_reason():
 def test_a_note_that_one_detector_never_saw_is_withheld():
     note, spans = marked("Dr. <NAME>Lee</NAME>", source="a")
 
-    assert resolve_all([note], {"a": {"marked": spans}, "b": {}}, resolve_by="union", ensemble=ENSEMBLE) == [
-        Failed("marked", "spans_b", "Missing")
-    ]
+    assert resolve_all(
+        [note], {"a": {"marked": spans}, "b": {}}, resolve_by="union", ensemble=ENSEMBLE
+    ) == [Failed("marked", "spans_b", "Missing")]
 
 
 def test_spans_of_an_older_text_withhold_the_note():
     note, spans = marked("Dr. <NAME>Lee</NAME>", source="a")
     newer = Note(note.note_id, note.text + " ")
 
-    (failed,) = resolve_all([newer], {"a": {"marked": spans}}, resolve_by="union", ensemble=Ensemble(("a",)))
+    (failed,) = resolve_all(
+        [newer], {"a": {"marked": spans}}, resolve_by="union", ensemble=Ensemble(("a",))
+    )
 
     assert failed == Failed("marked", "merged_spans", "DigestError")
 
@@ -55,12 +60,18 @@ def test_a_replacer_that_raises_withholds_its_note_only():
             raise KeyError(text)
         return "[X]"
 
-    notes, spans = zip(*(marked(f"Dr. <NAME>{name}</NAME>", note_id=name) for name in ("Lee", "Roy")), strict=True)
+    notes, spans = zip(
+        *(marked(f"Dr. <NAME>{name}</NAME>", note_id=name) for name in ("Lee", "Roy")), strict=True
+    )
     disjoint = {
         s.note_id: s
-        for s in resolve_all(notes, {"gold": by_note(spans)}, resolve_by="union", ensemble=Ensemble(("gold",)))
+        for s in resolve_all(
+            notes, {"gold": by_note(spans)}, resolve_by="union", ensemble=Ensemble(("gold",))
+        )
     }
-    done, failed = redact_all(notes, disjoint, Policy("p", picky), key=KEY, stage="redacted_notes_p")
+    done, failed = redact_all(
+        notes, disjoint, Policy("p", picky), key=KEY, stage="redacted_notes_p"
+    )
 
     assert done.text == "Dr. [X]"
     assert failed == Failed("Roy", "redacted_notes_p", "KeyError")
@@ -84,9 +95,15 @@ def test_two_outcomes_for_one_note_are_refused():
         ("<MRN>1</MRN>2<MRN>3</MRN>4<MRN>5</MRN>", "77", ["2", "4"]),
     ],
 )
-def test_of_a_hit_on_redacted_text_the_part_in_kept_text_is_left_in_its_offsets(text, replacement, left):
+def test_of_a_hit_on_redacted_text_the_part_in_kept_text_is_left_in_its_offsets(
+    text, replacement, left
+):
     note, spans = marked(text)
-    redacted = redact(note, DisjointSpans.of(note, spans), Policy("p", lambda *_: replacement), key=KEY)
+    redacted = redact(
+        note, DisjointSpans.of(note, spans), Policy("p", lambda *_: replacement), key=KEY
+    )
     hits = [Span(*match.span(), Phi.ID) for match in re.finditer(r"[\d:]+", redacted.text)]
 
-    assert [note.text[span.start : span.end] for span in residual_hits(hits, redacted.edits)] == left
+    assert [
+        note.text[span.start : span.end] for span in residual_hits(hits, redacted.edits)
+    ] == left

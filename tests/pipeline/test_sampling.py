@@ -34,7 +34,9 @@ def test_the_bound_is_the_quantile_of_clopper_and_pearson(data):
     assert upper_bound(hits, trials, confidence=confidence) == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.parametrize(("hits", "trials", "confidence"), [(-1, 5, 0.95), (6, 5, 0.95), (1, 5, 1.0), (1, 5, 0.0)])
+@pytest.mark.parametrize(
+    ("hits", "trials", "confidence"), [(-1, 5, 0.95), (6, 5, 0.95), (1, 5, 1.0), (1, 5, 0.0)]
+)
 def test_numbers_that_are_no_sample_are_refused(hits, trials, confidence):
     with pytest.raises(InputError):
         upper_bound(hits, trials, confidence=confidence)

@@ -42,7 +42,11 @@ def covered(found, other, *, patient="p", lang="en", score=0.9):
         ("<STREET>12 Elm Road</STREET>", "of 12, elm road", ["12, elm road"]),
         ("<NAME>Weiß</NAME>", "WEISS", ["WEISS"]),
         ("<HOSPITAL>Hospital</HOSPITAL>", "the Hospital", []),
-        ("<HOSPITAL>Aldermoor Hospital</HOSPITAL>", "at ALDERMOOR HOSPITAL", ["ALDERMOOR HOSPITAL"]),
+        (
+            "<HOSPITAL>Aldermoor Hospital</HOSPITAL>",
+            "at ALDERMOOR HOSPITAL",
+            ["ALDERMOOR HOSPITAL"],
+        ),
         ("of <CITY>Bath</CITY>", "in Bath", ["Bath"]),
     ],
 )
@@ -53,7 +57,12 @@ def test_a_value_is_covered_where_it_is_readable_again(found, other, expected):
 def test_a_spread_span_says_where_it_comes_from():
     ((_, span),) = covered(RECORD, "Sample 4471902.")
 
-    assert (span.label, span.score, span.source, span.native_label) == (Phi.MRN, 0.9, SPREAD, "rules")
+    assert (span.label, span.score, span.source, span.native_label) == (
+        Phi.MRN,
+        0.9,
+        SPREAD,
+        "rules",
+    )
 
 
 def test_another_patient_is_none_of_it():
@@ -67,7 +76,8 @@ def test_words_of_a_doubtful_name_are_not_spread():
 
 
 @pytest.mark.parametrize(
-    ("lang", "word"), [("de", "Befund"), ("fr", "Rose"), ("nl", "Rust"), ("sv", "Vill"), ("es", "Pediatría")]
+    ("lang", "word"),
+    [("de", "Befund"), ("fr", "Rose"), ("nl", "Rust"), ("sv", "Vill"), ("es", "Pediatría")],
 )
 def test_ordinary_words_of_the_note_s_language_are_not_spread_from_a_longer_name(lang, word):
     assert covered(f"<NAME>Jane {word}</NAME>", word, lang=lang) == []
@@ -89,7 +99,19 @@ def test_a_megabyte_of_one_name_is_spread_in_time_that_grows_with_it():
 
 
 WORDS = st.sampled_from(
-    ["Caldwick", "caldwick", "CALDWICK", "Jane", "4471902", "447-1902", "x4471902", "seen", ".", "\n", "Elm"]
+    [
+        "Caldwick",
+        "caldwick",
+        "CALDWICK",
+        "Jane",
+        "4471902",
+        "447-1902",
+        "x4471902",
+        "seen",
+        ".",
+        "\n",
+        "Elm",
+    ]
 )
 
 
@@ -101,11 +123,15 @@ def test_after_spreading_no_value_survives_and_spans_stay_disjoint(texts, data):
         cuts = sorted(data.draw(st.sets(st.integers(0, len(note.text)), max_size=4)))
         label = data.draw(st.sampled_from([Phi.NAME, Phi.MRN, Phi.STREET]))
         pairs = zip(cuts[::2], cuts[1::2], strict=False)
-        spans[note.note_id] = DisjointSpans.of(note, [Span(a, b, label, 0.9, "rules") for a, b in pairs if a < b])
+        spans[note.note_id] = DisjointSpans.of(
+            note, [Span(a, b, label, 0.9, "rules") for a, b in pairs if a < b]
+        )
 
     wider = spread(notes, spans)  # disjoint, or building them had raised
 
-    found, _ = survival_by_note([(note, wider[note.note_id], wider_edits(wider[note.note_id])) for note in notes])
+    found, _ = survival_by_note(
+        [(note, wider[note.note_id], wider_edits(wider[note.note_id])) for note in notes]
+    )
     assert all(set(spans[note.note_id]) <= set(wider[note.note_id]) for note in notes)
     assert not any(left.survivors for left in found)
 

@@ -32,10 +32,14 @@ def survivors(audits: Sequence[Audit]) -> Verdict:
 
 
 def replaced(note: Note, spans: Iterable[Span], replacement: str = "***") -> Redacted:
-    return redact(note, DisjointSpans.of(note, spans), Policy("one", lambda *_: replacement), key=KEY)
+    return redact(
+        note, DisjointSpans.of(note, spans), Policy("one", lambda *_: replacement), key=KEY
+    )
 
 
-def audit(text: str, *, missed: Sequence[str] = (), patient_id: str | None = None, note_id: str = "n") -> Audit:
+def audit(
+    text: str, *, missed: Sequence[str] = (), patient_id: str | None = None, note_id: str = "n"
+) -> Audit:
     """An audit in which every marked span was redacted but those that read as in ``missed``."""
     note, gold = marked(text, note_id=note_id)
     note = Note(note_id, note.text, patient_id)

@@ -1,4 +1,7 @@
-"""Dates in the words of eight languages, ranges and partial dates: read right, moved right, never impossible."""
+"""Dates in the words of eight languages, ranges and partial dates.
+
+Read right, moved right, never impossible.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,9 @@ def test_a_date_in_words_is_read_and_moves_by_the_offset(day, lang, short, offse
     text = long_form(day, lang, short=short)
 
     assert full(read(text, lang)) == day
-    assert moved(text, lang, days=offset) == long_form(day + timedelta(days=offset), lang, short=short) or (
+    assert moved(text, lang, days=offset) == long_form(
+        day + timedelta(days=offset), lang, short=short
+    ) or (
         # "May" and its like are their own abbreviation: the full name may come back.
         short and full(read(moved(text, lang, days=offset), lang)) == day + timedelta(days=offset)
     )
@@ -57,7 +62,11 @@ def test_the_case_stays(day, lang, cased, offset):
 @pytest.mark.parametrize("lang", LANGS)
 def test_every_name_of_every_month_and_weekday_is_read_in_every_form(lang):
     words = WORDS[lang]
-    rows = [words.months, *words.month_forms, *([name + end for name in words.months] for end in words.month_endings)]
+    rows = [
+        words.months,
+        *words.month_forms,
+        *([name + end for name in words.months] for end in words.month_endings),
+    ]
     for row in rows:
         for number, name in enumerate(row, start=1):
             assert read(f"{name} 2021", lang).month == number
@@ -74,7 +83,10 @@ def test_every_day_in_words_is_read_and_written(lang):
         for number, name in enumerate(row, start=1):
             text = f"{name} {WORDS[lang].months[4]}"
             assert read(text, lang).day == number
-            assert moved(text, lang, days=365 + 1 - number) == f"{row[0]} {WORDS[lang].months[4]}" or number == 1
+            assert (
+                moved(text, lang, days=365 + 1 - number) == f"{row[0]} {WORDS[lang].months[4]}"
+                or number == 1
+            )
 
 
 @pytest.mark.parametrize(
@@ -108,20 +120,31 @@ def test_every_day_in_words_is_read_and_written(lang):
 def test_both_ends_of_a_range_are_read(lang, text, first, second):
     found = reading(text, lang)
 
-    assert [(one.year, one.month, one.day) for one in (found.first, found.second)] == [first, second]
+    assert [(one.year, one.month, one.day) for one in (found.first, found.second)] == [
+        first,
+        second,
+    ]
     assert read(text, lang) is None
 
 
 RANGES = [
-    ("en", "{a}–{b} {month} {year}"), ("en", "{month} {a}-{b}, {year}"), ("es", "del {a} al {b} de {month} de {year}"),
-    ("it", "dal {a} al {b} {month} {year}"), ("fr", "du {a} au {b} {month} {year}"), ("de", "{a}.–{b}. {month} {year}"),
-    ("de", "{a}.–{b}.{number}.{year}"), ("nl", "{a} t/m {b} {month} {year}"), ("sv", "{a}–{b} {month} {year}"),
+    ("en", "{a}–{b} {month} {year}"),
+    ("en", "{month} {a}-{b}, {year}"),
+    ("es", "del {a} al {b} de {month} de {year}"),
+    ("it", "dal {a} al {b} {month} {year}"),
+    ("fr", "du {a} au {b} {month} {year}"),
+    ("de", "{a}.–{b}. {month} {year}"),
+    ("de", "{a}.–{b}.{number}.{year}"),
+    ("nl", "{a} t/m {b} {month} {year}"),
+    ("sv", "{a}–{b} {month} {year}"),
     ("fi", "{a}.–{b}.{number}.{year}"),
-]  # fmt: skip
+]
 
 
 @given(days, st.integers(1, 27), offsets, st.sampled_from(RANGES))
-def test_a_range_keeps_its_length_and_gets_its_second_month_and_year_where_it_needs_them(day, length, offset, row):
+def test_a_range_keeps_its_length_and_gets_its_second_month_and_year_where_it_needs_them(
+    day, length, offset, row
+):
     lang, form = row
     start = day.replace(day=1 + day.day % (28 - length))
     month = WORDS[lang].months[start.month - 1]
@@ -160,29 +183,70 @@ def test_a_range_that_crosses_a_month_or_a_year_says_so(lang, text, offset, expe
 @pytest.mark.parametrize(
     ("lang", "text", "offset", "expected"),
     [
-        ("en", "Q4 2021", 92, "Q1 2022"), ("en", "2nd quarter of 2021", 92, "3rd quarter of 2021"),
-        ("fr", "T1 2021", 92, "T2 2021"), ("de", "1. Quartal 2021", -92, "4. Quartal 2020"),
-        ("en", "winter 2021", 100, "spring 2021"), ("fi", "keväällä 2021", 100, "kesällä 2021"),
-        ("sv", "hösten 2021", 100, "vintern 2022"), ("en", "Mon.", 1, "Tue."), ("fi", "maanantaina", 1, "tiistaina"),
-        ("sv", "måndagen", 6, "söndagen"), ("en", "on the 3rd", 4, "on the 7th"), ("sv", "den 3:e", 4, "den 7:e"),
-        ("de", "Ende Mai", 3, "Ende Juni"), ("es", "mar. 4/5/2021", 1, "mié. 5/5/2021"), ("en", "2021", 3, "2022"),
-        ("sv", "1:a maj", 1, "2:a maj"), ("sv", "1:a maj", 2, "3:e maj"), ("fr", "1er mai", 1, "2 mai"), ("en", "last May", 31, "last June"), ("es", "mayo pasado", 31, "junio pasado"),
-        ("fr", "sept novembre", 1, "huit novembre"), ("fr", "sept. 2020", 31, "oct. 2020"), ("fi", "viime toukokuussa", 31, "viime kesäkuussa"), ("fr", "30 avril 2021", 1, "1er mai 2021"), ("fr", "30/04/2021", 1, "01/05/2021"),
-        ("it", "il 3 maggio", 5, "l'8 maggio"), ("it", "L'8 maggio", 1, "Il 9 maggio"), ("it", "dal 7 maggio", 1, "dall'8 maggio"),
-        ("en", "21st of May", 1, "22nd of May"), ("en", "MAY 2ND", 1, "MAY 3RD"), ("en", "May 31", 1, "June 1"),
-        ("de", "3. Jan.", 365 + 59, "3. Mär."), ("fr", "3 janv.", 365 + 59, "3 mars"),
-        ("sv", "3 jan.", 365 + 59, "3 mars"), ("nl", "3 feb.", 365 + 28, "3 mrt."), ("en", "29 February", 365 + 1, "1 March"),
+        ("en", "Q4 2021", 92, "Q1 2022"),
+        ("en", "2nd quarter of 2021", 92, "3rd quarter of 2021"),
+        ("fr", "T1 2021", 92, "T2 2021"),
+        ("de", "1. Quartal 2021", -92, "4. Quartal 2020"),
+        ("en", "winter 2021", 100, "spring 2021"),
+        ("fi", "keväällä 2021", 100, "kesällä 2021"),
+        ("sv", "hösten 2021", 100, "vintern 2022"),
+        ("en", "Mon.", 1, "Tue."),
+        ("fi", "maanantaina", 1, "tiistaina"),
+        ("sv", "måndagen", 6, "söndagen"),
+        ("en", "on the 3rd", 4, "on the 7th"),
+        ("sv", "den 3:e", 4, "den 7:e"),
+        ("de", "Ende Mai", 3, "Ende Juni"),
+        ("es", "mar. 4/5/2021", 1, "mié. 5/5/2021"),
+        ("en", "2021", 3, "2022"),
+        ("sv", "1:a maj", 1, "2:a maj"),
+        ("sv", "1:a maj", 2, "3:e maj"),
+        ("fr", "1er mai", 1, "2 mai"),
+        ("en", "last May", 31, "last June"),
+        ("es", "mayo pasado", 31, "junio pasado"),
+        ("fr", "sept novembre", 1, "huit novembre"),
+        ("fr", "sept. 2020", 31, "oct. 2020"),
+        ("fi", "viime toukokuussa", 31, "viime kesäkuussa"),
+        ("fr", "30 avril 2021", 1, "1er mai 2021"),
+        ("fr", "30/04/2021", 1, "01/05/2021"),
+        ("it", "il 3 maggio", 5, "l'8 maggio"),
+        ("it", "L'8 maggio", 1, "Il 9 maggio"),
+        ("it", "dal 7 maggio", 1, "dall'8 maggio"),
+        ("en", "21st of May", 1, "22nd of May"),
+        ("en", "MAY 2ND", 1, "MAY 3RD"),
+        ("en", "May 31", 1, "June 1"),
+        ("de", "3. Jan.", 365 + 59, "3. Mär."),
+        ("fr", "3 janv.", 365 + 59, "3 mars"),
+        ("sv", "3 jan.", 365 + 59, "3 mars"),
+        ("nl", "3 feb.", 365 + 28, "3 mrt."),
+        ("en", "29 February", 365 + 1, "1 March"),
     ],
-)  # fmt: skip
+)
 def test_a_partial_date_moves_in_its_own_words(lang, text, offset, expected):
     assert moved(text, lang, days=offset) == expected
 
 
 @pytest.mark.parametrize(
     "text",
-    ["10:30", "at 10 am", "3 weeks", "3, 5 and 7 May", "29/02/2021", "31-31-2021", "May 2nd 3","1.2.3.4", "12345", "Q5 2021",
-     "0/0/2021", "2021/13/01", "Monday to Friday", "x" * 200, "3 May 2021 3 May 2021", "%s", "1980s"],
-)  # fmt: skip
+    [
+        "10:30",
+        "at 10 am",
+        "3 weeks",
+        "3, 5 and 7 May",
+        "29/02/2021",
+        "31-31-2021",
+        "May 2nd 3",
+        "1.2.3.4",
+        "12345",
+        "Q5 2021",
+        "0/0/2021",
+        "2021/13/01",
+        "Monday to Friday",
+        "x" * 200,
+        "3 May 2021 3 May 2021",
+        "%s",
+        "1980s",
+    ],
+)
 @pytest.mark.parametrize("lang", LANGS)
 def test_what_is_no_date_is_not_read(lang, text):
     assert reading(text, lang) is None or reading(text, lang).second is not None
@@ -199,7 +263,9 @@ def test_whatever_is_moved_can_be_read_again_and_nothing_raises(text, lang, offs
     assert found is None or reading(found, lang) is not None
 
 
-@given(days, offsets, st.sampled_from(["%d/%m/%Y", "%Y-%m-%d", "%d.%m.%y", "%Y%m%d", "%d-%m-%Y %H:%M"]))
+@given(
+    days, offsets, st.sampled_from(["%d/%m/%Y", "%Y-%m-%d", "%d.%m.%y", "%Y%m%d", "%d-%m-%Y %H:%M"])
+)
 def test_a_percent_sign_or_a_time_beside_a_date_does_no_harm(day, offset, form):
     text = day.strftime(form)
 

@@ -102,7 +102,11 @@ def test_what_is_no_date_is_not_read(text):
         ("es", "Marzo y Abril de 2000", r"[A-Z][a-z]+ y [A-Z][a-z]+ de (19|20)\d\d"),
         ("de", "03.05.2021", r"\d\d\.\d\d\.20\d\d"),
         ("en", "2019-2021", r"20\d\d-20\d\d"),
-        ("en", "May 3, 2021 to June 4, 2021", r"[A-Z][a-z]+ \d+, 20\d\d to [A-Z][a-z]+ \d+, 20\d\d"),
+        (
+            "en",
+            "May 3, 2021 to June 4, 2021",
+            r"[A-Z][a-z]+ \d+, 20\d\d to [A-Z][a-z]+ \d+, 20\d\d",
+        ),
     ],
 )
 def test_the_format_stays(lang, text, shape):
@@ -121,7 +125,10 @@ def test_every_day_moves_by_the_patients_offset_which_is_whole_weeks_and_never_n
     assert 7 <= abs((moved - day).days) <= 7 * MAX_WEEKS
 
 
-@given(st.dates(date(1970, 1, 1), date(2068, 12, 31)), st.sampled_from(["%d/%m/%Y", "%d.%m.%y", "%Y%m%d", "%d/%m/%y"]))
+@given(
+    st.dates(date(1970, 1, 1), date(2068, 12, 31)),
+    st.sampled_from(["%d/%m/%Y", "%d.%m.%y", "%Y%m%d", "%d/%m/%y"]),
+)
 def test_a_moved_date_is_a_date_again_in_every_numeric_format(day, form):
     moved = read(shifted(day.strftime(form), _context(lang="es")), "es").middle()
 

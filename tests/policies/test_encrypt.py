@@ -40,7 +40,12 @@ def test_a_note_comes_back_whole(text, bounds):
 
 def test_one_value_of_one_patient_has_one_token_and_other_patients_others():
     assert written("Lee") == written("Lee")
-    tokens = {written("Lee"), written("LEE"), written("Lee", patient="p2"), written("Lee", label=Phi.CITY)}
+    tokens = {
+        written("Lee"),
+        written("LEE"),
+        written("Lee", patient="p2"),
+        written("Lee", label=Phi.CITY),
+    }
     assert len(tokens | {written("Lee", key=OTHER)}) == 5
 
 

@@ -1,4 +1,7 @@
-"""Policy files: what is refused, and with which words; what the digest covers; when a key is needed."""
+"""Policy files: what is refused, and with which words.
+
+What the digest covers; when a key is needed.
+"""
 
 from __future__ import annotations
 
@@ -42,36 +45,66 @@ def test_a_builtin_policy_loads_under_its_own_name_and_says_what_it_does(name):
             "actions.NAME: there is no action 'surogate'; did you mean 'surrogate'",
         ),
         ('name = "mine"\ndefault = "keep"', "default: there is no action 'keep'; choose of"),
-        ('name = "mine"\ndefault = "age_90"', "default: age_90 serves AGE only and cannot be the default"),
-        ('name = "mine"\n[actions]\nNAME = "year_only"', "actions.NAME: year_only serves DATE only"),
+        (
+            'name = "mine"\ndefault = "age_90"',
+            "default: age_90 serves AGE only and cannot be the default",
+        ),
+        (
+            'name = "mine"\n[actions]\nNAME = "year_only"',
+            "actions.NAME: year_only serves DATE only",
+        ),
         (
             'name = "mine"\ndefault = { action = "tag", width = 3 }',
             "default: width is an option of blackout, not of tag",
         ),
-        ('name = "mine"\ndefault = { action = "blackout", width = 0 }', "default.width: Input should be greater"),
-        ('name = "mine"\nkeep = ["SEX"]\n[actions]\nSEX = "tag"', "SEX both under keep and under actions"),
-        ('name = "mine"\ndefault = { action = "hash", hex_digits = 4 }', "default.hex_digits: Input should be greater"),
+        (
+            'name = "mine"\ndefault = { action = "blackout", width = 0 }',
+            "default.width: Input should be greater",
+        ),
+        (
+            'name = "mine"\nkeep = ["SEX"]\n[actions]\nSEX = "tag"',
+            "SEX both under keep and under actions",
+        ),
+        (
+            'name = "mine"\ndefault = { action = "hash", hex_digits = 4 }',
+            "default.hex_digits: Input should be greater",
+        ),
         ('name = "mine"\ndefault = "shift"', "default: shift needs max_days"),
         (
             'name = "mine"\ndefault = { action = "shift", max_days = 30 }',
             "default: shift serves DATE only and cannot be the default",
         ),
         ('name = "mine"\n[actions]\nDATE = "shift"', "actions.DATE: shift needs max_days"),
-        ('name = "mine"\n[actions]\nDATE = { action = "shift", max_days = 0 }', "actions.DATE.max_days: Input should"),
+        (
+            'name = "mine"\n[actions]\nDATE = { action = "shift", max_days = 0 }',
+            "actions.DATE.max_days: Input should",
+        ),
         (
             'name = "mine"\n[actions]\nDATE = { action = "shift", max_days = 6 }',
             "actions.DATE: shift has no whole week from min_days = 1 to max_days = 6",
         ),
         (
-            'name = "mine"\n[actions]\nDATE = { action = "shift", min_days = 9, max_days = 8, whole_weeks = false }',
+            (
+                'name = "mine"\n[actions]\nDATE = { action = "shift", min_days = 9, max_days = 8,'
+                " whole_weeks = false }"
+            ),
             "actions.DATE: shift has no day from min_days = 9 to max_days = 8",
         ),
         (
-            'name = "mine"\n[actions]\nDATE = { action = "shift", max_days = 9, whole_weeks = "no" }',
+            (
+                'name = "mine"\n[actions]\nDATE = { action = "shift", max_days = 9, whole_weeks ='
+                ' "no" }'
+            ),
             "actions.DATE.whole_weeks: Input should be a valid boolean",
         ),
-        ('name = "mine"\ndefault = { action = "generalize", age_width = 1 }', "default.age_width: Input should be"),
-        ('name = "mine"\ndefault = { action = "generalize", date = "week" }', "default.date: Input should be 'year'"),
+        (
+            'name = "mine"\ndefault = { action = "generalize", age_width = 1 }',
+            "default.age_width: Input should be",
+        ),
+        (
+            'name = "mine"\ndefault = { action = "generalize", date = "week" }',
+            "default.date: Input should be 'year'",
+        ),
         (
             'name = "mine"\ndefault = { action = "tag", require_patient = true }',
             "default: require_patient is an option of shift and hash and encrypt, not of tag",
@@ -102,7 +135,9 @@ def test_a_wrong_file_is_refused_with_its_path_and_key(policy_file, content, mes
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones():
-    with pytest.raises(ConfigError, match=r"there is no policy 'tags'; .*choose one of blackout, .*, tag, or give"):
+    with pytest.raises(
+        ConfigError, match=r"there is no policy 'tags'; .*choose one of blackout, .*, tag, or give"
+    ):
         load_policy("tags")
 
 
@@ -146,7 +181,9 @@ def test_every_policy_of_the_folder_is_named():
 @pytest.mark.parametrize("name", BUILTIN)
 def test_what_a_builtin_policy_does_has_words_for_every_category(name):
     policy = load_policy(name)
-    of_plugins = {replacer.in_words for replacer in policy.actions.values() if hasattr(replacer, "in_words")}
+    of_plugins = {
+        replacer.in_words for replacer in policy.actions.values() if hasattr(replacer, "in_words")
+    }
     named, default = in_words(policy)
 
     assert {*named.values(), default} <= {*WORDS.values(), *of_plugins, "kept"}
@@ -154,7 +191,9 @@ def test_what_a_builtin_policy_does_has_words_for_every_category(name):
 
 @pytest.mark.parametrize("default", ["generalize", "tag"])
 def test_a_default_that_reads_values_lets_only_its_own_categories_stay(policy_file, default):
-    policy = load_policy(policy_file(f'name = "a"\ndefault = "{default}"\n[actions]\nAGE = "generalize"'))
+    policy = load_policy(
+        policy_file(f'name = "a"\ndefault = "{default}"\n[actions]\nAGE = "generalize"')
+    )
 
     assert policy.may_leave == ({Phi.AGE, Phi.DATE} if default == "generalize" else {Phi.AGE})
 
@@ -165,7 +204,9 @@ def test_the_digest_follows_the_content_and_not_the_name(policy_file):
 
     same = digest('name = "a"\n[actions]\nNAME = "numbered"\nCITY = "hide"')
 
-    assert digest('name = "b"\ndescription = "x"\n[actions]\nCITY = "hide"\nNAME = "numbered"') == same
+    assert (
+        digest('name = "b"\ndescription = "x"\n[actions]\nCITY = "hide"\nNAME = "numbered"') == same
+    )
     assert digest('name = "a"\n[actions]\nNAME = "numbered"') != same
     assert digest('name = "a"\nkeep = ["SEX"]\n[actions]\nNAME = "numbered"\nCITY = "hide"') != same
     assert digest('name = "a"\ndefault = { action = "blackout", width = 3 }') != digest(
@@ -177,7 +218,9 @@ def test_an_action_within_an_action_is_part_of_the_digest(policy_file):
     """The month of a date is written by an action that holds the one for years."""
     found = {
         load_policy(
-            policy_file(f'name = "a"\n[actions]\nDATE = {{ action = "generalize", date = "month"{year} }}')
+            policy_file(
+                f'name = "a"\n[actions]\nDATE = {{ action = "generalize", date = "month"{year} }}'
+            )
         ).digest
         for year in ("", ", oldest_year = 1950", ", oldest_year = 1990")
     }
@@ -187,7 +230,9 @@ def test_an_action_within_an_action_is_part_of_the_digest(policy_file):
 def test_what_becomes_of_other_languages_is_part_of_the_digest(policy_file):
     stops, tags = (
         load_policy(
-            policy_file(f'name = "a"\ndefault = {{ action = "surrogate", other_languages = "{choice}" }}')
+            policy_file(
+                f'name = "a"\ndefault = {{ action = "surrogate", other_languages = "{choice}" }}'
+            )
         ).digest
         for choice in ("stop", "tag")
     )
@@ -200,7 +245,8 @@ def test_the_year_that_limits_birth_dates_is_part_of_the_digest(policy_file):
     content = 'name = "a"\n[actions]\nDATE = {{ action = "year_only", oldest_year = {} }}'
 
     assert (
-        load_policy(policy_file(content.format(1937))).digest != load_policy(policy_file(content.format(1938))).digest
+        load_policy(policy_file(content.format(1937))).digest
+        != load_policy(policy_file(content.format(1938))).digest
     )
 
 
@@ -222,10 +268,13 @@ def test_only_what_is_drawn_needs_a_key():
 
 
 @pytest.mark.parametrize(
-    ("name", "what"), [("surrogate", "surrogates"), ("hash", "hashes"), ("research", "shifted dates and surrogates")]
+    ("name", "what"),
+    [("surrogate", "surrogates"), ("hash", "hashes"), ("research", "shifted dates and surrogates")],
 )
 def test_a_missing_key_is_one_clear_error(name, what):
-    with pytest.raises(PolicyError, match=f"policy '{name}' writes {what}, which need a key; set DEID_KEY"):
+    with pytest.raises(
+        PolicyError, match=f"policy '{name}' writes {what}, which need a key; set DEID_KEY"
+    ):
         check_key(load_policy(name), None)
 
 

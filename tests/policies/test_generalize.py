@@ -31,25 +31,55 @@ def policy(tmp_path):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("45", "40-49"), ("45-year-old", "40-49"), ("64 años", "60-69"), ("82 Jahre", "80-89"), ("0", "0-9"),
-        ("89", "80-89"), ("late 70s", "70-79"), ("in his 80's", "80-89"), ("1.5 years", "0-9"), ("94 days", "0-9"),
-        ("8 weeks", "0-9"), ("130 months", "10-19"), ("41-43", "40-49"), ("40-49", "40-49"), ("9 years 2 months", "0-9"),
-        ("90", "90+"), ("104 years", "90+"), ("ninety-two", "90+"), ("noventa y dos años", "90+"),
-        ("forty-five", "40-49"), ("Eighty-three years old", "80-89"), ("three months", "0-9"), ("his forties", "40-49"),
+        ("45", "40-49"),
+        ("45-year-old", "40-49"),
+        ("64 años", "60-69"),
+        ("82 Jahre", "80-89"),
+        ("0", "0-9"),
+        ("89", "80-89"),
+        ("late 70s", "70-79"),
+        ("in his 80's", "80-89"),
+        ("1.5 years", "0-9"),
+        ("94 days", "0-9"),
+        ("8 weeks", "0-9"),
+        ("130 months", "10-19"),
+        ("41-43", "40-49"),
+        ("40-49", "40-49"),
+        ("9 years 2 months", "0-9"),
+        ("90", "90+"),
+        ("104 years", "90+"),
+        ("ninety-two", "90+"),
+        ("noventa y dos años", "90+"),
+        ("forty-five", "40-49"),
+        ("Eighty-three years old", "80-89"),
+        ("three months", "0-9"),
+        ("his forties", "40-49"),
         # Two bands, dictated digits, and what is not understood.
-        ("four five", "[AGE]"), ("38-42", "[AGE]"), ("29 1/2", "[AGE]"), ("over 45", "[AGE]"), ("4 5", "[AGE]"),
+        ("four five", "[AGE]"),
+        ("38-42", "[AGE]"),
+        ("29 1/2", "[AGE]"),
+        ("over 45", "[AGE]"),
+        ("4 5", "[AGE]"),
         ("XLV", "[AGE]"),
     ],
-)  # fmt: skip
+)
 def test_an_age_becomes_its_band(redacted, policy, text, expected):
     assert redacted(f"<AGE>{text}</AGE>", policy()) == expected
 
 
 @pytest.mark.parametrize(
     ("width", "text", "expected"),
-    [(5, "45", "45-49"), (5, "89", "85-89"), (20, "45", "40-59"), (20, "85", "80-89"), (5, "late 70s", "[AGE]")],
+    [
+        (5, "45", "45-49"),
+        (5, "89", "85-89"),
+        (20, "45", "40-59"),
+        (20, "85", "80-89"),
+        (5, "late 70s", "[AGE]"),
+    ],
 )
-def test_the_width_of_the_band_is_an_option_and_no_band_goes_over_89(redacted, policy, width, text, expected):
+def test_the_width_of_the_band_is_an_option_and_no_band_goes_over_89(
+    redacted, policy, width, text, expected
+):
     assert redacted(f"<AGE>{text}</AGE>", policy(f", age_width = {width}")) == expected
 
 
@@ -68,24 +98,53 @@ def test_every_age_lies_in_its_band(age, width):
 @pytest.mark.parametrize(
     ("lang", "text", "expected"),
     [
-        ("es", "setenta y ocho años", "70-79"), ("es", "18 meses", "0-9"), ("es", "noventa y un años", "90+"),
-        ("it", "45 anni", "40-49"), ("it", "anni 45", "40-49"), ("it", "quarantacinque anni", "40-49"),
-        ("it", "45enne", "40-49"), ("it", "45 aa", "40-49"), ("it", "18 mesi", "0-9"), ("it", "novantuno", "90+"),
-        ("fr", "trente-neuf ans", "30-39"), ("fr", "39 ans", "30-39"), ("fr", "vingt et un ans", "20-29"),
-        ("fr", "quatre-vingt-neuf ans", "80-89"), ("fr", "quatre-vingt-dix ans", "90+"), ("fr", "6 semaines", "0-9"),
-        ("de", "45-jährige", "40-49"), ("de", "fünfundvierzigjährig", "40-49"), ("de", "45 J.", "40-49"),
-        ("de", "40er", "40-49"), ("de", "6 Wo", "0-9"), ("de", "zweiundneunzig", "90+"),
-        ("nl", "45-jarige", "40-49"), ("nl", "45 jr", "40-49"), ("nl", "vijfenveertig jaar", "40-49"),
-        ("nl", "18 mnd", "0-9"), ("nl", "drieënnegentig", "90+"),
-        ("sv", "45-årig", "40-49"), ("sv", "45 år", "40-49"), ("sv", "45-åring", "40-49"), ("sv", "6 v", "0-9"),
-        ("sv", "fyrtiofem år", "40-49"), ("sv", "fyrtioårsåldern", "40-49"), ("sv", "nittiotvå år", "90+"),
-        ("fi", "45-vuotias", "40-49"), ("fi", "45 v.", "40-49"), ("fi", "neljäkymmentäviisi vuotta", "40-49"),
-        ("fi", "45-vuotiaalla", "40-49"), ("fi", "18 kk", "0-9"), ("fi", "nelikymppinen", "40-49"),
-        ("fi", "yhdeksänkymmentäkaksi vuotta", "90+"), ("fi", "92 v", "90+"),
+        ("es", "setenta y ocho años", "70-79"),
+        ("es", "18 meses", "0-9"),
+        ("es", "noventa y un años", "90+"),
+        ("it", "45 anni", "40-49"),
+        ("it", "anni 45", "40-49"),
+        ("it", "quarantacinque anni", "40-49"),
+        ("it", "45enne", "40-49"),
+        ("it", "45 aa", "40-49"),
+        ("it", "18 mesi", "0-9"),
+        ("it", "novantuno", "90+"),
+        ("fr", "trente-neuf ans", "30-39"),
+        ("fr", "39 ans", "30-39"),
+        ("fr", "vingt et un ans", "20-29"),
+        ("fr", "quatre-vingt-neuf ans", "80-89"),
+        ("fr", "quatre-vingt-dix ans", "90+"),
+        ("fr", "6 semaines", "0-9"),
+        ("de", "45-jährige", "40-49"),
+        ("de", "fünfundvierzigjährig", "40-49"),
+        ("de", "45 J.", "40-49"),
+        ("de", "40er", "40-49"),
+        ("de", "6 Wo", "0-9"),
+        ("de", "zweiundneunzig", "90+"),
+        ("nl", "45-jarige", "40-49"),
+        ("nl", "45 jr", "40-49"),
+        ("nl", "vijfenveertig jaar", "40-49"),
+        ("nl", "18 mnd", "0-9"),
+        ("nl", "drieënnegentig", "90+"),
+        ("sv", "45-årig", "40-49"),
+        ("sv", "45 år", "40-49"),
+        ("sv", "45-åring", "40-49"),
+        ("sv", "6 v", "0-9"),
+        ("sv", "fyrtiofem år", "40-49"),
+        ("sv", "fyrtioårsåldern", "40-49"),
+        ("sv", "nittiotvå år", "90+"),
+        ("fi", "45-vuotias", "40-49"),
+        ("fi", "45 v.", "40-49"),
+        ("fi", "neljäkymmentäviisi vuotta", "40-49"),
+        ("fi", "45-vuotiaalla", "40-49"),
+        ("fi", "18 kk", "0-9"),
+        ("fi", "nelikymppinen", "40-49"),
+        ("fi", "yhdeksänkymmentäkaksi vuotta", "90+"),
+        ("fi", "92 v", "90+"),
         # Another language's words are not understood.
-        ("fi", "45 Jahre alt und krank", "[AGE]"), ("sv", "45 vuotta", "[AGE]"),
+        ("fi", "45 Jahre alt und krank", "[AGE]"),
+        ("sv", "45 vuotta", "[AGE]"),
     ],
-)  # fmt: skip
+)
 def test_an_age_is_read_in_eight_languages(redacted, policy, lang, text, expected):
     assert redacted(f"<AGE>{text}</AGE>", policy(), lang=lang) == expected
 
@@ -149,7 +208,9 @@ def test_places_become_regions_and_all_else_is_tagged(redacted, lang, text, expe
 
 def test_one_category_alone_can_be_generalised(redacted, tmp_path):
     path = tmp_path / "mine.toml"
-    path.write_text('name = "mine"\nkeep = ["ZIP"]\n[actions]\nAGE = { action = "generalize", age_width = 5 }\n')
+    path.write_text(
+        'name = "mine"\nkeep = ["ZIP"]\n[actions]\nAGE = { action = "generalize", age_width = 5 }\n'
+    )
 
     text = redacted("<AGE>45</AGE> <DATE>2021</DATE> <ZIP>02139</ZIP>", load_policy(path))
 
@@ -158,7 +219,9 @@ def test_one_category_alone_can_be_generalised(redacted, tmp_path):
 
 def test_what_the_file_keeps_or_names_goes_before_a_generalising_default(redacted, tmp_path):
     path = tmp_path / "mine.toml"
-    path.write_text('name = "mine"\ndefault = "generalize"\nkeep = ["DATE"]\n[actions]\nAGE = "tag"\n')
+    path.write_text(
+        'name = "mine"\ndefault = "generalize"\nkeep = ["DATE"]\n[actions]\nAGE = "tag"\n'
+    )
 
     text = redacted("<AGE>45</AGE> <DATE>3 May 2021</DATE> <CITY>Rome</CITY>", load_policy(path))
 

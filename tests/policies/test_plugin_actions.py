@@ -1,4 +1,7 @@
-"""Actions that plugins bring: read with the policy, part of its digest, and one line where they cannot be used."""
+"""Actions that plugins bring.
+
+Read with the policy, part of its digest, and one line where they cannot be used.
+"""
 
 from __future__ import annotations
 
@@ -55,20 +58,28 @@ POLICY = 'name = "mine"\n[actions]\n{} = {}\n'
 
 @pytest.fixture
 def policy_of(tmp_path, monkeypatch):
-    package, info = tmp_path / "site" / "deid_xstars", tmp_path / "site" / "deid_xstars-1.0.dist-info"
+    package, info = (
+        tmp_path / "site" / "deid_xstars",
+        tmp_path / "site" / "deid_xstars-1.0.dist-info",
+    )
     package.mkdir(parents=True)
     info.mkdir()
     (package / "__init__.py").write_text(SOURCE)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: deid_xstars\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(
-        f"[{plugins.ACTIONS}]\nxstars = deid_xstars:Stars\nxbare = deid_xstars:Bare\nxgone = deid_xgone:Gone\n"
+        f"[{plugins.ACTIONS}]\nxstars = deid_xstars:Stars\nxbare = deid_xstars:Bare\nxgone ="
+        " deid_xgone:Gone\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
 
     def load(action, label="NAME", folder="a"):
         path = tmp_path / folder / "mine.toml"
         path.parent.mkdir(exist_ok=True)
-        path.write_text(POLICY.format(label, action) if label != "default" else f'name = "mine"\ndefault = {action}\n')
+        path.write_text(
+            POLICY.format(label, action)
+            if label != "default"
+            else f'name = "mine"\ndefault = {action}\n'
+        )
         return load_policy(path)
 
     yield load
@@ -79,7 +90,9 @@ def test_an_action_of_a_plugin_replaces(policy_of):
     policy = policy_of('{ action = "xstars", count = 5 }')
     note = Note("n", "Seen by Lee.")
 
-    text = redact(note, DisjointSpans.of(note, [Span(8, 11, Phi.NAME)]), policy, key=Key(bytes(32))).text
+    text = redact(
+        note, DisjointSpans.of(note, [Span(8, 11, Phi.NAME)]), policy, key=Key(bytes(32))
+    ).text
 
     assert text == "Seen by *****."
     assert in_words(policy)[0] == {"NAME": "stars"}
@@ -109,7 +122,11 @@ def test_its_options_and_its_code_are_in_the_digest_where_it_lies_is_not(policy_
         ('"xstar"', "NAME", "there is no action 'xstar'; did you mean 'xstars'"),
         ("{ count = 5 }", "NAME", "actions.NAME.action: Field required"),
         ("{ action = 5 }", "NAME", "actions.NAME.action: Input should be a valid string"),
-        ('{ action = "tag", count = 5 }', "NAME", "actions.NAME.count: Extra inputs are not permitted"),
+        (
+            '{ action = "tag", count = 5 }',
+            "NAME",
+            "actions.NAME.count: Extra inputs are not permitted",
+        ),
     ],
 )
 def test_a_wrong_one_is_one_line(policy_of, action, label, message):
@@ -123,13 +140,17 @@ def test_a_wrong_one_is_one_line(policy_of, action, label, message):
 def test_the_action_that_the_documentation_names_says_what_brings_it(tmp_path, monkeypatch):
     known = plugins.available
     monkeypatch.setattr(
-        "deid_assets.policies.installed.available", lambda group: {} if group == plugins.ACTIONS else known(group)
+        "deid_assets.policies.installed.available",
+        lambda group: {} if group == plugins.ACTIONS else known(group),
     )
     path = tmp_path / "mine.toml"
     path.write_text(POLICY.format("NAME", '{ action = "surrogate_mlm", model = "m" }'))
 
     with pytest.raises(
         ConfigError,
-        match=r"action 'surrogate_mlm': its plugin deid-zero-shot is not installed; run `make add PLUGIN=zero_shot`",
+        match=(
+            r"action 'surrogate_mlm': its plugin deid-zero-shot is not installed; run `make add"
+            r" PLUGIN=zero_shot`"
+        ),
     ):
         load_policy(path)

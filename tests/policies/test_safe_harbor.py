@@ -11,7 +11,12 @@ import pytest
 
 from deid_assets.core.phi import Phi
 from deid_assets.policies import load_policy
-from deid_assets.policies.safe_harbor import LOW_POPULATION_2000, LOW_POPULATION_2020, NO_RESIDENTS_2020, YearOnly
+from deid_assets.policies.safe_harbor import (
+    LOW_POPULATION_2000,
+    LOW_POPULATION_2020,
+    NO_RESIDENTS_2020,
+    YearOnly,
+)
 
 
 @pytest.mark.parametrize(
@@ -56,11 +61,32 @@ def test_without_the_option_someone_of_89_is_the_oldest_shown():
 @pytest.mark.parametrize(
     "text",
     [
-        "45", "89", "89 years", "45-year-old", "4 y.o.", "94 days", "99 months", "late 70s", "forty-five", "nineteen",
-        "64 años", "64  Años", "cuarenta y cinco años", "diecinueve", "99 meses", "2 años y 95 días", "recién nacida",
-        "un mes y medio", "82 Jahre", "1.5 years", "9 1/2", "8-9 years", "9-10", "9 years 2 months",
+        "45",
+        "89",
+        "89 years",
+        "45-year-old",
+        "4 y.o.",
+        "94 days",
+        "99 months",
+        "late 70s",
+        "forty-five",
+        "nineteen",
+        "64 años",
+        "64  Años",
+        "cuarenta y cinco años",
+        "diecinueve",
+        "99 meses",
+        "2 años y 95 días",
+        "recién nacida",
+        "un mes y medio",
+        "82 Jahre",
+        "1.5 years",
+        "9 1/2",
+        "8-9 years",
+        "9-10",
+        "9 years 2 months",
     ],
-)  # fmt: skip
+)
 def test_an_age_up_to_89_stays(redacted, text):
     assert redacted(f"<AGE>{text}</AGE>", "safe_harbor") == text
 
@@ -68,11 +94,28 @@ def test_an_age_up_to_89_stays(redacted, text):
 @pytest.mark.parametrize(
     "text",
     [
-        "90", "101", "92-year-old", "90s", "in his 90's", "ninety", "Ninety-Two years", "nineties", "nonagenarian",
-        "one hundred", "centenarian", "94 años", "noventa y dos años", "cien años", "nonagenaria", "neunzig",
-        "quatre-vingt-douze ans", "\uff19\uff12", "1931", "99 and 3 months",
+        "90",
+        "101",
+        "92-year-old",
+        "90s",
+        "in his 90's",
+        "ninety",
+        "Ninety-Two years",
+        "nineties",
+        "nonagenarian",
+        "one hundred",
+        "centenarian",
+        "94 años",
+        "noventa y dos años",
+        "cien años",
+        "nonagenaria",
+        "neunzig",
+        "quatre-vingt-douze ans",
+        "\uff19\uff12",
+        "1931",
+        "99 and 3 months",
     ],
-)  # fmt: skip
+)
 def test_an_age_over_89_is_pooled(redacted, text):
     assert redacted(f"<AGE>{text}</AGE>", "safe_harbor") == "90+"
 
@@ -80,11 +123,24 @@ def test_an_age_over_89_is_pooled(redacted, text):
 @pytest.mark.parametrize(
     "text",
     [
-        "over 89", "octogenarian plus", "9O", "XCII", "девяносто", "九十二", "???", "vier",
+        "over 89",
+        "octogenarian plus",
+        "9O",
+        "XCII",
+        "девяносто",
+        "九十二",
+        "???",
+        "vier",
         # Digits one by one, which may be one number.
-        "9 2 yo", "9-2", "9\n2", "nine two", "nueve dos", "1 0 2", "one oh two",
+        "9 2 yo",
+        "9-2",
+        "9\n2",
+        "nine two",
+        "nueve dos",
+        "1 0 2",
+        "one oh two",
     ],
-)  # fmt: skip
+)
 def test_an_age_that_cannot_be_read_is_tagged(redacted, text):
     assert redacted(f"<AGE>{text}</AGE>", "safe_harbor") == "[AGE]"
 
@@ -112,15 +168,23 @@ def test_a_us_code_keeps_three_digits_unless_few_people_live_there(redacted, lan
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("MA", "MA"), ("Massachusetts", "Massachusetts"), ("new york", "new york"), ("Puerto Rico", "Puerto Rico"),
-        ("Bavaria", "[REGION]"), ("Vizcaya", "[REGION]"), ("XX", "[REGION]"), ("in", "[REGION]"),
+        ("MA", "MA"),
+        ("Massachusetts", "Massachusetts"),
+        ("new york", "new york"),
+        ("Puerto Rico", "Puerto Rico"),
+        ("Bavaria", "[REGION]"),
+        ("Vizcaya", "[REGION]"),
+        ("XX", "[REGION]"),
+        ("in", "[REGION]"),
     ],
-)  # fmt: skip
+)
 def test_only_states_of_the_us_stay(redacted, text, expected):
     assert redacted(f"<REGION>{text}</REGION>", "safe_harbor") == expected
 
 
-@pytest.mark.parametrize("label", sorted(set(Phi) - {Phi.AGE, Phi.DATE, Phi.REGION, Phi.ZIP, Phi.COUNTRY, Phi.SEX}))
+@pytest.mark.parametrize(
+    "label", sorted(set(Phi) - {Phi.AGE, Phi.DATE, Phi.REGION, Phi.ZIP, Phi.COUNTRY, Phi.SEX})
+)
 def test_every_other_identifier_is_tagged(redacted, label):
     assert redacted(f"<{label}>Massachusetts 2021</{label}>", "safe_harbor") == f"[{label}]"
 
@@ -130,7 +194,9 @@ def test_the_list_of_small_areas_is_the_census_of_2020_as_well_as_2000():
     if not folder:
         pytest.skip("DEID_CORPORA is not set")
     people: Counter[str] = Counter()
-    with Path(folder, "gazetteers/us-zip3/zip-code-population.csv").open(encoding="utf-8", newline="") as file:
+    with Path(folder, "gazetteers/us-zip3/zip-code-population.csv").open(
+        encoding="utf-8", newline=""
+    ) as file:
         for row in csv.reader(line for line in file if not line.startswith("#")):
             people[row[0].zfill(5)[:3]] += int(row[1])
 

@@ -50,10 +50,15 @@ def names_only(tmp_path):
         ("<NAME>Ann</NAME> came. <SEX>M. F</SEX> too. Two.", "M. F too. Two."),
         ("<SEX>M. F</SEX> and <NAME>Ann</NAME> came. Two.", "Two."),
         # Other spans of the sentence go with it, those of other sentences keep their own action.
-        ("<CITY>Rome</CITY>, <SEX>male</SEX>, <NAME>Ann</NAME>, <CITY>Bern</CITY>. In <CITY>Bonn</CITY>.",
-         "In [CITY]."),
+        (
+            (
+                "<CITY>Rome</CITY>, <SEX>male</SEX>, <NAME>Ann</NAME>, <CITY>Bern</CITY>. In"
+                " <CITY>Bonn</CITY>."
+            ),
+            "In [CITY].",
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_sentence_of_a_span_goes_and_the_others_stay(redacted, names_only, text, expected):
     assert redacted(text, names_only) == expected
 
@@ -64,7 +69,13 @@ def test_the_map_carries_offsets_both_ways():
     start = note.text.index("Three")
 
     (edit,) = done.edits
-    assert (edit.start, edit.end, edit.new_start, edit.new_end, edit.label) == (5, start, 5, 5, Phi.NAME)
+    assert (edit.start, edit.end, edit.new_start, edit.new_end, edit.label) == (
+        5,
+        start,
+        5,
+        5,
+        Phi.NAME,
+    )
     assert done.to_redacted(start) == done.text.index("Three")
     assert done.to_original(done.text.index("Three")) == start
 
@@ -108,7 +119,10 @@ def test_edits_are_disjoint_cover_every_span_and_leave_the_rest(parts, tail, pol
         kept += (note.text[cursor : edit.start], "[SEX]" * (edit.new_end > edit.new_start))
         cursor = edit.end
     assert "".join((*kept, note.text[cursor:])) == done.text
-    assert all(any(edit.start <= span.start and span.end <= edit.end for edit in done.edits) for span in spans)
+    assert all(
+        any(edit.start <= span.start and span.end <= edit.end for edit in done.edits)
+        for span in spans
+    )
     for place, char in enumerate(note.text):
         if not any(edit.start <= place < edit.end for edit in done.edits):
             assert done.text[done.to_redacted(place)] == char

@@ -34,7 +34,9 @@ def shifted(text, replacer=WEEKS, *, patient="p", lang="en", note_id="n", key=KE
 
 
 def offset(replacer, patient):
-    return (date.fromisoformat(shifted("2020-06-15", replacer, patient=patient)) - date(2020, 6, 15)).days
+    return (
+        date.fromisoformat(shifted("2020-06-15", replacer, patient=patient)) - date(2020, 6, 15)
+    ).days
 
 
 full_dates = st.dates(date(1900, 1, 1), date(2100, 12, 31))
@@ -43,7 +45,10 @@ shifts = st.builds(Shift, max_days=st.integers(7, MAX_DAYS), whole_weeks=st.bool
 
 @given(full_dates, full_dates, shifts, st.text(min_size=1, max_size=5))
 def test_order_and_interval_of_two_full_dates_of_a_patient_stay(first, second, replacer, patient):
-    moved = [date.fromisoformat(shifted(day.isoformat(), replacer, patient=patient)) for day in (first, second)]
+    moved = [
+        date.fromisoformat(shifted(day.isoformat(), replacer, patient=patient))
+        for day in (first, second)
+    ]
 
     assert moved[1] - moved[0] == second - first
     assert moved[0] != first
@@ -102,13 +107,17 @@ def test_a_note_without_a_patient_is_refused_where_one_is_required():
 )
 @pytest.mark.parametrize("replacer", [DAYS, WEEKS])
 def test_the_format_stays(lang, text, shape, replacer):
-    moved = {shifted(text, replacer, lang=lang, patient=patient) for patient in PATIENTS} - {"[DATE]"}
+    moved = {shifted(text, replacer, lang=lang, patient=patient) for patient in PATIENTS} - {
+        "[DATE]"
+    }
 
     assert len(moved) > 1
     assert all(re.fullmatch(shape, one) and one != text for one in moved)
 
 
-@pytest.mark.parametrize("text", [" ", "yesterday", "31 February 2020", "29/02/2021", "Monday", "1.2.3.4", "99"])
+@pytest.mark.parametrize(
+    "text", [" ", "yesterday", "31 February 2020", "29/02/2021", "Monday", "1.2.3.4", "99"]
+)
 def test_what_is_no_date_is_tagged(text):
     assert shifted(text) == "[DATE]"
 
@@ -178,7 +187,9 @@ def test_seasons_stay_where_they_are_to():
 )
 def test_season_words_stay_true_and_holidays_become_their_season(lang, text, shape):
     for patient in PATIENTS:
-        assert re.fullmatch(shape, shifted(text, Shift(max_days=366, keep_season=True), lang=lang, patient=patient))
+        assert re.fullmatch(
+            shape, shifted(text, Shift(max_days=366, keep_season=True), lang=lang, patient=patient)
+        )
 
 
 def test_a_holiday_is_tagged_where_seasons_do_not_stay():
@@ -197,12 +208,19 @@ def _age(born, day):
 
 
 @given(
-    st.dates(date(1930, 1, 1), date(2000, 12, 31)), st.integers(3, 360), st.integers(0, 80), st.sampled_from(PATIENTS)
+    st.dates(date(1930, 1, 1), date(2000, 12, 31)),
+    st.integers(3, 360),
+    st.integers(0, 80),
+    st.sampled_from(PATIENTS),
 )
-def test_the_age_that_birth_and_visit_give_stays_but_for_days_beside_a_birthday(born, past_birthday, years, patient):
+def test_the_age_that_birth_and_visit_give_stays_but_for_days_beside_a_birthday(
+    born, past_birthday, years, patient
+):
     birthday = born.replace(year=born.year + years, day=min(born.day, 28))
     visit = birthday + timedelta(days=past_birthday)
-    moved = [date.fromisoformat(shifted(day.isoformat(), DAYS, patient=patient)) for day in (born, visit)]
+    moved = [
+        date.fromisoformat(shifted(day.isoformat(), DAYS, patient=patient)) for day in (born, visit)
+    ]
 
     assert abs(_age(*moved) - _age(born, visit)) <= (past_birthday > 360 or past_birthday < 6)
 
@@ -210,7 +228,9 @@ def test_the_age_that_birth_and_visit_give_stays_but_for_days_beside_a_birthday(
 def test_what_falls_back_is_counted_per_category():
     text = "yesterday 3 May 2021 Monday"
     note = Note("n", text, patient_id="p", lang="en")
-    spans = DisjointSpans.of(note, [Span(0, 9, Phi.DATE), Span(10, 20, Phi.DATE), Span(21, 27, Phi.DATE)])
+    spans = DisjointSpans.of(
+        note, [Span(0, 9, Phi.DATE), Span(10, 20, Phi.DATE), Span(21, 27, Phi.DATE)]
+    )
 
     redacted = redact(note, spans, Policy("p", Tag(), {Phi.DATE: WEEKS}), key=KEY)
 
@@ -222,13 +242,19 @@ def test_an_age_or_year_that_is_not_understood_is_counted_too():
     note = Note("n", "XLV yesterday", lang="en")
     spans = DisjointSpans.of(note, [Span(0, 3, Phi.AGE), Span(4, 13, Phi.DATE)])
 
-    assert redact(note, spans, load_policy("safe_harbor"), key=KEY).fallbacks == {Phi.AGE: 1, Phi.DATE: 1}
+    assert redact(note, spans, load_policy("safe_harbor"), key=KEY).fallbacks == {
+        Phi.AGE: 1,
+        Phi.DATE: 1,
+    }
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("max_days = 300, keep_season = true", "shift has no whole week, near a whole year, from min_days = 1 to max"),
+        (
+            "max_days = 300, keep_season = true",
+            "shift has no whole week, near a whole year, from min_days = 1 to max",
+        ),
         ("max_days = 364, keep_season = 1", "keep_season"),
     ],
 )

@@ -23,7 +23,10 @@ def test_a_policy_writes_its_mark(redacted, policy, expected):
 
 
 def test_one_value_has_one_number_whatever_its_case_and_spacing(redacted):
-    text = "<NAME>Ann Lee</NAME> <NAME>Bo</NAME> <NAME>ann  LEE</NAME> <NAME>Bo\n</NAME> <CITY>Bo</CITY>"
+    text = (
+        "<NAME>Ann Lee</NAME> <NAME>Bo</NAME> <NAME>ann  LEE</NAME> <NAME>Bo\n</NAME>"
+        " <CITY>Bo</CITY>"
+    )
 
     assert redacted(text, "numbered") == "[NAME_1] [NAME_2] [NAME_1] [NAME_2] [CITY_1]"
 
@@ -31,11 +34,16 @@ def test_one_value_has_one_number_whatever_its_case_and_spacing(redacted):
 def test_mimic_tags_count_values_too_and_name_the_category_in_words(redacted):
     text = "<NAME>Ann</NAME> <NAME>Bo</NAME> <NAME>ANN</NAME> <HEALTH_PLAN>7</HEALTH_PLAN>"
 
-    assert redacted(text, "mimic_style") == "[**Name 1**] [**Name 2**] [**Name 1**] [**Health plan 1**]"
+    assert (
+        redacted(text, "mimic_style")
+        == "[**Name 1**] [**Name 2**] [**Name 1**] [**Health plan 1**]"
+    )
 
 
 def test_numbers_start_again_in_the_next_note(redacted):
-    assert [redacted(f"<NAME>{name}</NAME>", "numbered", note_id=name) for name in ("Ann", "Bo")] == ["[NAME_1]"] * 2
+    assert [
+        redacted(f"<NAME>{name}</NAME>", "numbered", note_id=name) for name in ("Ann", "Bo")
+    ] == ["[NAME_1]"] * 2
 
 
 @pytest.mark.parametrize(("option", "expected"), [("", "███"), (", width = 5", "█████")])
@@ -49,9 +57,13 @@ def test_blocks_have_the_length_of_the_text_or_a_fixed_one(redacted, tmp_path, o
 @pytest.mark.parametrize(
     ("policy", "text"),
     [
-        ("tag", "[NAME]"), ("keep_nothing", "[REDACTED]"), ("numbered", "[NAME_1]"), ("blackout", "█" * 8),
-        ("placeholder", "[XXXXX]"), ("mimic_style", "[**Name 1**]"),
+        ("tag", "[NAME]"),
+        ("keep_nothing", "[REDACTED]"),
+        ("numbered", "[NAME_1]"),
+        ("blackout", "█" * 8),
+        ("placeholder", "[XXXXX]"),
+        ("mimic_style", "[**Name 1**]"),
     ],
-)  # fmt: skip
+)
 def test_a_text_that_is_the_mark_itself_becomes_another_mark(redacted, policy, text):
     assert redacted(f"<NAME>{text}</NAME>", policy) not in ("", text)

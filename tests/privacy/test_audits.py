@@ -1,4 +1,7 @@
-"""What an audit may say: no number without its interval, no verdict without controls, and one that breaks breaks alone."""
+"""What an audit may say.
+
+No number without its interval, no verdict without controls, and one that breaks breaks alone.
+"""
 
 import json
 from dataclasses import replace
@@ -29,7 +32,9 @@ from deid_template.audit import MissedAudit
 KEY = Key(bytes(range(32)))
 NUMBER = Measurement(name="AUC", value=0.6, low=0.5, high=0.7, chance=0.5, units=40)
 REACTS = Control(name="planted", expected=True, reacted=True, description="found where planted")
-COLD = Control(name="unplanted", expected=False, reacted=False, description="not found where not planted")
+COLD = Control(
+    name="unplanted", expected=False, reacted=False, description="not found where not planted"
+)
 RULE = Rule(name="little", passed=True, description="AUC 0.7 at most")
 
 
@@ -37,7 +42,9 @@ def cases(covered):
     """Return forty notes with two identifiers each, of which the first ``covered`` are covered."""
     found = []
     for number in range(40):
-        note, gold = marked("Dr <NAME>Lee</NAME> saw MRN <MRN>123-45-67</MRN>.", note_id=f"n{number}")
+        note, gold = marked(
+            "Dr <NAME>Lee</NAME> saw MRN <MRN>123-45-67</MRN>.", note_id=f"n{number}"
+        )
         spans = DisjointSpans.of(note, gold)
         found.append(Case(note, spans, DisjointSpans.of(note, list(spans)[:covered])))
     return found
@@ -88,7 +95,12 @@ def test_a_bare_fraction_in_a_table_is_refused():
         ((REACTS, COLD), replace(RULE, passed=False), Outcome.FAILED, "not met: little: AUC"),
         ((COLD,), RULE, Outcome.VOID, "no positive control"),
         ((replace(REACTS, reacted=False), COLD), RULE, Outcome.VOID, "planted did not react"),
-        ((REACTS, replace(COLD, reacted=True)), replace(RULE, passed=False), Outcome.VOID, "unplanted reacted"),
+        (
+            (REACTS, replace(COLD, reacted=True)),
+            replace(RULE, passed=False),
+            Outcome.VOID,
+            "unplanted reacted",
+        ),
     ],
 )
 def test_the_verdict_follows_from_controls_and_rules(controls, rule, outcome, reason):
@@ -103,7 +115,13 @@ def test_the_verdict_follows_from_controls_and_rules(controls, rule, outcome, re
 def test_a_verdict_needs_figures_rules_and_blind_spots():
     result = conclude(MissedAudit(), figures=[NUMBER], controls=[REACTS], rules=[RULE])
 
-    for missing in ({"figures": ()}, {"rules": ()}, {"blind_spots": ()}, {"reason": ""}, {"counts": {"a": 0.5}}):
+    for missing in (
+        {"figures": ()},
+        {"rules": ()},
+        {"blind_spots": ()},
+        {"reason": ""},
+        {"counts": {"a": 0.5}},
+    ):
         with pytest.raises(InputError):
             replace(result, **missing)
 
@@ -113,7 +131,13 @@ def test_a_result_comes_back_from_its_file():
     controls = [replace(REACTS, measurement=NUMBER), COLD]
     plot = Plot(name="p", title="P", png=b"\x89PNG")
     result = conclude(
-        MissedAudit(), figures=[NUMBER], controls=controls, rules=[RULE], tables=[table], plots=[plot], counts={"n": 2}
+        MissedAudit(),
+        figures=[NUMBER],
+        controls=controls,
+        rules=[RULE],
+        tables=[table],
+        plots=[plot],
+        counts={"n": 2},
     )
     document = json.loads(json.dumps(result.to_json()))
 
@@ -157,7 +181,9 @@ def test_a_missing_need_and_an_error_are_not_assessed_and_say_why():
             return None
 
     given = Material(key=KEY, cases=cases(2))
-    results = [running.run_audit(kind(), given) for kind in (Breaks, Leaks, Refuses, Forgets, Mistakes)]
+    results = [
+        running.run_audit(kind(), given) for kind in (Breaks, Leaks, Refuses, Forgets, Mistakes)
+    ]
 
     assert {result.outcome for result in results} == {Outcome.NOT_ASSESSED}
     *reasons, mistake = [result.reason for result in results]
@@ -173,4 +199,7 @@ def test_a_missing_need_and_an_error_are_not_assessed_and_say_why():
 def test_what_is_not_installed_is_not_assessed():
     result = running.run_named("nowhere", Material(key=KEY))
 
-    assert (result.outcome, "unknown audit 'nowhere'" in result.reason) == (Outcome.NOT_ASSESSED, True)
+    assert (result.outcome, "unknown audit 'nowhere'" in result.reason) == (
+        Outcome.NOT_ASSESSED,
+        True,
+    )

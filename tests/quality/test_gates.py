@@ -5,7 +5,12 @@ import pytest
 from deid_assets.evaluation.comparison import Difference
 from deid_assets.evaluation.counts import Counts, NoteCounts
 from deid_assets.quality import State
-from deid_assets.quality.gates import no_regression, notes_covered_lower_bound, recall_lower_bound, worst_group
+from deid_assets.quality.gates import (
+    no_regression,
+    notes_covered_lower_bound,
+    recall_lower_bound,
+    worst_group,
+)
 
 STATES = {True: State.PASSED, False: State.FAILED, None: State.NOT_APPLICABLE}
 
@@ -24,7 +29,10 @@ STATES = {True: State.PASSED, False: State.FAILED, None: State.NOT_APPLICABLE}
     ],
 )
 def test_recall_is_gated_by_the_lower_end_of_its_interval(covered, floor, min_gold, passed):
-    assert recall_lower_bound({"ALL": covered}, {"ALL": floor}, min_gold=min_gold).state is STATES[passed]
+    assert (
+        recall_lower_bound({"ALL": covered}, {"ALL": floor}, min_gold=min_gold).state
+        is STATES[passed]
+    )
 
 
 def test_one_label_below_its_floor_stops_a_batch_and_is_named():
@@ -35,9 +43,14 @@ def test_one_label_below_its_floor_stops_a_batch_and_is_named():
     assert not verdict.passed
     assert verdict.blocking
     assert verdict.counts == {
-        "labels": 2, "below": 1, "too_few": 1, "lower_ALL": 0.9817, "minimum_ALL": 0.9,
-        "lower_NAME": 0.7112, "minimum_NAME": 0.75,
-    }  # fmt: skip
+        "labels": 2,
+        "below": 1,
+        "too_few": 1,
+        "lower_ALL": 0.9817,
+        "minimum_ALL": 0.9,
+        "lower_NAME": 0.7112,
+        "minimum_NAME": 0.75,
+    }
 
 
 @pytest.mark.parametrize(
@@ -54,12 +67,25 @@ def test_whole_notes_are_gated_by_the_lower_end_of_their_interval(notes, floor, 
 
 
 def test_the_worst_group_stops_a_batch_whose_mean_is_fine_and_is_not_named():
-    groups = {"site-a": Counts(tp=990, fn=10), "site-b": Counts(tp=90, fn=30), "site-c": Counts(tp=0, fn=3)}
+    groups = {
+        "site-a": Counts(tp=990, fn=10),
+        "site-b": Counts(tp=90, fn=30),
+        "site-c": Counts(tp=0, fn=3),
+    }
 
     verdict = worst_group(groups, 0.8, min_gold=100)
 
     assert not verdict.passed
-    assert verdict.counts.items() >= {"groups": 2, "below": 1, "too_few": 1, "lower": 0.6656, "spans": 120}.items()
+    assert (
+        verdict.counts.items()
+        >= {
+            "groups": 2,
+            "below": 1,
+            "too_few": 1,
+            "lower": 0.6656,
+            "spans": 120,
+        }.items()
+    )
     assert verdict.bounds == [("spans", 120, "wanted", 100), ("lower", 0.6656, "minimum", 0.8)]
 
 

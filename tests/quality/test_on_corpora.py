@@ -1,4 +1,7 @@
-"""The search for survivors on annotated corpora: quiet where all PHI is covered, loud where one name is not."""
+"""The search for survivors on annotated corpora.
+
+Quiet where all PHI is covered, loud where one name is not.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,12 @@ def read(corpus: str, labels: str) -> Iterator[tuple[Note, SpanSet]]:
         row = json.loads(line)
         note = Note(row["id"], row["text"])
         spans = [(span, known[span["label"]]) for span in row["spans"]]
-        yield note, SpanSet.of(note, [Span(span["start"], span["end"], label) for span, label in spans if label])
+        yield (
+            note,
+            SpanSet.of(
+                note, [Span(span["start"], span["end"], label) for span, label in spans if label]
+            ),
+        )
 
 
 Audit = tuple[Note, SpanSet, list[Edit]]
@@ -59,7 +67,8 @@ def hiding(note: Note, gold: SpanSet, *, but: Span | None = None) -> Audit:
 def test_hidden_gold_leaves_next_to_no_survivors(corpus: str, labels: str) -> None:
     verdict = survivors([hiding(note, gold) for note, gold in read(corpus, labels)])
 
-    # GraSCCo has a patient whose name is also an organ, EDS-Pseudo a hospital annotated once of twice.
+    # GraSCCo has a patient whose name is also an organ, EDS-Pseudo a hospital annotated once of
+    # twice.
     assert verdict.counts["missed"] <= 2
 
 

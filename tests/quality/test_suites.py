@@ -114,7 +114,9 @@ def test_span_sets(span_sets: list[SpanSet], broken: set[str]) -> None:
 def test_merged_spans(spans: list[Span], broken: set[str]) -> None:
     frame = frames.spans_frame([NOTE], [SpanSet("a", NOTE.digest, tuple(spans))])
 
-    assert failing(judged(builtin("spans"), frame) + run(builtin("disjoint_spans"), frame)) == broken
+    assert (
+        failing(judged(builtin("spans"), frame) + run(builtin("disjoint_spans"), frame)) == broken
+    )
 
 
 @pytest.mark.parametrize(
@@ -132,13 +134,19 @@ def test_merged_spans(spans: list[Span], broken: set[str]) -> None:
 )
 def test_spans_from_elsewhere_are_checked_too(column: str, value: object, broken: set[str]) -> None:
     frame = frames.spans_frame([NOTE], [GOOD])
-    frame = frames.with_margins(frame.assign(**{column: pd.array([value], dtype=frame[column].dtype)}))
+    frame = frames.with_margins(
+        frame.assign(**{column: pd.array([value], dtype=frame[column].dtype)})
+    )
 
     assert failing(judged(builtin("spans"), frame)) == broken
 
 
-@given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 20), st.integers(1, 8)), max_size=12))
-def test_a_gap_is_negative_exactly_where_a_span_overlaps_an_earlier_one(rows: list[tuple[str, int, int]]) -> None:
+@given(
+    st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 20), st.integers(1, 8)), max_size=12)
+)
+def test_a_gap_is_negative_exactly_where_a_span_overlaps_an_earlier_one(
+    rows: list[tuple[str, int, int]],
+) -> None:
     spans: dict[str, list[Span]] = {"a": [], "b": []}
     for note_id, start, size in rows:
         spans[note_id].append(Span(start, start + size, Phi.NAME))
@@ -147,7 +155,10 @@ def test_a_gap_is_negative_exactly_where_a_span_overlaps_an_earlier_one(rows: li
     gaps = frames.spans_frame([], sets)["gap"]
 
     overlapping = [
-        span for found in sets for n, span in enumerate(found) if any(span.overlaps(one) for one in found.spans[:n])
+        span
+        for found in sets
+        for n, span in enumerate(found)
+        if any(span.overlaps(one) for one in found.spans[:n])
     ]
     assert (gaps < 0).sum() == len(overlapping)
 
@@ -156,7 +167,11 @@ def test_a_gap_is_negative_exactly_where_a_span_overlaps_an_earlier_one(rows: li
 def test_what_cannot_be_evaluated_fails_and_blocks(frame: pd.DataFrame) -> None:
     for name in ("raw_notes", "span_sets", "spans", "disjoint_spans"):
         for verdict in judged(builtin(name), frame):
-            assert (verdict.passed, verdict.blocking, dict(verdict.counts)) == (False, True, {"not_evaluated": 1})
+            assert (verdict.passed, verdict.blocking, dict(verdict.counts)) == (
+                False,
+                True,
+                {"not_evaluated": 1},
+            )
 
 
 @pytest.mark.parametrize("column", ["text", "value", "meta"])
@@ -180,10 +195,16 @@ def test_frames_of_notes_hold_no_text() -> None:
         assert CANARY not in frame.to_csv()
 
 
-def test_offending_cells_appear_neither_in_verdicts_nor_in_logs_nor_on_the_terminal(caplog, capfd) -> None:
+def test_offending_cells_appear_neither_in_verdicts_nor_in_logs_nor_on_the_terminal(
+    caplog, capfd
+) -> None:
     caplog.set_level(logging.DEBUG)
-    spans = frames.spans_frame([NOTE], [GOOD]).assign(label=CANARY, source=CANARY, score=CANARY, note_id=CANARY)
-    notes = pd.concat([frames.notes_frame([NOTE])] * 2).assign(note_id=CANARY, lang=CANARY, digest=CANARY)
+    spans = frames.spans_frame([NOTE], [GOOD]).assign(
+        label=CANARY, source=CANARY, score=CANARY, note_id=CANARY
+    )
+    notes = pd.concat([frames.notes_frame([NOTE])] * 2).assign(
+        note_id=CANARY, lang=CANARY, digest=CANARY
+    )
 
     verdicts = judged(builtin("spans"), spans) + run(builtin("raw_notes"), notes)
 
@@ -196,9 +217,9 @@ def test_offending_cells_appear_neither_in_verdicts_nor_in_logs_nor_on_the_termi
 
 def test_great_expectations_is_not_imported_until_a_suite_runs() -> None:
     program = (
-        "import sys, deid_assets.quality, deid_assets.quality.suites, deid_assets.quality.expectations;"
-        "import deid_assets.quality.text_checks;"
-        "print([name for name in ('great_expectations', 'pandas', 'numpy', 'dagster') if name in sys.modules])"
+        "import sys, deid_assets.quality, deid_assets.quality.suites,"
+        " deid_assets.quality.expectations;import deid_assets.quality.text_checks;print([name for"
+        " name in ('great_expectations', 'pandas', 'numpy', 'dagster') if name in sys.modules])"
     )
 
     done = subprocess.run(

@@ -36,7 +36,9 @@ def test_a_redaction_is_unchanged_outside_and_any_other_change_is_seen(data: st.
     spans = [Span(start, end, Phi.NAME) for start, end in zip(cuts[::2], cuts[1::2], strict=False)]
     note = Note("a", text)
     mask = data.draw(st.sampled_from(["", "*", "[NAME]"]))
-    redacted = redact(note, DisjointSpans.of(note, spans), Policy("masked", lambda *_: mask), key=KEY)
+    redacted = redact(
+        note, DisjointSpans.of(note, spans), Policy("masked", lambda *_: mask), key=KEY
+    )
 
     assert is_unchanged_outside(note, redacted.edits, redacted.text)
 
@@ -57,7 +59,9 @@ def test_a_redaction_is_unchanged_outside_and_any_other_change_is_seen(data: st.
         [Edit(8, 5, 8, 5, Phi.NAME)],
     ],
 )
-def test_edits_that_are_unsorted_overlapping_or_out_of_bounds_are_refused(edits: list[Edit]) -> None:
+def test_edits_that_are_unsorted_overlapping_or_out_of_bounds_are_refused(
+    edits: list[Edit],
+) -> None:
     assert not is_unchanged_outside(Note("a", "Jane Lee"), edits, "Jane Lee")
 
 
@@ -103,7 +107,9 @@ def test_without_a_floor_no_recall_is_judged() -> None:
         ("abc", "bd", "", {"lost": 2, "invented": 1}),
     ],
 )
-def test_every_note_comes_out_once(entered: str, left: str, quarantined: str, wrong: dict[str, int]) -> None:
+def test_every_note_comes_out_once(
+    entered: str, left: str, quarantined: str, wrong: dict[str, int]
+) -> None:
     verdict = complete(entered, left, quarantined)
 
     found = {name: verdict.counts[name] for name in ("lost", "invented", "duplicated")}
@@ -130,13 +136,23 @@ def test_copies_with_small_changes_are_near_duplicates() -> None:
 
     verdict = near_duplicate_share(notes, limit=0.05)
 
-    assert dict(verdict.counts) == {"notes": 40, "near_duplicates": 10, "share": 0.25, "limit": 0.05}
+    assert dict(verdict.counts) == {
+        "notes": 40,
+        "near_duplicates": 10,
+        "share": 0.25,
+        "limit": 0.05,
+    }
     assert not verdict.passed
     assert near_duplicate_share(notes, limit=0.25).passed
 
 
 def test_case_and_blanks_do_not_hide_a_copy_and_empty_notes_are_left_out() -> None:
-    notes = [Note("a", "Seen  in\nclinic today."), Note("b", "SEEN in clinic today. "), Note("c", ""), Note("d", " ")]
+    notes = [
+        Note("a", "Seen  in\nclinic today."),
+        Note("b", "SEEN in clinic today. "),
+        Note("c", ""),
+        Note("d", " "),
+    ]
 
     assert dict(near_duplicate_share(notes, limit=0.05).counts) == {
         "notes": 2,
@@ -166,12 +182,17 @@ def test_the_threshold_separates_close_from_half_alike(shared: int, expected: in
     # Of 200 words, 194 shared make a Jaccard similarity of about 0.94, 100 shared make about 0.33.
     rng = random.Random(3)
     words = prose(rng, 200)
-    notes = [Note("a", " ".join(words)), Note("b", " ".join(words[:shared] + prose(rng, 200 - shared)))]
+    notes = [
+        Note("a", " ".join(words)),
+        Note("b", " ".join(words[:shared] + prose(rng, 200 - shared))),
+    ]
 
     assert near_duplicate_share(notes, limit=0.05).counts["near_duplicates"] == expected
 
 
-def test_pairs_that_are_compared_grow_no_faster_than_the_notes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pairs_that_are_compared_grow_no_faster_than_the_notes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     rng = random.Random(1)
     vocabulary = prose(rng, 5_000)
     compared = 0

@@ -9,15 +9,23 @@ def verdict(name, *, passed=True, bad=0):
 
 
 def test_folding_keeps_what_stands_apart_and_puts_the_rest_into_one():
-    kept, together = folded("rest", "The rest", [verdict("a"), verdict("b"), verdict("c")], apart=["b"])
+    kept, together = folded(
+        "rest", "The rest", [verdict("a"), verdict("b"), verdict("c")], apart=["b"]
+    )
 
     assert kept == verdict("b")
-    assert (together.passed, together.blocking, together.counts) == (True, True, {"checks": 2, "not_applicable": 0})
+    assert (together.passed, together.blocking, together.counts) == (
+        True,
+        True,
+        {"checks": 2, "not_applicable": 0},
+    )
 
 
 def test_one_failure_fails_the_fold_and_is_named():
     uncounted = Verdict("c", passed=False, blocking=False, counts={"not_evaluated": 1})
-    (together,) = folded("rest", "The rest", [verdict("a"), verdict("b", passed=False, bad=4), uncounted], apart=[])
+    (together,) = folded(
+        "rest", "The rest", [verdict("a"), verdict("b", passed=False, bad=4), uncounted], apart=[]
+    )
 
     assert not together.passed
     assert together.counts == {"checks": 3, "not_applicable": 0, "b": 4, "c": 1}
@@ -27,7 +35,12 @@ NOTHING = verdict("a").unless(nothing=True, why="no rows")
 
 
 def test_what_had_nothing_to_judge_has_neither_passed_nor_failed_and_stops_nothing():
-    assert (NOTHING.state, NOTHING.passed, NOTHING.failed, NOTHING.stops) == (State.NOT_APPLICABLE, False, False, False)
+    assert (NOTHING.state, NOTHING.passed, NOTHING.failed, NOTHING.stops) == (
+        State.NOT_APPLICABLE,
+        False,
+        False,
+        False,
+    )
     assert NOTHING.description == "Not applicable: no rows. "
 
 
@@ -55,7 +68,9 @@ def test_a_fold_is_not_applicable_where_none_of_its_parts_is(parts, state, count
 
 
 def test_of_nothing_no_share_is_judged():
-    assert within_share("share", "A share", part=0, whole=0, limit=0.0).state is State.NOT_APPLICABLE
+    assert (
+        within_share("share", "A share", part=0, whole=0, limit=0.0).state is State.NOT_APPLICABLE
+    )
 
 
 @pytest.mark.parametrize(

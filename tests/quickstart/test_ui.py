@@ -13,7 +13,10 @@ import pytest
 
 pytestmark = pytest.mark.long
 
-SERVING = "import sys; from deid_assets.quickstart.ui import serve; sys.exit(serve({commands!r}, grace_s=1.0))"
+SERVING = (
+    "import sys; from deid_assets.quickstart.ui import serve; sys.exit(serve({commands!r},"
+    " grace_s=1.0))"
+)
 STUBBORN = """
 import os, signal, subprocess, sys, threading
 
@@ -36,7 +39,9 @@ def until(is_so):
 
 def is_alive(process_id):
     try:
-        return (Path("/proc") / str(process_id) / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        return (Path("/proc") / str(process_id) / "stat").read_text().rpartition(")")[2].split()[
+            0
+        ] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
 
@@ -47,7 +52,9 @@ def test_a_signal_ends_children_and_grandchildren_that_listen_to_none(tmp_path, 
     program.write_text(STUBBORN)
     pids.touch()
     commands = [[sys.executable, str(program), "child", str(pids)]] * 2
-    serving = subprocess.Popen([sys.executable, "-c", SERVING.format(commands=commands)], start_new_session=True)
+    serving = subprocess.Popen(
+        [sys.executable, "-c", SERVING.format(commands=commands)], start_new_session=True
+    )
     until(lambda: len(pids.read_text().split()) == 4)
 
     serving.send_signal(number)
@@ -60,12 +67,15 @@ def test_the_end_of_one_ends_the_others_and_its_code_is_told(tmp_path):
     program, pids = tmp_path / "stubborn.py", tmp_path / "pids"
     program.write_text(STUBBORN)
     failing = (
-        f"import time; p = {str(pids)!r}\nwhile len(open(p).read().split()) < 2: time.sleep(.1)\nraise SystemExit(7)"
+        f"import time; p = {str(pids)!r}\nwhile len(open(p).read().split()) < 2:"
+        " time.sleep(.1)\nraise SystemExit(7)"
     )
     pids.touch()
     commands = [[sys.executable, str(program), "child", str(pids)], [sys.executable, "-c", failing]]
 
-    ended = subprocess.run([sys.executable, "-c", SERVING.format(commands=commands)], check=False, timeout=60)
+    ended = subprocess.run(
+        [sys.executable, "-c", SERVING.format(commands=commands)], check=False, timeout=60
+    )
 
     assert ended.returncode == 7
     assert [pid for pid in pids.read_text().split() if is_alive(pid)] == []
@@ -87,19 +97,28 @@ def children_of(parent):
             continue
     sessions = {str(process_id) for process_id, stat in stats.items() if int(stat[1]) == parent}
     inside = [process_id for process_id, stat in stats.items() if stat[3] in sessions]
-    return {process_id: (Path("/proc") / str(process_id) / "cmdline").read_bytes() for process_id in inside}
+    return {
+        process_id: (Path("/proc") / str(process_id) / "cmdline").read_bytes()
+        for process_id in inside
+    }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", ENDING[:2])
 def test_nothing_of_dagster_outlives_it(tmp_path, number):
     ports = [free_port(), free_port()]
-    (tmp_path / "workspace.yaml").write_text("load_from:\n  - python_module: deid_assets.definitions\n")
+    (tmp_path / "workspace.yaml").write_text(
+        "load_from:\n  - python_module: deid_assets.definitions\n"
+    )
     arguments = ["--port", ports[0], "--reports-port", ports[1], "--workspace", "workspace.yaml"]
     ui = subprocess.Popen(
         [sys.executable, "-m", "deid_assets.quickstart.ui", *arguments],
         cwd=tmp_path,
-        env={**os.environ, "DEID_HOME": str(tmp_path / "home"), "DAGSTER_HOME": str(tmp_path / "dagster")},
+        env={
+            **os.environ,
+            "DEID_HOME": str(tmp_path / "home"),
+            "DAGSTER_HOME": str(tmp_path / "dagster"),
+        },
         start_new_session=True,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -107,7 +126,10 @@ def test_nothing_of_dagster_outlives_it(tmp_path, number):
 
     def is_up():
         try:
-            return urllib.request.urlopen(f"http://127.0.0.1:{ports[0]}/server_info", timeout=5).status == 200
+            return (
+                urllib.request.urlopen(f"http://127.0.0.1:{ports[0]}/server_info", timeout=5).status
+                == 200
+            )
         except OSError:
             return False
 

@@ -12,8 +12,15 @@ from deid_assets.reports import Check, Component, Link, Quarantined, ReleaseSumm
 from deid_assets.testing import marked
 from deid_evaluation.report import Corpus, ReportOptions, System, build_report
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-QUIET = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+QUIET = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+)
 
 
 def scored(gold, pred, *, times=1):
@@ -31,7 +38,11 @@ def probe():
 
 @pytest.fixture
 def good():
-    return scored("Dr. <NAME>Lee</NAME>, <DATE>3 May</DATE>", "Dr. <NAME>Lee</NAME>, <DATE>3 May</DATE>", times=1_500)
+    return scored(
+        "Dr. <NAME>Lee</NAME>, <DATE>3 May</DATE>",
+        "Dr. <NAME>Lee</NAME>, <DATE>3 May</DATE>",
+        times=1_500,
+    )
 
 
 @pytest.fixture
@@ -66,8 +77,14 @@ def passing():
         "default_action": "tag",
         "redacted": {"NAME": 3_120, "DATE": 12},
         "found": {"rules": {"NAME": 2_810, "DATE": 12}, "crf": {"NAME": 2_990, "URL": 7}},
-        "quarantined": (Quarantined("landing", "NoteError", 2), Quarantined("spans_crf", "TimeoutError", 4)),
-        "ensemble": (Component("rules", "0.4.1", "a" * 64), Component("presidio", "2.2", role="scored, not used")),
+        "quarantined": (
+            Quarantined("landing", "NoteError", 2),
+            Quarantined("spans_crf", "TimeoutError", 4),
+        ),
+        "ensemble": (
+            Component("rules", "0.4.1", "a" * 64),
+            Component("presidio", "2.2", role="scored, not used"),
+        ),
         "chain": (Link("raw_notes", "b-2026-11-20.03", "b" * 64, "0.1.0", "2026-11-05T22:00:10Z"),),
         "limits": ("Images are not read.",),
         "code_version": "deid-assets 0.1.0",
@@ -87,7 +104,14 @@ class Page(HTMLParser):
 
     def __init__(self, html):
         super().__init__()
-        self.elements, self.open, self.headings, self.strong, self.tables, self.captions = [], [], [], [], [], 0
+        self.elements, self.open, self.headings, self.strong, self.tables, self.captions = (
+            [],
+            [],
+            [],
+            [],
+            [],
+            0,
+        )
         self.tiles, self._pieces, self._term, self._caption = {}, [], "", ""
         self.feed(html)
         self.text = " ".join("".join(self._pieces).split())
@@ -160,12 +184,23 @@ SECOND = (
 
 
 def corpus(profile=HARMONISED, **options):
-    pairs = [marked(text, note_id=f"n{at}", lang="ende"[at % 2 * 2 :][:2]) for at, text in enumerate(GOLD)]
+    pairs = [
+        marked(text, note_id=f"n{at}", lang="ende"[at % 2 * 2 :][:2])
+        for at, text in enumerate(GOLD)
+    ]
     notes = {
-        note.note_id: Note(note.note_id, note.text, patient_id=f"pat-{at}", lang=note.lang, meta={"site": "AB"[at % 2]})
+        note.note_id: Note(
+            note.note_id,
+            note.text,
+            patient_id=f"pat-{at}",
+            lang=note.lang,
+            meta={"site": "AB"[at % 2]},
+        )
         for at, (note, _) in enumerate(pairs)
     }
-    return Corpus(notes=notes, gold={spans.note_id: spans for _, spans in pairs}, profile=profile, **options)
+    return Corpus(
+        notes=notes, gold={spans.note_id: spans for _, spans in pairs}, profile=profile, **options
+    )
 
 
 def system(name, texts, *, scores=(0.9, 0.6, 0.8, 0.7)):
@@ -182,9 +217,15 @@ def system(name, texts, *, scores=(0.9, 0.6, 0.8, 0.7)):
 
 def evaluated(*, scores=None, profile=HARMONISED, **options):
     """Two systems on three notes; or the first alone, with these scores."""
-    made = [system("first", FIRST, scores=scores)] if scores else [system("first", FIRST), system("second", SECOND)]
+    made = (
+        [system("first", FIRST, scores=scores)]
+        if scores
+        else [system("first", FIRST), system("second", SECOND)]
+    )
     return build_report(
-        corpus(profile), made, options=ReportOptions(title="first and second", resamples=200, **options)
+        corpus(profile),
+        made,
+        options=ReportOptions(title="first and second", resamples=200, **options),
     )
 
 
@@ -215,7 +256,9 @@ def hostile_report():
         rewritten={note_id: f"{HOSTILE} {note.text}" for note_id, note in notes.items()},
         resamples=100,
     )
-    return build_report(Corpus(notes=notes, gold=gold, profile=HARMONISED), systems, options=options)
+    return build_report(
+        Corpus(notes=notes, gold=gold, profile=HARMONISED), systems, options=options
+    )
 
 
 @pytest.fixture(scope="session")

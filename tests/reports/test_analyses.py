@@ -44,7 +44,10 @@ def error_row(label, gold, *of_kinds):
 
 
 def model(name, f1, **changed):
-    six = {level: dict.fromkeys(("sub_category", "category", "binary"), f1) for level in ("entity", "token")}
+    six = {
+        level: dict.fromkeys(("sub_category", "category", "binary"), f1)
+        for level in ("entity", "token")
+    }
     return {
         "name": name,
         "plugin": "flair",
@@ -69,13 +72,25 @@ def vectors():
     chance = np.random.default_rng(1)
     labels = ["NAME"] * 20 + ["CITY"] * 12 + ["O"] * 30
     layers = {"embeddings": 0.4, "encoder": 0.9}
-    points = [[[round(float(value), 3) for value in row] for row in chance.normal(size=(62, 3))] for _ in layers]
+    points = [
+        [[round(float(value), 3) for value in row] for row in chance.normal(size=(62, 3))]
+        for _ in layers
+    ]
     return {
         "tokens": 62,
         "nearest": 10,
         "layers": [{"name": name, "width": 64} for name in layers],
-        "alike": [{"label": label, "tokens": 20, "chance": 0.3, "layers": layers} for label in ("ALL", "CITY", "O")],
-        "apart": [{"label": "NAME", "languages": ["en", "it"], "layers": {"embeddings": 0.5, "encoder": 0.125}}],
+        "alike": [
+            {"label": label, "tokens": 20, "chance": 0.3, "layers": layers}
+            for label in ("ALL", "CITY", "O")
+        ],
+        "apart": [
+            {
+                "label": "NAME",
+                "languages": ["en", "it"],
+                "layers": {"embeddings": 0.5, "encoder": 0.125},
+            }
+        ],
         "labels": labels,
         "languages": ["en", "it"] * 31,
         "projections": [
@@ -93,7 +108,13 @@ def document(vectors):
         "schema": "deid-assets/tagger-analysis",
         "version": 1,
         "restricted": False,
-        "notes": {"name": "dev.jsonl", "digest": "d" * 64, "notes": 40, "spans": 60, "languages": ["en", "it"]},
+        "notes": {
+            "name": "dev.jsonl",
+            "digest": "d" * 64,
+            "notes": 40,
+            "spans": 60,
+            "languages": ["en", "it"],
+        },
         "models": [model("full", 0.8), model("linear", 0.6, changes=changed, difference=gap)],
         "labels": {"ALL": counts(50, 7, 10), "NAME": counts(30, 3, 10), "CITY": counts(20, 4, 0)},
         "drawn": {"unit": "note", "units": 40, "resamples": 1000, "seed": 0},
@@ -115,9 +136,22 @@ def restricted(document):
     words = {
         "counted_in": "these notes",
         "neighbours": [
-            {"word": "Lee", "label": "NAME", "why": "missed", "count": 1, "layers": {"embeddings": near, "encoder": []}}
+            {
+                "word": "Lee",
+                "label": "NAME",
+                "why": "missed",
+                "count": 1,
+                "layers": {"embeddings": near, "encoder": []},
+            }
         ],
-        "ambiguous": [{"word": "Jordan", "labels": ["CITY", "NAME"], "tokens": 4, "layers": {"embeddings": 1.0}}],
+        "ambiguous": [
+            {
+                "word": "Jordan",
+                "labels": ["CITY", "NAME"],
+                "tokens": 4,
+                "layers": {"embeddings": 1.0},
+            }
+        ],
     }
     evidence = [{"label": "NAME", "about": "a word, in lower case", "what": "dr", "weight": 4.25}]
     return {**document, "restricted": True, "words": words, "evidence": evidence}
@@ -171,9 +205,13 @@ def test_a_page_without_errors_or_gold_can_be_made(document):
     document["labels"] = {"ALL": {**counts(0, 1, 0), "f1": None}}
     document["models"] = [{**model("full", 0.8, failed=2), "f1": None}]
     document["errors"] = {
-        "errors": 0, "kinds": dict.fromkeys(KINDS, 0), "tokens_missed": 0, "tokens_spurious": 0, "labels": [],
+        "errors": 0,
+        "kinds": dict.fromkeys(KINDS, 0),
+        "tokens_missed": 0,
+        "tokens_spurious": 0,
+        "labels": [],
         "confused": [],
-    }  # fmt: skip
+    }
     page = text_of(analysis_html(document))
 
     assert "No span is wrong." in page
@@ -182,7 +220,9 @@ def test_a_page_without_errors_or_gold_can_be_made(document):
 
 def test_every_value_is_escaped(restricted, probe):
     harmed = copy.deepcopy(restricted)
-    harmed["notes"]["name"] = harmed["models"][0]["name"] = harmed["models"][1]["changes"][0]["other"] = probe
+    harmed["notes"]["name"] = harmed["models"][0]["name"] = harmed["models"][1]["changes"][0][
+        "other"
+    ] = probe
     harmed["words"]["neighbours"][0]["word"] = harmed["evidence"][0]["what"] = probe
     harmed["vectors"]["labels"][0] = probe
     html = analysis_html(harmed)
@@ -215,7 +255,9 @@ def test_labels_are_sorted_by_recall_and_all_come_last(document):
 def test_bars_are_as_long_as_the_errors(document):
     bars = error_bars(document["errors"])
 
-    assert sum(width for _, _, width in bars["NAME"]) == pytest.approx(6 * sum(w for _, _, w in bars["CITY"]), abs=0.5)
+    assert sum(width for _, _, width in bars["NAME"]) == pytest.approx(
+        6 * sum(w for _, _, w in bars["CITY"]), abs=0.5
+    )
     assert [kind for kind, _, _ in bars["CITY"]] == ["spurious"]
     assert error_bars({"labels": []}) == {}
 
@@ -223,7 +265,9 @@ def test_bars_are_as_long_as_the_errors(document):
 def test_errors_and_neighbours_are_tables_in_metadata(document, vectors):
     lines = errors_md(document["errors"]).splitlines()
     assert (
-        lines[0] == "| Label | Annotated | Missed | Boundaries | Label | Spurious | Tokens missed | Tokens spurious |"
+        lines[0]
+        == "| Label | Annotated | Missed | Boundaries | Label | Spurious | Tokens missed | Tokens"
+        " spurious |"
     )
     assert lines[2] == "| NAME | 40 | 6 | 3 | 1 | 2 | 6 | 2 |"
     assert lines[-1] == "| **all** | 60 | 6 | 3 | 1 | 4 | 6 | 4 |"
@@ -255,7 +299,9 @@ def test_the_most_frequent_labels_have_a_colour_of_their_own():
     few = shown_labels(["A", "A", "B", "O"])
     assert few == {"A": "A", "B": "B", "O": "O"}
 
-    many = shown_labels([label for number, label in enumerate("ABCDEFGHIJ") for _ in range(20 - number)])
+    many = shown_labels(
+        [label for number, label in enumerate("ABCDEFGHIJ") for _ in range(20 - number)]
+    )
     assert [label for label, drawn in many.items() if drawn == label] == [*"ABCDEFG", "O"]
     assert len(COLOURS) == 7
     assert {many[label] for label in "HIJ"} == {OTHERS}
@@ -270,6 +316,8 @@ def test_turning_keeps_lengths_and_a_box_keeps_directions():
 
     inside = np.abs(boxed(points)).max(axis=1) <= 1 + 1e-9
     assert inside.mean() >= 0.98
-    np.testing.assert_allclose(boxed(points) / np.linalg.norm(boxed(points), axis=1, keepdims=True),
-                               points / np.linalg.norm(points, axis=1, keepdims=True))  # fmt: skip
+    np.testing.assert_allclose(
+        boxed(points) / np.linalg.norm(boxed(points), axis=1, keepdims=True),
+        points / np.linalg.norm(points, axis=1, keepdims=True),
+    )
     assert (boxed([[0.0, 0.0, 0.0]]) == 0).all()

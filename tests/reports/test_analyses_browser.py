@@ -1,4 +1,7 @@
-"""The page of an analysis in headless Chromium: its view is drawn, turns, hides labels and fits the window."""
+"""The page of an analysis in headless Chromium.
+
+Its view is drawn, turns, hides labels and fits the window.
+"""
 
 import numpy as np
 import pytest
@@ -6,7 +9,10 @@ import pytest
 analysis_html = pytest.importorskip("deid_tagger_analysis.page").analysis_html
 
 pytestmark = [pytest.mark.long, pytest.mark.browser]
-INK = "canvas => canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.reduce((a, b) => a + b)"
+INK = (
+    "canvas => canvas.getContext('2d').getImageData(0, 0, canvas.width,"
+    " canvas.height).data.reduce((a, b) => a + b)"
+)
 
 
 @pytest.fixture
@@ -15,31 +21,66 @@ def html():
     labels = ["NAME"] * 15 + ["CITY"] * 10 + ["O"] * 15
     layers = {"embeddings": 0.2, "encoder": 0.9}
     kinds = dict.fromkeys(("missed", "boundary", "label", "spurious"), 0)
-    six = {level: dict.fromkeys(("sub_category", "category", "binary"), 1.0) for level in ("entity", "token")}
+    six = {
+        level: dict.fromkeys(("sub_category", "category", "binary"), 1.0)
+        for level in ("entity", "token")
+    }
     model = {
-        "name": "full", "plugin": "flair", "plugin_version": "1", "fingerprint": "f", "trained_at": "2026",
-        "learnt_from": [], "these_are_its": "", "seconds": 1.0, "size_bytes": 1, "f1": None, "failed": 0,
-        "six": six, "changes": [], "difference": None,
-    }  # fmt: skip
+        "name": "full",
+        "plugin": "flair",
+        "plugin_version": "1",
+        "fingerprint": "f",
+        "trained_at": "2026",
+        "learnt_from": [],
+        "these_are_its": "",
+        "seconds": 1.0,
+        "size_bytes": 1,
+        "f1": None,
+        "failed": 0,
+        "six": six,
+        "changes": [],
+        "difference": None,
+    }
     vectors = {
-        "tokens": 40, "nearest": 10, "layers": [{"name": name, "width": 3} for name in layers], "apart": [],
+        "tokens": 40,
+        "nearest": 10,
+        "layers": [{"name": name, "width": 3} for name in layers],
+        "apart": [],
         "alike": [{"label": "ALL", "tokens": 40, "chance": 0.3, "layers": layers}],
-        "labels": labels, "languages": ["en"] * 20 + ["it"] * 20,
-        "projections": [{"layer": name, "explained": [0.4, 0.3, 0.2], "points": points} for name in layers],
-    }  # fmt: skip
+        "labels": labels,
+        "languages": ["en"] * 20 + ["it"] * 20,
+        "projections": [
+            {"layer": name, "explained": [0.4, 0.3, 0.2], "points": points} for name in layers
+        ],
+    }
     return analysis_html(
         {
-            "schema": "deid-assets/tagger-analysis", "version": 1, "restricted": False,
-            "notes": {"name": "dev", "digest": "d", "notes": 4, "spans": 0, "languages": ["en", "it"]},
+            "schema": "deid-assets/tagger-analysis",
+            "version": 1,
+            "restricted": False,
+            "notes": {
+                "name": "dev",
+                "digest": "d",
+                "notes": 4,
+                "spans": 0,
+                "languages": ["en", "it"],
+            },
             "models": [model],
-            "labels": {"ALL": {"tp": 0, "fp": 0, "fn": 0, "precision": None, "recall": None, "f1": None}},
+            "labels": {
+                "ALL": {"tp": 0, "fp": 0, "fn": 0, "precision": None, "recall": None, "f1": None}
+            },
             "drawn": {"unit": "note", "units": 4, "resamples": 1000, "seed": 0},
             "errors": {
-                "errors": 0, "kinds": kinds, "tokens_missed": 0, "tokens_spurious": 0, "labels": [], "confused": [],
+                "errors": 0,
+                "kinds": kinds,
+                "tokens_missed": 0,
+                "tokens_spurious": 0,
+                "labels": [],
+                "confused": [],
             },
             "vectors": vectors,
         }
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture
@@ -52,9 +93,17 @@ def opened(browser, html, tmp_path):
         path.write_text(html, encoding="utf-8")
         contexts.append(browser.new_context(**options))
         page, faults = contexts[-1].new_page(), []
-        page.on("request", lambda one: faults.append(one.url) if not one.url.startswith(("file:", "data:")) else None)
+        page.on(
+            "request",
+            lambda one: (
+                faults.append(one.url) if not one.url.startswith(("file:", "data:")) else None
+            ),
+        )
         page.on("pageerror", lambda error: faults.append(str(error)))
-        page.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
+        page.on(
+            "console",
+            lambda message: faults.append(message.text) if message.type == "error" else None,
+        )
         page.goto(path.as_uri())
         return page, faults
 
@@ -64,7 +113,9 @@ def opened(browser, html, tmp_path):
 
 
 def settled(page):
-    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    page.evaluate(
+        "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+    )
 
 
 def test_the_view_turns_by_mouse_and_by_key_and_turns_back(opened):

@@ -16,7 +16,9 @@ from deid_evaluation.bench_entries import Bakeoff, Entry, Expense, Missing
 from deid_evaluation.pages.bench import bench_html
 from deid_evaluation.pages.bench_tables import added_table, rate, side_by_side
 
-SPENT = Expense(notes=100, notes_per_s=250.0, chars_per_s=500_000.0, start_s=1.25, peak_bytes=96 * 2**20)
+SPENT = Expense(
+    notes=100, notes_per_s=250.0, chars_per_s=500_000.0, start_s=1.25, peak_bytes=96 * 2**20
+)
 
 
 @pytest.fixture
@@ -26,14 +28,22 @@ def found(good, weak):
         HARMONISED,
         [
             Entry(
-                "rules", "1.0", blind=("SEX",), expense=SPENT, evaluation=weak, within=estimate(3, 4), within_share=0.8
+                "rules",
+                "1.0",
+                blind=("SEX",),
+                expense=SPENT,
+                evaluation=weak,
+                within=estimate(3, 4),
+                within_share=0.8,
             ),
             Entry("crf", "2.0", failed=3, expense=SPENT, evaluation=good),
             Entry("gone", fault="unknown detector 'gone'; installed: rules, crf"),
         ],
         notes=100,
         gold="100 annotated notes",
-        coverage=Coverage(("rules", "crf"), {1: 40, 2: 60}, {1: 5}, {frozenset({1}): 4, frozenset({3}): 6}),
+        coverage=Coverage(
+            ("rules", "crf"), {1: 40, 2: 60}, {1: 5}, {frozenset({1}): 4, frozenset({3}): 6}
+        ),
     )
 
 
@@ -43,7 +53,12 @@ def test_one_table_holds_scores_costs_and_limits(found):
     assert all(len(row) == len(headings) for row in rows)
     rules, crf, gone = (dict(zip(headings, row, strict=True)) for row in rows)
     assert rules["Within reach"] == "0.750 of 80.0%"
-    assert (rules["Notes/s"], rules["kChars/s"], rules["Start s"], rules["MiB"]) == ("250", "500", "1.2", "96")
+    assert (rules["Notes/s"], rules["kChars/s"], rules["Start s"], rules["MiB"]) == (
+        "250",
+        "500",
+        "1.2",
+        "96",
+    )
     assert (rules["Cannot find by design"], crf["Cannot find by design"]) == ("SEX", "-")
     assert crf["Failed"] == "3"
     assert gone["Cannot find by design"] == "unknown detector 'gone'; installed: rules, crf"
@@ -68,7 +83,10 @@ def test_the_marginal_table_says_what_is_gained_lost_and_spent(found):
 
 def test_one_detector_alone_adds_nothing_to_others(found):
     alone = Bakeoff(
-        HARMONISED, found.entries[:1], notes=1, coverage=Coverage(("rules",), {1: 4}, {}, {frozenset({1}): 1})
+        HARMONISED,
+        found.entries[:1],
+        notes=1,
+        coverage=Coverage(("rules",), {1: 4}, {}, {frozenset({1}): 1}),
     )
 
     assert added_table(alone)[1] == []

@@ -17,7 +17,9 @@ def test_nothing_is_fetched_and_nothing_runs(html, page_of):
 
     assert not re.search(r"https?:|//|@import|url\(|javascript:", html, re.IGNORECASE)
     assert page.tags.isdisjoint({"script", "link", "iframe", "object", "embed", "base", "form"})
-    assert not {name for _, attributes in page.elements for name in attributes if name.startswith("on")}
+    assert not {
+        name for _, attributes in page.elements for name in attributes if name.startswith("on")
+    }
     assert "default-src 'none'" in html
 
 
@@ -48,8 +50,13 @@ def test_the_same_counts_give_the_same_page(html, passing, weak):
 
 
 def test_importing_the_reports_loads_neither_plots_nor_templates():
-    program = "import sys, deid_assets.reports; print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    program = (
+        "import sys, deid_assets.reports; print(*sorted({name.split('.')[0] for name in"
+        " sys.modules}))"
+    )
 
-    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    loaded = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout.split()
 
     assert {"matplotlib", "jinja2", "numpy", "pandas", "dagster", "PIL"}.isdisjoint(loaded)

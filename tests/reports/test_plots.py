@@ -33,7 +33,9 @@ def test_plots_are_small_and_repeat_to_the_byte(plots, name):
 
 
 def test_a_plot_grows_with_its_rows(weak, good):
-    one, two = (leaderboard_png(named, title="t") for named in ({"a": weak}, {"a": weak, "b": good}))
+    one, two = (
+        leaderboard_png(named, title="t") for named in ({"a": weak}, {"a": weak, "b": good})
+    )
 
     assert size(two)[1] == size(one)[1] + 36
 

@@ -41,7 +41,11 @@ def test_long_tables_are_cut_and_say_so():
 
 @pytest.mark.parametrize(
     ("notes", "heading"),
-    [(0, "Nothing differs"), (1, "4 characters that were replaced before"), (2, "in 2 replacements, 2 of them lost")],
+    [
+        (0, "Nothing differs"),
+        (1, "4 characters that were replaced before"),
+        (2, "in 2 replacements, 2 of them lost"),
+    ],
 )
 def test_the_page_opens_with_the_answer(notes, heading):
     assert heading in page(document(notes))

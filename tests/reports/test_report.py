@@ -1,4 +1,7 @@
-"""The page of an evaluation: its figures, its escaping, its bounds, and that it opens from its document alone."""
+"""The page of an evaluation.
+
+Its figures, its escaping, its bounds, and that it opens from its document alone.
+"""
 
 import base64
 import copy
@@ -33,7 +36,10 @@ def test_figures_are_those_worked_out_by_hand(report):
 
     assert (first["covered"]["hits"], first["covered"]["trials"]) == (4, 5)
     assert (first["notes"]["covered"]["hits"], first["notes"]["covered"]["trials"]) == (1, 2)
-    assert (second["notes"]["names_only"]["hits"], second["notes"]["names_only"]["trials"]) == (1, 2)
+    assert (second["notes"]["names_only"]["hits"], second["notes"]["names_only"]["trials"]) == (
+        1,
+        2,
+    )
     assert {kind: cell["errors"] for kind, cell in first["errors"]["kinds"].items()} == {
         "missed": 1,
         "boundary": 0,
@@ -67,7 +73,9 @@ def test_figures_are_those_worked_out_by_hand(report):
 
 
 def test_the_document_is_json_and_the_same_from_run_to_run(report, document):
-    assert json.loads(json.dumps(report, allow_nan=False)) == json.loads(json.dumps(document(), allow_nan=False))
+    assert json.loads(json.dumps(report, allow_nan=False)) == json.loads(
+        json.dumps(document(), allow_nan=False)
+    )
 
 
 def test_the_page_is_made_of_the_stored_document_alone(report, html):
@@ -75,7 +83,9 @@ def test_the_page_is_made_of_the_stored_document_alone(report, html):
 
 
 @pytest.mark.parametrize("restricted", [False, True])
-def test_words_of_notes_are_shown_where_that_is_asked_for_and_ids_of_patients_never(restricted, document):
+def test_words_of_notes_are_shown_where_that_is_asked_for_and_ids_of_patients_never(
+    restricted, document
+):
     report = document(with_text=restricted)
     page, stored = report_html(report), json.dumps(report)
 
@@ -90,19 +100,25 @@ def test_nothing_is_fetched_and_the_one_script_is_named_by_its_digest(html, page
     (script,) = re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
-    assert not re.search(r"https?:|@import|url\(|javascript:", html.replace(script, ""), re.IGNORECASE)
+    assert not re.search(
+        r"https?:|@import|url\(|javascript:", html.replace(script, ""), re.IGNORECASE
+    )
     assert not re.search(r"https?:|fetch\(|XMLHttpRequest|WebSocket|eval\(", script)
     assert (
-        f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'"
-        in html.replace("&#39;", "'")
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src"
+        f" 'sha256-{digest}'" in html.replace("&#39;", "'")
     )
     assert page.tags.isdisjoint({"link", "iframe", "object", "embed", "base", "img"})
-    assert not {name for _, attributes in page.elements for name in attributes if name.startswith("on")}
+    assert not {
+        name for _, attributes in page.elements for name in attributes if name.startswith("on")
+    }
     assert "innerHTML" not in script
 
 
 def test_tables_can_be_read_aloud_and_elements_are_closed(html, page_of):
-    page = page_of(re.sub(r"<script.*?</script>|<(input|option)\b[^>]*>", "", html, flags=re.DOTALL))
+    page = page_of(
+        re.sub(r"<script.*?</script>|<(input|option)\b[^>]*>", "", html, flags=re.DOTALL)
+    )
 
     assert page.open == []
     assert all(attributes.get("scope") for tag, attributes in page.elements if tag == "th")
@@ -121,7 +137,9 @@ def test_hostile_names_ids_groups_and_titles_are_text(hostile):
     assert len(re.findall(r"<script\b", html)) == len(re.findall(r"</script", html)) == 2
     assert "<img" not in html
     assert html.count("{{ 7*7 }}") > 10
-    (data,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)
+    (data,) = re.findall(
+        r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL
+    )
     assert not set("<>&\u2028") & set(data)
     assert json.loads(data)["rows"][0][1] == word
 
@@ -129,10 +147,15 @@ def test_hostile_names_ids_groups_and_titles_are_text(hostile):
 def test_the_page_does_not_grow_with_the_errors():
     def size(notes):
         made = [Note(f"n{at}", "x" * 60) for at in range(notes)]
-        gold = {note.note_id: SpanSet.of(note, [Span(at, at + 2, Phi.NAME) for at in range(0, 50, 5)]) for note in made}
+        gold = {
+            note.note_id: SpanSet.of(note, [Span(at, at + 2, Phi.NAME) for at in range(0, 50, 5)])
+            for note in made
+        }
         none = {note.note_id: SpanSet.of(note, [Span(52, 54, Phi.DATE)]) for note in made}
         held = Corpus(notes={note.note_id: note for note in made}, gold=gold, profile=HARMONISED)
-        report = build_report(held, [System("s", none)], options=ReportOptions(title="t", resamples=100))
+        report = build_report(
+            held, [System("s", none)], options=ReportOptions(title="t", resamples=100)
+        )
         assert report["results"]["s"]["errors"]["kinds"]["missed"] == {
             "errors": 10 * notes,
             "shown": 100,
@@ -148,10 +171,14 @@ def test_on_paper_there_are_a_few_errors_of_every_kind():
     note, gold = marked(text)
     held = Corpus(notes={note.note_id: note}, gold={note.note_id: gold}, profile=HARMONISED)
     silent = System("s", {note.note_id: SpanSet(note.note_id, note.digest)})
-    page = report_html(build_report(held, [silent], options=ReportOptions(title="t", resamples=100)))
+    page = report_html(
+        build_report(held, [silent], options=ReportOptions(title="t", resamples=100))
+    )
 
     assert "Missed, s: 12 of 30; 18 more, 18 of them in report.json." in page
-    (data,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    (data,) = re.findall(
+        r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL
+    )
     assert len(json.loads(data)["rows"]) == 30
 
 
@@ -180,7 +207,9 @@ def test_one_system_of_one_score_has_no_curve_and_says_why(document):
 
 
 def test_another_document_is_refused(report):
-    with pytest.raises(InputError, match="not a report of deid-assets/evaluation-report, version 2"):
+    with pytest.raises(
+        InputError, match="not a report of deid-assets/evaluation-report, version 2"
+    ):
         report_html(report | {"version": 1})
 
 

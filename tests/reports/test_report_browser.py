@@ -1,4 +1,7 @@
-"""The page in headless Chromium: it filters, keeps causes, obeys its own policy and fits the window."""
+"""The page in headless Chromium.
+
+It filters, keeps causes, obeys its own policy and fits the window.
+"""
 
 import csv
 import json
@@ -13,7 +16,10 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture
 def opened(browser, tmp_path):
-    """Open a document as a page; a request that leaves the file, an error or a dialog fails the test."""
+    """Open a document as a page.
+
+    A request that leaves the file, an error or a dialog fails the test.
+    """
     contexts = []
 
     def made(report, **options):
@@ -23,9 +29,17 @@ def opened(browser, tmp_path):
         contexts.append(context)
         page = context.new_page()
         faults = []
-        page.on("request", lambda one: faults.append(one.url) if not one.url.startswith(("file:", "blob:")) else None)
+        page.on(
+            "request",
+            lambda one: (
+                faults.append(one.url) if not one.url.startswith(("file:", "blob:")) else None
+            ),
+        )
         page.on("pageerror", lambda error: faults.append(str(error)))
-        page.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
+        page.on(
+            "console",
+            lambda message: faults.append(message.text) if message.type == "error" else None,
+        )
         page.on("dialog", lambda dialog: (faults.append("a dialog"), dialog.dismiss()))
         page.goto(path.as_uri())
         return page, faults
@@ -94,7 +108,8 @@ def test_hostile_values_are_text_in_the_browser_too(opened, hostile):
 def test_a_script_that_is_not_ours_does_not_run(opened, document):
     page, faults = opened(document())
     page.evaluate(
-        "document.body.append(Object.assign(document.createElement('script'), {textContent: 'window.ran=1'}))"
+        "document.body.append(Object.assign(document.createElement('script'), {textContent:"
+        " 'window.ran=1'}))"
     )
 
     assert page.evaluate("window.ran === undefined")

@@ -17,7 +17,11 @@ def measures() -> dict[str, object]:
 
 def test_the_tables_show_counts_and_no_text() -> None:
     found = measures()
-    shown = study_md(found) + alterations_md(found) + epochs_md([{"epoch": 1, "loss": 0.5, "measures": found}])
+    shown = (
+        study_md(found)
+        + alterations_md(found)
+        + epochs_md([{"epoch": 1, "loss": 0.5, "measures": found}])
+    )
 
     assert "0.5000 (1 of 2; 0.095 to 0.905)" in shown
     assert "number changed" in shown
@@ -26,7 +30,10 @@ def test_the_tables_show_counts_and_no_text() -> None:
 
 
 def test_an_audit_lists_notes_without_gold_in_which_most_epochs_find_something() -> None:
-    points = [{"covers": {"a": [[0, 3]], "b": [[1, 2]], "gold": [[0, 1]]}}, {"covers": {"a": [[0, 3]]}}]
+    points = [
+        {"covers": {"a": [[0, 3]], "b": [[1, 2]], "gold": [[0, 1]]}},
+        {"covers": {"a": [[0, 3]]}},
+    ]
 
     assert audit(points, {"a", "b", "c"}) == {"a": 2}
     assert audit(points, {"a", "b", "c"}, least=0.5) == {"a": 2, "b": 1}

@@ -38,8 +38,12 @@ def test_folds_and_differences_are_on_the_page(runs, hostile):
     assert '<a href="#runs">' in page
     assert "<b>other" not in page
     assert "&lt;b&gt;other" in page
-    # By hand: 0.85 less 0.6; deviations 0.1 and 0.05, propagated 0.1118; every pair is better, p of U = 9 is 2/20.
-    assert '+0.2500 <span class="iv">±0.1118</span></td><td class="n">9</td><td class="n">0.1000</td>' in page
+    # By hand: 0.85 less 0.6; deviations 0.1 and 0.05, propagated 0.1118; every pair is better, p of
+    # U = 9 is 2/20.
+    assert (
+        '+0.2500 <span class="iv">±0.1118</span></td><td class="n">9</td><td class="n">0.1000</td>'
+        in page
+    )
     assert page.count('<td class="n">0.9000</td>') == 7
     assert '<a href="#runs">' not in report_html(report)
 

@@ -12,7 +12,12 @@ from deid_assets.reports.server import report_server
 def port(tmp_path):
     folder = tmp_path / "reports"
     (folder / "inner").mkdir(parents=True)
-    for name in ("reports/release-b-1.html", "reports/inner/page.html", "notes.html", "reports/notes.txt"):
+    for name in (
+        "reports/release-b-1.html",
+        "reports/inner/page.html",
+        "notes.html",
+        "reports/notes.txt",
+    ):
         (tmp_path / name).write_text(f"<p>{name}</p>")
     (folder / "link.html").symlink_to(tmp_path / "notes.html")
     with report_server(folder, 0) as server:
@@ -37,7 +42,16 @@ def test_a_report_is_served(port):
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/notes.txt", "/../notes.html", "/%2e%2e/notes.html", "/inner/page.html", "/link.html", "/inner/"]
+    "path",
+    [
+        "/",
+        "/notes.txt",
+        "/../notes.html",
+        "/%2e%2e/notes.html",
+        "/inner/page.html",
+        "/link.html",
+        "/inner/",
+    ],
 )
 def test_nothing_else_is(port, path):
     status, text = answer(port, path)

@@ -10,13 +10,22 @@ from deid_assets.reports.tables import labels_md, leaderboard_md, scores_md
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(None, "n/a"), (0.0, "0.000"), (1.0, "1.000"), (0.9999, "0.999"), (0.0001, "0.001"), (0.98149, "0.981")],
+    [
+        (None, "n/a"),
+        (0.0, "0.000"),
+        (1.0, "1.000"),
+        (0.9999, "0.999"),
+        (0.0001, "0.001"),
+        (0.98149, "0.981"),
+    ],
 )
 def test_a_ratio_never_rounds_to_all_or_nothing(value, text):
     assert ratio(value) == text
 
 
-@pytest.mark.parametrize(("number", "text"), [(1_234_567, "1,234,567"), (0, "0"), (1234.5, "1,234.500")])
+@pytest.mark.parametrize(
+    ("number", "text"), [(1_234_567, "1,234,567"), (0, "0"), (1234.5, "1,234.500")]
+)
 def test_amounts_have_thousands_separators(number, text):
     assert amount(number) == text
 
@@ -33,8 +42,13 @@ def test_an_axis_starts_below_every_interval():
 
 
 def test_the_leaderboard_puts_what_hides_most_first(weak, good):
-    assert leaderboard_md({"weak": weak, "none": Evaluation("harmonised"), "good": good}).splitlines() == [
-        "| # | Detector | Annotated spans covered | Notes fully covered | Strict P | Strict R | Strict F1 |",
+    assert leaderboard_md(
+        {"weak": weak, "none": Evaluation("harmonised"), "good": good}
+    ).splitlines() == [
+        (
+            "| # | Detector | Annotated spans covered | Notes fully covered | Strict P | Strict R |"
+            " Strict F1 |"
+        ),
         "| :-- | :-- | --: | --: | --: | --: | --: |",
         "| 1 | good | 1.000 [0.999, 1.000] | 1.000 [0.997, 1.000] | 1.000 | 1.000 | 1.000 |",
         "| 2 | weak | 0.333 [0.192, 0.512] | 0.000 [0.000, 0.278] | 0.000 | 0.000 | 0.000 |",
@@ -75,7 +89,9 @@ def test_names_break_neither_the_table_nor_the_page(weak, probe):
     tables = [
         leaderboard_md({named: weak}),
         labels_md({named: 3}),
-        scores_md(replace(weak, cells={named: {scheme: Counts(1, 1, 1) for scheme in weak.cells["NAME"]}})),
+        scores_md(
+            replace(weak, cells={named: {scheme: Counts(1, 1, 1) for scheme in weak.cells["NAME"]}})
+        ),
     ]
 
     for table in tables:

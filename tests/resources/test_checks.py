@@ -12,7 +12,9 @@ from deid_resources.importing import with_import_faults
 from deid_resources.snapshot import Snapshot
 
 PATIENT = "Zedmarlow"
-RAISES = f"class {PATIENT}(Exception):\n    pass\n\n\nprint({PATIENT!r})\nraise {PATIENT}({PATIENT!r})\n"
+RAISES = (
+    f"class {PATIENT}(Exception):\n    pass\n\n\nprint({PATIENT!r})\nraise {PATIENT}({PATIENT!r})\n"
+)
 
 
 @pytest.fixture
@@ -25,7 +27,8 @@ def broken(tmp_path, write_detector, monkeypatch):
 
 def test_a_run_with_wrong_names_starts_nothing_and_says_each_in_a_line(installation, capfd):
     installation.configure(
-        'ensemble = ["stencill"]\npolicies = ["tagg", "tag"]\nrelease_policy = "tag"\nrecipes = ["crff"]\n'
+        'ensemble = ["stencill"]\npolicies = ["tagg", "tag"]\nrelease_policy = "tag"\nrecipes ='
+        ' ["crff"]\n'
     )
 
     assert command.main([]) == 2
@@ -39,15 +42,22 @@ def test_a_run_with_wrong_names_starts_nothing_and_says_each_in_a_line(installat
 @pytest.mark.parametrize(
     ("listed", "told"),
     [
-        ('["tag", "{home}/mine.toml"]', "policies: tag and {home}/mine.toml are both named 'tag'; rename one"),
+        (
+            '["tag", "{home}/mine.toml"]',
+            "policies: tag and {home}/mine.toml are both named 'tag'; rename one",
+        ),
         ('["tag", "tag"]', "policies: tag stands twice; remove one"),
     ],
 )
 def test_two_policies_of_one_name_are_told_apart_before_anything_starts(installation, listed, told):
     installation.home.mkdir(exist_ok=True)
-    (installation.home / "mine.toml").write_text('name = "tag"\ndescription = "Mine."\ndefault = "blackout"\n')
+    (installation.home / "mine.toml").write_text(
+        'name = "tag"\ndescription = "Mine."\ndefault = "blackout"\n'
+    )
     home = installation.home
-    installation.configure(f'ensemble = ["stencil"]\npolicies = {listed.format(home=home)}\nrelease_policy = "tag"\n')
+    installation.configure(
+        f'ensemble = ["stencil"]\npolicies = {listed.format(home=home)}\nrelease_policy = "tag"\n'
+    )
 
     with pytest.raises(ConfigError) as caught:
         checked_snapshot(installation.settings())
@@ -75,7 +85,10 @@ def test_a_detector_that_nothing_answers_to_is_named_with_the_nearest(installati
         checked_snapshot(installation.settings())
 
     first, second = str(caught.value).splitlines()
-    assert "ensemble: no detector 'stencill' is installed and no recipe has this name; did you mean 'stencil'?" in first
+    assert (
+        "ensemble: no detector 'stencill' is installed and no recipe has this name; did you mean"
+        " 'stencil'?" in first
+    )
     assert "detectors: no detector 'shadee'" in second
     assert "did you mean 'shade'?" in second
 
@@ -91,14 +104,18 @@ def test_a_home_that_cannot_be_written_is_one_line(installation, capfd, home):
     assert "Traceback" not in told.out + told.err
 
 
-def test_a_plugin_that_raises_on_import_is_shown_as_broken_by_its_nearest_known_class(installation, broken, capfd):
+def test_a_plugin_that_raises_on_import_is_shown_as_broken_by_its_nearest_known_class(
+    installation, broken, capfd
+):
     memory = installation.home / "imports.json"
     found = with_import_faults({"broken": broken, "stencil": available()["stencil"]}, memory)
 
     assert found["stencil"].fault == ""
-    assert found["broken"].fault == (
-        "cannot be imported (Exception); python -c 'import deid_broken' shows where"
-    ) or found["broken"].fault.startswith(f"cannot be imported ({PATIENT})")
+    assert (
+        found["broken"].fault
+        == "cannot be imported (Exception); python -c 'import deid_broken' shows where"
+        or found["broken"].fault.startswith(f"cannot be imported ({PATIENT})")
+    )
     assert PATIENT not in "".join(capfd.readouterr())
     assert "stencil" in memory.read_text()
     assert "broken" not in memory.read_text()
@@ -118,7 +135,9 @@ def test_the_graph_shows_it_and_a_run_that_needs_it_does_not_start(installation,
     ]
     assert spec.group_name == "unusable_detectors"
     assert "cannot be imported" in spec.metadata["fault"]
-    with pytest.raises(ConfigError, match="ensemble: detector 'broken' cannot be used: cannot be imported"):
+    with pytest.raises(
+        ConfigError, match="ensemble: detector 'broken' cannot be used: cannot be imported"
+    ):
         check_ensemble(snapshot)
 
 

@@ -95,7 +95,11 @@ def test_a_note_on_which_a_detector_ends_its_process_is_withheld_alone(
     write_detector(tmp_path, "ending", body=ENDING.replace("@END@", end))
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.chdir(tmp_path)
-    notes = [Note("a", "Ann was seen"), Note("b", "Bob, and this is the END"), Note("c", "Cem was seen")]
+    notes = [
+        Note("a", "Ann was seen"),
+        Note("b", "Bob, and this is the END"),
+        Note("c", "Cem was seen"),
+    ]
 
     found = open_pool().detect("ending", notes, stage="spans_ending")
 
@@ -104,7 +108,9 @@ def test_a_note_on_which_a_detector_ends_its_process_is_withheld_alone(
     assert not list(tmp_path.glob("core*"))
 
 
-def test_a_detector_that_ends_every_process_stops_the_batch(write_detector, tmp_path, monkeypatch, open_pool):
+def test_a_detector_that_ends_every_process_stops_the_batch(
+    write_detector, tmp_path, monkeypatch, open_pool
+):
     write_detector(tmp_path, "ending", body=ENDING.replace("@END@", "os.abort()"))
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr("deid_resources.detectors.MAX_DEATHS", 2)
@@ -126,7 +132,10 @@ def test_progress_is_told_after_each_part_of_a_batch(open_pool):
 @pytest.mark.slow
 def test_worker_processes_give_what_one_process_gives(open_pool):
     padding = "x " * (CHUNK_CHARS // 6)
-    notes = [Note(f"note-{n}", f"Zedmarlow {4_000_000 + n} {'trip' if n == 5 else ''} {padding}") for n in range(8)]
+    notes = [
+        Note(f"note-{n}", f"Zedmarlow {4_000_000 + n} {'trip' if n == 5 else ''} {padding}")
+        for n in range(8)
+    ]
     options = {"stencil": {"raise_on": "trip"}}
 
     alone = open_pool(options).detect("stencil", notes, stage=STAGE)
@@ -155,7 +164,9 @@ def test_workers_that_outlive_a_run_load_a_detector_anew_when_its_files_changed(
     for known in ("Ann", "Ann Bob"):
         names.write_text(known)
         pool = open_pool({"listed": {"names": str(option)}}, workers=2)
-        found.append([len(outcome.spans) for outcome in pool.detect("listed", notes, stage="spans_listed")])
+        found.append(
+            [len(outcome.spans) for outcome in pool.detect("listed", notes, stage="spans_listed")]
+        )
 
     assert found == [[1, 1, 1], [2, 2, 2]]
 

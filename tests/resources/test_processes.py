@@ -94,7 +94,10 @@ def spawned(tmp_path):
 
 
 def wait_for_end(process, pids):
-    """Wait until none of the processes runs. One that sleeps for a minute hangs; a busy machine keeps it ready to run."""
+    """Wait until none of the processes runs.
+
+    One that sleeps for a minute hangs; a busy machine keeps it ready to run.
+    """
     for pid in [process.pid, *pids]:
         try:
             waiting = os.pidfd_open(pid)
@@ -168,7 +171,10 @@ def test_a_changed_environment_or_folder_has_new_workers(monkeypatch, tmp_path):
     assert run_parts(os.getenv, ["DEID_KEY"] * 2, workers=2) == ["a5", "a5"]
 
     monkeypatch.chdir(tmp_path)
-    assert run_parts(os.path.abspath, ["x", "y"], workers=2) == [str(tmp_path / "x"), str(tmp_path / "y")]
+    assert run_parts(os.path.abspath, ["x", "y"], workers=2) == [
+        str(tmp_path / "x"),
+        str(tmp_path / "y"),
+    ]
 
 
 def test_after_a_worker_died_the_next_call_has_new_ones():
@@ -187,7 +193,9 @@ def test_an_error_of_one_part_is_raised_by_its_class_and_its_message_stays_behin
 
 def test_an_error_of_our_class_that_a_plugin_raised_leaves_its_message_behind(tmp_path):
     plugin = tmp_path / "plugin.py"
-    plugin.write_text("from deid_assets.core.errors import InputError\nraise InputError('text of a note')")
+    plugin.write_text(
+        "from deid_assets.core.errors import InputError\nraise InputError('text of a note')"
+    )
 
     with pytest.raises(WorkerError, match=r"^InputError in a worker process$"):
         run_parts(runpy.run_path, [str(plugin)], workers=1)
@@ -207,19 +215,25 @@ def test_an_error_that_asks_to_exit_ends_no_worker():
 
 def test_the_first_worker_of_a_process_sees_no_interrupt_either():
     program = (
-        "import signal; from functools import partial; from deid_resources.processes import run_parts\n"
-        "blocked = run_parts(partial(signal.pthread_sigmask, signal.SIG_BLOCK), [[]], workers=1)[0]\n"
-        "print(signal.SIGINT in blocked, signal.pthread_sigmask(signal.SIG_BLOCK, []))"
+        "import signal; from functools import partial; from deid_resources.processes import"
+        " run_parts\nblocked = run_parts(partial(signal.pthread_sigmask, signal.SIG_BLOCK), [[]],"
+        " workers=1)[0]\nprint(signal.SIGINT in blocked, signal.pthread_sigmask(signal.SIG_BLOCK,"
+        " []))"
     )
 
-    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
 
     assert done.stdout == "True set()\n"
 
 
 def test_a_worker_writes_nothing_and_sees_no_interrupt(capfd):
     assert run_parts(resource.getrlimit, [resource.RLIMIT_CORE], workers=1)[0][0] == 0
-    assert signal.SIGINT in run_parts(partial(signal.pthread_sigmask, signal.SIG_BLOCK), [[]], workers=1)[0]
+    assert (
+        signal.SIGINT
+        in run_parts(partial(signal.pthread_sigmask, signal.SIG_BLOCK), [[]], workers=1)[0]
+    )
     run_parts(exec, [TALK], workers=1)
     end_workers()
 

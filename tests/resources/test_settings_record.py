@@ -1,4 +1,7 @@
-"""An installation is run under one set of settings: a process with others is refused in one line."""
+"""An installation is run under one set of settings.
+
+A process with others is refused in one line.
+"""
 
 import json
 import subprocess
@@ -37,13 +40,18 @@ def elsewhere(installation, monkeypatch):
 
 OTHERS = {
     "the defaults": (None, {}),
-    "another policy": ('ensemble = ["stencil"]\nrelease_policy = "blackout"\npolicies = ["blackout"]\n', {}),
+    "another policy": (
+        'ensemble = ["stencil"]\nrelease_policy = "blackout"\npolicies = ["blackout"]\n',
+        {},
+    ),
     "another database": ("same", {"DEID_DATABASE_URL": "postgresql://ward:hunter2@db/deid"}),
 }
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_a_process_with_others_is_refused_in_one_line_and_changes_nothing(name, installation, elsewhere):
+def test_a_process_with_others_is_refused_in_one_line_and_changes_nothing(
+    name, installation, elsewhere
+):
     settings, environment = OTHERS[name]
     elsewhere(installation.default_settings if settings == "same" else settings, **environment)
     before = digest(installation)
@@ -74,15 +82,19 @@ def test_the_web_server_is_not_started_under_others(installation, elsewhere):
 
     done = subprocess.run(
         [sys.executable, "-m", "deid_assets.defs.instance", str(installation.dagster_home)],
-        check=False, capture_output=True, text=True,
-    )  # fmt: skip
+        check=False,
+        capture_output=True,
+        text=True,
+    )
 
     assert done.returncode != 0
     assert "is run under" in done.stderr
     assert done.stderr.count("\n") == 1
 
 
-def test_what_ran_under_the_old_ones_is_refused_once_others_were_adopted(installation, elsewhere, monkeypatch):
+def test_what_ran_under_the_old_ones_is_refused_once_others_were_adopted(
+    installation, elsewhere, monkeypatch
+):
     elsewhere('ensemble = ["stencil"]\nshadow_sample = 7\n')
     check_settings(installation.settings(), adopt=True)
     monkeypatch.setenv("DEID_CONFIG", str(installation.root / "deid.toml"))

@@ -45,10 +45,14 @@ def through_print():
 @pytest.mark.parametrize(
     "speak",
     [
-        through_print, through_logging, through_a_handler_on_the_old_stream, through_a_warning, through_the_descriptor,
+        through_print,
+        through_logging,
+        through_a_handler_on_the_old_stream,
+        through_a_warning,
+        through_the_descriptor,
         through_a_buffer,
     ],
-)  # fmt: skip
+)
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_nothing_is_heard_meanwhile(capfd, speak):
     sys.stdout.write("before ")
@@ -87,10 +91,18 @@ DUMPABLE = "import ctypes; {prepare}; raise SystemExit(ctypes.CDLL(None).prctl(3
         ("0", 1),
         ("from deid_resources.silence import protect_memory; protect_memory()", 0),
         ("from deid_assets.defs.instance import harden_process; harden_process()", 0),
-        ("import deid_assets.cli as c; from typer.testing import CliRunner as R; R().invoke(c.app, ['detectors'])", 0),
+        (
+            (
+                "import deid_assets.cli as c; from typer.testing import CliRunner as R;"
+                " R().invoke(c.app, ['detectors'])"
+            ),
+            0,
+        ),
     ],
 )
-def test_no_other_process_of_the_user_may_read_the_memory_of_one_that_holds_text(prepare, is_readable):
+def test_no_other_process_of_the_user_may_read_the_memory_of_one_that_holds_text(
+    prepare, is_readable
+):
     command = [sys.executable, "-c", DUMPABLE.format(prepare=prepare)]
     assert subprocess.run(command, check=False).returncode == is_readable
 

@@ -31,7 +31,13 @@ class Campaign:
 
     def size(self, share: int, whole: int) -> int:
         """Return how many tries are to be made."""
-        return share if not self.is_whole else whole if self.at_most is None else min(self.at_most, whole)
+        return (
+            share
+            if not self.is_whole
+            else whole
+            if self.at_most is None
+            else min(self.at_most, whole)
+        )
 
     def numbers(self, share: int, whole: int) -> range:
         """Return the numbers of the tries, without those made in an earlier run."""
@@ -49,7 +55,10 @@ class Campaign:
 
 @pytest.fixture
 def campaign(request):
-    """A campaign by the test's name; ``benchmarks/campaigns.py`` asks for the whole of it and shows the counts."""
+    """A campaign by the test's name.
+
+    ``benchmarks/campaigns.py`` asks for the whole of it and shows the counts.
+    """
     asked, after, reported_to = (
         os.environ.get(f"DEID_CAMPAIGNS{suffix}", "") for suffix in ("", "_AFTER", "_REPORTED_TO")
     )
@@ -65,4 +74,7 @@ def campaign(request):
     taken_s = time.monotonic() - started[0]
     cpu_s = sum(os.times()[:4]) - sum(started[1][:4])
     counts = ", ".join(f"{number:,} {outcome}" for outcome, number in sorted(run.counts.items()))
-    run.tell(f"{run.name}: {run.counts.total():,} tried in {taken_s:,.0f} s ({cpu_s:,.0f} s of CPU); {counts}")
+    run.tell(
+        f"{run.name}: {run.counts.total():,} tried in {taken_s:,.0f} s ({cpu_s:,.0f} s of CPU);"
+        f" {counts}"
+    )

@@ -1,4 +1,7 @@
-"""Damaged files of every format give notes or faults: 10⁶ of each text format and 10⁵ of each container when all are asked for."""
+"""Damaged files of every format give notes or faults.
+
+10⁶ of each text format and 10⁵ of each container when all are asked for.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,13 @@ from contextlib import ExitStack, contextmanager
 from random import Random
 
 import pytest
-from fuzzing.containers import damaged_archive, damaged_docx, damaged_parquet, damaged_pdf, without_styles
+from fuzzing.containers import (
+    damaged_archive,
+    damaged_docx,
+    damaged_parquet,
+    damaged_pdf,
+    without_styles,
+)
 from fuzzing.damage import OF_FORMAT, damaged_text
 from fuzzing.pdf_forks import Forks
 from fuzzing.reading import golden, reading
@@ -57,8 +66,17 @@ def test_damaged_text_gives_notes_or_faults_campaign(name, tries):
         rows = []
         for suffix in sorted({path.suffix for path in paths}):
             same = [path for path in paths if path.suffix == suffix]
-            beside = next((path for path in paths if path.name == "a1.txt"), None) if suffix == ".ann" else None
-            rows.append((places.enter_context(reading(name, suffix, beside)), [path.read_bytes() for path in same]))
+            beside = (
+                next((path for path in paths if path.name == "a1.txt"), None)
+                if suffix == ".ann"
+                else None
+            )
+            rows.append(
+                (
+                    places.enter_context(reading(name, suffix, beside)),
+                    [path.read_bytes() for path in same],
+                )
+            )
 
         def one(number: int) -> str:
             place, originals = rows[number % len(rows)]
@@ -83,4 +101,8 @@ def test_damage_inside_a_container_gives_notes_or_faults_campaign(name, tries):
 def test_a_damaged_archive_gives_notes_or_faults_campaign(suffix, tries):
     originals = [path.read_bytes() for path in golden("jsonl")]
     with reading("jsonl", suffix) as place:
-        tries(40, 100_000, lambda number: place.outcome(damaged_archive(originals, Random(number), suffix)))
+        tries(
+            40,
+            100_000,
+            lambda number: place.outcome(damaged_archive(originals, Random(number), suffix)),
+        )

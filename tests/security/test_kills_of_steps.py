@@ -1,4 +1,7 @@
-"""A process that is killed before any file operation of intake, of the vault or of a training: the next one completes."""
+"""A process that is killed before any file operation of intake, of the vault or of a training.
+
+The next one completes.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,10 @@ def each_kill(killed_at, campaign):
 
 
 def dropped(installation, note_records):
-    """Lay a file, a folder of files and an arrival that has to be split into the landing folder; return their digests."""
+    """Lay a file, a folder of files and an arrival that has to be split into the landing folder.
+
+    Return their digests.
+    """
     landing = installation.home / "landing"
     landing.mkdir(parents=True)
 
@@ -66,7 +72,10 @@ def dropped(installation, note_records):
     write(landing / "one.jsonl", note_records())
     write(landing / "some" / "a.jsonl", note_records(1)[:4])
     write(landing / "some" / "b.jsonl", note_records(1)[4:])
-    write(landing / "large.jsonl", [record for first in range(2, 8) for record in note_records(10 * first)])
+    write(
+        landing / "large.jsonl",
+        [record for first in range(2, 8) for record in note_records(10 * first)],
+    )
     return digests(landing)
 
 
@@ -94,7 +103,9 @@ def test_a_kill_before_every_file_operation_of_intake_loses_nothing_campaign(
 
     def look(step):
         arrived = installation.store / "restricted" / "landing"
-        assert digests(installation.home / "landing") | digests(arrived) >= given, f"lost by a kill before {step}"
+        assert digests(installation.home / "landing") | digests(arrived) >= given, (
+            f"lost by a kill before {step}"
+        )
         intake()
         files = installation.opened().files
         sweep_store(files)
@@ -103,7 +114,9 @@ def test_a_kill_before_every_file_operation_of_intake_loses_nothing_campaign(
             check_arrival(files, batch, landing=landing_folder(settings, batch))
         assert made[-1] == made[0], f"other batches after a kill before {step}"
         assert not [*(installation.home / "landing").iterdir()]
-        assert not [path for path in arrived.rglob(".*") if path.name not in (".large", ".whole", ".lock")]
+        assert not [
+            path for path in arrived.rglob(".*") if path.name not in (".large", ".whole", ".lock")
+        ]
         assert not [*(arrived / ".large").glob("b-*")]
         assert digests(arrived) >= given
 
@@ -120,7 +133,9 @@ REQUEST, ONE, TWO = AccessRequest("officer", "trial"), bytes(range(32)), bytes(r
 def sealed_note(note_id, text, *ranges, patient):
     note = Note(note_id, text, patient, "en")
     spans = DisjointSpans.of(note, [Span(*each, Phi.NAME) for each in ranges])
-    return Entry(note, redact(note, spans, Policy("tag", Tag()), key=Key(bytes(32))), (f"out-{note_id}",))
+    return Entry(
+        note, redact(note, spans, Policy("tag", Tag()), key=Key(bytes(32))), (f"out-{note_id}",)
+    )
 
 
 ENTRIES = [
@@ -138,7 +153,8 @@ def forget(vault):
     try:
         erase(vault, REQUEST, patient_id="p1")
     except InputError:
-        assert [one.note_id for one in opened(vault)] == ["n2", "n3"]  # the killed one had come to its end
+        # the killed one had come to its end
+        assert [one.note_id for one in opened(vault)] == ["n2", "n3"]
 
 
 def change_key(vault):
@@ -219,7 +235,9 @@ def test_a_kill_before_every_file_operation_of_a_training_signs_what_was_trained
     recipe = tmp_path / "mine.toml"
     recipe.write_text(RECIPE)
     settings = installation.default_settings.replace("recipes = []", f'recipes = ["{recipe}"]')
-    installation.configure(settings.replace("[gates]", "[gates]\nnear_duplicates = 1.0\ntagger_f1 = 0.0"))
+    installation.configure(
+        settings.replace("[gates]", "[gates]\nnear_duplicates = 1.0\ntagger_f1 = 0.0")
+    )
     assert installation.failures(train(installation, "training_corpus")) == {}
     shutil.copytree(installation.root, tmp_path / "start")
     signed = set()
@@ -236,8 +254,15 @@ def test_a_kill_before_every_file_operation_of_a_training_signs_what_was_trained
         action()
         opened = installation.opened()
         signed.add(opened.files.receipt("tagger_mine", ALL).counts["dev_f1"])
-        assert json.loads((opened.taggers.unpacked("tagger_mine") / CARD).read_text())["recipe"]["name"] == "mine"
-        assert (installation.home / "training").stat().st_mode & 0o777 == 0o700, f"killed before {step}"
+        assert (
+            json.loads((opened.taggers.unpacked("tagger_mine") / CARD).read_text())["recipe"][
+                "name"
+            ]
+            == "mine"
+        )
+        assert (installation.home / "training").stat().st_mode & 0o777 == 0o700, (
+            f"killed before {step}"
+        )
 
     look("nothing")  # here, so that all is loaded in every process that is split off
     each_kill((25,), prepare, action, look)

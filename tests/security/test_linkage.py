@@ -14,7 +14,14 @@ from deid_assets.policies.files import load_policy
 
 pytestmark = pytest.mark.long
 
-PARTS = ("week 12 of 2021", "2021-W12", "Q1 2021", "first quarter of 2021", "Christmas 2020", "Easter 2019")
+PARTS = (
+    "week 12 of 2021",
+    "2021-W12",
+    "Q1 2021",
+    "first quarter of 2021",
+    "Christmas 2020",
+    "Easter 2019",
+)
 
 
 @pytest.mark.parametrize("policy", ["research", "i2b2_style", "safe_harbor"])
@@ -23,9 +30,13 @@ def test_no_week_quarter_or_feast_stays_beside_moved_dates(policy):
     text = "Admitted 03/14/2021. " + " ".join(f"Seen {part}." for part in PARTS)
     note = Note("n", text, patient_id="p", lang="en")
     (found,) = rules.RulesDetector().detect([note])
-    left = redact(note, DisjointSpans.of(note, found.spans), load_policy(policy), key=Key(bytes(range(32)))).text
+    left = redact(
+        note, DisjointSpans.of(note, found.spans), load_policy(policy), key=Key(bytes(range(32)))
+    ).text
 
-    assert [part for part in (*PARTS, "week 12", "W12", "Christmas", "Easter") if part in left] == []
+    assert [
+        part for part in (*PARTS, "week 12", "W12", "Christmas", "Easter") if part in left
+    ] == []
 
 
 @pytest.mark.parametrize(("policy", "offsets"), [("research", 104), ("i2b2_style", 730)])
@@ -41,7 +52,9 @@ def test_one_known_date_gives_every_other_date_of_the_patient():
     def moved(text: str) -> str:
         return shift(text, Span(0, len(text), Phi.DATE), Context(note, key))
 
-    weeks = [w for w in (*range(-52, 0), *range(1, 53)) if _plus("2021-01-06", w) == moved("2021-01-06")]
+    weeks = [
+        w for w in (*range(-52, 0), *range(1, 53)) if _plus("2021-01-06", w) == moved("2021-01-06")
+    ]
 
     assert len(weeks) == 1
     assert _plus("2020-03-14", weeks[0]) == moved("2020-03-14")
@@ -64,7 +77,10 @@ def test_the_order_of_notes_leaves_unless_it_is_shuffled_by_key(shipped, shuffle
     opened = shipped.opened()
     notes = opened.files.read("redacted_notes_tag", shipped.batch, "notes")
     released = _under_new_ids(notes, opened)
-    unshuffled = [opened.key.derive("released", "note", one).hex()[:20] for one in notes.column("note_id").to_pylist()]
+    unshuffled = [
+        opened.key.derive("released", "note", one).hex()[:20]
+        for one in notes.column("note_id").to_pylist()
+    ]
     ids = [one.removeprefix("n-") for one in released.column("id").to_pylist()]
 
     assert sorted(ids) == sorted(unshuffled)

@@ -1,7 +1,9 @@
-"""``make run`` killed at random times: nothing unsafe is released, what is released verifies, and the next run completes.
+"""``make run`` killed at random times.
 
-Each try is a process with everything loaded, split off from one that made a run before; from there on it is the program
-itself, with a Dagster instance on disk and worker processes.
+Nothing unsafe is released, what is released verifies, and the next run completes.
+
+Each try is a process with everything loaded, split off from one that made a run before; from there
+on it is the program itself, with a Dagster instance on disk and worker processes.
 """
 
 from __future__ import annotations
@@ -102,7 +104,11 @@ def _members(session: int) -> list[int]:
 
 
 def digests(*folders: Path) -> set[str]:
-    return {hashlib.sha256(path.read_bytes()).hexdigest() for each in folders for path in each.rglob("*.jsonl")}
+    return {
+        hashlib.sha256(path.read_bytes()).hexdigest()
+        for each in folders
+        for path in each.rglob("*.jsonl")
+    }
 
 
 def released(installation) -> dict[str, bytes]:
@@ -122,7 +128,9 @@ def house(installation, note_records, monkeypatch, tmp_path):
     def chosen():
         every = entry_points()
         found = (one for group in every.groups for one in every.select(group=group))
-        return EntryPoints(one for one in found if one.group != plugins.GROUP or one.name in installation.detectors)
+        return EntryPoints(
+            one for one in found if one.group != plugins.GROUP or one.name in installation.detectors
+        )
 
     monkeypatch.setattr(plugins, "entry_points", chosen)
     monkeypatch.setenv("DEID_VAULT_KEY", VAULT_KEY)
@@ -131,7 +139,9 @@ def house(installation, note_records, monkeypatch, tmp_path):
     monkeypatch.setattr("tempfile.tempdir", None)
     installation.detectors = ("stencil",)
     vault = f'\n[vault]\nurl = "sqlite:///{installation.root / "vault" / "vault.db"}"\n'
-    policies = installation.default_settings.replace('policies = ["tag", "blackout"]', 'policies = ["tag"]')
+    policies = installation.default_settings.replace(
+        'policies = ["tag", "blackout"]', 'policies = ["tag"]'
+    )
     installation.configure(policies + vault)
     with dg.DagsterInstance.from_config(str(write_instance(installation.dagster_home))) as instance:
         instance.add_dynamic_partitions("batches", [])  # makes its tables
@@ -183,16 +193,24 @@ def check_completed(house, scene, what):
         with pytest.raises(SystemExit) as ended:
             app(["verify", str(house.home / "released" / batch)])
         assert ended.value.code == 0, f"{what}: deid verify {batch}"
-    vault = Vault(f"sqlite:///{house.root / 'vault' / 'vault.db'}", Keyring([bytes.fromhex(VAULT_KEY)]))
+    vault = Vault(
+        f"sqlite:///{house.root / 'vault' / 'vault.db'}", Keyring([bytes.fromhex(VAULT_KEY)])
+    )
     assert verify(vault)["notes"] >= 8 * len(scene.after), what
     vault.close()
-    left = [*(house.home / "landing").iterdir(), *house.store.rglob("*.part"), *(house.home / "released").glob(".*")]
+    left = [
+        *(house.home / "landing").iterdir(),
+        *house.store.rglob("*.part"),
+        *(house.home / "released").glob(".*"),
+    ]
     left += [*Path(os.environ["TMPDIR"]).rglob("*unpacked*")]
     assert not left, what
 
 
 @pytest.mark.slow
-def test_a_run_that_is_killed_at_random_times_is_completed_by_the_next_campaign(house, campaign, tmp_path):
+def test_a_run_that_is_killed_at_random_times_is_completed_by_the_next_campaign(
+    house, campaign, tmp_path
+):
     wanted, rng = campaign.size(1, 200), Random(campaign.after or 1)
     for scene in scenes(house, tmp_path):
         killed = 0

@@ -1,4 +1,7 @@
-"""Whoever reaches the web server writes the configuration of a run; nothing in it changes what the run does."""
+"""Whoever reaches the web server writes the configuration of a run.
+
+Nothing in it changes what the run does.
+"""
 
 import asyncio
 
@@ -51,13 +54,23 @@ QUIET = {"console": {"config": {"log_level": "CRITICAL"}}}
 
 @pytest.fixture
 def attack(installation):
-    """Settings of the caller's: a vault with a key that the caller holds, nothing found and no gate."""
+    """Settings of the caller's.
+
+    A vault with a key that the caller holds, nothing found and no gate.
+    """
     path = installation.root / "evil.toml"
     (installation.root / "evil.key").write_text("ee" * 32)
     (installation.root / "evil.key").chmod(0o600)
-    vault = f'[vault]\nurl = "sqlite:///{installation.root}/evil.db"\nkey_file = "{installation.root}/evil.key"\n'
+    vault = (
+        f'[vault]\nurl = "sqlite:///{installation.root}/evil.db"\nkey_file ='
+        f' "{installation.root}/evil.key"\n'
+    )
     path.write_text(NO_GATES + vault)
-    return {"config_file": str(path), "settings": str(path), "url": f"sqlite:///{installation.root}/evil.db"}
+    return {
+        "config_file": str(path),
+        "settings": str(path),
+        "url": f"sqlite:///{installation.root}/evil.db",
+    }
 
 
 def configurations(attack):
@@ -75,7 +88,9 @@ def fields_of(shape):
     found = []
     for name, field in getattr(shape, "fields", {}).items():
         inner = fields_of(field.config_type)
-        found += [f"{name}.{path}" for path in inner] or ([] if hasattr(field.config_type, "fields") else [name])
+        found += [f"{name}.{path}" for path in inner] or (
+            [] if hasattr(field.config_type, "fields") else [name]
+        )
     return found
 
 
@@ -97,7 +112,9 @@ def test_no_configuration_opens_another_installation(installation, attack, note_
     for config in tried:
         with pytest.raises(dg.DagsterInvalidConfigError):
             job.execute_in_process(
-                partition_key=batch, instance=installation.instance, run_config={**config, "loggers": QUIET}
+                partition_key=batch,
+                instance=installation.instance,
+                run_config={**config, "loggers": QUIET},
             )
 
     assert len(tried) == 14
@@ -106,14 +123,20 @@ def test_no_configuration_opens_another_installation(installation, attack, note_
     assert not installation.store.joinpath("restricted", "raw_notes").exists()
 
 
-def test_graphql_refuses_it_before_there_is_a_run(installation, attack, note_records, detector_site):
+def test_graphql_refuses_it_before_there_is_a_run(
+    installation, attack, note_records, detector_site
+):
     batch = installation.receive(note_records())
     installation.dagster_home.mkdir()
     location = installation.root / "location.py"
     location.write_text(LOCATION.format(site=str(detector_site)))
     origin = LoadableTargetOrigin(python_file=str(location), attribute="defs", executable_path=None)
     target = InProcessWorkspaceLoadTarget(InProcessCodeLocationOrigin(origin, location_name="here"))
-    selector = {"repositoryLocationName": "here", "repositoryName": "__repository__", "jobName": "main_job"}
+    selector = {
+        "repositoryLocationName": "here",
+        "repositoryName": "__repository__",
+        "jobName": "main_job",
+    }
 
     with (
         dg.DagsterInstance.local_temp(str(installation.dagster_home)) as instance,
@@ -128,22 +151,31 @@ def test_graphql_refuses_it_before_there_is_a_run(installation, attack, note_rec
             }
             answer = asyncio.run(
                 create_schema().execute_async(
-                    LAUNCH, variables={"params": params}, context_value=process.create_request_context()
+                    LAUNCH,
+                    variables={"params": params},
+                    context_value=process.create_request_context(),
                 )
             )
             assert not answer.errors
-            assert answer.data["launchRun"]["__typename"] == "RunConfigValidationInvalid", answer.data
+            assert answer.data["launchRun"]["__typename"] == "RunConfigValidationInvalid", (
+                answer.data
+            )
         assert instance.get_runs() == []
 
 
-def test_settings_that_change_after_the_location_was_loaded_change_nothing(installation, attack, note_records):
+def test_settings_that_change_after_the_location_was_loaded_change_nothing(
+    installation, attack, note_records
+):
     batch = installation.receive(note_records())
     definitions = installation.definitions()
     installation.configure((installation.root / "evil.toml").read_text())
     installation.instance.add_dynamic_partitions("batches", [batch])
 
     result = definitions.resolve_job_def("main_job").execute_in_process(
-        partition_key=batch, instance=installation.instance, run_config={"loggers": QUIET}, raise_on_error=False
+        partition_key=batch,
+        instance=installation.instance,
+        run_config={"loggers": QUIET},
+        raise_on_error=False,
     )
 
     assert installation.failures(result) == {}

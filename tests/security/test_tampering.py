@@ -1,4 +1,7 @@
-"""A writer of the store without the key, who alters each file in turn: nothing but what was made is released."""
+"""A writer of the store without the key, who alters each file in turn.
+
+Nothing but what was made is released.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,8 @@ HOW = ("edited", "cut short", "deleted", "swapped with another batch's", "rolled
 def history(shipped, note_records, campaign):
     """An installation with two batches, one of them made again, and the store as it was before.
 
-    For the share that every run tries, the other batch is made no further than its spans, and nothing is made again.
+    For the share that every run tries, the other batch is made no further than its spans, and
+    nothing is made again.
     """
     other = shipped.receive(note_records(8), name="other.jsonl")
     some = () if campaign.is_whole else ("raw_notes", "gold_annotations", "spans_stencil")
@@ -43,7 +47,9 @@ def files_of(installation, batch: str) -> list[Path]:
     )
 
 
-def altered(store: Path, name: Path, how: str, *, before: Path, other: str, batch: str) -> bytes | None:
+def altered(
+    store: Path, name: Path, how: str, *, before: Path, other: str, batch: str
+) -> bytes | None:
     """The content that a file gets; ``None`` to delete it.
 
     Raises:
@@ -56,7 +62,11 @@ def altered(store: Path, name: Path, how: str, *, before: Path, other: str, batc
         return content[: len(content) // 2]
     if how == "edited":
         middle = len(content) // 2
-        return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :] if content else b"x"
+        return (
+            content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+            if content
+            else b"x"
+        )
     if how == "rolled back":
         candidates = [before / name, *_same_table(before, name)]
     else:
@@ -73,7 +83,9 @@ def _same_table(store: Path, name: Path) -> Iterator[Path]:
     yield from sorted((store / name.parent).glob(f"{name.stem.rsplit('-', 1)[0]}-*{name.suffix}"))
 
 
-def test_nothing_foreign_is_released_from_a_store_that_was_tampered_with_campaign(history, campaign):
+def test_nothing_foreign_is_released_from_a_store_that_was_tampered_with_campaign(
+    history, campaign
+):
     installation, before, other = history
     batch, policy = installation.batch, load_policy("tag")
     opened = installation.opened()
@@ -81,7 +93,9 @@ def test_nothing_foreign_is_released_from_a_store_that_was_tampered_with_campaig
     versions = {link.asset: link.code_version for link in chain}
 
     def released():
-        draft = make_released_corpus(batch, installation.opened(), policy=policy, code_versions=versions)
+        draft = make_released_corpus(
+            batch, installation.opened(), policy=policy, code_versions=versions
+        )
         return draft.tables["notes"].to_pylist()
 
     expected = released()
@@ -91,7 +105,9 @@ def test_nothing_foreign_is_released_from_a_store_that_was_tampered_with_campaig
         path = installation.store / name
         content = path.read_bytes()
         try:
-            planted = altered(installation.store, name, how, before=before, other=other, batch=batch)
+            planted = altered(
+                installation.store, name, how, before=before, other=other, batch=batch
+            )
         except LookupError:
             campaign.count("without another file to plant")
             continue

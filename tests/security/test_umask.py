@@ -15,11 +15,16 @@ def open_umask():
     os.umask(before)
 
 
-def test_what_holds_text_is_for_its_owner_alone_under_umask_000(installation, note_records, open_umask):
+def test_what_holds_text_is_for_its_owner_alone_under_umask_000(
+    installation, note_records, open_umask
+):
     batch = installation.receive(note_records())
     assert installation.failures(installation.run(batch)) == {}
 
-    text_holding = [installation.store / "restricted", *(installation.store / "restricted").rglob("*")]
+    text_holding = [
+        installation.store / "restricted",
+        *(installation.store / "restricted").rglob("*"),
+    ]
     open_to_others = [path for path in text_holding if stat.S_IMODE(path.lstat().st_mode) & 0o077]
 
     assert len(text_holding) > 10

@@ -21,7 +21,9 @@ def _binaries() -> Path | None:
     """Where initdb and pg_ctl are; Debian keeps them off the PATH."""
     if found := shutil.which("initdb"):
         return Path(found).resolve().parent
-    return max((path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")), default=None)
+    return max(
+        (path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")), default=None
+    )
 
 
 def _server_user() -> list[str]:
@@ -46,8 +48,11 @@ def _free_port() -> int:
 
 
 def _run(command: list[str]) -> None:
-    # The server inherits what it is started with, so a pipe would stay open; and its user may not enter our folder.
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/")
+    # The server inherits what it is started with, so a pipe would stay open; and its user may not
+    # enter our folder.
+    subprocess.run(
+        command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/"
+    )
 
 
 @pytest.fixture(scope="session")
@@ -102,7 +107,10 @@ def database(database_url: str) -> Iterator[Database]:
 
 @pytest.fixture
 def calls_of() -> Callable[[Callable[[], object]], int]:
-    """Count the functions that a piece of work calls: the same on every machine, where seconds are not."""
+    """Count the functions that a piece of work calls.
+
+    The same on every machine, where seconds are not.
+    """
 
     def count(work: Callable[[], object]) -> int:
         calls: Counter[str] = Counter()

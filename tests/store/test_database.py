@@ -21,7 +21,19 @@ from deid_assets.store.database import Database
 from deid_assets.store.records import save_batch
 from deid_assets.store.tables import PREFIX, BatchRow, UtcDateTime, catalogue
 
-FORBIDDEN = {"text", "value", "surface", "meta", "patient", "content", "body", "comment", "message", "snippet", "word"}
+FORBIDDEN = {
+    "text",
+    "value",
+    "surface",
+    "meta",
+    "patient",
+    "content",
+    "body",
+    "comment",
+    "message",
+    "snippet",
+    "word",
+}
 
 
 def test_the_rows_have_no_column_for_text() -> None:
@@ -46,7 +58,11 @@ def test_migrations_give_exactly_the_tables_of_the_rows(database: Database) -> N
         return kind != "table" or (name or "").startswith(PREFIX)
 
     with database.engine.connect() as connection:
-        options = {"compare_type": True, "include_name": ours, "version_table": f"{PREFIX}alembic_version"}
+        options = {
+            "compare_type": True,
+            "include_name": ours,
+            "version_table": f"{PREFIX}alembic_version",
+        }
         context = MigrationContext.configure(connection, opts=options)
 
         assert compare_metadata(context, catalogue.metadata) == []
@@ -65,24 +81,35 @@ def test_upgrading_twice_changes_nothing(database: Database) -> None:
 def test_dagsters_own_version_table_is_left_alone(database_url: str) -> None:
     database = Database(database_url)
     with database.engine.begin() as connection:
-        connection.exec_driver_sql("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)")
+        connection.exec_driver_sql(
+            "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)"
+        )
         connection.exec_driver_sql("INSERT INTO alembic_version VALUES ('dagster')")
         connection.exec_driver_sql("CREATE TABLE runs (id INTEGER)")
 
     database.upgrade()
 
     with database.engine.connect() as connection:
-        assert connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalars().all() == ["dagster"]
+        assert connection.exec_driver_sql(
+            "SELECT version_num FROM alembic_version"
+        ).scalars().all() == ["dagster"]
     database.close()
 
 
-def test_many_processes_may_upgrade_at_once_from_any_folder(database_url: str, tmp_path: Path) -> None:
-    program = "import sys; from deid_assets.store.database import Database; Database(sys.argv[1]).upgrade()"
+def test_many_processes_may_upgrade_at_once_from_any_folder(
+    database_url: str, tmp_path: Path
+) -> None:
+    program = (
+        "import sys; from deid_assets.store.database import Database;"
+        " Database(sys.argv[1]).upgrade()"
+    )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", program, database_url]
 
     running = [
-        subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        subprocess.Popen(
+            command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
         for _ in range(3)
     ]
 
@@ -150,7 +177,9 @@ def test_readers_do_not_wait_for_a_writer(database: Database) -> None:
 
 def test_database_errors_do_not_show_the_row(database: Database) -> None:
     with database.session() as session, pytest.raises(sa.exc.IntegrityError) as caught:
-        session.execute(sa.insert(BatchRow), [{"batch": "b-1", "corpus": None, "created_at": None}] * 2)
+        session.execute(
+            sa.insert(BatchRow), [{"batch": "b-1", "corpus": None, "created_at": None}] * 2
+        )
     with database.session() as session, pytest.raises(sa.exc.StatementError) as also_caught:
         session.execute(sa.select(BatchRow).where(BatchRow.created_at == "XCANARYX"))
 
@@ -173,7 +202,10 @@ def test_other_databases_are_refused_without_showing_the_password(url: str, faul
 
 
 def test_the_password_is_not_shown() -> None:
-    assert repr(Database("postgresql://me:hunter2@host/db")) == "Database('postgresql+psycopg://me:***@host/db')"
+    assert (
+        repr(Database("postgresql://me:hunter2@host/db"))
+        == "Database('postgresql+psycopg://me:***@host/db')"
+    )
 
 
 def test_times_need_a_zone() -> None:

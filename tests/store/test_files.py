@@ -18,7 +18,15 @@ import pytest
 
 from deid_assets.core.errors import ConfigError, InputError, ProvenanceError
 from deid_assets.core.note import Note
-from deid_assets.store.files import ALL, Receipt, StoreFiles, UnsignedReceipt, Zone, inputs_of, zone_of
+from deid_assets.store.files import (
+    ALL,
+    Receipt,
+    StoreFiles,
+    UnsignedReceipt,
+    Zone,
+    inputs_of,
+    zone_of,
+)
 from deid_assets.store.frames import notes_from_table, notes_to_table
 
 KEY = b"a test key that is not a secret"
@@ -51,15 +59,24 @@ def test_what_is_written_is_read_back(files: StoreFiles) -> None:
     assert files.receipt("raw_notes", "b-1") == receipt == files.find("raw_notes", "b-1")
 
 
-def test_a_partition_never_written_is_none_to_find_and_an_error_to_receipt(files: StoreFiles) -> None:
+def test_a_partition_never_written_is_none_to_find_and_an_error_to_receipt(
+    files: StoreFiles,
+) -> None:
     assert files.find("raw_notes", "b-1") is None
     assert files.batches("raw_notes") == []
-    with pytest.raises(ProvenanceError, match="raw_notes, batch b-1: never written; materialize raw_notes"):
+    with pytest.raises(
+        ProvenanceError, match="raw_notes, batch b-1: never written; materialize raw_notes"
+    ):
         files.receipt("raw_notes", "b-1")
 
 
 def test_batches_are_sorted_and_not_mixed_with_longer_paths(files: StoreFiles) -> None:
-    for asset, batch in [("spans", "z"), ("spans", "b"), ("spans_rules", "c"), ("spans_rules", ALL)]:
+    for asset, batch in [
+        ("spans", "z"),
+        ("spans", "b"),
+        ("spans_rules", "c"),
+        ("spans_rules", ALL),
+    ]:
         files.write(asset, batch, {"spans": rows(1)}, receipt=DRAFT)
 
     assert files.batches("spans") == ["b", "z"]
@@ -139,14 +156,18 @@ def test_a_short_key_is_refused() -> None:
         StoreFiles(Path("unused"), key=b"abc")
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), None, [1], "two words", "Jane\nLee", "x" * 101])
+@pytest.mark.parametrize(
+    "value", [float("nan"), float("inf"), None, [1], "two words", "Jane\nLee", "x" * 101]
+)
 def test_counts_hold_numbers_and_words_only(files: StoreFiles, value: object) -> None:
     with pytest.raises(InputError, match="count 'found'"):
         files.write("spans_rules", "b-1", {}, receipt=UnsignedReceipt("1", counts={"found": value}))
 
 
 def test_numpy_counts_become_plain_numbers(files: StoreFiles) -> None:
-    draft = UnsignedReceipt("1", counts={"n": np.int64(3), "share": np.float32(0.5), "policy": "tag"})
+    draft = UnsignedReceipt(
+        "1", counts={"n": np.int64(3), "share": np.float32(0.5), "policy": "tag"}
+    )
 
     files.write("spans_rules", "b-1", {}, receipt=draft)
 
@@ -195,15 +216,25 @@ def empty_receipt(place: Path) -> None:
 
 @pytest.mark.parametrize(
     "alter",
-    [alter_receipt, unsign, resign_with_another_key, truncate_receipt, replace_receipt_by_a_list, empty_receipt],
+    [
+        alter_receipt,
+        unsign,
+        resign_with_another_key,
+        truncate_receipt,
+        replace_receipt_by_a_list,
+        empty_receipt,
+    ],
 )
 def test_an_altered_receipt_is_refused(files: StoreFiles, alter) -> None:
-    files.write("spans_rules", "b-1", {"spans": rows(1)}, receipt=UnsignedReceipt("1", verdicts=BAD))
+    files.write(
+        "spans_rules", "b-1", {"spans": rows(1)}, receipt=UnsignedReceipt("1", verdicts=BAD)
+    )
     alter(folder(files, "spans_rules", "b-1"))
 
     for reader in (files.receipt, files.find, files.verify_chain):
         with pytest.raises(
-            ProvenanceError, match=r"spans_rules, batch b-1: .*re-materialize spans_rules for batch b-1"
+            ProvenanceError,
+            match=r"spans_rules, batch b-1: .*re-materialize spans_rules for batch b-1",
         ):
             reader("spans_rules", "b-1")
     with pytest.raises(ProvenanceError):
@@ -213,7 +244,9 @@ def test_an_altered_receipt_is_refused(files: StoreFiles, alter) -> None:
 def test_a_receipt_moved_from_another_batch_is_refused(files: StoreFiles) -> None:
     for batch in ("b-1", "b-2"):
         files.write("spans_rules", batch, {"spans": rows(1)}, receipt=DRAFT)
-    shutil.copy(folder(files, "spans_rules", "b-2") / "receipt.json", folder(files, "spans_rules", "b-1"))
+    shutil.copy(
+        folder(files, "spans_rules", "b-2") / "receipt.json", folder(files, "spans_rules", "b-1")
+    )
 
     with pytest.raises(ProvenanceError, match="belongs to spans_rules@b-2"):
         files.receipt("spans_rules", "b-1")
@@ -223,7 +256,9 @@ def test_an_altered_file_is_refused(files: StoreFiles) -> None:
     files.write("spans_rules", "b-1", {"spans": rows(1)}, receipt=DRAFT)
     alter_file(folder(files, "spans_rules", "b-1"))
 
-    with pytest.raises(ProvenanceError, match="table 'spans' was altered; re-materialize spans_rules for batch b-1"):
+    with pytest.raises(
+        ProvenanceError, match="table 'spans' was altered; re-materialize spans_rules for batch b-1"
+    ):
         files.read("spans_rules", "b-1", "spans")
 
 
@@ -270,8 +305,17 @@ CRASHING = """
 def test_a_writer_killed_halfway_leaves_the_old_state(files: StoreFiles, moment: str) -> None:
     files.write("spans_rules", "b-1", {"spans": rows(1)}, receipt=DRAFT)
 
-    command = [sys.executable, "-c", textwrap.dedent(CRASHING), str(files.root), moment, KEY.decode()]
-    dead = subprocess.run(command, check=False, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    command = [
+        sys.executable,
+        "-c",
+        textwrap.dedent(CRASHING),
+        str(files.root),
+        moment,
+        KEY.decode(),
+    ]
+    dead = subprocess.run(
+        command, check=False, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    )
 
     assert dead.returncode == -signal.SIGKILL
     files.verify_chain("spans_rules", "b-1")
@@ -323,7 +367,12 @@ def chain(files: StoreFiles, *, merged_verdicts: dict | None = None) -> dict[str
     write("raw_notes")
     write("spans_rules", "raw_notes", verdicts=OK)
     write("spans_tagger", "raw_notes", verdicts=OK | SHADOW)
-    write("merged_spans", "spans_rules", "spans_tagger", verdicts=OK if merged_verdicts is None else merged_verdicts)
+    write(
+        "merged_spans",
+        "spans_rules",
+        "spans_tagger",
+        verdicts=OK if merged_verdicts is None else merged_verdicts,
+    )
     write("released_corpus", "merged_spans", "raw_notes", verdicts=OK)
     write("scorecard", "spans_rules", batch=ALL)
     write("leaderboard", "scorecard", batch=ALL)
@@ -348,16 +397,23 @@ def test_a_failed_blocking_check_deep_in_the_chain_is_found(files: StoreFiles) -
     made = chain(files, merged_verdicts=BAD)
 
     assert not made["merged_spans"].passed
-    with pytest.raises(ProvenanceError, match=r"merged_spans, batch b-1: blocking checks failed: in_bounds"):
+    with pytest.raises(
+        ProvenanceError, match=r"merged_spans, batch b-1: blocking checks failed: in_bounds"
+    ):
         files.verify_chain("released_corpus", "b-1")
 
 
-@pytest.mark.parametrize("asset", ["raw_notes", "spans_rules", "spans_tagger", "merged_spans", "released_corpus"])
+@pytest.mark.parametrize(
+    "asset", ["raw_notes", "spans_rules", "spans_tagger", "merged_spans", "released_corpus"]
+)
 def test_an_altered_file_anywhere_in_the_chain_is_found(files: StoreFiles, asset: str) -> None:
     chain(files)
     alter_file(folder(files, asset, "b-1"))
 
-    with pytest.raises(ProvenanceError, match=rf"{asset}, batch b-1: .*altered; re-materialize {asset} for batch b-1"):
+    with pytest.raises(
+        ProvenanceError,
+        match=rf"{asset}, batch b-1: .*altered; re-materialize {asset} for batch b-1",
+    ):
         files.verify_chain("released_corpus", "b-1")
 
 
@@ -365,7 +421,9 @@ def test_a_replaced_input_makes_its_users_stale(files: StoreFiles) -> None:
     chain(files)
     files.write("spans_rules", "b-1", {"rows": rows(7)}, receipt=DRAFT)
 
-    with pytest.raises(ProvenanceError, match=r"merged_spans, batch b-1: made from an earlier spans_rules@b-1"):
+    with pytest.raises(
+        ProvenanceError, match=r"merged_spans, batch b-1: made from an earlier spans_rules@b-1"
+    ):
         files.verify_chain("released_corpus", "b-1")
 
 
@@ -391,9 +449,19 @@ def test_erasing_a_batch_removes_every_file_of_it_and_no_other(files: StoreFiles
     erased = files.erase("b-1")
 
     assert erased == sorted(
-        ["landing", "raw_notes", "spans_rules", "spans_tagger", "merged_spans", "released_corpus", "redacted_notes_tag"]
+        [
+            "landing",
+            "raw_notes",
+            "spans_rules",
+            "spans_tagger",
+            "merged_spans",
+            "released_corpus",
+            "redacted_notes_tag",
+        ]
     )
-    assert [path for path in files.root.rglob("*") if path.is_file() and path.parent.name == "b-1"] == []
+    assert [
+        path for path in files.root.rglob("*") if path.is_file() and path.parent.name == "b-1"
+    ] == []
     assert not arrived.exists()
     assert files.batches("spans_rules") == ["b-2"]
     assert files.erase("b-1") == []
@@ -403,12 +471,17 @@ def test_erasing_a_batch_removes_every_file_of_it_and_no_other(files: StoreFiles
 
 def test_writers_of_one_partition_wait_for_each_other(files: StoreFiles) -> None:
     def write(value: int) -> None:
-        files.write("spans_rules", "b-1", {"spans": rows(value), "notes": rows(value)}, receipt=DRAFT)
+        files.write(
+            "spans_rules", "b-1", {"spans": rows(value), "notes": rows(value)}, receipt=DRAFT
+        )
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(write, range(40)))
 
     files.verify_chain("spans_rules", "b-1")
-    left = {files.read("spans_rules", "b-1", table).column("start")[0].as_py() for table in ("spans", "notes")}
+    left = {
+        files.read("spans_rules", "b-1", table).column("start")[0].as_py()
+        for table in ("spans", "notes")
+    }
     assert len(left) == 1
     assert len(list(folder(files, "spans_rules", "b-1").iterdir())) == 3

@@ -28,7 +28,9 @@ from deid_assets.testing import CONTRACT_TEXTS
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 words = st.text(st.characters(categories=["L", "N"]), max_size=12)
 spans = st.builds(
-    lambda start, size, label, score, source, native: Span(start, start + size, label, score, source, native),
+    lambda start, size, label, score, source, native: Span(
+        start, start + size, label, score, source, native
+    ),
     st.integers(0, 10_000),
     st.integers(1, 500),
     st.sampled_from(Phi),
@@ -39,14 +41,21 @@ spans = st.builds(
 
 
 def note_lists(note_ids: list[str]) -> st.SearchStrategy[list[Note]]:
-    one = st.tuples(texts, st.none() | words, st.none() | st.sampled_from(["en", "de"]), st.dictionaries(words, texts))
+    one = st.tuples(
+        texts,
+        st.none() | words,
+        st.none() | st.sampled_from(["en", "de"]),
+        st.dictionaries(words, texts),
+    )
     return st.lists(one, min_size=len(note_ids), max_size=len(note_ids)).map(
         lambda rows: [Note(note_id, *row) for note_id, row in zip(note_ids, rows, strict=True)]
     )
 
 
 @given(
-    st.lists(st.integers(0, 99), unique=True, max_size=8).map(lambda ids: [f"n{i}" for i in ids]).flatmap(note_lists)
+    st.lists(st.integers(0, 99), unique=True, max_size=8)
+    .map(lambda ids: [f"n{i}" for i in ids])
+    .flatmap(note_lists)
 )
 def test_notes_survive_with_every_field(notes: list[Note]) -> None:
     back = notes_from_table(notes_to_table(notes))
@@ -64,7 +73,9 @@ def test_hard_texts_survive_unchanged() -> None:
 
 def test_an_altered_text_is_refused_and_not_quoted() -> None:
     table = notes_to_table([Note("a", "Jane Canary was seen")])
-    altered = table.set_column(1, table.schema.field("text"), pa.array(["John Canary was seen"], pa.large_string()))
+    altered = table.set_column(
+        1, table.schema.field("text"), pa.array(["John Canary was seen"], pa.large_string())
+    )
 
     with pytest.raises(DigestError, match="note 'a': stored digest") as caught:
         notes_from_table(altered)
@@ -72,7 +83,9 @@ def test_an_altered_text_is_refused_and_not_quoted() -> None:
 
 
 @given(st.lists(st.lists(spans, max_size=6), max_size=6), st.randoms())
-def test_span_sets_survive_in_order_whatever_the_order_of_rows(per_note: list[list[Span]], random) -> None:
+def test_span_sets_survive_in_order_whatever_the_order_of_rows(
+    per_note: list[list[Span]], random
+) -> None:
     sets = [SpanSet(f"n{n}", f"{n:064x}", tuple(found)) for n, found in enumerate(per_note)]
     random.shuffle(sets)
 
@@ -140,7 +153,9 @@ def test_two_span_sets_for_one_note_are_refused() -> None:
         spans_from_tables(pa.concat_tables([notes, notes]), rows)
 
 
-@pytest.mark.parametrize("column", ["note_id", "start", "end", "label", "score", "source", "native_label"])
+@pytest.mark.parametrize(
+    "column", ["note_id", "start", "end", "label", "score", "source", "native_label"]
+)
 def test_a_missing_column_is_named(column: str) -> None:
     notes, rows = _one()
 
@@ -149,20 +164,27 @@ def test_a_missing_column_is_named(column: str) -> None:
 
 
 def test_missing_values_are_refused() -> None:
-    table = pa.table({"note_id": ["a"], "stage": ["spans_rules"], "error": pa.array([None], pa.string())})
+    table = pa.table(
+        {"note_id": ["a"], "stage": ["spans_rules"], "error": pa.array([None], pa.string())}
+    )
 
     with pytest.raises(InputError, match="missing values in error"):
         failed_from_table(table)
 
 
 def test_failures_survive() -> None:
-    failures = [Failed("a", "spans_rules", "ValueError"), Failed("b", "landing", "UnicodeDecodeError")]
+    failures = [
+        Failed("a", "spans_rules", "ValueError"),
+        Failed("b", "landing", "UnicodeDecodeError"),
+    ]
 
     assert failed_from_table(failed_to_table(failures)) == failures
     assert failed_from_table(failed_to_table([])) == []
 
 
-def test_a_large_batch_converts_with_little_work_for_each_span(calls_of: Callable[..., int]) -> None:
+def test_a_large_batch_converts_with_little_work_for_each_span(
+    calls_of: Callable[..., int],
+) -> None:
     found = tuple(Span(10 * n, 10 * n + 5, list(Phi)[n], n / 20, "rules") for n in range(20))
     sets = [SpanSet(f"n{n}", "d" * 64, found) for n in range(500)]
     spans_from_tables(*spans_to_tables(sets[:1]))  # what is loaded once

@@ -16,7 +16,9 @@ def write(files, asset, value):
 
 
 @pytest.mark.parametrize("asset", ["raw_notes", "spans_rules"])
-def test_a_kill_before_every_file_operation_of_a_write_leaves_nothing_after_the_sweep(tmp_path, killed_at, asset):
+def test_a_kill_before_every_file_operation_of_a_write_leaves_nothing_after_the_sweep(
+    tmp_path, killed_at, asset
+):
     write(StoreFiles(tmp_path / "start", key=KEY), asset, 1)
     seen, step, died = set(), 0, True
     while died:

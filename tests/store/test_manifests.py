@@ -75,7 +75,9 @@ def test_a_manifest_of_the_secret_kind_of_signature_is_refused(release):
         verify_release(release, key=None)
 
 
-@pytest.mark.parametrize("content", ["", "no key", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n"])
+@pytest.mark.parametrize(
+    "content", ["", "no key", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n"]
+)
 def test_what_is_no_public_key_is_bad_input(tmp_path, content):
     (tmp_path / "key.pem").write_text(content)
 

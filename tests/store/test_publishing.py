@@ -27,7 +27,10 @@ def open_folders(root, signer=SIGNER):
     store = root / "store"
     withdrawals = Withdrawals(StoreFiles(store, key=b"0123456789abcdef"))
     return ReleaseFolders(
-        root / "released", record=store / "published" / "releases.json", signer=signer, withdrawals=withdrawals
+        root / "released",
+        record=store / "published" / "releases.json",
+        signer=signer,
+        withdrawals=withdrawals,
     )
 
 
@@ -58,7 +61,9 @@ def text_of(folders, batch="b-1"):
 
 
 def leftovers(folders):
-    return {path.name for path in folders.root.rglob(".*")} | {path.name for path in folders.root.rglob("*.part")}
+    return {path.name for path in folders.root.rglob(".*")} | {
+        path.name for path in folders.root.rglob("*.part")
+    }
 
 
 def test_a_release_is_published_once_and_replaced_by_the_next(folders):
@@ -81,7 +86,9 @@ def test_publishing_the_same_again_changes_nothing(folders):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("with_earlier", [False, True])
-def test_a_kill_before_every_file_operation_leaves_the_old_or_the_new_release(tmp_path, killed_at, with_earlier):
+def test_a_kill_before_every_file_operation_leaves_the_old_or_the_new_release(
+    tmp_path, killed_at, with_earlier
+):
     start = open_folders(tmp_path / "start")
     publish(start, "other", batch="b-2")
     if with_earlier:
@@ -102,7 +109,10 @@ def test_a_kill_before_every_file_operation_leaves_the_old_or_the_new_release(tm
         seen.add(text_of(folders) if is_there else None)
         publish(folders, "new")
         assert text_of(folders) == "new"
-        assert [entry.batch for entry in folders.releases().entries] == ["b-2", *["b-1"] * (2 if with_earlier else 1)]
+        assert [entry.batch for entry in folders.releases().entries] == [
+            "b-2",
+            *["b-1"] * (2 if with_earlier else 1),
+        ]
 
     assert step > 10
     assert seen == {"old" if with_earlier else None, "new"}
@@ -201,7 +211,9 @@ def test_a_withdrawn_release_that_is_put_back_is_refused_and_removed(folders, tm
         folders.check("b-1")
 
 
-def test_a_kill_before_every_file_operation_of_a_withdrawal_is_mended_by_the_next_sweep(tmp_path, killed_at):
+def test_a_kill_before_every_file_operation_of_a_withdrawal_is_mended_by_the_next_sweep(
+    tmp_path, killed_at
+):
     died, step, seen = True, 0, set()
     while died:
         step += 1

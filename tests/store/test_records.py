@@ -35,11 +35,20 @@ from deid_assets.store.records import (
     save_run,
     save_spans,
 )
-from deid_assets.store.tables import DecisionRow, DetectorVersionRow, NoteRow, ReleaseRow, RunRow, SpanRow
+from deid_assets.store.tables import (
+    DecisionRow,
+    DetectorVersionRow,
+    NoteRow,
+    ReleaseRow,
+    RunRow,
+    SpanRow,
+)
 
 NOTES = [Note("a", "XCANARYX was seen", "XCANARYX", "en", {"ward": "XCANARYX"}), Note("b", "")]
 SPANS = [
-    SpanSet.of(NOTES[0], [Span(0, 8, Phi.NAME, 0.1 + 0.2, "rules"), Span(0, 3, Phi.DATE, source="rules")]),
+    SpanSet.of(
+        NOTES[0], [Span(0, 8, Phi.NAME, 0.1 + 0.2, "rules"), Span(0, 3, Phi.DATE, source="rules")]
+    ),
     SpanSet.of(NOTES[1], []),
 ]
 KEY = Key(b"0123456789abcdef")
@@ -81,9 +90,9 @@ def test_spans_are_replaced_per_batch_and_detector_version(session: Session) -> 
     save_spans(session, "b-1", first, [SpanSet.of(NOTES[0], [Span(4, 5, Phi.AGE)])], key=KEY)
     save_spans(session, "b-2", first, [], key=KEY)
 
-    assert [(row.position, row.start, row.end, row.label) for row in load_spans(session, "b-1", first)] == [
-        (0, 4, 5, "AGE")
-    ]
+    assert [
+        (row.position, row.start, row.end, row.label) for row in load_spans(session, "b-1", first)
+    ] == [(0, 4, 5, "AGE")]
     assert [
         (row.note_id, row.position, row.start, row.end, row.label, row.score)
         for row in load_spans(session, "b-1", second)
@@ -106,7 +115,9 @@ def test_an_id_that_names_a_patient_is_kept_keyed(session: Session, database: Da
 
 
 def test_a_detector_version_has_one_id(session: Session) -> None:
-    ids = {save_detector_version(session, "rules", "1", digest=digest) for digest in ("", "a", "", "a")}
+    ids = {
+        save_detector_version(session, "rules", "1", digest=digest) for digest in ("", "a", "", "a")
+    }
 
     assert len(ids) == 2
     assert count(session, DetectorVersionRow) == 2
@@ -118,7 +129,10 @@ def test_spans_of_an_unknown_batch_or_detector_are_refused(database: Database) -
         version = save_detector_version(session, "rules", "1")
         session.commit()
     for batch, version_id in [("b-9", version), ("b-1", version + 1)]:
-        with database.session() as session, pytest.raises(InputError, match=r"deid_spans: .* save_batch"):
+        with (
+            database.session() as session,
+            pytest.raises(InputError, match=r"deid_spans: .* save_batch"),
+        ):
             save_spans(session, batch, version_id, SPANS, key=KEY)
 
 
@@ -209,18 +223,30 @@ def test_a_new_evaluation_replaces_labels_that_are_gone(session: Session) -> Non
 def test_a_later_decision_on_the_same_range_replaces_the_earlier(session: Session) -> None:
     for action in ("accept", "reject"):
         place = {"batch": "b-1", "note_id": "a", "start": 0, "end": 8}
-        save_decision(session, DecisionRow(**place, digest=NOTES[0].digest, action=action, reviewer="r1"))
+        save_decision(
+            session, DecisionRow(**place, digest=NOTES[0].digest, action=action, reviewer="r1")
+        )
 
     assert [row.action for row in load_decisions(session, "b-1")] == ["reject"]
 
 
 def test_releases_come_back_latest_first(session: Session) -> None:
-    for policy, batch, minutes in [("tag", "b-1", 0), ("tag", "b-2", 2), ("surrogate", "b-1", 1), ("tag", "b-1", 3)]:
+    for policy, batch, minutes in [
+        ("tag", "b-1", 0),
+        ("tag", "b-2", 2),
+        ("surrogate", "b-1", 1),
+        ("tag", "b-1", 3),
+    ]:
         created_at = T0 + timedelta(minutes=minutes)
         save_release(
             session,
             ReleaseRow(
-                policy=policy, batch=batch, manifest_digest="f" * 64, notes=2, quarantined=0, created_at=created_at
+                policy=policy,
+                batch=batch,
+                manifest_digest="f" * 64,
+                notes=2,
+                quarantined=0,
+                created_at=created_at,
             ),
         )
 
@@ -232,29 +258,49 @@ def test_releases_come_back_latest_first(session: Session) -> None:
     assert len(load_releases(session, policy="tag")) == 2
 
 
-def test_erasing_a_batch_deletes_its_notes_spans_and_decisions_and_no_others(session: Session) -> None:
+def test_erasing_a_batch_deletes_its_notes_spans_and_decisions_and_no_others(
+    session: Session,
+) -> None:
     version = save_detector_version(session, "rules", "1")
     for batch in ("b-1", "b-2"):
         save_notes(session, batch, NOTES, key=KEY)
         save_spans(session, batch, version, SPANS, key=KEY)
         save_decision(
             session,
-            DecisionRow(batch=batch, note_id="a", start=0, end=8, digest="f" * 64, action="accept", reviewer="r1"),
+            DecisionRow(
+                batch=batch,
+                note_id="a",
+                start=0,
+                end=8,
+                digest="f" * 64,
+                action="accept",
+                reviewer="r1",
+            ),
         )
     save_evaluation(session, "b-1", version, EVALUATION)
 
     erase_batch(session, "b-1")
 
-    assert (load_notes(session, "b-1"), load_spans(session, "b-1", version), load_decisions(session, "b-1")) == (
+    assert (
+        load_notes(session, "b-1"),
+        load_spans(session, "b-1", version),
+        load_decisions(session, "b-1"),
+    ) == (
         [],
         [],
         [],
     )
-    assert (count(session, NoteRow), count(session, SpanRow), count(session, DecisionRow)) == (2, 2, 1)
+    assert (count(session, NoteRow), count(session, SpanRow), count(session, DecisionRow)) == (
+        2,
+        2,
+        1,
+    )
     assert load_evaluation(session, version, "i2b2") == EVALUATION
 
 
-def test_many_spans_are_saved_with_little_work_for_each(database: Database, calls_of: Callable[..., int]) -> None:
+def test_many_spans_are_saved_with_little_work_for_each(
+    database: Database, calls_of: Callable[..., int]
+) -> None:
     found = tuple(Span(10 * n, 10 * n + 5, list(Phi)[n], n / 20, "rules") for n in range(20))
     sets = [SpanSet(f"n{n}", "d" * 64, found) for n in range(500)]
 

@@ -1,4 +1,7 @@
-"""A vault in PostgreSQL keeps the promises of one in a file; it is tested here, where the server is."""
+"""A vault in PostgreSQL keeps the promises of one in a file.
+
+It is tested here, where the server is.
+"""
 
 import pytest
 
@@ -46,7 +49,9 @@ def test_a_server_keeps_what_a_file_keeps(vault, postgres_server):
     both.close()
 
 
-@pytest.mark.parametrize("statement", ["DELETE FROM deid_vault_log", "UPDATE deid_vault_log SET who = 'x'"])
+@pytest.mark.parametrize(
+    "statement", ["DELETE FROM deid_vault_log", "UPDATE deid_vault_log SET who = 'x'"]
+)
 def test_the_log_of_a_server_can_only_be_added_to(vault, statement):
     with pytest.raises(InputError, match="cannot be used"), vault.begin() as connection:
         connection.exec_driver_sql(statement)

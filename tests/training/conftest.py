@@ -82,7 +82,8 @@ def xwords(tmp_path, monkeypatch):
         "Metadata-Version: 2.1\nName: deid-xwords\nVersion: 1.0\nKeywords: a,b,needs-model\n"
     )
     (dist / "entry_points.txt").write_text(
-        f"[{plugins.GROUP}]\nxwords = deid_xwords:Detector\n[{plugins.TRAINERS}]\nxwords = deid_xwords:Trainer\n"
+        f"[{plugins.GROUP}]\nxwords = deid_xwords:Detector\n[{plugins.TRAINERS}]\nxwords ="
+        " deid_xwords:Trainer\n"
     )
     monkeypatch.syspath_prepend(site)
     yield

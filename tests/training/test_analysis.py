@@ -12,7 +12,11 @@ from deid_assets.core.trainer import Document
 from deid_assets.training import Corpus, Materials, Recipe, train_model
 
 _ANALYSIS = pytest.importorskip("deid_tagger_analysis.analysis")
-AnalysisOptions, analyse, vectors_json = _ANALYSIS.AnalysisOptions, _ANALYSIS.analyse, _ANALYSIS.vectors_json
+AnalysisOptions, analyse, vectors_json = (
+    _ANALYSIS.AnalysisOptions,
+    _ANALYSIS.analyse,
+    _ANALYSIS.vectors_json,
+)
 changes = pytest.importorskip("deid_tagger_analysis.models").changes
 
 NETWORK = """
@@ -37,7 +41,11 @@ def trained(xwords, notes, tmp_path):
 
     def train(name, *names, **changed):
         recipe = Recipe.model_validate({"name": name, "plugin": "xwords", **changed})
-        train_model(recipe, Materials(corpora=[notes(*names, corpus="train")], dev=dev(notes)), tmp_path / name)
+        train_model(
+            recipe,
+            Materials(corpora=[notes(*names, corpus="train")], dev=dev(notes)),
+            tmp_path / name,
+        )
         return tmp_path / name
 
     return train
@@ -72,13 +80,18 @@ def test_a_model_is_scored_and_its_errors_are_told(trained, notes):
 def test_a_model_that_is_no_network_says_so_in_one_line(trained, notes):
     document = analyse([trained("mine", "Lee", "Ray")], dev(notes))
 
-    assert document["vectors"] == {"left_out": "a model of the plugin xwords has no vectors: it is no network"}
+    assert document["vectors"] == {
+        "left_out": "a model of the plugin xwords has no vectors: it is no network"
+    }
 
 
 def test_notes_that_a_model_has_learnt_are_named(trained, notes):
     folder = trained("mine", "Lee", "Ray")
 
-    assert analyse([folder], notes("Lee", "Ray", corpus="train"))["models"][0]["these_are_its"] == "train"
+    assert (
+        analyse([folder], notes("Lee", "Ray", corpus="train"))["models"][0]["these_are_its"]
+        == "train"
+    )
     assert analyse([folder], dev(notes))["models"][0]["these_are_its"] == "dev"
 
 
@@ -106,10 +119,14 @@ def test_changes_name_the_setting_and_no_folder(trained, xwords):
             self.settings = settings
 
     one = Card(
-        embeddings=[{"kind": "word", "width": 50}, {"kind": "flair"}], encoder="lstm", corpora=["/secret/a.jsonl"]
+        embeddings=[{"kind": "word", "width": 50}, {"kind": "flair"}],
+        encoder="lstm",
+        corpora=["/secret/a.jsonl"],
     )
     two = Card(
-        embeddings=[{"kind": "word", "width": 10}, {"kind": "flair"}], encoder="linear", corpora=["/secret/b.jsonl"]
+        embeddings=[{"kind": "word", "width": 10}, {"kind": "flair"}],
+        encoder="linear",
+        corpora=["/secret/b.jsonl"],
     )
     three = Card(embeddings=[{"kind": "flair"}], encoder="lstm", corpora=["/secret/a.jsonl"])
 
@@ -121,7 +138,9 @@ def test_changes_name_the_setting_and_no_folder(trained, xwords):
     four = Card(epochs=3, corpora=["/secret/a.jsonl"])
     four.recipe["plugin"] = "crf"
     assert [tuple(row.values()) for row in changes(one, four)] == [("plugin", "none", "crf")]
-    assert [tuple(row.values()) for row in changes(one, three)] == [("embeddings", "word, flair", "flair")]
+    assert [tuple(row.values()) for row in changes(one, three)] == [
+        ("embeddings", "word, flair", "flair")
+    ]
 
 
 def test_no_word_of_a_note_is_in_a_document_without_words(trained, notes, as_network):
@@ -133,13 +152,17 @@ def test_no_word_of_a_note_is_in_a_document_without_words(trained, notes, as_net
 
 
 def test_words_and_evidence_are_there_when_they_are_asked_for(trained, notes, as_network):
-    options = AnalysisOptions(with_words=True, asked=("seen",), learnt=notes("Ray", "Ray").documents)
+    options = AnalysisOptions(
+        with_words=True, asked=("seen",), learnt=notes("Ray", "Ray").documents
+    )
     document = analyse([trained("mine", "Lee", "Ray")], dev(notes), options=options)
 
     by_word = {row["word"]: row for row in document["words"]["neighbours"]}
     assert by_word["Qwertz"]["why"] == "missed"
     assert (by_word["Seen"]["why"], by_word["Seen"]["count"]) == ("asked for", 2)
-    assert document["evidence"] == [{"label": "NAME", "about": "a word", "what": "Qwertz", "weight": 2.0}]
+    assert document["evidence"] == [
+        {"label": "NAME", "about": "a word", "what": "Qwertz", "weight": 2.0}
+    ]
 
 
 def test_notes_without_enough_words_leave_the_vectors_out(trained, as_network):
@@ -167,10 +190,17 @@ def test_the_metadata_of_a_network_holds_a_picture_and_no_word(trained, notes, a
     from deid_assets.assets.training import analyses_of, show_analyses
 
     model, judged = trained("mine", "Lee", "Ray"), dev(notes)
-    answers = detect(plugins.load("xwords", options={"model": str(model)}), [one.note for one in judged.documents])
+    answers = detect(
+        plugins.load("xwords", options={"model": str(model)}),
+        [one.note for one in judged.documents],
+    )
     found = show_analyses(analyses_of(model, judged.documents, answers))
 
-    assert list(found) == ["errors_on_development_notes", "neighbours_with_the_same_label", "vectors"]
+    assert list(found) == [
+        "errors_on_development_notes",
+        "neighbours_with_the_same_label",
+        "vectors",
+    ]
     assert found["vectors"].startswith("![Vectors of mine](data:image/png;base64,")
     assert "| NAME | 2 | 1 | 0 | 0 | 0 | 1 | 0 |" in found["errors_on_development_notes"]
     told = "".join(value for name, value in found.items() if name != "vectors")

@@ -40,7 +40,9 @@ def given(notes, tmp_path):
     return tmp_path / "model", tmp_path / "raw.jsonl"
 
 
-def test_notes_of_which_tagger_and_rules_think_otherwise_come_first_and_without_words(deid, given, tmp_path):
+def test_notes_of_which_tagger_and_rules_think_otherwise_come_first_and_without_words(
+    deid, given, tmp_path
+):
     model, raw = given
     done = deid("next", model, "--notes", raw, "--out", tmp_path / "page")
 
@@ -48,15 +50,23 @@ def test_notes_of_which_tagger_and_rules_think_otherwise_come_first_and_without_
     assert "annotate these first; 3 of 3 notes" in done.stderr
     rows = json.loads((tmp_path / "page" / "next.json").read_text())["notes"]
     assert [row["note_id"] for row in rows] == ["ruled", "known", "plain"]
-    assert [(row["tagger_alone"], row["detector_alone"]) for row in rows] == [(0, 2), (1, 0), (0, 0)]
+    assert [(row["tagger_alone"], row["detector_alone"]) for row in rows] == [
+        (0, 2),
+        (1, 0),
+        (0, 0),
+    ]
     page = (tmp_path / "page" / "next.html").read_text()
     assert "ruled" in page
-    assert not any(word in page + done.stdout + done.stderr for word in ("qzorb", "555-0199", "example.org"))
+    assert not any(
+        word in page + done.stdout + done.stderr for word in ("qzorb", "555-0199", "example.org")
+    )
 
 
 def test_a_restricted_page_shows_what_is_in_question_to_its_owner_alone(deid, given, tmp_path):
     model, raw = given
-    done = deid("next", model, "--notes", raw, "--out", tmp_path / "page", "--restricted", "--most", 2)
+    done = deid(
+        "next", model, "--notes", raw, "--out", tmp_path / "page", "--restricted", "--most", 2
+    )
 
     assert done.exit_code == 0, done.stderr
     page = tmp_path / "page" / "next.html"

@@ -1,4 +1,7 @@
-"""Tables of recipes: every figure of a row is of the same runs or folds, and differences say how sure they are."""
+"""Tables of recipes.
+
+Every figure of a row is of the same runs or folds, and differences say how sure they are.
+"""
 
 from statistics import fmean, stdev
 
@@ -17,7 +20,9 @@ def recipe(name="mine", **changes):
 
 def test_all_figures_of_a_row_are_means_over_the_same_runs(notes, tmp_path):
     materials = Materials(corpora=[notes(*NAMES)], test=notes("Lee", "Falk", corpus="test"))
-    (row,) = compare_recipes([recipe(runs=3)], {"mine": materials}, tmp_path, progress=lambda *_: None)
+    (row,) = compare_recipes(
+        [recipe(runs=3)], {"mine": materials}, tmp_path, progress=lambda *_: None
+    )
 
     (card,) = row.cards
     assert [run.six is not None for run in card.runs] == [True] * 3
@@ -33,7 +38,9 @@ def test_all_figures_of_a_row_are_means_over_the_same_runs(notes, tmp_path):
 
 def test_runs_that_differ_have_the_mean_and_deviation_of_each_score():
     names = ("entity sub_category", "token binary")
-    each = [dict(zip(names, values, strict=True)) for values in ((0.5, 0.9), (0.7, 0.8), (0.9, None))]
+    each = [
+        dict(zip(names, values, strict=True)) for values in ((0.5, 0.9), (0.7, 0.8), (0.9, None))
+    ]
     found = Row("mine", [], (0.5, 0.7, 0.9), each).six_f1()
 
     assert found["entity sub_category"] == (pytest.approx(0.7), pytest.approx(0.2))
@@ -54,7 +61,9 @@ def test_a_difference_has_the_deviation_of_both_and_a_corrected_p():
         Row("better", [], (0.70, 0.72, 0.74, 0.76, 0.78), []),
         Row("noise", [], (0.51, 0.53, 0.55, 0.57, 0.49), []),
     )
-    found = {one.recipe: one for one in differences([first, better, noise, Row("once", [], (0.9,), [])])}
+    found = {
+        one.recipe: one for one in differences([first, better, noise, Row("once", [], (0.9,), [])])
+    }
 
     assert set(found) == {"better", "noise"}
     assert found["better"].mean == pytest.approx(0.2)

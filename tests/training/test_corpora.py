@@ -34,7 +34,9 @@ def test_a_split_divides_patients(names, share, seed):
     train, held = split(whole, share=share, seed=seed)
     assert train
     assert held
-    assert sorted(one.note.note_id for one in train + held) == sorted(one.note.note_id for one in whole)
+    assert sorted(one.note.note_id for one in train + held) == sorted(
+        one.note.note_id for one in whole
+    )
     assert not {owner(one) for one in train} & {owner(one) for one in held}
 
 
@@ -46,8 +48,12 @@ def test_folds_test_every_note_once(names, count):
             folds(whole, count=count, seed=1)
         return
     made = folds(whole, count=count, seed=1)
-    assert sorted(one.note.note_id for _, test in made for one in test) == sorted(one.note.note_id for one in whole)
-    assert all(not {owner(one) for one in train} & {owner(one) for one in test} for train, test in made)
+    assert sorted(one.note.note_id for _, test in made for one in test) == sorted(
+        one.note.note_id for one in whole
+    )
+    assert all(
+        not {owner(one) for one in train} & {owner(one) for one in test} for train, test in made
+    )
 
 
 def test_synthetic_corpora_are_named_by_language_number_and_seed():
@@ -65,7 +71,9 @@ def test_a_misspelt_synthetic_corpus_is_told(name):
 
 def test_a_corpus_must_be_whole(tmp_path):
     path = tmp_path / "notes.jsonl"
-    good = json.dumps({"id": "a", "text": "Lee", "spans": [{"start": 0, "end": 3, "label": "NAME"}]})
+    good = json.dumps(
+        {"id": "a", "text": "Lee", "spans": [{"start": 0, "end": 3, "label": "NAME"}]}
+    )
     path.write_text(good + "\n")
     assert read_corpus(str(path)).spans == 1
 
@@ -92,7 +100,12 @@ I2B2 = """<?xml version="1.0" encoding="UTF-8" ?>
 def test_files_named_as_in_i2b2_say_whose_notes_they_are(tmp_path):
     from deid_assets.training.corpora import check_apart
 
-    names = {"train": ("110-01", "110-02", "111-01"), "test": ("110-03",), "other": ("112-01",), "ours": ("letter-1",)}
+    names = {
+        "train": ("110-01", "110-02", "111-01"),
+        "test": ("110-03",),
+        "other": ("112-01",),
+        "ours": ("letter-1",),
+    }
     for day, (role, files) in enumerate(names.items()):
         (tmp_path / role).mkdir()
         for file in files:

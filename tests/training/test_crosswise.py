@@ -12,31 +12,72 @@ CHEAPEST = {
     "crf": {"predictions_of": "", "min_patients": 1, "max_iterations": 60},
     "flair": {
         "embeddings": [{"kind": "onehot", "width": 8, "min_count": 1}],
-        "hidden": 16, "max_epochs": 12, "optimizer": "adamw", "learning_rate": 0.02, "batch_size": 2, "threads": 1,
+        "hidden": 16,
+        "max_epochs": 12,
+        "optimizer": "adamw",
+        "learning_rate": 0.02,
+        "batch_size": 2,
+        "threads": 1,
     },
     "transformers": {
-        "new": {"layers": 1, "hidden": 32, "heads": 2, "positions": 64, "vocabulary": 300, "dropout": 0.0},
-        "window": 48, "epochs": 40, "batch": 4, "learning_rate": 5e-3, "patience": 40, "collapse_after": 40,
+        "new": {
+            "layers": 1,
+            "hidden": 32,
+            "heads": 2,
+            "positions": 64,
+            "vocabulary": 300,
+            "dropout": 0.0,
+        },
+        "window": 48,
+        "epochs": 40,
+        "batch": 4,
+        "learning_rate": 5e-3,
+        "patience": 40,
+        "collapse_after": 40,
         "threads": 1,
     },
     "generative": {
-        "new": {"layers": 2, "width": 32, "heads": 2, "feed_forward": 64, "vocabulary": 330, "context": 128, "steps": 0},
-        "method": "full", "placeholders": "typed", "learning_rate": 1e-2, "epochs": 2, "batch": 4, "longest": 128,
-        "schedule": "constant", "warm_up": 0.0, "threads": 1, "checker": "",
+        "new": {
+            "layers": 2,
+            "width": 32,
+            "heads": 2,
+            "feed_forward": 64,
+            "vocabulary": 330,
+            "context": 128,
+            "steps": 0,
+        },
+        "method": "full",
+        "placeholders": "typed",
+        "learning_rate": 1e-2,
+        "epochs": 2,
+        "batch": 4,
+        "longest": 128,
+        "schedule": "constant",
+        "warm_up": 0.0,
+        "threads": 1,
+        "checker": "",
     },
-}  # fmt: skip
-"""Smallest settings with which a trainer learns one word by heart; one not named here is not run."""
+}
+"""Smallest settings with which a trainer learns one word by heart.
+
+One not named here is not run.
+"""
 
 
 def document(note_id, text, *spans, lang="en"):
     note = Note(note_id, text, patient_id=note_id, lang=lang)
-    return Document(note, DisjointSpans.of(note, [Span(start, end, label) for start, end, label in spans]))
+    return Document(
+        note, DisjointSpans.of(note, [Span(start, end, label) for start, end, label in spans])
+    )
 
 
 @pytest.fixture
 def materials():
     names = ("Lee", "Ray", "Ito", "Lee", "Ray", "Ito")
-    train = [document(f"t{number}", f"Seen by Dr {name}.", (11, 14, Phi.NAME)) for number, name in enumerate(names)]
+    train = [
+        document(f"t{number}", f"Seen by Dr {name}.", (11, 14, Phi.NAME))
+        for number, name in enumerate(names)
+    ]
     dev = [
         document("d0", "Seen by Dr Lee. PLZ 50937.", (11, 14, Phi.NAME), (20, 25, Phi.ZIP)),
         document("d1", "Untersucht von Dr Ray.", (18, 21, Phi.NAME), lang="de"),
@@ -47,7 +88,9 @@ def materials():
 
 
 def recipe(plugin, **changes):
-    return Recipe.model_validate({"name": "mine", "plugin": plugin, "settings": CHEAPEST[plugin], **changes})
+    return Recipe.model_validate(
+        {"name": "mine", "plugin": plugin, "settings": CHEAPEST[plugin], **changes}
+    )
 
 
 @pytest.mark.parametrize("plugin", CHEAPEST)
@@ -60,7 +103,8 @@ def test_the_inventory_has_the_labels_of_the_development_notes(plugin, materials
 
 
 @pytest.mark.parametrize(
-    "plugin", ["crf", *(pytest.param(name, marks=pytest.mark.slow) for name in ("flair", "transformers"))]
+    "plugin",
+    ["crf", *(pytest.param(name, marks=pytest.mark.slow) for name in ("flair", "transformers"))],
 )
 @pytest.mark.parametrize("scheme", ["bio", "bioes"])
 def test_a_strange_development_part_costs_no_run(plugin, scheme, materials, tmp_path):
@@ -75,7 +119,10 @@ def test_a_strange_development_part_costs_no_run(plugin, scheme, materials, tmp_
 
 @pytest.mark.slow
 def test_a_model_that_rewrites_is_judged_on_a_strange_development_part(materials, tmp_path):
-    """Two passes teach it nothing, so that only the run itself is asked: judged after each, written and opened."""
+    """Two passes teach it nothing, so that only the run itself is asked.
+
+    Judged after each, written and opened.
+    """
     if "generative" not in plugins.available(plugins.TRAINERS):
         pytest.skip("plugin generative is not installed")
     wanted, curve = recipe("generative"), []

@@ -22,7 +22,12 @@ WORDS = ("qzorb", "vlimp", "krast", "dwelk", "blorn", "snerf")
 
 def wanted(notes, **given):
     recipe = Recipe.model_validate({"name": "mine", "plugin": "xwords"})
-    own = {"own": notes(*WORDS), "test": notes(*WORDS, corpus="test"), "sizes": (2, 4, 6), "recipe": recipe}
+    own = {
+        "own": notes(*WORDS),
+        "test": notes(*WORDS, corpus="test"),
+        "sizes": (2, 4, 6),
+        "recipe": recipe,
+    }
     return Wanted(**{**own, **given})
 
 
@@ -31,7 +36,9 @@ def quiet(*_):
 
 
 def test_each_note_that_is_annotated_adds_what_its_words_cover(notes, tmp_path):
-    curve = learning_curve(wanted(notes, beside=[notes("xal", "xbo", corpus="beside")]), tmp_path, progress=quiet)
+    curve = learning_curve(
+        wanted(notes, beside=[notes("xal", "xbo", corpus="beside")]), tmp_path, progress=quiet
+    )
     points, scored = curve.points, curve.scored
 
     assert (scored, [point.notes for point in points]) == (6, [0, 2, 4, 6])
@@ -42,12 +49,16 @@ def test_each_note_that_is_annotated_adds_what_its_words_cover(notes, tmp_path):
     assert points[-1].gain[1] > 0
 
 
-@pytest.mark.parametrize(("count", "sizes", "rounds"), [(12, [5, 10], 6), (20, [5, 10], 4), (23, [5, 10, 20], 8)])
+@pytest.mark.parametrize(
+    ("count", "sizes", "rounds"), [(12, [5, 10], 6), (20, [5, 10], 4), (23, [5, 10, 20], 8)]
+)
 def test_without_test_notes_each_is_held_out_once_and_the_largest_size_that_fits_is_shown(
     notes, tmp_path, count, sizes, rounds
 ):
     own = notes(*(f"name{number}x" for number in range(count)))
-    curve = learning_curve(wanted(notes, own=own, test=None, sizes=(5, 10, 20, 50)), tmp_path, progress=quiet)
+    curve = learning_curve(
+        wanted(notes, own=own, test=None, sizes=(5, 10, 20, 50)), tmp_path, progress=quiet
+    )
 
     assert (curve.scored, curve.rounds) == (count, rounds)
     assert [point.notes for point in curve.points] == [0, *sizes]
@@ -59,9 +70,15 @@ def test_as_many_notes_as_a_size_is_said_to_take_are_enough_and_one_less_is_not(
     own = notes(*(f"name{number}x" for number in range(notes_for(size))))
     fewer = Corpus(own.name, own.documents[1:])
 
-    assert min(len(pool) for pool, _ in _parts(wanted(notes, own=own, test=None, sizes=(size,)))) >= size
+    assert (
+        min(len(pool) for pool, _ in _parts(wanted(notes, own=own, test=None, sizes=(size,))))
+        >= size
+    )
     if len(fewer.documents) > 1:
-        assert min(len(pool) for pool, _ in _parts(wanted(notes, own=fewer, test=None, sizes=(size,)))) < size
+        assert (
+            min(len(pool) for pool, _ in _parts(wanted(notes, own=fewer, test=None, sizes=(size,))))
+            < size
+        )
 
 
 def test_wrong_sizes_are_told(notes, tmp_path):
@@ -74,12 +91,18 @@ def test_wrong_sizes_are_told(notes, tmp_path):
 
 
 def test_a_threshold_that_costs_too_much_on_the_notes_drawn_is_not_taken(notes, tmp_path):
-    """In each note the name of another stands as an ordinary word: what is learnt of one spoils the others."""
+    """In each note the name of another stands as an ordinary word.
+
+    What is learnt of one spoils the others.
+    """
     own = notes(*WORDS)
     spoilt = [
         replace(
             document.note,
-            text=f"{document.note.text} {' '.join(word for word in WORDS if word not in document.note.text)}",
+            text=(
+                f"{document.note.text}"
+                f" {' '.join(word for word in WORDS if word not in document.note.text)}"
+            ),
         )
         for document in own.documents
     ]
@@ -97,7 +120,9 @@ def test_a_threshold_that_costs_too_much_on_the_notes_drawn_is_not_taken(notes, 
 def test_every_note_that_was_drawn_is_trained_on_and_none_of_the_folds_is_left(notes, tmp_path):
     learning_curve(wanted(notes, sizes=(4,)), tmp_path, progress=quiet)
 
-    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("notes")] == ["notes-4"]
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("notes")] == [
+        "notes-4"
+    ]
     words = json.loads((tmp_path / "notes-4" / "tagger.json").read_text())["words"]
     assert len({*words} & {*WORDS}) == 4
 
@@ -107,7 +132,9 @@ def test_the_model_chooses_the_notes_after_the_first(notes, tmp_path):
     learnt = {}
     for choice in (Choice.RANDOM, Choice.DISAGREEMENT):
         own = without_years(notes(*WORDS, *WORDS))
-        learning_curve(wanted(notes, own=own, sizes=(1, 2), choice=choice), tmp_path / choice, progress=quiet)
+        learning_curve(
+            wanted(notes, own=own, sizes=(1, 2), choice=choice), tmp_path / choice, progress=quiet
+        )
         words = json.loads((tmp_path / choice / "notes-2" / "tagger.json").read_text())["words"]
         learnt[choice] = len({*words} & {*WORDS})
 
@@ -123,7 +150,14 @@ def test_annotations_that_overlap_become_one_and_are_counted(tmp_path):
     ]
     path = tmp_path / "nested.jsonl"
     path.write_text(
-        json.dumps({"id": "n", "lang": "en", "text": "Ada lives 12 Moss Street 4 12345 now.", "spans": spans})
+        json.dumps(
+            {
+                "id": "n",
+                "lang": "en",
+                "text": "Ada lives 12 Moss Street 4 12345 now.",
+                "spans": spans,
+            }
+        )
     )
     corpus = read_corpus(str(path))
 
@@ -136,7 +170,10 @@ def test_annotations_that_overlap_become_one_and_are_counted(tmp_path):
 
 def test_notes_are_ranked_by_what_two_detectors_say():
     same, other, nothing = (Note(name, "Ada saw Moss") for name in ("a", "b", "c"))
-    rules = [SpanSet.of(note, spans) for note, spans in ((same, [name(0, 3)]), (other, [name(0, 3)]), (nothing, []))]
+    rules = [
+        SpanSet.of(note, spans)
+        for note, spans in ((same, [name(0, 3)]), (other, [name(0, 3)]), (nothing, []))
+    ]
     tagger = [
         SpanSet.of(note, spans)
         for note, spans in ((same, [name(0, 3, 0.5)]), (other, [name(8, 12, 0.9)]), (nothing, []))
@@ -153,7 +190,10 @@ def test_notes_are_ranked_by_what_two_detectors_say():
 
 
 def without_years(corpus):
-    documents = [replace(one, spans=DisjointSpans.of(one.note, one.spans.spans[:1])) for one in corpus.documents]
+    documents = [
+        replace(one, spans=DisjointSpans.of(one.note, one.spans.spans[:1]))
+        for one in corpus.documents
+    ]
     return Corpus(corpus.name, tuple(documents))
 
 

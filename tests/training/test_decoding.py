@@ -20,25 +20,36 @@ def chain(rng: np.random.Generator, tags: int, *, forbidden: float = 0.0) -> CHA
     transitions = rng.normal(size=(tags, tags)).astype(np.float32)
     transitions[rng.random((tags, tags)) < forbidden] = -np.inf
     transitions[:, 0] = transitions[0, :] = 0  # tag 0 may always stand, as O may
-    return transitions, rng.normal(size=tags).astype(np.float32), rng.normal(size=tags).astype(np.float32)
+    return (
+        transitions,
+        rng.normal(size=tags).astype(np.float32),
+        rng.normal(size=tags).astype(np.float32),
+    )
 
 
 def score(path: tuple[int, ...], emissions: Scores, rules: CHAIN) -> float:
     transitions, start, end = rules
     steps = sum(float(transitions[a, b]) for a, b in itertools.pairwise(path))
     return (
-        float(start[path[0]]) + steps + float(end[path[-1]]) + sum(float(emissions[t, y]) for t, y in enumerate(path))
+        float(start[path[0]])
+        + steps
+        + float(end[path[-1]])
+        + sum(float(emissions[t, y]) for t, y in enumerate(path))
     )
 
 
 def every(emissions: Scores, rules: CHAIN) -> dict[tuple[int, ...], float]:
     size, tags = emissions.shape
-    return {path: score(path, emissions, rules) for path in itertools.product(range(tags), repeat=size)}
+    return {
+        path: score(path, emissions, rules) for path in itertools.product(range(tags), repeat=size)
+    }
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.integers(1, 5), st.sampled_from([0.0, 0.4]))
-def test_the_best_path_is_the_best_of_all_sequences(seed: int, tags: int, longest: int, forbidden: float) -> None:
+def test_the_best_path_is_the_best_of_all_sequences(
+    seed: int, tags: int, longest: int, forbidden: float
+) -> None:
     rng = np.random.default_rng(seed)
     transitions, start, end = rules = chain(rng, tags, forbidden=forbidden)
     lengths = rng.integers(0, longest + 1, size=3)
@@ -50,12 +61,16 @@ def test_the_best_path_is_the_best_of_all_sequences(seed: int, tags: int, longes
         assert len(paths[number]) == size
         if size:
             scores = every(emissions[number, :size], rules)
-            assert scores[tuple(paths[number].tolist())] == pytest.approx(max(scores.values()), abs=1e-4)
+            assert scores[tuple(paths[number].tolist())] == pytest.approx(
+                max(scores.values()), abs=1e-4
+            )
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.integers(1, 5), st.sampled_from([0.0, 0.4]))
-def test_marginals_are_the_shares_of_all_sequences(seed: int, tags: int, longest: int, forbidden: float) -> None:
+def test_marginals_are_the_shares_of_all_sequences(
+    seed: int, tags: int, longest: int, forbidden: float
+) -> None:
     rng = np.random.default_rng(seed)
     transitions, start, end = rules = chain(rng, tags, forbidden=forbidden)
     lengths = rng.integers(0, longest + 1, size=3)
@@ -66,7 +81,9 @@ def test_marginals_are_the_shares_of_all_sequences(seed: int, tags: int, longest
     for number, size in enumerate(lengths):
         expected = np.zeros((size, tags))
         weights = (
-            {path: np.exp(value) for path, value in every(emissions[number, :size], rules).items()} if size else {}
+            {path: np.exp(value) for path, value in every(emissions[number, :size], rules).items()}
+            if size
+            else {}
         )
         for path, weight in weights.items():
             for token, tag in enumerate(path):
@@ -77,7 +94,9 @@ def test_marginals_are_the_shares_of_all_sequences(seed: int, tags: int, longest
 @pytest.mark.parametrize("scheme", list(TagScheme))
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
-def test_constrained_paths_are_legal_and_the_best_of_the_legal(scheme: TagScheme, seed: int) -> None:
+def test_constrained_paths_are_legal_and_the_best_of_the_legal(
+    scheme: TagScheme, seed: int
+) -> None:
     tags = tag_set(["A"], scheme)
     rules = constraints(tags, scheme)
     emissions = np.random.default_rng(seed).normal(size=(1, 4, len(tags))).astype(np.float32)
@@ -103,11 +122,18 @@ def test_constrained_paths_are_legal_and_the_best_of_the_legal(scheme: TagScheme
         (["O", "B-A"], TagScheme.BIOES, False),
     ],
 )
-def test_constraints_allow_what_the_scheme_allows(tags: list[str], scheme: TagScheme, legal: bool) -> None:
+def test_constraints_allow_what_the_scheme_allows(
+    tags: list[str], scheme: TagScheme, legal: bool
+) -> None:
     names = tag_set(["A", "B"], scheme)
     path = tuple(names.index(tag) for tag in tags)
 
-    assert np.isfinite(score(path, np.zeros((len(tags), len(names)), np.float32), constraints(names, scheme))) == legal
+    assert (
+        np.isfinite(
+            score(path, np.zeros((len(tags), len(names)), np.float32), constraints(names, scheme))
+        )
+        == legal
+    )
 
 
 @settings(max_examples=20, deadline=None)
@@ -124,10 +150,13 @@ def test_a_sequence_is_decoded_the_same_alone_and_padded(seed: int) -> None:
     for number, size in enumerate(lengths):
         alone = emissions[number : number + 1, :size]
         np.testing.assert_array_equal(
-            viterbi(alone, [size], transitions=transitions, start=start, end=end)[0], together[number]
+            viterbi(alone, [size], transitions=transitions, start=start, end=end)[0],
+            together[number],
         )
         np.testing.assert_allclose(
-            marginals(alone, [size], transitions=transitions, start=start, end=end)[0], sure[number], atol=1e-6
+            marginals(alone, [size], transitions=transitions, start=start, end=end)[0],
+            sure[number],
+            atol=1e-6,
         )
 
 
@@ -145,14 +174,21 @@ def test_emissions_of_any_size_give_probabilities() -> None:
 def test_no_sequences_and_empty_sequences_give_nothing() -> None:
     transitions, start, end = constraints(["O", "B-A", "I-A"], TagScheme.BIO)
 
-    assert viterbi(np.zeros((0, 0, 3), np.float32), [], transitions=transitions, start=start, end=end) == []
+    assert (
+        viterbi(np.zeros((0, 0, 3), np.float32), [], transitions=transitions, start=start, end=end)
+        == []
+    )
     assert [
         len(path)
-        for path in viterbi(np.zeros((2, 0, 3), np.float32), [0, 0], transitions=transitions, start=start, end=end)
+        for path in viterbi(
+            np.zeros((2, 0, 3), np.float32), [0, 0], transitions=transitions, start=start, end=end
+        )
     ] == [0, 0]
     assert [
         rows.shape
-        for rows in marginals(np.zeros((1, 4, 3), np.float32), [0], transitions=transitions, start=start, end=end)
+        for rows in marginals(
+            np.zeros((1, 4, 3), np.float32), [0], transitions=transitions, start=start, end=end
+        )
     ] == [(0, 3)]
 
 
@@ -167,12 +203,20 @@ def test_no_sequences_and_empty_sequences_give_nothing() -> None:
         ((1, 2, 3), [2], np.inf, "no number"),
     ],
 )
-def test_what_does_not_fit_is_refused(shape: tuple[int, ...], lengths: list[int], value: float, message: str) -> None:
+def test_what_does_not_fit_is_refused(
+    shape: tuple[int, ...], lengths: list[int], value: float, message: str
+) -> None:
     transitions, start, end = constraints(["O", "B-A", "I-A"], TagScheme.BIO)
 
     for decode in (viterbi, marginals):
         with pytest.raises(InputError, match=message):
-            decode(np.full(shape, value, np.float32), lengths, transitions=transitions, start=start, end=end)
+            decode(
+                np.full(shape, value, np.float32),
+                lengths,
+                transitions=transitions,
+                start=start,
+                end=end,
+            )
 
 
 def test_a_chain_that_forbids_everything_is_refused() -> None:

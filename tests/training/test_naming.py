@@ -23,7 +23,9 @@ def key(monkeypatch):
 
 
 def corpus():
-    return Corpus("c", tuple(Document(note, DisjointSpans(note.note_id, note.digest, ())) for note in NOTES))
+    return Corpus(
+        "c", tuple(Document(note, DisjointSpans(note.note_id, note.digest, ())) for note in NOTES)
+    )
 
 
 def test_the_digest_of_a_corpus_is_another_under_another_key_and_known_again_without(key):

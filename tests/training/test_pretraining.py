@@ -1,4 +1,7 @@
-"""Language models as a step of their own: what is refused, what is done once, and what the folder says."""
+"""Language models as a step of their own.
+
+What is refused, what is done once, and what the folder says.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,19 @@ from deid_assets.training.recipe import Recipe
 
 pytest.importorskip("deid_transformers")
 
-NOTES = [Note(f"n{number}", f"The patient has fever since day {number}. No cough was seen.") for number in range(12)]
+NOTES = [
+    Note(f"n{number}", f"The patient has fever since day {number}. No cough was seen.")
+    for number in range(12)
+]
 NEW = {"layers": 1, "hidden": 16, "heads": 2, "positions": 32, "vocabulary": 150, "kinds": False}
-TRAINING = {"epochs": 2, "batch": 4, "length": 16, "packed": False, "whole_words": True, "held_out": 0.2}
+TRAINING = {
+    "epochs": 2,
+    "batch": 4,
+    "length": 16,
+    "packed": False,
+    "whole_words": True,
+    "held_out": 0.2,
+}
 
 
 def recipe(**changes: object) -> Recipe:
@@ -72,10 +85,15 @@ def test_with_a_key_the_folder_tells_it_to_its_holder_alone(
 
 
 def test_a_given_model_is_gone_on_from(model: Path, tmp_path: Path) -> None:
-    pretrain_model(recipe(encoder=str(model)), [*NOTES[2:], Note("x", "Day and cough.")], tmp_path / "more")
+    pretrain_model(
+        recipe(encoder=str(model)), [*NOTES[2:], Note("x", "Day and cough.")], tmp_path / "more"
+    )
 
-    assert (tmp_path / "more" / "tokenizer.json").read_text() == (model / "tokenizer.json").read_text()
-    assert learnt_from(tmp_path / "more", NOTES[:2]) == ["n0", "n1"]  # what the given one has read counts too
+    assert (tmp_path / "more" / "tokenizer.json").read_text() == (
+        model / "tokenizer.json"
+    ).read_text()
+    # what the given one has read counts too
+    assert learnt_from(tmp_path / "more", NOTES[:2]) == ["n0", "n1"]
 
 
 def test_other_notes_do_not_replace_a_model(model: Path) -> None:
@@ -94,13 +112,18 @@ def test_what_cannot_be_pre_trained_is_said(tmp_path: Path) -> None:
 
 def test_labels_of_raw_notes_need_no_map(tmp_path: Path) -> None:
     path = tmp_path / "notes.jsonl"
-    path.write_text(json.dumps({"id": "n", "text": "Ana", "spans": [{"start": 0, "end": 3, "label": "ODD"}]}) + "\n")
+    path.write_text(
+        json.dumps({"id": "n", "text": "Ana", "spans": [{"start": 0, "end": 3, "label": "ODD"}]})
+        + "\n"
+    )
 
     assert [note.text for note in read_raw(str(path))] == ["Ana"]
 
 
 def test_the_command_names_what_is_missing(tmp_path: Path) -> None:
-    result = CliRunner().invoke(app, ["pretrain", str(tmp_path / "none.toml"), "--raw", "x", "--out", str(tmp_path)])
+    result = CliRunner().invoke(
+        app, ["pretrain", str(tmp_path / "none.toml"), "--raw", "x", "--out", str(tmp_path)]
+    )
 
     assert result.exit_code == 2
     assert "there is no recipe" in result.stderr

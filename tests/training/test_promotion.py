@@ -1,4 +1,7 @@
-"""Retraining on new gold: a model is replaced only by one that is better beyond chance on notes that neither has seen."""
+"""Retraining on new gold.
+
+A model is replaced only by one that is better beyond chance on notes that neither has seen.
+"""
 
 import json
 
@@ -38,7 +41,9 @@ def test_a_better_model_takes_the_place_of_the_old_one_which_is_kept(in_use, not
     assert (done.in_use.tp, done.candidate.tp, done.candidate.fn) == (8, 14, 2)
     # Dates alone; then dates, and names but that of the development note.
     assert (done.notes, done.unit, done.units) == (8, "patient", 8)
-    assert set(json.loads((in_use / "tagger.json").read_text())["words"]) == {"2020", *NEW} - {"Ash"}
+    assert set(json.loads((in_use / "tagger.json").read_text())["words"]) == {"2020", *NEW} - {
+        "Ash"
+    }
     assert read_card(in_use.with_name("model.before"), verify=True) == old
     assert read_card(in_use, verify=True).recipe["corpora"] == ["gold"]
     assert not in_use.with_name("model.candidate").exists()
@@ -54,16 +59,21 @@ def test_a_model_that_is_no_better_beyond_chance_changes_nothing(in_use, notes):
     assert done.difference.low <= 0
     assert not done.is_better
     assert read_card(in_use, verify=True) == old
-    assert read_card(in_use.with_name("model.candidate"), verify=True).fingerprint != old.fingerprint
+    assert (
+        read_card(in_use.with_name("model.candidate"), verify=True).fingerprint != old.fingerprint
+    )
 
 
 def test_one_patient_is_not_enough(in_use, notes):
-    assert not a_round(in_use, notes(*NEW, corpus="gold"), test=notes("Bo", corpus="test")).is_better
+    assert not a_round(
+        in_use, notes(*NEW, corpus="gold"), test=notes("Bo", corpus="test")
+    ).is_better
 
 
 def test_patients_who_judge_are_trained_on_in_no_corpus(in_use, notes):
     gold = notes(*NEW, "Una", "Ivo", corpus="gold")
-    again = notes(*NEW, "Una", "Ivo", corpus="gold")  # the same patients once more, as of an earlier file
+    # the same patients once more, as of an earlier file
+    again = notes(*NEW, "Una", "Ivo", corpus="gold")
     done = a_round(in_use, gold, others={"earlier": again})
 
     names = read_card(in_use.with_name("model.candidate") if not done.is_better else in_use).corpora
@@ -80,7 +90,9 @@ def test_who_judges_one_round_may_judge_the_next(in_use, notes):
 
 def test_a_note_that_the_model_in_use_has_seen_does_not_judge(in_use, notes):
     gold = notes(*NEW, corpus="gold")
-    with pytest.raises(InputError, match="note 'first-0': the model in use was trained on it or on its patient"):
+    with pytest.raises(
+        InputError, match="note 'first-0': the model in use was trained on it or on its patient"
+    ):
         a_round(in_use, gold, test=notes("Lee", corpus="first"))
 
     (seen,) = notes("Lee", corpus="first").documents

@@ -1,4 +1,7 @@
-"""The recipes against what Catelli (2021) publishes, typed from the thesis: table 1.2, sections 3.2 and 4."""
+"""The recipes against what Catelli (2021) publishes, typed from the thesis.
+
+Table 1.2, sections 3.2 and 4.
+"""
 
 import re
 
@@ -8,12 +11,20 @@ from deid_assets import plugins
 from deid_assets.training import BUILTIN, load_recipe
 
 WIDTHS = {
-    "glove.6B.100d.txt": 100, "cc.it.300.bin": 300, "news-forward": 2048, "news-backward": 2048, "it-forward": 2048,
-    "it-backward": 2048, "multi-forward-fast": 1024, "multi-backward-fast": 1024,
-    "it.wiki.bpe.vs100000.model": 600, "multi.wiki.bpe.vs1000000.model": 600,
-}  # fmt: skip
+    "glove.6B.100d.txt": 100,
+    "cc.it.300.bin": 300,
+    "news-forward": 2048,
+    "news-backward": 2048,
+    "it-forward": 2048,
+    "it-backward": 2048,
+    "multi-forward-fast": 1024,
+    "multi-backward-fast": 1024,
+    "it.wiki.bpe.vs100000.model": 600,
+    "multi.wiki.bpe.vs1000000.model": 600,
+}
 """Of what a token is given by each published embedding."""
-# System: sentences in one input, batch, width of the stack, Bi-LSTM or linear, CRF or softmax, strategy.
+# System: sentences in one input, batch, width of the stack, Bi-LSTM or linear, CRF or softmax,
+# strategy.
 BILSTM = {
     "a1_1": (1, 4, 4196, "lstm", "crf", "single"),
     "a1_2": (2, 4, 4196, "lstm", "crf", "single"),
@@ -41,14 +52,28 @@ BILSTM = {
 }
 # System: sentences in one input, sub-tokens in a sequence, strategy.
 BERT = {
-    "a2_1": (1, 256, "single"), "a2_11": (11, 512, "single"), "b4": (1, 512, "single"), "b5": (1, 512, "single"),
-    "c4": (1, 512, "single"), "c4_mix": (1, 512, "mix"), "c4_sequential": (1, 512, "sequential"),
-}  # fmt: skip
+    "a2_1": (1, 256, "single"),
+    "a2_11": (11, 512, "single"),
+    "b4": (1, 512, "single"),
+    "b5": (1, 512, "single"),
+    "c4": (1, 512, "single"),
+    "c4_mix": (1, 512, "mix"),
+    "c4_sequential": (1, 512, "sequential"),
+}
 TRAINING = {
-    "learning_rate": 0.1, "anneal_factor": 0.5, "patience": 3, "min_learning_rate": 1e-4, "max_epochs": 500,
-    "hidden": 256, "layers": 1, "word_dropout": 0.05, "locked_dropout": 0.5, "clip": 5.0, "optimizer": "sgd",
+    "learning_rate": 0.1,
+    "anneal_factor": 0.5,
+    "patience": 3,
+    "min_learning_rate": 1e-4,
+    "max_epochs": 500,
+    "hidden": 256,
+    "layers": 1,
+    "word_dropout": 0.05,
+    "locked_dropout": 0.5,
+    "clip": 5.0,
+    "optimizer": "sgd",
     "reproject": True,
-}  # fmt: skip
+}
 
 
 def completed(name):
@@ -62,7 +87,14 @@ def completed(name):
 def test_a_published_bilstm_is_as_published(name):
     recipe, settings = completed(name)
     width = sum(WIDTHS[embedding["model"]] for embedding in settings["embeddings"])
-    found = recipe.grouping, settings["batch_size"], width, settings["encoder"], settings["decoder"], recipe.strategy
+    found = (
+        recipe.grouping,
+        settings["batch_size"],
+        width,
+        settings["encoder"],
+        settings["decoder"],
+        recipe.strategy,
+    )
 
     assert found == BILSTM[name]
     assert {key: settings[key] for key in TRAINING} == TRAINING
@@ -86,7 +118,9 @@ def test_what_is_trained_here_differs_in_nothing_that_its_recipe_does_not_say(na
     said = recipe.differs
     same = ("grouping", "strategy", "scheme", "labels")
 
-    assert {key: getattr(recipe, key) for key in same} == {key: getattr(published, key) for key in same}
+    assert {key: getattr(recipe, key) for key in same} == {
+        key: getattr(published, key) for key in same
+    }
     if recipe.plugin == "flair":
         keys = [key for key in theirs if key not in ("embeddings", "threads")]
         assert {key: ours[key] for key in keys} == {key: theirs[key] for key in keys}
@@ -96,12 +130,17 @@ def test_what_is_trained_here_differs_in_nothing_that_its_recipe_does_not_say(na
         assert ("character models of 2 x 128" in said) == ("flair" in kinds)
         for published_embedding in theirs["embeddings"]:
             width = WIDTHS[published_embedding["model"]]
-            assert re.search(rf"\b{width // 2 if published_embedding['kind'] == 'bpemb' else width}\b", said)
+            assert re.search(
+                rf"\b{width // 2 if published_embedding['kind'] == 'bpemb' else width}\b", said
+            )
     else:
         new = ours["new"]
         assert f"{new['layers']} layers, width {new['hidden']}" in said
         assert f"batch {ours['batch']} for {theirs['batch']}" in said
-        assert f"at most {ours['epochs']} epochs at rate {ours['learning_rate']} for {theirs['epochs']}" in said
+        assert (
+            f"at most {ours['epochs']} epochs at rate {ours['learning_rate']} for"
+            f" {theirs['epochs']}" in said
+        )
         assert (ours["decoder"], ours["window"]) == (theirs["decoder"], theirs["window"])
         assert ("30 % of the sentences without a span" in said) == (ours["keep_empty"] == 0.3)
     assert (f"{recipe.runs} run for {published.runs}" in said) == (recipe.runs != published.runs)
@@ -118,5 +157,9 @@ def test_legal_sequences_without_a_crf_are_a_row_of_their_own(name):
 
 def test_every_recipe_after_a_published_system_says_what_differs():
     said = {name: load_recipe(name).differs for name in BUILTIN if re.match(r"[abc][1-8]", name)}
-    assert [name for name, differs in said.items() if not differs.startswith("tokens are this project's")] == []
+    assert [
+        name
+        for name, differs in said.items()
+        if not differs.startswith("tokens are this project's")
+    ] == []
     assert [name for name, differs in said.items() if "nothing;" in differs] == []

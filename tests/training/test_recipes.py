@@ -7,10 +7,28 @@ from deid_assets.core.errors import ConfigError
 from deid_assets.training import BUILTIN, load_recipe
 
 SYSTEMS = (
-    *(f"a1_{k}" for k in (1, 2, 4, 8, 16, 32)), "a2_1", "a2_11", *(f"a3_{one}" for one in "abcde"),
-    "b1", "b2", "b3", "b4", "b5", "b6", "b7", "b8", "c1", "c2", "c2_mix", "c2_sequential", "c4", "c4_mix",
-    "c4_sequential", "c5", "c6",
-)  # fmt: skip
+    *(f"a1_{k}" for k in (1, 2, 4, 8, 16, 32)),
+    "a2_1",
+    "a2_11",
+    *(f"a3_{one}" for one in "abcde"),
+    "b1",
+    "b2",
+    "b3",
+    "b4",
+    "b5",
+    "b6",
+    "b7",
+    "b8",
+    "c1",
+    "c2",
+    "c2_mix",
+    "c2_sequential",
+    "c4",
+    "c4_mix",
+    "c4_sequential",
+    "c5",
+    "c6",
+)
 """What Catelli (2021) trained; C3 is B5."""
 
 
@@ -36,8 +54,14 @@ def test_a_recipe_that_comes_along_is_understood_by_its_plugin(name):
         ('name = "mine"', "plugin: Field required"),
         ('name = "mine"\nplugin = "crf"\ncolour = 1', "colour: Extra inputs"),
         ('name = "mine"\nplugin = "crf"\ngrouping = 0', "grouping"),
-        ('name = "mine"\nplugin = "crf"\nstrategy = "mix"\ncorpora = ["a"]', "takes two corpora or more"),
-        ('name = "mine"\nplugin = "crf"\ncorpora = ["a", "b"]', "strategy single takes one corpus, not 2"),
+        (
+            'name = "mine"\nplugin = "crf"\nstrategy = "mix"\ncorpora = ["a"]',
+            "takes two corpora or more",
+        ),
+        (
+            'name = "mine"\nplugin = "crf"\ncorpora = ["a", "b"]',
+            "strategy single takes one corpus, not 2",
+        ),
         ("name = ", "not TOML"),
     ],
 )

@@ -26,16 +26,24 @@ def renamed(corpus):
 def test_a_run_leaves_a_model_with_its_card(notes, tmp_path):
     out = tmp_path / "model"
     materials = Materials(
-        corpora=[notes("Lee", "Ray")], dev=notes("Lee", corpus="dev"), test=notes("Bo", corpus="test")
+        corpora=[notes("Lee", "Ray")],
+        dev=notes("Lee", corpus="dev"),
+        test=notes("Bo", corpus="test"),
     )
     card = train_model(recipe(licence="none"), materials, out)
 
     assert card == read_card(out, verify=True)
     assert card.dev_f1 == 1.0
     assert card.test["labels"]["ALL"] == {
-        "tp": 1, "fp": 0, "fn": 1, "precision": 1.0, "recall": 0.5, "f1": 0.6667,
-        "recall_interval": card.test["labels"]["ALL"]["recall_interval"], "f1_interval": [0.6667, 0.6667],
-    }  # fmt: skip
+        "tp": 1,
+        "fp": 0,
+        "fn": 1,
+        "precision": 1.0,
+        "recall": 0.5,
+        "f1": 0.6667,
+        "recall_interval": card.test["labels"]["ALL"]["recall_interval"],
+        "f1_interval": [0.6667, 0.6667],
+    }
     assert [(one.role, one.notes, one.spans) for one in card.corpora] == [
         ("train", 2, 4),
         ("test", 1, 2),
@@ -57,10 +65,17 @@ def test_a_second_run_with_nothing_changed_does_nothing(notes, tmp_path):
     materials = Materials(corpora=[notes("Lee", "Ray")])
     epochs = []
     first = train_model(recipe(), materials, out)
-    again = train_model(recipe(description="other words"), materials, out, progress=lambda *epoch: epochs.append(epoch))
+    again = train_model(
+        recipe(description="other words"),
+        materials,
+        out,
+        progress=lambda *epoch: epochs.append(epoch),
+    )
     assert (again, epochs) == (first, [])
 
-    changed = train_model(recipe(seed=2), materials, out, progress=lambda *epoch: epochs.append(epoch))
+    changed = train_model(
+        recipe(seed=2), materials, out, progress=lambda *epoch: epochs.append(epoch)
+    )
     assert changed.fingerprint != first.fingerprint
     assert epochs
 
@@ -138,7 +153,9 @@ def test_what_a_killed_run_left_of_another_task_is_dropped(notes, tmp_path):
 
 
 def test_the_best_of_several_runs_is_kept(notes, tmp_path):
-    card = train_model(recipe(runs=3, seed=4), Materials(corpora=[notes("Lee", "Ray", "Bo")]), tmp_path / "model")
+    card = train_model(
+        recipe(runs=3, seed=4), Materials(corpora=[notes("Lee", "Ray", "Bo")]), tmp_path / "model"
+    )
     assert [run.seed for run in card.runs] == [4, 5, 6]
     assert [run.kept for run in card.runs] == [True, False, False]
 
@@ -151,12 +168,15 @@ def test_native_labels_are_learnt_and_given_back(notes, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("strategy", "phases"), [("mix", [["a-0", "a-1", "b-0", "b-1"]]), ("sequential", [["a-0", "a-1"], ["b-0", "b-1"]])]
+    ("strategy", "phases"),
+    [("mix", [["a-0", "a-1", "b-0", "b-1"]]), ("sequential", [["a-0", "a-1"], ["b-0", "b-1"]])],
 )
 def test_strategies_say_what_is_learnt_when(notes, strategy, phases):
     corpora = [notes("Lee", "Ray", corpus="a"), notes("Bo", "Al", corpus="b", native="PERSON")]
     materials = Materials(corpora=corpora, dev=notes("Lee", corpus="dev"))
-    task = make_task(recipe(strategy=strategy, labels="native"), materials, plugins.load_trainer("xwords"))
+    task = make_task(
+        recipe(strategy=strategy, labels="native"), materials, plugins.load_trainer("xwords")
+    )
     assert [[document.note.note_id for document in phase] for phase in task.phases] == phases
     assert task.labels == {"DATE": Phi.DATE, "NAME": Phi.NAME, "PERSON": Phi.NAME}
 
@@ -169,13 +189,17 @@ def test_one_corpus_after_the_other_is_refused_where_a_trainer_learns_them_toget
     if plugin in ("flair", "transformers"):  # these do
         assert len(make_task(sequential, Materials(corpora=corpora), trainer).phases) == 2
         return
-    with pytest.raises(ConfigError, match=f"sequential: {plugin} learns all corpora together; choose mix"):
+    with pytest.raises(
+        ConfigError, match=f"sequential: {plugin} learns all corpora together; choose mix"
+    ):
         make_task(sequential, Materials(corpora=corpora), trainer)
 
 
 def test_a_chosen_grouping_is_recorded(notes, tmp_path):
     corpus = notes("Lee", "Ray")
-    card = train_model(recipe(grouping="auto", budget_tokens=7), Materials(corpora=[corpus]), tmp_path / "model")
+    card = train_model(
+        recipe(grouping="auto", budget_tokens=7), Materials(corpora=[corpus]), tmp_path / "model"
+    )
     assert card.grouping == 1
 
 
@@ -183,47 +207,67 @@ def of_patient(corpus, patient):
     """The corpus with other note ids and texts, all of one patient."""
     documents = []
     for document in corpus.documents:
-        note = Note(f"other-{document.note.note_id}", document.note.text + " Again.", patient_id=patient)
+        note = Note(
+            f"other-{document.note.note_id}", document.note.text + " Again.", patient_id=patient
+        )
         documents.append(Document(note, DisjointSpans.of(note, document.spans)))
     return Corpus("other", tuple(documents))
 
 
 FAULTS = {
     "a test patient among the training patients": (
-        lambda notes: ({}, Materials(corpora=[notes("Lee", "Ray")], test=of_patient(notes("Lee"), "mine-p1"))),
-        InputError, "note 'other-mine-0': its patient is among the test notes and among the training notes",
+        lambda notes: (
+            {},
+            Materials(corpora=[notes("Lee", "Ray")], test=of_patient(notes("Lee"), "mine-p1")),
+        ),
+        InputError,
+        "note 'other-mine-0': its patient is among the test notes and among the training notes",
     ),
     "a development patient among the training patients": (
-        lambda notes: ({}, Materials(corpora=[notes("Lee", "Ray")], dev=of_patient(notes("Lee"), "mine-p0"))),
-        InputError, "its patient is among the development notes",
+        lambda notes: (
+            {},
+            Materials(corpora=[notes("Lee", "Ray")], dev=of_patient(notes("Lee"), "mine-p0")),
+        ),
+        InputError,
+        "its patient is among the development notes",
     ),
     "a test note among the training notes": (
         lambda notes: ({}, Materials(corpora=[notes("Lee", "Ray")], test=notes("Lee"))),
-        InputError, "note 'mine-0': its id is among the test notes and among the training notes",
+        InputError,
+        "note 'mine-0': its id is among the test notes and among the training notes",
     ),
     "a development text among the training texts": (
         lambda notes: ({}, Materials(corpora=[notes("Lee", "Ray")], dev=renamed(notes("Lee")))),
-        InputError, "note 'other': its text is among the development notes",
+        InputError,
+        "note 'other': its text is among the development notes",
     ),
-    "one patient": (lambda notes: ({}, Materials(corpora=[notes("Lee")])), InputError, "one patient only"),
+    "one patient": (
+        lambda notes: ({}, Materials(corpora=[notes("Lee")])),
+        InputError,
+        "one patient only",
+    ),
     "no corpus": (lambda notes: ({}, Materials(corpora=[])), ConfigError, "no training corpus"),
     "two corpora for one": (
         lambda notes: ({}, Materials(corpora=[notes("Lee"), notes("Ray", corpus="b")])),
-        ConfigError, "strategy single takes one corpus, not 2",
+        ConfigError,
+        "strategy single takes one corpus, not 2",
     ),
     "a setting that the plugin has not": (
         lambda notes: ({"settings": {"colour": 1}}, Materials(corpora=[notes("Lee", "Ray")])),
-        ConfigError, "no setting colour",
+        ConfigError,
+        "no setting colour",
     ),
     "a plugin that is not installed": (
         lambda notes: ({"plugin": "xmissing"}, Materials(corpora=[notes("Lee", "Ray")])),
-        PluginError, "unknown trainer 'xmissing'",
+        PluginError,
+        "unknown trainer 'xmissing'",
     ),
     "a model that learnt nothing": (
         lambda notes: ({"settings": {"learns": False}}, Materials(corpora=[notes("Lee", "Ray")])),
-        TrainingError, "finds none of 2 development spans",
+        TrainingError,
+        "finds none of 2 development spans",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -1,4 +1,7 @@
-"""A vault gives the originals back to who has the key, and to nobody else; nothing in it can be swapped in silence."""
+"""A vault gives the originals back to who has the key, and to nobody else.
+
+Nothing in it can be swapped in silence.
+"""
 
 import json
 import sqlite3
@@ -76,8 +79,12 @@ def test_originals_come_back_whole(vault):
     assert [note.patient_id for note in reidentify(vault, [given_out(LEE)], REQUEST)] == ["p1"]
 
 
-@given(st.text(alphabet=st.characters(exclude_categories=("Cs",)), min_size=1, max_size=40), st.data())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None)
+@given(
+    st.text(alphabet=st.characters(exclude_categories=("Cs",)), min_size=1, max_size=40), st.data()
+)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None
+)
 def test_any_note_comes_back_whole(open_vault, text, data):
     bounds = sorted(data.draw(st.sets(st.integers(0, len(text)), max_size=8)))
     each = entry("any", text, *zip(bounds[::2], bounds[1::2], strict=False))
@@ -93,7 +100,9 @@ def test_a_note_that_went_out_under_another_id_is_found(open_vault):
     vault = open_vault()
     vault.store([entry("n1", "Dr. Lee", (4, 7), other_ids=("n-77",))])
 
-    assert reidentify(vault, [Note("n-77", "Dr. [NAME]")], REQUEST) == [Note("n1", "Dr. Lee", "p1", "en")]
+    assert reidentify(vault, [Note("n-77", "Dr. [NAME]")], REQUEST) == [
+        Note("n1", "Dr. Lee", "p1", "en")
+    ]
 
 
 @pytest.mark.parametrize("note", [Note("n1", "Dr. [NAME]"), Note("n3", LEE.redacted.text)])
@@ -117,7 +126,11 @@ def test_the_database_shows_neither_text_nor_ids_nor_reasons(vault, tmp_path):
     vault.close()
     content = b"".join(path.read_bytes() for path in (tmp_path / "v").iterdir())
 
-    assert [word for word in (b"Ashworth", b"note-4711", b"patient-0815", b"trial", b"[NAME]") if word in content] == []
+    assert [
+        word
+        for word in (b"Ashworth", b"note-4711", b"patient-0815", b"trial", b"[NAME]")
+        if word in content
+    ] == []
     assert b"officer" in content
 
 
@@ -136,12 +149,12 @@ def test_another_key_opens_nothing_and_says_whose_key_is_needed(vault, open_vaul
         "UPDATE deid_vault_edits SET ciphertext = x'00' WHERE position = 1",
         "UPDATE deid_vault_edits SET position = 1 - position + 10",
         (
-            "UPDATE deid_vault_edits AS a SET (nonce, ciphertext) = (SELECT nonce, ciphertext FROM deid_vault_edits AS b"
-            " WHERE b.position = a.position AND b.record <> a.record)"
+            "UPDATE deid_vault_edits AS a SET (nonce, ciphertext) = (SELECT nonce, ciphertext FROM"
+            " deid_vault_edits AS b WHERE b.position = a.position AND b.record <> a.record)"
         ),
         (
-            "UPDATE deid_vault_notes AS a SET (nonce, ciphertext) = (SELECT nonce, ciphertext FROM deid_vault_notes AS b"
-            " WHERE b.record <> a.record)"
+            "UPDATE deid_vault_notes AS a SET (nonce, ciphertext) = (SELECT nonce, ciphertext FROM"
+            " deid_vault_notes AS b WHERE b.record <> a.record)"
         ),
         "DELETE FROM deid_vault_edits WHERE position = 1",
         "UPDATE deid_vault_notes SET edits = 1",
@@ -169,7 +182,9 @@ def test_an_altered_row_gives_no_text(vault, database):
 
 def test_a_name_that_is_pointed_at_another_note_gives_no_text(open_vault, tmp_path):
     vault = open_vault()
-    vault.store([entry("n1", "Dr. Lee", (4, 7), other_ids=("n-1",)), entry("n2", "Dr. May", (4, 7))])
+    vault.store(
+        [entry("n1", "Dr. Lee", (4, 7), other_ids=("n-1",)), entry("n2", "Dr. May", (4, 7))]
+    )
     with sqlite3.connect(tmp_path / "v" / "vault.db") as database:
         database.execute(
             "UPDATE deid_vault_names SET record = (SELECT record FROM deid_vault_notes"
@@ -184,10 +199,17 @@ def test_the_log_says_who_opened_what_and_why(vault):
     reidentify(vault, [given_out(LEE), Note("no", "no")], REQUEST)
     (row,) = vault.log_rows()
 
-    assert (row.action, row.who, row.reason, len(row.subjects)) == ("reidentify", "officer", "trial recall 7", 1)
+    assert (row.action, row.who, row.reason, len(row.subjects)) == (
+        "reidentify",
+        "officer",
+        "trial recall 7",
+        1,
+    )
 
 
-@pytest.mark.parametrize("statement", ["UPDATE deid_vault_log SET who = 'x'", "DELETE FROM deid_vault_log"])
+@pytest.mark.parametrize(
+    "statement", ["UPDATE deid_vault_log SET who = 'x'", "DELETE FROM deid_vault_log"]
+)
 def test_the_log_can_only_be_added_to(vault, database, statement):
     reidentify(vault, [given_out(LEE)], REQUEST)
 
@@ -233,7 +255,8 @@ def test_erasing_who_is_not_there_is_an_error_that_repeats_no_id(vault):
 
 def test_after_a_rotation_the_new_key_is_enough_and_the_old_opens_nothing(vault, open_vault):
     both = open_vault(TWO, ONE)
-    assert rotate(both, Keyring([TWO, ONE]), REQUEST) == 2 + 4 + 2  # notes, edits, the key of the ids and the log's end
+    # notes, edits, the key of the ids and the log's end
+    assert rotate(both, Keyring([TWO, ONE]), REQUEST) == 2 + 4 + 2
     assert rotate(both, Keyring([TWO, ONE]), REQUEST) == 0
 
     assert reidentify(open_vault(TWO), [given_out(LEE)], REQUEST) == [LEE.note]
@@ -285,7 +308,9 @@ def test_a_key_file_that_others_may_read_is_refused(tmp_path):
     assert Keyring.load(file).current == Keyring([TWO]).current
 
 
-@pytest.mark.parametrize(("who", "reason"), [("", "because"), ("me", "x"), ("me", "a\nb c"), ("m" * 101, "because")])
+@pytest.mark.parametrize(
+    ("who", "reason"), [("", "because"), ("me", "x"), ("me", "a\nb c"), ("m" * 101, "because")]
+)
 def test_nothing_is_opened_without_a_name_and_a_reason(who, reason):
     with pytest.raises(InputError, match="printable characters"):
         AccessRequest(who, reason)

@@ -1,4 +1,7 @@
-"""What every plugin that wraps another project's detector promises; what is peculiar to one is in its own folder."""
+"""What every plugin that wraps another project's detector promises.
+
+What is peculiar to one is in its own folder.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,10 @@ from deid_assets.testing import check_detector, check_offline, mark, marked
 
 from .wrapped import NO_NUMBERS, WRAPPED
 
-NAMES = [pytest.param(name, marks=pytest.mark.slow if one.is_slow else ()) for name, one in WRAPPED.items()]
+NAMES = [
+    pytest.param(name, marks=pytest.mark.slow if one.is_slow else ())
+    for name, one in WRAPPED.items()
+]
 CASES = [
     pytest.param(name, lang, text, marks=pytest.mark.slow if one.is_slow else ())
     for name, one in WRAPPED.items()
@@ -23,14 +29,21 @@ CASES = [
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory):
-    """Build the detector of a plugin once; skip where the plugin or what it wraps is not installed."""
+    """Build the detector of a plugin once.
+
+    Skip where the plugin or what it wraps is not installed.
+    """
     detectors = {}
 
     def make(name):
-        module = pytest.importorskip(f"deid_{name}", reason="the plugin is not installed", exc_type=ImportError)
+        module = pytest.importorskip(
+            f"deid_{name}", reason="the plugin is not installed", exc_type=ImportError
+        )
         if name not in detectors:
             one, level = WRAPPED[name], logging.getLogger().level
-            detectors[name] = getattr(module, one.detector)(**one.options(tmp_path_factory.mktemp(name)))
+            detectors[name] = getattr(module, one.detector)(
+                **one.options(tmp_path_factory.mktemp(name))
+            )
             assert logging.getLogger().level == level, "it changed the root logger"
         return detectors[name]
 
@@ -46,7 +59,9 @@ def test_what_is_marked_is_found_and_near_misses_are_not(made, name, lang, text)
     spans = list(found)
     if WRAPPED[name].nests:
         spans = [
-            s for s in spans if not any(o.start <= s.start and s.end <= o.end and o.label != s.label for o in found)
+            s
+            for s in spans
+            if not any(o.start <= s.start and s.end <= o.end and o.label != s.label for o in found)
         ]
     assert mark(note, spans) == text
 
@@ -58,7 +73,12 @@ def test_the_contract_of_detectors_holds(made, name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_it_finds_is_declared_and_what_it_cannot_find_by_design_is_not(made, name):
-    found = {span.label for texts in WRAPPED[name].found.values() for text in texts for span in marked(text)[1]}
+    found = {
+        span.label
+        for texts in WRAPPED[name].found.values()
+        for text in texts
+        for span in marked(text)[1]
+    }
 
     assert found <= made(name).labels
     assert made(name).labels.isdisjoint(WRAPPED[name].unmarked)

@@ -1,4 +1,7 @@
-"""The plugins that wrap another project's detector, and what each finds: marks are what is to be found, all of it."""
+"""The plugins that wrap another project's detector, and what each finds.
+
+Marks are what is to be found, all of it.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,8 @@ class Wrapped:
         version: Of the plugin and of the tool that it ran.
         found: Marked texts by language, none for a note that names no language.
         unmarked: Categories that it cannot find by design, so that it does not declare them.
-        labels: Name of its label map, and a native label that the map has; none where each pipeline has its own.
+        labels: Name of its label map, and a native label that the map has; none where each pipeline
+            has its own.
         options: Of its class, given a folder to keep things in.
         nests: It gives spans inside of longer ones, which are not marked.
         is_slow: It takes a minute to build, so that it is not built again to be run offline.
@@ -58,7 +62,12 @@ def _spacy_model(folder: Path) -> dict[str, Any]:
         ]
     )
     nlp.to_disk(folder / "pipeline")
-    wanted = {"source": str(folder / "pipeline"), "name": "mine", "out": folder / "mine", "labels": "spacy_ontonotes"}
+    wanted = {
+        "source": str(folder / "pipeline"),
+        "name": "mine",
+        "out": folder / "mine",
+        "labels": "spacy_ontonotes",
+    }
     Importer().add(wanted, [])
     return {"model": str(folder / "mine")}
 
@@ -92,7 +101,8 @@ WRAPPED = {
                 "BSN <NATIONAL_ID>111222333</NATIONAL_ID>, tel. <PHONE>06-12345678</PHONE>\r\n",
                 "Mail <EMAIL>jan@example.nl</EMAIL>; <AGE>45</AGE> jaar oud.",
                 "Verwezen naar het <HOSPITAL>Antonius Ziekenhuis</HOSPITAL>.",
-                # A number that fails the check of eleven is an id. Near misses: a pressure, a disease that bears a name.
+                # A number that fails the check of eleven is an id. Near misses: a pressure, a
+                # disease that bears a name.
                 "nummer <ID>111222334</ID>",
                 "RR 120/80, Na 138",
                 "ziekte van Parkinson",

@@ -34,7 +34,17 @@ def list_batches(*, as_json: bool) -> int:
     if as_json:
         print_json([_row(settings, files, batch) for batch in found])
         return 0
-    headings = ("batch", "state", "arrived", "files", "size", "notes", "languages", "sender", "reason")
+    headings = (
+        "batch",
+        "state",
+        "arrived",
+        "files",
+        "size",
+        "notes",
+        "languages",
+        "sender",
+        "reason",
+    )
     print_table(headings, [_cells(batch) for batch in found])
     say(notes_line(total(found)))
     if large := waiting(landing_folder(settings, "b").parent):
@@ -52,8 +62,14 @@ def show(batch: str, *, as_json: bool) -> int:
     faults: list[tuple[str, str]] = []
     if arrival:
         try:
-            entries = list(read_batch(settings, files, batch, ignored=lambda *found: ignored.append(found)))
-            faults = [(entry.place, entry.what.message) for entry in entries if isinstance(entry.what, Fault)]
+            entries = list(
+                read_batch(settings, files, batch, ignored=lambda *found: ignored.append(found))
+            )
+            faults = [
+                (entry.place, entry.what.message)
+                for entry in entries
+                if isinstance(entry.what, Fault)
+            ]
         except ProvenanceError as error:
             faults = [("batch", str(error))]
     if as_json:
@@ -71,14 +87,16 @@ def withdraw_batch(batch: str, *, with_release: bool) -> int:
     found = _known(settings, files, batch)
     released, reports = settings.released / batch, sorted(settings.reports.glob(f"*-{batch}.html"))
     if (released.exists() or reports) and not with_release:
-        raise InputError(f"{batch} is released; give --with-release to delete {released} and its reports, too")
+        raise InputError(
+            f"{batch} is released; give --with-release to delete {released} and its reports, too"
+        )
     for made in files.dependents(batch):
         say(f"{made} was made from it, and stays until it is made again")
     withdraw(settings, files, _releases(settings, files), found)
     say(
-        f"{batch} withdrawn: {found.tally.received:,} notes; the original files stay in "
-        f"{landing_folder(settings, batch)}, so that `deid batches retry {batch}` can bring them back: no command "
-        "erases originals"
+        f"{batch} withdrawn: {found.tally.received:,} notes; the original files stay in"
+        f" {landing_folder(settings, batch)}, so that `deid batches retry {batch}` can bring them"
+        " back: no command erases originals"
     )
     return 0
 
@@ -97,7 +115,12 @@ def retry(
     found = _known(settings, files, batch)
     overrides: dict[str, object] = {
         name: value
-        for name, value in (("format", format_name), ("labels", labels), ("lang", lang), ("sender", sender))
+        for name, value in (
+            ("format", format_name),
+            ("labels", labels),
+            ("lang", lang),
+            ("sender", sender),
+        )
         if value is not None
     }
     arrival = find_arrival(files, batch)
@@ -120,7 +143,10 @@ def _pair(option: str) -> tuple[str, str]:
 def _installation() -> tuple[Settings, StoreFiles]:
     settings = Settings.load()
     if not settings.store.is_dir():
-        raise InputError(f"{settings.home}: no batch ever arrived here; name the installation's folder in DEID_HOME")
+        raise InputError(
+            f"{settings.home}: no batch ever arrived here; name the installation's folder in"
+            " DEID_HOME"
+        )
     return settings, StoreFiles(settings.store, key=settings.receipt_key())
 
 
@@ -158,7 +184,8 @@ def _row(settings: Settings, files: StoreFiles, batch: Batch) -> dict[str, Any]:
         "languages": batch.languages,
         "notes": {"received": batch.tally.received, **asdict(batch.tally)},
         "stops": [
-            {"asset": stop.asset, "at": stop.receipt.created_at, "reasons": list(stop.reasons)} for stop in batch.stops
+            {"asset": stop.asset, "at": stop.receipt.created_at, "reasons": list(stop.reasons)}
+            for stop in batch.stops
         ],
     }
 
@@ -187,14 +214,21 @@ def _overrides(
     faults: list[tuple[str, str]],
     ignored: list[tuple[str, str]],
 ) -> Iterator[str]:
-    arrived = f"arrived {found.arrived_at}, attempt {found.attempt}" if arrival else "without a receipt of what arrived"
+    arrived = (
+        f"arrived {found.arrived_at}, attempt {found.attempt}"
+        if arrival
+        else "without a receipt of what arrived"
+    )
     yield f"{found.batch}: {found.state}, {arrived}"
     yield notes_line(found.tally)
     for stop in found.stops:
         yield f"{stop.asset} was not stored on {stop.receipt.created_at[:19]}:"
         yield from (f"  {reason}" for reason in stop.reasons)
     if found.tally.released and found.state is not State.RELEASED:
-        yield f"its earlier release is still out; to take it back: deid batches withdraw {found.batch} --with-release"
+        yield (
+            "its earlier release is still out; to take it back: deid batches withdraw"
+            f" {found.batch} --with-release"
+        )
     yield "files:"
     yield from (f"  file-{at}  {name}" for at, name in enumerate(names[:_SHOWN_FAULTS], start=1))
     yield from _rest(len(names))
@@ -207,7 +241,10 @@ def _overrides(
         yield from (f"  {name}  by the rule {rule!r}" for name, rule in ignored[:_SHOWN_FAULTS])
         yield from _rest(len(ignored))
     if found.state in (State.STOPPED, State.UNREADABLE):
-        yield f"then: deid batches retry {found.batch} [--read …], or deid batches withdraw {found.batch}"
+        yield (
+            f"then: deid batches retry {found.batch} [--read …], or deid batches withdraw"
+            f" {found.batch}"
+        )
 
 
 def _rest(count: int) -> Iterator[str]:

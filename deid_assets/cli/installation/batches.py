@@ -9,10 +9,14 @@ import typer
 from deid_assets.cli.app import app, guarded
 from deid_assets.cli.arguments import FormatOption, JsonOption, LabelsOption, LangOption, ReadOption
 
-batches_app = typer.Typer(no_args_is_help=True, help="Batches of notes: what arrived, and what became of it.")
+batches_app = typer.Typer(
+    no_args_is_help=True, help="Batches of notes: what arrived, and what became of it."
+)
 app.add_typer(batches_app, name="batches")
 
-BatchArg = Annotated[str, typer.Argument(metavar="BATCH", help="Id of a batch, as deid batches list shows it.")]
+BatchArg = Annotated[
+    str, typer.Argument(metavar="BATCH", help="Id of a batch, as deid batches list shows it.")
+]
 
 
 @batches_app.command("list")
@@ -20,7 +24,8 @@ BatchArg = Annotated[str, typer.Argument(metavar="BATCH", help="Id of a batch, a
 def list_batches(*, as_json: JsonOption = False) -> int:
     """List the batches.
 
-    With what became of each, and why it was stopped. No name of a file is shown: it may name a patient.
+    With what became of each, and why it was stopped. No name of a file is shown: it may name a
+    patient.
     """
     from deid_assets.cli.installation import batch_actions  # noqa: PLC0415 - loads the store
 
@@ -32,7 +37,8 @@ def list_batches(*, as_json: JsonOption = False) -> int:
 def show(batch: BatchArg, *, as_json: JsonOption = False) -> int:
     """Show a batch with its files and faults.
 
-    Names of files are shown, which may name patients. Its files are read once more; nothing is written.
+    Names of files are shown, which may name patients. Its files are read once more; nothing is
+    written.
     """
     from deid_assets.cli.installation import batch_actions  # noqa: PLC0415 - loads the store
 
@@ -45,13 +51,14 @@ def withdraw_batch(
     batch: BatchArg,
     *,
     with_release: Annotated[
-        bool, typer.Option("--with-release", help="Also delete the released notes and their reports.")
+        bool,
+        typer.Option("--with-release", help="Also delete the released notes and their reports."),
     ] = False,
 ) -> int:
     """Take a batch out.
 
-    What was made of it is erased, and it is worked on no more. Its files stay in the restricted zone, so that
-    deid batches retry brings it back.
+    What was made of it is erased, and it is worked on no more. Its files stay in the restricted
+    zone, so that deid batches retry brings it back.
     """
     from deid_assets.cli.installation import batch_actions  # noqa: PLC0415 - loads the store
 
@@ -71,8 +78,11 @@ def retry(
 ) -> int:
     """Try a batch again.
 
-    The next make run, or the landing sensor, reads it again, as the options say; they are kept with it, signed.
+    The next make run, or the landing sensor, reads it again, as the options say; they are kept with
+    it, signed.
     """
     from deid_assets.cli.installation import batch_actions  # noqa: PLC0415 - loads the store
 
-    return batch_actions.retry(batch, format_name=format_name, labels=labels, lang=lang, sender=sender, read=read)
+    return batch_actions.retry(
+        batch, format_name=format_name, labels=labels, lang=lang, sender=sender, read=read
+    )

@@ -1,4 +1,7 @@
-"""State of an earlier version that a migration must not lose: withdrawn batches, and the list of releases."""
+"""State of an earlier version that a migration must not lose.
+
+Withdrawn batches, and the list of releases.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,8 @@ from deid_assets.store.zones import Zone
 def withdrawn_batches(store: Path) -> list[str]:
     """Return the batches that were withdrawn in a store of an earlier version, sorted.
 
-    Its signatures may be none that this version can check. What is in doubt counts as withdrawn: it is not released.
+    Its signatures may be none that this version can check. What is in doubt counts as withdrawn: it
+    is not released.
     """
     records = store.glob(f"*/{WITHDRAWN}/*/{RECEIPT}")
     return sorted(path.parent.name for path in records if not _was_brought_back(store, path))
@@ -56,8 +60,8 @@ def carry(settings: Settings, aside: Path, withdrawn: list[str], *, keyless: boo
     for batch in withdrawn:
         if is_part(batch):
             yield (
-                f"{batch} is withdrawn, a part of a larger arrival, which stays in {aside / 'store'}: take its notes "
-                "out, and drop the rest again"
+                f"{batch} is withdrawn, a part of a larger arrival, which stays in"
+                f" {aside / 'store'}: take its notes out, and drop the rest again"
             )
         elif carried := _carry_batch(settings, aside, batch):
             yield f"{carried} stays withdrawn; `deid batches retry {carried}` brings it back"
@@ -71,7 +75,10 @@ def carry(settings: Settings, aside: Path, withdrawn: list[str], *, keyless: boo
 
 
 def _carry_batch(settings: Settings, aside: Path, batch: str) -> str:
-    """Move a withdrawn batch to the new store, and return its id there; empty where its files are gone."""
+    """Move a withdrawn batch to the new store, and return its id there.
+
+    Empty where its files are gone.
+    """
     old = aside / "store" / Zone.RESTRICTED / "landing" / batch
     listed = list_files(sources_of(old), root=old)
     if not listed:
@@ -81,7 +88,12 @@ def _carry_batch(settings: Settings, aside: Path, batch: str) -> str:
     target = landing_folder(settings, carried)
     make_folder(settings.store, target.parent, Zone.RESTRICTED)
     sign_arrival(files, carried, listed)
-    counts: dict[str, int | float | str] = {"notes": 0, "withheld": 0, "sender": "", "languages": ""}
+    counts: dict[str, int | float | str] = {
+        "notes": 0,
+        "withheld": 0,
+        "sender": "",
+        "languages": "",
+    }
     with suppress(OSError, ValueError, KeyError, TypeError):
         (record,) = (aside / "store").glob(f"*/{WITHDRAWN}/{batch}/{RECEIPT}")
         known = json.loads(record.read_bytes())["counts"]
@@ -92,7 +104,10 @@ def _carry_batch(settings: Settings, aside: Path, batch: str) -> str:
 
 
 def _list_of(settings: Settings, aside: Path) -> ReleaseList | None:
-    """Return the list of releases that was set aside, the longer copy; ``None`` where there is none that holds."""
+    """Return the list of releases that was set aside, the longer copy.
+
+    ``None`` where there is none that holds.
+    """
     key = ReleaseSigner(settings.key()).public
     copies = (aside / "store" / Zone.PUBLISHED / RELEASES, aside / "released" / RELEASES)
     found = []

@@ -54,13 +54,19 @@ def doctor(*, as_json: JsonOption = False) -> int:
         print_json([asdict(finding) for finding in findings])
     else:
         colours = {"ok": "green", "missing": "yellow", "broken": "red"}
-        rows = [(found.what, Text(found.state, colours[found.state]), found.detail) for found in findings]
+        rows = [
+            (found.what, Text(found.state, colours[found.state]), found.detail)
+            for found in findings
+        ]
         print_table(("what", "state", "detail"), rows)
     return int(any(finding.state == "broken" for finding in findings))
 
 
 def diagnose() -> list[Finding]:
-    """Look at Python, packages, detectors, formats, settings, key and accelerator. Detectors are loaded."""
+    """Look at Python, packages, detectors, formats, settings, key and accelerator.
+
+    Detectors are loaded.
+    """
     return [
         Finding("python", "ok", f"{platform.python_version()}, {os.cpu_count()} cores"),
         *(_package(name) for name in REQUIRED),
@@ -90,7 +96,13 @@ def _detectors() -> list[Finding]:
         try:
             if plugin.needs_model:
                 plugins.check_importable(plugin)
-                found.append(Finding(f"detector {name}", "ok", f"{plugin.version}; named with a model, {name}=MODEL"))
+                found.append(
+                    Finding(
+                        f"detector {name}",
+                        "ok",
+                        f"{plugin.version}; named with a model, {name}=MODEL",
+                    )
+                )
                 continue
             plugins.load(name)
             found.append(Finding(f"detector {name}", "ok", plugin.version))
@@ -116,14 +128,24 @@ def _settings() -> Finding:
         return Finding("settings", "broken", str(error))
     recipes = {Path(recipe).stem for recipe in settings.recipes}
     if absent := sorted(set(settings.ensemble) - plugins.available().keys() - recipes):
-        return Finding("settings", "broken", f"ensemble names {', '.join(absent)}, which is not installed")
-    return Finding("settings", "ok", f"ensemble {', '.join(settings.ensemble)}; releases {settings.release_policy}")
+        return Finding(
+            "settings", "broken", f"ensemble names {', '.join(absent)}, which is not installed"
+        )
+    return Finding(
+        "settings",
+        "ok",
+        f"ensemble {', '.join(settings.ensemble)}; releases {settings.release_policy}",
+    )
 
 
 def _key() -> Finding:
     if os.environ.get("DEID_KEY"):
         return Finding("key", "ok", "from DEID_KEY")
-    return Finding("key", "missing", "the graph makes one in its home; `deid redact` with surrogates needs DEID_KEY")
+    return Finding(
+        "key",
+        "missing",
+        "the graph makes one in its home; `deid redact` with surrogates needs DEID_KEY",
+    )
 
 
 def _accelerator() -> Finding:
@@ -132,4 +154,8 @@ def _accelerator() -> Finding:
         return Finding("accelerator", "missing", "none found; everything runs on the CPU")
     listed = subprocess.run([tool, "-L"], capture_output=True, text=True, timeout=20, check=False)  # noqa: S603
     gpus = listed.stdout.count("GPU ")
-    return Finding("accelerator", "ok", f"{gpus} GPU") if gpus else Finding("accelerator", "missing", "no GPU answers")
+    return (
+        Finding("accelerator", "ok", f"{gpus} GPU")
+        if gpus
+        else Finding("accelerator", "missing", "no GPU answers")
+    )

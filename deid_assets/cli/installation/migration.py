@@ -12,7 +12,16 @@ from deid_assets.intake.parts import is_part, whole_of
 from deid_assets.store.generation import MARKER, is_of_another_generation
 
 ASIDE = "before-migration"
-_MADE = ("released", "reports", "dagster", "models", "deid.sqlite", "deid.sqlite-wal", "deid.sqlite-shm", "store")
+_MADE = (
+    "released",
+    "reports",
+    "dagster",
+    "models",
+    "deid.sqlite",
+    "deid.sqlite-wal",
+    "deid.sqlite-shm",
+    "store",
+)
 """Moved in this order: the store last, since it says that there is something to migrate."""
 
 
@@ -42,11 +51,13 @@ def migrate() -> int:
     for line in carrying.carry(settings, aside, withdrawn, keyless=keyless):
         say(line)
     warning = (
-        ", and take back releases that were handed out, since their ids confirm their originals" if keyless else ""
+        ", and take back releases that were handed out, since their ids confirm their originals"
+        if keyless
+        else ""
     )
     say(
-        f"{moved} arrivals are back in {settings.landing}; what was made before lies in {aside}: remove it when the new "
-        f"releases stand{warning}"
+        f"{moved} arrivals are back in {settings.landing}; what was made before lies in {aside}:"
+        f" remove it when the new releases stand{warning}"
     )
     return 0
 

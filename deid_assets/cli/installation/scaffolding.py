@@ -34,17 +34,24 @@ app.add_typer(plugin_app, name="plugin")
 @plugin_app.command("new")
 @guarded
 def new(
-    name: Arg[str, typer.Argument(metavar="NAME", help="Of the detector: small letters, digits and _.")],
+    name: Arg[
+        str, typer.Argument(metavar="NAME", help="Of the detector: small letters, digits and _.")
+    ],
     *,
     into: Arg[
-        Path | None, typer.Option(metavar="FOLDER", help="Folder of your plugins; plugins in the home when not given.")
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Folder of your plugins; plugins in the home when not given."
+        ),
     ] = None,
-    audit: Arg[bool, typer.Option("--audit", help="With a privacy audit of that name beside the detector.")] = False,
+    audit: Arg[
+        bool, typer.Option("--audit", help="With a privacy audit of that name beside the detector.")
+    ] = False,
 ) -> int:
     """Write a working detector to change, with its tests, where your plugins are kept.
 
-    That is ``plugins`` in the installation's home, which is no part of the checkout: its lint and its installation leave
-    your plugins alone.
+    That is ``plugins`` in the installation's home, which is no part of the checkout: its lint and
+    its installation leave your plugins alone.
     """
     _check_name(name)
     place = (into or Settings.load().home / "plugins").absolute()
@@ -53,7 +60,10 @@ def new(
         _write(made, folder, name, audit=audit)
     say(f"{name}: written to {folder}; change deid_{name}/__init__.py there")
     say(f"install it once, in {_CHECKOUT}: make add PLUGIN={_as_make_takes(folder)}")
-    say("then `deid detectors` lists it, and the graph has it once its code location is loaded again")
+    say(
+        "then `deid detectors` lists it, and the graph has it once its code location is loaded"
+        " again"
+    )
     return 0
 
 
@@ -79,7 +89,9 @@ def _write(made: Path, folder: Path, name: str, *, audit: bool) -> None:
         text = text if audit else _AUDIT.sub("", text)
         text = text.replace("deid-template", distribution).replace("template", name)
         target.write_text(text, encoding="utf-8")
-    (made / "README.md").write_text(_README.format(distribution=distribution, folder=folder), encoding="utf-8")
+    (made / "README.md").write_text(
+        _README.format(distribution=distribution, folder=folder), encoding="utf-8"
+    )
 
 
 def _as_make_takes(folder: Path) -> str:

@@ -46,20 +46,28 @@ def write_docs(settings: Settings, out: Path, batches: Collection[str]) -> tuple
         if answers:
             name = f"{asset}-{batch}.html"
             _write(out / name, page(asset, batch, answers))
-            rows.append((name, asset, batch, len(answers), sum(not answer.met for answer in answers)))
+            rows.append(
+                (name, asset, batch, len(answers), sum(not answer.met for answer in answers))
+            )
     if not rows:
-        raise InputError("nothing is stored that a suite is about; run `make run`, or check --batch")
+        raise InputError(
+            "nothing is stored that a suite is about; run `make run`, or check --batch"
+        )
     _write(out / "index.html", _index(rows))
     return len(rows), sum(unmet > 0 for *_, unmet in rows)
 
 
-def _answers(files: StoreFiles, asset: str, batch: str, own: Mapping[str, Suite]) -> Iterator[Answer]:
+def _answers(
+    files: StoreFiles, asset: str, batch: str, own: Mapping[str, Suite]
+) -> Iterator[Answer]:
     if asset == "raw_notes":
         notes = notes_from_table(files.read(asset, batch, "notes"))
         yield from ask(builtin("raw_notes"), frames.notes_frame(notes))
     elif asset in _SPANS or family_of(asset) is Family.SPANS:
         notes = notes_from_table(files.read("raw_notes", batch, "notes"))
-        spans = spans_from_tables(files.read(asset, batch, "notes"), files.read(asset, batch, "spans"))
+        spans = spans_from_tables(
+            files.read(asset, batch, "notes"), files.read(asset, batch, "spans")
+        )
         yield from ask(builtin("span_sets"), frames.span_sets_frame(notes, spans))
         frame = frames.spans_frame(notes, spans)
         labels = [label.value for label in Phi]
@@ -68,7 +76,10 @@ def _answers(files: StoreFiles, asset: str, batch: str, own: Mapping[str, Suite]
             yield from ask(builtin("disjoint_spans"), frame)
     suite = suite_of(own, asset)
     if suite:
-        yield from ask(suite, text_free(files.read(asset, batch, main_table(files.receipt(asset, batch).outputs))))
+        yield from ask(
+            suite,
+            text_free(files.read(asset, batch, main_table(files.receipt(asset, batch).outputs))),
+        )
 
 
 def _write(path: Path, document: str) -> None:
@@ -78,11 +89,13 @@ def _write(path: Path, document: str) -> None:
 
 def _index(rows: Collection[tuple[str, str, str, int, int]]) -> str:
     lines = "".join(
-        f'<tr><td><a href="{escape(name)}">{escape(asset)}</a><td>{escape(batch)}<td>{total}<td>{unmet}'
+        "<tr><td><a"
+        f' href="{escape(name)}">{escape(asset)}</a><td>{escape(batch)}<td>{total}<td>{unmet}'
         for name, asset, batch, total, unmet in sorted(rows)
     )
     return (
-        "<!doctype html><meta charset=utf-8><title>Data Docs</title>"
-        "<style>body{font:15px/1.5 system-ui;margin:2rem auto;max-width:60rem}td,th{padding:.2rem 1rem;text-align:left}</style>"
-        f"<h1>Data Docs</h1><table><tr><th>asset<th>batch<th>expectations<th>not met{lines}</table>"
+        "<!doctype html><meta charset=utf-8><title>Data Docs</title><style>body{font:15px/1.5"
+        " system-ui;margin:2rem auto;max-width:60rem}td,th{padding:.2rem"
+        " 1rem;text-align:left}</style><h1>Data"
+        f" Docs</h1><table><tr><th>asset<th>batch<th>expectations<th>not met{lines}</table>"
     )

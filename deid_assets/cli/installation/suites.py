@@ -20,11 +20,18 @@ app.add_typer(suites_app, name="suites")
 @guarded
 def list_suites(*, as_json: JsonOption = False) -> int:
     """List what is expected: of every installation, and of this one by its own files."""
-    from deid_assets.quality.suites import BUILTIN, builtin, suites_in  # noqa: PLC0415 - reads files
+    from deid_assets.quality.suites import (
+        BUILTIN,
+        builtin,
+        suites_in,
+    )  # noqa: PLC0415 - reads files
 
     settings = Settings.load()
     own = suites_in(settings.suites_folder)
-    suites = [*((name, "every installation", builtin(name)) for name in BUILTIN), *((n, "own", own[n]) for n in own)]
+    suites = [
+        *((name, "every installation", builtin(name)) for name in BUILTIN),
+        *((n, "own", own[n]) for n in own),
+    ]
     rows = [
         (name, whose, each.check, "stops" if each.is_blocking else "warns", each.description)
         for name, whose, suite in suites
@@ -44,13 +51,17 @@ def list_suites(*, as_json: JsonOption = False) -> int:
 def docs(
     out: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder for the pages.")],
     *,
-    batch: Annotated[list[str] | None, typer.Option(metavar="ID", help="Only this batch; may be repeated.")] = None,
+    batch: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="Only this batch; may be repeated.")
+    ] = None,
 ) -> int:
     """Write Data Docs on what is stored: a page for each asset and batch, with counts and no text.
 
     The suites are asked again; nothing in the store changes.
     """
-    from deid_assets.cli.installation.suite_docs import write_docs  # noqa: PLC0415 - loads the store
+    from deid_assets.cli.installation.suite_docs import (
+        write_docs,
+    )  # noqa: PLC0415 - loads the store
 
     written, unmet = write_docs(Settings.load(), out, set(batch or ()))
     say(f"{written} pages in {out}, {unmet} with something not met; open {out / 'index.html'}")

@@ -26,27 +26,41 @@ def verify(
     *,
     public_key: Arg[
         Path | None,
-        typer.Option(metavar="FILE", help=f"The {PUBLIC_KEY} of who released, as they gave it to you."),
+        typer.Option(
+            metavar="FILE", help=f"The {PUBLIC_KEY} of who released, as they gave it to you."
+        ),
     ] = None,
     fingerprint: Arg[
         str | None,
-        typer.Option(metavar="HEX", help="Fingerprint of that key, as they told it to you over another channel."),
+        typer.Option(
+            metavar="HEX",
+            help="Fingerprint of that key, as they told it to you over another channel.",
+        ),
     ] = None,
     releases: Arg[
         Path | None,
-        typer.Option(metavar="FILE", help=f"Signed list of releases; {RELEASES} beside the folder when not given."),
+        typer.Option(
+            metavar="FILE",
+            help=f"Signed list of releases; {RELEASES} beside the folder when not given.",
+        ),
     ] = None,
     unsigned: Arg[
         bool,
         typer.Option(
-            "--unsigned", help="Check the files against the manifest, not its signature; anyone may have made it."
+            "--unsigned",
+            help=(
+                "Check the files against the manifest, not its signature; anyone may have made it."
+            ),
         ),
     ] = False,
     as_json: Arg[bool, typer.Option("--json", help="Print the manifest as JSON.")] = False,
 ) -> int:
     """Check a release against its manifest, its signature against a public key, and that it is the newest."""
     if unsigned and (public_key or fingerprint or releases):
-        raise InputError("--unsigned checks no signature; leave it out, or --public-key, --fingerprint and --releases")
+        raise InputError(
+            "--unsigned checks no signature; leave it out, or --public-key, --fingerprint and"
+            " --releases"
+        )
     if unsigned:
         manifest, key, lists = verify_release(folder, key=None), None, []
     else:
@@ -57,13 +71,21 @@ def verify(
     check_name(folder, manifest)
     if as_json:
         typer.echo(
-            json.dumps({**manifest, "signature_checked": key is not None, "held_against_list": bool(lists)}, indent=1)
+            json.dumps(
+                {
+                    **manifest,
+                    "signature_checked": key is not None,
+                    "held_against_list": bool(lists),
+                },
+                indent=1,
+            )
         )
     else:
         counts = manifest.get("counts", {})
         say(
-            f"{folder}: as {_made(manifest)}; batch {manifest.get('batch')}, {counts.get('notes')} notes, "
-            f"policy {manifest.get('policy', {}).get('name')}, made {manifest.get('created_at')}"
+            f"{folder}: as {_made(manifest)}; batch {manifest.get('batch')}, {counts.get('notes')}"
+            f" notes, policy {manifest.get('policy', {}).get('name')}, made"
+            f" {manifest.get('created_at')}"
         )
         _say_what_is_known(manifest)
     if key is None:
@@ -71,12 +93,18 @@ def verify(
     else:
         say(f"signed with the key {key.fingerprint}")
         if not lists and not manifest.get("made_by"):
-            say(f"an older release would pass too: name the list of releases, {RELEASES}, with --releases")
+            say(
+                f"an older release would pass too: name the list of releases, {RELEASES}, with"
+                " --releases"
+            )
     return 0
 
 
 def _lists(folder: Path, asked: Path | None) -> list[Path]:
-    """Return the lists of releases to check the folder with; in its own installation, also the copy in the store."""
+    """Return the lists of releases to check the folder with.
+
+    In its own installation, also the copy in the store.
+    """
     parent = folder.resolve().parent
     settings = Settings.load()
     own = [settings.release_record] if parent == settings.released.resolve() else []
@@ -88,21 +116,29 @@ def _say_what_is_known(manifest: Mapping[str, Any]) -> None:
     """Repeat whether anybody measured what was missed, and who approved the release."""
     measurement = manifest.get("measurement") or {}
     if not manifest.get("measured"):
-        say_in_amber(f"not measured: {measurement.get('reason') or 'the manifest does not say that anybody did.'}")
+        say_in_amber(
+            "not measured:"
+            f" {measurement.get('reason') or 'the manifest does not say that anybody did.'}"
+        )
     else:
         say(
-            f"measured on {measurement['annotated_notes']:,} annotated notes: {_covered(measurement):,} of "
-            f"{measurement['gold_spans']:,} identifiers covered, at least {measurement['lower']:.4f} with 95 % confidence"
+            f"measured on {measurement['annotated_notes']:,} annotated notes:"
+            f" {_covered(measurement):,} of {measurement['gold_spans']:,} identifiers covered, at"
+            f" least {measurement['lower']:.4f} with 95 % confidence"
         )
     if approval := manifest.get("approval"):
         proof = approval.get("proof", UNVERIFIED)
         say(
-            f"approved by {approval['by']} ({proof}) at {approval['at']}, who had read the page {approval['page'][:12]}"
+            f"approved by {approval['by']} ({proof}) at {approval['at']}, who had read the page"
+            f" {approval['page'][:12]}"
         )
 
 
 def _covered(measurement: Mapping[str, Any]) -> int:
-    """Return the covered identifiers; earlier versions called the field ``hidden``, and what is signed stays."""
+    """Return the covered identifiers.
+
+    Earlier versions called the field ``hidden``, and what is signed stays.
+    """
     return int(measurement["covered" if "covered" in measurement else "hidden"])
 
 
@@ -124,13 +160,17 @@ def _trusted_key(folder: Path, public_key: Path | None, fingerprint: str | None)
     if fingerprint is None:
         if named is None:
             raise InputError(
-                f"whose signature? Name their {PUBLIC_KEY} with --public-key, or its fingerprint with --fingerprint; "
-                "--unsigned checks no signature"
+                f"whose signature? Name their {PUBLIC_KEY} with --public-key, or its fingerprint"
+                " with --fingerprint; --unsigned checks no signature"
             )
         return PublicKey.read(named)
     for path in filter(None, [named, folder / PUBLIC_KEY, Settings.load().home / PUBLIC_KEY]):
         if path.is_file() and (key := PublicKey.read(path)).has_fingerprint(fingerprint):
             return key
         if path == public_key:
-            raise InputError(f"{path}: not the key with fingerprint {fingerprint}; ask its owner for the file")
-    raise InputError(f"no key with fingerprint {fingerprint} is here; name its file with --public-key")
+            raise InputError(
+                f"{path}: not the key with fingerprint {fingerprint}; ask its owner for the file"
+            )
+    raise InputError(
+        f"no key with fingerprint {fingerprint} is here; name its file with --public-key"
+    )

@@ -24,7 +24,10 @@ app.add_typer(identities_app, name="identities")
 @identities_app.command()
 @guarded
 def build(
-    sources: Arg[list[Path], typer.Argument(metavar="SOURCE", help="File or folder of identities; several add up.")],
+    sources: Arg[
+        list[Path],
+        typer.Argument(metavar="SOURCE", help="File or folder of identities; several add up."),
+    ],
     *,
     out: Arg[Path, typer.Option(metavar="FILE", help="Table to write; it holds names in clear.")],
     format_name: Arg[
@@ -61,7 +64,9 @@ def build(
 @identities_app.command()
 @guarded
 def show(
-    table: Arg[Path, typer.Argument(metavar="FILE", help="A table of identities.")], *, as_json: JsonOption = False
+    table: Arg[Path, typer.Argument(metavar="FILE", help="A table of identities.")],
+    *,
+    as_json: JsonOption = False,
 ) -> int:
     """Say how much a table holds, by kind; none of its values."""
     counts = IdentityTable(table).counts()

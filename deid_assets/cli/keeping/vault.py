@@ -27,32 +27,46 @@ if TYPE_CHECKING:
     from deid_assets.vault.log import AccessRequest
     from deid_assets.vault.store import Vault
 
-vault_app = typer.Typer(no_args_is_help=True, help="The vault: an encrypted store of the originals.")
+vault_app = typer.Typer(
+    no_args_is_help=True, help="The vault: an encrypted store of the originals."
+)
 app.add_typer(vault_app, name="vault")
 
 _URL = "Database of the vault: sqlite:///PATH or postgresql://USER@HOST/NAME."
 UrlOption = Annotated[str, typer.Option("--vault", metavar="URL", help=_URL)]
 KeyFileOption = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Keys of the vault; DEID_VAULT_KEY when not given.")
+    Path | None,
+    typer.Option(metavar="FILE", help="Keys of the vault; DEID_VAULT_KEY when not given."),
 ]
 ByOption = Annotated[str, typer.Option("--by", metavar="WHO", help="Who asks; written to the log.")]
-ReasonOption = Annotated[str, typer.Option(metavar="TEXT", help="Why; written to the log, encrypted.")]
+ReasonOption = Annotated[
+    str, typer.Option(metavar="TEXT", help="Why; written to the log, encrypted.")
+]
 
 
 @app.command()
 @guarded
 def reidentify(  # noqa: PLR0913 - one parameter per option of the command line
-    redacted: Annotated[Path, typer.Argument(metavar="REDACTED", help="Redacted or released notes, unchanged.")],
+    redacted: Annotated[
+        Path, typer.Argument(metavar="REDACTED", help="Redacted or released notes, unchanged.")
+    ],
     *,
     by: ByOption,
     reason: ReasonOption,
-    out: Annotated[Path, typer.Option(metavar="PATH", help="Original notes to write; for their owner's eyes only.")],
+    out: Annotated[
+        Path,
+        typer.Option(metavar="PATH", help="Original notes to write; for their owner's eyes only."),
+    ],
     vault: Annotated[str | None, typer.Option(metavar="URL", help=_URL)] = None,
     tokens: Annotated[
-        bool, typer.Option("--tokens", help="Read values that the action encrypt wrote; needs DEID_KEY, no vault.")
+        bool,
+        typer.Option(
+            "--tokens", help="Read values that the action encrypt wrote; needs DEID_KEY, no vault."
+        ),
     ] = False,
     log: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="With --tokens: log of the access, .jsonl, appended to.")
+        Path | None,
+        typer.Option(metavar="FILE", help="With --tokens: log of the access, .jsonl, appended to."),
     ] = None,
     vault_key_file: KeyFileOption = None,
     format_name: FormatOption = None,
@@ -62,8 +76,8 @@ def reidentify(  # noqa: PLR0913 - one parameter per option of the command line
 ) -> int:
     """Restore the original notes.
 
-    From a vault, or from encrypted values. The log has its entry before anything is given. A note that the vault
-    does not hold, or whose text was changed since, is withheld.
+    From a vault, or from encrypted values. The log has its entry before anything is given. A note
+    that the vault does not hold, or whose text was changed since, is withheld.
     """
     from deid_assets.vault.log import AccessRequest  # noqa: PLC0415 - loads SQLAlchemy
 
@@ -76,7 +90,12 @@ def reidentify(  # noqa: PLR0913 - one parameter per option of the command line
     os.umask(0o077)  # what is written now holds PHI
     withheld, counted = Withheld(), {"notes": 0}
     with _opener(vault, vault_key_file, log, request) as opened:
-        write_notes(out, _originals(source, opened, withheld, counted), format=written_as.name, options=write_options())
+        write_notes(
+            out,
+            _originals(source, opened, withheld, counted),
+            format=written_as.name,
+            options=write_options(),
+        )
     return finish(counted, withheld, out, as_json=as_json)
 
 
@@ -92,7 +111,8 @@ def rotate(
 ) -> int:
     """Seal everything with the first key that is given.
 
-    DEID_VAULT_KEY holds the new key, a comma, and the old one. Afterwards the old one is not needed any more.
+    DEID_VAULT_KEY holds the new key, a comma, and the old one. Afterwards the old one is not needed
+    any more.
     """
     from deid_assets.vault.log import AccessRequest  # noqa: PLC0415 - loads SQLAlchemy
     from deid_assets.vault.upkeep import rotate as rotate_all  # noqa: PLC0415
@@ -113,9 +133,12 @@ def erase(
     vault: UrlOption,
     by: ByOption,
     reason: ReasonOption,
-    patient: Annotated[str | None, typer.Option(metavar="ID", help="Patient whose originals are deleted.")] = None,
+    patient: Annotated[
+        str | None, typer.Option(metavar="ID", help="Patient whose originals are deleted.")
+    ] = None,
     note: Annotated[
-        str | None, typer.Option(metavar="ID", help="Note without a patient, whose originals are deleted.")
+        str | None,
+        typer.Option(metavar="ID", help="Note without a patient, whose originals are deleted."),
     ] = None,
     vault_key_file: KeyFileOption = None,
     as_json: JsonOption = False,
@@ -128,9 +151,13 @@ def erase(
     from deid_assets.vault.upkeep import erase as erase_all  # noqa: PLC0415
 
     if (patient is None) is (note is None):
-        raise ConfigError("give either --patient with an id, or --note with that of a note without patient")
+        raise ConfigError(
+            "give either --patient with an id, or --note with that of a note without patient"
+        )
     with open_vault(vault, vault_key_file) as (opened, _):
-        notes, edits = erase_all(opened, AccessRequest(by, reason), patient_id=patient, note_id=note)
+        notes, edits = erase_all(
+            opened, AccessRequest(by, reason), patient_id=patient, note_id=note
+        )
     if as_json:
         print_json({"notes": notes, "edits": edits})
     else:
@@ -140,7 +167,9 @@ def erase(
 
 @vault_app.command()
 @guarded
-def verify(*, vault: UrlOption, vault_key_file: KeyFileOption = None, as_json: JsonOption = False) -> int:
+def verify(
+    *, vault: UrlOption, vault_key_file: KeyFileOption = None, as_json: JsonOption = False
+) -> int:
     """Open every value and follow the log; nothing is shown."""
     from deid_assets.vault.upkeep import verify as verify_all  # noqa: PLC0415 - loads SQLAlchemy
 
@@ -149,28 +178,39 @@ def verify(*, vault: UrlOption, vault_key_file: KeyFileOption = None, as_json: J
     if as_json:
         print_json(counts)
         return 0
-    figures = ", ".join(f"{counts[name]:,} {name}" for name in ("patients", "notes", "edits", "log rows"))
-    keys = ", ".join(f"{counts[name]:,} with {name}" for name in sorted(counts) if name.startswith("key "))
+    figures = ", ".join(
+        f"{counts[name]:,} {name}" for name in ("patients", "notes", "edits", "log rows")
+    )
+    keys = ", ".join(
+        f"{counts[name]:,} with {name}" for name in sorted(counts) if name.startswith("key ")
+    )
     say(f"whole: {figures}; values sealed: {keys}")
     return 0
 
 
 @vault_app.command("log")
 @guarded
-def show_log(*, vault: UrlOption, vault_key_file: KeyFileOption = None, as_json: JsonOption = False) -> int:
+def show_log(
+    *, vault: UrlOption, vault_key_file: KeyFileOption = None, as_json: JsonOption = False
+) -> int:
     """Show who opened or changed what, and why; checked first."""
     with open_vault(vault, vault_key_file) as (opened, _):
         rows = opened.log_rows()
     if as_json:
         print_json([{name: getattr(row, name) for name in row.__slots__} for row in rows])
         return 0
-    cells = [[str(row.seq), row.at, row.action, row.who, row.reason, f"{len(row.subjects):,}"] for row in rows]
+    cells = [
+        [str(row.seq), row.at, row.action, row.who, row.reason, f"{len(row.subjects):,}"]
+        for row in rows
+    ]
     print_table(("#", "When", "What", "Who", "Why", "Of how many"), cells, numbers_from=5)
     return 0
 
 
 @contextmanager
-def open_vault(url: str, key_file: Path | None, *, require_patient: bool = True) -> Iterator[tuple[Vault, Keyring]]:
+def open_vault(
+    url: str, key_file: Path | None, *, require_patient: bool = True
+) -> Iterator[tuple[Vault, Keyring]]:
     """Open a vault with its keys, and close it afterwards."""
     from deid_assets.vault.keys import Keyring  # noqa: PLC0415 - loads cryptography
     from deid_assets.vault.store import Vault  # noqa: PLC0415 - loads SQLAlchemy
@@ -184,19 +224,27 @@ def open_vault(url: str, key_file: Path | None, *, require_patient: bool = True)
 
 
 class _Opener:
-    """Restores the originals of a chunk, from a vault or from the tokens in it; the log entry is written first."""
+    """Restores the originals of a chunk, from a vault or from the tokens in it.
 
-    def __init__(self, request: AccessRequest, vault: Vault | None, key: Key | None, log: Path | None) -> None:
+    The log entry is written first.
+    """
+
+    def __init__(
+        self, request: AccessRequest, vault: Vault | None, key: Key | None, log: Path | None
+    ) -> None:
         self._asked, self._vault, self._key, self._log = request, vault, key, log
 
     def __call__(self, chunk: list[Note]) -> list[Note | Failed]:
         if self._vault is not None:
-            from deid_assets.vault.upkeep import reidentify as open_notes  # noqa: PLC0415 - loads SQLAlchemy
+            from deid_assets.vault.upkeep import (
+                reidentify as open_notes,
+            )  # noqa: PLC0415 - loads SQLAlchemy
 
             found = open_notes(self._vault, chunk, self._asked)
             pairs = zip(chunk, found, strict=True)
             return [
-                Failed(note.note_id, "reidentify", "NotInVault") if original is None else original  # may be empty
+                # may be empty
+                Failed(note.note_id, "reidentify", "NotInVault") if original is None else original
                 for note, original in pairs
             ]
         from deid_assets.vault.tokens import open_all  # noqa: PLC0415 - loads SQLAlchemy
@@ -207,8 +255,12 @@ class _Opener:
 
 
 @contextmanager
-def _opener(url: str | None, key_file: Path | None, log: Path | None, request: AccessRequest) -> Iterator[_Opener]:
-    from deid_assets.config.secret import secret_of_environment  # noqa: PLC0415 - not needed with a vault
+def _opener(
+    url: str | None, key_file: Path | None, log: Path | None, request: AccessRequest
+) -> Iterator[_Opener]:
+    from deid_assets.config.secret import (
+        secret_of_environment,
+    )  # noqa: PLC0415 - not needed with a vault
 
     if url is not None:
         with open_vault(url, key_file) as (vault, _):

@@ -1,4 +1,7 @@
-"""``deid deidentify``: from notes to a folder with the redacted text, a short report and a signed manifest."""
+"""``deid deidentify``.
+
+From notes to a folder with the redacted text, a short report and a signed manifest.
+"""
 
 from __future__ import annotations
 
@@ -66,12 +69,17 @@ class _Report:
                 continue
             self.redacted += 1
             self.replaced.update(edit.label.value for edit in outcome.edits)
-            self.fallbacks.update({label.value: count for label, count in outcome.fallbacks.items()})
+            self.fallbacks.update(
+                {label.value: count for label, count in outcome.fallbacks.items()}
+            )
 
     def figures(self) -> dict[str, Any]:
         """Return the numbers as JSON has them."""
         values = {one.name: getattr(self, one.name) for one in fields(self)}
-        return {name: dict(sorted(one.items())) if isinstance(one, Counter) else one for name, one in values.items()}
+        return {
+            name: dict(sorted(one.items())) if isinstance(one, Counter) else one
+            for name, one in values.items()
+        }
 
 
 @app.command()
@@ -79,10 +87,14 @@ class _Report:
 def deidentify(  # noqa: PLR0913 - one parameter per option of the command line
     notes: NotesArg,
     *,
-    out: Arg[Path, typer.Option(metavar="FOLDER", help="New or empty folder for the notes and the report.")],
+    out: Arg[
+        Path,
+        typer.Option(metavar="FOLDER", help="New or empty folder for the notes and the report."),
+    ],
     policy: PolicyOption = "safe_harbor",
     detector: Arg[
-        list[str] | None, typer.Option(metavar="NAME[=MODEL]", help=f"{DETECTOR_HELP} rules if none.")
+        list[str] | None,
+        typer.Option(metavar="NAME[=MODEL]", help=f"{DETECTOR_HELP} rules if none."),
     ] = None,
     option: DetectorSettingOption = None,
     resolve_by: ResolveOrUniteOption = None,
@@ -90,14 +102,17 @@ def deidentify(  # noqa: PLR0913 - one parameter per option of the command line
     read: ReadOption = None,
     lang: LangOption = None,
     jobs: JobsOption = 1,
-    keep_patient_ids: Arg[bool, typer.Option("--keep-patient-ids", help="Write patient ids; by default none.")] = False,
+    keep_patient_ids: Arg[
+        bool, typer.Option("--keep-patient-ids", help="Write patient ids; by default none.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> int:
     """De-identify notes: detect, resolve, spread, redact, verify.
 
-    What is found in one note is covered in the patient's other notes. A note in which a known value is left, or in
-    whose redacted text the detectors still find something, is withheld. The folder gets notes.jsonl, report.json and
-    a signed manifest.json, which deid verify reads. Nobody measured what was missed: that takes annotated notes.
+    What is found in one note is covered in the patient's other notes. A note in which a known value
+    is left, or in whose redacted text the detectors still find something, is withheld. The folder
+    gets notes.jsonl, report.json and a signed manifest.json, which deid verify reads. Nobody
+    measured what was missed: that takes annotated notes.
     """
     source = NoteSource(notes, format_name, lang, read_options(read or [], annotations=False))
     check_out(out, inputs=[notes, *filter(Path.is_file, [Path(policy)])], is_folder=True)
@@ -135,11 +150,20 @@ def deidentify(  # noqa: PLR0913 - one parameter per option of the command line
         told = {**document, **measured, **report.figures(), "unreadable": unreadable}
         file.write((json.dumps(told, indent=1) + "\n").encode())
     counts = {"notes": report.redacted, "withheld": len(withheld)}
-    fingerprint = sign_folder(out, {"made_by": "deid deidentify", **document, **measured, "counts": counts})
+    fingerprint = sign_folder(
+        out, {"made_by": "deid deidentify", **document, **measured, "counts": counts}
+    )
     for reason, count in sorted(report.withheld.items()):
         say(f"withheld {count:,}: {reason}")
-    say_in_amber(f"not measured: {measured['measurement']['reason']} Draw notes to annotate with `deid sample`")
+    say_in_amber(
+        f"not measured: {measured['measurement']['reason']} Draw notes to annotate with `deid"
+        " sample`"
+    )
     say(f"signed with the key {fingerprint}: deid verify {out} --fingerprint {fingerprint}")
-    counted = {"notes": report.notes, "redacted": report.redacted, "replacements": report.replaced.total()}
+    counted = {
+        "notes": report.notes,
+        "redacted": report.redacted,
+        "replacements": report.replaced.total(),
+    }
     more = {**report.figures(), **measured, "fingerprint": fingerprint}
     return finish(counted, withheld, out, more=more, as_json=as_json)

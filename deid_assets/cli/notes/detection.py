@@ -27,7 +27,13 @@ from deid_assets.cli.arguments import (
 from deid_assets.cli.ensemble import Detection, Named
 from deid_assets.cli.keeping.vault import KeyFileOption
 from deid_assets.cli.notes.recording import Recorder, VaultOptions, recording
-from deid_assets.cli.notes.redaction import Done, Redaction, StoredSpans, check_source_of_spans, pipeline_of
+from deid_assets.cli.notes.redaction import (
+    Done,
+    Redaction,
+    StoredSpans,
+    check_source_of_spans,
+    pipeline_of,
+)
 from deid_assets.cli.outputs import check_out, finish, out_format, write_options
 from deid_assets.cli.streams import (
     CHUNK_CHARS,
@@ -63,8 +69,9 @@ def detect(  # noqa: PLR0913 - one parameter per option of the command line
 ) -> int:
     """Find PHI and write spans.
 
-    Spans hold offsets, categories and scores, and no text. Each note's digest ties them to it, sealed with DEID_KEY
-    where that is set; a plain one confirms a guess at the note: keep such a file with the notes.
+    Spans hold offsets, categories and scores, and no text. Each note's digest ties them to it,
+    sealed with DEID_KEY where that is set; a plain one confirms a guess at the note: keep such a
+    file with the notes.
     """
     source = NoteSource(notes, format_name, lang, read_options(read or [], annotations=False))
     check_out(out, inputs=[notes], is_folder=False)
@@ -94,8 +101,15 @@ def redact(  # noqa: PLR0913 - one parameter per option of the command line
     notes: NotesArg,
     *,
     policy: PolicyOption,
-    out: Arg[Path, typer.Option(metavar="PATH", help="Redacted notes to write; the suffix chooses the format.")],
-    spans: Arg[Path | None, typer.Option(metavar="FILE", help="Spans that deid detect wrote.")] = None,
+    out: Arg[
+        Path,
+        typer.Option(
+            metavar="PATH", help="Redacted notes to write; the suffix chooses the format."
+        ),
+    ],
+    spans: Arg[
+        Path | None, typer.Option(metavar="FILE", help="Spans that deid detect wrote.")
+    ] = None,
     detector: DetectorInsteadOption = None,
     option: DetectorSettingOption = None,
     resolve_by: ResolveOrUniteOption = None,
@@ -104,23 +118,34 @@ def redact(  # noqa: PLR0913 - one parameter per option of the command line
     read: ReadOption = None,
     lang: LangOption = None,
     jobs: JobsOption = 1,
-    keep_patient_ids: Arg[bool, typer.Option("--keep-patient-ids", help="Write patient ids; by default none.")] = False,
-    edits: Arg[Path | None, typer.Option(metavar="FILE", help="Edit maps to write, .jsonl: offsets, no text.")] = None,
+    keep_patient_ids: Arg[
+        bool, typer.Option("--keep-patient-ids", help="Write patient ids; by default none.")
+    ] = False,
+    edits: Arg[
+        Path | None,
+        typer.Option(metavar="FILE", help="Edit maps to write, .jsonl: offsets, no text."),
+    ] = None,
     vault: Arg[
         str | None,
-        typer.Option(metavar="URL", help="Vault to seal the originals in: sqlite:///PATH or postgresql://…."),
+        typer.Option(
+            metavar="URL", help="Vault to seal the originals in: sqlite:///PATH or postgresql://…."
+        ),
     ] = None,
     vault_key_file: KeyFileOption = None,
     vault_by_note: Arg[
-        bool, typer.Option("--vault-by-note", help="Let a note without patient id count as a patient of its own.")
+        bool,
+        typer.Option(
+            "--vault-by-note", help="Let a note without patient id count as a patient of its own."
+        ),
     ] = False,
     as_json: JsonOption = False,
 ) -> int:
     """Replace PHI as a policy says.
 
-    Spans come from a file, or from detectors that run at once. What is found in one note is covered in the patient's
-    other notes. A note that the file does not know, that a detector fails on, or in which a known value is left, is
-    withheld. Detectors that run at once also search the redacted text, as in deid deidentify, with the same result.
+    Spans come from a file, or from detectors that run at once. What is found in one note is covered
+    in the patient's other notes. A note that the file does not know, that a detector fails on, or
+    in which a known value is left, is withheld. Detectors that run at once also search the redacted
+    text, as in deid deidentify, with the same result.
     """
     source = NoteSource(notes, format_name, lang, read_options(read or [], annotations=False))
     written_as = out_format(out, to)
@@ -132,7 +157,11 @@ def redact(  # noqa: PLR0913 - one parameter per option of the command line
     named = Named(tuple(detector or ()), tuple(option or ()), resolve_by, jobs)
     check_source_of_spans(spans, named)
     detection = Detection.load(named) if named.specs else None
-    stored = StoredSpans(SpansFile(spans), LEAVABLE | redaction.policy.may_leave) if spans is not None else None
+    stored = (
+        StoredSpans(SpansFile(spans), LEAVABLE | redaction.policy.may_leave)
+        if spans is not None
+        else None
+    )
     redaction.require_packs(source)
     withheld, done = Withheld(), Done()
 
@@ -141,7 +170,9 @@ def redact(  # noqa: PLR0913 - one parameter per option of the command line
             if detection is not None:
                 pipeline = pipeline_of(detection, redaction, resolve_by or "union", advance)
                 for batch in source.batches(withheld):
-                    yield from redaction.detect_and_run(batch, pipeline, withheld, done, keep=recorder)
+                    yield from redaction.detect_and_run(
+                        batch, pipeline, withheld, done, keep=recorder
+                    )
             if stored is not None:
                 for batch in source.batches(withheld, chars=PATIENTS_CHARS):
                     found: dict[str, DisjointSpans | Failed] = {}
@@ -159,4 +190,6 @@ def redact(  # noqa: PLR0913 - one parameter per option of the command line
     if line := done.fallback_line():
         say(line)
     more = {"fallbacks": dict(sorted(done.fallbacks.items()))}
-    return finish({"notes": done.notes, "edits": done.edits}, withheld, out, more=more, as_json=as_json)
+    return finish(
+        {"notes": done.notes, "edits": done.edits}, withheld, out, more=more, as_json=as_json
+    )

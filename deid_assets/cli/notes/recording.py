@@ -45,7 +45,9 @@ class EditsKept:
     made_by: MadeBy
 
     def __call__(self, note: Note, redacted: Redacted, spans: DisjointSpans) -> None:
-        write_edit_map(self.file, edit_map(note, redacted, spans, key=self.key, made_by=self.made_by))
+        write_edit_map(
+            self.file, edit_map(note, redacted, spans, key=self.key, made_by=self.made_by)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,14 +133,18 @@ def recording(
             file = stack.enter_context(writing_edits(edits))
             kept_edits = EditsKept(file, key, _made_by(redaction, named))
         if vault is not None:
-            opened, _ = stack.enter_context(open_vault(vault.url, vault.key_file, require_patient=not vault.by_note))
+            opened, _ = stack.enter_context(
+                open_vault(vault.url, vault.key_file, require_patient=not vault.by_note)
+            )
             kept_in = VaultKept(opened)
         yield Recorder(kept_edits, kept_in)
 
 
 def _made_by(redaction: Redaction, named: Named) -> MadeBy:
     software = f"deid-assets {deid_assets.__version__}"
-    return MadeBy.of(redaction.policy, redaction.key, software=software, detectors=versions_of(named))
+    return MadeBy.of(
+        redaction.policy, redaction.key, software=software, detectors=versions_of(named)
+    )
 
 
 def versions_of(named: Named) -> dict[str, str]:
@@ -151,6 +157,8 @@ def versions_of(named: Named) -> dict[str, str]:
         version = installed[name].code_version if name in installed else ""
         given = [spec, *chosen] if "=" in spec or chosen else []
         versions[name] = (
-            f"{version}, options {hashlib.sha256(repr(given).encode()).hexdigest()[:8]}" if given else version
+            f"{version}, options {hashlib.sha256(repr(given).encode()).hexdigest()[:8]}"
+            if given
+            else version
         )
     return versions

@@ -41,7 +41,8 @@ class Done:
     Args:
         notes: Notes redacted.
         edits: Replacements in them.
-        fallbacks: Per category, replacements that are tags because the policy's action could not be carried out.
+        fallbacks: Per category, replacements that are tags because the policy's action could not be
+            carried out.
     """
 
     notes: int = 0
@@ -95,10 +96,16 @@ class Redaction:
         Raises:
             PolicyError: The policy writes surrogates, and one of the languages has no locale pack.
         """
-        from deid_assets.policies.batches import needs_packs, require_packs  # noqa: PLC0415 - loads pydantic
+        from deid_assets.policies.batches import (
+            needs_packs,
+            require_packs,
+        )  # noqa: PLC0415 - loads pydantic
 
         if needs_packs(self.policy):
-            require_packs(self.policy, {found.note.lang for found in source.read() if isinstance(found, Annotated)})
+            require_packs(
+                self.policy,
+                {found.note.lang for found in source.read() if isinstance(found, Annotated)},
+            )
 
     def run(
         self,
@@ -109,21 +116,30 @@ class Redaction:
         *,
         keep: Keep | None = None,
     ) -> Iterator[Annotated]:
-        """Yield each note redacted; one without spans of its own, in which a value survives or that fails is withheld.
+        """Yield each note redacted.
 
-        What is found in one note is covered in the patient's other notes, and no surrogate is a value of the batch.
+        One without spans of its own, in which a value survives or that fails is withheld.
+
+        What is found in one note is covered in the patient's other notes, and no surrogate is a
+        value of the batch.
 
         Args:
             notes: A batch, all notes of each patient together.
             found: Their spans.
             withheld: Called after each note that is withheld.
             done: Counted up.
-            keep: Called with each redacted note before it is given; withholds it where it returns why.
+            keep: Called with each redacted note before it is given; withholds it where it returns
+                why.
         """
-        from deid_assets.pipeline.redacting import Batch, redact_batch  # noqa: PLC0415 - loads pydantic
+        from deid_assets.pipeline.redacting import (
+            Batch,
+            redact_batch,
+        )  # noqa: PLC0415 - loads pydantic
         from deid_assets.pipeline.spreading import spread  # noqa: PLC0415
 
-        disjoint = {note_id: spans for note_id, spans in found.items() if isinstance(spans, DisjointSpans)}
+        disjoint = {
+            note_id: spans for note_id, spans in found.items() if isinstance(spans, DisjointSpans)
+        }
         batch = Batch(notes, spread(notes, disjoint))
         redacted = redact_batch(batch, self.policy, key=self.key)
         outcomes = {note.note_id: one for note, one in redacted.redacted}
@@ -142,12 +158,22 @@ class Redaction:
             yield Annotated(self.released(note, outcome))
 
     def detect_and_run(
-        self, notes: Sequence[Note], pipeline: Pipeline, withheld: Withheld, done: Done, *, keep: Keep
+        self,
+        notes: Sequence[Note],
+        pipeline: Pipeline,
+        withheld: Withheld,
+        done: Done,
+        *,
+        keep: Keep,
     ) -> Iterator[Annotated]:
         """Yield each note redacted by the whole pipeline, as ``run`` does with spans that are there."""
         made = pipeline.deidentify(notes)
         for note, outcome in zip(notes, made.outcomes, strict=True):
-            refused = outcome if isinstance(outcome, Failed) else keep(note, outcome, made.spans[note.note_id])
+            refused = (
+                outcome
+                if isinstance(outcome, Failed)
+                else keep(note, outcome, made.spans[note.note_id])
+            )
             if refused is not None:
                 withheld.failed(refused)
             elif not isinstance(outcome, Failed):
@@ -156,12 +182,19 @@ class Redaction:
 
     def released(self, note: Note, redacted: Redacted) -> Note:
         """Return the note that is written."""
-        return Note(note.note_id, redacted.text, note.patient_id if self.keep_patient_ids else None, note.lang)
+        return Note(
+            note.note_id,
+            redacted.text,
+            note.patient_id if self.keep_patient_ids else None,
+            note.lang,
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class StoredSpans:
-    """Spans from a file; predictions that overlap are united, with the label of the source first by name.
+    """Spans from a file.
+
+    Predictions that overlap are united, with the label of the source first by name.
 
     Args:
         file: Where they are.
@@ -177,7 +210,11 @@ class StoredSpans:
             taken = ((note, self.file.take(note.note_id)) for note in chunk)
             yield (
                 chunk,
-                {note.note_id: _united(note, spans, self.yielding) for note, spans in taken if spans is not None},
+                {
+                    note.note_id: _united(note, spans, self.yielding)
+                    for note, spans in taken
+                    if spans is not None
+                },
             )
 
     def left_over(self) -> int:
@@ -192,15 +229,23 @@ def check_source_of_spans(spans: Path | None, named: Named) -> None:
         ConfigError: Neither is given, or both, or detectors' options beside a file.
     """
     if (spans is None) is (not named.specs):
-        raise ConfigError("give either --spans with a file made by deid detect, or --detector to detect at once")
+        raise ConfigError(
+            "give either --spans with a file made by deid detect, or --detector to detect at once"
+        )
     if spans is not None and named != Named((), (), None):
         raise ConfigError(
-            "--option, --resolve and --jobs go with --detector; spans files are resolved by deid detect --resolve"
+            "--option, --resolve and --jobs go with --detector; spans files are resolved by deid"
+            " detect --resolve"
         )
 
 
-def pipeline_of(detection: Detection, redaction: Redaction, resolve_by: str, advance: Advance) -> Pipeline:
-    """Return the pipeline of the commands that detect; ``advance`` is called with the number of notes read."""
+def pipeline_of(
+    detection: Detection, redaction: Redaction, resolve_by: str, advance: Advance
+) -> Pipeline:
+    """Return the pipeline of the commands that detect.
+
+    ``advance`` is called with the number of notes read.
+    """
     from deid_assets.pipeline.batch import Pipeline  # noqa: PLC0415 - loads pydantic
 
     sources = tuple(detector.name for detector in detection.detectors)
@@ -213,7 +258,13 @@ def pipeline_of(detection: Detection, redaction: Redaction, resolve_by: str, adv
             advance(len(chunk) / 2)  # detected once before and once after redaction
         return {source: by_note(outcomes) for source, outcomes in found.items()}
 
-    return Pipeline(predict=predict, sources=sources, policy=redaction.policy, key=redaction.key, resolve_by=resolve_by)
+    return Pipeline(
+        predict=predict,
+        sources=sources,
+        policy=redaction.policy,
+        key=redaction.key,
+        resolve_by=resolve_by,
+    )
 
 
 def _united(note: Note, spans: SpanSet, yielding: frozenset[Phi]) -> DisjointSpans | Failed:
@@ -229,12 +280,13 @@ def key_of_edits() -> Key:
     """Return the key that the digests in edit maps are sealed with.
 
     Raises:
-        ConfigError: ``DEID_KEY`` is not set: digests of originals that need no key could be guessed at.
+        ConfigError: ``DEID_KEY`` is not set: digests of originals that need no key could be guessed
+            at.
     """
     secret = secret_of_environment()
     if secret is None:
         raise ConfigError(
-            "edit maps hold digests of the originals, sealed with a key; set DEID_KEY to the output of "
-            "`openssl rand -hex 32`, and keep it to read them again"
+            "edit maps hold digests of the originals, sealed with a key; set DEID_KEY to the output"
+            " of `openssl rand -hex 32`, and keep it to read them again"
         )
     return Key(secret)

@@ -20,8 +20,13 @@ from deid_assets.system.atomic import atomic_file
 
 
 def unmeasured(notes: int) -> dict[str, Any]:
-    """Return what a manifest says of notes of which nobody knows what was missed: ``measured``, and why not."""
-    nothing = Measurement(notes=notes, annotated=0, held_out=0, covered=Counts(), wanted=Wanted(gold=False, spans=1))
+    """Return what a manifest says of notes of which nobody knows what was missed.
+
+    ``measured``, and why not.
+    """
+    nothing = Measurement(
+        notes=notes, annotated=0, held_out=0, covered=Counts(), wanted=Wanted(gold=False, spans=1)
+    )
     return nothing.to_json()
 
 
@@ -37,10 +42,20 @@ def sign_folder(folder: Path, content: Mapping[str, Any]) -> str:
     secret = secret_of_environment() or secrets.token_bytes(MIN_SECRET_BYTES)
     signer = ReleaseSigner(Key(secret))
     _write(folder / PUBLIC_KEY, signer.public.to_pem())
-    digests = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())}
+    digests = {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.iterdir())
+    }
     created_at = datetime.now(UTC).isoformat(timespec="seconds")
-    manifest = {**content, "batch": folder.resolve().name, "created_at": created_at, "files": digests}
-    _write(folder / MANIFEST, (json.dumps(signed(manifest, signer=signer), indent=1) + "\n").encode())
+    manifest = {
+        **content,
+        "batch": folder.resolve().name,
+        "created_at": created_at,
+        "files": digests,
+    }
+    _write(
+        folder / MANIFEST, (json.dumps(signed(manifest, signer=signer), indent=1) + "\n").encode()
+    )
     return signer.public.fingerprint
 
 

@@ -55,7 +55,8 @@ def choose_notes(wanted: Wanted, *, as_json: bool) -> int:
 
     Raises:
         ConfigError: Notes cannot be ranked like that.
-        InputError: The model or the notes cannot be read, a detector fails on a note, or ``out`` is open to others.
+        InputError: The model or the notes cannot be read, a detector fails on a note, or ``out`` is
+            open to others.
     """
     choice = ranking(wanted.choice)
     if (wanted.out / CARD).exists():
@@ -63,13 +64,23 @@ def choose_notes(wanted: Wanted, *, as_json: bool) -> int:
     if wanted.restricted:
         check_restricted(wanted.out)
     recipe = read_card(wanted.model, verify=True).recipe
-    tagger = plugins.load(str(recipe["name"]), plugin=str(recipe["plugin"]), options={"model": str(wanted.model)})
+    tagger = plugins.load(
+        str(recipe["name"]), plugin=str(recipe["plugin"]), options={"model": str(wanted.model)}
+    )
     notes = read_raw(wanted.notes)
-    found = {name: _answers(one, notes) for name, one in (("there", plugins.load(wanted.detector)), ("tagger", tagger))}
+    found = {
+        name: _answers(one, notes)
+        for name, one in (("there", plugins.load(wanted.detector)), ("tagger", tagger))
+    }
     ranked = rank(notes, found["there"], found["tagger"], choice)[: wanted.most]
     asked = _asked(ranked, notes, found) if wanted.restricted else {}
     files = {
-        DOCUMENT: json.dumps({"by": choice, "notes": [_row(one, asked) for one in ranked]}, ensure_ascii=False) + "\n",
+        DOCUMENT: (
+            json.dumps(
+                {"by": choice, "notes": [_row(one, asked) for one in ranked]}, ensure_ascii=False
+            )
+            + "\n"
+        ),
         PAGE: render(
             "next.html.j2",
             ranked=ranked,
@@ -83,12 +94,24 @@ def choose_notes(wanted: Wanted, *, as_json: bool) -> int:
     }
     write_files(wanted.out, files, restricted=wanted.restricted)
     if as_json:
-        print_json({"out": str(wanted.out), "by": choice, "notes": [_row(one, {}) for one in ranked]})
+        print_json(
+            {"out": str(wanted.out), "by": choice, "notes": [_row(one, {}) for one in ranked]}
+        )
         return 0
-    columns = ("note", "characters", "disagreement", "uncertainty", f"{tagger.name} alone", f"{wanted.detector} alone")
+    columns = (
+        "note",
+        "characters",
+        "disagreement",
+        "uncertainty",
+        f"{tagger.name} alone",
+        f"{wanted.detector} alone",
+    )
     print_table(columns, [_cells(one) for one in ranked[:20]], numbers_from=1)
     note = ", with words of the notes: for you alone" if wanted.restricted else ""
-    say(f"annotate these first; {len(ranked):,} of {len(notes):,} notes are ranked in {wanted.out / PAGE}{note}")
+    say(
+        f"annotate these first; {len(ranked):,} of {len(notes):,} notes are ranked in"
+        f" {wanted.out / PAGE}{note}"
+    )
     return 0
 
 
@@ -100,7 +123,9 @@ def ranking(name: str) -> Choice:
     """
     known = [choice.value for choice in Choice if choice is not Choice.RANDOM]
     if name not in known:
-        raise ConfigError(f"--by {name!r}{did_you_mean(name, known)}; choose one of {', '.join(known)}")
+        raise ConfigError(
+            f"--by {name!r}{did_you_mean(name, known)}; choose one of {', '.join(known)}"
+        )
     return Choice(name)
 
 
@@ -108,7 +133,10 @@ def _answers(detector: Detector, notes: Sequence[Note]) -> list[SpanSet]:
     found = []
     for outcome in detect(detector, notes):
         if isinstance(outcome, Failed):
-            raise InputError(f"note {outcome.note_id!r}: {detector.name} failed on it ({outcome.error}); take it out")
+            raise InputError(
+                f"note {outcome.note_id!r}: {detector.name} failed on it ({outcome.error}); take"
+                " it out"
+            )
         found.append(outcome)
     return found
 

@@ -25,23 +25,35 @@ _Paths = list[str] | None
 TrainOption = Arg[
     _Paths,
     typer.Option(
-        "--train", metavar="NOTES", help="Training set: annotated notes, or synthetic:LANG:NOTES; several in order."
+        "--train",
+        metavar="NOTES",
+        help="Training set: annotated notes, or synthetic:LANG:NOTES; several in order.",
     ),
 ]
 DevOption = Arg[
     str | None,
     typer.Option(
-        metavar="NOTES", help="Development set, which chooses the model; a share of the last corpus if not given."
+        metavar="NOTES",
+        help="Development set, which chooses the model; a share of the last corpus if not given.",
     ),
 ]
-TestOption = Arg[str | None, typer.Option(metavar="NOTES", help="Test set: scored, never used to choose.")]
-RawOption = Arg[_Paths, typer.Option("--raw", metavar="NOTES", help="Unannotated notes for language models.")]
+TestOption = Arg[
+    str | None, typer.Option(metavar="NOTES", help="Test set: scored, never used to choose.")
+]
+RawOption = Arg[
+    _Paths, typer.Option("--raw", metavar="NOTES", help="Unannotated notes for language models.")
+]
 LabelMapOption = Arg[
-    str | None, typer.Option("--labels", metavar="NAME", help="Label map of the notes, as deid labels lists.")
+    str | None,
+    typer.Option("--labels", metavar="NAME", help="Label map of the notes, as deid labels lists."),
 ]
 SettingOption = Arg[
     _Paths,
-    typer.Option("--set", metavar="KEY=VALUE", help="In place of the recipe's value, as in TOML; settings.KEY too."),
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="In place of the recipe's value, as in TOML; settings.KEY too.",
+    ),
 ]
 
 
@@ -68,34 +80,56 @@ def list_recipes(*, as_json: JsonOption = False) -> int:
 @app.command()
 @guarded
 def train(  # noqa: PLR0913 - one parameter per option of the command line
-    recipe: Arg[list[str], typer.Argument(metavar="RECIPE...", help="Names that deid recipes lists, or TOML files.")],
+    recipe: Arg[
+        list[str],
+        typer.Argument(metavar="RECIPE...", help="Names that deid recipes lists, or TOML files."),
+    ],
     *,
-    out: Arg[Path, typer.Option(metavar="FOLDER", help="Model folder; with several recipes or folds one in it each.")],
+    out: Arg[
+        Path,
+        typer.Option(
+            metavar="FOLDER", help="Model folder; with several recipes or folds one in it each."
+        ),
+    ],
     train_on: TrainOption = None,
     dev: DevOption = None,
     test: TestOption = None,
     raw: RawOption = None,
     labels: LabelMapOption = None,
     changes: SettingOption = None,
-    folds: Arg[int, typer.Option(metavar="N", min=0, help="Cross-validate over the last corpus instead.")] = 0,
+    folds: Arg[
+        int, typer.Option(metavar="N", min=0, help="Cross-validate over the last corpus instead.")
+    ] = 0,
     curve: Arg[
-        bool, typer.Option("--curve", help="Learning curve instead: what 5, 10, 20, 50 notes of --train add to rules.")
+        bool,
+        typer.Option(
+            "--curve",
+            help="Learning curve instead: what 5, 10, 20, 50 notes of --train add to rules.",
+        ),
     ] = False,
-    sizes: Arg[str, typer.Option(metavar="N,N", help="Notes of the learning curve.")] = "5,10,20,50",
+    sizes: Arg[
+        str, typer.Option(metavar="N,N", help="Notes of the learning curve.")
+    ] = "5,10,20,50",
     choose: Arg[
         str,
         typer.Option(
-            metavar="HOW", help="How the curve draws notes after the first: random, disagreement, uncertainty."
+            metavar="HOW",
+            help="How the curve draws notes after the first: random, disagreement, uncertainty.",
         ),
     ] = "random",
     as_json: JsonOption = False,
 ) -> int:
     """Train taggers as recipes say.
 
-    A second call with nothing changed does nothing; a killed run is resumed where its plugin can. With several
-    recipes, all are scored on --test and compared in a table.
+    A second call with nothing changed does nothing; a killed run is resumed where its plugin can.
+    With several recipes, all are scored on --test and compared in a table.
     """
-    from deid_assets.cli.training.runs import Requested, compared, cross_validated, trained  # noqa: PLC0415 - heavy
+    from deid_assets.cli.training.runs import (
+        Requested,
+        compared,
+        cross_validated,
+        trained,
+    )  # noqa: PLC0415 - heavy
 
     if curve:
         from deid_assets.cli.training.curve import draw_curve  # noqa: PLC0415 - heavy
@@ -113,7 +147,9 @@ def train(  # noqa: PLR0913 - one parameter per option of the command line
                 out=out,
                 as_json=as_json,
             )
-    wanted = Requested.read(recipe, changes_of(changes or [], labels), train=train_on, dev=dev, test=test, raw=raw)
+    wanted = Requested.read(
+        recipe, changes_of(changes or [], labels), train=train_on, dev=dev, test=test, raw=raw
+    )
     with epochs() as progress:
         if folds:
             return cross_validated(wanted, out, folds, progress, as_json=as_json)
@@ -127,14 +163,23 @@ def train(  # noqa: PLR0913 - one parameter per option of the command line
 def export(
     model: Arg[Path, typer.Argument(metavar="MODEL", help="Folder that deid train wrote.")],
     *,
-    notes: Arg[str, typer.Option(metavar="NOTES", help="Annotated notes on which export and network are compared.")],
-    out: Arg[Path | None, typer.Option(metavar="FOLDER", help="Folder to write; MODEL-onnx when not given.")] = None,
+    notes: Arg[
+        str,
+        typer.Option(
+            metavar="NOTES", help="Annotated notes on which export and network are compared."
+        ),
+    ],
+    out: Arg[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Folder to write; MODEL-onnx when not given."),
+    ] = None,
     labels: LabelMapOption = None,
     as_json: JsonOption = False,
 ) -> int:
     """Export a network to ONNX.
 
-    The fp32 graph is kept only if it finds the same spans on every note; what fp16 and int8 lose is measured.
+    The fp32 graph is kept only if it finds the same spans on every note; what fp16 and int8 lose is
+    measured.
     """
     from deid_assets.training import read_card, read_corpus  # noqa: PLC0415 - loads pydantic
     from deid_assets.training.export import export_model, file_of  # noqa: PLC0415
@@ -144,7 +189,9 @@ def export(
     runner = plugins.available(plugins.TRAINERS)[str(card.recipe["plugin"])].runner
     corpus = read_corpus(notes, labels=labels or str(card.recipe["label_map"]))
     _, parities = export_model(model, target, corpus.documents)
-    sizes = {parity.precision: (target / file_of(parity.precision)).stat().st_size for parity in parities}
+    sizes = {
+        parity.precision: (target / file_of(parity.precision)).stat().st_size for parity in parities
+    }
     if as_json:
         rows = [
             {
@@ -180,20 +227,34 @@ def export(
 @guarded
 def next_notes(
     model: Arg[
-        Path, typer.Argument(metavar="MODEL", help="Folder that deid train wrote, of the notes annotated so far.")
+        Path,
+        typer.Argument(
+            metavar="MODEL", help="Folder that deid train wrote, of the notes annotated so far."
+        ),
     ],
     *,
     notes: Arg[str, typer.Option(metavar="NOTES", help="Notes to choose from, not annotated.")],
     out: Arg[Path, typer.Option(metavar="FOLDER", help="Folder for the page and its JSON.")],
-    by: Arg[str, typer.Option(metavar="HOW", help="disagreement (with rules), or uncertainty.")] = "disagreement",
+    by: Arg[
+        str, typer.Option(metavar="HOW", help="disagreement (with rules), or uncertainty.")
+    ] = "disagreement",
     most: Arg[int, typer.Option(metavar="N", min=1, help="Notes on the page.")] = 50,
     restricted: Arg[
-        bool, typer.Option("--restricted", help="Show the words in question; only you may read the files.")
+        bool,
+        typer.Option(
+            "--restricted", help="Show the words in question; only you may read the files."
+        ),
     ] = False,
     as_json: JsonOption = False,
 ) -> int:
-    """Say which notes to annotate next: those on which a tagger and rules disagree, or of which it is unsure."""
-    from deid_assets.cli.training.choosing import Wanted, choose_notes  # noqa: PLC0415 - loads pydantic and Jinja
+    """Say which notes to annotate next.
+
+    Those on which a tagger and rules disagree, or of which it is unsure.
+    """
+    from deid_assets.cli.training.choosing import (
+        Wanted,
+        choose_notes,
+    )  # noqa: PLC0415 - loads pydantic and Jinja
 
     wanted = Wanted(model=model, notes=notes, out=out, choice=by, most=most, restricted=restricted)
     return choose_notes(wanted, as_json=as_json)
@@ -204,7 +265,9 @@ def epochs() -> Iterator[Any]:
     """Show the last epoch on a terminal; call the value with the run and the epoch."""
     console = Console(file=sys.stderr)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
         task = bar.add_task("training", total=None)
 
         def show(run: str, epoch: Epoch) -> None:

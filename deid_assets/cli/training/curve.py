@@ -40,7 +40,9 @@ def draw_curve(  # noqa: PLR0913 - one parameter per option of the command line
         InputError: A corpus cannot be read, or is too small.
     """
     if len(names) != 1 or len(train) != 1:
-        raise ConfigError("--curve takes one recipe and one --train: the annotated notes of your own")
+        raise ConfigError(
+            "--curve takes one recipe and one --train: the annotated notes of your own"
+        )
     if not all(size.strip().isdecimal() for size in sizes.split(",")):
         raise ConfigError(f"--sizes {sizes!r} must read as 5,10,20,50")
     changed = dict(changes)
@@ -74,7 +76,11 @@ def draw_curve(  # noqa: PLR0913 - one parameter per option of the command line
         advice=advice,
         own=len(wanted.own.documents),
     )
-    write_files(out, {DOCUMENT: json.dumps(document, ensure_ascii=False) + "\n", PAGE: page}, restricted=False)
+    write_files(
+        out,
+        {DOCUMENT: json.dumps(document, ensure_ascii=False) + "\n", PAGE: page},
+        restricted=False,
+    )
     if as_json:
         print_json(document)
         return 0
@@ -87,7 +93,9 @@ def draw_curve(  # noqa: PLR0913 - one parameter per option of the command line
 def _choice(name: str) -> Choice:
     known = [choice.value for choice in Choice]
     if name not in known:
-        raise ConfigError(f"--choose {name!r}{did_you_mean(name, known)}; choose one of {', '.join(known)}")
+        raise ConfigError(
+            f"--choose {name!r}{did_you_mean(name, known)}; choose one of {', '.join(known)}"
+        )
     return Choice(name)
 
 
@@ -110,9 +118,9 @@ def _rows(curve: Curve, wanted: Wanted) -> list[tuple[str, ...]]:
 def _how(curve: Curve, wanted: Wanted) -> str:
     held = f", each held out once in {curve.rounds} rounds" if curve.rounds > 1 else ""
     return (
-        f"characters of identifiers, {wanted.detector} and tagger together, on {curve.scored:,} notes{held}; none was "
-        "trained on when it was scored; gain and change are against "
-        f"{wanted.detector} alone, with 95 % of a paired bootstrap over patients"
+        f"characters of identifiers, {wanted.detector} and tagger together, on {curve.scored:,}"
+        f" notes{held}; none was trained on when it was scored; gain and change are against"
+        f" {wanted.detector} alone, with 95 % of a paired bootstrap over patients"
     )
 
 
@@ -121,19 +129,32 @@ def _advice(curve: Curve, wanted: Wanted, source: str, recipe: str) -> list[str]
     said = []
     if joined := wanted.own.joined:
         said.append(
-            f"annotations that overlapped others and became one with them, in the category of the longest: {joined:,}"
+            "annotations that overlapped others and became one with them, in the category of the"
+            f" longest: {joined:,}"
         )
     alone, last = curve.points[0], curve.points[-1]
     train = f"deid train {recipe} --train {source}"
     if last.gain is not None and last.gain[1] > 0 and last.min_score is not None:
         missed = 1 - (alone.recall or 0.0)
-        said.append(f"{last.notes} notes find {last.gain[0] / missed:.0%} of what {wanted.detector} misses")
-        said.append(f"next: {train} --set settings.min_score={last.min_score:g} --out model, and detect with it too")
+        said.append(
+            f"{last.notes} notes find {last.gain[0] / missed:.0%} of what {wanted.detector} misses"
+        )
+        said.append(
+            f"next: {train} --set settings.min_score={last.min_score:g} --out model, and detect"
+            " with it too"
+        )
     else:
-        said.append(f"what {last.notes} notes add is within chance on {curve.scored:,} notes: annotate more")
-        said.append(f"next: {train} --out model; deid next model --notes NOTES --out next says which")
+        said.append(
+            f"what {last.notes} notes add is within chance on {curve.scored:,} notes: annotate more"
+        )
+        said.append(
+            f"next: {train} --out model; deid next model --notes NOTES --out next says which"
+        )
     if left_out := [size for size in wanted.sizes if size > last.notes]:
-        wants = ", ".join(f"{size} takes {notes_for(size)}" if wanted.test is None else str(size) for size in left_out)
+        wants = ", ".join(
+            f"{size} takes {notes_for(size)}" if wanted.test is None else str(size)
+            for size in left_out
+        )
         said.append(f"left out, for want of annotated notes of different patients: {wants}")
     return said
 

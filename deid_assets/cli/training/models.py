@@ -22,12 +22,18 @@ app.add_typer(models_app, name="models")
 def _importers() -> list[Any]:
     known = plugins.available(IMPORTERS)
     if not known:
-        raise PluginError("no plugin adds published models; run `make add PLUGIN='published[add]'` in the checkout")
+        raise PluginError(
+            "no plugin adds published models; run `make add PLUGIN='published[add]'` in the"
+            " checkout"
+        )
     return [plugins.build(name, IMPORTERS, "importer", {}) for name in known]
 
 
 def _importer(source: str) -> Any:
-    """Return what adds a model: the plugin that recognises its folder, otherwise that of token classifiers."""
+    """Return what adds a model.
+
+    The plugin that recognises its folder, otherwise that of token classifiers.
+    """
     found = _importers()
     plain = next((one for one in found if one.name == "published"), found[0])
     return next((one for one in found if one is not plain and one.recognises(Path(source))), plain)
@@ -36,41 +42,75 @@ def _importer(source: str) -> Any:
 @models_app.command("add")
 @guarded
 def add_model(  # noqa: PLR0913 - one parameter per option of the command line
-    source: Arg[str, typer.Argument(metavar="PATH_OR_HUB_NAME", help="Folder of the model, or its name with --fetch.")],
+    source: Arg[
+        str,
+        typer.Argument(
+            metavar="PATH_OR_HUB_NAME", help="Folder of the model, or its name with --fetch."
+        ),
+    ],
     *,
     name: Arg[str, typer.Option("--as", metavar="NAME", help="What it is called.")],
     labels: Arg[
-        str, typer.Option(metavar="MAP", help="Label map: a file, or a name that deid models maps lists.")
+        str,
+        typer.Option(
+            metavar="MAP", help="Label map: a file, or a name that deid models maps lists."
+        ),
     ] = "",
-    out: Arg[Path | None, typer.Option(metavar="FOLDER", help="Folder to write; models/NAME when not given.")] = None,
+    out: Arg[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Folder to write; models/NAME when not given."),
+    ] = None,
     notes: Arg[
-        str, typer.Option(metavar="NOTES", help="Notes on which export and network must find the same spans.")
+        str,
+        typer.Option(
+            metavar="NOTES", help="Notes on which export and network must find the same spans."
+        ),
     ] = "synthetic:en:20",
     aggregation: Arg[
-        str, typer.Option(metavar="HOW", help="simple, first, max, average or viterbi; the map's if not given.")
+        str,
+        typer.Option(
+            metavar="HOW", help="simple, first, max, average or viterbi; the map's if not given."
+        ),
     ] = "",
     words: Arg[
-        str, typer.Option(metavar="HOW", help="text, or pipeline for the words of Hugging Face's pipeline.")
+        str,
+        typer.Option(
+            metavar="HOW", help="text, or pipeline for the words of Hugging Face's pipeline."
+        ),
     ] = "",
     window: Arg[
-        int, typer.Option(metavar="N", min=0, help="Sub-tokens or words in a window; 0 for the model's own.")
+        int,
+        typer.Option(
+            metavar="N", min=0, help="Sub-tokens or words in a window; 0 for the model's own."
+        ),
     ] = 0,
     fetch: Arg[bool, typer.Option("--fetch", help="Fetch the model from the hub.")] = False,
     revision: Arg[str, typer.Option(metavar="COMMIT", help="Commit to fetch, 40 digits.")] = "",
     trust: Arg[bool, typer.Option("--trust", help="Read weights that are pickles.")] = False,
     as_json: JsonOption = False,
 ) -> int:
-    """Make a published model a detector: a token classifier of Hugging Face, or what another plugin recognises.
+    """Make a published model a detector.
 
-    Every label must be decided by a label map; where there is none, one is proposed in a file and nothing is added.
+    A token classifier of Hugging Face, or what another plugin recognises.
+
+    Every label must be decided by a label map; where there is none, one is proposed in a file and
+    nothing is added.
     """
     from deid_assets.training.corpora import read_raw  # noqa: PLC0415 - loads pydantic
 
     target = out or Path("models") / name
     options = {
-        "source": source, "name": name, "out": target, "labels": labels, "aggregation": aggregation, "words": words,
-        "window": window, "fetch": fetch, "revision": revision, "trust": trust,
-    }  # fmt: skip
+        "source": source,
+        "name": name,
+        "out": target,
+        "labels": labels,
+        "aggregation": aggregation,
+        "words": words,
+        "window": window,
+        "fetch": fetch,
+        "revision": revision,
+        "trust": trust,
+    }
     importer = _importer(source)
     card = importer.add(options, read_raw(notes))
     if as_json:

@@ -16,17 +16,23 @@ from deid_assets.cli.training.commands import SettingOption, changes_of, epochs
 @app.command()
 @guarded
 def pretrain(
-    recipe: Arg[str, typer.Argument(metavar="RECIPE", help="A TOML file, or a name that deid recipes lists.")],
+    recipe: Arg[
+        str,
+        typer.Argument(metavar="RECIPE", help="A TOML file, or a name that deid recipes lists."),
+    ],
     *,
-    raw: Arg[list[str], typer.Option("--raw", metavar="NOTES", help="Notes to train on; several files in turn.")],
+    raw: Arg[
+        list[str],
+        typer.Option("--raw", metavar="NOTES", help="Notes to train on; several files in turn."),
+    ],
     out: Arg[Path, typer.Option(metavar="FOLDER", help="Folder for the language model.")],
     changes: SettingOption = None,
     as_json: JsonOption = False,
 ) -> int:
     """Train a masked language model on raw notes, from nothing or from a given one.
 
-    A second call with nothing changed does nothing; a killed run is resumed. Detectors, recipes of taggers and
-    surrogates take the folder as a model.
+    A second call with nothing changed does nothing; a killed run is resumed. Detectors, recipes of
+    taggers and surrogates take the folder as a model.
     """
     from deid_assets.training.corpora import read_raw  # noqa: PLC0415 - loads pydantic
     from deid_assets.training.pretraining import pretrain_model  # noqa: PLC0415
@@ -39,7 +45,9 @@ def pretrain(
     wanted = load_recipe(recipe, changes=values) if values else plain
     notes = [note for source in raw for note in read_raw(source)]
     with epochs() as progress:
-        record = pretrain_model(wanted, notes, out, report=lambda epoch: progress("pre-training", epoch))
+        record = pretrain_model(
+            wanted, notes, out, report=lambda epoch: progress("pre-training", epoch)
+        )
     if as_json:
         print_json({"out": str(out), "notes": record.notes, "fingerprint": record.fingerprint})
         return 0

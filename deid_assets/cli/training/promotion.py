@@ -53,7 +53,11 @@ def run_round(wanted: Wanted, progress: Progress, *, as_json: bool) -> int:
     done = retrain(
         model,
         {source: read_corpus(source, labels=labels) for source in wanted.gold},
-        others={source: read_corpus(source, labels=labels) for source in named if source not in wanted.gold},
+        others={
+            source: read_corpus(source, labels=labels)
+            for source in named
+            if source not in wanted.gold
+        },
         test=read_corpus(wanted.test, labels=labels) if wanted.test else None,
         held_out=wanted.held_out,
         progress=progress,
@@ -70,25 +74,39 @@ def run_round(wanted: Wanted, progress: Progress, *, as_json: bool) -> int:
 def _note(model: Path, found: dict[str, Any]) -> None:
     rounds = model.with_name(model.name + ROUNDS)
     with rounds.open("a", encoding="utf-8") as file:
-        file.write(json.dumps({"at": datetime.now(UTC).isoformat(timespec="seconds"), **found}) + "\n")
+        file.write(
+            json.dumps({"at": datetime.now(UTC).isoformat(timespec="seconds"), **found}) + "\n"
+        )
     rounds.chmod(0o600)
 
 
 def _show(model: Path, done: Round) -> None:
     gap = done.difference
-    shown = f"{gap.value:+.4f} ({gap.low:+.4f} to {gap.high:+.4f}), p {gap.p:.3f}" if gap else "not defined"
+    shown = (
+        f"{gap.value:+.4f} ({gap.low:+.4f} to {gap.high:+.4f}), p {gap.p:.3f}"
+        if gap
+        else "not defined"
+    )
     rows = [_row("in use", done.in_use, ""), _row("new", done.candidate, shown)]
     print_table(("model", "annotated", "P", "R", "F1", "difference"), rows, numbers_from=1)
     say(
-        f"strict F1 on {done.notes:,} notes of {done.units:,} {done.unit}s that neither has seen, with 95 % of a paired "
-        f"bootstrap over {done.unit}s"
+        f"strict F1 on {done.notes:,} notes of {done.units:,} {done.unit}s that neither has seen,"
+        f" with 95 % of a paired bootstrap over {done.unit}s"
     )
     if done.is_better:
         say(f"promoted: {model} is the new model; the one before is kept as {model}{BEFORE}")
     else:
-        say(f"not promoted: the interval is not above zero; {model} stays, and the new one lies in {model}{CANDIDATE}")
+        say(
+            f"not promoted: the interval is not above zero; {model} stays, and the new one lies in"
+            f" {model}{CANDIDATE}"
+        )
 
 
 def _row(name: str, counts: Counts, gap: str) -> tuple[str, ...]:
     ratios = (counts.precision, counts.recall, counts.f1)
-    return (name, f"{counts.gold:,}", *("-" if value is None else f"{value:.4f}" for value in ratios), gap)
+    return (
+        name,
+        f"{counts.gold:,}",
+        *("-" if value is None else f"{value:.4f}" for value in ratios),
+        gap,
+    )

@@ -12,8 +12,23 @@ from deid_assets.cli.app import say
 from deid_assets.cli.tables import print_json, print_table
 from deid_assets.core.errors import ConfigError
 from deid_assets.system.atomic import atomic_file
-from deid_assets.training import CARD, Card, Corpus, Materials, Recipe, load_recipe, read_corpus, train_model
-from deid_assets.training.comparison import Row, compare_recipes, cross_validate, differences, runs_json
+from deid_assets.training import (
+    CARD,
+    Card,
+    Corpus,
+    Materials,
+    Recipe,
+    load_recipe,
+    read_corpus,
+    train_model,
+)
+from deid_assets.training.comparison import (
+    Row,
+    compare_recipes,
+    cross_validate,
+    differences,
+    runs_json,
+)
 from deid_assets.training.corpora import read_raw
 from deid_assets.training.recipe import Strategy
 from deid_assets.training.run import Progress
@@ -73,7 +88,10 @@ class Requested:
 
 
 def _recipe(name: str, changes: Mapping[str, Any], train: Sequence[str] | None) -> Recipe:
-    """Return a recipe with the changes; ``settings`` are merged, and ``single`` becomes ``mix`` for several corpora."""
+    """Return a recipe with the changes.
+
+    ``settings`` are merged, and ``single`` becomes ``mix`` for several corpora.
+    """
     recipe = load_recipe(name)
     values = dict(changes)
     if "settings" in values:
@@ -106,7 +124,12 @@ def trained(wanted: Requested, out: Path, progress: Progress, *, as_json: bool) 
 def _show_card(card: Card) -> None:
     judged = {"dev": card.dev} | ({"test": card.test} if card.test else {})
     rows = [
-        (role, label, f"{row['tp'] + row['fn']:,}", *(_ratio(row[name]) for name in ("precision", "recall", "f1")))
+        (
+            role,
+            label,
+            f"{row['tp'] + row['fn']:,}",
+            *(_ratio(row[name]) for name in ("precision", "recall", "f1")),
+        )
         for role, scores in judged.items()
         for label, row in scores["labels"].items()
     ]
@@ -125,10 +148,16 @@ def _show_card(card: Card) -> None:
 
 def compared(wanted: Requested, out: Path, progress: Progress, *, as_json: bool) -> int:
     """Train several recipes and print them in one table."""
-    return _show_rows(compare_recipes(wanted.recipes, wanted.materials, out, progress=progress), out, as_json=as_json)
+    return _show_rows(
+        compare_recipes(wanted.recipes, wanted.materials, out, progress=progress),
+        out,
+        as_json=as_json,
+    )
 
 
-def cross_validated(wanted: Requested, out: Path, folds: int, progress: Progress, *, as_json: bool) -> int:
+def cross_validated(
+    wanted: Requested, out: Path, folds: int, progress: Progress, *, as_json: bool
+) -> int:
     """Train recipes over folds and print the mean and deviation."""
     if folds < 2:
         raise ConfigError(f"--folds {folds}: give 2 or more")
@@ -148,30 +177,52 @@ def _show_rows(rows: Sequence[Row], out: Path, *, as_json: bool) -> int:
         print_json(told["rows"])
         return 0
     shown = [
-        (row.recipe, str(len(row.f1)), _spread(row.mean, row.deviation), *_six(row), f"{row.seconds:.0f}")
+        (
+            row.recipe,
+            str(len(row.f1)),
+            _spread(row.mean, row.deviation),
+            *_six(row),
+            f"{row.seconds:.0f}",
+        )
         for row in sorted(rows, key=lambda row: -row.mean)
     ]
     over = rows[0].over
     print_table(("recipe", over, "F1", *_SIX, "s"), shown, numbers_from=1)
     if over == "folds":
         each = [
-            (row.recipe, str(fold), _ratio(f1), *(map(_ratio, row.six[fold - 1].values()) if row.six else ["-"] * 6))
+            (
+                row.recipe,
+                str(fold),
+                _ratio(f1),
+                *(map(_ratio, row.six[fold - 1].values()) if row.six else ["-"] * 6),
+            )
             for row in rows
             for fold, f1 in enumerate(row.f1, start=1)
         ]
         print_table(("recipe", "fold", "F1", *_SIX), each, numbers_from=1)
     if found:
         against = [
-            (name, f"{one.mean:+.4f} ±{one.deviation:.4f}", f"{one.u:g}", f"{one.p:.4f}", f"{one.p_corrected:.4f}",
-             f"{one.effect:.2f}")
+            (
+                name,
+                f"{one.mean:+.4f} ±{one.deviation:.4f}",
+                f"{one.u:g}",
+                f"{one.p:.4f}",
+                f"{one.p_corrected:.4f}",
+                f"{one.effect:.2f}",
+            )
             for name, one in found.items()
-        ]  # fmt: skip
-        print_table((f"against {rows[0].recipe}", "F1", "U", "p", "p (Holm)", "better"), against, numbers_from=1)
+        ]
+        print_table(
+            (f"against {rows[0].recipe}", "F1", "U", "p", "p (Holm)", "better"),
+            against,
+            numbers_from=1,
+        )
     say(
-        f"means ± standard deviation over the same {over}. F1: strict, on test notes, under the tag labels. S, C, B: the six "
-        "scores of i2b2 2014 by sub-category, category and PHI or not, of entities (E) and tokens (T). s: seconds of "
-        "training. U: Mann and Whitney's, two-sided; better: share of the pairs. "
-        f"{out / RUNS} holds it all for deid evaluate --runs"
+        f"means ± standard deviation over the same {over}. F1: strict, on test notes, under the tag"
+        " labels. S, C, B: the six scores of i2b2 2014 by sub-category, category and PHI or not,"
+        " of entities (E) and tokens (T). s: seconds of training. U: Mann and Whitney's,"
+        f" two-sided; better: share of the pairs. {out / RUNS} holds it all for deid evaluate"
+        " --runs"
     )
     return 0
 

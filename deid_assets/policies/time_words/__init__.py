@@ -1,7 +1,8 @@
 """The words that dates and ages are written with, a file for each language.
 
-Names of months and weekdays are those of CLDR, as Babel brings it; endings and other spellings are those of clinical
-notes. Notes in other languages, or in none, are read with the English words; their numeric dates with the day first.
+Names of months and weekdays are those of CLDR, as Babel brings it; endings and other spellings are
+those of clinical notes. Notes in other languages, or in none, are read with the English words;
+their numeric dates with the day first.
 """
 
 from __future__ import annotations
@@ -28,11 +29,14 @@ class CalendarWords:
         weekdays: Seven full names, from Monday.
         short_weekdays: Seven abbreviations without a full stop.
         seasons: Winter, spring, summer, autumn.
-        fillers: Words that stand before or between the parts of a date and say no time of their own.
+        fillers: Words that stand before or between the parts of a date and say no time of their
+            own.
         until: Words between the two ends of a range, or before the second.
-        ordinals: Ending of the day from 1 to 31, or one ending for all; empty where none is written.
+        ordinals: Ending of the day from 1 to 31, or one ending for all; empty where none is
+            written.
         other_endings: Endings that are read as well.
-        quarter: Words for a quarter of a year; the first letter of the short form stands before the number: Q1.
+        quarter: Words for a quarter of a year; the first letter of the short form stands before the
+            number: Q1.
         month_endings: Endings of inflected full names of months, appended.
         weekday_endings: The same for weekdays.
         month_forms: Further rows of twelve names, each row in one form.
@@ -40,7 +44,8 @@ class CalendarWords:
         season_forms: Further rows of four names.
         other_months: Other spellings, with their month from 1; they come back as abbreviations.
         other_weekdays: Other spellings, with their weekday from 0; they come back as full names.
-        holidays: Names of holidays, with the season they stand for: 0 winter, 1 spring, 2 summer, 3 autumn.
+        holidays: Names of holidays, with the season they stand for: 0 winter, 1 spring, 2 summer, 3
+            autumn.
         day_first: Whether 3/4 is the third of April.
         pads: Whether 12.10.2021 becomes 03.05.2021 rather than 3.5.2021.
         first_day: How the first day of a month is written before its name, where that is not 1.
@@ -78,7 +83,10 @@ def _frozen(value: Any) -> Any:
 
 
 def _calendar(lang: str, table: Mapping[str, Any]) -> CalendarWords:
-    """Return a language's words: names of months and weekdays as CLDR has them, standing alone, and its own."""
+    """Return a language's words.
+
+    Names of months and weekdays as CLDR has them, standing alone, and its own.
+    """
     names = Locale(lang)
     months, days = names.months["stand-alone"], names.days["stand-alone"]
     known = {
@@ -87,7 +95,11 @@ def _calendar(lang: str, table: Mapping[str, Any]) -> CalendarWords:
         "weekdays": tuple(days["wide"][day] for day in range(7)),
         "short_weekdays": tuple(days["abbreviated"][day].rstrip(".") for day in range(7)),
     }
-    holidays = {name: _SEASONS.index(season) for season, names in table["holidays"].items() for name in names}
+    holidays = {
+        name: _SEASONS.index(season)
+        for season, names in table["holidays"].items()
+        for name in names
+    }
     own = {key: _frozen(value) for key, value in table.items()}
     return CalendarWords(**{**known, **own, "holidays": holidays})
 
@@ -103,23 +115,37 @@ def _of_ages(key: str) -> dict[str, tuple[str, ...]]:
     return {lang: tuple(file["ages"][key]) for lang, file in _FILES.items() if key in file["ages"]}
 
 
-WORDS: Mapping[str, CalendarWords] = {lang: _calendar(lang, file["calendar"]) for lang, file in _FILES.items()}
+WORDS: Mapping[str, CalendarWords] = {
+    lang: _calendar(lang, file["calendar"]) for lang, file in _FILES.items()
+}
 DAY_WORDS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     lang: _frozen(file["days"]["rows"]) for lang, file in _FILES.items()
 }
-"""The days of the month as they stand before or after a month's name; rows of 31 words, each row in one form."""
+"""The days of the month as they stand before or after a month's name.
+
+Rows of 31 words, each row in one form.
+"""
 NUMBERS = _of_ages("numbers")
 """0 to 99 in words; as all words of ages folded: small letters, no accents, blanks for hyphens."""
-OTHER_NUMBERS: Mapping[str, Mapping[str, int]] = {lang: file["ages"]["other_numbers"] for lang, file in _FILES.items()}
+OTHER_NUMBERS: Mapping[str, Mapping[str, int]] = {
+    lang: file["ages"]["other_numbers"] for lang, file in _FILES.items()
+}
 """Other spellings."""
 ENDINGS = _of_ages("endings")
 """Suffixes that may follow a number without a blank: "45-vuotias", "einundzwanzigjährig"."""
 YEARS = _of_ages("years")
 """Words beside an age that say no other unit."""
 SMALL_UNITS: Mapping[str, Mapping[str, int]] = {
-    lang: {unit: int(count) for count, units in file["ages"].get("small_units", {}).items() for unit in units.split()}
+    lang: {
+        unit: int(count)
+        for count, units in file["ages"].get("small_units", {}).items()
+        for unit in units.split()
+    }
     for lang, file in _FILES.items()
 }
-"""Units shorter than a year with how many make one; "v" is a year in Finnish and a week in Swedish."""
+"""Units shorter than a year with how many make one.
+
+"v" is a year in Finnish and a week in Swedish.
+"""
 DECADES = _of_ages("decades")
 """Words for an age in a decade, from the twenties on."""

@@ -1,7 +1,10 @@
-"""Suites of expectations: what must hold of the rows of an asset, in files as Great Expectations writes them.
+"""Suites of expectations.
 
-Those beside this module hold for every installation. A hospital adds its own: ``ASSET.json`` in its folder of suites.
-Reading a suite imports nothing heavy, so that a fault in one is reported before anything starts.
+What must hold of the rows of an asset, in files as Great Expectations writes them.
+
+Those beside this module hold for every installation. A hospital adds its own: ``ASSET.json`` in its
+folder of suites. Reading a suite imports nothing heavy, so that a fault in one is reported before
+anything starts.
 """
 
 from __future__ import annotations
@@ -26,7 +29,16 @@ SEVERITIES = ("critical", "warning")
 """The first stops a batch, the second does not."""
 
 _KEYS = {"name", "expectations", "meta", "notes", "id", "suite_parameters"}
-_EXPECTATION_KEYS = {"type", "kwargs", "severity", "description", "meta", "notes", "id", "rendered_content"}
+_EXPECTATION_KEYS = {
+    "type",
+    "kwargs",
+    "severity",
+    "description",
+    "meta",
+    "notes",
+    "id",
+    "rendered_content",
+}
 # They ask a database, and an asset is a frame in memory.
 _FOR_DATABASES = {
     "unexpected_rows_expectation",
@@ -41,7 +53,8 @@ class Expectation:
 
     Args:
         type: As Great Expectations names it, such as ``expect_column_values_to_be_unique``.
-        kwargs: Its arguments; ``{"$PARAMETER": "sources"}`` stands for what the asset gives under that name.
+        kwargs: Its arguments; ``{"$PARAMETER": "sources"}`` stands for what the asset gives under
+            that name.
         is_blocking: Whether a failure stops the batch.
         description: What passing means.
         check: The verdict that it is part of.
@@ -84,7 +97,9 @@ def builtin(name: str) -> Suite:
 
 
 def suites_in(folder: Path) -> dict[str, Suite]:
-    """Return the suites of a folder by asset: ``raw_notes.json``, ``spans.json``, ``spans_rules.json``.
+    """Return the suites of a folder by asset.
+
+    ``raw_notes.json``, ``spans.json``, ``spans_rules.json``.
 
     A folder that is not there has none.
 
@@ -130,20 +145,31 @@ def _parsed(content: bytes, name: str) -> Suite:
     if not isinstance(document, dict) or not isinstance(document.get("expectations"), list):
         raise ConfigError("not a suite: write an object with a list `expectations`")
     given = document["expectations"]
-    faults = [f"there is no {key!r} in a suite{did_you_mean(key, _KEYS)}" for key in sorted(document.keys() - _KEYS)]
-    faults += [f"expectation {at}: {fault}" for at, each in enumerate(given, start=1) for fault in _faults(each)]
+    faults = [
+        f"there is no {key!r} in a suite{did_you_mean(key, _KEYS)}"
+        for key in sorted(document.keys() - _KEYS)
+    ]
+    faults += [
+        f"expectation {at}: {fault}"
+        for at, each in enumerate(given, start=1)
+        for fault in _faults(each)
+    ]
     if not given:
         faults.append("it expects nothing; add an expectation, or remove the file")
     if faults:
         raise ConfigError("\n".join(faults))
-    return Suite(name, tuple(_expectation(each) for each in given), hashlib.sha256(content).hexdigest())
+    return Suite(
+        name, tuple(_expectation(each) for each in given), hashlib.sha256(content).hexdigest()
+    )
 
 
 def _expectation(given: Mapping[str, Any]) -> Expectation:
     kwargs = given.get("kwargs", {})
     is_blocking = given.get("severity", SEVERITIES[0]) == SEVERITIES[0]
     described = given.get("description") or f"{given['type']} {json.dumps(kwargs, sort_keys=True)}"
-    check = (given.get("meta") or {}).get("check") or ("own_expectations" if is_blocking else "own_warnings")
+    check = (given.get("meta") or {}).get("check") or (
+        "own_expectations" if is_blocking else "own_warnings"
+    )
     return Expectation(given["type"], kwargs, is_blocking, described, check)
 
 
@@ -166,7 +192,10 @@ def _faults(given: Any) -> Iterator[str]:
 
 @cache
 def expectation_types() -> frozenset[str]:
-    """Return the names of Great Expectations' own expectations, read off its files: importing it takes seconds."""
+    """Return the names of Great Expectations' own expectations, read off its files.
+
+    Importing it takes seconds.
+    """
     core = distribution("great_expectations").locate_file("great_expectations/expectations/core")
     found = Path(str(core)).glob("expect_*.py")
     return frozenset(path.stem for path in found) - _FOR_DATABASES

@@ -29,9 +29,17 @@ _COLUMNS = ("note_id", "start", "end", "annotations")
 
 
 def adjudicate_files(
-    files: Sequence[str], out: Path, *, ties: Path | None, reading: Reading, notes: Path | None, as_json: bool
+    files: Sequence[str],
+    out: Path,
+    *,
+    ties: Path | None,
+    reading: Reading,
+    notes: Path | None,
+    as_json: bool,
 ) -> int:
-    """Write the notes on which a majority agrees, and list the places on which none does; the exit code.
+    """Write the notes on which a majority agrees, and list the places on which none does.
+
+    The exit code.
 
     Args:
         files: ``FILE[=NAME]``, an annotator each.
@@ -43,7 +51,8 @@ def adjudicate_files(
 
     Raises:
         ConfigError: There are fewer than two annotators.
-        InputError: No file has the text, the files are not of the same notes, or every note has a tie.
+        InputError: No file has the text, the files are not of the same notes, or every note has a
+            tie.
     """
     if ties is not None and ties.suffix.lower() != ".jsonl":
         raise InputError(f"{ties}: ties are written as .jsonl")
@@ -53,7 +62,9 @@ def adjudicate_files(
     if ties is not None:
         check_out(ties, inputs=[*inputs, out], is_folder=False, option="--ties")
     withheld = Withheld()
-    annotations = read_annotations(files, reading=reading, notes=notes, sources=(), withheld=withheld)
+    annotations = read_annotations(
+        files, reading=reading, notes=notes, sources=(), withheld=withheld
+    )
     if not annotations.notes:
         raise ConfigError("no file has the text of the notes; name them with --notes NOTES")
     open_ties: list[Tie] = []
@@ -78,10 +89,21 @@ def adjudicate_files(
     count = write_notes(out, gold(), format=written_as.name, options=write_options())
     tied_notes = len({tie.note_id for tie in open_ties})
     if as_json:
-        print_json({"notes": count, "tied_notes": tied_notes, "ties": rows, "withheld": len(withheld), "out": str(out)})
+        print_json(
+            {
+                "notes": count,
+                "tied_notes": tied_notes,
+                "ties": rows,
+                "withheld": len(withheld),
+                "out": str(out),
+            }
+        )
     else:
         _show(open_ties)
-        say(f"{count:,} notes settled, {tied_notes:,} withheld for {len(open_ties):,} ties; written to {out}")
+        say(
+            f"{count:,} notes settled, {tied_notes:,} withheld for {len(open_ties):,} ties; written"
+            f" to {out}"
+        )
     return PARTIAL if open_ties or len(withheld) else 0
 
 

@@ -43,12 +43,19 @@ def compare_annotations(
     """
     withheld = Withheld()
     chosen = profile(profile_name)
-    annotations = read_annotations(files, reading=reading, notes=notes, sources=sources, withheld=withheld)
+    annotations = read_annotations(
+        files, reading=reading, notes=notes, sources=sources, withheld=withheld
+    )
     found = consensus(annotations.spans, annotations.notes, profile=chosen)
     figures = _figures(found, _captured(annotations, chosen))
     count = len(next(iter(annotations.spans.values())))
     if as_json:
-        head = {"sources": annotations.names, "notes": count, "withheld": len(withheld), "profile": chosen.name}
+        head = {
+            "sources": annotations.names,
+            "notes": count,
+            "withheld": len(withheld),
+            "profile": chosen.name,
+        }
         print_json({**head, **_of_two(figures), **figures})
     else:
         _show(figures, count)
@@ -65,11 +72,16 @@ def _captured(annotations: Annotations, chosen: Profile) -> Captures:
 def _figures(found: Consensus, captured: Captures) -> dict[str, Any]:
     unitizing = found.unitizing
     return {
-        "pairs": [{"first": first, "second": second, **_pair(one)} for (first, second), one in found.pairs.items()],
+        "pairs": [
+            {"first": first, "second": second, **_pair(one)}
+            for (first, second), one in found.pairs.items()
+        ],
         "alpha": {
             "span_labels": _alpha(found.spans),
             "token_labels": _alpha(found.tokens),
-            "unitizing": unitizing and {"alpha": unitizing.alpha, "by_label": dict(unitizing.by_label)},
+            "unitizing": (
+                unitizing and {"alpha": unitizing.alpha, "by_label": dict(unitizing.by_label)}
+            ),
         },
         "missed": [_missed(captured, label) for label in [None, *sorted(captured.histories)]],
         "assumptions": list(ASSUMPTIONS),
@@ -78,7 +90,11 @@ def _figures(found: Consensus, captured: Captures) -> dict[str, Any]:
 
 def _pair(one: Agreement) -> dict[str, Any]:
     return {
-        "spans": {"both": one.ranges.tp, "first_alone": one.ranges.fn, "second_alone": one.ranges.fp},
+        "spans": {
+            "both": one.ranges.tp,
+            "first_alone": one.ranges.fn,
+            "second_alone": one.ranges.fp,
+        },
         "f1": {"strict": one.strict.f1, "overlap": one.ranges.f1, "characters": one.characters.f1},
         "observed": one.observed,
         "kappa": one.kappa,
@@ -93,7 +109,11 @@ def _alpha(found: NominalAgreement | None) -> dict[str, Any] | None:
 
 def _missed(captured: Captures, label: str | None) -> dict[str, Any]:
     made = estimate_missed(captured, label=label)
-    values = {name: getattr(made, name) for name in ("method", "value", "low", "high", "recall")} if made else None
+    values = (
+        {name: getattr(made, name) for name in ("method", "value", "low", "high", "recall")}
+        if made
+        else None
+    )
     return {"label": label, "marked": captured.of(label).total(), "estimate": values}
 
 
@@ -101,12 +121,25 @@ def _of_two(figures: Mapping[str, Any]) -> dict[str, Any]:
     """Return the figures of the only pair, where there is one, without its names."""
     if len(figures["pairs"]) > 1:
         return {}
-    return {name: value for name, value in figures["pairs"][0].items() if name not in ("first", "second")}
+    return {
+        name: value
+        for name, value in figures["pairs"][0].items()
+        if name not in ("first", "second")
+    }
 
 
 def _show(figures: Mapping[str, Any], count: int) -> None:
-    headings = (f"{count:,} notes", "both", "first alone", "second alone", "strict F1", "overlap F1", "char F1",
-                "chars alike", "kappa")  # fmt: skip
+    headings = (
+        f"{count:,} notes",
+        "both",
+        "first alone",
+        "second alone",
+        "strict F1",
+        "overlap F1",
+        "char F1",
+        "chars alike",
+        "kappa",
+    )
     print_table(headings, [_pair_row(pair) for pair in figures["pairs"]], numbers_from=1)
     typer.echo()
     alpha = figures["alpha"]
@@ -120,7 +153,9 @@ def _show(figures: Mapping[str, Any], count: int) -> None:
     print_table(("Krippendorff's alpha", "alpha", "observed", "units"), rows, numbers_from=1)
     typer.echo()
     missed = [_missed_row(row) for row in figures["missed"]]
-    print_table(("marked by any", "identifiers", "missed by all", "found by any"), missed, numbers_from=1)
+    print_table(
+        ("marked by any", "identifiers", "missed by all", "found by any"), missed, numbers_from=1
+    )
     print_line("the estimate holds where " + "; ".join(figures["assumptions"]))
 
 
@@ -149,5 +184,8 @@ def _missed_row(row: Mapping[str, Any]) -> list[str]:
     made = row["estimate"]
     cells = [UNDEFINED, UNDEFINED]
     if made:
-        cells = [f"{made['value']:,.0f} [{made['low']:,.0f}, {made['high']:,.0f}]", ratio(made["recall"])]
+        cells = [
+            f"{made['value']:,.0f} [{made['low']:,.0f}, {made['high']:,.0f}]",
+            ratio(made["recall"]),
+        ]
     return [row["label"] or "all", f"{row['marked']:,}", *cells]

@@ -16,8 +16,10 @@ class NominalAgreement:
     """Labels of units that annotators share.
 
     Args:
-        alpha: 1 for full agreement, 0 for chance, below 0 for less; ``None`` where all labels are one.
-        observed: Share of pairs of annotators of a unit that agree, units weighing by their annotators.
+        alpha: 1 for full agreement, 0 for chance, below 0 for less; ``None`` where all labels are
+            one.
+        observed: Share of pairs of annotators of a unit that agree, units weighing by their
+            annotators.
         units: Units with at least two labels; others say nothing and are left out.
     """
 
@@ -30,8 +32,8 @@ def nominal_alpha(units: Iterable[Sequence[Hashable | None]]) -> NominalAgreemen
     """Return the agreement on labels.
 
     Args:
-        units: The label that each annotator gave a unit; ``None`` where one gave none. Annotators may differ between
-            units.
+        units: The label that each annotator gave a unit; ``None`` where one gave none. Annotators
+            may differ between units.
 
     Raises:
         InputError: No unit has two labels.
@@ -47,10 +49,14 @@ def nominal_alpha(units: Iterable[Sequence[Hashable | None]]) -> NominalAgreemen
         if size > 1:
             shared += 1
             totals += labels
-            disagreement += (size * size - sum(count * count for count in labels.values())) / (size - 1)
+            disagreement += (size * size - sum(count * count for count in labels.values())) / (
+                size - 1
+            )
     pairable = totals.total()
     if not pairable:
-        raise InputError("no unit has the labels of two annotators; agreement needs units that two annotated")
+        raise InputError(
+            "no unit has the labels of two annotators; agreement needs units that two annotated"
+        )
     by_chance = pairable * pairable - sum(count * count for count in totals.values())
     alpha = 1 - (pairable - 1) * disagreement / by_chance if by_chance else None
     return NominalAgreement(alpha, 1 - disagreement / pairable, shared)
@@ -69,12 +75,14 @@ class UnitizingAgreement:
     by_label: Mapping[str, float] = field(default_factory=dict)
 
 
-def unitizing_alpha(annotators: Sequence[Mapping[str, Sequence[Range]]], *, length: int) -> UnitizingAgreement:
+def unitizing_alpha(
+    annotators: Sequence[Mapping[str, Sequence[Range]]], *, length: int
+) -> UnitizingAgreement:
     """Return the agreement on where spans are, each label by itself.
 
     Args:
-        annotators: Of each annotator the ranges by label; ranges of one label must not overlap. Texts are joined end
-            to end, offsets running on, to get one figure of many notes.
+        annotators: Of each annotator the ranges by label; ranges of one label must not overlap.
+            Texts are joined end to end, offsets running on, to get one figure of many notes.
         length: Code points of the text.
 
     Raises:
@@ -83,8 +91,8 @@ def unitizing_alpha(annotators: Sequence[Mapping[str, Sequence[Range]]], *, leng
         OverlapError: Two ranges of one annotator and label overlap.
 
     Source:
-        Krippendorff (2004), Measuring the reliability of qualitative text analysis data, Quality & Quantity 38,
-        787-800: the unitizing alpha with squared distances.
+        Krippendorff (2004), Measuring the reliability of qualitative text analysis data, Quality &
+        Quantity 38, 787-800: the unitizing alpha with squared distances.
     """
     if len(annotators) < 2:
         raise InputError(f"agreement needs at least two annotators, got {len(annotators)}")
@@ -158,4 +166,9 @@ def _expected(sections: Sequence[Sequence[_Section]], length: int) -> float:
         of_units = (len(units) - 1) * size * (size - 1) * (2 * size - 1) / 3
         total += count * (of_units + size * size * inside)
     everything = len(sections) * length
-    return 2 / length * total / (everything * (everything - 1) - sum(size * (size - 1) for size in units))
+    return (
+        2
+        / length
+        * total
+        / (everything * (everything - 1) - sum(size * (size - 1) for size in units))
+    )

@@ -8,7 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from deid_assets.extending import ConfigError, InputError, Note, SpanSet, label_map
-from deid_assets.extending.commands import FORMATS, Fault, NoteSource, ReadOptions, SpansFile, Withheld
+from deid_assets.extending.commands import (
+    FORMATS,
+    Fault,
+    NoteSource,
+    ReadOptions,
+    SpansFile,
+    Withheld,
+)
 from deid_evaluation.commands.inputs import Gold, Named, check_names, read_gold
 
 
@@ -76,7 +83,12 @@ class Annotations:
 
 
 def read_annotations(
-    files: Sequence[str], *, reading: Reading, notes: Path | None, sources: Sequence[str], withheld: Withheld
+    files: Sequence[str],
+    *,
+    reading: Reading,
+    notes: Path | None,
+    sources: Sequence[str],
+    withheld: Withheld,
 ) -> Annotations:
     """Return annotations: of each file, or of each source of a single spans file.
 
@@ -107,19 +119,30 @@ def read_annotations(
             spans[one.shown] = dict(gold.spans)
             texts = {**gold.notes, **texts}
     if len(spans) < 2:
-        raise ConfigError("agreement is between two or more; give several files, or a spans file of several detectors")
+        raise ConfigError(
+            "agreement is between two or more; give several files, or a spans file of several"
+            " detectors"
+        )
     return Annotations(_same_notes(spans, texts, withheld, notes), texts)
 
 
-def _by_source(path: Path, found: Mapping[str, SpanSet], sources: Sequence[str]) -> dict[str, dict[str, SpanSet]]:
+def _by_source(
+    path: Path, found: Mapping[str, SpanSet], sources: Sequence[str]
+) -> dict[str, dict[str, SpanSet]]:
     if len(sources) == 1 or len(set(sources)) < len(sources):
-        raise ConfigError("agreement is between two detectors or more; give --source twice, with two names")
+        raise ConfigError(
+            "agreement is between two detectors or more; give --source twice, with two names"
+        )
     present = sorted({span.source for spans in found.values() for span in spans})
     if absent := sorted(set(sources) - set(present)):
-        raise InputError(f"{path}: no span is from {', '.join(absent)}; it has {', '.join(present) or 'none'}")
+        raise InputError(
+            f"{path}: no span is from {', '.join(absent)}; it has {', '.join(present) or 'none'}"
+        )
     return {
         source: {
-            note_id: SpanSet(note_id, spans.digest, tuple(span for span in spans if span.source == source))
+            note_id: SpanSet(
+                note_id, spans.digest, tuple(span for span in spans if span.source == source)
+            )
             for note_id, spans in found.items()
         }
         for source in sources or present
@@ -127,9 +150,15 @@ def _by_source(path: Path, found: Mapping[str, SpanSet], sources: Sequence[str])
 
 
 def _same_notes(
-    spans: Mapping[str, Mapping[str, SpanSet]], texts: Mapping[str, Note], withheld: Withheld, notes: Path | None
+    spans: Mapping[str, Mapping[str, SpanSet]],
+    texts: Mapping[str, Note],
+    withheld: Withheld,
+    notes: Path | None,
 ) -> dict[str, dict[str, SpanSet]]:
-    """Return the notes that all have, in the order of the texts; what is missing is an error, not a silence."""
+    """Return the notes that all have, in the order of the texts.
+
+    What is missing is an error, not a silence.
+    """
     every = {note_id for found in spans.values() for note_id in found}
     known = set.intersection(*(set(found) for found in spans.values()))
     if texts:
@@ -137,7 +166,8 @@ def _same_notes(
             raise InputError(f"note {strangers[0]!r} is not in the spans file; detect on all notes")
         if (unknown := sorted(every - texts.keys())) and not len(withheld):
             raise InputError(
-                f"{len(unknown)} notes of the spans file are not in {notes or 'the notes'}, as {unknown[0]!r}"
+                f"{len(unknown)} notes of the spans file are not in {notes or 'the notes'}, as"
+                f" {unknown[0]!r}"
             )
         known &= texts.keys()
     missing = every - known
@@ -145,8 +175,8 @@ def _same_notes(
         name = next(name for name, found in spans.items() if missing - found.keys())
         note = min(missing - spans[name].keys())
         raise InputError(
-            f"{len(missing)} of {len(every)} notes are not in all files: {name} lacks {note!r}; give all notes, "
-            "with an empty list where nothing was found"
+            f"{len(missing)} of {len(every)} notes are not in all files: {name} lacks {note!r};"
+            " give all notes, with an empty list where nothing was found"
         )
     if not known:
         raise InputError("no note is in all files; nothing was compared")

@@ -57,13 +57,17 @@ def audit_files(
     if out is not None:
         write_list(out, rows, columns=_COLUMNS)
     if as_json:
-        print_json({"systems": list(systems), "agreeing": needed, "notes": len(gold.spans), "places": rows})
+        print_json(
+            {"systems": list(systems), "agreeing": needed, "notes": len(gold.spans), "places": rows}
+        )
     else:
         _show(rows, needed, len(systems))
     return PARTIAL if len(withheld) else 0
 
 
-def _systems(preds: Sequence[Named], gold: Gold, sources: Sequence[str]) -> dict[str, Mapping[str, SpanSet]]:
+def _systems(
+    preds: Sequence[Named], gold: Gold, sources: Sequence[str]
+) -> dict[str, Mapping[str, SpanSet]]:
     """Return every detector of every file as a system of its own."""
     check_names(preds)
     found: dict[str, Mapping[str, SpanSet]] = {}
@@ -75,16 +79,24 @@ def _systems(preds: Sequence[Named], gold: Gold, sources: Sequence[str]) -> dict
                 found[whole.name] = whole.spans
                 continue
             if absent := sorted(set(sources) - set(present)):
-                raise InputError(f"{pred.path}: no span is from {', '.join(absent)}; it has {', '.join(present)}")
+                raise InputError(
+                    f"{pred.path}: no span is from {', '.join(absent)}; it has {', '.join(present)}"
+                )
             for source in sources or present:
                 found[source if is_alone else f"{pred.shown}: {source}"] = {
-                    note_id: SpanSet(note_id, spans.digest, tuple(span for span in spans if span.source == source))
+                    note_id: SpanSet(
+                        note_id,
+                        spans.digest,
+                        tuple(span for span in spans if span.source == source),
+                    )
                     for note_id, spans in whole.spans.items()
                 }
     return found
 
 
-def _doubts(gold: Gold, systems: Mapping[str, Mapping[str, SpanSet]], chosen: Profile, needed: int) -> list[Doubt]:
+def _doubts(
+    gold: Gold, systems: Mapping[str, Mapping[str, SpanSet]], chosen: Profile, needed: int
+) -> list[Doubt]:
     for name, spans in systems.items():
         try:
             for _ in pair(gold.spans.values(), spans.values()):
@@ -108,15 +120,27 @@ def _show(rows: Sequence[Mapping[str, Any]], needed: int, systems: int) -> None:
     omitted = Counter(row["label"] for row in rows if row["gold_label"] is None)
     relabelled = Counter(row["label"] for row in rows if row["gold_label"] is not None)
     if rows:
-        counts = [[name, f"{omitted[name]:,}", f"{relabelled[name]:,}"] for name in sorted({*omitted, *relabelled})]
+        counts = [
+            [name, f"{omitted[name]:,}", f"{relabelled[name]:,}"]
+            for name in sorted({*omitted, *relabelled})
+        ]
         print_table(("label", "not annotated", "annotated otherwise"), counts, numbers_from=1)
         print_table(
             ("note", "place", "label", "annotated", "systems", "score"),
             [
-                [row["note"], f"{row['start']}-{row['end']}", row["label"], row["gold_label"] or "no",
-                 ", ".join(row["systems"]), f"{row['score']:.2f}"]
+                [
+                    row["note"],
+                    f"{row['start']}-{row['end']}",
+                    row["label"],
+                    row["gold_label"] or "no",
+                    ", ".join(row["systems"]),
+                    f"{row['score']:.2f}",
+                ]
                 for row in rows[:_SHOWN]
             ],
-        )  # fmt: skip
+        )
     more = f"; {_SHOWN} are shown, --out FILE lists all" if len(rows) > _SHOWN else ""
-    say(f"{len(rows):,} places where at least {needed} of {systems} systems agree against the annotations{more}")
+    say(
+        f"{len(rows):,} places where at least {needed} of {systems} systems agree against the"
+        f" annotations{more}"
+    )

@@ -21,10 +21,14 @@ from deid_assets.extending.commands import (
 
 AnnotationsArg = Arg[
     list[str],
-    typer.Argument(metavar="FILE[=NAME]", help="Annotated notes, or spans files; each an annotator or a system."),
+    typer.Argument(
+        metavar="FILE[=NAME]",
+        help="Annotated notes, or spans files; each an annotator or a system.",
+    ),
 ]
 SourcesOption = Arg[
-    list[str] | None, typer.Option("--source", metavar="NAME", help="Take only these detectors of a spans file.")
+    list[str] | None,
+    typer.Option("--source", metavar="NAME", help="Take only these detectors of a spans file."),
 ]
 
 
@@ -33,7 +37,10 @@ def agreement(
     *,
     source: SourcesOption = None,
     notes: Arg[
-        Path | None, typer.Option(metavar="NOTES", help="The notes, for scores that need the text, if no file has it.")
+        Path | None,
+        typer.Option(
+            metavar="NOTES", help="The notes, for scores that need the text, if no file has it."
+        ),
     ] = None,
     profile: ProfileOption = "harmonised",
     format_name: FormatOption = None,
@@ -45,23 +52,40 @@ def agreement(
 
     How far they agree, and an estimate of what all missed.
     """
-    from deid_annotation.agreement import compare_annotations  # noqa: PLC0415 - loads what reports are written with
+    from deid_annotation.agreement import (
+        compare_annotations,
+    )  # noqa: PLC0415 - loads what reports are written with
     from deid_annotation.annotators import Reading  # noqa: PLC0415
 
     reading = Reading(format_name, labels, read_options(read or [], annotations=True))
     return compare_annotations(
-        annotations, reading=reading, notes=notes, sources=source or [], profile_name=profile, as_json=as_json
+        annotations,
+        reading=reading,
+        notes=notes,
+        sources=source or [],
+        profile_name=profile,
+        as_json=as_json,
     )
 
 
 def adjudicate(
     annotations: AnnotationsArg,
     *,
-    out: Arg[Path, typer.Option(metavar="PATH", help="Annotated notes to write; the suffix chooses the format.")],
+    out: Arg[
+        Path,
+        typer.Option(
+            metavar="PATH", help="Annotated notes to write; the suffix chooses the format."
+        ),
+    ],
     ties: Arg[
-        Path | None, typer.Option(metavar="FILE", help="Places without a majority to write, .jsonl: offsets, no text.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Places without a majority to write, .jsonl: offsets, no text."
+        ),
     ] = None,
-    notes: Arg[Path | None, typer.Option(metavar="NOTES", help="The notes, where no file has their text.")] = None,
+    notes: Arg[
+        Path | None, typer.Option(metavar="NOTES", help="The notes, where no file has their text.")
+    ] = None,
     format_name: FormatOption = None,
     labels: LabelsOption = None,
     read: ReadOption = None,
@@ -69,13 +93,18 @@ def adjudicate(
 ) -> int:
     """Make one set of annotations from several annotators, by majority.
 
-    A note with a place on which there is none is withheld, and the place listed: a further annotator decides.
+    A note with a place on which there is none is withheld, and the place listed: a further
+    annotator decides.
     """
-    from deid_annotation.adjudication import adjudicate_files  # noqa: PLC0415 - loads what evaluation needs
+    from deid_annotation.adjudication import (
+        adjudicate_files,
+    )  # noqa: PLC0415 - loads what evaluation needs
     from deid_annotation.annotators import Reading  # noqa: PLC0415
 
     reading = Reading(format_name, labels, read_options(read or [], annotations=True))
-    return adjudicate_files(annotations, out, ties=ties, reading=reading, notes=notes, as_json=as_json)
+    return adjudicate_files(
+        annotations, out, ties=ties, reading=reading, notes=notes, as_json=as_json
+    )
 
 
 def audit_gold(  # noqa: PLR0913 - one parameter per option of the command line
@@ -85,9 +114,16 @@ def audit_gold(  # noqa: PLR0913 - one parameter per option of the command line
     source: SourcesOption = None,
     agreeing: Arg[
         int | None,
-        typer.Option(metavar="N", min=1, help="Number of systems that must agree; more than half if not given."),
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Number of systems that must agree; more than half if not given.",
+        ),
     ] = None,
-    out: Arg[Path | None, typer.Option(metavar="FILE", help="List to write, .jsonl or .csv: offsets, no text.")] = None,
+    out: Arg[
+        Path | None,
+        typer.Option(metavar="FILE", help="List to write, .jsonl or .csv: offsets, no text."),
+    ] = None,
     profile: ProfileOption = "harmonised",
     format_name: FormatOption = None,
     labels: LabelsOption = None,
@@ -105,19 +141,30 @@ def audit_gold(  # noqa: PLR0913 - one parameter per option of the command line
     if out is not None:
         check_out(out, inputs=[gold], is_folder=False)
     return audit_files(
-        gold, pred, reading=reading, sources=source or [], agreeing=agreeing, out=out, profile_name=profile,
+        gold,
+        pred,
+        reading=reading,
+        sources=source or [],
+        agreeing=agreeing,
+        out=out,
+        profile_name=profile,
         as_json=as_json,
-    )  # fmt: skip
+    )
 
 
 def corrections(  # noqa: PLR0913 - one parameter per option of the command line
     original: Arg[Path, typer.Argument(metavar="ORIGINAL", help="Annotated notes as they were.")],
-    corrected: Arg[Path, typer.Argument(metavar="CORRECTED", help="The same notes, annotations corrected.")],
+    corrected: Arg[
+        Path, typer.Argument(metavar="CORRECTED", help="The same notes, annotations corrected.")
+    ],
     *,
     pred: Arg[
-        list[str] | None, typer.Option(metavar="FILE[=NAME]", help="Spans to score on both; several times.")
+        list[str] | None,
+        typer.Option(metavar="FILE[=NAME]", help="Spans to score on both; several times."),
     ] = None,
-    out: Arg[Path | None, typer.Option(metavar="FILE", help="Changes to write, .jsonl or .csv: offsets.")] = None,
+    out: Arg[
+        Path | None, typer.Option(metavar="FILE", help="Changes to write, .jsonl or .csv: offsets.")
+    ] = None,
     profile: ProfileOption = "harmonised",
     format_name: FormatOption = None,
     labels: LabelsOption = None,
@@ -129,11 +176,19 @@ def corrections(  # noqa: PLR0913 - one parameter per option of the command line
     With spans files, their scores on the annotations as they were and as they are.
     """
     from deid_annotation.annotators import Reading  # noqa: PLC0415
-    from deid_annotation.corrections import correct_files  # noqa: PLC0415 - loads what evaluation needs
+    from deid_annotation.corrections import (
+        correct_files,
+    )  # noqa: PLC0415 - loads what evaluation needs
 
     reading = Reading(format_name, labels, read_options(read or [], annotations=True))
     if out is not None:
         check_out(out, inputs=[original, corrected], is_folder=False)
     return correct_files(
-        original, corrected, reading=reading, preds=pred or [], out=out, profile_name=profile, as_json=as_json
+        original,
+        corrected,
+        reading=reading,
+        preds=pred or [],
+        out=out,
+        profile_name=profile,
+        as_json=as_json,
     )

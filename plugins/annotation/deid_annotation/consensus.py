@@ -6,7 +6,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from deid_annotation.alpha import NominalAgreement, UnitizingAgreement, nominal_alpha, unitizing_alpha
+from deid_annotation.alpha import (
+    NominalAgreement,
+    UnitizingAgreement,
+    nominal_alpha,
+    unitizing_alpha,
+)
 from deid_assets.extending import InputError, Note, Phi, Profile, SpanSet
 from deid_assets.extending.scoring import Range, union
 from deid_evaluation.agreement import Agreement, agreement
@@ -23,8 +28,10 @@ class Consensus:
 
     Args:
         pairs: Names of two annotators to their agreement.
-        spans: On the labels of spans that at least two marked with the same boundaries; ``None`` where there is none.
-        tokens: On the label of every token of the text, unmarked ones too; ``None`` without the text.
+        spans: On the labels of spans that at least two marked with the same boundaries; ``None``
+            where there is none.
+        tokens: On the label of every token of the text, unmarked ones too; ``None`` without the
+            text.
         unitizing: On where spans are, label by label; ``None`` without the text.
     """
 
@@ -47,11 +54,18 @@ def consensus(
     names = list(annotators)
     note_ids = list(annotators[names[0]])
     seen = _View(profile)
-    annotators = {name: {one: seen.of(spans) for one, spans in found.items()} for name, found in annotators.items()}
+    annotators = {
+        name: {one: seen.of(spans) for one, spans in found.items()}
+        for name, found in annotators.items()
+    }
     pairs = {
         (first, second): sum(
             (
-                agreement(annotators[first][one], annotators[second][one], length=len(notes[one].text) if notes else 0)
+                agreement(
+                    annotators[first][one],
+                    annotators[second][one],
+                    length=len(notes[one].text) if notes else 0,
+                )
                 for one in note_ids
             ),
             Agreement(),
@@ -69,7 +83,10 @@ def consensus(
 
 
 class _View:
-    """Shows spans as a profile does: one category for each of its labels, and none that it does not count."""
+    """Shows spans as a profile does.
+
+    One category for each of its labels, and none that it does not count.
+    """
 
     def __init__(self, profile: Profile) -> None:
         first: dict[str, Phi] = {}
@@ -78,7 +95,11 @@ class _View:
         self._shown = {category: first[label] for category, label in profile.labels.items()}
 
     def of(self, spans: SpanSet) -> SpanSet:
-        shown = [replace(span, label=self._shown[span.label]) for span in spans if span.label in self._shown]
+        shown = [
+            replace(span, label=self._shown[span.label])
+            for span in spans
+            if span.label in self._shown
+        ]
         return SpanSet(spans.note_id, spans.digest, tuple(shown))
 
 
@@ -93,13 +114,19 @@ def _span_labels(
     columns: Sequence[Mapping[str, SpanSet]], note_ids: Sequence[str], profile: Profile
 ) -> Iterator[list[str | None]]:
     for note_id in note_ids:
-        marked = [{(start, end): label for start, end, label in places(of[note_id], profile)} for of in columns]
+        marked = [
+            {(start, end): label for start, end, label in places(of[note_id], profile)}
+            for of in columns
+        ]
         for place in sorted({place for labels in marked for place in labels}):
             yield [labels.get(place) for labels in marked]
 
 
 def _token_labels(
-    columns: Sequence[Mapping[str, SpanSet]], note_ids: Sequence[str], notes: Mapping[str, Note], profile: Profile
+    columns: Sequence[Mapping[str, SpanSet]],
+    note_ids: Sequence[str],
+    notes: Mapping[str, Note],
+    profile: Profile,
 ) -> Iterator[list[str]]:
     for note_id in note_ids:
         cursors = [_Cursor(places(of[note_id], profile)) for of in columns]
@@ -121,9 +148,15 @@ class _Cursor:
 
 
 def _unitizing(
-    columns: Sequence[Mapping[str, SpanSet]], note_ids: Sequence[str], notes: Mapping[str, Note], profile: Profile
+    columns: Sequence[Mapping[str, SpanSet]],
+    note_ids: Sequence[str],
+    notes: Mapping[str, Note],
+    profile: Profile,
 ) -> UnitizingAgreement:
-    """Return the agreement over all notes, joined end to end a character apart: no spans of two notes touch."""
+    """Return the agreement over all notes, joined end to end a character apart.
+
+    No spans of two notes touch.
+    """
     joined: list[dict[str, list[Range]]] = [{} for _ in columns]
     offset = 0
     for note_id in note_ids:

@@ -12,11 +12,27 @@ from deid_annotation.gold_changes import Change, ChangeKind, corrections
 from deid_annotation.lists import check_list, write_list
 from deid_assets.extending import DeidError, InputError, Profile, profile
 from deid_assets.extending.commands import PARTIAL, Withheld, print_json, print_table, say
-from deid_assets.extending.scoring import UNDEFINED, Evaluation, Scheme, evaluate_corpus, pair, ratio
+from deid_assets.extending.scoring import (
+    UNDEFINED,
+    Evaluation,
+    Scheme,
+    evaluate_corpus,
+    pair,
+    ratio,
+)
 from deid_evaluation.commands.inputs import Gold, Named, check_names, read_systems
 from deid_evaluation.report import System
 
-_COLUMNS = ("note", "kind", "before_start", "before_end", "before_label", "after_start", "after_end", "after_label")
+_COLUMNS = (
+    "note",
+    "kind",
+    "before_start",
+    "before_end",
+    "before_label",
+    "after_start",
+    "after_end",
+    "after_label",
+)
 _MEASURES = (
     ("covered", Scheme.COVERED, "recall"),
     ("strict_precision", Scheme.STRICT, "precision"),
@@ -58,16 +74,21 @@ def correct_files(
     check_names(named)
     scores = {
         system.name: {
-            name: _scored(gold, system, chosen, pred.path) for name, gold in (("before", before), ("after", after))
+            name: _scored(gold, system, chosen, pred.path)
+            for name, gold in (("before", before), ("after", after))
         }
         for pred in named
-        for system in read_systems(pred, before, sources=(), is_alone=len(named) == 1, is_sample=False)
+        for system in read_systems(
+            pred, before, sources=(), is_alone=len(named) == 1, is_sample=False
+        )
     }
     rows = [_row(change) for change in changes]
     if out is not None:
         write_list(out, rows, columns=_COLUMNS)
     if as_json:
-        print_json({"profile": chosen.name, "notes": len(before.spans), "changes": rows, "scores": scores})
+        print_json(
+            {"profile": chosen.name, "notes": len(before.spans), "changes": rows, "scores": scores}
+        )
     else:
         _show(changes, scores)
     return PARTIAL if len(withheld) else 0
@@ -77,7 +98,9 @@ def _scored(gold: Gold, system: System, chosen: Profile, path: Path) -> dict[str
     lengths = {note_id: len(note.text) for note_id, note in gold.notes.items()}
     try:
         pairs = pair(gold.spans.values(), system.spans.values())
-        found: Evaluation = evaluate_corpus(pairs, profile=chosen, scope=gold.scope, lengths=lengths)
+        found: Evaluation = evaluate_corpus(
+            pairs, profile=chosen, scope=gold.scope, lengths=lengths
+        )
     except DeidError as error:
         raise InputError(f"{path}: {error}") from error
     return {name: getattr(found.micro(scheme), of) for name, scheme, of in _MEASURES}
@@ -91,7 +114,9 @@ def _row(change: Change) -> dict[str, Any]:
     return row
 
 
-def _show(changes: Sequence[Change], scores: Mapping[str, Mapping[str, Mapping[str, float | None]]]) -> None:
+def _show(
+    changes: Sequence[Change], scores: Mapping[str, Mapping[str, Mapping[str, float | None]]]
+) -> None:
     table: Counter[tuple[str, ChangeKind]] = Counter()
     for change in changes:
         table[(change.after or change.before or (0, 0, ""))[2], change.kind] += 1
@@ -102,9 +127,16 @@ def _show(changes: Sequence[Change], scores: Mapping[str, Mapping[str, Mapping[s
         print_table(("label", *map(str, kinds)), rows, numbers_from=1)
     measures = [name for name, _, _ in _MEASURES]
     for name, sides in scores.items():
-        lines = [[side, *(ratio(values[measure]) for measure in measures)] for side, values in sides.items()]
-        lines.append(["change", *(_change(sides["before"][one], sides["after"][one]) for one in measures)])
-        print_table((name, *(measure.replace("_", " ") for measure in measures)), lines, numbers_from=1)
+        lines = [
+            [side, *(ratio(values[measure]) for measure in measures)]
+            for side, values in sides.items()
+        ]
+        lines.append(
+            ["change", *(_change(sides["before"][one], sides["after"][one]) for one in measures)]
+        )
+        print_table(
+            (name, *(measure.replace("_", " ") for measure in measures)), lines, numbers_from=1
+        )
     notes = len({change.note_id for change in changes})
     say(f"{len(changes):,} spans changed in {notes:,} notes")
 

@@ -46,15 +46,19 @@ def gold_changes(before: SpanSet, after: SpanSet, *, profile: Profile) -> list[C
     """
     if (before.note_id, before.digest) != (after.note_id, after.digest):
         raise DigestError(
-            f"note {before.note_id!r}: the correction is of note {after.note_id!r}, digest {after.digest[:12]}; "
-            "correct spans, not the text"
+            f"note {before.note_id!r}: the correction is of note {after.note_id!r}, digest"
+            f" {after.digest[:12]}; correct spans, not the text"
         )
     old, new = places(before, profile), places(after, profile)
     gone = [place for place in old if place not in set(new)]
     come = [place for place in new if place not in set(old)]
     changes = []
     for place in gone:
-        heir = max((one for one in come if _common(place, one)), key=lambda one: _likeness(place, one), default=None)
+        heir = max(
+            (one for one in come if _common(place, one)),
+            key=lambda one: _likeness(place, one),
+            default=None,
+        )
         if heir is None:
             changes.append(Change(before.note_id, ChangeKind.REMOVED, place, None))
             continue
@@ -65,7 +69,9 @@ def gold_changes(before: SpanSet, after: SpanSet, *, profile: Profile) -> list[C
     return sorted(changes, key=lambda change: change.after or change.before or (0, 0, ""))
 
 
-def corrections(before: Mapping[str, SpanSet], after: Mapping[str, SpanSet], *, profile: Profile) -> Iterator[Change]:
+def corrections(
+    before: Mapping[str, SpanSet], after: Mapping[str, SpanSet], *, profile: Profile
+) -> Iterator[Change]:
     """Yield what a correction changed in all notes.
 
     Raises:
@@ -81,8 +87,8 @@ def _same_notes(before: Iterable[str], after: Iterable[str]) -> None:
     old, new = set(before), set(after)
     if strangers := sorted(old ^ new):
         raise InputError(
-            f"{len(strangers)} notes are in one of the two golds alone, the first is {strangers[0]!r}; "
-            "give the correction of every note, unchanged ones too"
+            f"{len(strangers)} notes are in one of the two golds alone, the first is"
+            f" {strangers[0]!r}; give the correction of every note, unchanged ones too"
         )
 
 

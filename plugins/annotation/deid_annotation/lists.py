@@ -40,4 +40,10 @@ def write_list(out: Path, rows: Sequence[Mapping[str, Any]], *, columns: Sequenc
 
 
 def _cell(value: Any) -> str:
-    return ";".join(map(str, value)) if isinstance(value, (list, tuple)) else "" if value is None else str(value)
+    return (
+        ";".join(map(str, value))
+        if isinstance(value, (list, tuple))
+        else ""
+        if value is None
+        else str(value)
+    )

@@ -20,7 +20,8 @@ class Tie:
         note_id: Where.
         start: First code point that any of them marks.
         end: One past the last.
-        annotations: Annotator to the spans (start, end, category) marked there; those who marked nothing have none.
+        annotations: Annotator to the spans (start, end, category) marked there; those who marked
+            nothing have none.
     """
 
     note_id: str
@@ -32,9 +33,10 @@ class Tie:
 def adjudicate(annotators: Mapping[str, SpanSet]) -> tuple[SpanSet, list[Tie]]:
     """Return the spans of one note that more than half of the annotators marked alike, and the ties.
 
-    Spans that overlap are one place. A place is settled where some span of it, boundaries and category, has a
-    majority, or where more than half marked nothing there. Else it is a tie, and none of its spans is in the result:
-    do not take the note for annotated before a person has decided.
+    Spans that overlap are one place. A place is settled where some span of it, boundaries and
+    category, has a majority, or where more than half marked nothing there. Else it is a tie, and
+    none of its spans is in the result: do not take the note for annotated before a person has
+    decided.
 
     Raises:
         ConfigError: There are fewer than two annotators.

@@ -16,7 +16,8 @@ OBSERVERS = [
     [None, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, None],
     [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, None],
 ]
-# Krippendorff (2004), Content Analysis, page 254: two observers, a text of 300 units of length, two categories.
+# Krippendorff (2004), Content Analysis, page 254: two observers, a text of 300 units of length, two
+# categories.
 FIRST = {"c": [(75, 145), (220, 250)], "k": [(30, 90), (150, 200)]}
 SECOND = {"c": [(70, 150), (205, 225), (250, 270)], "k": [(30, 90), (150, 200)]}
 
@@ -29,7 +30,11 @@ def test_the_published_alpha_of_labels():
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.lists(st.sampled_from([None, 1, 2, 3]), min_size=3, max_size=3), min_size=2, max_size=10))
+@given(
+    st.lists(
+        st.lists(st.sampled_from([None, 1, 2, 3]), min_size=3, max_size=3), min_size=2, max_size=10
+    )
+)
 def test_it_agrees_with_the_reference_package(units):
     krippendorff = pytest.importorskip("krippendorff")
     shared = [unit for unit in units if sum(label is not None for label in unit) > 1]
@@ -65,7 +70,9 @@ def test_the_published_alpha_of_spans():
 RANGES = st.lists(st.integers(0, 59), max_size=8, unique=True).map(
     lambda cuts: [(a, b) for a, b in zip(sorted(cuts)[::2], sorted(cuts)[1::2], strict=False)]
 )
-ANNOTATORS = st.lists(st.fixed_dictionaries({"NAME": RANGES, "DATE": RANGES}), min_size=2, max_size=4)
+ANNOTATORS = st.lists(
+    st.fixed_dictionaries({"NAME": RANGES, "DATE": RANGES}), min_size=2, max_size=4
+)
 
 
 def by_definition(left, right, length):

@@ -61,7 +61,13 @@ def list_audits(*, as_json: JsonOption = False) -> int:
     from deid_assets.extending.audits import installed_audits  # noqa: PLC0415 - loads NumPy
 
     rows = [
-        {"name": p.name, "version": p.version, "digest": p.digest, "summary": p.fault or p.summary, "fault": p.fault}
+        {
+            "name": p.name,
+            "version": p.version,
+            "digest": p.digest,
+            "summary": p.fault or p.summary,
+            "fault": p.fault,
+        }
         for p in installed_audits().values()
     ]
     return print_rows(rows, columns=("name", "version", "summary"), as_json=as_json)
@@ -71,24 +77,53 @@ def list_audits(*, as_json: JsonOption = False) -> int:
 @guarded
 def run(  # noqa: PLR0913 - one parameter per option of the command line
     audits: Arg[
-        list[str] | None, typer.Argument(metavar="[AUDIT]...", help="All installed when none is named.")
+        list[str] | None,
+        typer.Argument(metavar="[AUDIT]...", help="All installed when none is named."),
     ] = None,
     *,
-    out: Arg[Path, typer.Option(metavar="FOLDER", help="Folder for a JSON file per audit, plots and privacy.html.")],
-    notes: Arg[PathOption, typer.Option(metavar="NOTES", help="Annotated notes: what there is to cover.")] = None,
-    spans: Arg[
-        PathOption, typer.Option(metavar="FILE", help="Spans of a detector; the annotations when not given.")
+    out: Arg[
+        Path,
+        typer.Option(
+            metavar="FOLDER", help="Folder for a JSON file per audit, plots and privacy.html."
+        ),
+    ],
+    notes: Arg[
+        PathOption, typer.Option(metavar="NOTES", help="Annotated notes: what there is to cover.")
     ] = None,
-    policy: Arg[list[str] | None, typer.Option(metavar="NAME|FILE", help="Redaction policy; several times.")] = None,
-    model: Arg[PathOption, typer.Option(metavar="FOLDER", help="Language model that was trained on the notes.")] = None,
-    reference: Arg[PathOption, typer.Option(metavar="FOLDER", help="Language model that was not.")] = None,
-    training: Arg[str, typer.Option(metavar="NOTES", help="Notes that the model was trained on.")] = "",
-    held_out: Arg[str, typer.Option(metavar="NOTES", help="Notes of the same kind that it was not.")] = "",
-    calibration: Arg[str, typer.Option(metavar="NOTES", help="Notes for thresholds, in neither of these.")] = "",
-    canaries: Arg[PathOption, typer.Option(metavar="FILE", help="Secrets planted in the training notes.")] = None,
-    population: Arg[PathOption, typer.Option(metavar="FILE", help="People among whom a patient is sought.")] = None,
+    spans: Arg[
+        PathOption,
+        typer.Option(metavar="FILE", help="Spans of a detector; the annotations when not given."),
+    ] = None,
+    policy: Arg[
+        list[str] | None, typer.Option(metavar="NAME|FILE", help="Redaction policy; several times.")
+    ] = None,
+    model: Arg[
+        PathOption,
+        typer.Option(metavar="FOLDER", help="Language model that was trained on the notes."),
+    ] = None,
+    reference: Arg[
+        PathOption, typer.Option(metavar="FOLDER", help="Language model that was not.")
+    ] = None,
+    training: Arg[
+        str, typer.Option(metavar="NOTES", help="Notes that the model was trained on.")
+    ] = "",
+    held_out: Arg[
+        str, typer.Option(metavar="NOTES", help="Notes of the same kind that it was not.")
+    ] = "",
+    calibration: Arg[
+        str, typer.Option(metavar="NOTES", help="Notes for thresholds, in neither of these.")
+    ] = "",
+    canaries: Arg[
+        PathOption, typer.Option(metavar="FILE", help="Secrets planted in the training notes.")
+    ] = None,
+    population: Arg[
+        PathOption, typer.Option(metavar="FILE", help="People among whom a patient is sought.")
+    ] = None,
     option: Arg[
-        list[str] | None, typer.Option(metavar="AUDIT.KEY=VALUE", help="Option of an audit, as in TOML; several times.")
+        list[str] | None,
+        typer.Option(
+            metavar="AUDIT.KEY=VALUE", help="Option of an audit, as in TOML; several times."
+        ),
     ] = None,
     seed: Arg[int, typer.Option(metavar="N", help="Seed of draws.")] = 1,
     format_name: FormatOption = None,
@@ -98,15 +133,18 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
 ) -> int:
     """Run audits on notes, policies and models.
 
-    What is finished stays when the run is stopped: the same command goes on with what is left. Each asks one question and answers passed, failed, void (its controls show that the figures prove nothing) or not
-    assessed, with the reason.
+    What is finished stays when the run is stopped: the same command goes on with what is left. Each
+    asks one question and answers passed, failed, void (its controls show that the figures prove
+    nothing) or not assessed, with the reason.
     """
     from deid_assets.extending.audits import Material, installed_audits  # noqa: PLC0415
     from deid_assets.extending.corpora import read_raw  # noqa: PLC0415 - loads the synthesis
     from deid_audits.running import Run  # noqa: PLC0415
 
     check_out(
-        out, inputs=[path for path in (notes, spans, model, reference, canaries, population) if path], is_folder=True
+        out,
+        inputs=[path for path in (notes, spans, model, reference, canaries, population) if path],
+        is_folder=True,
     )
     chosen = _chosen(audits, installed_audits())
     options = _options(option or [], chosen)
@@ -117,10 +155,18 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
         source = NoteSource(notes, format_name, None, read_options(read or [], annotations=True))
         cases = list(_cases(source, labels, None if spans is None else SpansFile(spans), withheld))
     material = Material(
-        key=key, seed=seed, cases=cases, policies=policies, model=_there(model), reference=_there(reference),
-        training=read_raw(training) if training else (), held_out=read_raw(held_out) if held_out else (),
-        calibration=read_raw(calibration) if calibration else (), canaries=_there(canaries), population=_there(population),
-    )  # fmt: skip
+        key=key,
+        seed=seed,
+        cases=cases,
+        policies=policies,
+        model=_there(model),
+        reference=_there(reference),
+        training=read_raw(training) if training else (),
+        held_out=read_raw(held_out) if held_out else (),
+        calibration=read_raw(calibration) if calibration else (),
+        canaries=_there(canaries),
+        population=_there(population),
+    )
     if secret_of_environment() is None and model is not None:
         say("no DEID_KEY is set: results are not signed, and release no model")
     results = Run(material, options, out, secret_of_environment() is not None).results(chosen)
@@ -130,19 +176,25 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
 @privacy_app.command("report")
 @guarded
 def report(
-    folders: Arg[list[Path], typer.Argument(metavar="FOLDER...", help="What deid privacy run wrote.")],
+    folders: Arg[
+        list[Path], typer.Argument(metavar="FOLDER...", help="What deid privacy run wrote.")
+    ],
     *,
     out: Arg[Path, typer.Option(metavar="FILE", help="Page to write, .html.")],
     model: Arg[str, typer.Option(metavar="NAME", help="Model that the page is about.")] = "",
     facts: Arg[
-        PathOption, typer.Option(metavar="FILE", help="TOML with sources, permits, scores, evidence and rules.")
+        PathOption,
+        typer.Option(
+            metavar="FILE", help="TOML with sources, permits, scores, evidence and rules."
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> int:
     """Put audits together on one page about a release or a model.
 
-    With --facts the page also holds what is probably left in the training text, a checklist of regulation, the ledger of
-    permits and the release gate, which refuses the model with the reason where a rule fails.
+    With --facts the page also holds what is probably left in the training text, a checklist of
+    regulation, the ledger of permits and the release gate, which refuses the model with the reason
+    where a rule fails.
     """
     from deid_audits.facts import read_facts  # noqa: PLC0415
     from deid_audits.gate import judge  # noqa: PLC0415
@@ -153,14 +205,21 @@ def report(
     check_out(out, inputs=[*folders, *filter(None, [facts])], is_folder=False)
     results = [result for folder in folders for result in read_folder(folder)]
     known = read_facts(facts) if facts is not None else None
-    decision = judge(results, known, held=held_against(known), trained=trained_on(known)) if known is not None else None
+    decision = (
+        judge(results, known, held=held_against(known), trained=trained_on(known))
+        if known is not None
+        else None
+    )
     page = model_html(_with_missing(results), known, decision, title=model or "Release")
     with atomic_file(out) as file:
         file.write(page.encode())
     if decision is not None and not as_json:
         for line in decision.reasons:
             say(f"refused: {line}")
-    document = {"audits": [result.to_json() for result in results], "gate": decision.to_json() if decision else None}
+    document = {
+        "audits": [result.to_json() for result in results],
+        "gate": decision.to_json() if decision else None,
+    }
     if as_json:
         print_json(document)
     return PARTIAL if decision is not None and decision.reasons else 0
@@ -171,7 +230,9 @@ def _chosen(audits: Sequence[str] | None, installed: Mapping[str, Any]) -> list[
     if not chosen:
         raise ConfigError("no audit is installed; install a plugin such as plugins/hips")
     if unknown := [name for name in chosen if name not in installed]:
-        raise ConfigError(f"unknown audit {unknown[0]!r}; installed: {', '.join(installed) or 'none'}")
+        raise ConfigError(
+            f"unknown audit {unknown[0]!r}; installed: {', '.join(installed) or 'none'}"
+        )
     return chosen
 
 
@@ -180,7 +241,9 @@ def _options(settings: Sequence[str], chosen: Sequence[str]) -> dict[str, dict[s
     for setting in settings:
         owner, key, value = parsed_option(setting)
         if owner not in chosen:
-            raise ConfigError(f"option {setting!r} is for {owner!r}, but the audits are {', '.join(chosen)}")
+            raise ConfigError(
+                f"option {setting!r} is for {owner!r}, but the audits are {', '.join(chosen)}"
+            )
         options.setdefault(owner, {})[key] = value
     return options
 
@@ -194,7 +257,8 @@ def _policies(names: Sequence[str]) -> tuple[list[Any], Any]:
 
     policies = [load_policy(name) for name in names]
     secret = secret_of_environment()
-    keys = [check_key(each, secret) for each in policies]  # one secret for all; each must do with it
+    # one secret for all; each must do with it
+    keys = [check_key(each, secret) for each in policies]
     return policies, keys[0] if keys else Key(secret or bytes(range(32)))
 
 
@@ -204,7 +268,9 @@ def _there(path: Path | None) -> Path | None:
     return path
 
 
-def _cases(source: NoteSource, labels: str | None, spans: SpansFile | None, withheld: Withheld) -> Iterator[Case]:
+def _cases(
+    source: NoteSource, labels: str | None, spans: SpansFile | None, withheld: Withheld
+) -> Iterator[Case]:
     from deid_assets.extending.audits import Case  # noqa: PLC0415 - with the rest of the audit
 
     for found in source.read(label_map(labels) if labels else None):
@@ -212,7 +278,10 @@ def _cases(source: NoteSource, labels: str | None, spans: SpansFile | None, with
             withheld.fault(found)
             continue
         if found.spans is None:
-            raise InputError(f"note {found.note.note_id!r} has no annotations; the audit needs to know what is real")
+            raise InputError(
+                f"note {found.note.note_id!r} has no annotations; the audit needs to know what is"
+                " real"
+            )
         gold = _disjoint(found.note, found.spans)
         detected = gold if spans is None else _detected(found.note, spans)
         yield Case(found.note, gold, detected)
@@ -246,8 +315,15 @@ def _show(results: Sequence[AuditResult], *, as_json: bool, partial: bool) -> in
     else:
         for result in results:
             typer.echo(f"\n{result.audit}: {result.outcome.value}: {result.reason}")
-            rows = [[f.name, f.group, number(f), chance(f), f"{f.units:,} {f.unit}"] for f in result.figures]
+            rows = [
+                [f.name, f.group, number(f), chance(f), f"{f.units:,} {f.unit}"]
+                for f in result.figures
+            ]
             if rows:
-                print_table(("What", "Of", "Value [95 % interval]", "Chance", "Measured on"), rows, numbers_from=2)
+                print_table(
+                    ("What", "Of", "Value [95 % interval]", "Chance", "Measured on"),
+                    rows,
+                    numbers_from=2,
+                )
     passed = all(result.outcome is Outcome.PASSED for result in results)
     return 0 if passed and not partial else PARTIAL

@@ -1,4 +1,7 @@
-"""Facts about a model that no audit measures: what it is made from, under which permits, and what it must satisfy."""
+"""Facts about a model that no audit measures.
+
+What it is made from, under which permits, and what it must satisfy.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,8 @@ class Source(_Facts):
         made_by: What made it of them, such as a policy.
         permit: Number of the permit, or the licence.
         until: Last day of the permit.
-        digest: Of the data or the receipt, where there is one; of a corpus, as a tagger's card has it.
+        digest: Of the data or the receipt, where there is one; of a corpus, as a tagger's card has
+            it.
         notes: Their file, so that the card of a language model can be held against it.
     """
 
@@ -61,8 +65,8 @@ class Described(_Facts):
         architecture: Such as encoder or decoder.
         parameters: How many.
         defences: What was applied, such as a policy or training with differential privacy.
-        folder: As training wrote it, with its card: what it was trained on is read there, and the audits must be of these
-            very files.
+        folder: As training wrote it, with its card: what it was trained on is read there, and the
+            audits must be of these very files.
     """
 
     name: str
@@ -76,12 +80,14 @@ class Described(_Facts):
 class Rules(_Facts):
     """What the model must satisfy before it may leave.
 
-    Every audit that there is of the model must have passed: one that failed, is void or was not assessed refuses it.
+    Every audit that there is of the model must have passed: one that failed, is void or was not
+    assessed refuses it.
 
     Args:
         audits: Others that must have passed too, of the notes or of a policy.
         waived: Audit to the reason for which its verdict is not asked for; the page shows it.
-        recall: Smallest lower end of the interval of the share found, per category; ``ALL`` is all together.
+        recall: Smallest lower end of the interval of the share found, per category; ``ALL`` is all
+            together.
         permits: Whether every raw source must have a permit that has not run out.
         checklist: Laws of which no item may lack evidence.
     """
@@ -123,7 +129,8 @@ def read_facts(path: Path) -> Facts:
         raise
     beside = path.absolute().parent
     sources = tuple(
-        each.model_copy(update={"notes": beside / each.notes}) if each.notes else each for each in found.sources
+        each.model_copy(update={"notes": beside / each.notes}) if each.notes else each
+        for each in found.sources
     )
     model = found.model
     placed = model.model_copy(update={"folder": beside / model.folder}) if model.folder else model

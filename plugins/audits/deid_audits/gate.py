@@ -23,7 +23,8 @@ class Held:
 
     Args:
         key: That they must be signed under; none where none is set, and then no model leaves.
-        model: Digest of the model's folder as it is now, by that key; empty where the facts name no folder.
+        model: Digest of the model's folder as it is now, by that key; empty where the facts name no
+            folder.
         audits: Installed audits that attack a model, with their needs: each must have passed.
         sources: Digests of the texts of the ledger's sources.
     """
@@ -66,7 +67,8 @@ class Decision:
             "raw_sources": list(self.lineage.raw),
             "read_by_card": dict(self.trained.rows),
             "checklist": [
-                {"item": each.item.name, "law": each.item.law, "evidence": each.evidence} for each in self.answers
+                {"item": each.item.name, "law": each.item.law, "evidence": each.evidence}
+                for each in self.answers
             ],
         }
 
@@ -81,10 +83,11 @@ def judge(
 ) -> Decision:
     """Return whether a model may leave, by the rules of its facts.
 
-    Every audit of the model must have passed, of these very files, signed under this key, all of the same notes and
-    policies; one that is waived by name is left out. A rule that nothing answers is a failed one. A raw source without a
-    permit, one that the model was trained on directly, one that the ledger does not have, and a card that says otherwise
-    refuse the model unless ``permits`` is switched off.
+    Every audit of the model must have passed, of these very files, signed under this key, all of
+    the same notes and policies; one that is waived by name is left out. A rule that nothing answers
+    is a failed one. A raw source without a permit, one that the model was trained on directly, one
+    that the ledger does not have, and a card that says otherwise refuse the model unless
+    ``permits`` is switched off.
 
     Args:
         results: Of audits.
@@ -94,7 +97,8 @@ def judge(
         today: Day on which permits must hold; the present one when not given.
 
     Raises:
-        ConfigError: An audit is waived that there is not, or evidence is stated for no item of the checklist.
+        ConfigError: An audit is waived that there is not, or evidence is stated for no item of the
+            checklist.
     """
     rules = facts.rules
     wanted = tuple(dict.fromkeys([*held.audits, *rules.audits, *(each.audit for each in results)]))
@@ -105,7 +109,11 @@ def judge(
     reasons = [
         *_of_binding(asked, held),
         *_of_audits(asked, [name for name in wanted if name not in rules.waived]),
-        *(reason for category, least in rules.recall.items() for reason in _of_recall(asked, category, least)),
+        *(
+            reason
+            for category, least in rules.recall.items()
+            for reason in _of_recall(asked, category, least)
+        ),
         *((*found.faults, *read.faults) if rules.permits else ()),
         *_of_checklist(answered, rules.checklist),
     ]
@@ -116,19 +124,33 @@ def judge(
 def _check_waived(facts: Facts, known: Sequence[str]) -> None:
     for name in facts.rules.waived:
         if name not in known:
-            raise ConfigError(f"rules.waived.{name}: there is no such audit{did_you_mean(name, known)}")
+            raise ConfigError(
+                f"rules.waived.{name}: there is no such audit{did_you_mean(name, known)}"
+            )
 
 
 def _of_binding(results: Sequence[AuditResult], held: Held) -> Iterator[str]:
-    """Yield why results prove nothing of this model: unsigned, of other files, of notes that it did not read."""
+    """Yield why results prove nothing of this model.
+
+    Unsigned, of other files, of notes that it did not read.
+    """
     if held.key is None:
-        yield "no DEID_KEY is set, so that no result can be checked; set it as it was when the audits ran"
+        yield (
+            "no DEID_KEY is set, so that no result can be checked; set it as it was when the"
+            " audits ran"
+        )
         return
     if not held.model:
-        yield "the facts name no folder of the model, so that no audit can be held against it; give model.folder"
+        yield (
+            "the facts name no folder of the model, so that no audit can be held against it; give"
+            " model.folder"
+        )
     for result in results:
         if not is_signed(result, held.key):
-            yield f"audit {result.audit}: not signed under this DEID_KEY, or changed since; run it again"
+            yield (
+                f"audit {result.audit}: not signed under this DEID_KEY, or changed since; run it"
+                " again"
+            )
         elif result.audit in held.audits and result.outcome is not Outcome.NOT_ASSESSED:
             yield from _of_model(result, held)
     signed = [each for each in results if is_signed(each, held.key)]
@@ -139,18 +161,25 @@ def _of_binding(results: Sequence[AuditResult], held: Held) -> Iterator[str]:
 def _of_model(result: AuditResult, held: Held) -> Iterator[str]:
     subject = result.subject
     if subject is None or not held.model or subject.model != held.model:
-        yield f"audit {result.audit}: it is of another model, or the model changed since; run it again"
+        yield (
+            f"audit {result.audit}: it is of another model, or the model changed since; run it"
+            " again"
+        )
         return
     for need, name in OF_MODEL.items():
         given, read = (subject.read.get(part, 0) for part in (name, f"{name} read"))
         is_source = subject.notes.get(f"{name} texts", subject.notes.get(name)) in held.sources
         if need in held.audits[result.audit] and given != read and not is_source:
             yield (
-                f"audit {result.audit}: {given - read:,} of its {given:,} {name} notes are not among those of "
-                "the model by its model card, and together they are no source of the ledger; run it with the notes of the model"
+                f"audit {result.audit}: {given - read:,} of its {given:,} {name} notes are not"
+                " among those of the model by its model card, and together they are no source of"
+                " the ledger; run it with the notes of the model"
             )
     if others := subject.read.get("held_out read", 0):
-        yield f"audit {result.audit}: the model was trained on {others:,} of the held-out notes; give notes that it was not"
+        yield (
+            f"audit {result.audit}: the model was trained on {others:,} of the held-out notes; give"
+            " notes that it was not"
+        )
 
 
 def _of_sets(results: Sequence[AuditResult]) -> Iterator[str]:
@@ -159,20 +188,29 @@ def _of_sets(results: Sequence[AuditResult]) -> Iterator[str]:
     for result in results:
         if result.subject is None:
             continue
-        parts = {f"{name} notes": digest for name, digest in result.subject.notes.items() if " " not in name}
+        parts = {
+            f"{name} notes": digest
+            for name, digest in result.subject.notes.items()
+            if " " not in name
+        }
         if result.subject.policies:
             parts["policies"] = result.subject.policies
         for name, digest in parts.items():
             owner, known = first.setdefault(name, (result.audit, digest))
             if digest != known:
-                yield f"audit {result.audit}: its {name} are others than those of audit {owner}; run both on the same"
+                yield (
+                    f"audit {result.audit}: its {name} are others than those of audit {owner}; run"
+                    " both on the same"
+                )
 
 
 def _of_audits(results: Sequence[AuditResult], wanted: Sequence[str]) -> Iterator[str]:
     for name in wanted:
         found = [result for result in results if result.audit == name]
         if not found:
-            yield f"audit {name}: not assessed: there is no result; run it, or waive it with a reason"
+            yield (
+                f"audit {name}: not assessed: there is no result; run it, or waive it with a reason"
+            )
         for result in found:
             if result.outcome is not Outcome.PASSED:
                 yield f"audit {name}: {result.outcome.value}: {result.reason}"
@@ -190,9 +228,12 @@ def _of_checklist(answered: Sequence[Answer], laws: Sequence[str]) -> Iterator[s
 
 def _of_recall(results: Sequence[AuditResult], category: str, least: float) -> Iterator[str]:
     lows = [
-        figure.low for result in results if result.audit == "residue" and result.outcome is not Outcome.VOID
-        for figure in result.figures if figure.name == FOUND and figure.group == category
-    ]  # fmt: skip
+        figure.low
+        for result in results
+        if result.audit == "residue" and result.outcome is not Outcome.VOID
+        for figure in result.figures
+        if figure.name == FOUND and figure.group == category
+    ]
     if not lows:
         yield f"recall of {category}: not assessed: audit `residue` has no such figure"
     elif min(lows) < least:

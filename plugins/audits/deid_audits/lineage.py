@@ -45,7 +45,14 @@ class Lineage:
     def faults(self) -> tuple[str, ...]:
         """What is wrong with it, a line each."""
         unknown = (f"source {name!r} is not in the ledger" for name in self.unknown)
-        return (*unknown, *(f"source {each.source.name!r} {fault}" for each in self.entries for fault in each.faults))
+        return (
+            *unknown,
+            *(
+                f"source {each.source.name!r} {fault}"
+                for each in self.entries
+                for fault in each.faults
+            ),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +71,8 @@ class Trained:
 def lineage(facts: Facts, *, today: dt.date | None = None) -> Lineage:
     """Return every source of the model, followed back to what came from outside.
 
-    A raw source needs a permit that has not run out, and none may be what the model itself was trained on. A circle
-    ends where it closes.
+    A raw source needs a permit that has not run out, and none may be what the model itself was
+    trained on. A circle ends where it closes.
 
     Args:
         facts: Of the model.

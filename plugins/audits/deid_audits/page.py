@@ -13,7 +13,9 @@ from deid_audits.gate import Decision
 from deid_audits.meanings import meaning_of
 
 
-def model_html(results: Sequence[AuditResult], facts: Facts | None, decision: Decision | None, *, title: str) -> str:
+def model_html(
+    results: Sequence[AuditResult], facts: Facts | None, decision: Decision | None, *, title: str
+) -> str:
     """Return one self-contained page: every audit, and for a model its gate, checklist and lineage.
 
     Args:
@@ -22,7 +24,9 @@ def model_html(results: Sequence[AuditResult], facts: Facts | None, decision: De
         decision: Of its gate, with the facts.
         title: Of the page where there are no facts.
     """
-    tally = {outcome.value: sum(result.outcome is outcome for result in results) for outcome in Outcome}
+    tally = {
+        outcome.value: sum(result.outcome is outcome for result in results) for outcome in Outcome
+    }
     return render(
         "privacy.html.j2",
         package="deid_audits",
@@ -37,7 +41,10 @@ def model_html(results: Sequence[AuditResult], facts: Facts | None, decision: De
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Places of a measurement on its line, in CSS pixels; ``chance`` is missing where there is none."""
+    """Places of a measurement on its line, in CSS pixels.
+
+    ``chance`` is missing where there is none.
+    """
 
     low: float
     high: float
@@ -46,7 +53,10 @@ class Places:
 
 
 def span_of(figures: Sequence[Measurement], figure: Measurement) -> tuple[float, float]:
-    """Return the ends of the axis for a figure: 0 to 1 for shares, else what holds all figures of its name."""
+    """Return the ends of the axis for a figure.
+
+    0 to 1 for shares, else what holds all figures of its name.
+    """
     alike = [each for each in figures if each.name == figure.name]
     ends = [end for each in alike for end in (each.low, each.high)]
     ends += [each.chance for each in alike if not isinstance(each.chance, str)]
@@ -66,4 +76,9 @@ def place(figure: Measurement, span: tuple[float, float]) -> Places:
     return Places(across(figure.low), across(figure.high), across(figure.value), at_chance)
 
 
-HELPERS: dict[str, Any] = {"span_of": span_of, "place": place, "picture": picture, "meaning_of": meaning_of}
+HELPERS: dict[str, Any] = {
+    "span_of": span_of,
+    "place": place,
+    "picture": picture,
+    "meaning_of": meaning_of,
+}

@@ -1,4 +1,7 @@
-"""Several audits of one material: each written as it ends, and kept when the run is stopped and made again."""
+"""Several audits of one material.
+
+Each written as it ends, and kept when the run is stopped and made again.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +63,9 @@ class Run:
         self._say_estimates(left)
         for number, name in enumerate(left, 1):
             say(f"{name} ({number} of {len(left)}) ...")
-            result = run_named(name, replace(self.material, report=_told(name)), self.options.get(name))
+            result = run_named(
+                name, replace(self.material, report=_told(name)), self.options.get(name)
+            )
             found[name] = sealer.seal(result, self._made_by(name))
             write_result(self.out, found[name])
             write_page(self.out / PAGE, [found.get(one) or not_run(one) for one in names])
@@ -69,8 +74,14 @@ class Run:
         return [found[name] for name in names]
 
     def _made_by(self, name: str) -> dict[str, Any]:
-        """Return what decides on a result beside the material: the plugin's code and the options."""
-        return {"plugin": installed_audits()[name].digest, "options": dict(self.options.get(name, {}))}
+        """Return what decides on a result beside the material.
+
+        The plugin's code and the options.
+        """
+        return {
+            "plugin": installed_audits()[name].digest,
+            "options": dict(self.options.get(name, {})),
+        }
 
     def _kept(self, name: str, sealer: Sealer) -> AuditResult | None:
         """Return a verdict that is there already, of this very material, code and options."""
@@ -102,7 +113,9 @@ def _read_by(material: Material) -> dict[str, int]:
         "annotated": [case.note for case in material.cases],
     }
     sizes = {name: len(notes) for name, notes in sets.items() if notes}
-    read = {f"{name} read": count_read(material.model, notes) for name, notes in sets.items() if notes}
+    read = {
+        f"{name} read": count_read(material.model, notes) for name, notes in sets.items() if notes
+    }
     return sizes | read
 
 
@@ -110,7 +123,10 @@ def _told(name: str) -> Any:
     began = time.monotonic()
 
     def tell(done: int, steps: int, coming: str) -> None:
-        say(f"  {name}: {done} of {steps} steps, {_duration(time.monotonic() - began)}; next: {coming}")
+        say(
+            f"  {name}: {done} of {steps} steps, {_duration(time.monotonic() - began)}; next:"
+            f" {coming}"
+        )
 
     return tell
 
@@ -146,7 +162,9 @@ def read_folder(folder: Path) -> Iterator[AuditResult]:
     """
     found = sorted(folder.glob("*.json")) if folder.is_dir() else []
     if not found:
-        raise InputError(f"{folder}: no result of an audit in it; name a folder that deid privacy run wrote")
+        raise InputError(
+            f"{folder}: no result of an audit in it; name a folder that deid privacy run wrote"
+        )
     yield from read_results(folder, found)
 
 
@@ -163,6 +181,12 @@ def read_results(folder: Path, paths: Sequence[Path]) -> Iterator[AuditResult]:
             raise InputError(f"{path}: not JSON; run the audit again") from None
         if not isinstance(document, dict):
             raise InputError(f"{path}: not the result of an audit; run the audit again")
-        names = [plot["name"] for plot in document.get("plots", []) if isinstance(plot, dict) and "name" in plot]
+        names = [
+            plot["name"]
+            for plot in document.get("plots", [])
+            if isinstance(plot, dict) and "name" in plot
+        ]
         pictures = {name: folder / f"{path.stem}-{name}.png" for name in names}
-        yield read_result(document, {name: file.read_bytes() for name, file in pictures.items() if file.is_file()})
+        yield read_result(
+            document, {name: file.read_bytes() for name, file in pictures.items() if file.is_file()}
+        )

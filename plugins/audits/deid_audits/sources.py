@@ -25,9 +25,10 @@ from deid_audits.lineage import Trained
 def trained_on(facts: Facts) -> Trained:
     """Return what the card in the model's folder says; nothing where the facts name no folder.
 
-    The notes of a language model are identified by their digests: each must be a note of a source that the model is made from. The
-    corpora of a tagger are identified by the digests that its card has. What is read from a source that the model is not said to
-    be made from is a fault, and so is what is of no source.
+    The notes of a language model are identified by their digests: each must be a note of a source
+    that the model is made from. The corpora of a tagger are identified by the digests that its card
+    has. What is read from a source that the model is not said to be made from is a fault, and so is
+    what is of no source.
 
     Raises:
         InputError: The card is broken, or the notes of a source cannot be read.
@@ -39,11 +40,20 @@ def trained_on(facts: Facts) -> Trained:
         return _of_notes(facts, read_record(folder).digests)
     if (folder / CARD).is_file():
         return _of_corpora(facts, folder)
-    return Trained(faults=(f"model folder {folder.name!r} has no {RECORD} and no {CARD}: what it read is not known",))
+    return Trained(
+        faults=(
+            (
+                f"model folder {folder.name!r} has no {RECORD} and no {CARD}: what it read is not"
+                " known"
+            ),
+        )
+    )
 
 
 def held_against(facts: Facts) -> Held:
-    """Return what audits of a model are held against: the key, its folder as it is now, and the ledger's notes.
+    """Return what audits of a model are held against.
+
+    The key, its folder as it is now, and the ledger's notes.
 
     Raises:
         InputError: The notes of a source cannot be read.
@@ -52,13 +62,18 @@ def held_against(facts: Facts) -> Held:
     if secret is None:
         return Held(audits=_of_models())
     key, folder = Key(secret), facts.model.folder
-    sources = frozenset(texts_digest(_notes(one.name, one.notes), key) for one in facts.sources if one.notes)
+    sources = frozenset(
+        texts_digest(_notes(one.name, one.notes), key) for one in facts.sources if one.notes
+    )
     model = model_digest(folder, key) if folder and folder.exists() else ""
     return Held(key, model, _of_models(), sources)
 
 
 def _of_models() -> dict[str, frozenset[Need]]:
-    """Return the installed audits that attack a model, with their needs; one that does not load may be one of these."""
+    """Return the installed audits that attack a model, with their needs.
+
+    One that does not load may be one of these.
+    """
     found = {}
     for name in installed_audits():
         try:
@@ -79,23 +94,36 @@ def _of_notes(facts: Facts, digests: frozenset[str]) -> Trained:
         for notes in [_notes(source.name, source.notes)]
     }
     explained = frozenset().union(*(found for name, (found, _) in read.items() if name in named))
-    rows = tuple((name, f"{len(found):,} of {size:,} notes") for name, (found, size) in read.items())
-    return Trained(rows, tuple(_faults(facts, digests, explained, {name: found for name, (found, _) in read.items()})))
+    rows = tuple(
+        (name, f"{len(found):,} of {size:,} notes") for name, (found, size) in read.items()
+    )
+    return Trained(
+        rows,
+        tuple(
+            _faults(facts, digests, explained, {name: found for name, (found, _) in read.items()})
+        ),
+    )
 
 
 def _faults(
-    facts: Facts, digests: frozenset[str], explained: frozenset[str], read: dict[str, frozenset[str]]
+    facts: Facts,
+    digests: frozenset[str],
+    explained: frozenset[str],
+    read: dict[str, frozenset[str]],
 ) -> Iterator[str]:
     tiers = {source.name: source.tier.value for source in facts.sources}
     left = digests - explained
     for name, found in read.items():
         if other := len(found & left):
-            yield f"model card: the model read {other:,} notes of {tiers[name]} source {name!r}, which made_from does not name"
+            yield (
+                f"model card: the model read {other:,} notes of {tiers[name]} source {name!r},"
+                " which made_from does not name"
+            )
             left -= found
     if left:
         yield (
-            f"model card: {len(left):,} of the {len(digests):,} notes that the model read are of no source; name the notes of "
-            "each, and set DEID_KEY as it was in training"
+            f"model card: {len(left):,} of the {len(digests):,} notes that the model read are of no"
+            " source; name the notes of each, and set DEID_KEY as it was in training"
         )
 
 
@@ -106,12 +134,16 @@ def _of_corpora(facts: Facts, folder: Path) -> Trained:
         name = by_digest.get(corpus.digest)
         if name is None:
             faults.append(
-                f"model card: corpus {corpus.name!r} ({corpus.role}) is of no source; give its digest {corpus.digest}"
+                f"model card: corpus {corpus.name!r} ({corpus.role}) is of no source; give its"
+                f" digest {corpus.digest}"
             )
             continue
         rows.append((name, f"{corpus.notes:,} notes, {corpus.role}"))
         if name not in facts.model.made_from:
-            faults.append(f"model card: corpus {corpus.name!r} is source {name!r}, which made_from does not name")
+            faults.append(
+                f"model card: corpus {corpus.name!r} is source {name!r}, which made_from does not"
+                " name"
+            )
     return Trained(tuple(rows), tuple(faults))
 
 

@@ -30,7 +30,9 @@ BASE = {"name": "base", "tier": "public", "permit": "CC BY"}
 
 def facts(*sources, made_from=("safe",), **rules):
     model = {"name": "m", "made_from": list(made_from)}
-    return Facts.model_validate({"model": model, "sources": list(sources) or [RAW, SAFE, BASE], "rules": rules})
+    return Facts.model_validate(
+        {"model": model, "sources": list(sources) or [RAW, SAFE, BASE], "rules": rules}
+    )
 
 
 def judge(results, known, *, today=None, held=None, about=ABOUT):
@@ -40,31 +42,48 @@ def judge(results, known, *, today=None, held=None, about=ABOUT):
 
 
 def found(group, low):
-    return Measurement(name=FOUND, value=0.99, low=low, high=1.0, chance="none", units=50, group=group)
+    return Measurement(
+        name=FOUND, value=0.99, low=low, high=1.0, chance="none", units=50, group=group
+    )
 
 
 def result(name, outcome=Outcome.PASSED, *figures):
     held = Control(name="planted", expected=True, reacted=True, description="always")
     return AuditResult(
-        audit=name, version="1", title=f"Is {name} fine?", outcome=outcome, reason="because", blind_spots=("All else.",),
-        figures=figures or (found("ALL", 0.9),), controls=(held,), rules=(Rule(name="r", passed=True, description="d"),),
-    )  # fmt: skip
+        audit=name,
+        version="1",
+        title=f"Is {name} fine?",
+        outcome=outcome,
+        reason="because",
+        blind_spots=("All else.",),
+        figures=figures or (found("ALL", 0.9),),
+        controls=(held,),
+        rules=(Rule(name="r", passed=True, description="d"),),
+    )
 
 
 def test_a_model_on_safe_ground_may_leave():
-    decision = judge([result("hips")], facts(audits=["hips"], made_from=["safe", "base"]), today=TODAY)
+    decision = judge(
+        [result("hips")], facts(audits=["hips"], made_from=["safe", "base"]), today=TODAY
+    )
 
     assert (decision.released, decision.lineage.raw) == (True, ("letters",))
     assert [(entry.source.name, entry.depth) for entry in decision.lineage.entries] == [
-        ("safe", 1), ("base", 1), ("letters", 2),
-    ]  # fmt: skip
+        ("safe", 1),
+        ("base", 1),
+        ("letters", 2),
+    ]
 
 
 @pytest.mark.parametrize(
     ("sources", "made_from", "reason"),
     [
         ([{**RAW, "permit": ""}, SAFE], ["safe"], "source 'letters' is raw and has no permit"),
-        ([{**RAW, "until": "2026-05-31"}, SAFE], ["safe"], "source 'letters' has a permit that ran out on 2026-05-31"),
+        (
+            [{**RAW, "until": "2026-05-31"}, SAFE],
+            ["safe"],
+            "source 'letters' has a permit that ran out on 2026-05-31",
+        ),
         ([RAW], ["letters"], "source 'letters' is raw, and the model was trained on it directly"),
         ([SAFE], ["safe"], "source 'letters' is not in the ledger"),
         (
@@ -85,7 +104,10 @@ def test_a_permit_holds_on_its_last_day():
 
 
 def test_a_circle_of_sources_ends():
-    around = [{"name": "a", "tier": "public", "made_from": ["b"]}, {"name": "b", "tier": "public", "made_from": ["a"]}]
+    around = [
+        {"name": "a", "tier": "public", "made_from": ["b"]},
+        {"name": "b", "tier": "public", "made_from": ["a"]},
+    ]
     traced = lineage(facts(*around, made_from=["a"]), today=TODAY)
 
     assert [entry.source.name for entry in traced.entries] == ["a", "b"]
@@ -121,7 +143,10 @@ def test_a_waived_audit_is_named_with_its_reason_and_asked_nothing():
     page = model_html(results, known, decision, title="x")
 
     assert decision.released
-    assert decision.to_json()["waived"] == {"canaries": "no secrets were planted", "hips": "nothing was replaced"}
+    assert decision.to_json()["waived"] == {
+        "canaries": "no secrets were planted",
+        "hips": "nothing was replaced",
+    }
     assert "Waived: canaries, because no secrets were planted" in page
     assert "May leave: every audit of the model passed but for those waived" in page
     with pytest.raises(ConfigError, match=r"rules\.waived\.hisp: there is no such audit.*hips"):
@@ -136,18 +161,26 @@ OF_MODEL = Held(KEY, MODEL, {"membership": frozenset({Need.MODEL, Need.TRAINING}
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"model": "of another"}, "audit membership: it is of another model, or the model changed since"),
+        (
+            {"model": "of another"},
+            "audit membership: it is of another model, or the model changed since",
+        ),
         ({"model": ""}, "audit membership: it is of another model, or the model changed since"),
         (
             {"read": {**READ, "training read": 7}},
             "audit membership: 2 of its 9 training notes are not among those of the model",
         ),
-        ({"read": {**READ, "held_out read": 1}}, "audit membership: the model was trained on 1 of the held-out notes"),
+        (
+            {"read": {**READ, "held_out read": 1}},
+            "audit membership: the model was trained on 1 of the held-out notes",
+        ),
     ],
 )
 def test_a_result_of_another_model_or_of_other_notes_releases_nothing(changes, reason):
     about = dataclasses.replace(ABOUT, **changes)
-    (said,) = judge([result("membership")], facts(), held=OF_MODEL, today=TODAY, about=about).reasons
+    (said,) = judge(
+        [result("membership")], facts(), held=OF_MODEL, today=TODAY, about=about
+    ).reasons
     assert said.startswith(reason)
     assert judge([result("membership")], facts(), held=OF_MODEL, today=TODAY).released
 
@@ -169,27 +202,42 @@ def test_what_is_not_signed_by_the_key_or_was_changed_refuses():
     sealed = Sealer(KEY, ABOUT).seal(result("hips", Outcome.FAILED))
     of_others = Sealer(OTHER_KEY, ABOUT).seal(result("hips"))
     changed = dataclasses.replace(sealed, outcome=Outcome.PASSED)
-    moved = dataclasses.replace(sealed, outcome=Outcome.PASSED, subject=dataclasses.replace(ABOUT, model="x"))
+    moved = dataclasses.replace(
+        sealed, outcome=Outcome.PASSED, subject=dataclasses.replace(ABOUT, model="x")
+    )
     for each in (of_others, changed, moved, result("hips")):
         reasons = gate.judge([each], facts(), held=Held(KEY, MODEL), today=TODAY).reasons
-        assert reasons == ("audit hips: not signed under this DEID_KEY, or changed since; run it again",)
+        assert reasons == (
+            "audit hips: not signed under this DEID_KEY, or changed since; run it again",
+        )
 
 
 @pytest.mark.parametrize("changes", [{"notes": {"training": "others"}}, {"policies": "another"}])
 def test_results_of_different_notes_or_policies_do_not_belong_together(changes):
     seals = [Sealer(KEY, ABOUT), Sealer(KEY, dataclasses.replace(ABOUT, **changes))]
-    sealed = [seal.seal(result(name)) for seal, name in zip(seals, ("hips", "residue"), strict=True)]
+    sealed = [
+        seal.seal(result(name)) for seal, name in zip(seals, ("hips", "residue"), strict=True)
+    ]
     (said,) = gate.judge(sealed, facts(), held=Held(KEY, MODEL), today=TODAY).reasons
     assert said.startswith("audit residue: its ")
     assert "are others than those of audit hips" in said
 
 
 def test_what_nothing_answers_refuses():
-    decision = judge([result("residue", Outcome.PASSED, found("NAME", 0.97))], facts(
-        audits=["membership"], recall={"NAME": 0.98, "FAX": 0.5}, checklist=["HIPAA", "Magna Carta"]
-    ), today=TODAY)  # fmt: skip
+    decision = judge(
+        [result("residue", Outcome.PASSED, found("NAME", 0.97))],
+        facts(
+            audits=["membership"],
+            recall={"NAME": 0.98, "FAX": 0.5},
+            checklist=["HIPAA", "Magna Carta"],
+        ),
+        today=TODAY,
+    )
 
-    assert any(reason.startswith("audit membership: not assessed: there is no") for reason in decision.reasons)
+    assert any(
+        reason.startswith("audit membership: not assessed: there is no")
+        for reason in decision.reasons
+    )
     assert "recall of NAME: lower end 0.970, at least 0.980 is asked" in decision.reasons
     assert "recall of FAX: not assessed: audit `residue` has no such figure" in decision.reasons
     assert "checklist: HIPAA, hipaa_fax: no evidence" in decision.reasons
@@ -204,9 +252,12 @@ def test_every_item_is_answered_by_something_and_named_once():
     stated = facts().model_copy(update={"evidence": {"gdpr_impact": "DPIA 7"}})
     told = {
         each.item.name: each.evidence
-        for each in answers([result("reidentification", Outcome.VOID), result("membership", Outcome.FAILED)], stated,
-                            lineage(stated, today=TODAY))
-    }  # fmt: skip
+        for each in answers(
+            [result("reidentification", Outcome.VOID), result("membership", Outcome.FAILED)],
+            stated,
+            lineage(stated, today=TODAY),
+        )
+    }
     assert told["gdpr_impact"] == "DPIA 7"
     assert told["gdpr_singling_out"] == ""  # a void audit is no evidence
     assert told["gdpr_model"] == ""  # looked for and found: no evidence that it may leave
@@ -216,13 +267,20 @@ def test_every_item_is_answered_by_something_and_named_once():
 def test_evidence_for_an_item_that_there_is_not_is_refused():
     wrong = facts().model_copy(update={"evidence": {"gdpr_imapct": "DPIA 7"}})
 
-    with pytest.raises(ConfigError, match=r"evidence\.gdpr_imapct: the checklist has no such item.*gdpr_impact"):
+    with pytest.raises(
+        ConfigError, match=r"evidence\.gdpr_imapct: the checklist has no such item.*gdpr_impact"
+    ):
         judge([], wrong, today=TODAY)
 
 
 def test_the_page_escapes_what_it_is_given_and_shows_gaps():
     known = facts({**RAW, "permit": ""}, {**SAFE, "made_by": "<b>tag</b>"})
-    page = model_html([result("hips"), result("residue", Outcome.NOT_ASSESSED)], known, judge([], known), title="x")
+    page = model_html(
+        [result("hips"), result("residue", Outcome.NOT_ASSESSED)],
+        known,
+        judge([], known),
+        title="x",
+    )
 
     assert "&lt;b&gt;tag" in page
     assert "gap: no evidence" in page
@@ -231,7 +289,10 @@ def test_the_page_escapes_what_it_is_given_and_shows_gaps():
 
 
 def test_a_measurement_is_drawn_inside_its_axis():
-    figures = [found("NAME", 0.9), Measurement(name="left", value=300, low=100, high=900, chance=50.0, units=9)]
+    figures = [
+        found("NAME", 0.9),
+        Measurement(name="left", value=300, low=100, high=900, chance=50.0, units=9),
+    ]
 
     for figure in figures:
         at = place(figure, span_of(figures, figure))
@@ -242,11 +303,18 @@ def test_a_measurement_is_drawn_inside_its_axis():
 @pytest.mark.parametrize(
     "name",
     [
-        "AUC", "AUC of patients", "true positives at 1.0% false positives", "texts with a patient's last name",
-        "6 words in a row of one patient's notes alone", "others beaten, in other words", "drawn out by a prompt",
-        "persons linked to their own record", "risk beyond the control", "share of identifiers found",
+        "AUC",
+        "AUC of patients",
+        "true positives at 1.0% false positives",
+        "texts with a patient's last name",
+        "6 words in a row of one patient's notes alone",
+        "others beaten, in other words",
+        "drawn out by a prompt",
+        "persons linked to their own record",
+        "risk beyond the control",
+        "share of identifiers found",
     ],
-)  # fmt: skip
+)
 def test_each_figure_says_what_it_means_and_what_to_do(name):
     figure = Measurement(name=name, value=0.5, low=0.4, high=0.6, chance=0.5, units=50)
     page = model_html([result("hips", Outcome.PASSED, figure)], None, None, title="x")

@@ -1,4 +1,7 @@
-"""What a model's card says that it read is held against the ledger; who leaves a source out is refused."""
+"""What a model's card says that it read is held against the ledger.
+
+Who leaves a source out is refused.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,10 @@ def site(tmp_path, monkeypatch):
     """Raw and redacted notes, a model that read the redacted ones, and how facts about them are written."""
     monkeypatch.delenv("DEID_KEY", raising=False)
     for name, texts in (("raw", RAW), ("safe", SAFE)):
-        lines = [json.dumps({"id": f"n{number}", "text": text, "lang": "en"}) for number, text in enumerate(texts)]
+        lines = [
+            json.dumps({"id": f"n{number}", "text": text, "lang": "en"})
+            for number, text in enumerate(texts)
+        ]
         (tmp_path / f"{name}.jsonl").write_text("\n".join(lines), encoding="utf-8")
 
     def written(read, *, notes="safe.jsonl", made_from="safe"):
@@ -41,9 +47,10 @@ def site(tmp_path, monkeypatch):
         (folder / "pretraining.json").write_text(json.dumps(card), encoding="utf-8")
         path = tmp_path / "facts.toml"
         path.write_text(
-            f'[model]\nname = "m"\nmade_from = ["{made_from}"]\nfolder = "model"\n'
-            f'[[sources]]\nname = "safe"\ntier = "de-identified"\nmade_from = ["raw"]\nnotes = "{notes}"\n'
-            '[[sources]]\nname = "raw"\ntier = "raw"\npermit = "2019-1"\nnotes = "raw.jsonl"\n',
+            f'[model]\nname = "m"\nmade_from = ["{made_from}"]\nfolder = "model"\n[[sources]]\nname'
+            ' = "safe"\ntier = "de-identified"\nmade_from = ["raw"]\nnotes ='
+            f' "{notes}"\n[[sources]]\nname = "raw"\ntier = "raw"\npermit = "2019-1"\nnotes ='
+            ' "raw.jsonl"\n',
             encoding="utf-8",
         )
         return read_facts(path)
@@ -61,7 +68,10 @@ def test_a_card_that_agrees_with_the_ledger_lets_the_model_leave(site):
 @pytest.mark.parametrize(
     ("read", "reason"),
     [
-        ([*SAFE, RAW[0]], "model card: the model read 1 notes of raw source 'raw', which made_from does not name"),
+        (
+            [*SAFE, RAW[0]],
+            "model card: the model read 1 notes of raw source 'raw', which made_from does not name",
+        ),
         ([*SAFE, "Another."], "model card: 1 of the 3 notes that the model read are of no source"),
     ],
 )
@@ -80,13 +90,32 @@ def test_a_folder_without_a_card_refuses_the_model(site, tmp_path):
 
 
 def test_the_corpora_of_a_tagger_are_told_by_their_digests(tmp_path):
-    corpora = [Learnt(name=name, role="train", notes=9, spans=9, digest=name * 8) for name in ("a", "b", "c")]
+    corpora = [
+        Learnt(name=name, role="train", notes=9, spans=9, digest=name * 8)
+        for name in ("a", "b", "c")
+    ]
     (tmp_path / "model").mkdir()
     card = Card(
-        recipe={}, settings={}, plugin="p", software={}, machine={}, fingerprint="f", labels={}, scheme="bio", grouping=1,
-        corpora=tuple(corpora), inexact=0, curve=(), runs=(), dev={}, seconds=1, cpu_seconds=1, size_bytes=1, files={},
+        recipe={},
+        settings={},
+        plugin="p",
+        software={},
+        machine={},
+        fingerprint="f",
+        labels={},
+        scheme="bio",
+        grouping=1,
+        corpora=tuple(corpora),
+        inexact=0,
+        curve=(),
+        runs=(),
+        dev={},
+        seconds=1,
+        cpu_seconds=1,
+        size_bytes=1,
+        files={},
         created_at="2026-01-01",
-    )  # fmt: skip
+    )
     write_card(tmp_path / "model", card)
     (tmp_path / "facts.toml").write_text(
         '[model]\nname = "m"\nmade_from = ["one"]\nfolder = "model"\n'
@@ -120,7 +149,10 @@ def test_a_model_that_changed_in_its_folder_is_another(site, tmp_path, monkeypat
 
 
 def test_a_result_names_what_it_is_of_by_the_key_alone(site, tmp_path, monkeypatch):
-    """Another model, note, policy, option or key gives another subject; none of its digests is a plain one."""
+    """Another model, note, policy, option or key gives another subject.
+
+    None of its digests is a plain one.
+    """
     site(SAFE)
     notes = read_raw(str(tmp_path / "safe.jsonl"))
     key = Key(bytes(range(32)))

@@ -1,8 +1,9 @@
 """CDA R2: the narrative of a ``ClinicalDocument`` as one note, and a minimal document for each note.
 
-The text is what a reader sees (CDA R2, section 4.3.5): titles and narrative blocks of the sections in their order. A
-title, a paragraph, a list item and a table row end a line, cells are joined by a tab, ``br`` is a line break, and runs of
-white space are one blank. Coded entries and the header are no part of it.
+The text is what a reader sees (CDA R2, section 4.3.5): titles and narrative blocks of the sections
+in their order. A title, a paragraph, a list item and a table row end a line, cells are joined by a
+tab, ``br`` is a line break, and runs of white space are one blank. Coded entries and the header are
+no part of it.
 """
 
 from __future__ import annotations
@@ -30,9 +31,26 @@ from deid_clinical_formats.cda_documents import found, local, parse, patient_id
 from deid_clinical_formats.charsets import from_base64, to_text
 
 _VERBATIM = "xVerbatim"
-"""Style code of the writer: white space means what it says. Codes of one's own begin with x (CDA R2, 4.3.5.11)."""
+"""Style code of the writer: white space means what it says.
+
+Codes of one's own begin with x (CDA R2, 4.3.5.11).
+"""
 _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
-_LINES = frozenset({"paragraph", "list", "item", "table", "thead", "tbody", "tfoot", "tr", "caption", "title", "text"})
+_LINES = frozenset(
+    {
+        "paragraph",
+        "list",
+        "item",
+        "table",
+        "thead",
+        "tbody",
+        "tfoot",
+        "tr",
+        "caption",
+        "title",
+        "text",
+    }
+)
 """Narrative elements that stand on lines of their own."""
 _CELLS = frozenset({"td", "th"})
 _BLANKS = re.compile(r"[ \t\r\n]+")
@@ -62,7 +80,9 @@ def _body(root: Element, options: ReadOptions) -> str:
     bodies = list(found(root, "component", "structuredBody"))
     others = list(found(root, "component", "nonXMLBody", "text"))
     if len(bodies) + len(others) != 1:
-        raise RecordError("missing-field", "has not one structuredBody or nonXMLBody with text; export it again")
+        raise RecordError(
+            "missing-field", "has not one structuredBody or nonXMLBody with text; export it again"
+        )
     if others:
         return _unstructured(others[0], options)
     lines = _Lines()
@@ -74,10 +94,14 @@ def _body(root: Element, options: ReadOptions) -> str:
 def _unstructured(text: Element, options: ReadOptions) -> str:
     media = text.get("mediaType", "text/plain").lower()
     if media != "text/plain" or len(text):
-        raise RecordError("malformed", "its nonXMLBody is no text/plain inside the file; export it as narrative")
+        raise RecordError(
+            "malformed", "its nonXMLBody is no text/plain inside the file; export it as narrative"
+        )
     content = text.text or ""
     if text.get("representation", "TXT") == "B64":
-        return to_text(from_base64(content, what="the nonXMLBody"), options.encoding, what="the nonXMLBody")
+        return to_text(
+            from_base64(content, what="the nonXMLBody"), options.encoding, what="the nonXMLBody"
+        )
     return content
 
 
@@ -97,7 +121,11 @@ class _Lines:
             text = text.removeprefix(" ") if self._folds else text
         if text:
             self._parts.append(text)
-            self._is_open, self._folds, self._is_ended = True, not verbatim and text.endswith(" "), False
+            self._is_open, self._folds, self._is_ended = (
+                True,
+                not verbatim and text.endswith(" "),
+                False,
+            )
 
     def feed(self, mark: str = "\n") -> None:
         """Add a line break, or the mark between two cells; a folded blank before it goes."""
@@ -129,7 +157,11 @@ def _take_section(component: Element, lines: _Lines) -> None:
 
 def _take(element: Element, lines: _Lines, *, verbatim: bool) -> None:
     name = local(element)
-    verbatim = verbatim or _VERBATIM in element.get("styleCode", "").split() or element.get(_SPACE) == "preserve"
+    verbatim = (
+        verbatim
+        or _VERBATIM in element.get("styleCode", "").split()
+        or element.get(_SPACE) == "preserve"
+    )
     if name == "br":
         lines.feed()
         return
@@ -149,7 +181,9 @@ def _take(element: Element, lines: _Lines, *, verbatim: bool) -> None:
 
 
 def write(path: Path, notes: Iterable[Annotated], options: WriteOptions) -> None:
-    """Write one file per note: a header that masks all but language and patient where given, and one section.
+    """Write one file per note.
+
+    A header that masks all but language and patient where given, and one section.
 
     Raises:
         InputError: A note has spans, which CDA has no place for, or a character that XML forbids.
@@ -159,7 +193,8 @@ def write(path: Path, notes: Iterable[Annotated], options: WriteOptions) -> None
         for annotated in notes:
             if annotated.spans is not None:
                 raise InputError(
-                    f"note {annotated.note.note_id!r}: CDA holds no spans; write another format, or leave them out"
+                    f"note {annotated.note.note_id!r}: CDA holds no spans; write another format, or"
+                    " leave them out"
                 )
             write_member(folder, annotated.note.note_id, ".xml", _document(annotated.note))
 
@@ -173,7 +208,8 @@ def _document(note: Note) -> str:
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n<ClinicalDocument xmlns="urn:hl7-org:v3">\n'
         '<typeId root="2.16.840.1.113883.1.3" extension="POCD_HD000040"/>\n'
-        f"<id {masked}/>\n<code {masked}/>\n<effectiveTime {masked}/>\n<confidentialityCode {masked}/>\n{lang}\n"
+        f"<id {masked}/>\n<code {masked}/>\n<effectiveTime {masked}/>\n<confidentialityCode"
+        f" {masked}/>\n{lang}\n"
         f"<recordTarget><patientRole>{patient}</patientRole></recordTarget>\n"
         f"<author><time {masked}/><assignedAuthor><id {masked}/></assignedAuthor></author>\n"
         "<custodian><assignedCustodian><representedCustodianOrganization>"
@@ -191,7 +227,7 @@ def _narrative(note: Note) -> str:
 def _escaped(text: str, note: Note) -> str:
     if match := _FORBIDDEN.search(text):
         raise InputError(
-            f"note {note.note_id!r}: U+{ord(match[0]):04X} at offset {match.start()} of a text cannot be in XML; "
-            "write jsonl, csv or parquet"
+            f"note {note.note_id!r}: U+{ord(match[0]):04X} at offset {match.start()} of a text"
+            " cannot be in XML; write jsonl, csv or parquet"
         )
     return text.translate({ord(char): f"&#{ord(char)};" for char in '<>&"\t\n\r'})

@@ -1,4 +1,7 @@
-"""CDA R2 documents: parsed without a document type, an entity or a network, and their elements by name."""
+"""CDA R2 documents.
+
+Parsed without a document type, an entity or a network, and their elements by name.
+"""
 
 from __future__ import annotations
 
@@ -42,23 +45,32 @@ def parse(source: Source, options: ReadOptions) -> Element | Fault:
     except RecordError as error:
         return source.fault(error.kind, error.reason, note_id=note_id)
     except (LookupError, ValueError):
-        return source.fault("undecodable", "declares an unknown encoding; convert it to UTF-8", note_id=note_id)
+        return source.fault(
+            "undecodable", "declares an unknown encoding; convert it to UTF-8", note_id=note_id
+        )
     return root
 
 
 def _check(root: Element) -> None:
     if root.tag != f"{V3}ClinicalDocument":
-        raise RecordError("malformed", "is no ClinicalDocument of urn:hl7-org:v3; name the format that it is in")
+        raise RecordError(
+            "malformed", "is no ClinicalDocument of urn:hl7-org:v3; name the format that it is in"
+        )
     level = [root]
     for _ in range(_MAX_DEPTH):
         level = [inner for element in level for inner in element]
         if not level:
             return
-    raise RecordError("malformed", f"has elements more than {_MAX_DEPTH} deep; export the file again")
+    raise RecordError(
+        "malformed", f"has elements more than {_MAX_DEPTH} deep; export the file again"
+    )
 
 
 def local(element: Element) -> str:
-    """Return the name of an element of HL7 version 3 without its namespace; of another namespace, with it."""
+    """Return the name of an element of HL7 version 3 without its namespace.
+
+    Of another namespace, with it.
+    """
     return str(element.tag).removeprefix(V3)
 
 

@@ -1,4 +1,7 @@
-"""Identities of CDA R2: record target, guardians, participants, and everyone who wrote or signed."""
+"""Identities of CDA R2.
+
+Record target, guardians, participants, and everyone who wrote or signed.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,10 @@ from deid_clinical_formats.hl7_identities import iso_date
 
 _ROLE = ("recordTarget", "patientRole")
 _ALIASES = frozenset({"P", "A", "ASGN", "I", "R"})
-"""Uses of a name besides the legal one: pseudonyms, artists', assigned, indigenous and religious names."""
+"""Uses of a name besides the legal one.
+
+Pseudonyms, artists', assigned, indigenous and religious names.
+"""
 _STAFF = (
     ("author", "assignedAuthor", "assignedPerson", "name"),
     ("dataEnterer", "assignedEntity", "assignedPerson", "name"),
@@ -19,7 +25,14 @@ _STAFF = (
     ("authenticator", "assignedEntity", "assignedPerson", "name"),
     ("informationRecipient", "intendedRecipient", "informationRecipient", "name"),
     ("documentationOf", "serviceEvent", "performer", "assignedEntity", "assignedPerson", "name"),
-    ("componentOf", "encompassingEncounter", "encounterParticipant", "assignedEntity", "assignedPerson", "name"),
+    (
+        "componentOf",
+        "encompassingEncounter",
+        "encounterParticipant",
+        "assignedEntity",
+        "assignedPerson",
+        "name",
+    ),
 )
 _US_SSN = "2.16.840.1.113883.4.1"
 
@@ -37,15 +50,22 @@ def identities(source: Source, options: ReadOptions) -> Iterator[Identity | Faul
 
 def _known(root: Element, patient_id: str | None) -> Iterator[tuple[str, str]]:
     if patient_id is None and next(found(root, *_ROLE), None) is not None:
-        raise RecordError("missing-field", "no id of the record target, so that no note is theirs; add it")
+        raise RecordError(
+            "missing-field", "no id of the record target, so that no note is theirs; add it"
+        )
     for role in found(root, *_ROLE):
         for number in found(role, "id"):
-            yield "national_id" if number.get("root") == _US_SSN else "record_number", number.get("extension") or ""
+            yield (
+                "national_id" if number.get("root") == _US_SSN else "record_number",
+                number.get("extension") or "",
+            )
         yield from _reached(role)
         for patient in found(role, "patient"):
             yield from _patient(patient)
     for participant in found(root, "participant", "associatedEntity"):
-        yield from (("relative", _whole(name)) for name in found(participant, "associatedPerson", "name"))
+        yield from (
+            ("relative", _whole(name)) for name in found(participant, "associatedPerson", "name")
+        )
         yield from _reached(participant)
     for encounter in found(root, "componentOf", "encompassingEncounter", "id"):
         yield "record_number", instance(encounter) if encounter.get("extension") else ""
@@ -62,7 +82,9 @@ def _patient(patient: Element) -> Iterator[tuple[str, str]]:
     for born in found(patient, "birthTime"):
         yield "birth_date", iso_date(born.get("value", ""))
     for guardian in found(patient, "guardian"):
-        yield from (("relative", _whole(name)) for name in found(guardian, "guardianPerson", "name"))
+        yield from (
+            ("relative", _whole(name)) for name in found(guardian, "guardianPerson", "name")
+        )
         yield from _reached(guardian)
 
 

@@ -10,7 +10,16 @@ import re
 from deid_assets.extending.formats import RecordError
 
 _NOT_OF_TEXT = frozenset(
-    {"idna", "mbcs", "oem", "punycode", "raw_unicode_escape", "undefined", "unicode_escape", "utf-7"}
+    {
+        "idna",
+        "mbcs",
+        "oem",
+        "punycode",
+        "raw_unicode_escape",
+        "undefined",
+        "unicode_escape",
+        "utf-7",
+    }
 )
 """Codecs of Python that are no character set, take quadratic time, or (UTF-7) give lone surrogates."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:() -]{0,39}")
@@ -31,7 +40,9 @@ def codec(name: str) -> str:
     except (LookupError, ValueError):
         pass
     # Its name is not shown: in a damaged file text stands in its place.
-    raise RecordError("undecodable", "the character set that is declared is not known; export it as UTF-8")
+    raise RecordError(
+        "undecodable", "the character set that is declared is not known; export it as UTF-8"
+    )
 
 
 def to_text(blob: bytes, charset: str, *, what: str) -> str:
@@ -44,7 +55,10 @@ def to_text(blob: bytes, charset: str, *, what: str) -> str:
     try:
         return blob.decode(name)
     except UnicodeDecodeError as error:
-        reason = f"{what}: byte {error.start} is not {name}; export it as UTF-8 or name its character set"
+        reason = (
+            f"{what}: byte {error.start} is not {name}; export it as UTF-8 or name its"
+            " character set"
+        )
     except ValueError:
         reason = f"{what} is not {name}; export it as UTF-8 or name its character set"
     raise RecordError("undecodable", reason)

@@ -1,8 +1,9 @@
 """FHIR R4: texts of ``DocumentReference`` and ``DiagnosticReport``, in resources, ``Bundle`` and bulk export.
 
-A note is an attachment of ``text/plain``, or the ``conclusion`` of a report. Several attachments of one resource are
-the same content in other formats or languages (FHIR R4, ``DocumentReference.content``): those of ``text/plain`` are
-read, and a resource that has attachments but none of ``text/plain`` is a fault. Other resources hold no notes.
+A note is an attachment of ``text/plain``, or the ``conclusion`` of a report. Several attachments of
+one resource are the same content in other formats or languages (FHIR R4,
+``DocumentReference.content``): those of ``text/plain`` are read, and a resource that has
+attachments but none of ``text/plain`` is a fault. Other resources hold no notes.
 """
 
 from __future__ import annotations
@@ -28,7 +29,15 @@ from deid_assets.extending.formats import (
     to_json,
 )
 from deid_clinical_formats.charsets import from_base64, to_text
-from deid_clinical_formats.fhir_resources import FHIR_ID, Element, Resource, child, objects, patient_of, resources
+from deid_clinical_formats.fhir_resources import (
+    FHIR_ID,
+    Element,
+    Resource,
+    child,
+    objects,
+    patient_of,
+    resources,
+)
 
 NOTE_SYSTEM = "urn:deid-assets:note-id"
 """Identifier system under which the writer keeps an id that is no FHIR id."""
@@ -45,7 +54,9 @@ def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
             yield from _parsed_notes(resource, source, options)
         except RecordError as error:
             reason = error.reason.removeprefix(resource.place)
-            yield source.fault(error.kind, resource.place + reason, line=resource.line, note_id=resource.id)
+            yield source.fault(
+                error.kind, resource.place + reason, line=resource.line, note_id=resource.id
+            )
 
 
 def _parsed_notes(resource: Resource, source: Source, options: ReadOptions) -> list[ParsedNote]:
@@ -74,7 +85,9 @@ def _note_id(resource: Resource) -> str:
             return str(identifier["value"])
     found = optional_string(resource.element, "id")
     if not found:
-        raise RecordError("missing-field", f"the {resource.type} has no id; give every resource one")
+        raise RecordError(
+            "missing-field", f"the {resource.type} has no id; give every resource one"
+        )
     return found
 
 
@@ -87,17 +100,27 @@ def _lang(tag: str | None) -> str | None:
 def _texts(resource: Resource, options: ReadOptions) -> Iterator[tuple[str, str | None]]:
     """Yield each text and its own language, if it has one."""
     if resource.type == "DocumentReference":
-        attachments = [child(content, "attachment") for content in objects(resource.element, "content")]
+        attachments = [
+            child(content, "attachment") for content in objects(resource.element, "content")
+        ]
         if not attachments:
-            raise RecordError("missing-field", "the DocumentReference has no content; export it again")
+            raise RecordError(
+                "missing-field", "the DocumentReference has no content; export it again"
+            )
     elif resource.type == "DiagnosticReport":
         attachments = objects(resource.element, "presentedForm")
     else:
         return
-    plain = [attachment for attachment in attachments if _content_type(attachment)[0] == "text/plain"]
+    plain = [
+        attachment for attachment in attachments if _content_type(attachment)[0] == "text/plain"
+    ]
     if attachments and not plain:
-        kinds = ", ".join(sorted({_shown(_content_type(attachment)[0]) for attachment in attachments}))
-        raise RecordError("malformed", f"the {resource.type} holds {kinds} only; export it as text/plain, too")
+        kinds = ", ".join(
+            sorted({_shown(_content_type(attachment)[0]) for attachment in attachments})
+        )
+        raise RecordError(
+            "malformed", f"the {resource.type} holds {kinds} only; export it as text/plain, too"
+        )
     for number, attachment in enumerate(plain, start=1):
         owner = f"attachment {number}"
         yield (
@@ -114,7 +137,9 @@ def _content_type(attachment: Element) -> tuple[str, str | None]:
     """Return the media type in lower case, and its character set."""
     kind, *parameters = (optional_string(attachment, "contentType") or "").split(";")
     pairs = [parameter.partition("=") for parameter in parameters]
-    charsets = [value.strip().strip('"') for name, _, value in pairs if name.strip().lower() == "charset"]
+    charsets = [
+        value.strip().strip('"') for name, _, value in pairs if name.strip().lower() == "charset"
+    ]
     return kind.strip().lower(), charsets[0] if charsets else None
 
 
@@ -122,7 +147,9 @@ def _shown(content_type: str) -> str:
     return content_type if re.fullmatch(r"[a-z0-9.+/-]{3,60}", content_type) else "an unknown type"
 
 
-def _text(attachment: Element, binaries: Mapping[str, str], options: ReadOptions, *, owner: str) -> str:
+def _text(
+    attachment: Element, binaries: Mapping[str, str], options: ReadOptions, *, owner: str
+) -> str:
     url, size = optional_string(attachment, "url", owner=f"{owner}: "), attachment.get("size")
     encoded = optional_string(attachment, "data", owner=f"{owner}: ")
     if encoded is None:
@@ -132,10 +159,14 @@ def _text(attachment: Element, binaries: Mapping[str, str], options: ReadOptions
         raise RecordError("missing-field", f"{owner} {lacking}; export it with the data inside")
     blob = from_base64(encoded, what=owner)
     if size is not None and size != len(blob):
-        raise RecordError("text-mismatch", f"{owner} is {len(blob)} bytes, not as its size says; export it again")
+        raise RecordError(
+            "text-mismatch", f"{owner} is {len(blob)} bytes, not as its size says; export it again"
+        )
     digest = optional_string(attachment, "hash", owner=f"{owner}: ")
     if digest is not None and from_base64(digest, what=f"the hash of {owner}") != _sha1(blob):
-        raise RecordError("text-mismatch", f"{owner} has another SHA-1 than its hash says; export it again")
+        raise RecordError(
+            "text-mismatch", f"{owner} has another SHA-1 than its hash says; export it again"
+        )
     return to_text(blob, _content_type(attachment)[1] or options.encoding, what=owner)
 
 
@@ -145,7 +176,9 @@ def _sha1(blob: bytes) -> bytes:
 
 
 def write(path: Path, notes: Iterable[Annotated], options: WriteOptions) -> None:
-    """Write one minimal ``DocumentReference`` per note: id, language, patient where given, and the text.
+    """Write one minimal ``DocumentReference`` per note.
+
+    Id, language, patient where given, and the text.
 
     They are the entries of one ``Bundle`` in a ``.json`` file, and the lines of any other.
 
@@ -174,7 +207,9 @@ def _bundle(documents: Iterable[dict[str, object]]) -> Iterator[str]:
 def _document(annotated: Annotated) -> dict[str, object]:
     note = annotated.note
     if annotated.spans is not None:
-        raise InputError(f"note {note.note_id!r}: FHIR holds no spans; write another format, or leave them out")
+        raise InputError(
+            f"note {note.note_id!r}: FHIR holds no spans; write another format, or leave them out"
+        )
     is_id = FHIR_ID.fullmatch(note.note_id)
     document: dict[str, object] = {
         "resourceType": "DocumentReference",

@@ -15,7 +15,14 @@ from deid_assets.extending.formats import (
     checked,
     optional_string,
 )
-from deid_clinical_formats.fhir_resources import Element, Resource, child, objects, patient_of, resources
+from deid_clinical_formats.fhir_resources import (
+    Element,
+    Resource,
+    child,
+    objects,
+    patient_of,
+    resources,
+)
 from deid_clinical_formats.hl7_identities import number_kind
 
 _ALIASES = frozenset({"nickname", "anonymous", "old", "maiden"})
@@ -40,7 +47,9 @@ def _known(resource: Resource) -> Iterator[Known]:
     if resource.type == "Patient":
         patient_id = optional_string(element, "id")
         if not patient_id:
-            raise RecordError("missing-field", "no id, so that no note is theirs; give every resource one")
+            raise RecordError(
+                "missing-field", "no id, so that no note is theirs; give every resource one"
+            )
         found = chain(_person(element), _of_patient(element))
     elif resource.type == "RelatedPerson":
         patient_id = patient_of(element, "patient")
@@ -89,9 +98,14 @@ def _reached(element: Element) -> Iterator[tuple[str, str]]:
 
 
 def _number_kind(identifier: Element) -> str:
-    codes = [optional_string(coding, "code") or "" for coding in objects(child(identifier, "type"), "coding")]
+    codes = [
+        optional_string(coding, "code") or ""
+        for coding in objects(child(identifier, "type"), "coding")
+    ]
     is_us_ssn = identifier.get("system") == "http://hl7.org/fhir/sid/us-ssn"
-    return "national_id" if is_us_ssn or "national_id" in map(number_kind, codes) else "record_number"
+    return (
+        "national_id" if is_us_ssn or "national_id" in map(number_kind, codes) else "record_number"
+    )
 
 
 def _telecom(element: Element) -> Iterator[tuple[str, str]]:
@@ -119,7 +133,9 @@ def _named(element: Element, kind: str) -> Iterator[tuple[str, str]]:
 def _whole(name: Element) -> str:
     """The name as written, or given and family names."""
     family = optional_string(name, "family")
-    return optional_string(name, "text") or " ".join([*_strings(name, "given"), *([family] if family else [])])
+    return optional_string(name, "text") or " ".join(
+        [*_strings(name, "given"), *([family] if family else [])]
+    )
 
 
 def _strings(element: Element, name: str) -> list[str]:

@@ -1,4 +1,7 @@
-"""The resources of a FHIR R4 file: one resource, a ``Bundle``, or one resource per line (bulk export)."""
+"""The resources of a FHIR R4 file.
+
+One resource, a ``Bundle``, or one resource per line (bulk export).
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,8 @@ class Resource:
         element: Its JSON object.
         line: Of bulk export; ``None`` where the file is one JSON value.
         place: ``"entry 2: "`` in a ``Bundle``, to begin a reason with.
-        binaries: Base64 of the ``Binary`` resources of the same ``Bundle``, by the addresses that may name them.
+        binaries: Base64 of the ``Binary`` resources of the same ``Bundle``, by the addresses that
+            may name them.
     """
 
     type: str
@@ -56,8 +60,8 @@ class Resource:
 def resources(source: Source, options: ReadOptions) -> Iterator[Resource | Fault]:
     """Yield every resource of a file, those of a ``Bundle`` one by one.
 
-    A ``.json`` file is one JSON value; any other has one per line. An error that a server left in its place
-    (``OperationOutcome``) is a fault: something was not exported.
+    A ``.json`` file is one JSON value; any other has one per line. An error that a server left in
+    its place (``OperationOutcome``) is a fault: something was not exported.
     """
     max_bytes = (
         options.max_note_chars * MAX_BYTES_PER_CHAR * 4 // 3 + SLACK_BYTES
@@ -92,19 +96,33 @@ def _text(source: Source, blob: bytes) -> str | Fault:
 
 
 def _opened(
-    source: Source, value: object, line: int | None, place: str, *, depth: int, binaries: Mapping[str, str]
+    source: Source,
+    value: object,
+    line: int | None,
+    place: str,
+    *,
+    depth: int,
+    binaries: Mapping[str, str],
 ) -> Iterator[Resource | Fault]:
     resource = _resource(value, line, place)
     if resource.type == "OperationOutcome":
-        if any(issue.get("severity") in ("error", "fatal") for issue in objects(resource.element, "issue")):
-            reason = f"{place}the server reports an error in place of data (OperationOutcome); export it again"
+        if any(
+            issue.get("severity") in ("error", "fatal")
+            for issue in objects(resource.element, "issue")
+        ):
+            reason = (
+                f"{place}the server reports an error in place of data (OperationOutcome); export it"
+                " again"
+            )
             yield source.fault("malformed", reason, line=line)
         return
     if resource.type != "Bundle":
         yield replace(resource, binaries=binaries)
         return
     if depth >= _MAX_DEPTH:
-        raise RecordError("malformed", f"{place}a Bundle lies more than {_MAX_DEPTH} Bundles deep; export it flat")
+        raise RecordError(
+            "malformed", f"{place}a Bundle lies more than {_MAX_DEPTH} Bundles deep; export it flat"
+        )
     entries = objects(resource.element, "entry", place=place)
     own = dict(pair for entry in entries for pair in _binaries(entry))
     for number, entry in enumerate(entries, start=1):
@@ -127,7 +145,10 @@ def _binaries(entry: Element) -> Iterator[tuple[str, str]]:
 
 
 def _named(entry: Element) -> object:
-    """The resource of an entry; where it has no id, its temporary name is one (FHIR R4, ``Bundle.entry.fullUrl``)."""
+    """The resource of an entry.
+
+    Where it has no id, its temporary name is one (FHIR R4, ``Bundle.entry.fullUrl``).
+    """
     resource, url = entry["resource"], entry.get("fullUrl")
     if isinstance(resource, dict) and resource.get("id") is None and isinstance(url, str):
         return {**resource, "id": url.rsplit("/", 1)[-1].removeprefix("urn:uuid:")}
@@ -137,7 +158,10 @@ def _named(entry: Element) -> object:
 def _resource(value: object, line: int | None, place: str) -> Resource:
     kind = value.get("resourceType") if isinstance(value, dict) else None
     if not isinstance(value, dict) or not isinstance(kind, str) or not _TYPE.fullmatch(kind):
-        raise RecordError("malformed", f"{place}no FHIR resource with a resourceType; remove it or export it again")
+        raise RecordError(
+            "malformed",
+            f"{place}no FHIR resource with a resourceType; remove it or export it again",
+        )
     return Resource(kind, value, line, place)
 
 
@@ -172,14 +196,17 @@ def child(element: Element, name: str, *, place: str = "") -> Element:
 def patient_of(element: Element, *names: str, place: str = "") -> str | None:
     """Return the patient that the first of the named references points to.
 
-    The id of ``Patient/<id>`` (relative, absolute or of a version) or of ``urn:uuid:<id>``; else the value of the
-    reference's identifier. ``None`` for a reference to something else, such as a group or a device.
+    The id of ``Patient/<id>`` (relative, absolute or of a version) or of ``urn:uuid:<id>``; else
+    the value of the reference's identifier. ``None`` for a reference to something else, such as a
+    group or a device.
     """
     for name in names:
         reference = child(element, name, place=place)
         target = optional_string(reference, "reference", owner=f"{place}{name}: ")
         if target is None:
-            value = optional_string(child(reference, "identifier", place=place), "value", owner=f"{place}{name}: ")
+            value = optional_string(
+                child(reference, "identifier", place=place), "value", owner=f"{place}{name}: "
+            )
             if value:
                 return value
         elif target.startswith("urn:uuid:"):

@@ -1,8 +1,9 @@
 """HL7 v2: the text of ``ORU`` and ``MDM`` messages, and a minimal ``MDM^T02`` for each note.
 
-A note is what the observations of one report say: OBX-5 of the types TX, FT and ST behind one OBR or TXA segment, one
-line each. Observations that are no text, such as numbers and codes, are no part of it; a document that lies in an
-observation (ED, RP) is a fault. Messages of other types hold no notes.
+A note is what the observations of one report say: OBX-5 of the types TX, FT and ST behind one OBR
+or TXA segment, one line each. Observations that are no text, such as numbers and codes, are no part
+of it; a document that lies in an observation (ED, RP) is a fault. Messages of other types hold no
+notes.
 """
 
 from __future__ import annotations
@@ -99,13 +100,17 @@ def _lines(message: Message, segment: Segment) -> list[str]:
         return [message.decode(part) for part in value.split(message.marks.repetitions)]
     if value and (kind in _DOCUMENTS or not kind):
         what = f"a document ({kind})" if kind else "a value without a type"
-        reason = f"OBX at line {segment.line} holds {what}, which is not read; export its text as TX"
+        reason = (
+            f"OBX at line {segment.line} holds {what}, which is not read; export its text as TX"
+        )
         raise RecordError("malformed", reason)
     return []
 
 
 def write(path: Path, notes: Iterable[Annotated], options: WriteOptions) -> None:
-    """Write one ``MDM^T02`` message per note, in UTF-8: id, language, patient where given, and one OBX per line.
+    """Write one ``MDM^T02`` message per note, in UTF-8.
+
+    Id, language, patient where given, and one OBX per line.
 
     Raises:
         InputError: A note has spans, which HL7 v2 has no place for.
@@ -115,7 +120,8 @@ def write(path: Path, notes: Iterable[Annotated], options: WriteOptions) -> None
         for annotated in notes:
             if annotated.spans is not None:
                 raise InputError(
-                    f"note {annotated.note.note_id!r}: HL7 v2 holds no spans; write another format, or leave them out"
+                    f"note {annotated.note.note_id!r}: HL7 v2 holds no spans; write another format,"
+                    " or leave them out"
                 )
             file.write("".join(f"{segment}\r" for segment in _segments(annotated.note)).encode())
 
@@ -123,8 +129,14 @@ def write(path: Path, notes: Iterable[Annotated], options: WriteOptions) -> None
 def _segments(note: Note) -> Iterator[str]:
     """Yield the segments, with something harmless in every field that version 2.8 requires."""
     note_id, lang = escaped(note.note_id), escaped(note.lang or "")
-    patient_id = f"{_NULL}^^^^ANON" if note.patient_id is None else f"{escaped(note.patient_id)}^^^^PI"  # table 0203
-    yield rf"MSH|^~\&|deid-assets||||{_NEVER}||MDM^T02^MDM_T02|{note_id}|P|2.8||||||UNICODE UTF-8|{lang}"
+    # table 0203
+    patient_id = (
+        f"{_NULL}^^^^ANON" if note.patient_id is None else f"{escaped(note.patient_id)}^^^^PI"
+    )
+    yield (
+        rf"MSH|^~\&|deid-assets||||{_NEVER}||MDM^T02^MDM_T02|{note_id}|P|2.8||||||UNICODE"
+        rf" UTF-8|{lang}"
+    )
     yield f"EVN||{_NEVER}"
     yield f"PID|1||{patient_id}||^^^^^^S"  # a name withheld for anonymity (table 0200)
     yield "PV1|1|N"  # no class of encounter applies (table 0004)

@@ -56,7 +56,9 @@ def _known(message: Message) -> Iterator[Known]:
         if segment.name == "PID":
             patient_id = message.component(segment.field(3), 1) or None
             if not patient_id:
-                raise RecordError("missing-field", "no patient id in PID-3, so that no note is theirs; add it")
+                raise RecordError(
+                    "missing-field", "no patient id in PID-3, so that no note is theirs; add it"
+                )
             found = _patient(values)
         elif segment.name == "NK1":
             found = _relative(values)
@@ -122,13 +124,20 @@ def _whole(name: tuple[str, ...]) -> str:
 
 
 def iso_date(digits: str) -> str:
-    """Return a date of HL7, a year or more without separators, as in ISO 8601; as it is where it is none."""
+    """Return a date of HL7, a year or more without separators, as in ISO 8601.
+
+    As it is where it is none.
+    """
     if not digits[:8].isdecimal() or len(digits) < 4:
         return digits
     return "-".join(part for part in (digits[:4], digits[4:6], digits[6:8]) if part)
 
 
 def number_kind(code: str) -> str:
-    """Return the kind of a number by its type in table 0203 of HL7: given by a state or payer, or by a hospital."""
-    is_national = code in _NATIONAL or code.startswith("NN")  # NN and the three letters of a country
+    """Return the kind of a number by its type in table 0203 of HL7.
+
+    Given by a state or payer, or by a hospital.
+    """
+    # NN and the three letters of a country
+    is_national = code in _NATIONAL or code.startswith("NN")
     return "national_id" if is_national else "record_number"

@@ -1,6 +1,7 @@
 """Messages of HL7 v2: found in a stream, decoded, and cut into segments and fields, without a loss.
 
-The libraries of the field strip blanks from segments and log what they do not understand, so none is used here.
+The libraries of the field strip blanks from segments and log what they do not understand, so none
+is used here.
 """
 
 from __future__ import annotations
@@ -10,7 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from deid_assets.extending.formats import MAX_BYTES_PER_CHAR, SLACK_BYTES, Fault, ReadOptions, RecordError, Source
+from deid_assets.extending.formats import (
+    MAX_BYTES_PER_CHAR,
+    SLACK_BYTES,
+    Fault,
+    ReadOptions,
+    RecordError,
+    Source,
+)
 from deid_clinical_formats.charsets import to_text
 
 _CHUNK_BYTES = 1 << 20
@@ -65,7 +73,10 @@ class Segment:
         return self.fields[0]
 
     def field(self, number: int) -> str:
-        """Return a field, empty where the segment ends before it. The null value ``""`` is empty."""
+        """Return a field, empty where the segment ends before it.
+
+        The null value ``""`` is empty.
+        """
         found = self.fields[number] if number < len(self.fields) else ""
         return "" if found == '""' else found
 
@@ -87,7 +98,10 @@ class Message:
     segments: tuple[Segment, ...] = field(repr=False)
 
     def component(self, value: str, number: int) -> str:
-        """Return a component, from 1, of the first repetition of a field; decoded, empty where there is none."""
+        """Return a component, from 1, of the first repetition of a field.
+
+        Decoded, empty where there is none.
+        """
         components = value.split(self.marks.repetitions, 1)[0].split(self.marks.components, number)
         return self.subcomponent(components[number - 1]) if number <= len(components) else ""
 
@@ -99,7 +113,8 @@ class Message:
     def decode(self, value: str) -> str:
         """Return a value with its escape sequences replaced by what they stand for.
 
-        Sequences that are not in the standard (HL7 v2.9, section 2.7), and those of a site, stay as they are.
+        Sequences that are not in the standard (HL7 v2.9, section 2.7), and those of a site, stay as
+        they are.
 
         Raises:
             RecordError: Bytes in hexadecimal are not in the character set.
@@ -110,16 +125,29 @@ class Message:
 
     def _decoded(self, match: re.Match[str]) -> str:
         if match["hex"]:
-            return to_text(bytes.fromhex(re.sub("[^0-9A-Fa-f]", "", match["hex"])), self.charset, what="a hex escape")
+            return to_text(
+                bytes.fromhex(re.sub("[^0-9A-Fa-f]", "", match["hex"])),
+                self.charset,
+                what="a hex escape",
+            )
         if match["mark"]:
             return _delimiters(self.marks).get(match["mark"], "")
         count = min(abs(int(match["count"] or 1)), 99)
-        return {"br": "\n", "ce": "\n", "sp": "\n" * count, "sk": " " * count}.get(match["command"].lower(), "")
+        return {"br": "\n", "ce": "\n", "sp": "\n" * count, "sk": " " * count}.get(
+            match["command"].lower(), ""
+        )
 
 
 @lru_cache
 def _delimiters(marks: Marks) -> dict[str, str]:
-    delimiters = (marks.fields, marks.components, marks.subcomponents, marks.repetitions, marks.escape, "#")
+    delimiters = (
+        marks.fields,
+        marks.components,
+        marks.subcomponents,
+        marks.repetitions,
+        marks.escape,
+        "#",
+    )
     return dict(zip("FSTREP", delimiters, strict=True))
 
 
@@ -133,16 +161,21 @@ def _sequence(escape: str) -> re.Pattern[str]:
 
 
 def messages(source: Source, options: ReadOptions) -> Iterator[Message | Fault]:
-    """Yield every message, or why it is not read. Segments of files and batches, and MLLP frames, are no content.
+    """Yield every message, or why it is not read.
 
-    ``options.encoding`` is that of messages that declare none, or ASCII: what lies beyond ASCII is in some other.
+    Segments of files and batches, and MLLP frames, are no content.
+
+    ``options.encoding`` is that of messages that declare none, or ASCII: what lies beyond ASCII is
+    in some other.
     """
     max_bytes = options.max_note_chars * MAX_BYTES_PER_CHAR + SLACK_BYTES
     line, opened, closed, is_first = 1, 0, 0, True
     for blob, breaks in _pieces(source, max_bytes):
         if blob is None:
             yield source.fault(
-                "too-large", f"message longer than {max_bytes} bytes; raise --read max_note_chars", line=line
+                "too-large",
+                f"message longer than {max_bytes} bytes; raise --read max_note_chars",
+                line=line,
             )
         else:
             content = blob.removeprefix(b"\xef\xbb\xbf") if is_first else blob
@@ -157,7 +190,9 @@ def messages(source: Source, options: ReadOptions) -> Iterator[Message | Fault]:
         line += breaks
         is_first = False
     if opened != closed:
-        yield source.fault("malformed", f"{opened} file or batch headers but {closed} trailers; export it again")
+        yield source.fault(
+            "malformed", f"{opened} file or batch headers but {closed} trailers; export it again"
+        )
 
 
 def _pieces(source: Source, max_bytes: int) -> Iterator[tuple[bytes | None, int]]:
@@ -171,7 +206,10 @@ def _pieces(source: Source, max_bytes: int) -> Iterator[tuple[bytes | None, int]
             kept += chunk
             while start := _START.search(kept, searched):
                 piece = bytes(kept[: start.start()])
-                yield None if is_dropped or len(piece) > max_bytes else piece, breaks + _breaks(piece)
+                yield (
+                    None if is_dropped or len(piece) > max_bytes else piece,
+                    breaks + _breaks(piece),
+                )
                 del kept[: start.start()]
                 breaks, searched, is_dropped = 0, 1, False
             if len(kept) > max_bytes:
@@ -193,15 +231,21 @@ def _message(blob: bytes, line: int, options: ReadOptions) -> Message | None:
     if not blob.startswith(b"MSH"):
         if all(_is_batch(row) for row in _BREAK.split(blob)):
             return None
-        raise RecordError("malformed", "text stands before the first MSH segment; export HL7 v2 messages")
+        raise RecordError(
+            "malformed", "text stands before the first MSH segment; export HL7 v2 messages"
+        )
     marks = _marks(blob)
     header = _BREAK.split(blob, maxsplit=1)[0].split(marks.fields.encode())
-    declared = b"".join(header[17:18]).split(marks.repetitions.encode())[0]  # MSH-18, as MSH-1 parts the fields
+    # MSH-18, as MSH-1 parts the fields
+    declared = b"".join(header[17:18]).split(marks.repetitions.encode())[0]
     name = declared.decode("ascii", errors="replace").strip()
     charset = options.encoding if name.upper() in _ASCII else _CHARSETS.get(name.upper(), name)
     text = to_text(blob, charset, what="the message")
     if not text.startswith(f"MSH{marks.fields}"):
-        raise RecordError("undecodable", "the character set of MSH-18 is not that of the message; export it as UTF-8")
+        raise RecordError(
+            "undecodable",
+            "the character set of MSH-18 is not that of the message; export it as UTF-8",
+        )
     return Message(line, marks, charset, tuple(_segments(text, marks, line)))
 
 
@@ -214,14 +258,27 @@ def _marks(blob: bytes) -> Marks:
     declared = blob[4:12].split(blob[3:4])[0].decode("ascii", errors="replace") if between else ""
     delimiters = (between, *declared[:2], *(declared[2:4] + "\0\0")[:2])
     known = [delimiter for delimiter in delimiters if delimiter != "\0"]
-    if len(delimiters) != 5 or len(declared) > 5 or len({*known}) != len(known) or not all(map(_is_delimiter, known)):
-        raise RecordError("malformed", r"MSH-1 and MSH-2 are no separators such as |^~\&; export the message again")
+    if (
+        len(delimiters) != 5
+        or len(declared) > 5
+        or len({*known}) != len(known)
+        or not all(map(_is_delimiter, known))
+    ):
+        raise RecordError(
+            "malformed",
+            r"MSH-1 and MSH-2 are no separators such as |^~\&; export the message again",
+        )
     component, repetition, escape, subcomponent = delimiters[1:]
     return Marks(between, component, repetition, escape.strip("\0"), subcomponent)
 
 
 def _is_delimiter(delimiter: str) -> bool:
-    return delimiter.isascii() and delimiter.isprintable() and not delimiter.isalnum() and delimiter != " "
+    return (
+        delimiter.isascii()
+        and delimiter.isprintable()
+        and not delimiter.isalnum()
+        and delimiter != " "
+    )
 
 
 def _segments(text: str, marks: Marks, line: int) -> Iterator[Segment]:
@@ -235,9 +292,15 @@ def _segments(text: str, marks: Marks, line: int) -> Iterator[Segment]:
         inner = (start.partition(marks.fields) for start in content.split("\n")[1:])
         is_mixed = any(mark and _SEGMENT.fullmatch(name) for name, mark, _ in inner)
         if content.strip(" \n") and (not is_segment or is_mixed):
-            reason = "a line of the message is no segment; end segments, and nothing else, with a carriage return"
+            reason = (
+                "a line of the message is no segment; end segments, and nothing else, with a"
+                " carriage return"
+            )
             raise RecordError("malformed", reason)
         if is_segment and content[:3] not in _BATCH:
             fields = content.split(marks.fields)
-            yield Segment(line, (fields[0], marks.fields, *fields[1:]) if fields[0] == "MSH" else tuple(fields))
+            yield Segment(
+                line,
+                (fields[0], marks.fields, *fields[1:]) if fields[0] == "MSH" else tuple(fields),
+            )
         line += 1 + content.count("\n")

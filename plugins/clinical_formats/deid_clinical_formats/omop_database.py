@@ -1,6 +1,7 @@
 """Rows of the OMOP table ``NOTE`` from a database. SQLAlchemy loads when one is opened.
 
-Neither the address of a database nor what it says of an error stands in a message: both may hold a password or text.
+Neither the address of a database nor what it says of an error stands in a message: both may hold a
+password or text.
 """
 
 from __future__ import annotations
@@ -46,10 +47,15 @@ def database_of(source: Source) -> Database | Fault:
     try:
         settings = tomllib.loads(blob.decode())
     except (ValueError, RecursionError):
-        return source.fault("malformed", "is not TOML in UTF-8; write url_env, and table, schema or batch")
+        return source.fault(
+            "malformed", "is not TOML in UTF-8; write url_env, and table, schema or batch"
+        )
     variable = settings.pop("url_env", None)
     if not isinstance(variable, str) or not _VARIABLE.fullmatch(variable):
-        reason = "names no environment variable; set url_env to the name of the one that holds the database's URL"
+        reason = (
+            "names no environment variable; set url_env to the name of the one that holds the"
+            " database's URL"
+        )
         return source.fault("missing-field", reason)
     url = os.environ.get(variable)
     if not url:
@@ -59,7 +65,10 @@ def database_of(source: Source) -> Database | Fault:
     for name, value in settings.items():
         if name not in known or name == "url" or not _is_valid(name, value):
             shown = name if name in known else "a key"
-            reason = f"{shown} is not known or not of its type; write url_env, table, schema and batch only"
+            reason = (
+                f"{shown} is not known or not of its type; write url_env, table, schema and batch"
+                " only"
+            )
             return source.fault("malformed", reason)
     return Database(url, **settings)
 
@@ -70,7 +79,9 @@ def _is_valid(name: str, value: object) -> bool:
     return isinstance(value, str) and bool(value)
 
 
-def database_rows(database: Database, file: str) -> Iterator[tuple[int, Mapping[str, object]] | Fault]:
+def database_rows(
+    database: Database, file: str
+) -> Iterator[tuple[int, Mapping[str, object]] | Fault]:
     """Yield each row with its number from 1, in the order of ``note_id``; a failure is the last.
 
     Args:
@@ -83,15 +94,21 @@ def database_rows(database: Database, file: str) -> Iterator[tuple[int, Mapping[
     notes = table(database.table, *map(column, COLUMNS), schema=database.schema)
     number = 0
     try:
-        with warnings.catch_warnings(action="ignore", category=SAWarning):  # they show parts of the URL
+        with warnings.catch_warnings(action="ignore", category=SAWarning):
+            # they show parts of the URL
             engine = create_engine(database.url, hide_parameters=True)
         try:
             with engine.connect().execution_options(yield_per=database.batch) as connection:
-                for number, row in enumerate(connection.execute(select(notes).order_by(notes.c.note_id)), start=1):
+                for number, row in enumerate(
+                    connection.execute(select(notes).order_by(notes.c.note_id)), start=1
+                ):
                     yield number, dict(zip(COLUMNS, row, strict=True))
         finally:
             engine.dispose()
     except (SQLAlchemyError, ImportError, TypeError, ValueError, OSError) as error:
         kind = type(error).__name__
-        reason = f"the database failed after row {number} ({kind}); check its URL, its driver, the table and the rights"
+        reason = (
+            f"the database failed after row {number} ({kind}); check its URL, its driver, the table"
+            " and the rights"
+        )
         yield Fault.at(file, "unreadable", reason)

@@ -21,8 +21,8 @@ def read_omop(
 ) -> Iterator[Annotated | Fault]:
     """Yield each note of a ``NOTE`` table in the order of ``note_id``, and each fault in its place.
 
-    Nothing is written to the database. A failure of the database is a fault and the last that is yielded: the notes
-    behind it are missing.
+    Nothing is written to the database. A failure of the database is a fault and the last that is
+    yielded: the notes behind it are missing.
 
     Args:
         url: As SQLAlchemy has it, such as ``postgresql+psycopg://host/cdm``; never shown.

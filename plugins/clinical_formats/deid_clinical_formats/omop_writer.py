@@ -1,8 +1,11 @@
-"""OMOP CDM 5.4 out: a folder with ``note.parquet``, and ``note_nlp.parquet`` where notes have spans.
+"""OMOP CDM 5.4 out.
 
-Of a note, the id, the text, English as its language and, where given, the patient are written. All other columns are
-there and empty, or 0 ("no matching concept"): what they held may identify. ``NOTE_NLP`` has one row per span, with
-its offset and its category but neither ``snippet`` nor ``lexical_variant``, which would be note text.
+A folder with ``note.parquet``, and ``note_nlp.parquet`` where notes have spans.
+
+Of a note, the id, the text, English as its language and, where given, the patient are written. All
+other columns are there and empty, or 0 ("no matching concept"): what they held may identify.
+``NOTE_NLP`` has one row per span, with its offset and its category but neither ``snippet`` nor
+``lexical_variant``, which would be note text.
 """
 
 from __future__ import annotations
@@ -15,7 +18,13 @@ from typing import Any
 
 from deid_assets import Note, SpanSet
 from deid_assets.extending import InputError
-from deid_assets.extending.formats import Annotated, RowGroups, WriteOptions, atomic_folder, table_writer
+from deid_assets.extending.formats import (
+    Annotated,
+    RowGroups,
+    WriteOptions,
+    atomic_folder,
+    table_writer,
+)
 from deid_clinical_formats.omop import ENGLISH, number_of
 
 _MAX_SOURCE_CHARS = 50
@@ -27,8 +36,8 @@ def write(path: Path, notes: Iterable[Annotated], options: WriteOptions) -> None
     """Write the tables of a corpus; rows of ``NOTE_NLP`` are dated today in UTC.
 
     Raises:
-        InputError: A patient id is no whole number, or a note id is neither that nor short enough for
-            ``note_source_value``.
+        InputError: A patient id is no whole number, or a note id is neither that nor short enough
+            for ``note_source_value``.
     """
     del options
     today = dt.datetime.now(dt.UTC).date()
@@ -39,7 +48,9 @@ def write(path: Path, notes: Iterable[Annotated], options: WriteOptions) -> None
             add_note(_note_record(annotated.note), len(annotated.note.text))
             if annotated.spans is not None:
                 if add_spans is None:
-                    nlp = stack.enter_context(table_writer(folder / "note_nlp.parquet", _nlp_schema()))
+                    nlp = stack.enter_context(
+                        table_writer(folder / "note_nlp.parquet", _nlp_schema())
+                    )
                     add_spans = _SpanRows(nlp, today)
                 add_spans(annotated.spans)
 
@@ -68,7 +79,9 @@ class _SpanRows:
                     "note_nlp_source_concept_id": 0,
                     "nlp_system": f"{_SYSTEM}: {span.source}"[:250],
                     "nlp_date": self._date,
-                    "term_modifiers": f"category={span.label.value};length={length};score={span.score:g}",
+                    "term_modifiers": (
+                        f"category={span.label.value};length={length};score={span.score:g}"
+                    ),
                 }
             )
 
@@ -78,12 +91,13 @@ def _note_record(note: Note) -> dict[str, object]:
     source_value = None if str(number) == note.note_id else note.note_id
     if source_value is not None and len(source_value) > _MAX_SOURCE_CHARS:
         raise InputError(
-            f"note {note.note_id!r}: the id is no whole number and has more than {_MAX_SOURCE_CHARS} characters, so that "
-            "OMOP cannot hold it; give it another"
+            f"note {note.note_id!r}: the id is no whole number and has more than"
+            f" {_MAX_SOURCE_CHARS} characters, so that OMOP cannot hold it; give it another"
         )
     if note.patient_id is not None and str(number_of(note.patient_id)) != note.patient_id:
         raise InputError(
-            f"note {note.note_id!r}: its patient id is no whole number, as person_id is; leave patient ids out"
+            f"note {note.note_id!r}: its patient id is no whole number, as person_id is; leave"
+            " patient ids out"
         )
     return {
         "note_id": number,

@@ -39,7 +39,12 @@ def read(tmp_path, content):
 def test_the_golden_document_is_told_and_read_as_it_is_seen():
     assert detect_format(DATA) == detect_format(DATA / "a1.xml") == "cda"
     (found,) = read_notes(DATA)
-    assert (found.note.note_id, found.note.patient_id, found.note.lang, found.spans) == ("a1", "440044", "en", None)
+    assert (found.note.note_id, found.note.patient_id, found.note.lang, found.spans) == (
+        "a1",
+        "440044",
+        "en",
+        None,
+    )
     assert found.note.text.split("\n") == [
         "History of Present Illness",
         "Seen by Dr. Ann Leé, ward 7.",
@@ -102,8 +107,14 @@ def test_a_body_of_plain_text_is_the_note(tmp_path):
     ("content", "kind"),
     [
         (ROOT.format(SECRET), "missing-field"),
-        (unstructured(f'<text mediaType="application/pdf" representation="B64">{SECRET}</text>'), "malformed"),
-        (unstructured(f'<text mediaType="text/plain"><reference value="{SECRET}"/></text>'), "malformed"),
+        (
+            unstructured(f'<text mediaType="application/pdf" representation="B64">{SECRET}</text>'),
+            "malformed",
+        ),
+        (
+            unstructured(f'<text mediaType="text/plain"><reference value="{SECRET}"/></text>'),
+            "malformed",
+        ),
         (unstructured(f'<text representation="B64">{SECRET}!</text>'), "malformed"),
         (document(f"<{SECRET}>"), "malformed"),
         (f"<ClinicalDocument>{SECRET}</ClinicalDocument>", "malformed"),
@@ -164,12 +175,29 @@ def test_what_xml_cannot_hold_and_spans_are_refused(tmp_path):
 
 
 FORBIDDEN = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
-AWKWARD = ["\n", "\r\n", "\r", "\t", "  ", "<", "]]>", "&#10;", "<br/>", "\ufeff", "\x85", "\u2028", "\u00a0"]
+AWKWARD = [
+    "\n",
+    "\r\n",
+    "\r",
+    "\t",
+    "  ",
+    "<",
+    "]]>",
+    "&#10;",
+    "<br/>",
+    "\ufeff",
+    "\x85",
+    "\u2028",
+    "\u00a0",
+]
 any_text = st.lists(st.sampled_from(AWKWARD) | st.text(max_size=8), max_size=8).map("".join)
 
 
 @FAST
-@given(text=any_text.filter(lambda text: not FORBIDDEN.search(text)), patient_id=st.none() | st.just('"<&7'))
+@given(
+    text=any_text.filter(lambda text: not FORBIDDEN.search(text)),
+    patient_id=st.none() | st.just('"<&7'),
+)
 @example(text="\n", patient_id=None)
 @example(text="", patient_id=None)
 def test_any_text_comes_back(text, patient_id):
@@ -205,7 +233,9 @@ def test_patients_guardians_and_authors_are_known_identities():
 
 def test_a_patient_without_an_identifier_is_a_fault(tmp_path):
     name = f"<patient><name>{SECRET}</name></patient>"
-    (tmp_path / "n.xml").write_text(document("", f"<recordTarget><patientRole>{name}</patientRole></recordTarget>"))
+    (tmp_path / "n.xml").write_text(
+        document("", f"<recordTarget><patientRole>{name}</patientRole></recordTarget>")
+    )
     (fault,) = read_identities(tmp_path)
     assert isinstance(fault, Fault)
     assert SECRET not in fault.message
@@ -215,20 +245,31 @@ def test_a_patient_without_an_identifier_is_a_fault(tmp_path):
 def damaged(draw, seed):
     start = draw(st.integers(0, len(seed)))
     end = draw(st.integers(start, min(len(seed), start + 40)))
-    added = st.binary(max_size=8) | st.sampled_from([b"<", b"&", b"<br/>", b"</text>", b"<!--", b'"', b"\0", b"<text>"])
+    added = st.binary(max_size=8) | st.sampled_from(
+        [b"<", b"&", b"<br/>", b"</text>", b"<!--", b'"', b"\0", b"<text>"]
+    )
     return seed[:start] + draw(added) + seed[end:]
 
 
 @pytest.mark.parametrize("name", ["a1.xml", "random"])
 def test_damaged_files_give_notes_or_faults(name):
     @FAST
-    @given(content=st.binary(max_size=99) if name == "random" else damaged((DATA / name).read_bytes()))
+    @given(
+        content=st.binary(max_size=99) if name == "random" else damaged((DATA / name).read_bytes())
+    )
     def reads(content):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "n.xml")
             path.write_bytes(content)
-            for found in (list(read_notes(path, format="cda")), list(read_identities(path, format="cda"))):
+            for found in (
+                list(read_notes(path, format="cda")),
+                list(read_identities(path, format="cda")),
+            ):
                 assert found
-                assert not [entry for entry in found if isinstance(entry, Fault) and "Marrowby" in entry.message]
+                assert not [
+                    entry
+                    for entry in found
+                    if isinstance(entry, Fault) and "Marrowby" in entry.message
+                ]
 
     reads()

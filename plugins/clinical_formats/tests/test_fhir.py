@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 from deid_assets.core.errors import InputError
 from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
-from deid_assets.formats import Annotated, Fault, ReadOptions, detect_format, read_notes, write_notes
+from deid_assets.formats import (
+    Annotated,
+    Fault,
+    ReadOptions,
+    detect_format,
+    read_notes,
+    write_notes,
+)
 from deid_assets.formats.identities import Identity, read_identities
 
 DATA = Path(__file__).parent / "data" / "fhir"
@@ -52,7 +59,10 @@ def test_golden_files_hold_the_golden_note(name, golden_text):
     assert (first.note_id, first.text) == ("a1", golden_text)
     assert (first.patient_id, first.lang, found[0].spans) == ("p-44", "en", None)
     if name != "document.json":
-        texts = [(entry.note.note_id, entry.note.text, entry.note.patient_id, entry.note.lang) for entry in found[1:]]
+        texts = [
+            (entry.note.note_id, entry.note.text, entry.note.patient_id, entry.note.lang)
+            for entry in found[1:]
+        ]
         assert texts == [
             ("r1-1", "Señora: sin hallazgos.", "p-44", "es"),
             ("r1-2", "No finding.", "p-44", None),
@@ -86,7 +96,9 @@ def test_the_patient_is_that_of_the_reference(subject, patient_id, tmp_path):
 
 
 def test_resources_without_notes_and_reports_without_texts_are_passed_over(tmp_path):
-    found = read(tmp_path, {"resourceType": "Observation"}, report(result=[]), document(attachment("x")))
+    found = read(
+        tmp_path, {"resourceType": "Observation"}, report(result=[]), document(attachment("x"))
+    )
     assert notes(found) == {"d1": "x"}
 
 
@@ -110,9 +122,15 @@ BROKEN = {
     "data no string": (document(attachment(data=[1])), "malformed"),
     "another size": (document(attachment(size=3)), "text-mismatch"),
     "another hash": (document(attachment(hash="AAAA")), "text-mismatch"),
-    "not in its charset": (document(attachment("é", contentType="text/plain; charset=ascii")), "undecodable"),
+    "not in its charset": (
+        document(attachment("é", contentType="text/plain; charset=ascii")),
+        "undecodable",
+    ),
     "no charset": (document(attachment(contentType="text/plain; charset=none")), "undecodable"),
-    "a codec that is no charset": (document(attachment(contentType="text/plain; charset=hex")), "undecodable"),
+    "a codec that is no charset": (
+        document(attachment(contentType="text/plain; charset=hex")),
+        "undecodable",
+    ),
     "no content": (document(), "missing-field"),
     "content no list": (document(content=SECRET), "malformed"),
     "second attachment broken": (document(attachment(), attachment(data="!")), "malformed"),
@@ -121,7 +139,10 @@ BROKEN = {
     "no type of resource": ({"id": "x", "text": SECRET}, "malformed"),
     "no object": ([SECRET], "malformed"),
     "an error of the server": (
-        {"resourceType": "OperationOutcome", "issue": [{"severity": "error", "diagnostics": SECRET}]},
+        {
+            "resourceType": "OperationOutcome",
+            "issue": [{"severity": "error", "diagnostics": SECRET}],
+        },
         "malformed",
     ),
 }
@@ -138,18 +159,28 @@ def test_a_broken_resource_is_one_fault_and_the_rest_is_read(case, tmp_path):
 
 
 def test_a_fault_in_a_bundle_names_its_entry(tmp_path):
-    bundle = {"resourceType": "Bundle", "entry": [{"resource": document(attachment("x"))}, {"resource": 1}]}
+    bundle = {
+        "resourceType": "Bundle",
+        "entry": [{"resource": document(attachment("x"))}, {"resource": 1}],
+    }
     outer = {"resourceType": "Bundle", "entry": [{"resource": bundle}]}
     note, fault = read(tmp_path, outer, name="n.json")
     assert note.note.text == "x"
-    assert fault.message == (
-        "n.json: entry 1: entry 2: no FHIR resource with a resourceType; remove it or export it again"
+    assert (
+        fault.message
+        == "n.json: entry 1: entry 2: no FHIR resource with a resourceType; remove it or export it"
+        " again"
     )
 
 
 @pytest.mark.parametrize("url", ["urn:uuid:b-1", "Binary/7"])
 def test_a_binary_of_the_same_bundle_is_the_data_of_an_attachment(url, tmp_path):
-    binary = {"resourceType": "Binary", "id": "7", "contentType": "text/plain", "data": attachment("x")["data"]}
+    binary = {
+        "resourceType": "Binary",
+        "id": "7",
+        "contentType": "text/plain",
+        "data": attachment("x")["data"],
+    }
     entries = [
         {"resource": document({"contentType": "text/plain", "url": url, "size": 1})},
         {"resource": document({"contentType": "text/plain", "url": f"{url}0"}, id="d2")},
@@ -187,9 +218,10 @@ def test_the_suffix_says_whether_lines_or_a_bundle_are_written(name, count, tmp_
     given_notes = [Annotated(Note(f"n{number}", "x")) for number in range(count)]
     assert write_notes(tmp_path / name, given_notes, format="fhir") == count
     written = (tmp_path / name).read_text()
-    assert [json.loads(part)["resourceType"] for part in ([written] if name == "n.json" else written.splitlines())] == (
-        ["Bundle"] if name == "n.json" else ["DocumentReference"] * count
-    )
+    assert [
+        json.loads(part)["resourceType"]
+        for part in ([written] if name == "n.json" else written.splitlines())
+    ] == (["Bundle"] if name == "n.json" else ["DocumentReference"] * count)
     if count:
         assert detect_format(tmp_path / name) == "fhir"
         assert list(read_notes(tmp_path / name)) == given_notes
@@ -206,7 +238,10 @@ printable = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, ma
 )
 @example(texts=["", "\0\r\n\ufeff\x85"], prefix="p/ä", patient_id="Patient/1")
 def test_any_text_id_and_patient_come_back(texts, prefix, patient_id):
-    given_notes = [Annotated(Note(f"{prefix}{number}", text, patient_id, "en")) for number, text in enumerate(texts)]
+    given_notes = [
+        Annotated(Note(f"{prefix}{number}", text, patient_id, "en"))
+        for number, text in enumerate(texts)
+    ]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "n.ndjson")
         write_notes(path, given_notes, format="fhir")
@@ -263,24 +298,39 @@ def test_a_person_that_cannot_be_read_whole_is_a_fault(resource, tmp_path):
 
 def test_a_value_that_cannot_be_read_is_a_fault_and_the_others_are_known(tmp_path):
     path = tmp_path / "p.json"
-    path.write_text(json.dumps({"resourceType": "Patient", "id": "p", "birthDate": SECRET, "name": [{"text": "Qua"}]}))
+    path.write_text(
+        json.dumps(
+            {"resourceType": "Patient", "id": "p", "birthDate": SECRET, "name": [{"text": "Qua"}]}
+        )
+    )
     name, fault = read_identities(path)
     assert name == Identity("p", "name", "Qua")
-    assert fault.message == "p.json: Patient: a birth_date is not YYYY, YYYY-MM or YYYY-MM-DD; write it so"
+    assert (
+        fault.message
+        == "p.json: Patient: a birth_date is not YYYY, YYYY-MM or YYYY-MM-DD; write it so"
+    )
 
 
 @st.composite
 def damaged(draw, seed):
     start = draw(st.integers(0, len(seed)))
     end = draw(st.integers(start, min(len(seed), start + 40)))
-    added = st.binary(max_size=8) | st.sampled_from([b'"', b"\n", b"\0", b"{", b"]", b"null", b"-1", b"[[", b"\\ud800"])
+    added = st.binary(max_size=8) | st.sampled_from(
+        [b'"', b"\n", b"\0", b"{", b"]", b"null", b"-1", b"[[", b"\\ud800"]
+    )
     return seed[:start] + draw(added) + seed[end:]
 
 
 def places(value, path=()):
     """Every place in a JSON value."""
     yield path
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    inner = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for key, child in inner:
         yield from places(child, (*path, key))
 
@@ -304,11 +354,16 @@ other_values = st.sampled_from(
 def test_any_value_in_any_place_gives_notes_and_identities_or_faults(data):
     resource = data.draw(st.sampled_from(RESOURCES))
     for _ in range(data.draw(st.integers(1, 3))):
-        resource = replaced(resource, data.draw(st.sampled_from(list(places(resource)))), data.draw(other_values))
+        resource = replaced(
+            resource, data.draw(st.sampled_from(list(places(resource)))), data.draw(other_values)
+        )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "n.json")
         path.write_text(json.dumps(resource))
-        for found in (list(read_notes(path, format="fhir")), list(read_identities(path, format="fhir"))):
+        for found in (
+            list(read_notes(path, format="fhir")),
+            list(read_identities(path, format="fhir")),
+        ):
             assert found
             assert all(entry.message.isprintable() for entry in found if isinstance(entry, Fault))
 
@@ -323,9 +378,16 @@ def test_damaged_files_give_notes_or_faults(name):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "n" + (Path(name).suffix or ".json"))
             path.write_bytes(content)
-            for found in (list(read_notes(path, format="fhir")), list(read_identities(path, format="fhir"))):
+            for found in (
+                list(read_notes(path, format="fhir")),
+                list(read_identities(path, format="fhir")),
+            ):
                 assert found
-                assert not [entry for entry in found if isinstance(entry, Fault) and "Marrowby" in entry.message]
+                assert not [
+                    entry
+                    for entry in found
+                    if isinstance(entry, Fault) and "Marrowby" in entry.message
+                ]
 
     reads()
 
@@ -341,12 +403,22 @@ def test_damaged_files_give_notes_or_faults(name):
         ("n.json", '\ufeff{\n "id": "x", "resourceType": "Bundle"}', "fhir"),
         ("n.ndjson", '{"resourceType": "Patient", "id": "' + "x" * 2_000_000 + '"}', "fhir"),
         ("n.ndjson", '{"resourceType": "Patient", "text": "x"}', None),
-        ("n.ndjson", '{"id": "' + "x" * 200_000 + '", "resourceType": "Patient", "a": "' + "x" * 200_000 + '"}', None),
+        (
+            "n.ndjson",
+            '{"id": "'
+            + "x" * 200_000
+            + '", "resourceType": "Patient", "a": "'
+            + "x" * 200_000
+            + '"}',
+            None,
+        ),
         ("n.json", '{"id": "a", "text": "x"}', None),
         ("n.json", "", None),
     ],
 )
-def test_a_file_of_json_is_told_by_what_it_begins_with_or_the_user_is_asked(name, content, expected, tmp_path):
+def test_a_file_of_json_is_told_by_what_it_begins_with_or_the_user_is_asked(
+    name, content, expected, tmp_path
+):
     (tmp_path / name).write_text(content, encoding="utf-8")
     for path in (tmp_path / name, tmp_path):
         if expected:

@@ -1,4 +1,7 @@
-"""HL7 v2: reports as notes, broken messages as faults, minimal messages out; python-hl7 as a second reader."""
+"""HL7 v2: reports as notes, broken messages as faults, minimal messages out.
+
+Python-hl7 as a second reader.
+"""
 
 import tempfile
 import tracemalloc
@@ -11,7 +14,14 @@ from hypothesis import strategies as st
 from deid_assets.core.errors import InputError
 from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
-from deid_assets.formats import Annotated, Fault, ReadOptions, detect_format, read_notes, write_notes
+from deid_assets.formats import (
+    Annotated,
+    Fault,
+    ReadOptions,
+    detect_format,
+    read_notes,
+    write_notes,
+)
 from deid_assets.formats.identities import Identity, read_identities
 
 DATA = Path(__file__).parent / "data" / "hl7"
@@ -31,7 +41,9 @@ def obx(value, kind="TX"):
 
 def read(tmp_path, *messages, **options):
     path = tmp_path / "n.hl7"
-    path.write_bytes(b"".join(entry if isinstance(entry, bytes) else entry.encode() for entry in messages))
+    path.write_bytes(
+        b"".join(entry if isinstance(entry, bytes) else entry.encode() for entry in messages)
+    )
     return list(read_notes(path, options=ReadOptions(**options)))
 
 
@@ -79,12 +91,16 @@ def test_what_was_read_is_written_without_names_and_read_back(tmp_path):
     ],
 )
 @pytest.mark.parametrize("kind", ["TX", "FT", "ST"])
-def test_escape_sequences_stand_for_what_the_standard_says_and_others_stay(value, text, kind, tmp_path):
+def test_escape_sequences_stand_for_what_the_standard_says_and_others_stay(
+    value, text, kind, tmp_path
+):
     assert text_of(tmp_path, obx(value, kind)) == text
 
 
 def test_other_separators_are_those_of_the_header(tmp_path):
-    (found,) = read(tmp_path, "MSH$%*!@$$$$$$$ORU%R01$m1$P$2.5\rPID$1$$p1%x\rOBX$1$TX$$$a!F!b|^~\\&!S!*c\r")
+    (found,) = read(
+        tmp_path, "MSH$%*!@$$$$$$$ORU%R01$m1$P$2.5\rPID$1$$p1%x\rOBX$1$TX$$$a!F!b|^~\\&!S!*c\r"
+    )
     assert (found.note.text, found.note.patient_id) == ("a$b|^~\\&%\nc", "p1")
 
 
@@ -123,8 +139,11 @@ def test_numbers_and_other_types_of_messages_are_no_notes(tmp_path):
 
 
 def test_every_patient_of_a_message_has_their_own_reports(tmp_path):
-    (first, second) = read(tmp_path, message(obx("a"), "PID|2||p2", "OBR|2", obx("b")))
-    assert [(entry.note.patient_id, entry.note.text) for entry in (first, second)] == [("p1", "a"), ("p2", "b")]
+    first, second = read(tmp_path, message(obx("a"), "PID|2||p2", "OBR|2", obx("b")))
+    assert [(entry.note.patient_id, entry.note.text) for entry in (first, second)] == [
+        ("p1", "a"),
+        ("p2", "b"),
+    ]
 
 
 BROKEN = {
@@ -192,7 +211,12 @@ def test_a_message_of_50_mib_is_a_fault_and_is_not_held(tmp_path):
     first, fault, last = read_notes(path, options=ReadOptions(max_note_chars=1_000_000))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert (first.note.note_id, fault.kind, fault.line, last.note.note_id) == ("m1", "too-large", 5, "m3")
+    assert (first.note.note_id, fault.kind, fault.line, last.note.note_id) == (
+        "m1",
+        "too-large",
+        5,
+        "m3",
+    )
     assert peak < 20 << 20
 
 
@@ -225,10 +249,17 @@ printable = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, ma
 
 
 @FAST
-@given(texts=st.lists(any_text, min_size=1, max_size=3), prefix=printable, patient_id=st.none() | printable)
+@given(
+    texts=st.lists(any_text, min_size=1, max_size=3),
+    prefix=printable,
+    patient_id=st.none() | printable,
+)
 @example(texts=['""\n""', "\n"], prefix="|", patient_id='""')
 def test_any_text_id_and_patient_come_back(texts, prefix, patient_id):
-    notes = [Annotated(Note(f"{prefix}{number}", text, patient_id, "en")) for number, text in enumerate(texts)]
+    notes = [
+        Annotated(Note(f"{prefix}{number}", text, patient_id, "en"))
+        for number, text in enumerate(texts)
+    ]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "n.hl7")
         write_notes(path, notes)
@@ -237,7 +268,10 @@ def test_any_text_id_and_patient_come_back(texts, prefix, patient_id):
 
 @FAST
 @given(
-    text=st.text(st.characters(codec="ascii", categories=["L", "N", "P", "S"]) | st.sampled_from("|^~\\&"), min_size=1)
+    text=st.text(
+        st.characters(codec="ascii", categories=["L", "N", "P", "S"]) | st.sampled_from("|^~\\&"),
+        min_size=1,
+    )
 )
 def test_python_hl7_reads_what_is_written(text):
     hl7 = pytest.importorskip("hl7")
@@ -245,7 +279,11 @@ def test_python_hl7_reads_what_is_written(text):
         path = Path(folder, "n.hl7")
         write_notes(path, [Annotated(Note("n1", text, "p1"))])
         parsed = hl7.parse(path.read_bytes().decode())
-    assert (str(parsed["MSH.F9.R1.C1"]), str(parsed["MSH.F10"]), str(parsed["PID.F3"])) == ("MDM", "n1", "p1")
+    assert (str(parsed["MSH.F9.R1.C1"]), str(parsed["MSH.F10"]), str(parsed["PID.F3"])) == (
+        "MDM",
+        "n1",
+        "p1",
+    )
     assert parsed["OBX.F5"] == text
 
 
@@ -287,7 +325,10 @@ def test_patients_relatives_and_staff_are_known_identities(name):
 
 @pytest.mark.parametrize(
     ("pid", "known"),
-    [(f"PID|1||||{SECRET}", []), (f"PID|1||p1||||{SECRET}", [Identity("p1", "record_number", "p1")])],
+    [
+        (f"PID|1||||{SECRET}", []),
+        (f"PID|1||p1||||{SECRET}", [Identity("p1", "record_number", "p1")]),
+    ],
 )
 def test_what_cannot_be_read_of_a_patient_is_a_fault_and_the_rest_is_known(pid, known, tmp_path):
     path = tmp_path / "n.hl7"
@@ -308,15 +349,17 @@ def test_a_field_of_a_million_repetitions_takes_no_longer_than_its_length(tmp_pa
 def damaged(draw, seed):
     start = draw(st.integers(0, len(seed)))
     end = draw(st.integers(start, min(len(seed), start + 40)))
-    added = st.binary(max_size=8) | st.sampled_from([b"\r", b"\n", b"\x0b", b"|", b"\\", b"\\X", b"\rMSH|", b"~", b"^"])
+    added = st.binary(max_size=8) | st.sampled_from(
+        [b"\r", b"\n", b"\x0b", b"|", b"\\", b"\\X", b"\rMSH|", b"~", b"^"]
+    )
     return seed[:start] + draw(added) + seed[end:]
 
 
 @pytest.mark.parametrize("name", ["batch.hl7", "lines.hl7", "random"])
 def test_damaged_files_give_notes_or_faults(name):
-    random = st.lists(st.sampled_from([b"MSH|^~\\&|", b"\r", b"OBX|1|TX|||", b"\\X"]) | st.binary(max_size=9)).map(
-        b"".join
-    )
+    random = st.lists(
+        st.sampled_from([b"MSH|^~\\&|", b"\r", b"OBX|1|TX|||", b"\\X"]) | st.binary(max_size=9)
+    ).map(b"".join)
     contents = random if name == "random" else damaged((DATA / name).read_bytes())
 
     @FAST
@@ -327,6 +370,10 @@ def test_damaged_files_give_notes_or_faults(name):
             path.write_bytes(content)
             for found in (list(read_notes(path)), list(read_identities(path))):
                 assert found
-                assert not [entry for entry in found if isinstance(entry, Fault) and "Marrowby" in entry.message]
+                assert not [
+                    entry
+                    for entry in found
+                    if isinstance(entry, Fault) and "Marrowby" in entry.message
+                ]
 
     reads()

@@ -16,7 +16,14 @@ from deid_assets.core.errors import InputError
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import Span, SpanSet
-from deid_assets.formats import Annotated, Fault, ReadOptions, detect_format, read_notes, write_notes
+from deid_assets.formats import (
+    Annotated,
+    Fault,
+    ReadOptions,
+    detect_format,
+    read_notes,
+    write_notes,
+)
 from deid_clinical_formats.omop_notes import read_omop
 
 DATA = Path(__file__).parent / "data" / "omop"
@@ -38,7 +45,8 @@ def database(tmp_path, monkeypatch):
     """A database with three notes, and the ``.omop`` file that names it."""
     with sqlite3.connect(tmp_path / "cdm.db") as connection:
         columns = (
-            "note_id INTEGER, person_id INTEGER, language_concept_id INTEGER, note_source_value TEXT, note_text TEXT"
+            "note_id INTEGER, person_id INTEGER, language_concept_id INTEGER, note_source_value"
+            " TEXT, note_text TEXT"
         )
         connection.execute(f"CREATE TABLE note ({columns})")
         rows = [(3, 8, 0, None, "c\r\n"), (1, 7, 4180186, "x", "a"), (2, 7, 0, None, "é")]
@@ -62,10 +70,15 @@ def test_what_is_written_has_every_column_of_the_cdm_and_only_the_text_in_them(t
     assert write_notes(tmp_path / "out", found, format="omop") == 2
     assert list(read_notes(tmp_path / "out")) == found
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["note.parquet"]
-    golden, written = pq.read_table(DATA / "note.parquet"), pq.read_table(tmp_path / "out" / "note.parquet")
+    golden, written = (
+        pq.read_table(DATA / "note.parquet"),
+        pq.read_table(tmp_path / "out" / "note.parquet"),
+    )
     assert written.schema == golden.schema
     kept = {"note_id", "person_id", "note_text", "language_concept_id"}
-    assert not [name for name in written.column_names if name not in kept and any(written[name].to_pylist())]
+    assert not [
+        name for name in written.column_names if name not in kept and any(written[name].to_pylist())
+    ]
 
 
 def test_other_tables_of_a_cdm_are_passed_over_and_names_may_be_in_capitals(tmp_path):
@@ -79,10 +92,14 @@ def test_other_tables_of_a_cdm_are_passed_over_and_names_may_be_in_capitals(tmp_
 
 
 @pytest.mark.parametrize(
-    "number", [5, 5.0, Decimal(5), "5"], ids=["integer", "float of pandas", "decimal of Oracle", "string"]
+    "number",
+    [5, 5.0, Decimal(5), "5"],
+    ids=["integer", "float of pandas", "decimal of Oracle", "string"],
 )
 def test_whole_numbers_are_ids_however_they_are_stored(number, tmp_path):
-    (found,) = read(table(tmp_path / "n.parquet", note_id=[number], note_text=["x"], person_id=[number]))
+    (found,) = read(
+        table(tmp_path / "n.parquet", note_id=[number], note_text=["x"], person_id=[number])
+    )
     assert (found.note.note_id, found.note.patient_id) == ("5", "5")
 
 
@@ -118,15 +135,23 @@ def test_a_note_that_comes_twice_is_a_fault_once(tmp_path):
 def test_spans_become_rows_of_note_nlp_without_text(tmp_path):
     note = Note("n1", f"Seen by {SECRET}.")
     spans = SpanSet.of(note, [Span(8, 15, Phi.NAME, 0.5, "rules", "DOCTOR"), Span(0, 4, Phi.DATE)])
-    write_notes(tmp_path / "out", [Annotated(note, spans), Annotated(Note("2", "x"))], format="omop")
+    write_notes(
+        tmp_path / "out", [Annotated(note, spans), Annotated(Note("2", "x"))], format="omop"
+    )
     found = pq.read_table(tmp_path / "out/note_nlp.parquet").to_pylist()
     first, second = found
-    assert (first["note_nlp_id"], first["offset"], first["nlp_system"]) == (1, "0", "deid-assets: gold")
+    assert (first["note_nlp_id"], first["offset"], first["nlp_system"]) == (
+        1,
+        "0",
+        "deid-assets: gold",
+    )
     assert (second["offset"], second["nlp_system"]) == ("8", "deid-assets: rules")
     assert isinstance(second["nlp_date"], dt.date)
     assert second["term_modifiers"] == "category=NAME;length=7;score=0.5"
     assert (second["snippet"], second["lexical_variant"]) == ("", "")
-    assert {row["note_id"] for row in found} == {pq.read_table(tmp_path / "out/note.parquet")["note_id"][0].as_py()}
+    assert {row["note_id"] for row in found} == {
+        pq.read_table(tmp_path / "out/note.parquet")["note_id"][0].as_py()
+    }
     assert [entry.note.note_id for entry in read(tmp_path / "out")] == ["n1", "2"]
 
 
@@ -148,7 +173,10 @@ def test_ids_that_omop_cannot_hold_are_refused(note, tmp_path):
 @example(texts=["\0\r\n\ufeff"], prefix="00", patient_id="0")
 @example(texts=["a", "b"], prefix="9" * 18, patient_id=None)
 def test_any_text_and_id_come_back(texts, prefix, patient_id):
-    notes = [Annotated(Note(f"{prefix}{number}", text, patient_id, "en")) for number, text in enumerate(texts)]
+    notes = [
+        Annotated(Note(f"{prefix}{number}", text, patient_id, "en"))
+        for number, text in enumerate(texts)
+    ]
     with tempfile.TemporaryDirectory() as folder:
         write_notes(Path(folder, "out"), notes, format="omop")
         assert list(read_notes(Path(folder, "out"))) == notes
@@ -157,7 +185,10 @@ def test_any_text_and_id_come_back(texts, prefix, patient_id):
 def test_a_database_is_read_in_the_order_of_its_ids(database):
     assert detect_format(database) == "omop"
     found = list(read_notes(database))
-    assert [(entry.note.note_id, entry.note.text, entry.note.patient_id, entry.note.lang) for entry in found] == [
+    assert [
+        (entry.note.note_id, entry.note.text, entry.note.patient_id, entry.note.lang)
+        for entry in found
+    ] == [
         ("1", "a", "7", "en"),
         ("2", "é", "7", None),
         ("3", "c\r\n", "8", None),
@@ -171,7 +202,10 @@ def test_a_broken_row_of_a_database_is_a_fault_and_the_rest_is_read(database):
         connection.execute("UPDATE note SET note_text = NULL WHERE note_id = 2")
         connection.execute("INSERT INTO note SELECT * FROM note WHERE note_id = 3")
     connection.close()
-    for found in (list(read_notes(database)), list(read_omop(f"sqlite:///{database.parent}/cdm.db"))):
+    for found in (
+        list(read_notes(database)),
+        list(read_omop(f"sqlite:///{database.parent}/cdm.db")),
+    ):
         shown = [entry.kind if isinstance(entry, Fault) else entry.note.note_id for entry in found]
         assert shown == ["1", "missing-field", "3", "duplicate-id"]
 
@@ -221,7 +255,11 @@ def test_a_file_that_names_no_database_is_a_fault(content, database):
 @st.composite
 def damaged(draw, seed):
     start = draw(st.integers(0, len(seed)))
-    return seed[:start] + draw(st.binary(max_size=8)) + seed[draw(st.integers(start, min(len(seed), start + 40))) :]
+    return (
+        seed[:start]
+        + draw(st.binary(max_size=8))
+        + seed[draw(st.integers(start, min(len(seed), start + 40))) :]
+    )
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".omop"])
@@ -239,7 +277,9 @@ def test_damaged_files_give_notes_or_faults(suffix):
             Path(folder, f"n{suffix}").write_bytes(content)
             found = read(Path(folder))
             assert found
-            assert not [entry for entry in found if isinstance(entry, Fault) and "Ann Le" in entry.message]
+            assert not [
+                entry for entry in found if isinstance(entry, Fault) and "Ann Le" in entry.message
+            ]
 
     reads()
 

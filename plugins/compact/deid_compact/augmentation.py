@@ -1,7 +1,7 @@
 """Copies of annotated notes as other writers, scanners and keyboards would have left them.
 
-A copy keeps its marks: each change says how the offsets move. Names, places and employers are exchanged for others, so
-that the words around them are learnt and not they themselves.
+A copy keeps its marks: each change says how the offsets move. Names, places and employers are
+exchanged for others, so that the words around them are learnt and not they themselves.
 """
 
 from __future__ import annotations
@@ -18,15 +18,44 @@ Marks = list[tuple[int, int, Phi]]
 _EXCHANGED = (Phi.CITY, Phi.STREET, Phi.HOSPITAL, Phi.ORGANIZATION, Phi.LOCATION)
 _NUMBERED = frozenset(
     {
-        Phi.NATIONAL_ID, Phi.MRN, Phi.HEALTH_PLAN, Phi.ACCOUNT, Phi.LICENSE, Phi.VEHICLE, Phi.DEVICE, Phi.ID,
-        Phi.PHONE, Phi.FAX, Phi.ZIP,
+        Phi.NATIONAL_ID,
+        Phi.MRN,
+        Phi.HEALTH_PLAN,
+        Phi.ACCOUNT,
+        Phi.LICENSE,
+        Phi.VEHICLE,
+        Phi.DEVICE,
+        Phi.ID,
+        Phi.PHONE,
+        Phi.FAX,
+        Phi.ZIP,
     }
-)  # fmt: skip
+)
 _WORD = re.compile(r"\w[\w'\u2019-]*")
 _SCANNED = {
-    "l": "1I", "1": "lI", "0": "O", "O": "0", "o": "0", "S": "5", "5": "S", "B": "8", "8": "B", "i": "1l", "e": "c",
-    "a": "o", "n": "ri", "m": "rn", "u": "ii", "g": "q", "h": "b", "t": "f", ".": ",", ",": ".", "I": "l1", "Z": "2",
-}  # fmt: skip
+    "l": "1I",
+    "1": "lI",
+    "0": "O",
+    "O": "0",
+    "o": "0",
+    "S": "5",
+    "5": "S",
+    "B": "8",
+    "8": "B",
+    "i": "1l",
+    "e": "c",
+    "a": "o",
+    "n": "ri",
+    "m": "rn",
+    "u": "ii",
+    "g": "q",
+    "h": "b",
+    "t": "f",
+    ".": ",",
+    ",": ".",
+    "I": "l1",
+    "Z": "2",
+}
 LOWER_SHARE = 0.4
 UPPER_SHARE = 0.08
 SCAN_SHARE = 0.3
@@ -56,7 +85,9 @@ def pools_of(notes: Sequence[tuple[str, Marks]], more_names: Sequence[str] = ())
         for start, end, category in marks:
             marked = text[start:end]
             if category is Phi.NAME:
-                names.update(word for word in _WORD.findall(marked) if len(word) > 2 and word[:1].isupper())
+                names.update(
+                    word for word in _WORD.findall(marked) if len(word) > 2 and word[:1].isupper()
+                )
             elif category in others and "\n" not in marked:
                 others[category].add(marked)
     return Pools(sorted(names), {category: sorted(texts) for category, texts in others.items()})
@@ -129,7 +160,10 @@ def _kept_length(letter: str, changed: str) -> str:
 
 
 def scan(text: str, marks: Marks, chance: random.Random) -> tuple[str, Marks]:
-    """Damage a text as a poor scan does: letters and digits taken for one another, blanks lost or added."""
+    """Damage a text as a poor scan does.
+
+    Letters and digits taken for one another, blanks lost or added.
+    """
     parts: list[str] = []
     moved = [0] * (len(text) + 1)
     length = 0

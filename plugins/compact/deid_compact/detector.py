@@ -24,15 +24,19 @@ CHARS_TOGETHER = 40_000
 class CompactDetector:
     """Finds what a small network learnt to find from notes of many hands, united with what ``rules`` finds.
 
-    The network is told what ``rules`` found, adds what they miss, and takes out names, dates, ages and places of theirs that
-    it holds for nearly impossible. So ``compact`` takes the place of ``rules`` in an ensemble.
+    The network is told what ``rules`` found, adds what they miss, and takes out names, dates, ages
+    and places of theirs that it holds for nearly impossible. So ``compact`` takes the place of
+    ``rules`` in an ensemble.
 
     Args:
-        model: Folder that ``deid train`` wrote; the model that comes with the plugin when not given.
+        model: Folder that ``deid train`` wrote; the model that comes with the plugin when not
+            given.
         name: Source of the spans; a recipe's detector has the recipe's name.
         threshold: Probability from which a word is marked, in place of the model's own.
-        veto: Probability under which a span of the other detector is left out, in place of the model's own; 0 for never.
-        alone: Whether the other detector's spans are left out. The network is told them all the same.
+        veto: Probability under which a span of the other detector is left out, in place of the
+            model's own; 0 for never.
+        alone: Whether the other detector's spans are left out. The network is told them all the
+            same.
 
     Raises:
         PluginError: The folder is no model of this plugin, or is broken.
@@ -92,7 +96,9 @@ def word_scores(network: Network, about: About, given: Input) -> WordScores:
     if not given.words:
         nothing = np.zeros((0, len(classes.categories)), dtype=np.float32)
         return WordScores([], nothing[:, 0], nothing, nothing[:, 0])
-    probabilities = calibrated(network.scores(given.words, given.gaps, given.labels), about.temperature)
+    probabilities = calibrated(
+        network.scores(given.words, given.gaps, given.labels), about.temperature
+    )
     categories = classes.by_category(probabilities)
     marked = categories[:, about.decision.returned(classes)].sum(axis=1)
     return WordScores(given.tokens, marked, categories, probabilities[:, 1::2].sum(axis=1))

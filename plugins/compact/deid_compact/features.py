@@ -1,7 +1,10 @@
-"""What the network is told of a word: its spelling by hashed parts, the lists that hold it, and how it is set off.
+"""What the network is told of a word.
 
-A part of a word is a row of a table, found by hashing (Weinberger et al. 2009), so that a word that was never seen is
-known by its parts. All that depends on the spelling alone is added up once for each distinct word.
+Its spelling by hashed parts, the lists that hold it, and how it is set off.
+
+A part of a word is a row of a table, found by hashing (Weinberger et al. 2009), so that a word that
+was never seen is known by its parts. All that depends on the spelling alone is added up once for
+each distinct word.
 """
 
 from __future__ import annotations
@@ -86,7 +89,8 @@ def hashed(table: str, part: str) -> int:
 def gaps_of(text: str, words: Sequence[Token]) -> NDArray[np.int64]:
     """Return how each word is set off: what stands before it and, times 8, what stands behind it.
 
-    0 nothing, 1 a blank, 2 more than one or a tab, 3 a line end, 4 an empty line, 5 the edge of the note.
+    0 nothing, 1 a blank, 2 more than one or a tab, 3 a line end, 4 an empty line, 5 the edge of the
+    note.
     """
     if not words:
         return np.zeros(0, dtype=np.int64)
@@ -98,5 +102,7 @@ def gaps_of(text: str, words: Sequence[Token]) -> NDArray[np.int64]:
     lines = lines_before[starts] - lines_before[ends]
     is_blank = (starts - ends == 1) & (letters[ends] == _BLANK)
     kinds = np.full(len(words) + 1, 5, dtype=np.int64)
-    kinds[1:-1] = np.select([starts == ends, lines > 1, lines == 1, is_blank], [0, 4, 3, 1], default=2)
+    kinds[1:-1] = np.select(
+        [starts == ends, lines > 1, lines == 1, is_blank], [0, 4, 3, 1], default=2
+    )
     return kinds[:-1] + GAPS * kinds[1:]

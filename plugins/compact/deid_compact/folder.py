@@ -78,7 +78,9 @@ def read_about(folder: Path) -> About:
     try:
         return _about(json.loads(path.read_text(encoding="utf-8")))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise PluginError(f"{path} is broken ({type(error).__name__}); train the model again") from error
+        raise PluginError(
+            f"{path} is broken ({type(error).__name__}); train the model again"
+        ) from error
 
 
 def _about(given: Mapping[str, Any]) -> About:
@@ -97,7 +99,10 @@ def _about(given: Mapping[str, Any]) -> About:
 
 def write_weights(folder: Path, weights: Weights) -> None:
     """Write the weights; those of the layers in half precision."""
-    arrays: dict[str, NDArray[Any]] = {"table": weights.table, "scales": weights.scales.astype(np.float16)}
+    arrays: dict[str, NDArray[Any]] = {
+        "table": weights.table,
+        "scales": weights.scales.astype(np.float16),
+    }
     for name, values in _small(weights).items():
         arrays[name] = values.astype(np.float16)
     np.savez_compressed(folder / WEIGHTS_FILE, **arrays)  # type: ignore[arg-type]
@@ -132,7 +137,9 @@ def read_network(folder: Path) -> Network:
         with np.load(path, allow_pickle=False) as arrays:
             weights = _weights(arrays)
     except Exception as error:
-        raise PluginError(f"{path} is missing or broken ({type(error).__name__}); train the model again") from error
+        raise PluginError(
+            f"{path} is missing or broken ({type(error).__name__}); train the model again"
+        ) from error
     return Network(weights, read_lexicon(folder / LISTS_FILE))
 
 

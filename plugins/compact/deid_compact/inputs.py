@@ -1,4 +1,7 @@
-"""What the network is given of a note: its words, how they are set off, and what another detector found in them."""
+"""What the network is given of a note.
+
+Its words, how they are set off, and what another detector found in them.
+"""
 
 from __future__ import annotations
 

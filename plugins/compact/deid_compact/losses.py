@@ -38,5 +38,7 @@ def fitted_temperature(pairs: Sequence[tuple[Tensor, Tensor]], allowed: Tensor) 
         return 1.0
     scores = torch.cat([each for each, _ in pairs])
     targets = torch.cat([each for _, each in pairs])
-    losses = [float(marks_loss(scores / temperature, targets, allowed)) for temperature in _TEMPERATURES]
+    losses = [
+        float(marks_loss(scores / temperature, targets, allowed)) for temperature in _TEMPERATURES
+    ]
     return _TEMPERATURES[losses.index(min(losses))]

@@ -1,4 +1,7 @@
-"""Names for varied copies: words of names of many origins, made by Faker, which the surrogates need as well."""
+"""Names for varied copies.
+
+Words of names of many origins, made by Faker, which the surrogates need as well.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,48 @@ from faker import Faker
 from deid_compact.lexicon import COUNTRIES
 
 LOCALES = (
-    "cs_CZ", "da_DK", "de_AT", "de_CH", "de_DE", "en_AU", "en_GB", "en_IE", "en_IN", "en_NZ", "en_PH", "en_US",
-    "es_AR", "es_CO", "es_ES", "es_MX", "et_EE", "fi_FI", "fr_BE", "fr_CA", "fr_FR", "hr_HR", "hu_HU", "it_IT",
-    "lt_LT", "lv_LV", "nl_BE", "nl_NL", "no_NO", "pl_PL", "pt_BR", "pt_PT", "ro_RO", "sk_SK", "sl_SI", "sv_SE",
-    "tr_TR", "vi_VN", "zu_ZA", "yo_NG", "az_AZ",
-)  # fmt: skip
+    "cs_CZ",
+    "da_DK",
+    "de_AT",
+    "de_CH",
+    "de_DE",
+    "en_AU",
+    "en_GB",
+    "en_IE",
+    "en_IN",
+    "en_NZ",
+    "en_PH",
+    "en_US",
+    "es_AR",
+    "es_CO",
+    "es_ES",
+    "es_MX",
+    "et_EE",
+    "fi_FI",
+    "fr_BE",
+    "fr_CA",
+    "fr_FR",
+    "hr_HR",
+    "hu_HU",
+    "it_IT",
+    "lt_LT",
+    "lv_LV",
+    "nl_BE",
+    "nl_NL",
+    "no_NO",
+    "pl_PL",
+    "pt_BR",
+    "pt_PT",
+    "ro_RO",
+    "sk_SK",
+    "sl_SI",
+    "sv_SE",
+    "tr_TR",
+    "vi_VN",
+    "zu_ZA",
+    "yo_NG",
+    "az_AZ",
+)
 EACH = 200
 TOWNS = 3_000
 _LETTERS = re.compile(r"[^\W\d_][\w'\u2019-]+")

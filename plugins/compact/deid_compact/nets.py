@@ -25,7 +25,8 @@ class Feed:
         rows: Rows of the batch's distinct words, one word after the other: (rows,).
         starts: Where each word's rows begin: (distinct words,).
         lists: Which lists hold each word: (distinct words, lists).
-        words: Number of each word among the distinct, -1 where the batch is filled up: (notes, words).
+        words: Number of each word among the distinct, -1 where the batch is filled up: (notes,
+            words).
         gaps: How each is set off: (notes, words).
         labels: Number of the label that the other detector gave each: (notes, words).
     """
@@ -49,7 +50,9 @@ class CompactNet(nn.Module):
         dropout: Of each layer.
     """
 
-    def __init__(self, *, width: int, parts: int, labels: int, outputs: int, dropout: float) -> None:
+    def __init__(
+        self, *, width: int, parts: int, labels: int, outputs: int, dropout: float
+    ) -> None:
         super().__init__()
         self.table = nn.EmbeddingBag(TABLE_ROWS, parts, mode="sum")
         self.lists = nn.Linear(UNLISTED + 1, parts, bias=False)
@@ -63,7 +66,8 @@ class CompactNet(nn.Module):
         self.dropout = nn.Dropout(dropout)
         for embedding in (self.gap, self.rule):
             nn.init.normal_(embedding.weight, 0.0, 0.1)
-        # Rows that training never meets stay as they are: they must say next to nothing of a new word.
+        # Rows that training never meets stay as they are: they must say next to nothing of a new
+        # word.
         nn.init.normal_(self.table.weight, 0.0, 0.02)
 
     def forward(self, feed: Feed) -> Tensor:
@@ -90,7 +94,9 @@ def _neighbours(states: Tensor, dilation: int) -> Tensor:
 def weights_of(net: CompactNet) -> Weights:
     """Return the weights as they are kept, the table in 8 bits."""
     table = _array(net.table.weight)
-    scales = np.maximum(np.abs(table).max(axis=1) / _INT8, 1e-8).astype(np.float16).astype(np.float32)
+    scales = (
+        np.maximum(np.abs(table).max(axis=1) / _INT8, 1e-8).astype(np.float16).astype(np.float32)
+    )
     rounded = np.clip(np.rint(table / scales[:, None]), -_INT8, _INT8).astype(np.int8)
     layers = [
         (_array(layer.weight.T), _array(layer.bias), _array(norm.weight), _array(norm.bias))

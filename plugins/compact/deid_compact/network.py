@@ -1,7 +1,9 @@
-"""The network, run with NumPy: parts of words added up, five convolutions over the words, a linear layer.
+"""The network, run with NumPy.
 
-The convolutions see 1, 2, 4, 8 and 1 words to either side, 16 in all (dilated convolutions: Yu and Koltun 2016;
-hashed parts of words under convolutions: Honnibal and Montani 2017).
+Parts of words added up, five convolutions over the words, a linear layer.
+
+The convolutions see 1, 2, 4, 8 and 1 words to either side, 16 in all (dilated convolutions: Yu and
+Koltun 2016; hashed parts of words under convolutions: Honnibal and Montani 2017).
 """
 
 from __future__ import annotations
@@ -23,7 +25,10 @@ DILATIONS = (1, 2, 4, 8, 1)
 SEEN = sum(DILATIONS)
 """Words to either side that a word sees."""
 LONGEST = 20_000
-"""Words that are read together, in about 50 MB; a longer note is read in parts that see their neighbours."""
+"""Words that are read together, in about 50 MB.
+
+A longer note is read in parts that see their neighbours.
+"""
 _EPSILON = 1e-5
 _REMEMBERED = 100_000
 _BLOCK = 64
@@ -94,7 +99,9 @@ class Network:
         states += self.weights.gap[gaps]
         states += self.weights.rule[labels]
         states = _normed(states, *self.weights.norm)
-        for dilation, (matrix, bias, scale, shift) in zip(DILATIONS, self.weights.layers, strict=True):
+        for dilation, (matrix, bias, scale, shift) in zip(
+            DILATIONS, self.weights.layers, strict=True
+        ):
             states = self._convolved(states, dilation, matrix, bias)
             states = _normed(states, scale, shift)
         matrix, bias = self.weights.head
@@ -125,7 +132,10 @@ class Network:
         return self._vectors[[known[word] for word in words]]
 
     def _keep(self, words: Sequence[str], vectors: Floats) -> None:
-        """Keep the vectors of new words. Room is doubled where there is too little, so that few notes copy what is kept."""
+        """Keep the vectors of new words.
+
+        Room is doubled where there is too little, so that few notes copy what is kept.
+        """
         first = len(self._known)
         stop = first + len(words)
         if stop > len(self._vectors):
@@ -152,7 +162,8 @@ class Network:
     def _projected(self, summed: Floats, lists: Floats) -> Floats:
         """Return the vectors of at most a block of words.
 
-        Always of a whole block, so that a word's vector does not depend on the words that were new with it.
+        Always of a whole block, so that a word's vector does not depend on the words that were new
+        with it.
         """
         size = len(summed)
         empty = _BLOCK - size

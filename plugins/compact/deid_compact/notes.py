@@ -44,13 +44,19 @@ def marked_notes(documents: Iterable[Document]) -> list[MarkedNote]:
         labels.update(label for span in document.spans if (label := merged(span.label)))
     notes = []
     for document in documents:
-        marks = [(span.start, span.end, label) for span in document.spans if (label := merged(span.label))]
+        marks = [
+            (span.start, span.end, label)
+            for span in document.spans
+            if (label := merged(span.label))
+        ]
         marked = frozenset(by_corpus[document.corpus])
         notes.append(MarkedNote(document.note.text, marks, marked, document.note.note_id))
     return notes
 
 
-def with_copies(note: MarkedNote, pools: Pools, count: float, chance: random.Random) -> Iterator[MarkedNote]:
+def with_copies(
+    note: MarkedNote, pools: Pools, count: float, chance: random.Random
+) -> Iterator[MarkedNote]:
     """Yield a note, and varied copies of it.
 
     Args:

@@ -35,7 +35,9 @@ from deid_compact.words import Decision, WordScores
 class Teacher(Protocol):
     """A larger model that says what it holds of each word."""
 
-    def word_probabilities(self, text: str, tokens: Sequence[Token], classes: Classes) -> NDArray[np.float32]:
+    def word_probabilities(
+        self, text: str, tokens: Sequence[Token], classes: Classes
+    ) -> NDArray[np.float32]:
         """Return probabilities of words: (words, outputs)."""
         ...
 
@@ -88,7 +90,10 @@ def _teacher(folder: str) -> Teacher | None:
         return None
     teacher = load("encoder", options={"model": folder, "alone": True})
     if not isinstance(teacher, Teacher):
-        raise ConfigError(f"teacher {folder}: its detector gives no probabilities of words; name an encoder's folder")
+        raise ConfigError(
+            f"teacher {folder}: its detector gives no probabilities of words; name an encoder's"
+            " folder"
+        )
     return teacher
 
 
@@ -139,7 +144,11 @@ def _examples(
 ) -> list[Example]:
     chance = random.Random(seed)  # noqa: S311 - no secret
     pools = _pools(notes, seed)
-    return [materials.example(copy) for note in notes for copy in with_copies(note, pools, settings.copies, chance)]
+    return [
+        materials.example(copy)
+        for note in notes
+        for copy in with_copies(note, pools, settings.copies, chance)
+    ]
 
 
 def _pools(notes: Sequence[MarkedNote], seed: int) -> Pools:
@@ -154,7 +163,11 @@ def _batches(examples: Sequence[Example], settings: CompactSettings) -> list[lis
 
 
 def _with_thresholds(
-    about: About, folder: Path, dev: Sequence[Document], materials: Materials, settings: CompactSettings
+    about: About,
+    folder: Path,
+    dev: Sequence[Document],
+    materials: Materials,
+    settings: CompactSettings,
 ) -> About:
     if settings.wanted_precision is None:
         return about

@@ -27,17 +27,22 @@ class CompactSettings(BaseModel):
         longest: Words of a note that are learnt together.
         learning_rate: At its highest; the table's is twice that.
         dropout: Of each layer.
-        hide: Share of the words whose spelling is hidden in training, so that more is learnt from their neighbours.
-        parts_alone: Share of the words that are known by their parts alone in training, as words are that were never
-            seen.
-        label_dropout: Share of the notes in which most labels of the other detector are hidden in training.
+        hide: Share of the words whose spelling is hidden in training, so that more is learnt from
+            their neighbours.
+        parts_alone: Share of the words that are known by their parts alone in training, as words
+            are that were never seen.
+        label_dropout: Share of the notes in which most labels of the other detector are hidden in
+            training.
         smoothing: Share of the loss that asks for all outputs alike.
         predictions_of: Detector whose spans the network is told and is united with.
-        veto: A span of that detector is left out where the network gives none of its words this probability.
+        veto: A span of that detector is left out where the network gives none of its words this
+            probability.
         threshold: Probability from which a word is marked, where the development notes choose none.
-        wanted_precision: Of each category on the development notes; its threshold is the lowest that reaches it.
+        wanted_precision: Of each category on the development notes; its threshold is the lowest
+            that reaches it.
         silent: Categories that are learnt and not returned.
-        teacher: Model folder of an encoder whose probabilities for the raw notes are learnt, or empty.
+        teacher: Model folder of an encoder whose probabilities for the raw notes are learnt, or
+            empty.
         teacher_share: Of the loss, where there is a teacher.
         threads: Cores to use; all when not given.
     """

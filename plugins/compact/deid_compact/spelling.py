@@ -68,7 +68,9 @@ class Spelling:
 
     def close(self) -> None:
         """Look all words up in the lists."""
-        self._lists = self._lexicon.lists_of([word.removeprefix(_PARTIAL) for word in self._numbers])
+        self._lists = self._lexicon.lists_of(
+            [word.removeprefix(_PARTIAL) for word in self._numbers]
+        )
 
     def hidden(self, numbers: Numbers) -> Numbers:
         """Return the numbers of words whose spelling is hidden."""

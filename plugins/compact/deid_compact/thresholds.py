@@ -25,8 +25,8 @@ def chosen_thresholds(
 ) -> dict[Phi, float]:
     """Return for each category the lowest threshold at which enough of the words that it marks are marked by hand.
 
-    Where none reaches the wanted precision, the highest is chosen. A category of which the development notes have too
-    few words keeps the threshold of all.
+    Where none reaches the wanted precision, the highest is chosen. A category of which the
+    development notes have too few words keeps the threshold of all.
 
     Args:
         judged: Development notes with the scores of their words.
@@ -52,7 +52,9 @@ def chosen_thresholds(
         is_of_category = all_best == number
         if category in silent or (is_of_category & all_right).sum() < LEAST_WORDS:
             continue
-        thresholds[category] = _lowest(all_scores[is_of_category], all_right[is_of_category], wanted_precision)
+        thresholds[category] = _lowest(
+            all_scores[is_of_category], all_right[is_of_category], wanted_precision
+        )
     return thresholds
 
 

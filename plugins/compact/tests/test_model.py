@@ -37,12 +37,18 @@ def test_it_keeps_the_contract_of_a_detector(detector: CompactDetector) -> None:
 
 
 def test_it_opens_no_connection() -> None:
-    found = check_offline(CompactDetector, Note("a", "Seen by Dr. Anna Lee on 3 May 2021, MRN 4411223.", lang="en"))
+    found = check_offline(
+        CompactDetector, Note("a", "Seen by Dr. Anna Lee on 3 May 2021, MRN 4411223.", lang="en")
+    )
     assert len(found) > 1
 
 
 def test_it_adds_to_rules_on_messy_notes(detector: CompactDetector) -> None:
-    notes = [json.loads(line) for path in sorted(DEV.glob("*.jsonl")) for line in path.read_text("utf-8").splitlines()]
+    notes = [
+        json.loads(line)
+        for path in sorted(DEV.glob("*.jsonl"))
+        for line in path.read_text("utf-8").splitlines()
+    ]
     given = [Note(note["id"], note["text"], lang=note["lang"]) for note in notes]
     both = _covered(notes, detector.detect(given))
     rules_alone = _covered(notes, CompactDetector(threshold=0.999, veto=0.0).detect(given))

@@ -47,7 +47,12 @@ def torch_scores(net: CompactNet, lexicon: Lexicon, notes: list[list[str]]) -> l
     distinct, places = np.unique(np.concatenate(numbers), return_inverse=True)
     split = np.split(places, np.cumsum([len(each) for each in numbers])[:-1])
     zeros = [np.zeros(len(words), dtype=np.int64) for words in notes]
-    feed = Feed(*spelling.parts(distinct), words=filled(split, -1), gaps=filled(zeros, 0), labels=filled(zeros, 0))
+    feed = Feed(
+        *spelling.parts(distinct),
+        words=filled(split, -1),
+        gaps=filled(zeros, 0),
+        labels=filled(zeros, 0),
+    )
     with torch.no_grad():
         scores = net(feed).numpy()
     return [row[: len(words)] for row, words in zip(scores, notes, strict=True)]
@@ -55,7 +60,9 @@ def torch_scores(net: CompactNet, lexicon: Lexicon, notes: list[list[str]]) -> l
 
 def numpy_scores(network: Network, notes: list[list[str]]) -> list[np.ndarray]:
     zeros = [np.zeros(len(words), dtype=np.int64) for words in notes]
-    return [network.scores(words, nothing, nothing) for words, nothing in zip(notes, zeros, strict=True)]
+    return [
+        network.scores(words, nothing, nothing) for words, nothing in zip(notes, zeros, strict=True)
+    ]
 
 
 def test_numpy_gives_the_scores_of_pytorch(lexicon: Lexicon) -> None:
@@ -71,11 +78,15 @@ def test_a_note_is_read_the_same_whatever_was_read_before(lexicon: Lexicon) -> N
     weights = weights_of(trained())
     note = ["Seen", "by", "Lee"]
     (fresh,) = numpy_scores(Network(weights, lexicon), [note])
-    _, _, later = numpy_scores(Network(weights, lexicon), [[f"x{n}" for n in range(70)], ["by", "Bo"], note])
+    _, _, later = numpy_scores(
+        Network(weights, lexicon), [[f"x{n}" for n in range(70)], ["by", "Bo"], note]
+    )
     assert (fresh == later).all()
 
 
-def test_a_long_note_is_read_in_parts_as_in_one(lexicon: Lexicon, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_note_is_read_in_parts_as_in_one(
+    lexicon: Lexicon, monkeypatch: pytest.MonkeyPatch
+) -> None:
     weights = weights_of(trained())
     note = [f"x{number % 17}" for number in range(333)]
     (whole,) = numpy_scores(Network(weights, lexicon), [note])
@@ -104,7 +115,8 @@ def test_broken_weights_are_refused(tmp_path: Path, lexicon: Lexicon) -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "shape"), [("Lee", "Xxx"), ("McDonald", "XxXxxx"), ("LEE", "XXX"), ("2021", "0004"), ("-", "-")]
+    ("word", "shape"),
+    [("Lee", "Xxx"), ("McDonald", "XxXxxx"), ("LEE", "XXX"), ("2021", "0004"), ("-", "-")],
 )
 def test_shapes(word: str, shape: str) -> None:
     assert shape_of(word) == f"{shape}" if word.isdigit() else f"{shape}0"
@@ -135,7 +147,10 @@ def scores_of(text: str, marked: dict[str, tuple[Phi, float, float]]) -> WordSco
 
 def test_words_of_one_name_are_one_span_and_a_new_beginning_is_another() -> None:
     text = "Anna Lee Bo"
-    scores = scores_of(text, {"Anna": (Phi.NAME, 0.9, 0.9), "Lee": (Phi.NAME, 0.8, 0.1), "Bo": (Phi.NAME, 0.9, 0.8)})
+    scores = scores_of(
+        text,
+        {"Anna": (Phi.NAME, 0.9, 0.9), "Lee": (Phi.NAME, 0.8, 0.1), "Bo": (Phi.NAME, 0.9, 0.8)},
+    )
     spans = spans_of(text, scores, CLASSES, DECISION, "compact")
     assert [(span.start, span.end) for span in spans] == [(0, 8), (9, 11)]
     assert spans[0].score == pytest.approx(0.8)
@@ -149,9 +164,12 @@ def test_words_under_their_threshold_and_silent_categories_are_left() -> None:
 
 
 @pytest.mark.parametrize(
-    ("label", "is_kept"), [(Phi.NAME, False), (Phi.DATE, False), (Phi.NATIONAL_ID, True), (Phi.EMAIL, True)]
+    ("label", "is_kept"),
+    [(Phi.NAME, False), (Phi.DATE, False), (Phi.NATIONAL_ID, True), (Phi.EMAIL, True)],
 )
-def test_doubt_takes_out_words_and_never_numbers_known_by_their_form(label: Phi, *, is_kept: bool) -> None:
+def test_doubt_takes_out_words_and_never_numbers_known_by_their_form(
+    label: Phi, *, is_kept: bool
+) -> None:
     scores = scores_of("Lee", {"Lee": (Phi.NAME, 0.01, 1.0)})
     span = Span(0, 3, label, 0.9, "rules")
     assert bool(kept([span], scores, 0.05)) is is_kept
@@ -163,7 +181,10 @@ def test_spans_of_rules_name_what_the_network_cannot_tell_apart() -> None:
     wider = Span(0, 7, Phi.ID, 0.9, "x")
     beside = Span(18, 25, Phi.CITY, 0.9, "x")
     found = united([wider, within, beside], rules)
-    assert [(span.start, span.end, span.label) for span in found[:2]] == [(0, 7, Phi.MRN), (18, 25, Phi.CITY)]
+    assert [(span.start, span.end, span.label) for span in found[:2]] == [
+        (0, 7, Phi.MRN),
+        (18, 25, Phi.CITY),
+    ]
     assert found[2:] == rules
 
 
@@ -184,7 +205,12 @@ def test_thresholds_reach_the_wanted_precision() -> None:
     categories[:, 2] = marked
     note = Note("n", text)
     spans = [Span(start, end, Phi.NAME, 1.0, "gold") for start, end in words[:60]]
-    judged = [(Document(note, DisjointSpans.of(note, spans)), WordScores(words, marked, categories, marked))]
+    judged = [
+        (
+            Document(note, DisjointSpans.of(note, spans)),
+            WordScores(words, marked, categories, marked),
+        )
+    ]
     loose = chosen_thresholds(judged, CLASSES, wanted_precision=0.5, silent=frozenset())
     strict = chosen_thresholds(judged, CLASSES, wanted_precision=0.95, silent=frozenset())
     assert loose[Phi.NAME] < 0.55 < strict[Phi.NAME] <= 0.9

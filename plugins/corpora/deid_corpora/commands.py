@@ -25,10 +25,18 @@ from deid_assets.extending.commands import (
 if TYPE_CHECKING:
     from deid_corpora.statistics import Counts
 
-NotesArg = Arg[list[str], typer.Argument(metavar="NOTES...", help="Notes, or synthetic:LANG:NOTES; each is counted.")]
-LabelsOption = Arg[str, typer.Option("--labels", metavar="NAME", help="Label map, as deid labels lists.")]
+NotesArg = Arg[
+    list[str],
+    typer.Argument(metavar="NOTES...", help="Notes, or synthetic:LANG:NOTES; each is counted."),
+]
+LabelsOption = Arg[
+    str, typer.Option("--labels", metavar="NAME", help="Label map, as deid labels lists.")
+]
 OutOption = Arg[
-    Path | None, typer.Option("--out", metavar="PATH", help="Fixed notes to write; without it nothing is written.")
+    Path | None,
+    typer.Option(
+        "--out", metavar="PATH", help="Fixed notes to write; without it nothing is written."
+    ),
 ]
 FileArg = Arg[Path, typer.Argument(metavar="NOTES", help="File or folder of annotated notes.")]
 
@@ -38,7 +46,11 @@ def stats(
     *,
     labels: Arg[
         list[str] | None,
-        typer.Option("--labels", metavar="NAME", help="Label map, as deid labels lists; one for all, or one for each."),
+        typer.Option(
+            "--labels",
+            metavar="NAME",
+            help="Label map, as deid labels lists; one for all, or one for each.",
+        ),
     ] = None,
     native: Arg[bool, typer.Option("--native", help="Count the corpus' own labels.")] = False,
 ) -> Answer:
@@ -48,7 +60,10 @@ def stats(
 
     maps = labels or [""]
     if len(maps) not in (1, len(notes)):
-        raise InputError(f"{len(maps)} times --labels for {len(notes)} corpora; give one for all, or one for each")
+        raise InputError(
+            f"{len(maps)} times --labels for {len(notes)} corpora; give one for all, or one for"
+            " each"
+        )
     found = []
     for source, name in zip(notes, maps * len(notes) if len(maps) == 1 else maps, strict=True):
         corpus = read_corpus(source, labels=name)
@@ -63,8 +78,12 @@ def stats(
             (label, f"{spans:,}", f"{tokens:,}", f"{tokens / spans:.4f}")
             for label, (spans, tokens) in one.labels.items()
         ]
-        tables.append(Table((f"{_short(name)}: label", "entities", "tokens", "tokens/entity"), per_label))
-    said = "density: share of the tokens that an entity touches; without: sentences without an entity"
+        tables.append(
+            Table((f"{_short(name)}: label", "entities", "tokens", "tokens/entity"), per_label)
+        )
+    said = (
+        "density: share of the tokens that an entity touches; without: sentences without an entity"
+    )
     return Answer(document=document, tables=tables, said=[said])
 
 
@@ -80,7 +99,10 @@ _RATIOS = {
 
 def _counted(what: str, found: Sequence[tuple[str, Counts]]) -> list[Table]:
     rows = [(name, counts.to_json()) for name, counts in found]
-    sums = [[name, *(f"{row[key]:,}" for key in _SUMS), f"{row['sentences_without_entities']:,}"] for name, row in rows]
+    sums = [
+        [name, *(f"{row[key]:,}" for key in _SUMS), f"{row['sentences_without_entities']:,}"]
+        for name, row in rows
+    ]
     ratios = [[name, *(_ratio(row[key]) for key in _RATIOS.values())] for name, row in rows]
     return [Table((what, *_SUMS, "without"), sums), Table((what, *_RATIOS), ratios)]
 
@@ -98,11 +120,18 @@ def lengths(
     notes: NotesArg,
     *,
     factor: Arg[
-        list[int] | None, typer.Option("--factor", metavar="N", help="Sentences grouped; several times.")
+        list[int] | None,
+        typer.Option("--factor", metavar="N", help="Sentences grouped; several times."),
     ] = None,
-    limit: Arg[list[int] | None, typer.Option("--limit", metavar="N", help="Most sub-tokens of an encoder.")] = None,
+    limit: Arg[
+        list[int] | None,
+        typer.Option("--limit", metavar="N", help="Most sub-tokens of an encoder."),
+    ] = None,
     encoder: Arg[
-        Path | None, typer.Option("--encoder", metavar="FOLDER", help="Encoder whose tokenizer counts sub-tokens.")
+        Path | None,
+        typer.Option(
+            "--encoder", metavar="FOLDER", help="Encoder whose tokenizer counts sub-tokens."
+        ),
     ] = None,
 ) -> Answer:
     """Show how long inputs are by sentences grouped, and which grouping an encoder takes."""
@@ -118,16 +147,23 @@ def lengths(
         measured = lengths_of(read_raw(source), size=size)
         by_factor = measured.rows(factor or FACTORS)
         by_limit = [
-            {"limit": one, "factor": measured.for_limit(one), "sentences_over": measured.over(one)} for one in limits
+            {"limit": one, "factor": measured.for_limit(one), "sentences_over": measured.over(one)}
+            for one in limits
         ]
         found.append(
-            {"source": source, "factors": by_factor, "limits": by_limit, "for_200_tokens": measured.for_budget()}
+            {
+                "source": source,
+                "factors": by_factor,
+                "limits": by_limit,
+                "for_200_tokens": measured.for_budget(),
+            }
         )
         name = _short(source)
         rows += [[name, *(f"{value:,}" for value in row.values())] for row in by_factor]
         choices.append([name, f"mean of {BUDGET} tokens", f"{measured.for_budget()}", ""])
         choices += [
-            [name, f"at most {row['limit']}", f"{row['factor']}", f"{row['sentences_over']:,}"] for row in by_limit
+            [name, f"at most {row['limit']}", f"{row['factor']}", f"{row['sentences_over']:,}"]
+            for row in by_limit
         ]
     headings = ["corpus", "factor", "inputs", "mean tokens", "most tokens"]
     if size is not None:
@@ -135,7 +171,10 @@ def lengths(
     unit = "tokens" if size is None else "sub-tokens, the encoder's two own among them"
     return Answer(
         document={"corpora": found},
-        tables=[Table(headings, rows), Table(("corpus", "wanted", "factor", "sentences longer"), choices, 2)],
+        tables=[
+            Table(headings, rows),
+            Table(("corpus", "wanted", "factor", "sentences longer"), choices, 2),
+        ],
         said=[f"limits are of {unit}; sentences longer than the limit would be cut"],
     )
 
@@ -145,12 +184,14 @@ def repair(
     *,
     out: OutOption = None,
     labels: LabelsOption = "",
-    format_name: Arg[str | None, typer.Option("--format", metavar="NAME", help="Format of the notes.")] = None,
+    format_name: Arg[
+        str | None, typer.Option("--format", metavar="NAME", help="Format of the notes.")
+    ] = None,
 ) -> Answer:
     """Propose offsets for annotations that do not cover the text they carry; report each.
 
-    With --out the notes are written with the proposed offsets; a note with an annotation that cannot be placed is
-    withheld.
+    With --out the notes are written with the proposed offsets; a note with an annotation that
+    cannot be placed is withheld.
     """
     from deid_corpora.mending import Verdict, corrected  # noqa: PLC0415
 
@@ -169,11 +210,21 @@ def repair(
     left = sum(one.verdict is not Verdict.MOVED for one in corrections)
     written, withheld = _written(mended, out, labels, format_name)
     rows = [
-        [one.note_id, str(one.line or "-"), one.label, f"{one.start}-{one.end}", one.verdict.value,
-         "-" if one.new_start is None else f"{one.new_start}-{one.new_end}", str(one.places)]
+        [
+            one.note_id,
+            str(one.line or "-"),
+            one.label,
+            f"{one.start}-{one.end}",
+            one.verdict.value,
+            "-" if one.new_start is None else f"{one.new_start}-{one.new_end}",
+            str(one.places),
+        ]
         for one in corrections
-    ]  # fmt: skip
-    said = [f"{len(corrections) - left:,} annotations moved, {left:,} left as they are, {len(mended):,} notes read"]
+    ]
+    said = [
+        f"{len(corrections) - left:,} annotations moved, {left:,} left as they are, {len(mended):,}"
+        " notes read"
+    ]
     return _mended(
         {"corrections": [one.to_json() for one in corrections], "notes": len(mended)},
         Table(("note", "line", "label", "offsets", "verdict", "proposed", "places"), rows, 6),
@@ -190,12 +241,14 @@ def space(
     *,
     out: OutOption = None,
     labels: LabelsOption = "",
-    format_name: Arg[str | None, typer.Option("--format", metavar="NAME", help="Format of the notes.")] = None,
+    format_name: Arg[
+        str | None, typer.Option("--format", metavar="NAME", help="Format of the notes.")
+    ] = None,
 ) -> Answer:
     """Find entities that are glued to letters or digits beside them; report each.
 
-    With --out the notes are written with a blank there and all offsets recomputed. The text changes: train on it, never
-    redact it in place of the original.
+    With --out the notes are written with a blank there and all offsets recomputed. The text
+    changes: train on it, never redact it in place of the original.
     """
     from deid_corpora.mending import spaced  # noqa: PLC0415
 
@@ -211,7 +264,9 @@ def space(
         annotated, where = spaced(found)
         gaps += where
         made.append(annotated)
-    written = write_notes(out, made, format=_folder_format(out, format_name)) if out is not None else 0
+    written = (
+        write_notes(out, made, format=_folder_format(out, format_name)) if out is not None else 0
+    )
     rows = [[one.note_id, one.label, one.side, str(one.at)] for one in gaps]
     said = [f"{len(gaps):,} places where an entity is glued, in {len(made):,} notes"]
     return _mended(
@@ -226,8 +281,12 @@ def space(
 
 
 def _check_apart(out: Path | None, notes: Path) -> None:
-    if out is not None and (out.resolve() == notes.resolve() or out.resolve().is_relative_to(notes.resolve())):
-        raise InputError(f"--out {out} is what is read; name another place, so that the original stays")
+    if out is not None and (
+        out.resolve() == notes.resolve() or out.resolve().is_relative_to(notes.resolve())
+    ):
+        raise InputError(
+            f"--out {out} is what is read; name another place, so that the original stays"
+        )
 
 
 def _checked(parsed: Any, labels: str, format_name: str) -> Any:
@@ -235,7 +294,9 @@ def _checked(parsed: Any, labels: str, format_name: str) -> Any:
     return check_parsed_notes(parsed, labels=label_map(name))
 
 
-def _written(mended: Sequence[ParsedNote], out: Path | None, labels: str, format_name: str) -> tuple[int, list[Fault]]:
+def _written(
+    mended: Sequence[ParsedNote], out: Path | None, labels: str, format_name: str
+) -> tuple[int, list[Fault]]:
     if out is None:
         return 0, []
     found = list(_checked(mended, labels, format_name))

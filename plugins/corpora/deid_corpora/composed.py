@@ -1,4 +1,7 @@
-"""The composed corpus of this project: where it lies, and the commands that check and hand it out."""
+"""The composed corpus of this project.
+
+Where it lies, and the commands that check and hand it out.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +22,16 @@ FOLDER = Path(__file__).resolve().parents[3] / "corpora" / "composed"
 
 
 def marks(
-    source: Arg[Path, typer.Argument(metavar="TEXTS", help="A file or folder of notes with their marks in the text.")],
+    source: Arg[
+        Path,
+        typer.Argument(
+            metavar="TEXTS", help="A file or folder of notes with their marks in the text."
+        ),
+    ],
     *,
     out: Arg[
-        Path | None, typer.Option("--out", metavar="FOLDER", help="JSON Lines to write, a file a language.")
+        Path | None,
+        typer.Option("--out", metavar="FOLDER", help="JSON Lines to write, a file a language."),
     ] = None,
 ) -> Answer:
     """Check notes whose marks stand in the text, and write them as JSON Lines."""
@@ -36,12 +45,19 @@ def marks(
         if out is not None:
             _write(notes, out / f"{path.stem}.jsonl")
         counts = Counter(mark.label for note in notes for mark in note.marks)
-        rows.append([path.stem, f"{len(notes):,}", f"{sum(counts.values()):,}", str(_authors(notes))])
+        rows.append(
+            [path.stem, f"{len(notes):,}", f"{sum(counts.values()):,}", str(_authors(notes))]
+        )
         doubts += _doubts(notes)
     document = {"files": rows, "doubts": doubts}
     table = Table(("file", "notes", "marks", "authors"), rows)
-    said = [f"{len(doubts):,} places to look at: repeats of marked words that are not marked, or marks that overlap"]
-    doubt_table = Table(("note", "offset", "doubt"), [[str(cell) for cell in row] for row in doubts])
+    said = [
+        f"{len(doubts):,} places to look at: repeats of marked words that are not marked, or marks"
+        " that overlap"
+    ]
+    doubt_table = Table(
+        ("note", "offset", "doubt"), [[str(cell) for cell in row] for row in doubts]
+    )
     tables = [table, doubt_table] if doubts else [table]
     return Answer(document=document, tables=tables, said=said)
 
@@ -73,7 +89,10 @@ def fetch(
     if name != "composed":
         raise InputError(f"corpus {name!r} does not come with the project; choose composed")
     if not FOLDER.is_dir():
-        raise InputError(f"{FOLDER} is not there: the corpus lies in a checkout of the project, in corpora/composed")
+        raise InputError(
+            f"{FOLDER} is not there: the corpus lies in a checkout of the project, in"
+            " corpora/composed"
+        )
     rows = []
     for part in PARTS:
         for path in sorted((FOLDER / "marked" / part).glob("*.txt")):

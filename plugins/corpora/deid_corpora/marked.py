@@ -1,8 +1,8 @@
 """Notes with their marks in the text, as people write a corpus, and what may be wrong in them.
 
-A file holds the notes of one language. Each begins with a line ``### ID LANG what it is``. A mark is
-``{{CITY:Lund}}``, or ``{{NAME/patient:…}}`` with the role of the person, or ``{{DATE:Tue the 4th|the 4th}}`` where only
-the part behind the bar is meant; the bar's part stands in the text once.
+A file holds the notes of one language. Each begins with a line ``### ID LANG what it is``. A mark
+is ``{{CITY:Lund}}``, or ``{{NAME/patient:…}}`` with the role of the person, or ``{{DATE:Tue the
+4th|the 4th}}`` where only the part behind the bar is meant; the bar's part stands in the text once.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ def read_marked(path: Path) -> Iterator[MarkedText]:
     """Yield the notes of a file.
 
     Raises:
-        InputError: A mark is broken, a category or a role is none, or two notes have one id. The message says which
-            note, and no text.
+        InputError: A mark is broken, a category or a role is none, or two notes have one id. The
+            message says which note, and no text.
     """
     known: set[str] = set()
     for head, body in _parts(path.read_text(encoding="utf-8")):
@@ -115,7 +115,14 @@ def _unmarked(body: str, where: str) -> tuple[str, tuple[Mark, ...]]:
         whole, start, end = _meant(match[3])
         parts += [before, whole]
         length += len(before)
-        marks.append(Mark(length + start, length + end, _label(match, where, number), _role(match, where, number)))
+        marks.append(
+            Mark(
+                length + start,
+                length + end,
+                _label(match, where, number),
+                _role(match, where, number),
+            )
+        )
         length += len(whole)
         last = match.end()
     parts.append(body[last:])
@@ -141,13 +148,17 @@ def _label(match: re.Match[str], where: str, number: int) -> Phi:
     try:
         return Phi(match[1])
     except ValueError:
-        raise InputError(f"{where}, mark {number}: no category {match[1]}; choose one of deid labels phi") from None
+        raise InputError(
+            f"{where}, mark {number}: no category {match[1]}; choose one of deid labels phi"
+        ) from None
 
 
 def _role(match: re.Match[str], where: str, number: int) -> str:
     role = match[2] or ""
     if role and role not in ROLES:
-        raise InputError(f"{where}, mark {number}: no role {role!r}; choose {', '.join(sorted(ROLES))}")
+        raise InputError(
+            f"{where}, mark {number}: no role {role!r}; choose {', '.join(sorted(ROLES))}"
+        )
     return role
 
 

@@ -1,6 +1,9 @@
-"""Offsets mended and glued entities spaced, as Catelli (2021, section on pre-processing) did; each change is reported.
+"""Offsets mended and glued entities spaced, as Catelli (2021, section on pre-processing) did.
 
-Both propose. Nothing is changed in place: the caller writes mended notes elsewhere, and reports every change.
+Each change is reported.
+
+Both propose. Nothing is changed in place: the caller writes mended notes elsewhere, and reports
+every change.
 """
 
 from __future__ import annotations
@@ -21,7 +24,10 @@ class Verdict(StrEnum):
     """What became of an annotation whose offsets do not cover its text."""
 
     MOVED = "moved"
-    """Its text stands elsewhere; the offsets are those of the place that is nearest to where it should be."""
+    """Its text stands elsewhere.
+
+    The offsets are those of the place that is nearest to where it should be.
+    """
     AMBIGUOUS = "ambiguous"
     """Two places are equally near."""
     MISSING = "missing"
@@ -64,9 +70,10 @@ class Correction:
 def corrected(parsed: ParsedNote) -> tuple[ParsedNote, list[Correction]]:
     """Return the note with every annotation at its text, where that can be said, and what was found wrong.
 
-    An annotation that carries the text it covers, and whose offsets cover another, is moved to where its text stands:
-    of several places to the one nearest to its offsets, moved as the annotation before it was. One that cannot be placed
-    is left as it is, so that reading the note fails as before.
+    An annotation that carries the text it covers, and whose offsets cover another, is moved to
+    where its text stands: of several places to the one nearest to its offsets, moved as the
+    annotation before it was. One that cannot be placed is left as it is, so that reading the note
+    fails as before.
 
     Args:
         parsed: As read, unchecked; offsets in code points.
@@ -97,7 +104,9 @@ def _fits(annotation: Annotation, parsed: ParsedNote) -> bool:
     if annotation.covered is None:
         return True
     covered = " ".join(parsed.text[start:end] for start, end in annotation.fragments)
-    return covered == annotation.covered or (parsed.fold_blanks and _folded(covered) == _folded(annotation.covered))
+    return covered == annotation.covered or (
+        parsed.fold_blanks and _folded(covered) == _folded(annotation.covered)
+    )
 
 
 def _folded(text: str) -> str:
@@ -106,7 +115,13 @@ def _folded(text: str) -> str:
 
 def _placed(annotation: Annotation, parsed: ParsedNote, drift: int) -> Correction:
     (start, end), *others = annotation.fragments
-    said = {"note_id": parsed.note_id, "line": annotation.line, "label": annotation.label, "start": start, "end": end}
+    said = {
+        "note_id": parsed.note_id,
+        "line": annotation.line,
+        "label": annotation.label,
+        "start": start,
+        "end": end,
+    }
     covered = (annotation.covered or "").strip()
     if others or not covered:
         return Correction(**said, verdict=Verdict.UNREADABLE)  # type: ignore[arg-type]
@@ -150,8 +165,8 @@ class Gap:
 def spaced(annotated: Annotated) -> tuple[Annotated, list[Gap]]:
     """Return the note with a blank wherever an entity is glued to a letter or digit, and all spans moved along.
 
-    An entity is glued where a letter or digit of it touches one outside of it, as in "ItalyHome". Where two entities
-    touch, one blank parts them. Blanks within an entity are left as they are.
+    An entity is glued where a letter or digit of it touches one outside of it, as in "ItalyHome".
+    Where two entities touch, one blank parts them. Blanks within an entity are left as they are.
     """
     note, spans = annotated.note, annotated.spans
     gaps = list(_gaps(annotated)) if spans is not None else []
@@ -159,11 +174,17 @@ def spaced(annotated: Annotated) -> tuple[Annotated, list[Gap]]:
         return annotated, []
     places = sorted({gap.at for gap in gaps})
     text = (
-        "".join(note.text[start:stop] + " " for start, stop in zip([0, *places[:-1]], places, strict=True))
+        "".join(
+            note.text[start:stop] + " "
+            for start, stop in zip([0, *places[:-1]], places, strict=True)
+        )
         + note.text[places[-1] :]
     )
     made = replace(note, text=text)
-    moved = [replace(span, start=_after(places, span.start), end=_after(places, span.end - 1) + 1) for span in spans]
+    moved = [
+        replace(span, start=_after(places, span.start), end=_after(places, span.end - 1) + 1)
+        for span in spans
+    ]
     return Annotated(made, SpanSet.of(made, moved)), gaps
 
 

@@ -1,4 +1,7 @@
-"""How long the inputs of a tagger are by sentences grouped: tables 3.7 and 4.3 of Catelli (2021)."""
+"""How long the inputs of a tagger are by sentences grouped.
+
+Tables 3.7 and 4.3 of Catelli (2021).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,10 @@ from deid_assets.extending import InputError, Note, grouping_for, sentences, tok
 
 FACTORS = (1, 2, 4, 8, 16, 32)
 BUDGET = 200
-"""Mean tokens wanted: the context that language models of the LSTM kind use (Khandelwal et al. 2018)."""
+"""Mean tokens wanted.
+
+The context that language models of the LSTM kind use (Khandelwal et al. 2018).
+"""
 
 Size = Callable[[str], int]
 """Sub-tokens of a text, without special ones."""
@@ -25,11 +31,18 @@ class Lengths:
     pieces: Sequence[Sequence[int]] | None = None
 
     def rows(self, factors: Sequence[int] = FACTORS) -> list[dict[str, Any]]:
-        """Return inputs, mean and most tokens by factor; mean and most sub-tokens too where they are known."""
+        """Return inputs, mean and most tokens by factor.
+
+        Mean and most sub-tokens too where they are known.
+        """
         found = []
         for factor in factors:
             sizes = grouped_sizes(self.tokens, factor)
-            row: dict[str, Any] = {"factor": factor, "inputs": len(sizes), **_summary(sizes, "tokens")}
+            row: dict[str, Any] = {
+                "factor": factor,
+                "inputs": len(sizes),
+                **_summary(sizes, "tokens"),
+            }
             if self.pieces is not None:
                 row |= _summary(grouped_sizes(self.pieces, factor), "subtokens")
             found.append(row)
@@ -52,7 +65,9 @@ class Lengths:
 
     def over(self, limit: int, *, special: int = 2) -> int:
         """Return how many single sentences are longer than an encoder takes, and would be cut."""
-        known, room = (self.tokens, limit) if self.pieces is None else (self.pieces, limit - special)
+        known, room = (
+            (self.tokens, limit) if self.pieces is None else (self.pieces, limit - special)
+        )
         return sum(size > room for note in known for size in note)
 
 
@@ -70,7 +85,9 @@ def lengths_of(notes: Sequence[Note], *, size: Size | None = None) -> Lengths:
         parts = sentences(text, known)
         tokens.append([len(part) for part in parts])
         if size is not None:
-            pieces.append([size(text[known[part.start][0] : known[part.stop - 1][1]]) for part in parts])
+            pieces.append(
+                [size(text[known[part.start][0] : known[part.stop - 1][1]]) for part in parts]
+            )
     return Lengths(tokens, pieces if size is not None else None)
 
 
@@ -87,7 +104,8 @@ def encoder_size(folder: Path) -> Size:
         tokenizer = Tokenizer.from_file(str(file))
     except Exception as error:  # noqa: BLE001 - the library raises plain ones
         raise InputError(
-            f"{file}: no tokenizer that can be read ({type(error).__name__}); give the encoder's folder with tokenizer.json"
+            f"{file}: no tokenizer that can be read ({type(error).__name__}); give the encoder's"
+            " folder with tokenizer.json"
         ) from None
     tokenizer.no_truncation()
     tokenizer.no_padding()

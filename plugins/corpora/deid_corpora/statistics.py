@@ -60,7 +60,9 @@ class Counts:
             "tokens_per_entity": _ratio(self.entity_tokens, self.entities),
             "entities_per_sentence": _ratio(self.entities, self.sentences),
             "sentences_without_entities": self.without,
-            "share_of_sentences_with_entities": _ratio(self.sentences - self.without, self.sentences),
+            "share_of_sentences_with_entities": _ratio(
+                self.sentences - self.without, self.sentences
+            ),
             "entities_per_sentence_with_any": _ratio(self.entities, self.sentences - self.without),
             "entity_tokens_per_note": _ratio(self.entity_tokens, self.notes),
             "most_entities_in_a_sentence": self.most,
@@ -86,7 +88,11 @@ class Statistics:
         return {
             **self.whole.to_json(),
             "labels": {
-                label: {"entities": spans, "tokens": tokens, "tokens_per_entity": _ratio(tokens, spans)}
+                label: {
+                    "entities": spans,
+                    "tokens": tokens,
+                    "tokens_per_entity": _ratio(tokens, spans),
+                }
                 for label, (spans, tokens) in self.labels.items()
             },
             "languages": {lang: counts.to_json() for lang, counts in self.languages.items()},
@@ -116,7 +122,9 @@ def statistics(documents: Sequence[Document], *, native: bool) -> Statistics:
             _add(counts, document, [touched for _, touched in found])
     ordered = sorted(languages.items(), key=lambda entry: (-entry[1].notes, entry[0]))
     labels = sorted(spans, key=lambda label: (-spans[label], label))
-    return Statistics(whole, dict(ordered), {label: (spans[label], tokens[label]) for label in labels})
+    return Statistics(
+        whole, dict(ordered), {label: (spans[label], tokens[label]) for label in labels}
+    )
 
 
 def _touched(document: Document, *, native: bool) -> list[tuple[str, range]]:

@@ -9,7 +9,9 @@ from deid_corpora.sizes import Lengths, lengths_of
 from deid_corpora.statistics import Counts, statistics
 
 
-def _document(note_id: str, text: str, *found: tuple[str, Phi, str], lang: str | None = None) -> Document:
+def _document(
+    note_id: str, text: str, *found: tuple[str, Phi, str], lang: str | None = None
+) -> Document:
     note = Note(note_id, text, patient_id=note_id[0], lang=lang)
     spans = [
         Span(text.index(value), text.index(value) + len(value), label, native_label=native)
@@ -19,7 +21,13 @@ def _document(note_id: str, text: str, *found: tuple[str, Phi, str], lang: str |
 
 
 NOTES = (
-    _document("a1", "Jane Roe, 47aa.\nSeen well.", ("Jane Roe", Phi.NAME, "PATIENT"), ("47", Phi.AGE, ""), lang="en"),
+    _document(
+        "a1",
+        "Jane Roe, 47aa.\nSeen well.",
+        ("Jane Roe", Phi.NAME, "PATIENT"),
+        ("47", Phi.AGE, ""),
+        lang="en",
+    ),
     _document("a2", "Seen by Dr Mann.", ("Mann", Phi.NAME, "DOCTOR"), lang="it"),
     _document("b1", "Nothing here.", lang="en"),
 )
@@ -31,7 +39,8 @@ def test_counts_are_those_of_a_small_corpus_counted_by_hand():
     assert found["notes"] == 3
     assert found["patients"] == 2
     assert found["notes_without_entities"] == 1
-    assert found["tokens"] == 9 + 5 + 3  # Jane Roe , 47 aa . Seen well . | Seen by Dr Mann . | Nothing here .
+    # Jane Roe , 47 aa . Seen well . | Seen by Dr Mann . | Nothing here .
+    assert found["tokens"] == 9 + 5 + 3
     assert found["sentences"] == 4
     assert found["sentences_without_entities"] == 2
     assert found["entities"] == 3
@@ -40,16 +49,24 @@ def test_counts_are_those_of_a_small_corpus_counted_by_hand():
     assert found["entities_per_sentence"] == 0.75
     assert found["most_entities_in_a_sentence"] == 2
     assert found["labels"]["NAME"] == {"entities": 2, "tokens": 3, "tokens_per_entity": 1.5}
-    assert {lang: counts["notes"] for lang, counts in found["languages"].items()} == {"en": 2, "it": 1}
+    assert {lang: counts["notes"] for lang, counts in found["languages"].items()} == {
+        "en": 2,
+        "it": 1,
+    }
 
 
 def test_published_counts_give_the_published_ratios():
     """Vakili (2025), tables of his papers IV and VI."""
-    flagged = Counts(sentences=364_385_114, without=364_385_114 - 49_715_558, entities=83_914_340).to_json()
+    flagged = Counts(
+        sentences=364_385_114, without=364_385_114 - 49_715_558, entities=83_914_340
+    ).to_json()
     assert flagged["entities_per_sentence_with_any"] == pytest.approx(1.688, abs=5e-4)
     assert flagged["share_of_sentences_with_entities"] == 0.1364
     swedish = Counts(notes=21_553, tokens=282_766, entity_tokens=6_755).to_json()
-    assert (swedish["entity_tokens_per_note"], round(swedish["tokens_per_note"], 2)) == (0.3134, 13.12)
+    assert (swedish["entity_tokens_per_note"], round(swedish["tokens_per_note"], 2)) == (
+        0.3134,
+        13.12,
+    )
     assert Counts(notes=1_000, entity_tokens=48_733).to_json()["entity_tokens_per_note"] == 48.733
 
 

@@ -13,7 +13,10 @@ from deid_assets.core.tagging import sentences, tokenize
 tokenizers = pytest.importorskip("tokenizers")
 NOTES = (
     "Ann Caldwick was admitted on 12 March. She complained of breathlessness.\nNo fever.",
-    "Dr Bo Ray examined Caldwick. Electrocardiogram unremarkable. Discharged to Caldwickshire. Review in two weeks.",
+    (
+        "Dr Bo Ray examined Caldwick. Electrocardiogram unremarkable. Discharged to Caldwickshire."
+        " Review in two weeks."
+    ),
 )
 
 
@@ -22,7 +25,9 @@ def encoder(tmp_path):
     """A folder with the tokenizer.json of a small WordPiece encoder."""
     tokenizer = tokenizers.Tokenizer(tokenizers.models.WordPiece(unk_token="[UNK]"))
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
-    trainer = tokenizers.trainers.WordPieceTrainer(vocab_size=80, special_tokens=["[UNK]", "[CLS]", "[SEP]"])
+    trainer = tokenizers.trainers.WordPieceTrainer(
+        vocab_size=80, special_tokens=["[UNK]", "[CLS]", "[SEP]"]
+    )
     tokenizer.train_from_iterator(NOTES, trainer)
     tokenizer.post_processor = tokenizers.processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
@@ -37,7 +42,9 @@ def encoder(tmp_path):
 @pytest.fixture
 def notes(tmp_path):
     path = tmp_path / "notes.jsonl"
-    path.write_text("".join(json.dumps({"id": f"n{at}", "text": text}) + "\n" for at, text in enumerate(NOTES)))
+    path.write_text(
+        "".join(json.dumps({"id": f"n{at}", "text": text}) + "\n" for at, text in enumerate(NOTES))
+    )
     return path
 
 
@@ -51,16 +58,25 @@ def test_sub_tokens_are_those_of_the_encoder_and_the_limit_is_kept(notes, encode
     by_note = []
     for text in NOTES:
         tokens = tokenize(text)
-        parts = [text[tokens[part.start][0] : tokens[part.stop - 1][1]] for part in sentences(text, tokens)]
-        by_note.append([len(tokenizer.encode(part, add_special_tokens=False).ids) for part in parts])
+        parts = [
+            text[tokens[part.start][0] : tokens[part.stop - 1][1]]
+            for part in sentences(text, tokens)
+        ]
+        by_note.append(
+            [len(tokenizer.encode(part, add_special_tokens=False).ids) for part in parts]
+        )
     assert max(map(len, by_note)) == 4
 
     longest = {
-        factor: max(sum(note[at : at + factor]) for note in by_note for at in range(0, len(note), factor))
+        factor: max(
+            sum(note[at : at + factor]) for note in by_note for at in range(0, len(note), factor)
+        )
         for factor in (1, 2, 3, 4)
     }
     limit = longest[3] + 2  # and the encoder's own two: the factor is no power of two
-    done = lengths(notes, "--encoder", encoder, "--limit", limit, "--factor", "1", "--factor", "3", "--json")
+    done = lengths(
+        notes, "--encoder", encoder, "--limit", limit, "--factor", "1", "--factor", "3", "--json"
+    )
     assert done.exit_code == 0, done.stderr
     (found,) = json.loads(done.stdout)["corpora"]
 

@@ -19,7 +19,10 @@ def write(folder: Path, text: str) -> Path:
 
 
 def test_marks_become_offsets(tmp_path: Path) -> None:
-    text = "### en-aa-01 en letter, Ireland\nDr {{NAME/staff:Lee}} on {{DATE:Tue the 4th|the 4th}}, {{CITY: Cork }}.\n"
+    text = (
+        "### en-aa-01 en letter, Ireland\nDr {{NAME/staff:Lee}} on {{DATE:Tue the 4th|the 4th}},"
+        " {{CITY: Cork }}.\n"
+    )
     (note,) = read_marked(write(tmp_path, text))
     assert note.text == "Dr Lee on Tue the 4th,  Cork .\n"
     assert [note.text[mark.start : mark.end] for mark in note.marks] == ["Lee", "the 4th", "Cork"]
@@ -36,7 +39,9 @@ def test_marks_become_offsets(tmp_path: Path) -> None:
         ("}} Lee", "not balanced"),
     ],
 )
-def test_a_broken_mark_names_its_note_and_shows_no_text(tmp_path: Path, body: str, fault: str) -> None:
+def test_a_broken_mark_names_its_note_and_shows_no_text(
+    tmp_path: Path, body: str, fault: str
+) -> None:
     path = write(tmp_path, f"### en-aa-01 en x\n{body}\n")
     with pytest.raises(InputError, match=fault) as raised:
         list(read_marked(path))
@@ -50,7 +55,9 @@ def test_one_id_for_two_notes_is_refused(tmp_path: Path) -> None:
 
 
 def test_unmarked_repeats_and_overlaps_are_found(tmp_path: Path) -> None:
-    (note,) = read_marked(write(tmp_path, "### a en x\n{{NAME:Bennett}} and Bennett and Bennetts\n"))
+    (note,) = read_marked(
+        write(tmp_path, "### a en x\n{{NAME:Bennett}} and Bennett and Bennetts\n")
+    )
     assert unmarked_repeats(note) == [12]
     assert overlapping(note) == []
 
@@ -60,7 +67,9 @@ def test_the_json_lines_are_those_of_the_marked_texts(tmp_path: Path) -> None:
         for path in sorted((FOLDER / "marked" / part).glob("*.txt")):
             kept = FOLDER / part / f"{path.stem}.jsonl"
             lines = [json.dumps(note.as_json(), ensure_ascii=False) for note in read_marked(path)]
-            assert kept.read_text(encoding="utf-8").splitlines() == lines, f"{path}: run deid corpus marks --out"
+            assert kept.read_text(encoding="utf-8").splitlines() == lines, (
+                f"{path}: run deid corpus marks --out"
+            )
     del tmp_path
 
 

@@ -1,4 +1,7 @@
-"""Offsets and glued entities mended: every change is reported, what cannot be placed stays wrong."""
+"""Offsets and glued entities mended.
+
+Every change is reported, what cannot be placed stays wrong.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,8 @@ TEXT = "Jane Roe came from ItalyHome on 3 May.\nJane Roe, 47aa, left."
 
 def _parsed(*annotations: tuple[int, int, str]) -> ParsedNote:
     found = (
-        Annotation(((start, end),), "NAME", covered, line=at) for at, (start, end, covered) in enumerate(annotations)
+        Annotation(((start, end),), "NAME", covered, line=at)
+        for at, (start, end, covered) in enumerate(annotations)
     )
     return ParsedNote("n.txt", "n", TEXT, tuple(found))
 
@@ -29,7 +33,11 @@ def test_shifted_offsets_come_back_and_the_second_of_two_places_follows_the_shif
     parsed = _parsed((2, 10, "Jane Roe"), (34, 39, "3 May"), (41, 49, "Jane Roe"))
     mended, reported = corrected(parsed)
 
-    assert [one.fragments for one in mended.annotations or ()] == [((0, 8),), ((32, 37),), ((39, 47),)]
+    assert [one.fragments for one in mended.annotations or ()] == [
+        ((0, 8),),
+        ((32, 37),),
+        ((39, 47),),
+    ]
     assert len(reported) == 3
 
 
@@ -56,24 +64,43 @@ def test_two_places_equally_near_are_for_people_to_decide():
 
 def test_glued_entities_are_spaced_and_every_later_offset_moves():
     note = Note("n", TEXT)
-    spans = SpanSet.of(note, [Span(19, 24, Phi.COUNTRY), Span(32, 37, Phi.DATE), Span(49, 51, Phi.AGE)])
+    spans = SpanSet.of(
+        note, [Span(19, 24, Phi.COUNTRY), Span(32, 37, Phi.DATE), Span(49, 51, Phi.AGE)]
+    )
     made, gaps = spaced(Annotated(note, spans))
 
     assert made.note.text == "Jane Roe came from Italy Home on 3 May.\nJane Roe, 47 aa, left."
-    assert [made.note.text[one.start : one.end] for one in made.spans or ()] == ["Italy", "3 May", "47"]
-    assert [(gap.label, gap.side, gap.at) for gap in gaps] == [("COUNTRY", "after", 24), ("AGE", "after", 51)]
+    assert [made.note.text[one.start : one.end] for one in made.spans or ()] == [
+        "Italy",
+        "3 May",
+        "47",
+    ]
+    assert [(gap.label, gap.side, gap.at) for gap in gaps] == [
+        ("COUNTRY", "after", 24),
+        ("AGE", "after", 51),
+    ]
 
 
-@given(st.text("ab1. ", max_size=40), st.lists(st.tuples(st.integers(0, 40), st.integers(1, 6)), max_size=5))
+@given(
+    st.text("ab1. ", max_size=40),
+    st.lists(st.tuples(st.integers(0, 40), st.integers(1, 6)), max_size=5),
+)
 def test_spacing_keeps_every_span_and_adds_blanks_alone(text, drawn):
     note = Note("n", text)
-    spans = [Span(start, start + size, Phi.NAME) for start, size in drawn if start + size <= len(text)]
+    spans = [
+        Span(start, start + size, Phi.NAME) for start, size in drawn if start + size <= len(text)
+    ]
     made, _ = spaced(Annotated(note, SpanSet.of(note, spans)))
 
     assert made.note.text.replace(" ", "") == text.replace(" ", "")
     before = sorted(text[span.start : span.end].replace(" ", "") for span in spans)
-    assert sorted(made.note.text[one.start : one.end].replace(" ", "") for one in made.spans or ()) == before
-    assert spaced(made)[1] == [] or any(one.start < other.start < one.end for one in spans for other in spans)
+    assert (
+        sorted(made.note.text[one.start : one.end].replace(" ", "") for one in made.spans or ())
+        == before
+    )
+    assert spaced(made)[1] == [] or any(
+        one.start < other.start < one.end for one in spans for other in spans
+    )
 
 
 @pytest.fixture
@@ -90,11 +117,16 @@ def brat(tmp_path):
 def test_the_command_writes_mended_notes_elsewhere_and_withholds_the_others(brat, tmp_path):
     from deid_assets.cli import app
 
-    result = CliRunner().invoke(app, ["corpus", "repair", str(brat), "--out", str(tmp_path / "mended")])
+    result = CliRunner().invoke(
+        app, ["corpus", "repair", str(brat), "--out", str(tmp_path / "mended")]
+    )
 
     assert result.exit_code == 1
     assert sorted(path.name for path in (tmp_path / "mended").iterdir()) == ["n1.ann", "n1.txt"]
     assert "COUNTRY 19 24" in (tmp_path / "mended" / "n1.ann").read_text()
     assert "Roe" not in result.output
     assert "Italy" not in result.output
-    assert CliRunner().invoke(app, ["corpus", "space", str(brat), "--out", str(brat / "in")]).exit_code == 2
+    assert (
+        CliRunner().invoke(app, ["corpus", "space", str(brat), "--out", str(brat / "in")]).exit_code
+        == 2
+    )

@@ -9,7 +9,9 @@ _HERE = "deid_corpus_formats"
 _SPANS = frozenset({"spans"})
 
 BRAT = Format("brat", (".txt", ".ann"), f"{_HERE}.brat", is_folder=True, keeps=_SPANS)
-I2B2 = Format("i2b2", (".xml",), f"{_HERE}.i2b2", is_folder=True, keeps=_SPANS, labels=label_map("i2b2"))
+I2B2 = Format(
+    "i2b2", (".xml",), f"{_HERE}.i2b2", is_folder=True, keeps=_SPANS, labels=label_map("i2b2")
+)
 CONLL = Format(
     "conll",
     (".conll", ".iob", ".iob2", ".bio"),

@@ -1,7 +1,8 @@
 """brat stand-off: a folder of pairs, ``<id>.txt`` with the text and ``<id>.ann`` with its annotations.
 
-Read are text-bound annotations (``T1<tab>NAME 0 5<tab>Smith``); relations, events, attributes and notes of the
-annotators (``R``, ``E``, ``A``, ``M``, ``N``, ``#``, ``*``) say nothing about where PHI is and are passed over.
+Read are text-bound annotations (``T1<tab>NAME 0 5<tab>Smith``); relations, events, attributes and
+notes of the annotators (``R``, ``E``, ``A``, ``M``, ``N``, ``#``, ``*``) say nothing about where
+PHI is and are passed over.
 """
 
 from __future__ import annotations
@@ -29,20 +30,26 @@ from deid_assets.extending.formats import (
 )
 
 _TEXT_BOUND = re.compile(
-    r"T[^\t]+\t(\S+) (-?[0-9]{1,15} -?[0-9]{1,15}(?:;-?[0-9]{1,15} -?[0-9]{1,15})*)\t(.*)", re.DOTALL
+    r"T[^\t]+\t(\S+) (-?[0-9]{1,15} -?[0-9]{1,15}(?:;-?[0-9]{1,15} -?[0-9]{1,15})*)\t(.*)",
+    re.DOTALL,
 )
 _PASSED_OVER = ("R", "E", "A", "M", "N", "#", "*")
 
 
 def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
-    """Yield one parsed note per ``.txt``; its annotations are ``None`` when there is no ``.ann``."""
+    """Yield one parsed note per ``.txt``.
+
+    Its annotations are ``None`` when there is no ``.ann``.
+    """
     if source.path.suffix.lower() == ".ann":
         if not _is_paired(source):
             reason = "there is no .txt file of the same name; add the text or remove the annotation"
             yield source.fault("malformed", reason, note_id=source.note_id)
         return
     note_id = source.note_id
-    text = read_text(source, encoding=options.encoding, max_chars=options.max_note_chars, note_id=note_id)
+    text = read_text(
+        source, encoding=options.encoding, max_chars=options.max_note_chars, note_id=note_id
+    )
     if isinstance(text, Fault):
         yield text
         return
@@ -53,15 +60,27 @@ def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
     refusal = beside.refusal()
     if refusal is not None:
         yield source.fault(
-            refusal.kind, "its .ann file is not read, so the note is withheld; fix that", note_id=note_id
+            refusal.kind,
+            "its .ann file is not read, so the note is withheld; fix that",
+            note_id=note_id,
         )
         return
-    lines = read_text(beside, encoding=options.encoding, max_chars=options.max_note_chars, note_id=note_id)
+    lines = read_text(
+        beside, encoding=options.encoding, max_chars=options.max_note_chars, note_id=note_id
+    )
     if isinstance(lines, Fault):
         yield lines
         return
     annotations, problems = _parsed(lines)
-    yield ParsedNote(source.name, note_id, text, annotations, problems, annotation_file=beside.name, fold_blanks=True)
+    yield ParsedNote(
+        source.name,
+        note_id,
+        text,
+        annotations,
+        problems,
+        annotation_file=beside.name,
+        fold_blanks=True,
+    )
 
 
 def _is_paired(ann: Source) -> bool:
@@ -109,6 +128,9 @@ def write(path: Path, notes: Iterable[Annotated], options: WriteOptions) -> None
 def _line(number: int, span: Span, text: str, labels: BratLabels) -> str:
     label = (span.native_label if labels == "native" else "") or span.label.value
     if re.search(r"\s", label):
-        raise InputError(f"span [{span.start}, {span.end}): a brat label has no blanks; write the category instead")
+        raise InputError(
+            f"span [{span.start}, {span.end}): a brat label has no blanks; write the category"
+            " instead"
+        )
     covered = text[span.start : span.end].translate(BREAKS_TO_BLANKS)
     return f"T{number}\t{label} {span.start} {span.end}\t{covered}\n"

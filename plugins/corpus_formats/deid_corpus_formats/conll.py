@@ -1,13 +1,16 @@
-"""CoNLL: one token per line, one sentence per block, a tag in a column; as in CoNLL-2003 and CoNLL-U Plus.
+"""CoNLL: one token per line, one sentence per block, a tag in a column.
 
-Columns are separated by tabs, or by blanks where the first row has no tab. A row ``-DOCSTART-`` or a line
-``# newdoc`` begins a note, ``# newdoc id = …`` or ``# id = …`` names it; a note without a name has that of the file,
-with a number behind it where the file marks where notes begin. ``# lang = …`` gives its language.
+As in CoNLL-2003 and CoNLL-U Plus.
 
-The text of a note is, in this order: the JSON string of a line ``# text_json = …``, as the writer gives it; the lines
-``# text = …`` of its sentences, joined by line breaks; the tokens at the offsets that columns give; the tokens,
-joined by blanks, and the sentences by line breaks. Only the first is the original for certain. The tokens have to
-be those of the text.
+Columns are separated by tabs, or by blanks where the first row has no tab. A row ``-DOCSTART-`` or
+a line ``# newdoc`` begins a note, ``# newdoc id = …`` or ``# id = …`` names it; a note without a
+name has that of the file, with a number behind it where the file marks where notes begin. ``# lang
+= …`` gives its language.
+
+The text of a note is, in this order: the JSON string of a line ``# text_json = …``, as the writer
+gives it; the lines ``# text = …`` of its sentences, joined by line breaks; the tokens at the
+offsets that columns give; the tokens, joined by blanks, and the sentences by line breaks. Only the
+first is the original for certain. The tokens have to be those of the text.
 """
 
 from __future__ import annotations
@@ -39,11 +42,21 @@ from deid_corpus_formats.tokens import Places, Row, joined, placed, spaced
 _COMMENT = re.compile(r"# (newdoc(?= *$)|[A-Za-z_][\w.]*(?: id)?(?= *=)) *(?:= ?(.*))?", re.DOTALL)
 _OFFSET = re.compile("[0-9]{1,15}")
 _BEGINS = "-DOCSTART-"
-_COLUMN_NAMES = {"FORM": "token", "TOKEN": "token", "TAG": "tag", "NER": "tag", "START": "start", "END": "end"}
+_COLUMN_NAMES = {
+    "FORM": "token",
+    "TOKEN": "token",
+    "TAG": "tag",
+    "NER": "tag",
+    "START": "start",
+    "END": "end",
+}
 
 
 def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
-    """Yield one parsed note or fault per note, holding one note; a byte order mark at the start is no content."""
+    """Yield one parsed note or fault per note, holding one note.
+
+    A byte order mark at the start is no content.
+    """
     check_by_line(options.encoding)
     reader = _Reader(source, options)
     max_bytes = options.max_note_chars * MAX_BYTES_PER_CHAR + SLACK_BYTES
@@ -79,7 +92,9 @@ class _Note:
 
     @property
     def has_content(self) -> bool:
-        return bool(self.chars or self.whole is not None or self.texts or self.problems or self.is_withheld)
+        return bool(
+            self.chars or self.whole is not None or self.texts or self.problems or self.is_withheld
+        )
 
     @property
     def has_begun(self) -> bool:
@@ -114,7 +129,8 @@ class _Reader:
             yield from self._comment(comment[1], comment[2] or "", number)
             return
         cells = self._cells(line)
-        if line.startswith("# ") and not any(map(is_tag, cells)):  # with a tag, it may be a token that is a hash
+        if line.startswith("# ") and not any(map(is_tag, cells)):
+            # with a tag, it may be a token that is a hash
             return
         if _BEGINS in cells:
             yield from self._begin(number)
@@ -172,14 +188,27 @@ class _Reader:
         note.whole = text
 
     def _name_columns(self, names: list[str], number: int) -> Iterator[Fault]:
-        known = [(_COLUMN_NAMES[name.upper()], at) for at, name in enumerate(names) if name.upper() in _COLUMN_NAMES]
+        known = [
+            (_COLUMN_NAMES[name.upper()], at)
+            for at, name in enumerate(names)
+            if name.upper() in _COLUMN_NAMES
+        ]
         found = dict(known)
-        if len(known) > len(found) or not {"token", "tag"} <= found.keys() or ("start" in found) != ("end" in found):
+        if (
+            len(known) > len(found)
+            or not {"token", "tag"} <= found.keys()
+            or ("start" in found) != ("end" in found)
+        ):
             self.is_closed = True
-            reason = "columns are not named once each; name FORM and TAG, and both or neither of START and END"
+            reason = (
+                "columns are not named once each; name FORM and TAG, and both or neither of START"
+                " and END"
+            )
             yield self._source.fault("malformed", reason, line=number)
             return
-        self._columns = Conll(token=found["token"], tag=found["tag"], start=found.get("start"), end=found.get("end"))
+        self._columns = Conll(
+            token=found["token"], tag=found["tag"], start=found.get("start"), end=found.get("end")
+        )
         self._count = len(names)
 
     def _take(self, line: str, number: int) -> None:
@@ -205,7 +234,8 @@ class _Reader:
             self._note.in_sentence = False
 
     def _is_too_large(self) -> bool:
-        return self._note.chars > 2 * self._options.max_note_chars  # of texts, and of their tokens again
+        # of texts, and of their tokens again
+        return self._note.chars > 2 * self._options.max_note_chars
 
     def _cells(self, line: str) -> list[str]:
         by_tab = "\t" in line if self._tabs is None else self._tabs
@@ -215,7 +245,10 @@ class _Reader:
         columns = self._columns
         self._count = self._count or len(cells)
         if len(cells) != self._count:
-            reason = f"the row has {len(cells)} columns and the first has {self._count}; give every token as many"
+            reason = (
+                f"the row has {len(cells)} columns and the first has {self._count}; give every"
+                " token as many"
+            )
             return Problem("malformed", reason, number)
         try:
             form, tag = cells[columns.token], cells[columns.tag]
@@ -223,7 +256,8 @@ class _Reader:
         except IndexError:
             return Problem(
                 "malformed",
-                f"the row has {len(cells)} columns only; name its columns with --read conll.token and conll.tag",
+                f"the row has {len(cells)} columns only; name its columns with --read conll.token"
+                " and conll.tag",
                 number,
             )
         if not form or columns.token % len(cells) == columns.tag % len(cells):
@@ -231,7 +265,8 @@ class _Reader:
         if not all(_OFFSET.fullmatch(offset) for offset in offsets):
             return Problem(
                 "offset",
-                "an offset is no whole number; fix it, or name its column with --read conll.start and conll.end",
+                "an offset is no whole number; fix it, or name its column with --read conll.start"
+                " and conll.end",
                 number,
             )
         return Row(number, form, tag, *map(int, offsets))
@@ -240,13 +275,20 @@ class _Reader:
 def _finished(note: _Note, source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
     note_id = note.default_id if note.note_id is None else note.note_id
     if note.chars > 2 * options.max_note_chars:
-        reason = f"note has more than {options.max_note_chars} characters; raise --read max_note_chars"
+        reason = (
+            f"note has more than {options.max_note_chars} characters; raise --read max_note_chars"
+        )
         yield source.fault("too-large", reason, line=note.line, note_id=note_id)
     elif note.is_withheld:
         for problem in note.problems:
             yield source.fault(problem.kind, problem.reason, line=problem.line, note_id=note_id)
     elif not note.has_content:
-        yield source.fault("malformed", "the note has no token; remove it or add them", line=note.line, note_id=note_id)
+        yield source.fault(
+            "malformed",
+            "the note has no token; remove it or add them",
+            line=note.line,
+            note_id=note_id,
+        )
     else:
         yield _parsed_note(note, note_id, source.name, options)
 
@@ -264,7 +306,16 @@ def _parsed_note(note: _Note, note_id: str, file: str, options: ReadOptions) -> 
     if options.annotations:
         annotations, unread = _annotations(note, places, options.conll)
         problems += unread
-    return ParsedNote(file, note_id, text, annotations, tuple(problems), note.line, lang=note.lang, in_code_points=True)
+    return ParsedNote(
+        file,
+        note_id,
+        text,
+        annotations,
+        tuple(problems),
+        note.line,
+        lang=note.lang,
+        in_code_points=True,
+    )
 
 
 def _laid_out(note: _Note, options: ReadOptions) -> tuple[str, Places] | list[Problem]:
@@ -272,7 +323,9 @@ def _laid_out(note: _Note, options: ReadOptions) -> tuple[str, Places] | list[Pr
     if text is None:
         if note.sentences[0][0].start is None:
             return joined(note.sentences)
-        return spaced(note.sentences, options.offsets, max_offset=options.max_note_chars * MAX_BYTES_PER_CHAR)
+        return spaced(
+            note.sentences, options.offsets, max_offset=options.max_note_chars * MAX_BYTES_PER_CHAR
+        )
     if not is_encodable(text):
         reason = "the text holds a lone surrogate; decode the source as UTF-8 or UTF-16"
         return [Problem("undecodable", reason, note.line)]
@@ -281,7 +334,9 @@ def _laid_out(note: _Note, options: ReadOptions) -> tuple[str, Places] | list[Pr
     return placed(note.sentences, text, options.offsets)
 
 
-def _annotations(note: _Note, places: Places, conll: Conll) -> tuple[tuple[Annotation, ...] | None, list[Problem]]:
+def _annotations(
+    note: _Note, places: Places, conll: Conll
+) -> tuple[tuple[Annotation, ...] | None, list[Problem]]:
     if not note.sentences:
         return () if note.is_annotated else None, []
     if all(row.tag == UNTAGGED for sentence in note.sentences for row in sentence):

@@ -16,8 +16,9 @@ _HEADER = "# global.columns = FORM START END TAG\n"
 def write(path: Path, notes: Iterable[Annotated], options: WriteOptions) -> None:
     """Write a block of comments and one row per token for each note; offsets are code points.
 
-    The line ``# text_json`` holds the text, so that it is read back byte for byte. A span that cuts a token splits
-    it. A token that a column cannot hold is written ``_``. A sentence ends at a line break outside of spans.
+    The line ``# text_json`` holds the text, so that it is read back byte for byte. A span that cuts
+    a token splits it. A token that a column cannot hold is written ``_``. A sentence ends at a line
+    break outside of spans.
 
     Raises:
         InputError: Two spans of a note overlap: a token has one tag.
@@ -30,8 +31,12 @@ def write(path: Path, notes: Iterable[Annotated], options: WriteOptions) -> None
 
 def _lines(annotated: Annotated, scheme: TagScheme) -> Iterator[str]:
     note, spans = annotated.note, annotated.spans
-    if note.lang is not None and not (note.lang.isprintable() and note.lang.strip(" ") == note.lang != ""):
-        raise InputError(f"note {note.note_id!r}: the language is no code of ISO 639-1; fix it or leave it out")
+    if note.lang is not None and not (
+        note.lang.isprintable() and note.lang.strip(" ") == note.lang != ""
+    ):
+        raise InputError(
+            f"note {note.note_id!r}: the language is no code of ISO 639-1; fix it or leave it out"
+        )
     _check_disjoint(note, spans)
     yield f"# newdoc id = {note.note_id}\n"
     if note.lang is not None:
@@ -49,8 +54,9 @@ def _check_disjoint(note: Note, spans: SpanSet | None) -> None:
     if overlap:
         left, right = overlap
         raise InputError(
-            f"note {note.note_id!r}: spans [{left.start}, {left.end}) and [{right.start}, {right.end}) overlap, and a "
-            "token has one tag; resolve them first, or write jsonl, csv or parquet"
+            f"note {note.note_id!r}: spans [{left.start}, {left.end}) and [{right.start},"
+            f" {right.end}) overlap, and a token has one tag; resolve them first, or write jsonl,"
+            " csv or parquet"
         )
 
 

@@ -1,4 +1,7 @@
-"""XML of i2b2 2014 track 1 (Stubbs and Uzuner 2015): one file per note, ``TEXT`` and stand-off ``TAGS``."""
+"""XML of i2b2 2014 track 1 (Stubbs and Uzuner 2015).
+
+One file per note, ``TEXT`` and stand-off ``TAGS``.
+"""
 
 from __future__ import annotations
 
@@ -40,9 +43,12 @@ _ATTRIBUTE = {ord(char): f"&#{ord(char)};" for char in '<>&"\t\n\r'}
 
 
 def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
-    """Yield the file as one note; the label of a tag is its ``TYPE``, or its name where it has none.
+    """Yield the file as one note.
 
-    A file that is named as in the corpus, ``PATIENT-RECORD.xml`` of three and two digits, says whose note it is.
+    The label of a tag is its ``TYPE``, or its name where it has none.
+
+    A file that is named as in the corpus, ``PATIENT-RECORD.xml`` of three and two digits, says
+    whose note it is.
     """
     note_id = source.note_id
     max_bytes = options.max_note_chars * MAX_BYTES_PER_CHAR + SLACK_BYTES
@@ -59,7 +65,11 @@ def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
     except ParseError as error:
         yield _unparsed(blob, source, line=error.position[0])
     except (LookupError, ValueError) as error:
-        reason = error.reason if isinstance(error, RecordError) else "declares an unknown encoding; convert it to UTF-8"
+        reason = (
+            error.reason
+            if isinstance(error, RecordError)
+            else "declares an unknown encoding; convert it to UTF-8"
+        )
         kind = error.kind if isinstance(error, RecordError) else "undecodable"
         yield source.fault(kind, reason, note_id=note_id)
 
@@ -78,7 +88,10 @@ def _parsed_note(root: Element, source: Source, options: ReadOptions) -> ParsedN
     texts = root.findall("TEXT")
     tags = root.findall("TAGS")
     if len(texts) != 1 or len(texts[0]) or len(tags) > 1:
-        raise RecordError("missing-field", "has not one TEXT without elements and at most one TAGS; export it again")
+        raise RecordError(
+            "missing-field",
+            "has not one TEXT without elements and at most one TAGS; export it again",
+        )
     text = texts[0].text or ""
     named = _PATIENT.fullmatch(source.note_id)
     patient = named[1] if named else None
@@ -92,7 +105,13 @@ def _parsed_note(root: Element, source: Source, options: ReadOptions) -> ParsedN
         except RecordError as error:
             problems.append(Problem(error.kind, error.reason))
     return ParsedNote(
-        source.name, source.note_id, text, tuple(annotations), tuple(problems), patient_id=patient, fold_blanks=True
+        source.name,
+        source.note_id,
+        text,
+        tuple(annotations),
+        tuple(problems),
+        patient_id=patient,
+        fold_blanks=True,
     )
 
 
@@ -109,7 +128,8 @@ def write(path: Path, notes: Iterable[Annotated], options: WriteOptions) -> None
     """Write one file per note; neither score nor source is held.
 
     Raises:
-        InputError: A text has a character that XML forbids, or a span a category that i2b2 2014 lacks.
+        InputError: A text has a character that XML forbids, or a span a category that i2b2 2014
+            lacks.
     """
     del options
     with atomic_folder(path) as folder:
@@ -121,10 +141,14 @@ def _document(annotated: Annotated) -> str:
     note = annotated.note
     if match := _FORBIDDEN.search(note.text):
         raise InputError(
-            f"note {note.note_id!r}: U+{ord(match[0]):04X} at offset {match.start()} cannot be in XML; "
-            "write jsonl, csv or parquet"
+            f"note {note.note_id!r}: U+{ord(match[0]):04X} at offset {match.start()} cannot be in"
+            " XML; write jsonl, csv or parquet"
         )
-    lines = ['<?xml version="1.0" encoding="UTF-8" ?>', "<deIdi2b2>", f"<TEXT>{_character_data(note.text)}</TEXT>"]
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8" ?>',
+        "<deIdi2b2>",
+        f"<TEXT>{_character_data(note.text)}</TEXT>",
+    ]
     if annotated.spans is not None:
         tags = [_tag(number, span, annotated) for number, span in enumerate(annotated.spans)]
         lines += ["<TAGS>", *tags, "</TAGS>"]
@@ -132,7 +156,8 @@ def _document(annotated: Annotated) -> str:
 
 
 def _character_data(text: str) -> str:
-    # A parser turns a carriage return into a line feed unless it is a reference, which CDATA cannot hold.
+    # A parser turns a carriage return into a line feed unless it is a reference, which CDATA cannot
+    # hold.
     pieces = (piece.replace("]]>", "]]]]><![CDATA[>") for piece in text.split("\r"))
     return "&#13;".join(f"<![CDATA[{piece}]]>" if piece else "" for piece in pieces)
 
@@ -143,8 +168,12 @@ def _tag(number: int, span: Span, annotated: Annotated) -> str:
     group = _GROUPS.label_of(span.label)
     if fine is None or group is None:
         raise InputError(
-            f"note {annotated.note.note_id!r}: span [{span.start}, {span.end}) is {span.label.value}, "
-            "which i2b2 2014 has no label for; write another format, or leave the category out"
+            f"note {annotated.note.note_id!r}: span [{span.start}, {span.end}) is"
+            f" {span.label.value}, which i2b2 2014 has no label for; write another format, or leave"
+            " the category out"
         )
     covered = annotated.note.text[span.start : span.end].translate(_ATTRIBUTE)
-    return f'<{group} id="P{number}" start="{span.start}" end="{span.end}" text="{covered}" TYPE="{fine}" comment="" />'
+    return (
+        f'<{group} id="P{number}" start="{span.start}" end="{span.end}" text="{covered}"'
+        f' TYPE="{fine}" comment="" />'
+    )

@@ -1,7 +1,7 @@
 """Tags of tokens, and the entities they spell: BIO (IOB2), IOB1, BIOES and BILOU.
 
-The schemes are those of Ramshaw and Marcus (1995) and Tjong Kim Sang and Veenstra (1999), and of Ratinov and Roth
-(2009) for BILOU.
+The schemes are those of Ramshaw and Marcus (1995) and Tjong Kim Sang and Veenstra (1999), and of
+Ratinov and Roth (2009) for BILOU.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ class Entity:
 
 def is_tag(tag: str) -> bool:
     """Whether a cell can be a tag of any scheme."""
-    return tag in (OUTSIDE, UNTAGGED) or (tag[:1] in tuple("BIESLU") and tag[1:2] == "-" and len(tag) > 2)
+    return tag in (OUTSIDE, UNTAGGED) or (
+        tag[:1] in tuple("BIESLU") and tag[1:2] == "-" and len(tag) > 2
+    )
 
 
 def entities(
@@ -54,7 +56,10 @@ def entities(
     for index, (tag, line) in enumerate(zip(tags, lines, strict=True)):
         letter, label = tag[:1], tag[2:]
         if tag != OUTSIDE and not (is_tag(tag) and letter in _LETTERS[scheme]):
-            reason = f"no tag of scheme {scheme}; write O or one of {'- '.join(_LETTERS[scheme])}- and a label"
+            reason = (
+                f"no tag of scheme {scheme}; write O or one of {'- '.join(_LETTERS[scheme])}- and a"
+                " label"
+            )
             problems.append(Problem("malformed", reason, line))
             continue
         if current is not None and letter not in "BSUO" and label == current.label:
@@ -75,22 +80,32 @@ def entities(
 
 
 def _orphan(scheme: str, line: int) -> Problem:
-    return Problem("malformed", f"the tag continues no entity, as {scheme} wants; fix it or read with repair", line)
+    return Problem(
+        "malformed",
+        f"the tag continues no entity, as {scheme} wants; fix it or read with repair",
+        line,
+    )
 
 
 def _unended(entity: Entity, scheme: str) -> Problem:
-    reason = f"the entity that begins here has no last tag, as {scheme} wants; fix it or read with repair"
+    reason = (
+        f"the entity that begins here has no last tag, as {scheme} wants; fix it or read with"
+        " repair"
+    )
     return Problem("malformed", reason, entity.line)
 
 
-def tag_of(label: str, *, is_first: bool, is_last: bool, follows_like: bool, scheme: TagScheme) -> str:
+def tag_of(
+    label: str, *, is_first: bool, is_last: bool, follows_like: bool, scheme: TagScheme
+) -> str:
     """Return the tag of one token of an entity.
 
     Args:
         label: Of the entity.
         is_first: The entity begins with the token.
         is_last: The entity ends with it.
-        follows_like: The token before, in the same sentence, belongs to another entity of the same label.
+        follows_like: The token before, in the same sentence, belongs to another entity of the same
+            label.
         scheme: How to spell it.
     """
     begins = is_first and (follows_like or scheme != "iob1")

@@ -14,7 +14,10 @@ UNSPECIFIED = "_"
 
 
 class Row(NamedTuple):
-    """One token as the file has it; offsets count from the start of the note, in the unit of the source."""
+    """One token as the file has it.
+
+    Offsets count from the start of the note, in the unit of the source.
+    """
 
     line: int
     form: str
@@ -31,8 +34,8 @@ Places = list[tuple[int, int]]
 def pieces(text: str, spans: Sequence[Span]) -> Iterator[tuple[int, int, Span | None]]:
     """Yield the tokens of a text as start, end and the span they belong to.
 
-    A span cuts a token that it covers in part, and owns the blanks at its ends, so that its tokens begin and end
-    where it does. Blanks outside of spans and inside them belong to no token.
+    A span cuts a token that it covers in part, and owns the blanks at its ends, so that its tokens
+    begin and end where it does. Blanks outside of spans and inside them belong to no token.
 
     Args:
         text: The note.
@@ -71,10 +74,13 @@ def joined(sentences: Sentences) -> tuple[str, Places]:
     return "".join(parts), places
 
 
-def spaced(sentences: Sentences, unit: OffsetUnit, *, max_offset: int) -> tuple[str, Places] | list[Problem]:
+def spaced(
+    sentences: Sentences, unit: OffsetUnit, *, max_offset: int
+) -> tuple[str, Places] | list[Problem]:
     """Return a text with every token at its offsets, or one problem per token that cannot be there.
 
-    What lies between tokens is not in the file: it becomes blanks, the first a line break between sentences.
+    What lies between tokens is not in the file: it becomes blanks, the first a line break between
+    sentences.
     """
     parts: list[str] = []
     places: Places = []
@@ -84,11 +90,18 @@ def spaced(sentences: Sentences, unit: OffsetUnit, *, max_offset: int) -> tuple[
         for at, row in enumerate(sentence):
             start, end = row.start or 0, row.end or 0
             if not size <= start < end <= max_offset or width(row.form, unit) != end - start:
-                reason = f"[{start}, {end}) is not the place of this token; number tokens in order, in {unit} units"
+                reason = (
+                    f"[{start}, {end}) is not the place of this token; number tokens in order, in"
+                    f" {unit} units"
+                )
                 problems.append(Problem("offset", reason, row.line))
                 continue
             gap = start - size
-            parts += ["\n" if gap and places and not at else " " * min(gap, 1), " " * (gap - 1), row.form]
+            parts += [
+                "\n" if gap and places and not at else " " * min(gap, 1),
+                " " * (gap - 1),
+                row.form,
+            ]
             places.append((point + gap, point + gap + len(row.form)))
             size, point = end, places[-1][1]
     return problems or ("".join(parts), places)
@@ -97,8 +110,8 @@ def spaced(sentences: Sentences, unit: OffsetUnit, *, max_offset: int) -> tuple[
 def placed(sentences: Sentences, text: str, unit: OffsetUnit) -> tuple[str, Places] | list[Problem]:
     """Return the text and where each token is in it, or the first thing that does not fit.
 
-    By the offsets where the file has them, else by search from left to right. Only blanks may lie between tokens:
-    other characters would be text that no tag speaks of.
+    By the offsets where the file has them, else by search from left to right. Only blanks may lie
+    between tokens: other characters would be text that no tag speaks of.
 
     Args:
         sentences: May be empty where the text is blank.
@@ -117,7 +130,10 @@ def placed(sentences: Sentences, text: str, unit: OffsetUnit) -> tuple[str, Plac
         else:
             first, last = points[row.start], points[row.end]
             if first is None or last is None or not cursor <= first < last:
-                reason = f"[{row.start}, {row.end}) is no {unit} range behind the token before it; fix the offsets"
+                reason = (
+                    f"[{row.start}, {row.end}) is no {unit} range behind the token before it; fix"
+                    " the offsets"
+                )
                 return [Problem("offset", reason, row.line)]
             start, end = first, last
         is_given = row.start is not None and row.form == UNSPECIFIED
@@ -139,7 +155,10 @@ def _is_blank(gap: str) -> bool:
 
 
 def _mismatch(line: int, offset: int) -> Problem:
-    reason = f"the tokens are not those of the note's text from offset {offset}; check that neither was altered"
+    reason = (
+        f"the tokens are not those of the note's text from offset {offset}; check that neither was"
+        " altered"
+    )
     return Problem("text-mismatch", reason, line)
 
 

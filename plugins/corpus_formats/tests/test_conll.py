@@ -13,13 +13,33 @@ from deid_assets.core.errors import InputError
 from deid_assets.core.note import Note
 from deid_assets.core.phi import LabelMap, Phi
 from deid_assets.core.span import Span, SpanSet
-from deid_assets.formats import Annotated, Conll, Fault, ReadOptions, WriteOptions, read_notes, write_notes
+from deid_assets.formats import (
+    Annotated,
+    Conll,
+    Fault,
+    ReadOptions,
+    WriteOptions,
+    read_notes,
+    write_notes,
+)
 from deid_assets.testing import mark, marked
 
 CANARY = "Zebulon-7731"
 SCHEMES = ("bio", "iob1", "iob2", "bioes", "bilou")
 BLANKS = ["\r\n", "\r", "\n", "\t", " ", "\u2028", "\x85", "\xa0"]
-AWKWARD = [*BLANKS, "\0", "\ufeff", "_", "#", "# id = x", "-DOCSTART-", '"', "\\", "e\u0301", "\U0001f468\u200d\u2695"]
+AWKWARD = [
+    *BLANKS,
+    "\0",
+    "\ufeff",
+    "_",
+    "#",
+    "# id = x",
+    "-DOCSTART-",
+    '"',
+    "\\",
+    "e\u0301",
+    "\U0001f468\u200d\u2695",
+]
 FAST = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
@@ -31,7 +51,9 @@ def read(content, tmp_path, *, labels=None, **options):
 
 def spelt(tags, **conll):
     """Tokens a, b, c … with these tags, as marked text, or as line and kind of each fault."""
-    rows = "".join(f"{chr(97 + at)} {tag}\n" if tag else "\n" for at, tag in enumerate(tags.split(" ")))
+    rows = "".join(
+        f"{chr(97 + at)} {tag}\n" if tag else "\n" for at, tag in enumerate(tags.split(" "))
+    )
     with tempfile.TemporaryDirectory() as folder:
         found = read(rows, Path(folder), conll=Conll(**conll))
     if all(isinstance(entry, Fault) for entry in found):
@@ -75,7 +97,9 @@ def test_tags_spell_entities_or_each_wrong_one_is_a_fault(scheme, tags, expected
 
 
 @pytest.mark.parametrize(("scheme", "tags", "expected"), REPAIRED)
-def test_repair_begins_and_ends_what_tags_leave_open_but_knows_no_other_scheme(scheme, tags, expected):
+def test_repair_begins_and_ends_what_tags_leave_open_but_knows_no_other_scheme(
+    scheme, tags, expected
+):
     assert spelt(tags, scheme=scheme, repair=True) == expected
 
 
@@ -125,11 +149,18 @@ IDS = [
 @pytest.mark.parametrize("content", IDS)
 def test_comments_carry_ids_and_language(content, tmp_path):
     found = read(content, tmp_path)
-    assert [(one.note.note_id, one.note.lang, one.note.text) for one in found] == [("a", "es", "x"), ("b", None, "y")]
+    assert [(one.note.note_id, one.note.lang, one.note.text) for one in found] == [
+        ("a", "es", "x"),
+        ("b", None, "y"),
+    ]
 
 
 TEXTS = [
-    ("text of each sentence", "# text = No, Ana.\nNo O\n, O\nAna B-NAME\n. O\n\n# text =  Li\nLi B-NAME\n", {}),
+    (
+        "text of each sentence",
+        "# text = No, Ana.\nNo O\n, O\nAna B-NAME\n. O\n\n# text =  Li\nLi B-NAME\n",
+        {},
+    ),
     ("one text", '# text_json = "No, Ana.\\n Li"\nNo O\n, O\nAna B-NAME\n. O\nLi B-NAME\n', {}),
     (
         "offsets",
@@ -138,13 +169,18 @@ TEXTS = [
     ),
     (
         "named columns",
-        "# global.columns = ID END FORM NER START\n1 2 No O 0\n2 3 , O 2\n3 7 Ana B-NAME 4\n4 8 . O 7\n\n1 12 Li B-NAME 10\n",
+        (
+            "# global.columns = ID END FORM NER START\n1 2 No O 0\n2 3 , O 2\n3 7 Ana B-NAME 4\n4 8"
+            " . O 7\n\n1 12 Li B-NAME 10\n"
+        ),
         {},
     ),
 ]
 
 
-@pytest.mark.parametrize(("content", "conll"), [case[1:] for case in TEXTS], ids=[case[0] for case in TEXTS])
+@pytest.mark.parametrize(
+    ("content", "conll"), [case[1:] for case in TEXTS], ids=[case[0] for case in TEXTS]
+)
 def test_the_text_is_rebuilt_from_what_the_file_says_of_it(content, conll, tmp_path):
     (found,) = read(content, tmp_path, conll=Conll(**conll))
     assert mark(found.note, found.spans) == "No, <NAME>Ana</NAME>.\n <NAME>Li</NAME>"
@@ -172,7 +208,13 @@ BROKEN = [
     ("other text", f"# text = {CANARY}\nZebedee\tO\n", 4, "text-mismatch", {}),
     ("token missing before", f"# text = {CANARY} Ana\nAna\tO\n", 4, "text-mismatch", {}),
     ("token missing behind", f"# text = Ana {CANARY}\nAna\tO\n", 4, "text-mismatch", {}),
-    ("a sentence without its text", f"# text = Ana\nAna\tO\n\n{CANARY}\tO\n", 6, "text-mismatch", {}),
+    (
+        "a sentence without its text",
+        f"# text = Ana\nAna\tO\n\n{CANARY}\tO\n",
+        6,
+        "text-mismatch",
+        {},
+    ),
     ("text_json no JSON", f"# text_json = {CANARY}\n", 3, "malformed", {}),
     ("text_json a list", f'# text_json = ["{CANARY}"]\n', 3, "malformed", {}),
     ("text_json twice", f'# text_json = "{CANARY}"\n# text_json = ""\n', 4, "malformed", {}),
@@ -183,17 +225,35 @@ BROKEN = [
     ("offset far", f"Ana\t{10**14}\t{10**14 + 3}\tO\n", 3, "offset", OFFSETS),
     ("offset back", "Ana\t0\t3\tO\nAna\t2\t5\tO\n", 4, "offset", OFFSETS),
     ("offset behind the text", f'# text_json = "{CANARY}"\n_\t0\t99\tO\n', 4, "offset", OFFSETS),
-    ("offset of other text", f'# text_json = "{CANARY} Ana"\nAna\t0\t3\tO\n', 4, "text-mismatch", OFFSETS),
-    ("offset beside text", f'# text_json = "{CANARY} Ana"\nAna\t13\t16\tO\n', 4, "text-mismatch", OFFSETS),
+    (
+        "offset of other text",
+        f'# text_json = "{CANARY} Ana"\nAna\t0\t3\tO\n',
+        4,
+        "text-mismatch",
+        OFFSETS,
+    ),
+    (
+        "offset beside text",
+        f'# text_json = "{CANARY} Ana"\nAna\t13\t16\tO\n',
+        4,
+        "text-mismatch",
+        OFFSETS,
+    ),
 ]
 
 
 @pytest.mark.parametrize(
-    ("content", "line", "kind", "options"), [case[1:] for case in BROKEN], ids=[case[0] for case in BROKEN]
+    ("content", "line", "kind", "options"),
+    [case[1:] for case in BROKEN],
+    ids=[case[0] for case in BROKEN],
 )
-def test_a_broken_note_is_one_fault_and_its_neighbours_are_read(content, line, kind, options, tmp_path):
+def test_a_broken_note_is_one_fault_and_its_neighbours_are_read(
+    content, line, kind, options, tmp_path
+):
     good = "fine\t0\t4\tO\n" if options else "fine\tO\n"
-    before, fault, after = read(f"{good}# id = bad\n{content}# id = after\n{good}", tmp_path, **options)
+    before, fault, after = read(
+        f"{good}# id = bad\n{content}# id = after\n{good}", tmp_path, **options
+    )
     assert (before.note.note_id, after.note.note_id) == ("n", "after")
     assert (fault.kind, fault.line, fault.note_id) == (kind, line, "bad")
     assert fault.message.startswith(f"n.conll:{line}: ")
@@ -213,7 +273,8 @@ def test_each_fault_of_a_note_is_its_own(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "names", ["FORM", "TAG", "FORM FORM TAG", "FORM START TAG", "FORM TOKEN TAG", "ID UPOS", "FORM TAG NER"]
+    "names",
+    ["FORM", "TAG", "FORM FORM TAG", "FORM START TAG", "FORM TOKEN TAG", "ID UPOS", "FORM TAG NER"],
 )
 def test_a_header_that_names_too_little_is_one_fault_for_the_file(names, tmp_path):
     (fault,) = read(f"# global.columns = {names}\n{CANARY} O O\n", tmp_path)
@@ -271,7 +332,12 @@ def test_a_note_of_many_rows_is_too_large_and_not_held(tmp_path):
     first, fault, last = read_notes(path, options=ReadOptions(max_note_chars=1000))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert (first.note.note_id, fault.kind, fault.note_id, last.note.note_id) == ("a", "too-large", "b", "c")
+    assert (first.note.note_id, fault.kind, fault.note_id, last.note.note_id) == (
+        "a",
+        "too-large",
+        "b",
+        "c",
+    )
     assert peak < 5 << 20
 
 
@@ -280,10 +346,14 @@ def disjoint(draw):
     """Notes of awkward characters with spans that may touch, cut tokens and hold nothing but blanks."""
     notes = []
     for number in range(draw(st.integers(1, 3))):
-        text = draw(st.lists(st.sampled_from(AWKWARD) | st.text(max_size=6), max_size=8).map("".join))
+        text = draw(
+            st.lists(st.sampled_from(AWKWARD) | st.text(max_size=6), max_size=8).map("".join)
+        )
         note = Note(f" n{number} ", text, lang=draw(st.sampled_from([None, "en"])))
         cuts = sorted(draw(st.sets(st.integers(0, len(text)), max_size=8)))
-        chosen = [Span(*pair, draw(st.sampled_from([Phi.NAME, Phi.DATE]))) for pair in pairwise(cuts)]
+        chosen = [
+            Span(*pair, draw(st.sampled_from([Phi.NAME, Phi.DATE]))) for pair in pairwise(cuts)
+        ]
         spans = SpanSet.of(note, [span for span in chosen if draw(st.booleans())])
         notes.append(Annotated(note, draw(st.sampled_from([None, spans]))))
     return notes
@@ -306,7 +376,12 @@ def test_text_and_spans_survive_in_every_scheme(scheme, notes):
 def shown(annotated):
     """The characters under spans, but for blanks."""
     text = annotated.note.text
-    return {at for span in annotated.spans or () for at in range(span.start, span.end) if not text[at].isspace()}
+    return {
+        at
+        for span in annotated.spans or ()
+        for at in range(span.start, span.end)
+        if not text[at].isspace()
+    }
 
 
 @FAST
@@ -316,7 +391,11 @@ def test_a_lost_row_costs_no_tagged_character(notes, place):
         path = Path(folder, "n.conll")
         write_notes(path, notes)
         lines = path.read_bytes().split(b"\n")
-        rows = [at for at, line in enumerate(lines) if b"\tI-" in line or b"\tB-" in line or b"\tO" in line]
+        rows = [
+            at
+            for at, line in enumerate(lines)
+            if b"\tI-" in line or b"\tB-" in line or b"\tO" in line
+        ]
         if rows:
             del lines[place.draw(st.sampled_from(rows))]
             path.write_bytes(b"\n".join(lines))

@@ -1,4 +1,7 @@
-"""A linear-chain CRF as a tagger: trained on whole corpora at once with sparse matrices, run with NumPy."""
+"""A linear-chain CRF as a tagger.
+
+Trained on whole corpora at once with sparse matrices, run with NumPy.
+"""
 
 from deid_crf.batch import BatchCrfDetector, BatchCrfTrainer
 from deid_crf.detector import CrfDetector, Marginals

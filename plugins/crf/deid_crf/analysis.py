@@ -1,4 +1,7 @@
-"""The evidence that speaks most for each label. Attributes hold words of the notes: they stay where the notes are."""
+"""The evidence that speaks most for each label.
+
+Attributes hold words of the notes: they stay where the notes are.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,8 @@ _FORMS = {
 def evidence(model: Path, *, most: int) -> list[dict[str, Any]]:
     """Return rows of ``label``, ``about``, ``what`` and ``weight``, the strongest of each label first.
 
-    Of the tags of a label, such as ``B-NAME`` and ``I-NAME``, each attribute counts with the greatest weight.
+    Of the tags of a label, such as ``B-NAME`` and ``I-NAME``, each attribute counts with the
+    greatest weight.
 
     Raises:
         ConfigError: The folder is missing or broken.
@@ -102,4 +106,7 @@ def _described(name: str) -> dict[str, str]:
     if form is None:
         return {"about": about, "what": what}
     # Beginnings and ends of a word say their length before their letters.
-    return {"about": f"{about}, {form}", "what": what[2:] if channel == "w" and what[0] in "ps" else what[1:]}
+    return {
+        "about": f"{about}, {form}",
+        "what": what[2:] if channel == "w" and what[0] in "ps" else what[1:],
+    }

@@ -1,7 +1,10 @@
-"""Channels: the features around a token. A channel has one key per token, and maps a key to attributes.
+"""Channels: the features around a token.
 
-Attributes of a key are made once per distinct key, in training as one row of a sparse matrix and in use as one row of
-summed weights. So the cost per token is a look-up per channel, whatever the number of attributes.
+A channel has one key per token, and maps a key to attributes.
+
+Attributes of a key are made once per distinct key, in training as one row of a sparse matrix and in
+use as one row of summed weights. So the cost per token is a look-up per channel, whatever the
+number of attributes.
 """
 
 from __future__ import annotations
@@ -39,7 +42,10 @@ class Channel:
         return f"{self.name}{offset}:" if len(self.offsets) > 1 else f"{self.name}:"
 
     def features(self, keys: Sequence[Hashable], offset: int) -> list[Sequence[str]]:
-        """Return each key's attributes without prefix; those at an offset to the left are those to the right."""
+        """Return each key's attributes without prefix.
+
+        Those at an offset to the left are those to the right.
+        """
         distance = abs(offset)
         return [() if key is None else self.attributes(key, distance) for key in keys]
 
@@ -81,7 +87,14 @@ def _field(key: tuple[tuple[str, str, int], str], _: int) -> list[str]:
     (last, both, step), shape = key
     if not last:
         return [f"none {step}", f"none {step} {shape}"]
-    return [f"l{last}", f"b{both}", f"l{last} {step}", f"b{both} {step}", f"l{last} {shape}", f"l{last} {step} {shape}"]
+    return [
+        f"l{last}",
+        f"b{both}",
+        f"l{last} {step}",
+        f"b{both} {step}",
+        f"l{last} {shape}",
+        f"l{last} {step} {shape}",
+    ]
 
 
 def _place(key: tuple[int, int, int, int], _: int) -> list[str]:
@@ -93,7 +106,14 @@ def _prediction(key: tuple[str, str, str], _: int) -> list[str]:
     before, this, after = key
     if before == this == after == "O":
         return ["O"]
-    return [f"b{before}", f"t{this}", f"a{after}", f"l{before} {this}", f"r{this} {after}", f"{before} {this} {after}"]
+    return [
+        f"b{before}",
+        f"t{this}",
+        f"a{after}",
+        f"l{before} {this}",
+        f"r{this} {after}",
+        f"{before} {this} {after}",
+    ]
 
 
 def _nearby(key: tuple[str, int, str, int], _: int) -> list[str]:

@@ -48,9 +48,15 @@ def read_search(out: Path, *, size: int) -> Search | None:
         return None
     try:
         arrays = load_file(path)
-        search = Search(arrays["x"], arrays["values"].tolist(), [*arrays["steps"]], [*arrays["changes"]])
+        search = Search(
+            arrays["x"], arrays["values"].tolist(), [*arrays["steps"]], [*arrays["changes"]]
+        )
     except (SafetensorError, KeyError, OSError) as error:
-        raise ConfigError(f"{path}: broken ({type(error).__name__}); remove it, and training begins again") from error
+        raise ConfigError(
+            f"{path}: broken ({type(error).__name__}); remove it, and training begins again"
+        ) from error
     if len(search.x) != size:
-        raise ConfigError(f"{path}: of a training with {len(search.x)} parameters, not {size}; remove it")
+        raise ConfigError(
+            f"{path}: of a training with {len(search.x)} parameters, not {size}; remove it"
+        )
     return search

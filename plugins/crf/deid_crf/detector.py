@@ -21,7 +21,10 @@ GROUP_CHARS = 800_000
 _MARGINALS_CHARS = 200_000
 """Characters of text whose tags' probabilities are held together."""
 _DIGITS = 6
-"""Digits of a score: the order of summation, which differs from batch to batch, shows at the fifteenth."""
+"""Digits of a score.
+
+The order of summation, which differs from batch to batch, shows at the fifteenth.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +45,8 @@ class Marginals:
 class CrfDetector:
     """Finds what a trained CRF finds.
 
-    The score of a span is its exact probability under the model: of all tag sequences of its sentence, the share by
-    probability that holds this span with this label.
+    The score of a span is its exact probability under the model: of all tag sequences of its
+    sentence, the share by probability that holds this span with this label.
 
     Args:
         model: Folder that the trainer of this plugin wrote.
@@ -79,7 +82,10 @@ class CrfDetector:
         tags, known = self._model.tags, self._model.labels
         self._kinds = np.array([[tag[0] in prefixes for tag in tags] for prefixes in ("BS", "IE")])
         categories = [(known[tag[2:]], tag[2:]) if tag[2:] else (Phi.OTHER, "") for tag in tags]
-        self._labels = [(category, native if native != category.value else "") for category, native in categories]
+        self._labels = [
+            (category, native if native != category.value else "")
+            for category, native in categories
+        ]
 
     def detect(self, notes: Sequence[Note]) -> Iterator[SpanSet]:
         """Yield one set of spans per note, in order; no two of a note's spans overlap."""
@@ -96,7 +102,9 @@ class CrfDetector:
         """Yield the probabilities of each note's tags, in order, for combining taggers."""
         return marginals(self._tagger, notes)
 
-    def _add_spans(self, solved: Solved, views: Sequence[View], found: Sequence[list[Span]]) -> None:
+    def _add_spans(
+        self, solved: Solved, views: Sequence[View], found: Sequence[list[Span]]
+    ) -> None:
         tags = solved.best()
         first, last = _entities(tags, self._kinds)
         scores = solved.posterior.spans(first, last, tags)
@@ -117,10 +125,13 @@ def _entities(tags: Numbers, kinds: NDArray[np.bool_]) -> tuple[Numbers, Numbers
 
     Args:
         tags: Number of each row's tag; rows of no sequence have 0, ``O``.
-        kinds: (2, tags), whether a tag begins an entity, and whether it is in one without beginning it.
+        kinds: (2, tags), whether a tag begins an entity, and whether it is in one without beginning
+            it.
     """
     begins, goes_on = kinds[:, tags]
-    return np.flatnonzero(begins), np.flatnonzero((begins | goes_on) & ~np.append(goes_on[1:], False))
+    return np.flatnonzero(begins), np.flatnonzero(
+        (begins | goes_on) & ~np.append(goes_on[1:], False)
+    )
 
 
 def marginals(tagger: Tagger, notes: Sequence[Note]) -> Iterator[Marginals]:
@@ -148,6 +159,7 @@ def _wanted(known: frozenset[Phi], labels: Sequence[str] | None) -> frozenset[Ph
         return known
     if strangers := sorted(set(labels) - {label.value for label in known}):
         raise ConfigError(
-            f"labels: the model does not find {', '.join(strangers)}; choose of {', '.join(sorted(known))}"
+            f"labels: the model does not find {', '.join(strangers)}; choose of"
+            f" {', '.join(sorted(known))}"
         )
     return frozenset(Phi(label) for label in labels)

@@ -1,4 +1,7 @@
-"""Feature matrices of the training notes: each distinct key of a channel once, with attributes that enough patients have."""
+"""Feature matrices of the training notes.
+
+Each distinct key of a channel once, with attributes that enough patients have.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +23,20 @@ Places = NDArray[np.int64]
 
 
 class Evidence:
-    """The attributes of all tokens, as a product of two sparse matrices: token to keys, and key to attributes.
+    """The attributes of all tokens, as a product of two sparse matrices.
 
-    A token has one key per channel and neighbour. A key's attributes are written down once, however many tokens have
-    it; so the two matrices are an eighth to a tenth of one of tokens and attributes.
+    Token to keys, and key to attributes.
+
+    A token has one key per channel and neighbour. A key's attributes are written down once, however
+    many tokens have it; so the two matrices are an eighth to a tenth of one of tokens and
+    attributes.
 
     Args:
         notes: Training notes.
         keys: Of all their tokens, for each channel.
         channels: What is looked at.
-        min_patients: Attributes of fewer are left out: they hold what is one patient's own, and generalise little.
+        min_patients: Attributes of fewer are left out: they hold what is one patient's own, and
+            generalise little.
 
     Attributes:
         names: Of the attributes, sorted.
@@ -38,22 +45,35 @@ class Evidence:
     """
 
     def __init__(
-        self, notes: Sequence[Example], keys: Sequence[Keys], channels: Sequence[Channel], *, min_patients: int
+        self,
+        notes: Sequence[Example],
+        keys: Sequence[Keys],
+        channels: Sequence[Channel],
+        *,
+        min_patients: int,
     ) -> None:
         pad = max(max(map(abs, channel.offsets)) for channel in channels)
         sizes = np.array([len(note.view.words) for note in notes], dtype=np.int64)
         self.first: Places = pad + np.cumsum(sizes + pad) - sizes - pad
         self._rows = rows_of(sizes, pad)
         self._columns: list[tuple[NDArray[np.int32], int]] = []
-        """Key number of each row, shifted, for each channel and neighbour; and the neighbour's distance."""
+        """Key number of each row, shifted, for each channel and neighbour.
+
+        And the neighbour's distance.
+        """
         numbers: dict[str, int] = {}
         sets: list[list[int]] = []
         for channel, of_channel in zip(channels, keys, strict=True):
             known: dict[Any, int] = {channel.edge: 0}
-            values = np.array([known.setdefault(key, len(known)) for key in of_channel.values], dtype=np.int32)
+            values = np.array(
+                [known.setdefault(key, len(known)) for key in of_channel.values], dtype=np.int32
+            )
             numbered = np.zeros(len(self._rows) + pad * (len(notes) + 1), dtype=np.int32)
             numbered[self._rows] = values[of_channel.places]
-            features = {distance: channel.features(list(known), distance) for distance in {*map(abs, channel.offsets)}}
+            features = {
+                distance: channel.features(list(known), distance)
+                for distance in {*map(abs, channel.offsets)}
+            }
             for offset in channel.offsets:
                 prefix = channel.prefix(offset)
                 self._columns.append((numbered + np.int32(len(sets)), offset))
@@ -87,7 +107,10 @@ class Evidence:
 
         keys = self._keys(rows)
         borders = np.arange(len(rows) + 1) * keys.shape[1]
-        return csr_matrix((np.ones(keys.size, np.float32), keys.ravel(), borders), (len(rows), self.features.shape[0]))
+        return csr_matrix(
+            (np.ones(keys.size, np.float32), keys.ravel(), borders),
+            (len(rows), self.features.shape[0]),
+        )
 
     def _keys(self, rows: Places) -> NDArray[np.int32]:
         return np.stack([numbers[rows + offset] for numbers, offset in self._columns], axis=1)
@@ -98,5 +121,7 @@ def _ones(sets: Sequence[Sequence[int]], *, width: int) -> csr_matrix:
     from scipy.sparse import csr_matrix  # noqa: PLC0415 - heavy, needed in training alone
 
     borders = np.concatenate([[0], np.cumsum([len(each) for each in sets])]).astype(np.int64)
-    columns = np.fromiter((number for each in sets for number in each), dtype=np.int32, count=int(borders[-1]))
+    columns = np.fromiter(
+        (number for each in sets for number in each), dtype=np.int32, count=int(borders[-1])
+    )
     return csr_matrix((np.ones(len(columns), np.float32), columns, borders), (len(sets), width))

@@ -32,7 +32,11 @@ class Example:
 
 
 def examples(
-    views: Sequence[View], tags: Sequence[Sequence[str]], owners: Sequence[str], *, min_patients: int
+    views: Sequence[View],
+    tags: Sequence[Sequence[str]],
+    owners: Sequence[str],
+    *,
+    min_patients: int,
 ) -> tuple[list[Example], list[Keys], Tally]:
     """Return the notes, each channel's keys of all their tokens, and the tally of their words.
 
@@ -54,7 +58,10 @@ def examples(
         for view, owner in zip(views, owners, strict=True)
         for one in keys(view.lows, counted, own[owner], min_patients=min_patients)
     ]
-    notes = [Example(view, of_note, owner) for view, of_note, owner in zip(views, tags, owners, strict=True)]
+    notes = [
+        Example(view, of_note, owner)
+        for view, of_note, owner in zip(views, tags, owners, strict=True)
+    ]
     return notes, [*keys_of(views, Vocabulary(), Keys(known, np.arange(len(known))))], counted
 
 
@@ -63,12 +70,13 @@ def sequences(
 ) -> Iterator[range]:
     """Yield the sequences of a training note, as ranges of tokens.
 
-    A sentence without a span and without a prediction is left out with the chance ``1 - keep_empty``; what is before
-    it and what is after it are then sequences of their own.
+    A sentence without a span and without a prediction is left out with the chance ``1 -
+    keep_empty``; what is before it and what is after it are then sequences of their own.
 
     Args:
         note: The note.
-        grouping: Consecutive sentences in one sequence, or a chunk of ``N words``, which is left out or not as a whole.
+        grouping: Consecutive sentences in one sequence, or a chunk of ``N words``, which is left
+            out or not as a whole.
         longest: Tokens in one sequence.
         keep_empty: From 0 to 1.
         draw: Source of chance.
@@ -81,7 +89,9 @@ def sequences(
     for group in range(0, len(parts), joined):
         first = stop = -1
         for part in parts[group : group + joined]:
-            empty = {OUTSIDE}.issuperset(note.tags[part.start : part.stop]) and told.isdisjoint(part)
+            empty = {OUTSIDE}.issuperset(note.tags[part.start : part.stop]) and told.isdisjoint(
+                part
+            )
             if empty and draw.random() >= keep_empty:
                 if first < stop:
                     yield range(first, stop)

@@ -1,4 +1,7 @@
-"""Keys of the channels for all tokens of many notes at once: each distinct key once, and which of them each token has."""
+"""Keys of the channels for all tokens of many notes at once.
+
+Each distinct key once, and which of them each token has.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,9 @@ class Keys(NamedTuple):
         return [self.values[place] for place in self.places.tolist()]
 
 
-def keys_of(views: Sequence[View], vocabulary: Vocabulary, statistics: Memory | Keys) -> Iterator[Keys]:
+def keys_of(
+    views: Sequence[View], vocabulary: Vocabulary, statistics: Memory | Keys
+) -> Iterator[Keys]:
     """Yield each channel's keys, in the order of ``channels``.
 
     Args:
@@ -56,7 +61,11 @@ def keys_of(views: Sequence[View], vocabulary: Vocabulary, statistics: Memory | 
     yield _fields(in_fields, shapes, vocabulary)
     yield _lines(tokens, where, in_fields, vocabulary)
     yield _places(where)
-    yield _statistics(tokens, statistics, vocabulary) if isinstance(statistics, Memory) else statistics
+    yield (
+        _statistics(tokens, statistics, vocabulary)
+        if isinstance(statistics, Memory)
+        else statistics
+    )
     yield _triples(tokens, predictions, names)
     yield _nearby(tokens, label_of, labels)
     yield _elsewhere(tokens, in_fields, label_of, vocabulary, labels)
@@ -70,7 +79,10 @@ def _predictions(views: Sequence[View], size: int) -> tuple[Numbers, list[str], 
     label = np.array([labels.setdefault(name, len(labels)) for _, _, name in found], dtype=np.int64)
     before = np.cumsum([0, *(len(view.words) for view in views)])
     note = np.repeat(np.arange(len(views)), [len(view.predictions) for view in views])
-    first, stop = (np.array([each[:2] for each in found], dtype=np.int64).reshape(-1, 2) + before[note][:, None]).T
+    first, stop = (
+        np.array([each[:2] for each in found], dtype=np.int64).reshape(-1, 2)
+        + before[note][:, None]
+    ).T
     opened, closed = np.zeros(size + 1, dtype=np.int64), np.zeros(size + 1, dtype=np.int64)
     opened[first], closed[stop] = label, label
     label_of = np.cumsum(opened - closed)[:size]
@@ -103,11 +115,16 @@ def _pairs(tokens: Tokens, vocabulary: Vocabulary) -> Keys:
     lows, size = vocabulary.lows, len(vocabulary.lows)
     found, places = _distinct(tokens.before(tokens.lows) * size + tokens.lows)
     before, this = np.divmod(found, size)
-    return Keys([(lows[a], lows[b]) for a, b in zip(before.tolist(), this.tolist(), strict=True)], places)
+    return Keys(
+        [(lows[a], lows[b]) for a, b in zip(before.tolist(), this.tolist(), strict=True)], places
+    )
 
 
 def _triples(tokens: Tokens, numbers: Numbers, names: Sequence[str]) -> Keys:
-    """What the token before has, the token, and the one after it; number 0 stands for a note's edges."""
+    """What the token before has, the token, and the one after it.
+
+    Number 0 stands for a note's edges.
+    """
     size = len(names)
     pairs, of_pairs = _distinct(tokens.before(numbers) * size + numbers)
     found, places = _distinct(of_pairs * size + tokens.after(numbers))
@@ -129,20 +146,34 @@ def _fields(where: Fields, shapes: Numbers, vocabulary: Vocabulary) -> Keys:
     """The last word before the colon, the last two, and the steps since; and the token's shape."""
     lows, size, steps = vocabulary.lows, len(vocabulary.lows), len(FIELD_STEPS) + 1
     pairs, of_pairs = _distinct(where.both * size + where.last)
-    named = [(lows[code % size], f"{lows[code // size]} {lows[code % size]}".lstrip(" ")) for code in pairs.tolist()]
+    named = [
+        (lows[code % size], f"{lows[code // size]} {lows[code % size]}".lstrip(" "))
+        for code in pairs.tolist()
+    ]
     width = len(vocabulary.shapes)
     found, places = _distinct((of_pairs * steps + where.step) * width + shapes)
     place, shape = np.divmod(found, width)
     pair, step = np.divmod(place, steps)
     columns = (pair.tolist(), step.tolist(), shape.tolist())
-    return Keys([((*named[a], b), vocabulary.shapes[c]) for a, b, c in zip(*columns, strict=True)], places)
+    return Keys(
+        [((*named[a], b), vocabulary.shapes[c]) for a, b, c in zip(*columns, strict=True)], places
+    )
 
 
 def _lines(tokens: Tokens, where: Lines, in_fields: Fields, vocabulary: Vocabulary) -> Keys:
     """The first two words of the line, and the first field of the line before."""
     lows = vocabulary.lows
-    second = tokens.lows[np.where(where.size > 1, where.first + 1, 0)] if len(where.first) else where.first
-    columns = (tokens.lows[where.first].tolist(), second.tolist(), where.size.tolist(), in_fields.before.tolist())
+    second = (
+        tokens.lows[np.where(where.size > 1, where.first + 1, 0)]
+        if len(where.first)
+        else where.first
+    )
+    columns = (
+        tokens.lows[where.first].tolist(),
+        second.tolist(),
+        where.size.tolist(),
+        in_fields.before.tolist(),
+    )
     values = [
         (f"{lows[a]} {lows[b]}" if size > 1 else lows[a], lows[before])
         for a, b, size, before in zip(*columns, strict=True)
@@ -154,11 +185,16 @@ def _places(where: Lines) -> Keys:
     """The line from the top and from the bottom, the token from the left and from the right, in steps."""
     left = np.arange(len(where.of)) - where.first[where.of]
     right = where.size[where.of] - 1 - left
-    top, bottom = (np.searchsorted(_LINE_STEPS, each, side="right")[where.of] for each in (where.top, where.bottom))
+    top, bottom = (
+        np.searchsorted(_LINE_STEPS, each, side="right")[where.of]
+        for each in (where.top, where.bottom)
+    )
     left, right = (np.searchsorted(_TOKEN_STEPS, each, side="right") for each in (left, right))
     shape = (len(_LINE_STEPS) + 1,) * 2 + (len(_TOKEN_STEPS) + 1,) * 2
     found, places = _distinct(np.ravel_multi_index((top, bottom, left, right), shape))
-    return Keys([*zip(*(each.tolist() for each in np.unravel_index(found, shape)), strict=True)], places)
+    return Keys(
+        [*zip(*(each.tolist() for each in np.unravel_index(found, shape)), strict=True)], places
+    )
 
 
 def _statistics(tokens: Tokens, known: Memory, vocabulary: Vocabulary) -> Keys:
@@ -174,7 +210,9 @@ def _nearby(tokens: Tokens, label_of: Numbers, labels: Sequence[str]) -> Keys:
     first = np.maximum.accumulate(np.where(tokens.is_first, at, 0))
     ended = np.maximum.accumulate(np.where((before > 0) & (before != label_of), at, -1))
     last = np.minimum.accumulate(np.where(tokens.is_last, at, len(at))[::-1])[::-1]
-    ahead = np.minimum.accumulate(np.where((after > 0) & (after != label_of), at, len(at))[::-1])[::-1]
+    ahead = np.minimum.accumulate(np.where((after > 0) & (after != label_of), at, len(at))[::-1])[
+        ::-1
+    ]
     codes = np.zeros(len(at), dtype=np.int64)
     for inside, since, place, near in (
         (ended >= first, at - ended + 1, ended, before),
@@ -185,16 +223,22 @@ def _nearby(tokens: Tokens, label_of: Numbers, labels: Sequence[str]) -> Keys:
         codes = codes * (size * steps) + np.where(inside & (step < steps), label * steps + step, 0)
     found, places = _distinct(codes)
     sides = zip(*(each.tolist() for each in np.divmod(found, size * steps)), strict=True)
-    return Keys([(labels[a // steps], a % steps, labels[b // steps], b % steps) for a, b in sides], places)
+    return Keys(
+        [(labels[a // steps], a % steps, labels[b // steps], b % steps) for a, b in sides], places
+    )
 
 
-def _elsewhere(tokens: Tokens, where: Fields, label_of: Numbers, vocabulary: Vocabulary, labels: Sequence[str]) -> Keys:
+def _elsewhere(
+    tokens: Tokens, where: Fields, label_of: Numbers, vocabulary: Vocabulary, labels: Sequence[str]
+) -> Keys:
     """For each name-like token the fields, and the labels, under which it stands elsewhere in the note."""
     telling = np.flatnonzero(vocabulary.is_telling(tokens.words))
     _, word = _distinct(tokens.note[telling] * len(vocabulary.lows) + tokens.lows[telling])
     in_field = np.where(where.step < _NEAR_FIELD, where.last, 0)[telling]
     label = label_of[telling]
-    kept = np.flatnonzero((np.bincount(word)[word] > 1) & (np.bincount(word, (in_field > 0) | (label > 0))[word] > 0))
+    kept = np.flatnonzero(
+        (np.bincount(word)[word] > 1) & (np.bincount(word, (in_field > 0) | (label > 0))[word] > 0)
+    )
     words, word = _distinct(word[kept])
     own = np.stack([in_field[kept] * 2, np.where(label[kept] > 0, label[kept] * 2 + 1, 0)])
     size = 2 * max(len(vocabulary.lows), len(labels))
@@ -202,7 +246,9 @@ def _elsewhere(tokens: Tokens, where: Fields, label_of: Numbers, vocabulary: Voc
     names: list[list[str]] = [[] for _ in words]
     for number, feature in zip(*(each.tolist() for each in np.divmod(pairs, size)), strict=True):
         if feature:
-            names[number].append(f"o{labels[feature // 2]}" if feature % 2 else f"f{vocabulary.lows[feature // 2]}")
+            names[number].append(
+                f"o{labels[feature // 2]}" if feature % 2 else f"f{vocabulary.lows[feature // 2]}"
+            )
     """What is elsewhere is what is anywhere, without what is here alone."""
     here = np.where(counts[of_pair.reshape(own.shape)] == 1, own, 0)
     alone = np.flatnonzero(here.any(axis=0))

@@ -17,7 +17,10 @@ from deid_assets.extending.decoding import constraints
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.intp]
 _FLOOR = -80.0
-"""Least logarithm of a tag against its token's best: far below what can show, far above what a double cannot hold."""
+"""Least logarithm of a tag against its token's best.
+
+Far below what can show, far above what a double cannot hold.
+"""
 
 ROWS_AT_ONCE = 2_048
 """Rows that are worked on while they are in the processor's cache."""
@@ -26,7 +29,9 @@ _SCALED = 4
 
 
 class Room:
-    """Memory for the large arrays of a batch, used again from batch to batch: the system would clear it anew each time.
+    """Memory for the large arrays of a batch, used again from batch to batch.
+
+    The system would clear it anew each time.
 
     What is written for one batch is void when the next is read.
 
@@ -79,7 +84,9 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Sequences, to be read step by step: the first row of every sequence, longest sequence first, then all second ones.
+    """Sequences, to be read step by step.
+
+    The first row of every sequence, longest sequence first, then all second ones.
 
     Args:
         starts: First row of each in the emissions, longest sequence first.
@@ -104,7 +111,9 @@ class Batch:
         borders = np.concatenate([[0], np.cumsum(active)])
         step = np.repeat(np.arange(longest), active)
         rows = starts[np.arange(len(step)) - borders[step]] + step
-        return cls(starts, sizes, rows, [slice(first, stop) for first, stop in pairwise(borders.tolist())])
+        return cls(
+            starts, sizes, rows, [slice(first, stop) for first, stop in pairwise(borders.tolist())]
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +123,10 @@ class Posterior:
     Forward-backward (Rabiner 1989), scaled at some rows. Rows are in the order of ``Batch.rows``.
 
     Args:
-        forward: (rows, tags), of the tag given what is up to the row, but for a factor that all tags share.
-        backward: (rows, tags), by which that changes with what comes after it, so that the products are probabilities.
+        forward: (rows, tags), of the tag given what is up to the row, but for a factor that all
+            tags share.
+        backward: (rows, tags), by which that changes with what comes after it, so that the products
+            are probabilities.
         emitted: (rows, tags), weights of the emissions over what the row was scaled by.
         moves: (before, after), weights of the transitions.
         places: For each row of the emissions where it is among these; -1 for one of no sequence.
@@ -129,14 +140,20 @@ class Posterior:
 
     @property
     def tags(self) -> Floats:
-        """Probability of each tag at each row of the emissions, summing to 1; 0 in rows of no sequence."""
+        """Probability of each tag at each row of the emissions, summing to 1.
+
+        0 in rows of no sequence.
+        """
         found = np.zeros((len(self.places), len(self.moves)))
         inside = self.places >= 0
         found[inside] = (self.forward * self.backward)[self.places[inside]]
         return found
 
     def likeliest(self) -> tuple[Numbers, Floats]:
-        """Return the likeliest tag of each row of the emissions, and its probability; 0 and 1 in rows of no sequence."""
+        """Return the likeliest tag of each row of the emissions, and its probability.
+
+        0 and 1 in rows of no sequence.
+        """
         shares = np.append(self.forward[:, 0] * self.backward[:, 0], 1.0)
         tags = np.zeros(len(shares), dtype=np.intp)
         others = np.flatnonzero(shares < 0.5)
@@ -153,17 +170,24 @@ class Posterior:
             last: Last row of each span.
             tags: Tag of every row of the emissions.
         """
-        likely = self.forward[self.places[first], tags[first]] * self.backward[self.places[last], tags[last]]
+        likely = (
+            self.forward[self.places[first], tags[first]]
+            * self.backward[self.places[last], tags[last]]
+        )
         for ahead in range(1, int((last - first).max(initial=0)) + 1):
             longer = np.flatnonzero(last - first >= ahead)
             rows = first[longer] + ahead
-            moved = self.moves[tags[rows - 1], tags[rows]] * self.emitted[self.places[rows], tags[rows]]
+            moved = (
+                self.moves[tags[rows - 1], tags[rows]] * self.emitted[self.places[rows], tags[rows]]
+            )
             likely[longer] *= moved
         found: list[float] = np.minimum(likely, 1.0).tolist()
         return found
 
 
-def posterior(emissions: NDArray[np.float32], batch: Batch, chain: Chain, room: Room | None = None) -> Posterior:
+def posterior(
+    emissions: NDArray[np.float32], batch: Batch, chain: Chain, room: Room | None = None
+) -> Posterior:
     """Return the probabilities of a batch.
 
     Args:
@@ -197,15 +221,23 @@ def parts_of(rows: int) -> Iterator[slice]:
 
 
 def _greatest(values: Floats) -> Floats:
-    """Return the greatest value of each row: (rows, 1). Halves are compared as a whole, ten times as fast as row by row."""
+    """Return the greatest value of each row: (rows, 1).
+
+    Halves are compared as a whole, ten times as fast as row by row.
+    """
     while values.shape[1] > 1:
         half = (values.shape[1] + 1) // 2
         values = np.maximum(values[:, :half], values[:, -half:])
     return values
 
 
-def _fill_forward(found: Floats, emitted: Floats, batch: Batch, moves: Floats, start: Floats) -> None:
-    """Fill in the tags' probabilities given what is up to each row, but for a factor; scale what each row emits."""
+def _fill_forward(
+    found: Floats, emitted: Floats, batch: Batch, moves: Floats, start: Floats
+) -> None:
+    """Fill in the tags' probabilities given what is up to each row, but for a factor.
+
+    Scale what each row emits.
+    """
     ones = np.ones((len(start), 1))
     reached = np.broadcast_to(start, emitted[batch.steps[0]].shape) if batch.steps else found
     for number, rows in enumerate(batch.steps):
@@ -224,7 +256,12 @@ def _fill_forward(found: Floats, emitted: Floats, batch: Batch, moves: Floats, s
 
 def _fill_backward(of: Posterior, batch: Batch, end: Floats) -> None:
     """Fill in by what the probabilities change with what comes after each row."""
-    found, forward, emitted, back = of.backward, of.forward, of.emitted, np.ascontiguousarray(of.moves.T)
+    found, forward, emitted, back = (
+        of.backward,
+        of.forward,
+        of.emitted,
+        np.ascontiguousarray(of.moves.T),
+    )
     weighed = np.empty_like(emitted[batch.steps[0]]) if batch.steps else found
     after = slice(len(emitted), len(emitted))
     for rows in reversed(batch.steps):

@@ -88,12 +88,23 @@ class Tokens:
         words = vocabulary.numbers([*chain.from_iterable(view.words for view in views)])
         sizes = np.array([len(view.words) for view in views], dtype=np.int64)
         note = np.repeat(np.arange(len(views)), sizes)
-        borders = np.concatenate([np.zeros((0, 2), dtype=np.int64), *(view.borders for view in views)])
+        borders = np.concatenate(
+            [np.zeros((0, 2), dtype=np.int64), *(view.borders for view in views)]
+        )
         lengths = np.array([len(view.text) + 1 for view in views], dtype=np.int64)
         borders += (np.cumsum(lengths) - lengths)[note][:, None]
         is_new = np.diff(note, prepend=-1, append=len(views)) != 0
         text = "\n".join([view.text for view in views])
-        return cls(words, vocabulary.low(words), note, borders[:, 0], borders[:, 1], text, is_new[:-1], is_new[1:])
+        return cls(
+            words,
+            vocabulary.low(words),
+            note,
+            borders[:, 0],
+            borders[:, 1],
+            text,
+            is_new[:-1],
+            is_new[1:],
+        )
 
     def before(self, numbers: Numbers) -> Numbers:
         """Return of each token what the one before it in the note has, 0 for a first one."""
@@ -137,7 +148,9 @@ def fields(tokens: Tokens, where: Lines, vocabulary: Vocabulary) -> Fields:
     latest = np.concatenate([[-1], colons])[passed]
     inside = latest >= where.first[where.of] if len(at) else np.zeros(0, bool)
     step = np.where(inside, np.searchsorted(FIELD_STEPS, at - latest - 1, side="right"), FAR)
-    last_of, both_of = (np.where(inside, np.concatenate([[0], each])[passed], 0) for each in (last, both))
+    last_of, both_of = (
+        np.where(inside, np.concatenate([[0], each])[passed], 0) for each in (last, both)
+    )
     with_colon, first = np.unique(where.of[colons], return_index=True)
     of_line = np.zeros(len(where.first) + 1, dtype=np.int64)
     ends_line = colons[first] == where.first[with_colon] + where.size[with_colon] - 1

@@ -17,9 +17,10 @@ Rows = NDArray[np.float32]
 class Likelihood:
     """The negative logarithmic likelihood of the training tags (Lafferty, McCallum and Pereira 2001).
 
-    A parameter is the weight of an attribute for a tag that it was seen with, or of a tag for one that came after it.
-    Rows are in the order in which the recurrence reads them: the first token of every sequence, longest sequence
-    first, then all second tokens, and so on. So each step is a run of rows, and one product of matrices.
+    A parameter is the weight of an attribute for a tag that it was seen with, or of a tag for one
+    that came after it. Rows are in the order in which the recurrence reads them: the first token of
+    every sequence, longest sequence first, then all second tokens, and so on. So each step is a run
+    of rows, and one product of matrices.
 
     Args:
         evidence: What the notes show.
@@ -28,7 +29,9 @@ class Likelihood:
         width: Number of tags.
     """
 
-    def __init__(self, evidence: Evidence, rows: Sequence[Places], tags: Sequence[Places], *, width: int) -> None:
+    def __init__(
+        self, evidence: Evidence, rows: Sequence[Places], tags: Sequence[Places], *, width: int
+    ) -> None:
         order = sorted(range(len(rows)), key=lambda number: len(rows[number]), reverse=True)
         sizes = np.array([len(rows[number]) for number in order], dtype=np.int64)
         active = len(order) - np.cumsum(np.bincount(sizes))[:-1]
@@ -40,7 +43,10 @@ class Likelihood:
             places[at], gold_tags[at] = rows[number], tags[number]
         self._after = np.arange(active[0], borders[-1])
         self._before = np.concatenate(
-            [np.arange(first, first + count) for first, count in zip(borders, active[1:], strict=False)]
+            [
+                np.arange(first, first + count)
+                for first, count in zip(borders, active[1:], strict=False)
+            ]
             or [np.zeros(0, np.int64)]
         )
         self._width = width
@@ -53,11 +59,17 @@ class Likelihood:
         from scipy.sparse import csr_matrix  # noqa: PLC0415 - heavy, needed in training alone
 
         shape = (len(gold_tags), self._width)
-        gold = csr_matrix((np.ones(len(gold_tags), np.float32), (np.arange(len(gold_tags)), gold_tags)), shape)
+        gold = csr_matrix(
+            (np.ones(len(gold_tags), np.float32), (np.arange(len(gold_tags)), gold_tags)), shape
+        )
         seen = (self._features_by @ (self._positions_by @ gold)).tocsr()
         seen.sort_indices()
-        self._cells = np.repeat(np.arange(seen.shape[0]), np.diff(seen.indptr)) * self._width + seen.indices
-        moves = np.bincount(gold_tags[self._before] * self._width + gold_tags[self._after], minlength=self._width**2)
+        self._cells = (
+            np.repeat(np.arange(seen.shape[0]), np.diff(seen.indptr)) * self._width + seen.indices
+        )
+        moves = np.bincount(
+            gold_tags[self._before] * self._width + gold_tags[self._after], minlength=self._width**2
+        )
         self._moves = np.flatnonzero(moves)
         self._seen = np.concatenate([seen.data, moves[self._moves]]).astype(np.float64)
         self.size = len(self._seen)
@@ -85,7 +97,9 @@ class Likelihood:
         expected_moves = moves * (forward[self._before].T @ emitted[self._after])
         forward *= backward
         expected_states = self._features_by @ (self._positions_by @ forward)
-        expected = np.concatenate([expected_states.ravel()[self._cells], expected_moves.ravel()[self._moves]])
+        expected = np.concatenate(
+            [expected_states.ravel()[self._cells], expected_moves.ravel()[self._moves]]
+        )
         return ways - float(self._seen @ parameters), expected - self._seen
 
     def _forward(self, emitted: Rows, moves: Rows) -> tuple[Rows, Rows]:

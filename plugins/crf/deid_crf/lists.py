@@ -31,7 +31,9 @@ class Lists:
     def hits(self, words: Sequence[str]) -> list[tuple[str, ...]]:
         """Return for each token the kinds of the lists that hold it, phrases with ``B-`` and ``I-``."""
         lows = [word.lower() for word in words]
-        found: list[tuple[str, ...]] = [self._kinds(low) for low in lows] if self._words else [()] * len(lows)
+        found: list[tuple[str, ...]] = (
+            [self._kinds(low) for low in lows] if self._words else [()] * len(lows)
+        )
         for at in range(len(lows) if self._phrases else 0):
             for kind, phrase in self._beginning(lows[at]):
                 if tuple(lows[at : at + len(phrase)]) == phrase:
@@ -45,4 +47,8 @@ class Lists:
 
     def _looked_up_beginning(self, low: str) -> list[tuple[str, tuple[str, ...]]]:
         """The phrases that begin with a word, of each list the longest last."""
-        return [(each.kind, phrase) for each in self._phrases for phrase in sorted(each.beginning_with(low), key=len)]
+        return [
+            (each.kind, phrase)
+            for each in self._phrases
+            for phrase in sorted(each.beginning_with(low), key=len)
+        ]

@@ -35,7 +35,9 @@ class Search:
     changes: Sequence[Vector] = ()
 
 
-def minimise(function: Function, start: Vector, *, l1: float, search: Search | None = None) -> Iterator[Search]:
+def minimise(
+    function: Function, start: Vector, *, l1: float, search: Search | None = None
+) -> Iterator[Search]:
     """Yield each step of the way to where ``function(x) + l1 * |x|`` is about least; it ends there.
 
     Args:
@@ -58,8 +60,13 @@ def minimise(function: Function, start: Vector, *, l1: float, search: Search | N
             return
 
 
-def _step(function: Function, search: Search, slope: Vector, l1: float) -> tuple[Search, Vector] | None:
-    """Return the search after one more step, and the slope there; nothing where no step leads further down."""
+def _step(
+    function: Function, search: Search, slope: Vector, l1: float
+) -> tuple[Search, Vector] | None:
+    """Return the search after one more step, and the slope there.
+
+    Nothing where no step leads further down.
+    """
     x, last = search.x, search.values[-1]
     steepest = _steepest(x, slope, l1)
     direction = _direction(steepest, search)

@@ -42,7 +42,8 @@ class Model:
         weights: Of attributes and transitions.
         statistics: Words in normal form, and the labels they had in training.
         lists: Compiled lists in the folder.
-        min_score: Spans less probable are not returned, unless the detector's options say otherwise.
+        min_score: Spans less probable are not returned, unless the detector's options say
+            otherwise.
     """
 
     version: str
@@ -65,9 +66,14 @@ def write_model(folder: Path, model: Model) -> None:
 
     weights = model.weights
     names = sorted(weights.numbers, key=weights.numbers.__getitem__)
-    (folder / ATTRIBUTES).write_text("".join(f"{name}\n" for name in names), encoding="utf-8", newline="\n")
+    (folder / ATTRIBUTES).write_text(
+        "".join(f"{name}\n" for name in names), encoding="utf-8", newline="\n"
+    )
     _write_json(folder / STATISTICS, model.statistics)
-    arrays = {name: np.ascontiguousarray(getattr(weights, name)) for name in ("first", "tags", "values", "transitions")}
+    arrays = {
+        name: np.ascontiguousarray(getattr(weights, name))
+        for name in ("first", "tags", "values", "transitions")
+    }
     (folder / WEIGHTS).write_bytes(save(arrays))
     for path in model.lists:
         (folder / LISTS).mkdir(exist_ok=True)
@@ -90,26 +96,37 @@ def write_model(folder: Path, model: Model) -> None:
 
 
 def _write_json(path: Path, content: object) -> None:
-    path.write_text(json.dumps(content, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8", newline="\n")
+    path.write_text(
+        json.dumps(content, ensure_ascii=False, sort_keys=True) + "\n",
+        encoding="utf-8",
+        newline="\n",
+    )
 
 
 def read_model(folder: Path) -> Model:
     """Read a model.
 
     Raises:
-        ConfigError: The folder or one of its files is missing or broken, is of another plugin or version, holds
-            pickles, or its labels do not cover its tags.
+        ConfigError: The folder or one of its files is missing or broken, is of another plugin or
+            version, holds pickles, or its labels do not cover its tags.
     """
     if not (folder / ABOUT).is_file():
-        raise ConfigError(f"model {folder}: no {ABOUT}; give a folder that deid train finished with the plugin crf")
+        raise ConfigError(
+            f"model {folder}: no {ABOUT}; give a folder that deid train finished with the"
+            " plugin crf"
+        )
     if pickles := sorted(path.name for path in folder.rglob("*") if path.suffix in PICKLES):
-        raise ConfigError(f"model {folder}: {pickles[0]} may be a pickle, which runs code; this plugin writes none")
+        raise ConfigError(
+            f"model {folder}: {pickles[0]} may be a pickle, which runs code; this plugin writes"
+            " none"
+        )
     try:
         about: dict[str, Any] = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
         if about["plugin"] != "crf" or about["format"] != FORMAT:
             raise ConfigError(
-                f"model {folder}: made by plugin {about['plugin']!r}, format {about['format']}; "
-                f"this is crf, format {FORMAT}: load it with the detector that made it, or train again"
+                f"model {folder}: made by plugin {about['plugin']!r}, format {about['format']};"
+                f" this is crf, format {FORMAT}: load it with the detector that made it, or train"
+                " again"
             )
         return _model(folder, about)
     except (InputError, OSError, KeyError, TypeError, ValueError, AttributeError) as error:
@@ -122,7 +139,10 @@ def read_model(folder: Path) -> Model:
 def _model(folder: Path, about: Mapping[str, Any]) -> Model:
     labels = {str(name): Phi(category) for name, category in about["labels"].items()}
     if missing := sorted({tag[2:] for tag in about["tags"] if tag != "O"} - labels.keys()):
-        raise ConfigError(f"model {folder}: no category for label {', '.join(missing)}; add it to labels in {ABOUT}")
+        raise ConfigError(
+            f"model {folder}: no category for label {', '.join(missing)}; add it to labels in"
+            f" {ABOUT}"
+        )
     return Model(
         version=str(about["version"]),
         tags=tuple(map(str, about["tags"])),
@@ -155,6 +175,10 @@ def _weights(folder: Path, *, tags: int) -> Weights:
         and weights.transitions.shape == (tags, tags)
         and (weights.tags < tags).all()
     )
-    if not fits or not (np.isfinite(weights.values).all() and np.isfinite(weights.transitions).all()):
-        raise ConfigError(f"model {folder}: {WEIGHTS} does not fit {ATTRIBUTES} and {ABOUT}; train again")
+    if not fits or not (
+        np.isfinite(weights.values).all() and np.isfinite(weights.transitions).all()
+    ):
+        raise ConfigError(
+            f"model {folder}: {WEIGHTS} does not fit {ATTRIBUTES} and {ABOUT}; train again"
+        )
     return weights

@@ -16,8 +16,9 @@ _NEARLY = 1.0 - 1e-6
 def best(emissions: NDArray[np.float32], batch: Batch, chain: Chain, found: Posterior) -> Numbers:
     """Return the tags of the best legal sequence among those with ``O`` wherever ``O`` is as good as certain.
 
-    Such rows cut a sequence into pieces. Where the likeliest tags of a piece, one by one, leave less than half of the
-    probability to everything else, they are the best; only the other pieces are searched (Viterbi 1967).
+    Such rows cut a sequence into pieces. Where the likeliest tags of a piece, one by one, leave
+    less than half of the probability to everything else, they are the best; only the other pieces
+    are searched (Viterbi 1967).
 
     Args:
         emissions: (rows, tags), logarithmic, finite; tag 0 is ``O``.
@@ -45,14 +46,23 @@ def best(emissions: NDArray[np.float32], batch: Batch, chain: Chain, found: Post
     sizes = (stops - starts)[hard]
     places = np.zeros(len(chosen), dtype=np.intp)
     places[rows] = np.arange(len(rows))
-    pieces = [slice(start, stop) for start, stop in zip(starts[hard].tolist(), stops[hard].tolist(), strict=True)]
+    pieces = [
+        slice(start, stop)
+        for start, stop in zip(starts[hard].tolist(), stops[hard].tolist(), strict=True)
+    ]
     # Pieces about as long are searched together: the shorter ones wait for the longest.
     length = np.frexp(sizes)[1]
     for together in (np.flatnonzero(length == one).tolist() for one in np.unique(length)):
-        searched = np.zeros((len(together), sizes[together].max(), emissions.shape[1]), dtype=np.float32)
+        searched = np.zeros(
+            (len(together), sizes[together].max(), emissions.shape[1]), dtype=np.float32
+        )
         for number, piece in enumerate(pieces[at] for at in together):
-            searched[number, : piece.stop - piece.start] = np.where(kept[places[piece]], emissions[piece], -np.inf)
-        paths = viterbi(searched, sizes[together], transitions=chain.weights, start=chain.start, end=chain.end)
+            searched[number, : piece.stop - piece.start] = np.where(
+                kept[places[piece]], emissions[piece], -np.inf
+            )
+        paths = viterbi(
+            searched, sizes[together], transitions=chain.weights, start=chain.start, end=chain.end
+        )
         for at, path in zip(together, paths, strict=True):
             chosen[pieces[at]] = path
     return chosen
@@ -63,8 +73,8 @@ def _candidates(
 ) -> tuple[Numbers, NDArray[np.bool_]]:
     """Return the rows of pieces, and which tags the best sequence may have there: (rows, tags).
 
-    No tag is less likely than a sequence that holds it, and the best sequence is at least as likely as that of the
-    likeliest tags. So a tag that is less likely than the latter is not in the best.
+    No tag is less likely than a sequence that holds it, and the best sequence is at least as likely
+    as that of the likeliest tags. So a tag that is less likely than the latter is not in the best.
     """
     sizes = stops - starts
     borders = np.cumsum(sizes) - sizes
@@ -80,7 +90,9 @@ def _candidates(
     return rows, found.forward[places] * found.backward[places] >= np.repeat(least, sizes)[:, None]
 
 
-def _sums(values: NDArray[np.float64] | NDArray[np.bool_], starts: Numbers, stops: Numbers) -> Floats:
+def _sums(
+    values: NDArray[np.float64] | NDArray[np.bool_], starts: Numbers, stops: Numbers
+) -> Floats:
     """Return the sum of the values of each range of rows."""
     summed: Floats = np.concatenate([[0.0], np.cumsum(values)])
     found: Floats = summed[stops] - summed[starts]

@@ -19,15 +19,17 @@ class Settings:
         c1: Weight of the L1 norm, 0 or more; the greater, the smaller the model.
         c2: Weight of the squared L2 norm, 0 or more.
         max_iterations: Of L-BFGS (with c1, of OWL-QN; Andrew and Gao 2007).
-        min_patients: What fewer patients' notes have is left out of the model; a note that names no patient
-            counts as one.
+        min_patients: What fewer patients' notes have is left out of the model; a note that names no
+            patient counts as one.
         window: Words to either side of a token that count, 0 to 8.
-        keep_empty: Share of the sentences used in training among those without a span and without a prediction.
+        keep_empty: Share of the sentences used in training among those without a span and without a
+            prediction.
         predictions_of: Detector whose predictions are features, in training and in use; or empty.
-        prediction_dropout: Share of the predicted spans that are left out in training, so that the tagger also learns to
-            find what the detector of ``predictions_of`` does not.
+        prediction_dropout: Share of the predicted spans that are left out in training, so that the
+            tagger also learns to find what the detector of ``predictions_of`` does not.
         gazetteers: Compiled lists (``.gaz``), copied into the model folder.
-        min_score: Less probable spans are not returned, unless the detector's options say otherwise.
+        min_score: Less probable spans are not returned, unless the detector's options say
+            otherwise.
     """
 
     c1: float = 0.05
@@ -50,14 +52,22 @@ class Settings:
         """
         known = {each.name: each.default for each in fields(cls)}
         if strangers := sorted(given.keys() - known.keys()):
-            raise ConfigError(f"[settings] of crf: unknown {', '.join(strangers)}; choose of {', '.join(known)}")
+            raise ConfigError(
+                f"[settings] of crf: unknown {', '.join(strangers)}; choose of {', '.join(known)}"
+            )
         settings = cls(**{name: _typed(name, value, known[name]) for name, value in given.items()})
         for name, (least, most) in _RANGES.items():
             if not least <= getattr(settings, name) <= most:
-                raise ConfigError(f"[settings] of crf: {name} is {getattr(settings, name)}; choose {least} to {most:g}")
+                raise ConfigError(
+                    f"[settings] of crf: {name} is {getattr(settings, name)}; choose {least} to"
+                    f" {most:g}"
+                )
         for path in settings.gazetteers:
             if not Path(path).is_file() or Path(path).suffix != ".gaz":
-                raise ConfigError(f"[settings] of crf: no compiled list at {path}; make it with deid gazetteer build")
+                raise ConfigError(
+                    f"[settings] of crf: no compiled list at {path}; make it with deid gazetteer"
+                    " build"
+                )
         return settings
 
     def recorded(self) -> dict[str, Any]:
@@ -78,7 +88,10 @@ _RANGES: Mapping[str, tuple[float, float]] = {
 
 
 def _typed(name: str, value: Any, default: Any) -> Any:
-    """Return the value in the type of the default; whole numbers pass for fractions, booleans for nothing."""
+    """Return the value in the type of the default.
+
+    Whole numbers pass for fractions, booleans for nothing.
+    """
     if isinstance(default, tuple):
         if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
             return tuple(value)

@@ -36,10 +36,14 @@ class Sources:
         self._detector = None
         if predictions_of:
             try:
-                self._detector = load(predictions_of, options={"profile": PROFILE} if predictions_of == "rules" else {})
+                self._detector = load(
+                    predictions_of,
+                    options={"profile": PROFILE} if predictions_of == "rules" else {},
+                )
             except PluginError as error:
                 raise PluginError(
-                    f'the crf tagger asks {predictions_of!r} for its predictions: {error}; install it, or train with predictions_of = ""'
+                    f"the crf tagger asks {predictions_of!r} for its predictions: {error}; install"
+                    ' it, or train with predictions_of = ""'
                 ) from error
 
     def views(self, notes: Sequence[Note]) -> list[View]:
@@ -52,25 +56,42 @@ class Sources:
         return views
 
 
-def with_dropout(predictions: Sequence[Prediction], share: float, draw: random.Random) -> list[Prediction]:
+def with_dropout(
+    predictions: Sequence[Prediction], share: float, draw: random.Random
+) -> list[Prediction]:
     """Return predictions without some of them, each left out with the chance ``share``."""
     return [each for each in predictions if draw.random() >= share]
 
 
 def predicted(views: Sequence[View], found: Sequence[Sequence[Span]]) -> list[View]:
-    """Return views with what a detector found in each: the tokens that a span touches; of overlapping spans the first has the token."""
+    """Return views with what a detector found in each: the tokens that a span touches.
+
+    Of overlapping spans the first has the token.
+    """
     offsets = np.cumsum([0, *(len(view.text) + 1 for view in views)])
     tokens = np.cumsum([0, *(len(view.words) for view in views)])
-    borders = np.concatenate([view.borders for view in views]) + np.repeat(offsets[:-1], np.diff(tokens))[:, None]
-    note = np.repeat(np.arange(len(views)), np.array([len(spans) for spans in found], dtype=np.int64))
-    ranges = np.array([(span.start, span.end) for spans in found for span in spans], dtype=np.int64).reshape(-1, 2)
+    borders = (
+        np.concatenate([view.borders for view in views])
+        + np.repeat(offsets[:-1], np.diff(tokens))[:, None]
+    )
+    note = np.repeat(
+        np.arange(len(views)), np.array([len(spans) for spans in found], dtype=np.int64)
+    )
+    ranges = np.array(
+        [(span.start, span.end) for spans in found for span in spans], dtype=np.int64
+    ).reshape(-1, 2)
     starts, ends = (ranges + offsets[note][:, None]).T
     stop = np.searchsorted(borders[:, 0], ends)
     taken = np.maximum.accumulate(np.append(0, stop))[:-1]
     first = np.maximum(np.searchsorted(borders[:, 1], starts, side="right"), taken)
     columns = ((first - tokens[note]).tolist(), (stop - tokens[note]).tolist())
-    predictions = zip(*columns, (span.label.value for spans in found for span in spans), strict=True)
+    predictions = zip(
+        *columns, (span.label.value for spans in found for span in spans), strict=True
+    )
     return [
-        replace(view, predictions=[each for each in islice(predictions, len(spans)) if each[0] < each[1]])
+        replace(
+            view,
+            predictions=[each for each in islice(predictions, len(spans)) if each[0] < each[1]],
+        )
         for view, spans in zip(views, found, strict=True)
     ]

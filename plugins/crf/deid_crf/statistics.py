@@ -7,7 +7,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
 Tally = Mapping[str, Mapping[str, int]]
-"""Word in normal form to label, or ``O``, to number of tokens; under ``PATIENTS`` the number of patients."""
+"""Word in normal form to label, or ``O``, to number of tokens.
+
+Under ``PATIENTS`` the number of patients.
+"""
 PATIENTS = "#"
 UNSEEN = ("?",)
 REMEMBERED = 60_000
@@ -36,10 +39,14 @@ def total(tallies: Iterable[Tally]) -> dict[str, Counter[str]]:
 
 def known(counted: Tally, *, min_patients: int) -> dict[str, dict[str, int]]:
     """Return the words of at least ``min_patients`` patients: what a model may keep."""
-    return {word: dict(labels) for word, labels in counted.items() if labels[PATIENTS] >= min_patients}
+    return {
+        word: dict(labels) for word, labels in counted.items() if labels[PATIENTS] >= min_patients
+    }
 
 
-def keys(words: Iterable[str], counted: Tally, own: Tally, *, min_patients: int) -> list[tuple[str, ...]]:
+def keys(
+    words: Iterable[str], counted: Tally, own: Tally, *, min_patients: int
+) -> list[tuple[str, ...]]:
     """Return ``described`` for the words of a training note; those of its own patient do not count.
 
     So in training a word looks as new as it would in a note of a new patient.

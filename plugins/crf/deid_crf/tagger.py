@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 from deid_assets.extending import Grouping, Note, inputs
 from deid_crf.channels import channels
 from deid_crf.keys import keys_of
-from deid_crf.lattice import ROWS_AT_ONCE, Batch, Chain, Numbers, Posterior, Room, parts_of, posterior
+from deid_crf.lattice import (
+    ROWS_AT_ONCE,
+    Batch,
+    Chain,
+    Numbers,
+    Posterior,
+    Room,
+    parts_of,
+    posterior,
+)
 from deid_crf.model import Model
 from deid_crf.search import best
 from deid_crf.sources import Sources
@@ -61,7 +70,8 @@ class Tagger:
 
     Args:
         model: As read.
-        room: Memory to work in, which taggers may share that are asked one after another; of its own when not given.
+        room: Memory to work in, which taggers may share that are asked one after another; of its
+            own when not given.
 
     Raises:
         PluginError: The detector that was asked in training is not installed.
@@ -81,7 +91,10 @@ class Tagger:
         return self._sources.views(notes)
 
     def solve(self, views: Sequence[View]) -> Iterator[Solved]:
-        """Yield every sequence of the notes once, in order, many at a time; what was yielded is void when the next is asked for."""
+        """Yield every sequence of the notes once, in order, many at a time.
+
+        What was yielded is void when the next is asked for.
+        """
         pad = reach(self.model.window)
         numbers = self._numbers(views, pad)
         parts: list[TokenSequence] = []
@@ -102,14 +115,18 @@ class Tagger:
         sizes = [len(view.words) for view in views]
         rows = rows_of(sizes, pad)
         found = []
-        for table, keys in zip(self._tables, keys_of(views, self._vocabulary, self._statistics), strict=True):
+        for table, keys in zip(
+            self._tables, keys_of(views, self._vocabulary, self._statistics), strict=True
+        ):
             table.make_room()
             numbers = np.full(len(rows) + pad * (len(sizes) + 1), table.edge, dtype=np.int32)
             numbers[rows] = table.numbers(keys)
             found.append(numbers)
         return found
 
-    def _solved(self, parts: Sequence[TokenSequence], numbers: Sequence[NDArray[np.int32]]) -> Solved:
+    def _solved(
+        self, parts: Sequence[TokenSequence], numbers: Sequence[NDArray[np.int32]]
+    ) -> Solved:
         first, stop = parts[0].rows.start, parts[-1].rows.stop
         emissions = self.room.zeros("emissions", (stop - first, len(self.model.tags)))
         taken = np.empty((min(ROWS_AT_ONCE, len(emissions)), emissions.shape[1]), dtype=np.float32)
@@ -118,7 +135,9 @@ class Tagger:
             for table, of_channel in zip(self._tables, numbers, strict=True):
                 table.add_to(here, of_channel, first + part.start, taken[: len(here)])
         moved = [
-            TokenSequence(part.note, part.first, range(part.rows.start - first, part.rows.stop - first))
+            TokenSequence(
+                part.note, part.first, range(part.rows.start - first, part.rows.stop - first)
+            )
             for part in parts
         ]
         batch = Batch.of([part.rows for part in moved])
@@ -127,7 +146,10 @@ class Tagger:
 
 
 def _sequences(view: View, grouping: Grouping) -> list[range]:
-    """Return a note's sequences, without a list of its tokens where one sequence holds all: no sentence is empty."""
+    """Return a note's sequences, without a list of its tokens where one sequence holds all.
+
+    No sentence is empty.
+    """
     if not isinstance(grouping, str) and 0 < len(view.words) <= min(grouping, LONGEST):
         return [range(len(view.words))]
     return inputs(view.text, view.tokens, grouping=grouping, longest=LONGEST)
@@ -151,7 +173,9 @@ def _batches(parts: Sequence[TokenSequence]) -> Iterator[Sequence[TokenSequence]
     first = 0
     for number, part in enumerate(parts):
         begins = parts[first].rows.start
-        if number > first and (part.rows.start - begins >= wanted or part.rows.stop - begins > BATCH_ROWS):
+        if number > first and (
+            part.rows.start - begins >= wanted or part.rows.stop - begins > BATCH_ROWS
+        ):
             yield parts[first:number]
             first = number
     if first < len(parts):

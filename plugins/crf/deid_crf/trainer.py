@@ -13,7 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from deid_assets.extending import OUTSIDE, Epoch, Report, Task, TrainingError, encode, labelled, tag_set
+from deid_assets.extending import (
+    OUTSIDE,
+    Epoch,
+    Report,
+    Task,
+    TrainingError,
+    encode,
+    labelled,
+    tag_set,
+)
 from deid_crf.channels import channels
 from deid_crf.checkpoint import FOLDER, read_search, write_search
 from deid_crf.evidence import Evidence
@@ -49,8 +58,9 @@ class CrfTrainer:
     def train(self, task: Task, out: Path, report: Report) -> None:
         """Write a model into ``out``.
 
-        All phases are trained on together: of a convex function, the order of the notes does not change the least
-        value. A killed run resumes at its last checkpoint and gives the very model of an uninterrupted one.
+        All phases are trained on together: of a convex function, the order of the notes does not
+        change the least value. A killed run resumes at its last checkpoint and gives the very model
+        of an uninterrupted one.
 
         Raises:
             ConfigError: A setting is not allowed.
@@ -89,7 +99,9 @@ def fitted(task: Task, report: Report = lambda _: None, *, kept: Path | None = N
     if settings.prediction_dropout:
         draw = random.Random(task.seed)  # noqa: S311 - chance, not a secret
         views = [
-            replace(view, predictions=with_dropout(view.predictions, settings.prediction_dropout, draw))
+            replace(
+                view, predictions=with_dropout(view.predictions, settings.prediction_dropout, draw)
+            )
             for view in views
         ]
     tagged = [
@@ -98,7 +110,9 @@ def fitted(task: Task, report: Report = lambda _: None, *, kept: Path | None = N
     ]
     seen = {tag for of_note in tagged for tag in of_note}
     if seen <= {OUTSIDE}:
-        raise TrainingError(f"none of {len(documents)} training notes has a span on a word; give annotated notes")
+        raise TrainingError(
+            f"none of {len(documents)} training notes has a span on a word; give annotated notes"
+        )
     tags = [tag for tag in tag_set(task.labels, task.scheme) if tag in seen or tag == OUTSIDE]
     owners = [document.note.patient_id or document.note.note_id for document in documents]
     notes, keys, counted = examples(views, tagged, owners, min_patients=settings.min_patients)
@@ -135,7 +149,10 @@ def _trained(
 
     def penalised(parameters: Parameters) -> tuple[float, Parameters]:
         value, slope = likelihood(parameters)
-        return value + settings.c2 * float(parameters @ parameters), slope + 2 * settings.c2 * parameters
+        return (
+            value + settings.c2 * float(parameters @ parameters),
+            slope + 2 * settings.c2 * parameters,
+        )
 
     started = time.monotonic()
     search = None if kept is None else read_search(kept, size=likelihood.size)
@@ -144,21 +161,30 @@ def _trained(
     steps = minimise(penalised, found, l1=settings.c1, search=search)
     for number, step in enumerate(islice(steps, settings.max_iterations - done), done + 1):
         found = step.x
-        report(Epoch(phase=0, epoch=number, loss=step.values[-1], seconds=time.monotonic() - started))
+        report(
+            Epoch(phase=0, epoch=number, loss=step.values[-1], seconds=time.monotonic() - started)
+        )
         if kept is not None and number % KEPT_EVERY == 0:
             write_search(kept, step)
     return Weights.of(evidence.names, *likelihood.weights(found))
 
 
 def _likelihood(
-    task: Task, settings: Settings, notes: Sequence[Example], evidence: Evidence, *, tags: Sequence[str]
+    task: Task,
+    settings: Settings,
+    notes: Sequence[Example],
+    evidence: Evidence,
+    *,
+    tags: Sequence[str],
 ) -> Likelihood:
     numbers = {tag: number for number, tag in enumerate(tags)}
     draw = random.Random(task.seed)  # noqa: S311 - chance, not a secret
     rows, gold_tags = [], []
     for note, first in zip(notes, evidence.first, strict=True):
         of_note = np.array([numbers[tag] for tag in note.tags])
-        for part in sequences(note, grouping=task.grouping, longest=LONGEST, keep_empty=settings.keep_empty, draw=draw):
+        for part in sequences(
+            note, grouping=task.grouping, longest=LONGEST, keep_empty=settings.keep_empty, draw=draw
+        ):
             rows.append(np.arange(first + part.start, first + part.stop))
             gold_tags.append(of_note[part.start : part.stop])
     return Likelihood(evidence, rows, gold_tags, width=len(tags))

@@ -56,7 +56,10 @@ class View:
 
 
 class Pieces(dict[str, list[str]]):
-    """The tokens of what stands between blanks, found when it is first met: no token holds a blank."""
+    """The tokens of what stands between blanks, found when it is first met.
+
+    No token holds a blank.
+    """
 
     def __missing__(self, piece: str) -> list[str]:
         found = TOKEN.findall(piece)

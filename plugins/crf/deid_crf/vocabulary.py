@@ -39,7 +39,13 @@ class Vocabulary:
         """Return each word's number."""
         found = list(map(self._words.get, words))
         if None in found:
-            self._learn([*dict.fromkeys(word for word, number in zip(words, found, strict=True) if number is None)])
+            self._learn(
+                [
+                    *dict.fromkeys(
+                        word for word, number in zip(words, found, strict=True) if number is None
+                    )
+                ]
+            )
             found = list(map(self._words.get, words))
         return np.array(found, dtype=np.int64)
 

@@ -48,14 +48,18 @@ class Weights:
         """
         used = np.flatnonzero(states.any(axis=1))
         rows, tags = np.nonzero(states[used])
-        first = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(used)))]).astype(np.int64)
+        first = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=len(used)))]).astype(
+            np.int64
+        )
         numbers = {names[attribute]: number for number, attribute in enumerate(used.tolist())}
         return cls(numbers, first, tags.astype(np.int32), states[used[rows], tags], transitions)
 
     def beginning_with(self, prefix: str) -> dict[str, int]:
         """Return the numbers of the attributes of one prefix, by the rest of their names."""
         size = len(prefix)
-        return {name[size:]: number for name, number in self.numbers.items() if name.startswith(prefix)}
+        return {
+            name[size:]: number for name, number in self.numbers.items() if name.startswith(prefix)
+        }
 
     def sums(self, known: Sequence[Sequence[int]]) -> Rows:
         """Return the summed weights of each set of attributes, given by number: (sets, tags)."""
@@ -105,16 +109,28 @@ class Table:
         known = self._numbers
         found = list(map(known.get, keys))
         if None in found:
-            self._learn(list(dict.fromkeys(key for key, number in zip(keys, found, strict=True) if number is None)))
+            self._learn(
+                list(
+                    dict.fromkeys(
+                        key for key, number in zip(keys, found, strict=True) if number is None
+                    )
+                )
+            )
             found = list(map(known.get, keys))
         return np.array(found, dtype=np.int32)
 
     def _learn(self, keys: Sequence[Hashable]) -> None:
-        features = {distance: self._channel.features(keys, distance) for distance in {*map(abs, self._channel.offsets)}}
+        features = {
+            distance: self._channel.features(keys, distance)
+            for distance in {*map(abs, self._channel.offsets)}
+        }
         added = np.stack(
             [
                 self._weights.sums(
-                    [[known[name] for name in names if name in known] for names in features[abs(offset)]]
+                    [
+                        [known[name] for name in names if name in known]
+                        for names in features[abs(offset)]
+                    ]
                 )
                 for offset, known in zip(self._channel.offsets, self._known, strict=True)
             ]
@@ -125,7 +141,10 @@ class Table:
         added = added[:, telling]
         stop = self._used + added.shape[1]
         if stop > self._rows.shape[1]:
-            wider = np.zeros((added.shape[0], max(stop, 2 * self._rows.shape[1]), added.shape[2]), dtype=np.float32)
+            wider = np.zeros(
+                (added.shape[0], max(stop, 2 * self._rows.shape[1]), added.shape[2]),
+                dtype=np.float32,
+            )
             wider[:, : self._used] = self._rows[:, : self._used]
             self._rows = wider
         self._rows[:, self._used : stop] = added

@@ -27,7 +27,10 @@ def shape(word: str) -> str:
 
 @lru_cache(REMEMBERED)
 def short_shape(word: str) -> str:
-    """Return the shape with each run of one kind shortened to one sign; a single capital stays apart from many."""
+    """Return the shape with each run of one kind shortened to one sign.
+
+    A single capital stays apart from many.
+    """
     if len(word) > 1 and word.isupper():
         return "XX"
     found = ""
@@ -59,7 +62,12 @@ def attributes(word: str, distance: int) -> list[str]:
     if distance <= 2:
         named.append(f"s3{low[-3:]}")
     if distance <= 1:
-        named += [f"p3{low[:3]}", f"s2{low[-2:]}", f"h{shape(word)}", f"n{min(len(word), LONG_WORD)}"]
+        named += [
+            f"p3{low[:3]}",
+            f"s2{low[-2:]}",
+            f"h{shape(word)}",
+            f"n{min(len(word), LONG_WORD)}",
+        ]
     if distance == 0:
         named += _details(word, low)
     return named

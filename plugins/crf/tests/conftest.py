@@ -16,11 +16,26 @@ from deid_assets.testing import marked
 from deid_crf import CrfTrainer
 
 LETTERS = (
-    "Patient: <NAME>Ada Moss</NAME>\nDate: <DATE>3 May 2021</DATE>\nSeen by Dr <NAME>Orla Finch</NAME> for a cough.\n",
-    "Patient: <NAME>Jon Vale</NAME>\nDate: <DATE>14 June 2020</DATE>\nNo cough. Lives in <CITY>Larkham</CITY>.\n",
-    "Patient: <NAME>Mia Thorne</NAME>\nDate: <DATE>9 July 2019</DATE>\nSeen by Dr <NAME>Kit Rowan</NAME>.\n",
-    "Patient: <NAME>Lee Hazel</NAME>\nDate: <DATE>21 May 2018</DATE>\nLives in <CITY>Norwell</CITY>. No fever.\n",
-    "Patient: <NAME>Tess Birch</NAME>\nDate: <DATE>30 June 2022</DATE>\nCough and fever since May.\n",
+    (
+        "Patient: <NAME>Ada Moss</NAME>\nDate: <DATE>3 May 2021</DATE>\nSeen by Dr <NAME>Orla"
+        " Finch</NAME> for a cough.\n"
+    ),
+    (
+        "Patient: <NAME>Jon Vale</NAME>\nDate: <DATE>14 June 2020</DATE>\nNo cough. Lives in"
+        " <CITY>Larkham</CITY>.\n"
+    ),
+    (
+        "Patient: <NAME>Mia Thorne</NAME>\nDate: <DATE>9 July 2019</DATE>\nSeen by Dr <NAME>Kit"
+        " Rowan</NAME>.\n"
+    ),
+    (
+        "Patient: <NAME>Lee Hazel</NAME>\nDate: <DATE>21 May 2018</DATE>\nLives in"
+        " <CITY>Norwell</CITY>. No fever.\n"
+    ),
+    (
+        "Patient: <NAME>Tess Birch</NAME>\nDate: <DATE>30 June 2022</DATE>\nCough and fever since"
+        " May.\n"
+    ),
     "Lives in <CITY>Astley</CITY>, seen by Dr <NAME>Nia Holt</NAME> on <DATE>2 July 2017</DATE>.\n",
 )
 SETTINGS: Mapping[str, Any] = {
@@ -41,7 +56,12 @@ def documents(texts: Sequence[str] = LETTERS) -> list[Document]:
     return found
 
 
-def task(found: Sequence[Document] | None = None, *, settings: Mapping[str, Any] = SETTINGS, **changed: Any) -> Task:
+def task(
+    found: Sequence[Document] | None = None,
+    *,
+    settings: Mapping[str, Any] = SETTINGS,
+    **changed: Any,
+) -> Task:
     train = documents() if found is None else found
     given: dict[str, Any] = {
         "phases": [train],

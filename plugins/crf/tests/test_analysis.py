@@ -38,18 +38,36 @@ def weighted(tmp_path: Path) -> Path:
         np.zeros((5, 5), dtype=np.float32),
     )
     model = Model(
-        version="1", tags=tags, labels={"NAME": Phi.NAME, "DATE": Phi.DATE}, native=False, scheme=TagScheme.BIO,
-        grouping=1, window=2, predictions_of="", weights=weights, statistics={},
-    )  # fmt: skip
+        version="1",
+        tags=tags,
+        labels={"NAME": Phi.NAME, "DATE": Phi.DATE},
+        native=False,
+        scheme=TagScheme.BIO,
+        grouping=1,
+        window=2,
+        predictions_of="",
+        weights=weights,
+        statistics={},
+    )
     write_model(tmp_path, model)
     return tmp_path
 
 
 def test_the_strongest_evidence_of_each_label_comes_first(weighted: Path) -> None:
     assert CrfTrainer().evidence(weighted, most=2) == [
-        {"label": "DATE", "about": "the field to the left, its last word", "what": "date", "weight": 7.0},
+        {
+            "label": "DATE",
+            "about": "the field to the left, its last word",
+            "what": "date",
+            "weight": 7.0,
+        },
         {"label": "DATE", "about": "other", "what": "odd", "weight": 0.5},
-        {"label": "NAME", "about": "a word, 1 to the left, in lower case", "what": "dr", "weight": 4.0},
+        {
+            "label": "NAME",
+            "about": "a word, 1 to the left, in lower case",
+            "what": "dr",
+            "weight": 4.0,
+        },
         {"label": "NAME", "about": "a word, in lower case", "what": "anna", "weight": 3.0},
     ]
 
@@ -58,12 +76,19 @@ def test_what_speaks_against_a_label_is_no_evidence_for_it(weighted: Path) -> No
     rows = CrfTrainer().evidence(weighted, most=10)
 
     assert [row["what"] for row in rows if row["label"] == "DATE"] == ["date", "odd"]
-    assert {"label": "NAME", "about": "a word, 2 to the right, its end", "what": "ith", "weight": 1.0} in rows
+    assert {
+        "label": "NAME",
+        "about": "a word, 2 to the right, its end",
+        "what": "ith",
+        "weight": 1.0,
+    } in rows
 
 
 def test_a_trained_model_shows_what_it_learnt(toy_model: Path) -> None:
     assert isinstance(CrfTrainer(), EvidenceSource)
-    dates = [row["what"] for row in CrfTrainer().evidence(toy_model, most=10) if row["label"] == "DATE"]
+    dates = [
+        row["what"] for row in CrfTrainer().evidence(toy_model, most=10) if row["label"] == "DATE"
+    ]
     assert any(what.startswith("date") for what in dates)
 
 

@@ -22,7 +22,20 @@ from deid_crf.batch.coarse import half_of
 
 pytestmark = pytest.mark.skipif("rules" not in available(), reason="deid-rules is not installed")
 
-FIRST = ["Mary", "John", "Linda", "Robert", "Susan", "James", "Karen", "Peter", "Laura", "Thomas", "Emma", "Daniel"]
+FIRST = [
+    "Mary",
+    "John",
+    "Linda",
+    "Robert",
+    "Susan",
+    "James",
+    "Karen",
+    "Peter",
+    "Laura",
+    "Thomas",
+    "Emma",
+    "Daniel",
+]
 LAST = [
     "Miller",
     "Johnson",
@@ -37,13 +50,21 @@ LAST = [
     "King",
     "Wright",
 ]
-STORIES = ("Cough, no fever.", "Knee pain after a fall.", "Slept well, eats little.", "Wound is dry and clean.")
+STORIES = (
+    "Cough, no fever.",
+    "Knee pain after a fall.",
+    "Slept well, eats little.",
+    "Wound is dry and clean.",
+)
 UNKNOWN = "Xelda Vrontiq"
 """No list of names holds it."""
 
 
 def letter(number: int, name: str) -> Note:
-    text = f"Ward round, bed {number % 9 + 1}\nnurse in charge > {name} > evening\n{STORIES[number % 4]}\n"
+    text = (
+        f"Ward round, bed {number % 9 + 1}\nnurse in charge > {name} >"
+        f" evening\n{STORIES[number % 4]}\n"
+    )
     return Note(f"n{number}", text, f"p{number}", "en")
 
 
@@ -53,7 +74,10 @@ def batch() -> list[Note]:
 
 
 def given() -> list[Document]:
-    texts = [f"Patient: <NAME>{a} {b}</NAME>\n{c}\n" for a, b, c in zip(FIRST, LAST, STORIES * 3, strict=True)]
+    texts = [
+        f"Patient: <NAME>{a} {b}</NAME>\n{c}\n"
+        for a, b, c in zip(FIRST, LAST, STORIES * 3, strict=True)
+    ]
     pairs = [marked(text, note_id=f"g{number}") for number, text in enumerate(texts)]
     return [Document(note, DisjointSpans.of(note, spans)) for note, spans in pairs]
 
@@ -102,7 +126,12 @@ def test_what_rules_found_of_the_four_categories_stays(model: Path) -> None:
 
     for by_rules, found in zip(found_by_rules, detector.detect(notes), strict=True):
         covered = {at for span in found for at in range(span.start, span.end)}
-        wanted = {at for span in by_rules if span.label in detector.labels for at in range(span.start, span.end)}
+        wanted = {
+            at
+            for span in by_rules
+            if span.label in detector.labels
+            for at in range(span.start, span.end)
+        }
         assert wanted <= covered
     assert sum(map(len, found_by_rules)) >= 6
 
@@ -114,11 +143,16 @@ def test_a_note_is_found_in_alike_alone_and_among_others(model: Path) -> None:
 
     together = list(detector.detect(notes))
 
-    assert [spans for note in reversed(notes) for spans in detector.detect([note])] == together[::-1]
+    assert [spans for note in reversed(notes) for spans in detector.detect([note])] == together[
+        ::-1
+    ]
 
 
 def test_no_note_is_read_by_the_crf_that_learnt_from_it(model: Path, tmp_path: Path) -> None:
-    """What is learnt of half 0 is put out of order: only notes of half 1, which it reads, are found in otherwise."""
+    """What is learnt of half 0 is put out of order.
+
+    Only notes of half 1, which it reads, are found in otherwise.
+    """
     altered = tmp_path / "model"
     shutil.copytree(model, altered)
     shutil.copytree(altered / "given", altered / "half-0", dirs_exist_ok=True)
@@ -127,7 +161,9 @@ def test_no_note_is_read_by_the_crf_that_learnt_from_it(model: Path, tmp_path: P
     whole, other = (BatchCrfDetector(model=each) for each in (model, altered))
 
     differ = {
-        half_of(note) for note, a, b in zip(notes, whole.detect(notes), other.detect(notes), strict=True) if a != b
+        half_of(note)
+        for note, a, b in zip(notes, whole.detect(notes), other.detect(notes), strict=True)
+        if a != b
     }
     assert {half_of(note) for note in notes} == {0, 1}
     assert differ == {1}
@@ -146,12 +182,23 @@ def test_a_batch_gives_one_model_whatever_its_order(model: Path, tmp_path: Path)
     ("raw", "message"),
     [
         ([], "and there are none: name them with --raw"),
-        (batch()[:8], "one half of the 8 notes has .* are the least to learn from: give more raw notes"),
-        ([Note(f"n{at}", "No fever. Slept well.", f"p{at}", "en") for at in range(40)], "has 0 names, places"),
-        ([Note(f"n{at}", each.text, "one", "en") for at, each in enumerate(batch())], "of 0 patients|of 1 patients"),
+        (
+            batch()[:8],
+            "one half of the 8 notes has .* are the least to learn from: give more raw notes",
+        ),
+        (
+            [Note(f"n{at}", "No fever. Slept well.", f"p{at}", "en") for at in range(40)],
+            "has 0 names, places",
+        ),
+        (
+            [Note(f"n{at}", each.text, "one", "en") for at, each in enumerate(batch())],
+            "of 0 patients|of 1 patients",
+        ),
     ],
 )
-def test_a_batch_that_says_too_little_is_refused(raw: Sequence[Note], message: str, tmp_path: Path) -> None:
+def test_a_batch_that_says_too_little_is_refused(
+    raw: Sequence[Note], message: str, tmp_path: Path
+) -> None:
     with pytest.raises(TrainingError, match=message):
         train(tmp_path / "model", raw)
     assert not (tmp_path / "model" / "tagger.json").exists()
@@ -182,6 +229,8 @@ def test_a_folder_that_is_no_whole_batch_model_is_refused(model: Path, tmp_path:
         BatchCrfDetector(model=cut)
     about = json.loads((model / "tagger.json").read_text())
     shutil.copytree(model, tmp_path / "asks")
-    (tmp_path / "asks" / "tagger.json").write_text(json.dumps({**about, "predictions_of": "nobody"}))
+    (tmp_path / "asks" / "tagger.json").write_text(
+        json.dumps({**about, "predictions_of": "nobody"})
+    )
     with pytest.raises(PluginError, match="whose labels it learnt"):
         BatchCrfDetector(model=tmp_path / "asks")

@@ -19,7 +19,9 @@ def long_note(number: int, name: str) -> Document:
     text = start + (FILLER * 10 + f"Seen by Dr {name} today. ") * 6
     places = [at for at in range(len(text)) if text.startswith(f"Dr {name}", at)]
     note = Note(f"n{number}", text, patient_id=f"p{number}")
-    return Document(note, DisjointSpans.of(note, [Span(at + 3, at + 3 + len(name), Phi.NAME) for at in places]))
+    return Document(
+        note, DisjointSpans.of(note, [Span(at + 3, at + 3 + len(name), Phi.NAME) for at in places])
+    )
 
 
 def recipe(**changes: object) -> Recipe:
@@ -30,13 +32,17 @@ def recipe(**changes: object) -> Recipe:
 def test_a_note_of_many_chunks_is_read_whole(tmp_path) -> None:
     names = ("Anders", "Bering", "Calder", "Dorset", "Emsley", "Forbes")
     corpus = Corpus("mine", tuple(long_note(number, name) for number, name in enumerate(names)))
-    card = train_model(recipe(grouping="128 words"), Materials(corpora=[corpus]), tmp_path / "model")
+    card = train_model(
+        recipe(grouping="128 words"), Materials(corpora=[corpus]), tmp_path / "model"
+    )
     assert card.grouping == "128 words"
 
     tested = long_note(9, "Bering")
     detector = plugins.load("mine", plugin="crf", options={"model": str(tmp_path / "model")})
     (found,) = detect(detector, [tested.note])
-    assert [(span.start, span.end) for span in found] == [(span.start, span.end) for span in tested.spans]
+    assert [(span.start, span.end) for span in found] == [
+        (span.start, span.end) for span in tested.spans
+    ]
 
 
 def test_a_grouping_that_is_none_is_refused(tmp_path) -> None:

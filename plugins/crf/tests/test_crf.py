@@ -42,7 +42,10 @@ def test_a_small_corpus_is_learnt_by_heart(
 
 
 def test_a_new_letter_of_the_same_kind_is_read(toy_model: Path) -> None:
-    text = "Patient: <NAME>Zoe Quill</NAME>\nDate: <DATE>17 May 2016</DATE>\nLives in <CITY>Marbury</CITY>.\n"
+    text = (
+        "Patient: <NAME>Zoe Quill</NAME>\nDate: <DATE>17 May 2016</DATE>\nLives in"
+        " <CITY>Marbury</CITY>.\n"
+    )
     note, _ = marked(text)
 
     (found,) = CrfDetector(model=toy_model).detect([note])
@@ -55,21 +58,32 @@ def test_the_contract_of_detectors_holds(toy_model: Path) -> None:
 
 
 def test_threads_may_share_a_detector(toy: SimpleNamespace, toy_model: Path) -> None:
-    texts = [document.note.text * (1 + number % 5) for number, document in enumerate(toy.documents() * 6)]
-    groups = [[Note(f"{n}", f"{text}\n{n} Word{n}") for n, text in enumerate(texts[at:])] for at in range(8)]
-    alone = [[found.spans for found in CrfDetector(model=toy_model).detect(group)] for group in groups]
+    texts = [
+        document.note.text * (1 + number % 5) for number, document in enumerate(toy.documents() * 6)
+    ]
+    groups = [
+        [Note(f"{n}", f"{text}\n{n} Word{n}") for n, text in enumerate(texts[at:])]
+        for at in range(8)
+    ]
+    alone = [
+        [found.spans for found in CrfDetector(model=toy_model).detect(group)] for group in groups
+    ]
     shared, interval = CrfDetector(model=toy_model), sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
         with ThreadPoolExecutor(4) as threads:
-            at_once = list(threads.map(lambda group: [found.spans for found in shared.detect(group)], groups))
+            at_once = list(
+                threads.map(lambda group: [found.spans for found in shared.detect(group)], groups)
+            )
     finally:
         sys.setswitchinterval(interval)
 
     assert at_once == alone
 
 
-def test_spans_carry_the_name_of_the_recipe_and_the_label_of_the_corpus(toy: SimpleNamespace, tmp_path: Path) -> None:
+def test_spans_carry_the_name_of_the_recipe_and_the_label_of_the_corpus(
+    toy: SimpleNamespace, tmp_path: Path
+) -> None:
     toy.trained(tmp_path, native_task(toy))
 
     detector = CrfDetector(model=tmp_path, name="letters")
@@ -86,7 +100,8 @@ def native_task(toy: SimpleNamespace) -> Task:
             spans=replace(
                 document.spans,
                 spans=tuple(
-                    replace(span, native_label="PERSON") if span.label is Phi.NAME else span for span in document.spans
+                    replace(span, native_label="PERSON") if span.label is Phi.NAME else span
+                    for span in document.spans
                 ),
             ),
         )
@@ -107,7 +122,9 @@ def test_scores_are_the_probabilities_of_spans(toy_model: Path) -> None:
     assert [span.score for span in kept] == [least]
 
 
-def test_a_model_says_from_which_score_on_spans_are_returned(toy: SimpleNamespace, tmp_path: Path) -> None:
+def test_a_model_says_from_which_score_on_spans_are_returned(
+    toy: SimpleNamespace, tmp_path: Path
+) -> None:
     toy.trained(tmp_path, toy.task(settings={**toy.settings, "min_score": 1.0}))
     note, _ = marked("Seen by Dr Orla Marsh since May, who lives in Norwell or Holt.")
 
@@ -128,19 +145,36 @@ def test_categories_can_be_restricted(toy: SimpleNamespace, toy_model: Path) -> 
         CrfDetector(model=toy_model, labels=["MRN"])
 
 
-def test_marginals_have_a_row_per_token_and_agree_with_the_spans(toy: SimpleNamespace, toy_model: Path) -> None:
+def test_marginals_have_a_row_per_token_and_agree_with_the_spans(
+    toy: SimpleNamespace, toy_model: Path
+) -> None:
     detector = CrfDetector(model=toy_model)
-    notes = [toy.documents()[0].note, Note("empty", ""), Note("blank", " "), toy.documents()[3].note]
+    notes = [
+        toy.documents()[0].note,
+        Note("empty", ""),
+        Note("blank", " "),
+        toy.documents()[3].note,
+    ]
 
-    for note, given, spans in zip(notes, detector.marginals(notes), detector.detect(notes), strict=True):
+    for note, given, spans in zip(
+        notes, detector.marginals(notes), detector.detect(notes), strict=True
+    ):
         assert given.probabilities.shape == (len(given.tokens), len(given.tags))
         assert given.probabilities.sum(axis=1) == pytest.approx(1.0)
-        likely = [given.tags[tag] for tag in given.probabilities.argmax(axis=1)] if note.text.strip() else []
-        places = [(given.tokens[a][0], given.tokens[z][1]) for a, z, _ in entities(likely, given.tokens)]
+        likely = (
+            [given.tags[tag] for tag in given.probabilities.argmax(axis=1)]
+            if note.text.strip()
+            else []
+        )
+        places = [
+            (given.tokens[a][0], given.tokens[z][1]) for a, z, _ in entities(likely, given.tokens)
+        ]
         assert places == [(span.start, span.end) for span in spans]
 
 
-def test_the_same_task_gives_the_same_bytes(toy: SimpleNamespace, toy_model: Path, tmp_path: Path) -> None:
+def test_the_same_task_gives_the_same_bytes(
+    toy: SimpleNamespace, toy_model: Path, tmp_path: Path
+) -> None:
     toy.trained(tmp_path)
 
     assert {path.name for path in tmp_path.iterdir()} == set(FILES)
@@ -159,7 +193,9 @@ def test_all_phases_are_learnt(toy: SimpleNamespace, tmp_path: Path) -> None:
     toy.trained(tmp_path / "together")
     toy.trained(tmp_path / "apart", toy.task(phases=[first, second]))
 
-    assert (tmp_path / "apart" / FILES[3]).read_bytes() == (tmp_path / "together" / FILES[3]).read_bytes()
+    assert (tmp_path / "apart" / FILES[3]).read_bytes() == (
+        tmp_path / "together" / FILES[3]
+    ).read_bytes()
 
 
 def test_a_model_keeps_no_word_of_a_single_patient(toy: SimpleNamespace, tmp_path: Path) -> None:
@@ -173,7 +209,12 @@ def test_a_model_keeps_no_word_of_a_single_patient(toy: SimpleNamespace, tmp_pat
 
 def test_one_label_is_enough(toy: SimpleNamespace, tmp_path: Path) -> None:
     found = [
-        replace(each, spans=replace(each.spans, spans=tuple(span for span in each.spans if span.label is Phi.DATE)))
+        replace(
+            each,
+            spans=replace(
+                each.spans, spans=tuple(span for span in each.spans if span.label is Phi.DATE)
+            ),
+        )
         for each in toy.documents()
     ]
     toy.trained(tmp_path, toy.task(found, labels=label_inventory(found, native=False)))
@@ -187,9 +228,13 @@ def test_one_label_is_enough(toy: SimpleNamespace, tmp_path: Path) -> None:
 
 def test_without_a_span_there_is_nothing_to_train(toy: SimpleNamespace, tmp_path: Path) -> None:
     note, _ = marked("No cough.")
-    bare = [type(toy.documents()[0])(note, type(toy.documents()[0].spans)(note.note_id, note.digest))]
+    bare = [
+        type(toy.documents()[0])(note, type(toy.documents()[0].spans)(note.note_id, note.digest))
+    ]
 
-    with pytest.raises(TrainingError, match="none of 1 training notes has a span on a word; give annotated notes"):
+    with pytest.raises(
+        TrainingError, match="none of 1 training notes has a span on a word; give annotated notes"
+    ):
         toy.trained(tmp_path, toy.task(labels={}, phases=[bare]))
     assert not list(tmp_path.iterdir())
 
@@ -206,7 +251,10 @@ def test_without_a_span_there_is_nothing_to_train(toy: SimpleNamespace, tmp_path
         ({"window": 9}, "window is 9; choose 0 to 8"),
         ({"keep_empty": 1.5}, "keep_empty is 1.5; choose 0.0 to 1"),
         ({"gazetteers": "list.gaz"}, "gazetteers must be a list of texts"),
-        ({"gazetteers": ["no.gaz"]}, "no compiled list at no.gaz; make it with deid gazetteer build"),
+        (
+            {"gazetteers": ["no.gaz"]},
+            "no compiled list at no.gaz; make it with deid gazetteer build",
+        ),
     ],
 )
 def test_wrong_settings_are_named(given: dict[str, object], message: str) -> None:
@@ -226,7 +274,10 @@ def test_an_prediction_that_is_not_installed_is_one_clear_line(
     toy: SimpleNamespace, toy_model: Path, tmp_path: Path
 ) -> None:
     with pytest.raises(
-        PluginError, match=r"asks 'oracle' for its predictions: unknown detector 'oracle'.*predictions_of = \"\""
+        PluginError,
+        match=(
+            r"asks 'oracle' for its predictions: unknown detector 'oracle'.*predictions_of = \"\""
+        ),
     ):
         toy.trained(tmp_path, toy.task(settings={**toy.settings, "predictions_of": "oracle"}))
 
@@ -242,7 +293,9 @@ def altered(model: Path, to: Path, **changes: object) -> Path:
     return to
 
 
-def test_a_model_of_an_earlier_version_is_read(toy: SimpleNamespace, toy_model: Path, tmp_path: Path) -> None:
+def test_a_model_of_an_earlier_version_is_read(
+    toy: SimpleNamespace, toy_model: Path, tmp_path: Path
+) -> None:
     """The field ``predictions_of`` was called ``opinion``; all else is as it was."""
     model = altered(toy_model, tmp_path / "model")
     about = json.loads((model / "tagger.json").read_text())
@@ -253,7 +306,9 @@ def test_a_model_of_an_earlier_version_is_read(toy: SimpleNamespace, toy_model: 
 
     stored(about["predictions_of"])
     notes = [document.note for document in toy.task().phases[0]]
-    assert list(CrfDetector(model=model).detect(notes)) == list(CrfDetector(model=toy_model).detect(notes))
+    assert list(CrfDetector(model=model).detect(notes)) == list(
+        CrfDetector(model=toy_model).detect(notes)
+    )
     stored("oracle")
     with pytest.raises(PluginError, match="asks 'oracle' for its predictions"):
         CrfDetector(model=model)
@@ -261,7 +316,9 @@ def test_a_model_of_an_earlier_version_is_read(toy: SimpleNamespace, toy_model: 
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("content", [None, b"", b"{}", b"\x80\x04]", b"\xff\xfe"])
-def test_a_broken_model_is_refused(toy_model: Path, tmp_path: Path, name: str, content: bytes | None) -> None:
+def test_a_broken_model_is_refused(
+    toy_model: Path, tmp_path: Path, name: str, content: bytes | None
+) -> None:
     model = altered(toy_model, tmp_path / "model")
     (model / name).unlink()
     if content is not None:
@@ -269,14 +326,19 @@ def test_a_broken_model_is_refused(toy_model: Path, tmp_path: Path, name: str, c
     if (name, content) == ("statistics.json", b"{}"):
         pytest.skip("a model without statistics is a model")
 
-    with pytest.raises(ConfigError, match=r"model .*(broken|incomplete|does not fit|no tagger\.json)"):
+    with pytest.raises(
+        ConfigError, match=r"model .*(broken|incomplete|does not fit|no tagger\.json)"
+    ):
         CrfDetector(model=model)
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"labels": {"NAME": "NAME", "DATE": "DATE"}}, "no category for label CITY; add it to labels in tagger.json"),
+        (
+            {"labels": {"NAME": "NAME", "DATE": "DATE"}},
+            "no category for label CITY; add it to labels in tagger.json",
+        ),
         ({"labels": {"NAME": "NOM", "DATE": "DATE", "CITY": "CITY"}}, "broken or incomplete"),
         ({"plugin": "flair"}, "made by plugin 'flair', format 1"),
         ({"format": 2}, "format 2; this is crf, format 1"),
@@ -299,7 +361,8 @@ def test_a_folder_with_pickles_is_refused(toy_model: Path, tmp_path: Path) -> No
         CrfDetector(model=model)
 
 
-# The search looks back ten steps before it ends, so on every machine it comes to the eleventh; no other number is sure.
+# The search looks back ten steps before it ends, so on every machine it comes to the eleventh; no
+# other number is sure.
 @pytest.mark.parametrize(("iteration", "again"), [(1, 1), (KEPT_EVERY + 1, KEPT_EVERY + 1)])
 def test_a_killed_run_leaves_no_model_and_goes_on_to_the_same(
     toy: SimpleNamespace, toy_model: Path, tmp_path: Path, iteration: int, again: int
@@ -335,7 +398,9 @@ from deid_assets import Note
 list(CrfDetector(model=sys.argv[1]).detect([Note("a", "Patient: Ada Moss")]))
 print(sorted({"scipy.sparse", "torch", "transformers", "flair", "onnxruntime"} & set(sys.modules)))
 """
-    run = subprocess.run([sys.executable, "-c", program, toy_model], check=True, capture_output=True, text=True)
+    run = subprocess.run(
+        [sys.executable, "-c", program, toy_model], check=True, capture_output=True, text=True
+    )
 
     assert run.stdout.strip() == "[]"
 
@@ -345,9 +410,15 @@ def test_a_missing_list_in_a_model_is_refused(toy_model: Path, tmp_path: Path) -
         CrfDetector(model=altered(toy_model, tmp_path / "model", lists=["names.gaz"]))
 
 
-def test_many_notes_are_read_with_little_work_for_each_token(toy: SimpleNamespace, toy_model: Path) -> None:
+def test_many_notes_are_read_with_little_work_for_each_token(
+    toy: SimpleNamespace, toy_model: Path
+) -> None:
     detector = CrfDetector(model=toy_model)
-    notes = [replace(each.note, note_id=f"{each.note.note_id}-{n}") for n in range(50) for each in toy.documents()]
+    notes = [
+        replace(each.note, note_id=f"{each.note.note_id}-{n}")
+        for n in range(50)
+        for each in toy.documents()
+    ]
     tokens = sum(len(tokenize(note.text)) for note in notes)
     list(detector.detect(notes[:6]))  # what is read once
     calls: Counter[str] = Counter()
@@ -358,11 +429,14 @@ def test_many_notes_are_read_with_little_work_for_each_token(toy: SimpleNamespac
         sys.setprofile(None)
 
     assert len(found) == len(notes)
-    # Calls are the same on every machine, where seconds are not; `benchmarks/bench_crf.py` prints those.
+    # Calls are the same on every machine, where seconds are not; `benchmarks/bench_crf.py` prints
+    # those.
     assert (calls["call"] + calls["c_call"]) / tokens < 20  # 10 when this was written
 
 
-def test_dropped_predictions_teach_the_tagger_to_do_without(toy: SimpleNamespace, tmp_path: Path) -> None:
+def test_dropped_predictions_teach_the_tagger_to_do_without(
+    toy: SimpleNamespace, tmp_path: Path
+) -> None:
     given = {**toy.settings, "predictions_of": "rules"}
     toy.trained(tmp_path / "trusting", toy.task(settings=given))
     toy.trained(tmp_path / "wary", toy.task(settings={**given, "prediction_dropout": 1.0}))

@@ -55,12 +55,16 @@ def test_a_nearer_word_says_all_that_a_farther_one_says_and_more() -> None:
 def keys_by_channel(*views: View) -> dict[str, list]:
     """The key of each token of all notes."""
     found = keys_of(views, Vocabulary(), Memory({}))
-    return {channel.name: keys.of_tokens() for channel, keys in zip(channels(1), found, strict=True)}
+    return {
+        channel.name: keys.of_tokens() for channel, keys in zip(channels(1), found, strict=True)
+    }
 
 
 def test_a_field_is_the_words_before_the_last_colon_of_the_line() -> None:
     view = View.of("Treating physician: Ada Moss\nno colon here\nWard: 3 Tel: 12")
-    fields = {word: field for word, (field, _) in zip(view.words, keys_by_channel(view)["f"], strict=True)}
+    fields = {
+        word: field for word, (field, _) in zip(view.words, keys_by_channel(view)["f"], strict=True)
+    }
 
     assert fields["Ada"][:2] == ("physician", "treating physician")
     assert fields["Ada"][2] < fields["Moss"][2]
@@ -72,10 +76,23 @@ def test_a_line_is_known_by_its_first_words_and_the_field_before_it() -> None:
     view = View.of("Ward: 3\nTel:\nlast line here")
     found = dict(zip(view.words, keys_by_channel(view)["i"], strict=True))
 
-    assert (found["3"], found["Tel"], found["here"]) == (("ward :", ""), ("tel :", "ward"), ("last line", ""))
+    assert (found["3"], found["Tel"], found["here"]) == (
+        ("ward :", ""),
+        ("tel :", "ward"),
+        ("last line", ""),
+    )
 
 
-TEXTS = ("", " \n\r\n", "a", "\n\na: b\n", "x\u2028y z", "a\r\n\r\nb c.d@e.f\n", "\x00 \x1f\ufeffq", "\ud800 a")
+TEXTS = (
+    "",
+    " \n\r\n",
+    "a",
+    "\n\na: b\n",
+    "x\u2028y z",
+    "a\r\n\r\nb c.d@e.f\n",
+    "\x00 \x1f\ufeffq",
+    "\ud800 a",
+)
 
 
 @given(
@@ -106,7 +123,9 @@ def test_of_overlapping_predictions_the_first_has_the_token() -> None:
 
 def test_every_token_has_its_keys_and_notes_do_not_see_each_other() -> None:
     views = [
-        replace(view, predictions=[(number, number + 1, "NAME") for number in range(len(view.words))])
+        replace(
+            view, predictions=[(number, number + 1, "NAME") for number in range(len(view.words))]
+        )
         for view in [*map(View.of, TEXTS), View.of("Ward: Moss 3\nDear Moss")]
     ]
     together = keys_by_channel(*views)
@@ -121,7 +140,9 @@ def test_every_token_has_its_keys_and_notes_do_not_see_each_other() -> None:
 def test_what_is_written_without_blanks_is_one_chunk() -> None:
     view = View.of("on 3/14/2021 by a.moss@x.org")
 
-    assert [chunk for chunk in keys_by_channel(view)["c"] if chunk[0]][:5] == [("0/0/0", number) for number in range(5)]
+    assert [chunk for chunk in keys_by_channel(view)["c"] if chunk[0]][:5] == [
+        ("0/0/0", number) for number in range(5)
+    ]
 
 
 def test_a_name_is_known_by_the_field_it_has_elsewhere_but_not_by_its_own() -> None:
@@ -149,7 +170,11 @@ def test_predictions_before_and_after_a_token_are_seen_from_it() -> None:
 
 
 def test_a_training_note_does_not_see_its_own_words_in_the_statistics() -> None:
-    notes = [tally(["moss", "ward"], ["NAME", "O"]), tally(["moss"], ["CITY"]), tally(["ward"], ["O"])]
+    notes = [
+        tally(["moss", "ward"], ["NAME", "O"]),
+        tally(["moss"], ["CITY"]),
+        tally(["ward"], ["O"]),
+    ]
     counted = total(notes)
 
     assert statistics_of(["moss", "ward"], counted, notes[0], min_patients=1) == [
@@ -183,12 +208,23 @@ def test_sentences_without_span_or_prediction_may_be_left_out(
     view = View.of("A b.\nC Moss d.\nE f.\nG Holt.\n")
     tags = ["S-NAME" if word == "Moss" else "O" for word in view.words]
     note = Example(
-        replace(view, predictions=[(at, at + 1, "NAME") for at, word in enumerate(view.words) if word == "Holt"]), tags
+        replace(
+            view,
+            predictions=[
+                (at, at + 1, "NAME") for at, word in enumerate(view.words) if word == "Holt"
+            ],
+        ),
+        tags,
     )
 
-    parts = sequences(note, grouping=grouping, longest=100, keep_empty=keep_empty, draw=random.Random(0))
+    parts = sequences(
+        note, grouping=grouping, longest=100, keep_empty=keep_empty, draw=random.Random(0)
+    )
 
-    texts = [view.text[view.tokens[part.start][0] : view.tokens[part.stop - 1][1]].replace("\n", "") for part in parts]
+    texts = [
+        view.text[view.tokens[part.start][0] : view.tokens[part.stop - 1][1]].replace("\n", "")
+        for part in parts
+    ]
     assert texts == expected
 
 
@@ -204,7 +240,9 @@ def test_a_sequence_is_never_longer_than_allowed_and_no_token_is_lost() -> None:
 
 def test_attributes_of_too_few_patients_are_left_out() -> None:
     views = [View.of("Seen by Moss"), View.of("Seen by Holt"), View.of("Dear Holt")]
-    found, keys, _ = examples(views, [["O"] * len(view.words) for view in views], "abc", min_patients=2)
+    found, keys, _ = examples(
+        views, [["O"] * len(view.words) for view in views], "abc", min_patients=2
+    )
     names = Evidence(found, keys, channels(1), min_patients=2).names
 
     assert "w0:wHolt" in names
@@ -232,16 +270,22 @@ def test_training_and_use_name_the_same_attributes() -> None:
         for channel, of_channel in zip(channels(3), map(Keys.of_tokens, keys), strict=True):
             for offset in channel.offsets:
                 inside = 0 <= at + offset < len(view.tokens)
-                in_use.update(channel.named(of_channel[at + offset] if inside else channel.edge, offset))
+                in_use.update(
+                    channel.named(of_channel[at + offset] if inside else channel.edge, offset)
+                )
         assert in_training[at] == in_use
 
 
 def test_lists_hit_words_and_phrases(tmp_path: Path) -> None:
     write_gazetteer(tmp_path / "names.gaz", [Entry("Moss", 1.0)], kind="last_names")
-    write_gazetteer(tmp_path / "towns.gaz", [Entry("Great Larkham", 1.0), Entry("Great", 1.0)], kind="cities")
+    write_gazetteer(
+        tmp_path / "towns.gaz", [Entry("Great Larkham", 1.0), Entry("Great", 1.0)], kind="cities"
+    )
     view = View.of("Moss of Great Larkham")
 
-    (found,) = Sources("", [tmp_path / "names.gaz", tmp_path / "towns.gaz"]).views([Note("n", view.text)])
+    (found,) = Sources("", [tmp_path / "names.gaz", tmp_path / "towns.gaz"]).views(
+        [Note("n", view.text)]
+    )
 
     assert found.hits == [("last_names",), (), ("B-cities",), ("I-cities",)]
     assert Lists([tmp_path / "names.gaz"]).hits(["MOSS"]) == [("last_names",)]

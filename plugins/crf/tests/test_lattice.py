@@ -47,7 +47,10 @@ def test_tags_and_probabilities_are_those_of_all_legal_sequences(
     seed: int, sizes: list[int], scheme: TagScheme
 ) -> None:
     tags = tag_set(["A"], scheme)
-    emissions, transitions = chance(seed, sum(sizes), len(tags)), chance(seed + 1, len(tags), len(tags))
+    emissions, transitions = (
+        chance(seed, sum(sizes), len(tags)),
+        chance(seed + 1, len(tags), len(tags)),
+    )
     ends = np.cumsum(sizes).tolist()
     parts = [range(end - size, end) for size, end in zip(sizes, ends, strict=True)]
     batch, chain = Batch.of(parts), Chain.of(tags, scheme, transitions)
@@ -65,13 +68,18 @@ def test_tags_and_probabilities_are_those_of_all_legal_sequences(
         path = tuple(chosen[part.start : part.stop].tolist())
         assert ways[path] == pytest.approx(max(ways.values()), abs=1e-5)
         for row in range(len(part)):
-            expected = [sum(share for path, share in shares.items() if path[row] == tag) for tag in range(len(tags))]
+            expected = [
+                sum(share for path, share in shares.items() if path[row] == tag)
+                for tag in range(len(tags))
+            ]
             assert found.tags[part.start + row] == pytest.approx(expected, abs=1e-9)
 
 
 @given(seed=st.integers(0, 10_000), scheme=st.sampled_from(SCHEMES))
 @settings(max_examples=40, deadline=None)
-def test_the_probability_of_a_span_is_the_share_of_sequences_that_hold_its_tags(seed: int, scheme: TagScheme) -> None:
+def test_the_probability_of_a_span_is_the_share_of_sequences_that_hold_its_tags(
+    seed: int, scheme: TagScheme
+) -> None:
     tags = tag_set(["A", "B"], scheme)
     emissions, transitions = chance(seed, 4, len(tags)), chance(seed + 1, len(tags), len(tags))
     found = posterior(emissions, Batch.of([range(4)]), Chain.of(tags, scheme, transitions))
@@ -81,7 +89,9 @@ def test_the_probability_of_a_span_is_the_share_of_sequences_that_hold_its_tags(
     for part in {path[1:3] for path in ways}:
         share = sum(np.exp(way - total) for path, way in ways.items() if path[1:3] == part)
         tags_of_rows = np.array([0, *part, 0])
-        assert found.spans(np.array([1]), np.array([2]), tags_of_rows) == [pytest.approx(share, abs=1e-9)]
+        assert found.spans(np.array([1]), np.array([2]), tags_of_rows) == [
+            pytest.approx(share, abs=1e-9)
+        ]
 
 
 def test_a_certain_row_may_cut_a_long_sequence_without_changing_it() -> None:
@@ -98,17 +108,28 @@ def test_a_certain_row_may_cut_a_long_sequence_without_changing_it() -> None:
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("wide", [0.3, 1.0, 3.0])
-def test_a_sequence_in_doubt_has_the_tags_that_a_search_over_all_finds(scheme: TagScheme, wide: float) -> None:
+def test_a_sequence_in_doubt_has_the_tags_that_a_search_over_all_finds(
+    scheme: TagScheme, wide: float
+) -> None:
     tags = tag_set(["A", "B", "C"], scheme)
     emissions, transitions = chance(11, 900, len(tags), wide=wide), chance(12, len(tags), len(tags))
     emissions[:, 0] += np.where(np.arange(900) % 30 < 20, 4.0 * wide, 0.0)
-    chain, parts = Chain.of(tags, scheme, transitions), [range(300), range(300, 301), range(301, 900)]
+    chain, parts = (
+        Chain.of(tags, scheme, transitions),
+        [
+            range(300),
+            range(300, 301),
+            range(301, 900),
+        ],
+    )
     batch = Batch.of(parts)
 
     chosen = best(emissions, batch, chain, posterior(emissions, batch, chain))
 
     for part in parts:
-        assert chosen[part.start : part.stop].tolist() == searched(emissions[part.start : part.stop], chain)
+        assert chosen[part.start : part.stop].tolist() == searched(
+            emissions[part.start : part.stop], chain
+        )
 
 
 def test_what_another_batch_left_in_memory_does_not_show() -> None:
@@ -136,7 +157,14 @@ def searched(emissions: np.ndarray, chain: Chain) -> list[int]:
 def test_a_sequence_gets_the_same_alone_and_among_others() -> None:
     tags = tag_set(["A", "B"], TagScheme.BIOES)
     emissions, transitions = chance(5, 60, len(tags)), chance(6, len(tags), len(tags))
-    chain, parts = Chain.of(tags, TagScheme.BIOES, transitions), [range(9), range(9, 10), range(12, 60)]
+    chain, parts = (
+        Chain.of(tags, TagScheme.BIOES, transitions),
+        [
+            range(9),
+            range(9, 10),
+            range(12, 60),
+        ],
+    )
 
     together = posterior(emissions, Batch.of(parts), chain).tags
 

@@ -33,11 +33,18 @@ CHANNEL = Channel("x", (0,), lambda names, _: names, ())
 
 
 def likelihood() -> tuple[Evidence, Likelihood]:
-    notes = [Example(View.of(" ".join("w" * len(items))), ["O"] * len(items)) for items, _ in SENTENCES]
+    notes = [
+        Example(View.of(" ".join("w" * len(items))), ["O"] * len(items)) for items, _ in SENTENCES
+    ]
     values = [tuple(names) for items, _ in SENTENCES for names in items]
     evidence = Evidence(notes, [Keys(values, np.arange(len(values)))], [CHANNEL], min_patients=1)
-    rows = [np.arange(first, first + len(items)) for first, (items, _) in zip(evidence.first, SENTENCES, strict=True)]
-    return evidence, Likelihood(evidence, rows, [np.array(tags) for _, tags in SENTENCES], width=TAGS)
+    rows = [
+        np.arange(first, first + len(items))
+        for first, (items, _) in zip(evidence.first, SENTENCES, strict=True)
+    ]
+    return evidence, Likelihood(
+        evidence, rows, [np.array(tags) for _, tags in SENTENCES], width=TAGS
+    )
 
 
 def trained(*, c1: float, c2: float) -> Weights:
@@ -53,10 +60,14 @@ def trained(*, c1: float, c2: float) -> Weights:
 
 def emitted(weights: Weights, items: list[list[str]]) -> np.ndarray:
     known = weights.numbers
-    return weights.sums([[known[f"x:{name}"] for name in names if f"x:{name}" in known] for names in items])
+    return weights.sums(
+        [[known[f"x:{name}"] for name in names if f"x:{name}" in known] for names in items]
+    )
 
 
-def shares(weights: Weights, items: list[list[str]]) -> tuple[list[tuple[int, ...]], np.ndarray, np.ndarray]:
+def shares(
+    weights: Weights, items: list[list[str]]
+) -> tuple[list[tuple[int, ...]], np.ndarray, np.ndarray]:
     """Every sequence of tags, its score and its probability."""
     emissions = emitted(weights, items)
     paths = list(product(range(TAGS), repeat=len(items)))
@@ -92,18 +103,26 @@ def test_the_gradient_is_what_the_likelihood_changes_by() -> None:
     for at in range(of_tags.size):
         step = np.zeros(of_tags.size)
         step[at] = 0.01
-        assert slope[at] == pytest.approx((of_tags(x + step)[0] - of_tags(x - step)[0]) / 0.02, abs=2e-3)
+        assert slope[at] == pytest.approx(
+            (of_tags(x + step)[0] - of_tags(x - step)[0]) / 0.02, abs=2e-3
+        )
 
 
 @pytest.mark.parametrize(("c1", "c2"), [(0.0, 0.1), (0.1, 0.05)])
 def test_training_finds_the_weights_that_crfsuite_finds(
     c1: float, c2: float, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    pycrfsuite = pytest.importorskip("pycrfsuite", reason="python-crfsuite, the reference, is not installed")
+    pycrfsuite = pytest.importorskip(
+        "pycrfsuite", reason="python-crfsuite, the reference, is not installed"
+    )
     file = tmp_path_factory.mktemp("suite") / "model"
-    trainer = pycrfsuite.Trainer("lbfgs", {"c1": c1, "c2": c2, "max_iterations": 500}, verbose=False)
+    trainer = pycrfsuite.Trainer(
+        "lbfgs", {"c1": c1, "c2": c2, "max_iterations": 500}, verbose=False
+    )
     for items, tags in SENTENCES:
-        trainer.append([[f"x:{name}" for name in names] for names in items], [str(tag) for tag in tags])
+        trainer.append(
+            [[f"x:{name}" for name in names] for names in items], [str(tag) for tag in tags]
+        )
     trainer.train(str(file))
     tagger = pycrfsuite.Tagger()
     tagger.open(str(file))
@@ -139,10 +158,14 @@ def test_the_least_of_a_bowl_with_a_norm_is_found_where_it_is(l1: float) -> None
     centre, curve = np.array([3.0, -2.0, 0.1, -0.4, 0.0]), np.array([1.0, 4.0, 9.0, 2.0, 1.0])
 
     *_, last = minimise(
-        lambda x: (float((curve * (x - centre) ** 2).sum() / 2), curve * (x - centre)), np.zeros(5), l1=l1
+        lambda x: (float((curve * (x - centre) ** 2).sum() / 2), curve * (x - centre)),
+        np.zeros(5),
+        l1=l1,
     )
 
-    assert last.x == pytest.approx(np.sign(centre) * np.maximum(np.abs(centre) - l1 / curve, 0), abs=5e-3)
+    assert last.x == pytest.approx(
+        np.sign(centre) * np.maximum(np.abs(centre) - l1 / curve, 0), abs=5e-3
+    )
 
 
 def test_no_step_raises_the_value() -> None:
@@ -160,7 +183,12 @@ def test_a_search_goes_on_as_if_it_had_not_been_interrupted(kept: int, tmp_path:
     whole = list(islice(minimise(of_tags, start, l1=0.05), 15))
 
     write_search(tmp_path, whole[kept - 1])
-    rest = list(islice(minimise(of_tags, start, l1=0.05, search=read_search(tmp_path, size=of_tags.size)), 15 - kept))
+    rest = list(
+        islice(
+            minimise(of_tags, start, l1=0.05, search=read_search(tmp_path, size=of_tags.size)),
+            15 - kept,
+        )
+    )
 
     assert np.array_equal(rest[-1].x, whole[-1].x)
     assert rest[-1].values == whole[-1].values

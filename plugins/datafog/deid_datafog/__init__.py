@@ -35,8 +35,8 @@ ENTITIES = LabelMap(
 class DatafogDetector:
     """Runs DataFog's regular expressions; the German ones on German notes only.
 
-    DataFog's own ``scan`` keeps one of several overlapping finds. Here all are kept: which one counts is decided
-    when detectors are merged.
+    DataFog's own ``scan`` keeps one of several overlapping finds. Here all are kept: which one
+    counts is decided when detectors are merged.
 
     Raises:
         UnknownLabelError: The installed DataFog has a label that ``ENTITIES`` does not map.
@@ -61,7 +61,9 @@ class DatafogDetector:
         for note in notes:
             annotator = self._german if note.lang == "de" else self._other
             _, found = annotator.annotate_with_spans(note.text)
-            yield SpanSet.of(note, {made for span in found.spans if (made := self._span(span)) is not None})
+            yield SpanSet.of(
+                note, {made for span in found.spans if (made := self._span(span)) is not None}
+            )
 
     def _span(self, span: Any) -> Span | None:
         label = ENTITIES[span.label]

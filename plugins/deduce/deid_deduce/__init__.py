@@ -1,4 +1,7 @@
-"""Deduce as a detector: names, places, hospitals, dates and numbers of Dutch notes, by rules and dictionaries."""
+"""Deduce as a detector.
+
+Names, places, hospitals, dates and numbers of Dutch notes, by rules and dictionaries.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,12 @@ TAGS = label_map("deduce")
 class DeduceDetector:
     """Runs Deduce with its own configuration. It is made for Dutch and reads every note as Dutch.
 
-    The first start builds look-up structures, which takes about a minute; later starts read them from ``cache``.
+    The first start builds look-up structures, which takes about a minute; later starts read them
+    from ``cache``.
 
     Args:
-        cache: Folder for the look-up structures; Deduce's own package folder where not given, which must then be
-            writable.
+        cache: Folder for the look-up structures; Deduce's own package folder where not given, which
+            must then be writable.
         config: Path of a JSON file that overrides parts of Deduce's configuration.
     """
 
@@ -54,10 +58,14 @@ class DeduceDetector:
         """
         for note in notes:
             found = self._deduce.deidentify(note.text).annotations if note.text else ()
-            yield SpanSet.of(note, {span for annotation in found if (span := self._span(annotation)) is not None})
+            yield SpanSet.of(
+                note, {span for annotation in found if (span := self._span(annotation)) is not None}
+            )
 
     def _span(self, annotation: Any) -> Span | None:
         label = TAGS[annotation.tag]
         if label is None:
             return None
-        return Span(annotation.start_char, annotation.end_char, label, 1.0, self.name, annotation.tag)
+        return Span(
+            annotation.start_char, annotation.end_char, label, 1.0, self.name, annotation.tag
+        )

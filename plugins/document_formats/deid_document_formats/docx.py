@@ -1,9 +1,10 @@
 """DOCX (ECMA-376, WordprocessingML): one file per note, read with all text that it shows or hides.
 
-Order of the text: headers, body, footers, footnotes, endnotes, comments, building blocks, charts and diagrams, custom
-XML, and then one line each for what is hidden: descriptions of pictures, field codes, document variables and targets
-of links, and, where asked for, the document properties as ``name: value``. A text box follows the paragraph that holds
-it. Names of who made, saved, changed or commented the document are left out.
+Order of the text: headers, body, footers, footnotes, endnotes, comments, building blocks, charts
+and diagrams, custom XML, and then one line each for what is hidden: descriptions of pictures, field
+codes, document variables and targets of links, and, where asked for, the document properties as
+``name: value``. A text box follows the paragraph that holds it. Names of who made, saved, changed
+or commented the document are left out.
 """
 
 from __future__ import annotations
@@ -42,7 +43,10 @@ from deid_document_formats.writing import write_documents
 _MAX_XML_BYTES = 1 << 26
 """Most bytes of all XML of one document, unpacked; a page of text is about 20 kB of it."""
 _MAX_TAGS = 4_000_000
-"""Most elements of one document; a page of text has about 1,000, and each takes about 60 bytes of memory."""
+"""Most elements of one document.
+
+A page of text has about 1,000, and each takes about 60 bytes of memory.
+"""
 _ORDER = ("hdr", "document", "ftr", "footnotes", "endnotes", "comments", "glossaryDocument")
 _WITHOUT_TEXT = frozenset(
     [
@@ -80,8 +84,13 @@ _PROPERTY_NAMES = frozenset(
         "HyperlinkBase",
     ]
 )
-"""Properties that people fill in; the others are dates, counts, names of who worked on it, and that of the program."""
-_PICTURES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".emf", ".wmf", ".svg", ".webp"})
+"""Properties that people fill in.
+
+The others are dates, counts, names of who worked on it, and that of the program.
+"""
+_PICTURES = frozenset(
+    {".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".emf", ".wmf", ".svg", ".webp"}
+)
 _FONTS = frozenset({".odttf", ".fntdata"})
 _OLE = b"\xd0\xcf\x11\xe0"
 _ENCRYPTED = 0x1
@@ -133,11 +142,15 @@ def _no_docx(source: Source) -> Fault:
     if is_ole:
         reason = "is encrypted, or of Word 97 to 2003; save it as .docx without a password"
         return source.fault("encrypted", reason, note_id=source.note_id)
-    return source.fault("malformed", "is no DOCX, or damaged; save it again", note_id=source.note_id)
+    return source.fault(
+        "malformed", "is no DOCX, or damaged; save it again", note_id=source.note_id
+    )
 
 
 def _parts(path: Path, options: ReadOptions) -> _Parts:
-    limits = replace(options.archives, max_total_bytes=_MAX_XML_BYTES, max_member_bytes=_MAX_XML_BYTES)
+    limits = replace(
+        options.archives, max_total_bytes=_MAX_XML_BYTES, max_member_bytes=_MAX_XML_BYTES
+    )
     budget = Budget(limits)
     parts = _Parts()
     with zipfile.ZipFile(path) as archive:
@@ -151,16 +164,24 @@ def _parts(path: Path, options: ReadOptions) -> _Parts:
                 parts.roots[info.filename] = _parsed(archive, info, budget, parts)
             elif suffix in _PICTURES:
                 parts.pictures += 1
-            elif suffix not in _FONTS and not info.is_dir() and "printerSettings" not in info.filename:
+            elif (
+                suffix not in _FONTS
+                and not info.is_dir()
+                and "printerSettings" not in info.filename
+            ):
                 parts.attachments += 1
     return parts
 
 
-def _parsed(archive: zipfile.ZipFile, info: zipfile.ZipInfo, budget: Budget, parts: _Parts) -> Element:
+def _parsed(
+    archive: zipfile.ZipFile, info: zipfile.ZipInfo, budget: Budget, parts: _Parts
+) -> Element:
     if info.flag_bits & _ENCRYPTED:
         raise RecordError("encrypted", "is encrypted; save it without a password")
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise RecordError("malformed", "is packed by a method that DOCX does not have; save it again")
+        raise RecordError(
+            "malformed", "is packed by a method that DOCX does not have; save it again"
+        )
     try:
         budget.check_ratio(info.file_size, info.compress_size)
         budget.count(info.file_size, 0)  # the library reads no more than this
@@ -172,16 +193,20 @@ def _parsed(archive: zipfile.ZipFile, info: zipfile.ZipInfo, budget: Budget, par
     except ArchiveError:
         raise _too_large() from None
     except DefusedXmlException:
-        raise RecordError("unsafe-xml", "declares a document type or an entity; save it again") from None
+        raise RecordError(
+            "unsafe-xml", "declares a document type or an entity; save it again"
+        ) from None
     except ParseError:
-        raise RecordError("malformed", "has a part that is not well-formed XML; save it again") from None
+        raise RecordError(
+            "malformed", "has a part that is not well-formed XML; save it again"
+        ) from None
     return root
 
 
 def _too_large() -> RecordError:
     reason = (
-        f"has more than {_MAX_XML_BYTES} bytes or {_MAX_TAGS} tags of XML, or is packed too well to be text; "
-        "convert it by hand"
+        f"has more than {_MAX_XML_BYTES} bytes or {_MAX_TAGS} tags of XML, or is packed too well to"
+        " be text; convert it by hand"
     )
     return RecordError("too-large", reason)
 
@@ -204,7 +229,9 @@ def _text(parts: _Parts, *, with_properties: bool) -> tuple[str, list[str]]:
     lines: list[str] = []
     try:
         for place, _, name in sorted(ordered):
-            found = blocks_of(parts.roots[name]) if place < len(_ORDER) else _plain(parts.roots[name])
+            found = (
+                blocks_of(parts.roots[name]) if place < len(_ORDER) else _plain(parts.roots[name])
+            )
             is_body = place == _ORDER.index("document")
             lines += [line for line in found if is_body or line.strip()]
     except RecursionError:
@@ -234,23 +261,27 @@ _W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 _TYPES = (
     '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
     '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
-    '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+    '<Default Extension="rels"'
+    ' ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
     '<Override PartName="/word/document.xml" ContentType="'
     'application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"/></Types>'
 )
 _RELATIONS = (
-    '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
-    '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="rId1" Type="'
-    'http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" '
-    'Target="word/document.xml"/></Relationships>'
+    '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n<Relationships'
+    ' xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="rId1"'
+    ' Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument"'
+    ' Target="word/document.xml"/></Relationships>'
 )
 
 
 def write(path: Path, notes: Iterable[Annotated], options: WriteOptions) -> None:
-    """Write one file per note: plain paragraphs, without any property; neither date nor author is in it.
+    """Write one file per note: plain paragraphs, without any property.
+
+    Neither date nor author is in it.
 
     Raises:
-        InputError: A note has spans, which DOCX cannot hold, or no text, or a character that XML forbids.
+        InputError: A note has spans, which DOCX cannot hold, or no text, or a character that XML
+            forbids.
     """
     del options
     write_documents(path, notes, ".docx", _document, kind="DOCX")
@@ -259,15 +290,17 @@ def write(path: Path, notes: Iterable[Annotated], options: WriteOptions) -> None
 def _document(note: Note) -> bytes:
     if match := _FORBIDDEN.search(note.text):
         raise InputError(
-            f"note {note.note_id!r}: U+{ord(match[0]):04X} at offset {match.start()} cannot be in XML; "
-            "write jsonl, csv or parquet"
+            f"note {note.note_id!r}: U+{ord(match[0]):04X} at offset {match.start()} cannot be in"
+            " XML; write jsonl, csv or parquet"
         )
     body = "".join(f"<w:p>{_runs(line)}</w:p>" for line in note.text.split("\n"))
     parts = {
         "[Content_Types].xml": _TYPES,
         "_rels/.rels": _RELATIONS,
-        "word/document.xml": '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
-        f'<w:document xmlns:w="{_W}"><w:body>{body}</w:body></w:document>',
+        "word/document.xml": (
+            '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
+            f'<w:document xmlns:w="{_W}"><w:body>{body}</w:body></w:document>'
+        ),
     }
     blob = io.BytesIO()
     with zipfile.ZipFile(blob, "w") as archive:

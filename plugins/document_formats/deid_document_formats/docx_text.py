@@ -38,12 +38,17 @@ _HIDDEN_ATTRIBUTES = {
 
 
 def local_name(element: Element) -> str:
-    """Return the name without its namespace: transitional and strict OOXML differ in nothing else."""
+    """Return the name without its namespace.
+
+    Transitional and strict OOXML differ in nothing else.
+    """
     return element.tag.rpartition("}")[2]
 
 
 def blocks_of(parent: Element) -> list[str]:
-    """Return the lines of a body, cell, header, note, comment or text box: paragraphs, and rows of tables.
+    """Return the lines of a body, cell, header, note, comment or text box.
+
+    Paragraphs, and rows of tables.
 
     Cells of a row are joined by tabs; a cell of several paragraphs has their line breaks.
 
@@ -59,7 +64,9 @@ def blocks_of(parent: Element) -> list[str]:
         elif name == "tr":
             lines.append("\t".join("\n".join(blocks_of(cell)) for cell in _cells(child)))
         elif name == "altChunk":
-            raise RecordError("malformed", "inserts another document that is not read; open it and save it again")
+            raise RecordError(
+                "malformed", "inserts another document that is not read; open it and save it again"
+            )
         elif name == "AlternateContent":
             lines += _alternatives(child)
         elif not name.endswith("Pr"):
@@ -103,13 +110,18 @@ def _collect(element: Element, change: Change, runs: Runs, boxes: list[str]) -> 
 
 
 def _collect_alternatives(element: Element, change: Change, runs: Runs, boxes: list[str]) -> None:
-    """Return the alternatives of one content: the first that has text, and the others only where they differ."""
+    """Return the alternatives of one content.
+
+    The first that has text, and the others only where they differ.
+    """
     seen: list[str] = []
     for branch in element:
         inner: Runs = []
         lines: list[str] = []
         _collect(branch, change, inner, lines)
-        shown = "".join("".join(text for text, _ in inner).split()) + "".join("".join(lines).split())
+        shown = "".join("".join(text for text, _ in inner).split()) + "".join(
+            "".join(lines).split()
+        )
         if shown and shown not in seen:
             seen.append(shown)
             runs += inner

@@ -1,7 +1,8 @@
 """Mail (RFC 5322, MIME): one file per message, its headers as lines above its text.
 
-Headers come in the order From, Sender, Reply-To, To, Cc, Bcc, Date, Subject and are followed by an empty line. Of
-alternatives, plain text is read, else HTML; texts one after the other are joined by a line break.
+Headers come in the order From, Sender, Reply-To, To, Cc, Bcc, Date, Subject and are followed by an
+empty line. Of alternatives, plain text is read, else HTML; texts one after the other are joined by
+a line break.
 """
 
 from __future__ import annotations
@@ -27,7 +28,14 @@ from deid_assets.extending.formats import (
     private_folder,
     read_bytes,
 )
-from deid_document_formats.eml_parts import Mail, charset_of, content_of, mail_of, message_in, parsed
+from deid_document_formats.eml_parts import (
+    Mail,
+    charset_of,
+    content_of,
+    mail_of,
+    message_in,
+    parsed,
+)
 from deid_document_formats.options import Documents
 from deid_document_formats.writing import write_documents
 
@@ -60,7 +68,9 @@ def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
     yield from _read(source, message, options, depth=0)
 
 
-def _read(source: Source, message: Message, options: ReadOptions, *, depth: int) -> Iterator[ParsedNote | Fault]:
+def _read(
+    source: Source, message: Message, options: ReadOptions, *, depth: int
+) -> Iterator[ParsedNote | Fault]:
     try:
         mail = mail_of(message, encoding=options.encoding)
     except RecordError as error:
@@ -74,7 +84,9 @@ def _read(source: Source, message: Message, options: ReadOptions, *, depth: int)
     yield from _attachments(source, mail, options, depth=depth)
 
 
-def _attachments(source: Source, mail: Mail, options: ReadOptions, *, depth: int) -> Iterator[ParsedNote | Fault]:
+def _attachments(
+    source: Source, mail: Mail, options: ReadOptions, *, depth: int
+) -> Iterator[ParsedNote | Fault]:
     choice = options.of(Documents).attachments
     if choice == "skip":
         return
@@ -82,16 +94,26 @@ def _attachments(source: Source, mail: Mail, options: ReadOptions, *, depth: int
         suffix = _suffix_of(part)
         note_id = f"{source.note_id}/attachment-{number}"
         if choice == "read" and suffix and depth < _MAX_DEPTH:
-            yield from _read_attachment(source, part, note_id, suffix=suffix, options=options, depth=depth)
+            yield from _read_attachment(
+                source, part, note_id, suffix=suffix, options=options, depth=depth
+            )
             continue
         remedy = (
-            "save it as a file of its own" if choice == "read" else "choose --read documents.attachments=read or skip"
+            "save it as a file of its own"
+            if choice == "read"
+            else "choose --read documents.attachments=read or skip"
         )
-        yield source.fault("attachment", f"attachment {number} is not read; {remedy}", note_id=note_id)
+        yield source.fault(
+            "attachment", f"attachment {number} is not read; {remedy}", note_id=note_id
+        )
 
 
 def _suffix_of(part: Message) -> str:
-    suffix = Path(part.get_filename("").lower()).suffix if part.get_content_maintype() == "application" else ""
+    suffix = (
+        Path(part.get_filename("").lower()).suffix
+        if part.get_content_maintype() == "application"
+        else ""
+    )
     return _SUFFIXES.get(part.get_content_type(), suffix if suffix in _READERS else "")
 
 
@@ -119,7 +141,9 @@ def _read_attachment(
             yield from format_named(_READERS[suffix]).reader(attached, options)
         else:
             yield attached.fault(
-                "empty-file", "is empty; remove it, or --read documents.attachments=skip", note_id=note_id
+                "empty-file",
+                "is empty; remove it, or --read documents.attachments=skip",
+                note_id=note_id,
             )
 
 
@@ -140,5 +164,5 @@ def _message(note: Note) -> str:
         "MIME-Version: 1.0\n"
         'Content-Type: text/plain; charset="utf-8"\n'
         "Content-Transfer-Encoding: base64\n\n"
-    )  # fmt: skip
+    )
     return head + body

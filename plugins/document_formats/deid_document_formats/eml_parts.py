@@ -18,7 +18,16 @@ from deid_document_formats.html_text import text_of_html
 _SHOWN = ("From", "Sender", "Reply-To", "To", "Cc", "Bcc", "Date", "Subject")
 _ENCODINGS = frozenset({"", "7bit", "8bit", "binary", "base64", "quoted-printable"})
 _NOT_FOR_TEXT = frozenset(
-    {"punycode", "idna", "unicode-escape", "raw-unicode-escape", "undefined", "utf-7", "mbcs", "oem"}
+    {
+        "punycode",
+        "idna",
+        "unicode-escape",
+        "raw-unicode-escape",
+        "undefined",
+        "utf-7",
+        "mbcs",
+        "oem",
+    }
 )
 """Codecs of Python that no mail is in, of which some take quadratic time."""
 _MAX_HEADER_CHARS = 1 << 18
@@ -51,13 +60,19 @@ def parsed(blob: bytes) -> Message:
     """
     plain = blob.removeprefix(b"\xef\xbb\xbf")
     if plain.count(b"\n") * (1 + plain.lower().count(b"boundary")) > _MAX_WORK:
-        raise RecordError("too-large", "has too many lines for the number of its parts; save its parts apart")
+        raise RecordError(
+            "too-large", "has too many lines for the number of its parts; save its parts apart"
+        )
     if not _IS_HEADER.match(plain):
-        raise RecordError("malformed", "does not begin with a header, so it is no mail; save it again as .eml")
+        raise RecordError(
+            "malformed", "does not begin with a header, so it is no mail; save it again as .eml"
+        )
     try:
         return message_from_bytes(plain)
     except (MessageError, RecursionError, ValueError, LookupError):
-        raise RecordError("malformed", "has parts that cannot be distinguished; save it again") from None
+        raise RecordError(
+            "malformed", "has parts that cannot be distinguished; save it again"
+        ) from None
 
 
 def mail_of(message: Message, *, encoding: str) -> Mail:
@@ -72,7 +87,9 @@ def mail_of(message: Message, *, encoding: str) -> Mail:
     except RecordError:
         raise
     except (MessageError, RecursionError, ValueError, LookupError):
-        raise RecordError("malformed", "has parts or headers that cannot be distinguished; save it again") from None
+        raise RecordError(
+            "malformed", "has parts or headers that cannot be distinguished; save it again"
+        ) from None
     body = "\n".join(texts)
     return Mail("\n".join([*headers, "", body]) if headers else body, attachments)
 
@@ -87,7 +104,9 @@ def _headers(message: Message, encoding: str) -> Iterator[tuple[str, str]]:
 
 def _decoded_header(value: str, encoding: str) -> str:
     if len(value) > _MAX_HEADER_CHARS:
-        raise RecordError("too-large", f"has a header of more than {_MAX_HEADER_CHARS} characters; remove it")
+        raise RecordError(
+            "too-large", f"has a header of more than {_MAX_HEADER_CHARS} characters; remove it"
+        )
     unfolded = _decoded(_FOLD.sub("", value).encode("utf-8", "surrogateescape"), encoding)
     if "=?" not in unfolded:
         return unfolded.strip()
@@ -96,9 +115,12 @@ def _decoded_header(value: str, encoding: str) -> str:
     try:
         pieces = decode_header(unfolded)
     except (HeaderParseError, binascii.Error):
-        raise RecordError("undecodable", "has a header that is not in its encoding; save it again") from None
+        raise RecordError(
+            "undecodable", "has a header that is not in its encoding; save it again"
+        ) from None
     return "".join(
-        piece if isinstance(piece, str) else _decoded(piece, charset or encoding) for piece, charset in pieces
+        piece if isinstance(piece, str) else _decoded(piece, charset or encoding)
+        for piece, charset in pieces
     ).strip()
 
 
@@ -107,11 +129,14 @@ def _decoded(blob: bytes, charset: str) -> str:
         return blob.decode(_codec_of(charset))
     except UnicodeError:
         reason = (
-            "has text that is not in the encoding that it names; save it again, or name it with --read encoding=NAME"
+            "has text that is not in the encoding that it names; save it again, or name it with"
+            " --read encoding=NAME"
         )
         raise RecordError("undecodable", reason) from None
     except (LookupError, ValueError):
-        raise RecordError("undecodable", "names an encoding that is not known; save it again as UTF-8") from None
+        raise RecordError(
+            "undecodable", "names an encoding that is not known; save it again as UTF-8"
+        ) from None
 
 
 def _codec_of(charset: str) -> str:
@@ -135,7 +160,9 @@ def _walked(message: Message, encoding: str) -> tuple[list[str], list[Message]]:
             texts += found
             attachments += attached
         return texts, attachments
-    is_attached = message.get_content_disposition() == "attachment" or message.get_filename() is not None
+    is_attached = (
+        message.get_content_disposition() == "attachment" or message.get_filename() is not None
+    )
     if content_type in ("text/plain", "text/html") and not is_attached:
         text = _decoded(content_of(message), charset_of(message) or encoding)
         return [text if content_type == "text/plain" else text_of_html(text)], []
@@ -143,7 +170,10 @@ def _walked(message: Message, encoding: str) -> tuple[list[str], list[Message]]:
 
 
 def _alternative(message: Message, encoding: str) -> tuple[list[str], list[Message]]:
-    """Choose among forms of one text: plain text where it has a word, else the last that has; attachments of all."""
+    """Choose among forms of one text: plain text where it has a word, else the last that has.
+
+    Attachments of all.
+    """
     chosen: list[str] = []
     attachments: list[Message] = []
     is_plain = False
@@ -166,11 +196,22 @@ def _parts(message: Message) -> Iterator[Message]:
 def _check(message: Message) -> None:
     kind = message.get_content_type()
     if kind in ("multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime"):
-        raise RecordError("encrypted", "is encrypted, or signed in a form that hides its text; save it decrypted")
-    if any(len(value) > _MAX_PARAMETER_CHARS for name, value in message.raw_items() if name.lower()[:8] == "content-"):
-        raise RecordError("malformed", f"has a part whose header is longer than {_MAX_PARAMETER_CHARS}; save it again")
+        raise RecordError(
+            "encrypted", "is encrypted, or signed in a form that hides its text; save it decrypted"
+        )
+    if any(
+        len(value) > _MAX_PARAMETER_CHARS
+        for name, value in message.raw_items()
+        if name.lower()[:8] == "content-"
+    ):
+        raise RecordError(
+            "malformed",
+            f"has a part whose header is longer than {_MAX_PARAMETER_CHARS}; save it again",
+        )
     if message.defects:
-        raise RecordError("malformed", "is cut short, or its parts do not end as they begin; save it again")
+        raise RecordError(
+            "malformed", "is cut short, or its parts do not end as they begin; save it again"
+        )
 
 
 def charset_of(message: Message) -> str | None:
@@ -189,10 +230,14 @@ def content_of(part: Message) -> bytes:
         RecordError: They are not in the encoding that the part names.
     """
     if str(part.get("Content-Transfer-Encoding", "")).strip().lower() not in _ENCODINGS:
-        raise RecordError("undecodable", "names a transfer encoding that is not known; save it again")
+        raise RecordError(
+            "undecodable", "names a transfer encoding that is not known; save it again"
+        )
     content = part.get_payload(decode=True)
     if not isinstance(content, bytes) or part.defects:
-        raise RecordError("malformed", "has content that is not in its transfer encoding; save it again")
+        raise RecordError(
+            "malformed", "has content that is not in its transfer encoding; save it again"
+        )
     return content
 
 

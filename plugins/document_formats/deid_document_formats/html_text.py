@@ -10,9 +10,50 @@ from deid_document_formats.revisions import hidden_lines
 
 _BLOCKS = frozenset(
     {
-        *("address", "article", "aside", "blockquote", "center", "dd", "details", "div", "dl", "dt", "fieldset"),
-        *("figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "legend", "li"),
-        *("main", "nav", "ol", "p", "pre", "section", "summary", "table", "title", "tr", "ul", "option", "textarea"),
+        *(
+            "address",
+            "article",
+            "aside",
+            "blockquote",
+            "center",
+            "dd",
+            "details",
+            "div",
+            "dl",
+            "dt",
+            "fieldset",
+        ),
+        *(
+            "figcaption",
+            "figure",
+            "footer",
+            "form",
+            "h1",
+            "h2",
+            "h3",
+            "h4",
+            "h5",
+            "h6",
+            "header",
+            "hr",
+            "legend",
+            "li",
+        ),
+        *(
+            "main",
+            "nav",
+            "ol",
+            "p",
+            "pre",
+            "section",
+            "summary",
+            "table",
+            "title",
+            "tr",
+            "ul",
+            "option",
+            "textarea",
+        ),
     }
 )
 _CELLS = frozenset({"td", "th"})
@@ -92,8 +133,8 @@ class _Page:
 def text_of_html(html: str) -> str:
     """Return the text: a line per block, cells of a row apart by tabs, blanks folded as a browser folds them.
 
-    What attributes hide comes last, one line each: descriptions, titles and values of fields, and the targets of links
-    that are an address or a number. Scripts, styles and comments are left out.
+    What attributes hide comes last, one line each: descriptions, titles and values of fields, and
+    the targets of links that are an address or a number. Scripts, styles and comments are left out.
 
     Raises:
         RecordError: It cannot be read, or has too many tags.
@@ -103,9 +144,13 @@ def text_of_html(html: str) -> str:
     if not html.strip():
         return ""
     if html.count("<") > _MAX_TAGS:
-        raise RecordError("too-large", f"has more than {_MAX_TAGS} tags of HTML; save it again as text")
+        raise RecordError(
+            "too-large", f"has more than {_MAX_TAGS} tags of HTML; save it again as text"
+        )
     parser = etree.HTMLParser(target=_Page(), no_network=True, huge_tree=True, encoding="utf-8")
     try:
         return str(etree.fromstring(html.encode(), parser))
     except etree.LxmlError:
-        raise RecordError("malformed", "has HTML that cannot be read; save it again as text") from None
+        raise RecordError(
+            "malformed", "has HTML that cannot be read; save it again as text"
+        ) from None

@@ -17,17 +17,20 @@ class Documents(FormatOptions):
     """Options for reading DOCX, PDF, RTF and mail.
 
     Args:
-        layout: Of PDF: blanks and empty lines keep the place of words on the page; rotated text is left out by the
-            library in this mode, so a page that has nothing else is blank.
-        blank_pages: Of PDF with text on some pages: ``refuse`` withholds it for a page without text, ``keep`` takes
-            the page as empty. A PDF without any text is a fault either way.
-        attachments: What a document carries besides its text: ``fault`` gives the note and one fault per attachment,
-            ``read`` reads those of a mail that are text or documents as notes of their own, ``skip`` leaves all out.
-        properties: Whether a document's title, subject, keywords and the like become text, as ``name: value``. They are no
-            part of what was written about a patient, and are kept by programs from one document to the next. Who made,
-            saved or commented a document is never read.
+        layout: Of PDF: blanks and empty lines keep the place of words on the page; rotated text is
+            left out by the library in this mode, so a page that has nothing else is blank.
+        blank_pages: Of PDF with text on some pages: ``refuse`` withholds it for a page without
+            text, ``keep`` takes the page as empty. A PDF without any text is a fault either way.
+        attachments: What a document carries besides its text: ``fault`` gives the note and one
+            fault per attachment, ``read`` reads those of a mail that are text or documents as notes
+            of their own, ``skip`` leaves all out.
+        properties: Whether a document's title, subject, keywords and the like become text, as
+            ``name: value``. They are no part of what was written about a patient, and are kept by
+            programs from one document to the next. Who made, saved or commented a document is never
+            read.
         timeout_s: Longest time for one PDF.
-        max_memory_mib: Address space of the process that reads one PDF, where the system can bound it.
+        max_memory_mib: Address space of the process that reads one PDF, where the system can bound
+            it.
 
     Raises:
         ConfigError: A value is not one of those allowed.

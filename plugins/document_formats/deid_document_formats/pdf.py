@@ -1,8 +1,8 @@
 """PDF with a text layer: one file per note, pages joined by form feeds. It is read, never written.
 
-After the pages come one line each for the values of form fields (``name: value``), notes in the margin and targets of
-links, and, where asked for, the title, subject and keywords as ``name: value``. Names of who made it or wrote in its
-margin are left out.
+After the pages come one line each for the values of form fields (``name: value``), notes in the
+margin and targets of links, and, where asked for, the title, subject and keywords as ``name:
+value``. Names of who made it or wrote in its margin are left out.
 """
 
 from __future__ import annotations
@@ -22,14 +22,20 @@ from deid_document_formats.revisions import attachment_faults, hidden_lines
 
 _MAX_BYTES = 1 << 28
 _MAX_UNREADABLE = 0.05
-"""Share of characters that stand for no letter; a bullet here and there does, a font without a table has more."""
+"""Share of characters that stand for no letter.
+
+A bullet here and there does, a font without a table has more.
+"""
 _GLYPH_NAMES = re.compile(r"(?:/[A-Za-z]{1,4}[0-9]{1,5}){3,}")
 _SIGNATURE_WITHIN = 1024
 """Bytes before which ``%PDF-`` has to stand (ISO 32000-1, annex H, implementation note 13)."""
 _REASONS = {
     "malformed": "is damaged, or no PDF; print it to a new PDF",
     "encrypted": "is encrypted; save it without a password",
-    "too-large": "has more text or needs more memory than allowed; raise --read max_note_chars or --read documents.max_memory_mib",
+    "too-large": (
+        "has more text or needs more memory than allowed; raise --read max_note_chars or --read"
+        " documents.max_memory_mib"
+    ),
     "form": "is an XFA form, whose fields are not read; print it to a new PDF",
 }
 
@@ -75,7 +81,8 @@ def _extracted(source: Source, options: ReadOptions) -> dict[str, Any] | Fault:
         "properties": options.of(Documents).properties,
         "max_chars": options.max_note_chars,
         "max_memory_mib": options.of(Documents).max_memory_mib,
-        "cpu_s": math.ceil(options.of(Documents).timeout_s) + 1,  # it ends also where this process was killed
+        # it ends also where this process was killed
+        "cpu_s": math.ceil(options.of(Documents).timeout_s) + 1,
     }
     # -P keeps the folder of the notes off the import path.
     command = [sys.executable, "-P", "-m", "deid_document_formats.pdf_worker"]
@@ -89,7 +96,10 @@ def _extracted(source: Source, options: ReadOptions) -> dict[str, Any] | Fault:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        reason = f"takes longer than {options.of(Documents).timeout_s:g} s to read; print it to a new PDF, or raise --read documents.timeout_s"
+        reason = (
+            f"takes longer than {options.of(Documents).timeout_s:g} s to read; print it to a new"
+            " PDF, or raise --read documents.timeout_s"
+        )
         return source.fault("timed-out", reason, note_id=source.note_id)
     try:
         answer: dict[str, Any] = json.loads(ran.stdout)
@@ -110,15 +120,20 @@ def _refused(source: Source, pages: list[str], warnings: int, options: ReadOptio
         return source.fault("no-text-layer", reason, note_id=source.note_id)
     if blank and options.of(Documents).blank_pages == "refuse":
         reason = (
-            f"page {blank[0]} and {len(blank) - 1} further of {len(pages)} pages have no text; recognise it (OCR), "
-            "or --read documents.blank_pages=keep"
+            f"page {blank[0]} and {len(blank) - 1} further of {len(pages)} pages have no text;"
+            " recognise it (OCR), or --read documents.blank_pages=keep"
         )
         return source.fault("no-text-layer", reason, note_id=source.note_id)
     if warnings:
-        reason = "is damaged, or has a font that cannot be read, so text may be missing; print it to a new PDF"
+        reason = (
+            "is damaged, or has a font that cannot be read, so text may be missing; print it to a"
+            " new PDF"
+        )
         return source.fault("malformed", reason, note_id=source.note_id)
     if _unreadable_share("".join(pages)) > _MAX_UNREADABLE:
-        reason = "has a font without a mapping to characters; recognise its text (OCR) and read that"
+        reason = (
+            "has a font without a mapping to characters; recognise its text (OCR) and read that"
+        )
         return source.fault("undecodable", reason, note_id=source.note_id)
     return None
 
@@ -126,6 +141,8 @@ def _refused(source: Source, pages: list[str], warnings: int, options: ReadOptio
 def _unreadable_share(text: str) -> float:
     """Share of the characters that stand for no letter, or are the glyph names that the library puts for them."""
     seen = "".join(text.split())
-    unreadable = sum(char == "\ufffd" or unicodedata.category(char) in ("Cc", "Co", "Cn") for char in seen)
+    unreadable = sum(
+        char == "\ufffd" or unicodedata.category(char) in ("Cc", "Co", "Cn") for char in seen
+    )
     unreadable += sum(len(match[0]) for match in _GLYPH_NAMES.finditer(seen))
     return unreadable / max(len(seen), 1)

@@ -1,8 +1,11 @@
-"""The text of one PDF, read in a process of its own: ``python -P -m deid_document_formats.pdf_worker``.
+"""The text of one PDF, read in a process of its own.
 
-On standard input it takes one JSON object with the path, ``layout``, ``properties``, the most characters, MiB and seconds, and on standard
-output it gives one with ``pages``, ``hidden`` lines, the number of ``attachments`` and the library's ``warnings``, or
-with the kind of a ``fault``. Whatever a hostile file does to the library ends this process and no other.
+``python -P -m deid_document_formats.pdf_worker``.
+
+On standard input it takes one JSON object with the path, ``layout``, ``properties``, the most
+characters, MiB and seconds, and on standard output it gives one with ``pages``, ``hidden`` lines,
+the number of ``attachments`` and the library's ``warnings``, or with the kind of a ``fault``.
+Whatever a hostile file does to the library ends this process and no other.
 """
 
 from __future__ import annotations
@@ -18,10 +21,11 @@ if TYPE_CHECKING:
     from pypdf import PageObject, PdfReader
 
 _HARMLESS = re.compile(
-    "Ignoring wrong pointing object|Multiple definitions in dictionary|Duplicate %%EOF|EOF marker not at start"
-    "|CAUTION: startxref found|/Prev=0 in|Xref table not zero-indexed|Ignoring malformed /ID|Rotated text discovered. L"
-    "|incorrect startxref|Limiting excessive|Found trailing newline|Optional font table|Clamping XRef"
-    "|Illegal character in NameObject|.* : FloatObject|Detected cycle in outline|Annotation sizes differ"
+    "Ignoring wrong pointing object|Multiple definitions in dictionary|Duplicate %%EOF|EOF marker"
+    " not at start|CAUTION: startxref found|/Prev=0 in|Xref table not zero-indexed|Ignoring"
+    " malformed /ID|Rotated text discovered. L|incorrect startxref|Limiting excessive|Found"
+    " trailing newline|Optional font table|Clamping XRef|Illegal character in NameObject|.* :"
+    " FloatObject|Detected cycle in outline|Annotation sizes differ"
 )
 """Warnings of pypdf 7 after which no text is missing; any other withholds the note."""
 _INFO = ("/Title", "/Subject", "/Keywords")
@@ -47,7 +51,9 @@ def _bound(*, memory_mib: int, cpu_s: int) -> None:
         return
     for kind, limit in ((resource.RLIMIT_AS, memory_mib << 20), (resource.RLIMIT_CPU, cpu_s)):
         hard = resource.getrlimit(kind)[1]
-        resource.setrlimit(kind, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
+        resource.setrlimit(
+            kind, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard)
+        )
 
 
 def extracted(path: str, *, layout: bool, properties: bool, max_chars: int) -> dict[str, Any]:
@@ -71,12 +77,19 @@ def extracted(path: str, *, layout: bool, properties: bool, max_chars: int) -> d
             if left < 0:
                 return {"fault": "too-large"}
         hidden = [*_hidden(reader), *(_properties(reader) if properties else ())]
-        attachments = len(list(reader.attachment_list)) + sum(_attached(page) for page in reader.pages)
+        attachments = len(list(reader.attachment_list)) + sum(
+            _attached(page) for page in reader.pages
+        )
     except (LimitReachedError, MemoryError):
         return {"fault": "too-large"}
     except PyPdfError:
         return {"fault": "malformed"}
-    return {"pages": pages, "hidden": hidden, "attachments": attachments, "warnings": warnings.count}
+    return {
+        "pages": pages,
+        "hidden": hidden,
+        "attachments": attachments,
+        "warnings": warnings.count,
+    }
 
 
 def _text(page: PageObject, *, layout: bool) -> str:
@@ -122,7 +135,9 @@ def main() -> None:
     """Read one request and write one answer."""
     request = json.load(sys.stdin)
     _bound(memory_mib=request["max_memory_mib"], cpu_s=request["cpu_s"])
-    answer = extracted(**{name: request[name] for name in ("path", "layout", "properties", "max_chars")})
+    answer = extracted(
+        **{name: request[name] for name in ("path", "layout", "properties", "max_chars")}
+    )
     json.dump(answer, sys.stdout)
 
 

@@ -36,7 +36,10 @@ def attachment_faults(source: Source, count: int, options: ReadOptions) -> Itera
     if options.of(Documents).attachments == "skip":
         return
     for number in range(1, count + 1):
-        reason = f"attachment {number} is not read; save it as a file of its own, or --read documents.attachments=skip"
+        reason = (
+            f"attachment {number} is not read; save it as a file of its own, or --read"
+            " documents.attachments=skip"
+        )
         yield source.fault("attachment", reason, note_id=f"{source.note_id}/attachment-{number}")
 
 
@@ -45,4 +48,8 @@ def without_text(source: Source, *, pictures: int, kind: str = "document") -> Fa
     if pictures:
         reason = "has pictures and no text; recognise their text (OCR) and read that"
         return source.fault("no-text-layer", reason, note_id=source.note_id)
-    return source.fault("empty-file", f"is a {kind} without text; remove it or export it again", note_id=source.note_id)
+    return source.fault(
+        "empty-file",
+        f"is a {kind} without text; remove it or export it again",
+        note_id=source.note_id,
+    )

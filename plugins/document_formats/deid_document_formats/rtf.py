@@ -1,8 +1,9 @@
 """RTF: one file per note, read with all text that it shows or hides.
 
-Order of the text: headers, body, footers, footnotes and endnotes, comments, text boxes, and then one line each for
-what is hidden: field codes, what an unknown extension holds, and, where asked for, the document properties as
-``name: value``. Names of who made, saved, changed or commented the document are left out.
+Order of the text: headers, body, footers, footnotes and endnotes, comments, text boxes, and then
+one line each for what is hidden: field codes, what an unknown extension holds, and, where asked
+for, the document properties as ``name: value``. Names of who made, saved, changed or commented the
+document are left out.
 """
 
 from __future__ import annotations
@@ -76,5 +77,7 @@ def _escaped(char: str) -> str:
     if " " <= char <= "~":
         return char
     units = char.encode("utf-16-le")
-    codes = (int.from_bytes(units[at : at + 2], "little", signed=True) for at in range(0, len(units), 2))
+    codes = (
+        int.from_bytes(units[at : at + 2], "little", signed=True) for at in range(0, len(units), 2)
+    )
     return "".join(f"\\u{code}?" for code in codes)

@@ -98,7 +98,12 @@ class RtfText:
         Raises:
             RecordError: A character was written as half of two.
         """
-        lines = [line for name in ORDER for line in self._found.get(name, ()) if name == "body" or line.strip()]
+        lines = [
+            line
+            for name in ORDER
+            for line in self._found.get(name, ())
+            if name == "body" or line.strip()
+        ]
         shown = "\n".join(lines)
         properties = self._found.get("properties", ()) if with_properties else ()
         hidden = hidden_lines([*self._found.get("hidden", ()), *properties], shown)
@@ -114,17 +119,25 @@ class RtfText:
         }
         for number, token in enumerate(tokens(blob)):
             if number > _MAX_TOKENS:
-                raise RecordError("too-large", f"has more than {_MAX_TOKENS} control words; convert it by hand")
+                raise RecordError(
+                    "too-large", f"has more than {_MAX_TOKENS} control words; convert it by hand"
+                )
             if token.kind == "bad":
-                raise RecordError("malformed", "ends in a control word or in binary content; export it again")
-            if self._is_done and not (token.kind == "text" and not token.content.strip(b" \t\0\x1a")):
+                raise RecordError(
+                    "malformed", "ends in a control word or in binary content; export it again"
+                )
+            if self._is_done and not (
+                token.kind == "text" and not token.content.strip(b" \t\0\x1a")
+            ):
                 raise RecordError("malformed", "has content behind its end; export it again")
             if token.kind != "text":  # the second byte of two may be a letter
                 self._flush()
             if not self._is_done:
                 handlers[token.kind](token)
         if not self._is_done:
-            raise RecordError("malformed", "ends in a group, so it may be cut short; export it again")
+            raise RecordError(
+                "malformed", "ends in a group, so it may be cut short; export it again"
+            )
 
     def _open(self, _: Token) -> None:
         if len(self._stack) >= _MAX_DEPTH:
@@ -196,7 +209,9 @@ class RtfText:
             self._enter(name, "shape")
         elif name in PROPERTIES and self._state.section != "":
             self._enter(name, "properties")
-        elif name in HIDDEN or (is_optional and name not in TRANSPARENT and self._state.section != ""):
+        elif name in HIDDEN or (
+            is_optional and name not in TRANSPARENT and self._state.section != ""
+        ):
             self._enter(name, "hidden")
         else:
             return False
@@ -220,7 +235,9 @@ class RtfText:
             self._use_font(self._default_font if name == "plain" else number or 0)
             self._state.change = "none" if name == "plain" else self._state.change
         elif name == "fcharset" and number is not None:
-            self._fonts[self._font] = None if number == SYMBOL_SET else CODE_PAGES.get(number, self._default_page)
+            self._fonts[self._font] = (
+                None if number == SYMBOL_SET else CODE_PAGES.get(number, self._default_page)
+            )
         elif name == "cpg" and number is not None:
             self._fonts[self._font] = page_of(number)
 
@@ -256,8 +273,11 @@ class RtfText:
         if not self._bytes:
             return
         content, self._bytes = bytes(self._bytes), bytearray()
-        if self._state.is_symbol:  # letters stay letters: a font that is wrongly called one hides no name
-            self._put("".join(chr(byte) if byte < 0x80 else chr(SYMBOL_BASE + byte) for byte in content))
+        if self._state.is_symbol:
+            # letters stay letters: a font that is wrongly called one hides no name
+            self._put(
+                "".join(chr(byte) if byte < 0x80 else chr(SYMBOL_BASE + byte) for byte in content)
+            )
             return
         try:
             self._put(content.decode(self._state.code_page))

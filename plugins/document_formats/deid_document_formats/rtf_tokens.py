@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 _TOKEN = re.compile(
-    rb"\\([a-zA-Z]{1,32})(-?[0-9]{1,10})? ?"  # a control word, its number and the blank that ends it
+    # a control word, its number and the blank that ends it
+    rb"\\([a-zA-Z]{1,32})(-?[0-9]{1,10})? ?"
     rb"|\\'([0-9a-fA-F]{2})"
     rb"|\\([^a-zA-Z'])"
     rb"|([{}])"
@@ -21,7 +22,8 @@ class Token(NamedTuple):
     r"""One token.
 
     Args:
-        kind: ``word``, ``symbol`` (a backslash and one character), ``text``, ``open``, ``close`` or ``bad``.
+        kind: ``word``, ``symbol`` (a backslash and one character), ``text``, ``open``, ``close`` or
+            ``bad``.
         name: Of a control word or symbol.
         number: Of a control word, where it has one.
         content: Of text, the bytes; of a ``\'hh``, one byte.
@@ -36,7 +38,10 @@ class Token(NamedTuple):
 
 
 def tokens(blob: bytes) -> Iterator[Token]:
-    """Yield the tokens; ``bad`` is the last where the rest is none, and line breaks between tokens mean nothing."""
+    """Yield the tokens.
+
+    ``bad`` is the last where the rest is none, and line breaks between tokens mean nothing.
+    """
     at = 0
     while at < len(blob):
         match = _TOKEN.match(blob, at)

@@ -10,7 +10,12 @@ from deid_assets.extending.formats import Annotated, atomic_folder, write_member
 
 
 def write_documents(
-    path: Path, notes: Iterable[Annotated], suffix: str, document: Callable[[Note], str | bytes], *, kind: str
+    path: Path,
+    notes: Iterable[Annotated],
+    suffix: str,
+    document: Callable[[Note], str | bytes],
+    *,
+    kind: str,
 ) -> None:
     """Write one file per note into a folder, all or none.
 
@@ -28,11 +33,14 @@ def write_documents(
         for annotated in notes:
             note = annotated.note
             if annotated.spans is not None or not note.text:
-                fault = f"{kind} holds no spans" if note.text else "an empty note cannot be a document"
+                fault = (
+                    f"{kind} holds no spans" if note.text else "an empty note cannot be a document"
+                )
                 raise InputError(f"note {note.note_id!r}: {fault}; write jsonl, csv or parquet")
             content = document(note)
             if isinstance(content, str):
                 write_member(folder, note.note_id, suffix, content)
             else:
-                write_member(folder, note.note_id, suffix, "")  # claims the name, with all that is checked of it
+                # claims the name, with all that is checked of it
+                write_member(folder, note.note_id, suffix, "")
                 folder.joinpath(f"{note.note_id}{suffix}").write_bytes(content)

@@ -11,7 +11,8 @@ import pytest
 
 from deid_assets.plugins import available
 
-BIN = os.environ.get("DEID_BIN") or str(Path(sys.executable).parent)  # make test-run names that of users
+# make test-run names that of users
+BIN = os.environ.get("DEID_BIN") or str(Path(sys.executable).parent)
 PAGES = Path(__file__).parents[3] / "docs" / "formats"
 
 pytestmark = [

@@ -26,7 +26,9 @@ FAST = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCh
 
 def read(content, tmp_path, **documents):
     (tmp_path / "a.eml").write_bytes(content if isinstance(content, bytes) else content.encode())
-    return list(read_notes(tmp_path / "a.eml", options=ReadOptions(formats=(Documents(**documents),))))
+    return list(
+        read_notes(tmp_path / "a.eml", options=ReadOptions(formats=(Documents(**documents),)))
+    )
 
 
 def text_of(content, tmp_path):
@@ -48,8 +50,8 @@ SCAN = 'Content-Type: image/png; name="Ana.png"\n\nx'
 def test_the_golden_mail_has_its_headers_above_its_text(golden):
     (found,) = read_notes(golden / "eml")
     assert found.note.note_id == "letter"
-    assert found.note.text == (
-        "From: Maria Okafor <m.okafor@example.org>\n"
+    assert (
+        found.note.text == "From: Maria Okafor <m.okafor@example.org>\n"
         "To: Jos\xe9 N\xfa\xf1ez <jose@example.org>\n"
         "Cc: ward7@example.org\n"
         "Date: Mon, 03 May 2021 10:15:00 +0200\n"
@@ -61,28 +63,54 @@ def test_the_golden_mail_has_its_headers_above_its_text(golden):
 
 TEXTS = [
     ("no header that is shown", "X-Id: 7\n\nbody\n", "body\n"),
-    ("order of headers", "Subject: s\nTO: a\nX-Id: 7\nfrom: b\nTo: c\n\nbody", "From: b\nTo: a\nTo: c\nSubject: s\n\nbody"),
+    (
+        "order of headers",
+        "Subject: s\nTO: a\nX-Id: 7\nfrom: b\nTo: c\n\nbody",
+        "From: b\nTo: a\nTo: c\nSubject: s\n\nbody",
+    ),
     ("headers only", "Subject: Ana died\n\n", "Subject: Ana died\n\n"),
     ("folded header", "Subject: Ana\n Lee\n\nx", "Subject: Ana Lee\n\nx"),
-    ("encoded words", "Subject: =?utf-8?q?Jos=C3=A9?= =?iso-8859-1?q?_Mu=F1oz?= x\n\ny", "Subject: Jos\xe9 Mu\xf1oz x\n\ny"),
+    (
+        "encoded words",
+        "Subject: =?utf-8?q?Jos=C3=A9?= =?iso-8859-1?q?_Mu=F1oz?= x\n\ny",
+        "Subject: Jos\xe9 Mu\xf1oz x\n\ny",
+    ),
     ("raw header", "Subject: Jos\xe9\n\ny", "Subject: Jos\xe9\n\ny"),
     ("line breaks are kept", "X: 1\r\n\r\na\r\nb\rc\nd", "a\r\nb\rc\nd"),
     ("text without an encoding", "X: 1\n\nJos\xe9", "Jos\xe9"),
-    ("text in its encoding", b"Content-Type: text/plain; charset=windows-1252\n\nJos\xe9", "Jos\xe9"),
+    (
+        "text in its encoding",
+        b"Content-Type: text/plain; charset=windows-1252\n\nJos\xe9",
+        "Jos\xe9",
+    ),
     ("ASCII that is UTF-8", "Content-Type: text/plain; charset=us-ascii\n\nJos\xe9", "Jos\xe9"),
-    ("quoted-printable", "Content-Transfer-Encoding: Quoted-Printable\n\nJos=C3=A9 a=\nb", "Jos\xe9 ab"),
+    (
+        "quoted-printable",
+        "Content-Transfer-Encoding: Quoted-Printable\n\nJos=C3=A9 a=\nb",
+        "Jos\xe9 ab",
+    ),
     ("base64", "Content-Transfer-Encoding: base64\n\nSm9zw6k=\n", "Jos\xe9"),
     ("HTML", f"{HTML}<p>a</p>b", "a\nb"),
     ("plain before HTML", mixed(f"{PLAIN}plain", f"{HTML}<p>html", kind="alternative"), "plain"),
     ("plain after HTML", mixed(f"{HTML}<p>html", f"{PLAIN}plain", kind="alternative"), "plain"),
     ("plain that is blank", mixed(f"{PLAIN} \n", f"{HTML}<p>html", kind="alternative"), "html"),
-    ("HTML with pictures", mixed(f"{PLAIN} \n", mixed(f"{HTML}<p>html", kind="related").replace("B", "C"), kind="alternative"), "html"),
+    (
+        "HTML with pictures",
+        mixed(
+            f"{PLAIN} \n",
+            mixed(f"{HTML}<p>html", kind="related").replace("B", "C"),
+            kind="alternative",
+        ),
+        "html",
+    ),
     ("texts in order", mixed(f"{PLAIN}one", f"{HTML}<b>two", f"{PLAIN}three"), "one\ntwo\nthree"),
     ("byte order mark", "\ufeffX: 1\n\nbody", "body"),
-]  # fmt: skip
+]
 
 
-@pytest.mark.parametrize(("content", "expected"), [case[1:] for case in TEXTS], ids=[case[0] for case in TEXTS])
+@pytest.mark.parametrize(
+    ("content", "expected"), [case[1:] for case in TEXTS], ids=[case[0] for case in TEXTS]
+)
 def test_the_text_of_a_message(content, expected, tmp_path):
     assert text_of(content, tmp_path) == expected
 
@@ -96,7 +124,10 @@ PAGES = [
     ("a&amp;&#233;&nbsp;b &lt;c&gt; 5 < 6", "a&\xe9\xa0b <c> 5 < 6"),
     ("<style>p{}</style><script>x</script><!-- y -->a", "a"),
     ("<title>T</title><body>a", "T\na"),
-    ('a<img alt="Ana"><a href="MAILTO:b@c.org">mail</a><a href="https://x">x</a>', "amailx\nAna\nMAILTO:b@c.org"),
+    (
+        'a<img alt="Ana"><a href="MAILTO:b@c.org">mail</a><a href="https://x">x</a>',
+        "amailx\nAna\nMAILTO:b@c.org",
+    ),
     ("<p style='display:none'>hidden</p>", "hidden"),
     ('<a title=5" x>seen</a>', 'seen\n5"'),
     ("<div>" * 5000 + "deep", "deep"),
@@ -130,13 +161,19 @@ def test_attachments_are_left_out_on_purpose_only(tmp_path):
 def test_attachments_that_are_text_or_documents_are_read_as_notes(golden, tmp_path):
     message = EmailMessage()
     message.set_content("body")
-    attached = {name: (golden / name).read_bytes() for name in ("docx/letter.docx", "rtf/letter.rtf")}
+    attached = {
+        name: (golden / name).read_bytes() for name in ("docx/letter.docx", "rtf/letter.rtf")
+    }
     for name, content in (attached | {"a1.txt": b"Seen by Ann Lee."}).items():
-        message.add_attachment(content, maintype="application", subtype="octet-stream", filename=Path(name).name)
+        message.add_attachment(
+            content, maintype="application", subtype="octet-stream", filename=Path(name).name
+        )
     message.add_attachment("latin: \xe9", cte="8bit", charset="latin-1", filename="x.txt")
     message.add_attachment(email.message_from_bytes(ATTACHED.encode(), policy=email.policy.default))
     found = read(message.as_bytes(), tmp_path, attachments="read")
-    assert [entry.note_id if isinstance(entry, Fault) else entry.note.note_id for entry in found] == [
+    assert [
+        entry.note_id if isinstance(entry, Fault) else entry.note.note_id for entry in found
+    ] == [
         "a",
         *(f"a/attachment-{number}" for number in range(1, 6)),
         "a/attachment-5/attachment-1",
@@ -161,11 +198,23 @@ BROKEN = [
     ("nothing shown", "X-Id: 7\n\n", "empty-file"),
     ("cut short", mixed(f"{PLAIN}{CANARY}")[:-5], "malformed"),
     ("no boundary", f"Content-Type: multipart/mixed\n\n{CANARY}", "malformed"),
-    ("encrypted", "Content-Type: multipart/encrypted; boundary=B\n\n--B\n\nx\n--B--\n", "encrypted"),
+    (
+        "encrypted",
+        "Content-Type: multipart/encrypted; boundary=B\n\n--B\n\nx\n--B--\n",
+        "encrypted",
+    ),
     ("S/MIME", "Content-Type: application/pkcs7-mime\n\nx", "encrypted"),
     ("unknown encoding", f"Content-Type: text/plain; charset=klingon\n\n{CANARY}", "undecodable"),
-    ("encoding of no mail", f"Content-Type: text/plain; charset=punycode\n\n{CANARY}", "undecodable"),
-    ("encoding of no text", f"Content-Type: text/plain; charset=hex\n\n{CANARY}\xe9", "undecodable"),
+    (
+        "encoding of no mail",
+        f"Content-Type: text/plain; charset=punycode\n\n{CANARY}",
+        "undecodable",
+    ),
+    (
+        "encoding of no text",
+        f"Content-Type: text/plain; charset=hex\n\n{CANARY}\xe9",
+        "undecodable",
+    ),
     ("wrong encoding", b"Content-Type: text/plain; charset=utf-8\n\nJos\xe9", "undecodable"),
     ("raw bytes", b"X: 1\n\nJos\xe9", "undecodable"),
     ("base64", f"Content-Transfer-Encoding: base64\n\n{CANARY}*", "malformed"),
@@ -176,13 +225,23 @@ BROKEN = [
     ("long header", f"Subject: {CANARY * 50_000}\n\ny", "too-large"),
     ("long parameter", f"Content-Type: text/plain; x={CANARY * 5000}\n\ny", "malformed"),
     ("a line that is no header", f"Subject: x\n{CANARY}\n\ny", "malformed"),
-    ("many lines for many parts", mixed(*[f"boundary\n{PLAIN}x"] * 1000) + "\n" * 200_000, "too-large"),
+    (
+        "many lines for many parts",
+        mixed(*[f"boundary\n{PLAIN}x"] * 1000) + "\n" * 200_000,
+        "too-large",
+    ),
     ("many tags", HTML + "<b>" * 1_000_001, "too-large"),
-    ("deep", "".join(f"Content-Type: multipart/mixed; boundary=B{n}\n\n--B{n}\n" for n in range(2000)), "malformed"),
+    (
+        "deep",
+        "".join(f"Content-Type: multipart/mixed; boundary=B{n}\n\n--B{n}\n" for n in range(2000)),
+        "malformed",
+    ),
 ]
 
 
-@pytest.mark.parametrize(("content", "kind"), [case[1:] for case in BROKEN], ids=[case[0] for case in BROKEN])
+@pytest.mark.parametrize(
+    ("content", "kind"), [case[1:] for case in BROKEN], ids=[case[0] for case in BROKEN]
+)
 def test_a_broken_message_is_one_fault(content, kind, tmp_path):
     (fault,) = read(content, tmp_path)
     assert (fault.kind, fault.file) == (kind, "a.eml")
@@ -200,7 +259,11 @@ def through(text):
 
 
 @FAST
-@given(text=st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\r\n\0\ufeff"), min_size=1))
+@given(
+    text=st.text(
+        st.characters(exclude_categories=["Cs"]) | st.sampled_from("\r\n\0\ufeff"), min_size=1
+    )
+)
 @example("From: x\n\n.\n--B--\r\n\ufeff")
 @example("\n")
 def test_any_text_is_read_back(text):
@@ -212,7 +275,9 @@ def test_any_text_is_read_back(text):
 SPANS = SpanSet.of(Note("n1", "Ana"), [Span(0, 3, Phi.NAME)])
 
 
-@pytest.mark.parametrize(("text", "spans", "reason"), [("", None, "empty note"), ("Ana", SPANS, "holds no spans")])
+@pytest.mark.parametrize(
+    ("text", "spans", "reason"), [("", None, "empty note"), ("Ana", SPANS, "holds no spans")]
+)
 def test_what_mail_cannot_hold_is_refused_and_leaves_nothing(text, spans, reason, tmp_path):
     with pytest.raises(InputError, match=reason):
         write_notes(tmp_path / "out", [Annotated(Note("n1", text), spans)], format="eml")
@@ -250,4 +315,6 @@ def test_damaged_messages_give_notes_or_faults(*, seed, at, cut, added, attachme
     with tempfile.TemporaryDirectory() as folder:
         for entry in read(content or b"x", Path(folder), attachments=attachments):
             assert isinstance(entry, Annotated | Fault)
-            assert isinstance(entry, Annotated) or (entry.message.isprintable() and "Okafor" not in entry.message)
+            assert isinstance(entry, Annotated) or (
+                entry.message.isprintable() and "Okafor" not in entry.message
+            )

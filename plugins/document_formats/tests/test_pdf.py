@@ -19,7 +19,8 @@ from deid_document_formats import Documents
 CANARY = "Zebulon-7731"
 DATA = Path(__file__).parent / "data"
 SEED = (DATA / "pdf" / "letter.pdf").read_bytes()
-SLOW = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a process for each
+# a process for each
+SLOW = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def shown(text, at=700):
@@ -41,7 +42,11 @@ def pdf(*contents, catalog="", page="", font="/BaseFont /Helvetica", packed=None
         ).encode()
         blob = packed or content.encode()
         how = b" /Filter /FlateDecode" if packed else b""
-        objects[4 + 2 * number] = b"<< /Length %d%s >>\nstream\n%s\nendstream" % (len(blob), how, blob)
+        objects[4 + 2 * number] = b"<< /Length %d%s >>\nstream\n%s\nendstream" % (
+            len(blob),
+            how,
+            blob,
+        )
     out = io.BytesIO()
     out.write(b"%PDF-1.7\n")
     places = {}
@@ -52,7 +57,9 @@ def pdf(*contents, catalog="", page="", font="/BaseFont /Helvetica", packed=None
     out.write(b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1))
     for number in sorted(objects):
         out.write(b"%010d 00000 n \n" % places[number])
-    out.write(b"trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, start))
+    out.write(
+        b"trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, start)
+    )
     return out.getvalue()
 
 
@@ -71,8 +78,9 @@ def text_of(blob, tmp_path, **documents):
 def test_the_golden_letter_of_another_writer(golden):
     (found,) = read_notes(golden / "pdf")
     assert found.note.note_id == "letter"
-    assert found.note.text == (
-        "Hillside Clinic\nWard 7\nSeen on 3 May 2021 by Dr. Maria Okafor.\nName: Tom Abara\n"
+    assert (
+        found.note.text
+        == "Hillside Clinic\nWard 7\nSeen on 3 May 2021 by Dr. Maria Okafor.\nName: Tom Abara\n"
         "Jos\xe9 N\xfa\xf1ez, MRN 44-1200\fNo further findings.\n"
         "ward: Seven\nmailto:tom@example.org"
     )
@@ -95,7 +103,10 @@ def test_pages_are_joined_by_form_feeds(tmp_path):
 
 
 def test_notes_in_the_margin_are_in_the_note(tmp_path):
-    page = "/Annots [<< /Type /Annot /Subtype /Text /Rect [0 0 9 9] /Contents (Ask Ana) /T (Dr. Lee) >>]"
+    page = (
+        "/Annots [<< /Type /Annot /Subtype /Text /Rect [0 0 9 9] /Contents (Ask Ana) /T (Dr."
+        " Lee) >>]"
+    )
     assert text_of(pdf(shown("x"), page=page), tmp_path) == "x\nAsk Ana"
 
 
@@ -113,7 +124,10 @@ def test_a_page_without_text_among_others_withholds_the_note_unless_it_may_be_bl
 
 
 def test_an_embedded_file_is_named_or_left_out_on_purpose(tmp_path):
-    names = "/Names << /EmbeddedFiles << /Names [(Ana.txt) << /Type /Filespec /F (Ana.txt) /EF << >> >>] >> >>"
+    names = (
+        "/Names << /EmbeddedFiles << /Names [(Ana.txt) << /Type /Filespec /F (Ana.txt) /EF << >>"
+        " >>] >> >>"
+    )
     note, fault = read(pdf(shown("x"), catalog=names), tmp_path)
     assert (note.note.text, fault.kind, fault.note_id) == ("x", "attachment", "a/attachment-1")
     assert "Ana" not in fault.message
@@ -141,10 +155,16 @@ BROKEN = {
         "malformed",
     ),
     "letters without a table": (
-        lambda: pdf(shown("\\001\\002\\003"), font="/BaseFont /X /Encoding << /Differences [1 /g1 /g2 /g3] >>"),
+        lambda: pdf(
+            shown("\\001\\002\\003"),
+            font="/BaseFont /X /Encoding << /Differences [1 /g1 /g2 /g3] >>",
+        ),
         "undecodable",
     ),
-    "letters of no table at all": (lambda: pdf(shown("\\001\\002\\003"), font="/BaseFont /ABCDEF+X"), "undecodable"),
+    "letters of no table at all": (
+        lambda: pdf(shown("\\001\\002\\003"), font="/BaseFont /ABCDEF+X"),
+        "undecodable",
+    ),
 }
 
 
@@ -212,25 +232,48 @@ def test_options_are_checked_when_they_are_made(wrong, options):
 
 
 PIECES = st.sampled_from(
-    [b"<<", b">>", b"[", b"(", b" 0 R", b"/Kids [2 0 R]", b"99999999999", b"stream\n", b"%", b"\xff"]
+    [
+        b"<<",
+        b">>",
+        b"[",
+        b"(",
+        b" 0 R",
+        b"/Kids [2 0 R]",
+        b"99999999999",
+        b"stream\n",
+        b"%",
+        b"\xff",
+    ]
 )
 
 
 @SLOW
-@given(at=st.floats(0, 1), cut=st.integers(0, 40), added=st.binary(max_size=8) | PIECES, is_mutated=st.booleans())
+@given(
+    at=st.floats(0, 1),
+    cut=st.integers(0, 40),
+    added=st.binary(max_size=8) | PIECES,
+    is_mutated=st.booleans(),
+)
 def test_damaged_files_give_notes_or_faults(at, cut, added, is_mutated):
     start = int(at * len(SEED))
     with tempfile.TemporaryDirectory() as folder:
-        found = read(SEED[:start] + added + SEED[start + cut :] if is_mutated else b"%PDF-1.7" + added, Path(folder))
+        found = read(
+            SEED[:start] + added + SEED[start + cut :] if is_mutated else b"%PDF-1.7" + added,
+            Path(folder),
+        )
         assert found
         for entry in found:
             assert isinstance(entry, Annotated | Fault)
-            assert isinstance(entry, Annotated) or (entry.message.isprintable() and "Okafor" not in entry.message)
+            assert isinstance(entry, Annotated) or (
+                entry.message.isprintable() and "Okafor" not in entry.message
+            )
 
 
 def test_properties_are_left_out_unless_asked_for_and_authors_always(golden):
     texts = [
-        next(read_notes(golden / "pdf", options=ReadOptions(formats=(Documents(properties=wanted),)))).note.text
+        next(
+            read_notes(golden / "pdf", options=ReadOptions(formats=(Documents(properties=wanted),)))
+        ).note.text
         for wanted in (False, True)
     ]
     assert texts[1] == texts[0] + "\nTitle: Discharge letter\nSubject: unspecified"

@@ -26,7 +26,9 @@ def read(content, tmp_path, **options):
 
 
 def text_of(body, tmp_path, head=r"{\rtf1\ansi\ansicpg1252 "):
-    (found,) = read(head.encode() + (body if isinstance(body, bytes) else body.encode()) + b"}", tmp_path)
+    (found,) = read(
+        head.encode() + (body if isinstance(body, bytes) else body.encode()) + b"}", tmp_path
+    )
     assert isinstance(found, Annotated), found
     return found.note.text
 
@@ -39,7 +41,11 @@ BODIES = [
     ("formatting is no text", r"{\b Jane}\i  Doe\i0\fs24 .", "Jane Doe."),
     ("code page of the document", r"Jos\'e9", "Jos\xe9"),
     ("raw bytes", b"Jos\xe9", "Jos\xe9"),
-    ("code page of a font", r"{\fonttbl{\f1\fcharset204 X;}{\f2\fcharset0 Y;}}{\f1\'c8}\f2\'c8", "\u0418\xc8"),
+    (
+        "code page of a font",
+        r"{\fonttbl{\f1\fcharset204 X;}{\f2\fcharset0 Y;}}{\f1\'c8}\f2\'c8",
+        "\u0418\xc8",
+    ),
     ("code page by number", r"{\fonttbl{\f1\fnil\cpg1250 X;}}\f1\'b3", "\u0142"),
     ("two bytes", r"{\fonttbl{\f1\fcharset128 X;}}\f1\'8e\'52\'83A\plain x", "\u5c71\u30a2x"),
     ("default font", r"\deff1{\fonttbl{\f1\fcharset204 X;}}\plain\'c8", "\u0418"),
@@ -47,31 +53,47 @@ BODIES = [
     ("code points", r"\u322?\u0060?a{\uc0\u8364 b}\uc2\u8364\'80xc", "\u0142<a\u20acb\u20acc"),
     ("a surrogate pair", r"\u-10179?\u-9105?", "\U0001f46f"),
     ("hidden", r"{\v Jane}", "Jane"),
-    ("deleted and inserted", r"Dr. {\deleted Miller}{\revised Lee} came.", "Dr. Lee came.\nDr. Miller came."),
+    (
+        "deleted and inserted",
+        r"Dr. {\deleted Miller}{\revised Lee} came.",
+        "Dr. Lee came.\nDr. Miller came.",
+    ),
     ("deleted", r"{\deleted Miller\par}x", "Miller\nx"),
     ("table", r"\trowd a\cell b\cell\row c\cell\cell\row d", "a\tb\nc\t\nd"),
-    ("field", r'a {\field{\*\fldinst{HYPERLINK }{"mailto:x"}}{\fldrslt link}}', 'a link\nHYPERLINK "mailto:x"'),
+    (
+        "field",
+        r'a {\field{\*\fldinst{HYPERLINK }{"mailto:x"}}{\fldrslt link}}',
+        'a link\nHYPERLINK "mailto:x"',
+    ),
     ("footnote", r"a{\footnote note}b", "ab\nnote"),
     ("comment", r"a{\*\atnid JD}{\*\atnauthor Jane}{\*\annotation why}b", "ab\nwhy"),
     ("unknown extension", r"a{\*\vendorpatient Jane}b", "ab\nJane"),
     ("document variable", r"{\*\docvar {patient}{Jane}}a", "a\npatient Jane"),
     ("bookmark, picture, style", r"{\*\bkmkstart x}a{\pict 00ff}{\stylesheet{\s1 y;}}b", "ab"),
-    ("description of a picture", r"a{\pict{\*\picprop{\sp{\sn wzDescription}{\sv Jane}}}00ff}", "a\nJane"),
+    (
+        "description of a picture",
+        r"a{\pict{\*\picprop{\sp{\sn wzDescription}{\sv Jane}}}00ff}",
+        "a\nJane",
+    ),
     ("binary", b"a{\\pict\\bin5 }}}{\\}b", "ab"),
     ("a destination that no group is around", r"a\footnote b\annotation c", "a\nb\nc"),
     ("nested table", r"{\*\nesttableprops a\nestcell\nestrow}b", "a\nb"),
     ("result of an object", r"a{\object{\*\objdata 00}{\result seen}}", None),
-]  # fmt: skip
+]
 
 
-@pytest.mark.parametrize(("body", "expected"), [case[1:] for case in BODIES], ids=[case[0] for case in BODIES])
+@pytest.mark.parametrize(
+    ("body", "expected"), [case[1:] for case in BODIES], ids=[case[0] for case in BODIES]
+)
 def test_the_text_of_a_body(body, expected, tmp_path):
     if expected is not None:
         assert text_of(body, tmp_path) == expected.rstrip(" ")
         return
     note, fault = read(r"{\rtf1 " + body + "}", tmp_path)
     assert (note.note.text, fault.kind, fault.note_id) == ("aseen", "attachment", "a/attachment-1")
-    assert len(read(r"{\rtf1 " + body + "}", tmp_path, formats=(Documents(attachments="skip"),))) == 1
+    assert (
+        len(read(r"{\rtf1 " + body + "}", tmp_path, formats=(Documents(attachments="skip"),))) == 1
+    )
 
 
 def test_the_golden_letter_has_every_text_in_one_order(golden):
@@ -113,7 +135,9 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize(("content", "kind"), [case[1:] for case in BROKEN], ids=[case[0] for case in BROKEN])
+@pytest.mark.parametrize(
+    ("content", "kind"), [case[1:] for case in BROKEN], ids=[case[0] for case in BROKEN]
+)
 def test_a_broken_document_is_one_fault(content, kind, tmp_path):
     (fault,) = read(content, tmp_path)
     assert (fault.kind, fault.file) == (kind, "a.rtf")
@@ -134,7 +158,11 @@ def through(text):
 
 
 @FAST
-@given(text=st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\\{}\t\n\r\0?'*-7"), min_size=1))
+@given(
+    text=st.text(
+        st.characters(exclude_categories=["Cs"]) | st.sampled_from("\\{}\t\n\r\0?'*-7"), min_size=1
+    )
+)
 @example(" \t\r\n\n\\par {}\x00\x85\u2028\U0001f468 7")
 @example("\n")
 def test_any_text_is_read_back(text):
@@ -144,7 +172,9 @@ def test_any_text_is_read_back(text):
 SPANS = SpanSet.of(Note("n1", "Ana"), [Span(0, 3, Phi.NAME)])
 
 
-@pytest.mark.parametrize(("text", "spans", "reason"), [("", None, "empty note"), ("Ana", SPANS, "holds no spans")])
+@pytest.mark.parametrize(
+    ("text", "spans", "reason"), [("", None, "empty note"), ("Ana", SPANS, "holds no spans")]
+)
 def test_what_rtf_cannot_hold_is_refused_and_leaves_nothing(text, spans, reason, tmp_path):
     with pytest.raises(InputError, match=reason):
         write_notes(tmp_path / "out", [Annotated(Note("n1", text), spans)], format="rtf")
@@ -152,7 +182,19 @@ def test_what_rtf_cannot_hold_is_refused_and_leaves_nothing(text, spans, reason,
 
 
 PIECES = st.sampled_from(
-    [b"{", b"}", b"\\", b"\\'", b"\\u-1", b"\\*", b"\\bin9", b"\\footnote", b"\\f9", b"\xff", b"\\pict"]
+    [
+        b"{",
+        b"}",
+        b"\\",
+        b"\\'",
+        b"\\u-1",
+        b"\\*",
+        b"\\bin9",
+        b"\\footnote",
+        b"\\f9",
+        b"\xff",
+        b"\\pict",
+    ]
 )
 
 
@@ -166,12 +208,20 @@ PIECES = st.sampled_from(
 )
 def test_damaged_documents_give_notes_or_faults(start, cut, added, head, is_mutated):
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "a.rtf").write_bytes(SEED[:start] + added + SEED[start + cut :] if is_mutated else head + added)
-        found = list(read_notes(Path(folder, "a.rtf"))) if Path(folder, "a.rtf").stat().st_size else ["empty"]
+        Path(folder, "a.rtf").write_bytes(
+            SEED[:start] + added + SEED[start + cut :] if is_mutated else head + added
+        )
+        found = (
+            list(read_notes(Path(folder, "a.rtf")))
+            if Path(folder, "a.rtf").stat().st_size
+            else ["empty"]
+        )
         assert found
         for entry in found:
             assert isinstance(entry, Annotated | Fault | str)
-            assert not isinstance(entry, Fault) or (entry.message.isprintable() and "Okafor" not in entry.message)
+            assert not isinstance(entry, Fault) or (
+                entry.message.isprintable() and "Okafor" not in entry.message
+            )
 
 
 def test_a_document_of_many_control_words_ends_with_a_fault(tmp_path, monkeypatch):
@@ -182,12 +232,17 @@ def test_a_document_of_many_control_words_ends_with_a_fault(tmp_path, monkeypatc
 
 def test_properties_are_left_out_unless_asked_for_and_creators_always(tmp_path):
     blob = (
-        r"{\rtf1{\info{\title Letter}{\author kpatel3}{\operator kpatel3}{\manager kpatel3}}{\*\revtbl{Unknown;}{kpatel3;}}"
+        r"{\rtf1{\info{\title Letter}{\author kpatel3}{\operator kpatel3}{\manager"
+        r" kpatel3}}{\*\revtbl{Unknown;}{kpatel3;}}"
         r"body{\*\atnid kp}{\*\atnauthor kpatel3}}"
     )
     (tmp_path / "a.rtf").write_text(blob)
     texts = [
-        next(read_notes(tmp_path / "a.rtf", options=ReadOptions(formats=(Documents(properties=wanted),)))).note.text
+        next(
+            read_notes(
+                tmp_path / "a.rtf", options=ReadOptions(formats=(Documents(properties=wanted),))
+            )
+        ).note.text
         for wanted in (False, True)
     ]
     assert texts == ["body", "body\ntitle: Letter"]

@@ -1,4 +1,7 @@
-"""``deid map-spans``: annotations of the original text, carried over to the redacted one, and back."""
+"""``deid map-spans``.
+
+Annotations of the original text, carried over to the redacted one, and back.
+"""
 
 from __future__ import annotations
 
@@ -10,39 +13,61 @@ import typer
 
 from deid_assets.extending import InputError
 from deid_assets.extending.commands import PARTIAL, JsonOption, check_out, print_json, say
-from deid_assets.extending.edits import DigestSeal, EditsFile, atomic_file, check_suffix, key_of_edits, read_lines
+from deid_assets.extending.edits import (
+    DigestSeal,
+    EditsFile,
+    atomic_file,
+    check_suffix,
+    key_of_edits,
+    read_lines,
+)
 from deid_edit_maps.annotations import Carrier, Tally
 from deid_edit_maps.carry import Meeting
 
 
 def map_spans(
     *,
-    edits: Arg[Path, typer.Option(metavar="FILE", help="Edit maps that deid redact --edits wrote.")],
+    edits: Arg[
+        Path, typer.Option(metavar="FILE", help="Edit maps that deid redact --edits wrote.")
+    ],
     spans: Arg[
-        Path, typer.Option(metavar="FILE", help="Annotations with any labels, .jsonl: id and spans with start and end.")
+        Path,
+        typer.Option(
+            metavar="FILE",
+            help="Annotations with any labels, .jsonl: id and spans with start and end.",
+        ),
     ],
     out: Arg[Path, typer.Option(metavar="FILE", help="Annotations to write, .jsonl.")],
-    to_original: Arg[bool, typer.Option("--to-original", help="From the redacted text to the original.")] = False,
+    to_original: Arg[
+        bool, typer.Option("--to-original", help="From the redacted text to the original.")
+    ] = False,
     drop_overlapping: Arg[
         bool, typer.Option("--drop-overlapping", help="Leave out spans that overlap a replacement.")
     ] = False,
     keep: Arg[
-        list[str] | None, typer.Option(metavar="FIELD", help="Also carry over this field of a span; several times.")
+        list[str] | None,
+        typer.Option(metavar="FIELD", help="Also carry over this field of a span; several times."),
     ] = None,
     as_json: JsonOption = False,
 ) -> int:
     """Carry annotations over to the redacted text.
 
-    A span that begins or ends inside a replacement is widened to hold all of it; one in text that was taken out is
-    lost. Both are counted. A note without edit map is left out and named.
+    A span that begins or ends inside a replacement is widened to hold all of it; one in text that
+    was taken out is lost. Both are counted. A note without edit map is left out and named.
     """
     check_suffix(spans)
     check_suffix(out)
     check_out(out, inputs=[edits, spans], is_folder=False)
     if "text" in (keep or []):
-        raise InputError("--keep text would carry original text over to the redacted notes; name another field")
+        raise InputError(
+            "--keep text would carry original text over to the redacted notes; name another field"
+        )
     carrier = Carrier(
-        EditsFile(edits).take, DigestSeal(key_of_edits()), to_original, drop_overlapping, frozenset(keep or ())
+        EditsFile(edits).take,
+        DigestSeal(key_of_edits()),
+        to_original,
+        drop_overlapping,
+        frozenset(keep or ()),
     )
     tally, unknown = Tally(), list[str]()
     with atomic_file(out) as file:
@@ -66,4 +91,7 @@ def _show(tally: Tally, unknown: list[str], out: Path, *, as_json: bool) -> None
     )
     if tally.fields:
         names = ", ".join(f"{name!r}" for name in sorted(tally.fields))
-        say(f"fields left out, because they may hold text: {names}; name one with --keep if it does not")
+        say(
+            f"fields left out, because they may hold text: {names}; name one with --keep if it"
+            " does not"
+        )

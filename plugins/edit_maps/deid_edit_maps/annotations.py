@@ -12,7 +12,10 @@ from deid_assets.extending.edits import DigestSeal, EditMap, ProvenanceError, di
 from deid_edit_maps.carry import Meeting, carry, stretches
 
 KEPT = ("label", "native_label", "score", "source", "code", "system")
-"""Fields of a span that are carried over besides its offsets; none of them holds text of the note."""
+"""Fields of a span that are carried over besides its offsets.
+
+None of them holds text of the note.
+"""
 
 
 @dataclass(slots=True)
@@ -45,9 +48,13 @@ class Tally:
         """Return the counts under plain names."""
         met = {meeting.value: self.meetings[meeting] for meeting in Meeting}
         return {
-            "notes": self.notes, "spans": self.spans, "written": self.written, **met, "dropped": self.dropped,
+            "notes": self.notes,
+            "spans": self.spans,
+            "written": self.written,
+            **met,
+            "dropped": self.dropped,
             "fields_left_out": dict(sorted(self.fields.items())),
-        }  # fmt: skip
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +76,17 @@ class Carrier:
     keep: frozenset[str] = frozenset()
 
     def over(
-        self, records: Iterable[tuple[str, Mapping[str, Any]]], tally: Tally, *, unknown: Callable[[str], None]
+        self,
+        records: Iterable[tuple[str, Mapping[str, Any]]],
+        tally: Tally,
+        *,
+        unknown: Callable[[str], None],
     ) -> Iterator[dict[str, Any]]:
         """Yield the record of each note with its spans in the other text.
 
         Args:
-            records: Place and content of each line: ``id``, ``spans``, and ``digest`` where the file has one.
+            records: Place and content of each line: ``id``, ``spans``, and ``digest`` where the
+                file has one.
             tally: Counted up.
             unknown: Called with the id of a note that has no edit map; it is left out.
 
@@ -95,19 +107,30 @@ class Carrier:
                 continue
             self._check_digest(record, edits, where)
             tally.notes += 1
-            digest = self.seal.seal(self._original(edits, where)) if self.to_original else edits.new_digest
-            yield {"id": note_id, "digest": digest, "spans": self._spans(spans, edits, tally, where)}
+            digest = (
+                self.seal.seal(self._original(edits, where))
+                if self.to_original
+                else edits.new_digest
+            )
+            yield {
+                "id": note_id,
+                "digest": digest,
+                "spans": self._spans(spans, edits, tally, where),
+            }
 
     def _check_digest(self, record: Mapping[str, Any], edits: EditMap, where: str) -> None:
-        """Refuse spans of another text; a file that gives neither a digest nor the text is taken on trust."""
+        """Refuse spans of another text.
+
+        A file that gives neither a digest nor the text is taken on trust.
+        """
         wanted = edits.new_digest if self.to_original else self._original(edits, where)
         text = record.get("text")
         given = digest_of(text) if isinstance(text, str) else record.get("digest")
         if given is not None and given not in (wanted, self.seal.seal(wanted)):
             which = "redacted" if self.to_original else "original"
             raise InputError(
-                f"{where}: note {edits.note_id!r}: the spans are not of the {which} text that the edits are of; "
-                "use the edits that were written with it"
+                f"{where}: note {edits.note_id!r}: the spans are not of the {which} text that the"
+                " edits are of; use the edits that were written with it"
             )
 
     def _original(self, edits: EditMap, where: str) -> str:
@@ -116,10 +139,13 @@ class Carrier:
             return self.seal.open(edits.digest)
         except ProvenanceError:
             raise InputError(
-                f"{where}: note {edits.note_id!r}: the edits were written with another key; set DEID_KEY to that one"
+                f"{where}: note {edits.note_id!r}: the edits were written with another key; set"
+                " DEID_KEY to that one"
             ) from None
 
-    def _spans(self, spans: list[Any], edits: EditMap, tally: Tally, where: str) -> list[dict[str, Any]]:
+    def _spans(
+        self, spans: list[Any], edits: EditMap, tally: Tally, where: str
+    ) -> list[dict[str, Any]]:
         ways = stretches(edits, to_original=self.to_original)
         chars = edits.new_chars if self.to_original else edits.chars
         carried = []

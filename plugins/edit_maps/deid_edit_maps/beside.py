@@ -1,4 +1,7 @@
-"""``deid side-by-side``: the same notes under several policies, on one page for the eyes of those who may read them."""
+"""``deid side-by-side``.
+
+The same notes under several policies, on one page for the eyes of those who may read them.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,15 @@ from deid_assets.extending.commands import (
     read_options,
     say,
 )
-from deid_assets.extending.edits import Ensemble, Key, Policy, Redacted, load_policy, redact, resolve
+from deid_assets.extending.edits import (
+    Ensemble,
+    Key,
+    Policy,
+    Redacted,
+    load_policy,
+    redact,
+    resolve,
+)
 
 PAGE = "side-by-side.html"
 MOST = 20
@@ -60,28 +71,42 @@ class Column:
 def side_by_side(
     notes: Arg[Path, typer.Argument(metavar="NOTES", help="Annotated notes, or any with --spans.")],
     *,
-    policy: Arg[list[str], typer.Option(metavar="NAME|FILE", help="Redaction policy; several times.")],
-    out: Arg[Path, typer.Option(metavar="FOLDER", help="Folder for the page, which only you may read.")],
+    policy: Arg[
+        list[str], typer.Option(metavar="NAME|FILE", help="Redaction policy; several times.")
+    ],
+    out: Arg[
+        Path, typer.Option(metavar="FOLDER", help="Folder for the page, which only you may read.")
+    ],
     spans: Arg[
-        Path | None, typer.Option(metavar="FILE", help="Spans of a detector; the annotations when not given.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Spans of a detector; the annotations when not given."),
     ] = None,
-    note: Arg[list[str] | None, typer.Option(metavar="ID", help="A note to show; the first when not given.")] = None,
+    note: Arg[
+        list[str] | None,
+        typer.Option(metavar="ID", help="A note to show; the first when not given."),
+    ] = None,
     format_name: FormatOption = None,
     labels: LabelsOption = None,
     read: ReadOption = None,
 ) -> int:
     """Show notes under several policies side by side.
 
-    The page holds the text of the notes: it is written for its owner alone, loads nothing, and is no release.
+    The page holds the text of the notes: it is written for its owner alone, loads nothing, and is
+    no release.
     """
-    from deid_assets.extending.audits import check_key, secret_of_environment  # noqa: PLC0415 - loads NumPy
+    from deid_assets.extending.audits import (
+        check_key,
+        secret_of_environment,
+    )  # noqa: PLC0415 - loads NumPy
     from deid_assets.extending.pages import write_files  # noqa: PLC0415 - loads Jinja
 
     check_out(out, inputs=[notes, *filter(None, [spans])], is_folder=True)
     policies = [load_policy(name) for name in policy]
     secret = secret_of_environment()
     keys = [check_key(one, secret) for one in policies]
-    source = NoteSource(notes, format_name, labels, read_options(read or [], annotations=spans is None))
+    source = NoteSource(
+        notes, format_name, labels, read_options(read or [], annotations=spans is None)
+    )
     found = list(_chosen(source, None if spans is None else SpansFile(spans), note or []))
     if not found:
         raise InputError("no note could be read; name another file")
@@ -128,7 +153,10 @@ def beside_html(columns: Sequence[Column], rows: Sequence[tuple[str, list[list[P
 def _original(note: Note, spans: DisjointSpans) -> list[Piece]:
     pieces, at = [], 0
     for span in spans:
-        pieces += [Piece(note.text[at : span.start]), Piece(note.text[span.start : span.end], span.label.value)]
+        pieces += [
+            Piece(note.text[at : span.start]),
+            Piece(note.text[span.start : span.end], span.label.value),
+        ]
         at = span.end
     return [one for one in [*pieces, Piece(note.text[at:])] if one.text]
 
@@ -144,7 +172,9 @@ def _pieces(found: Redacted) -> Iterator[Piece]:
         yield Piece(rest)
 
 
-def _chosen(source: NoteSource, spans: SpansFile | None, wanted: Sequence[str]) -> Iterator[tuple[Note, DisjointSpans]]:
+def _chosen(
+    source: NoteSource, spans: SpansFile | None, wanted: Sequence[str]
+) -> Iterator[tuple[Note, DisjointSpans]]:
     left = list(dict.fromkeys(wanted))
     if len(left) > MOST:
         raise InputError(f"{len(left)} notes are asked for; a page shows {MOST}")
@@ -154,7 +184,8 @@ def _chosen(source: NoteSource, spans: SpansFile | None, wanted: Sequence[str]) 
         marked = found.spans if spans is None else spans.take(found.note.note_id)
         if marked is None:
             raise InputError(
-                f"nothing is known of what to replace in note {found.note.note_id!r}; annotate it, or --spans"
+                f"nothing is known of what to replace in note {found.note.note_id!r}; annotate it,"
+                " or --spans"
             )
         yield found.note, resolve(found.note, [marked], ensemble=Ensemble.of_equals(marked))
         if not wanted:

@@ -1,8 +1,8 @@
 """Carry annotations from the original text to the redacted one, and back.
 
-The rule for a range that meets a replacement: a replacement is never cut in two. A range that begins or ends inside
-one is widened to hold all of it; a range of which nothing is left, because it lay in text that was taken out, is
-lost. Both are counted.
+The rule for a range that meets a replacement: a replacement is never cut in two. A range that
+begins or ends inside one is widened to hold all of it; a range of which nothing is left, because it
+lay in text that was taken out, is lost. Both are counted.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ def stretches(edits: EditMap, *, to_original: bool = False) -> list[Stretch]:
     return [(edit.start, edit.end, edit.new_start, edit.new_end) for edit in edits.edits]
 
 
-def carry(start: int, end: int, ways: Sequence[Stretch], *, chars: int) -> tuple[tuple[int, int] | None, Meeting]:
+def carry(
+    start: int, end: int, ways: Sequence[Stretch], *, chars: int
+) -> tuple[tuple[int, int] | None, Meeting]:
     """Return where a range stands in the other text, or ``None`` where nothing of it does, and how that came.
 
     Args:
@@ -51,7 +53,9 @@ def carry(start: int, end: int, ways: Sequence[Stretch], *, chars: int) -> tuple
         OffsetError: The range is empty, reversed or out of bounds.
     """
     if not 0 <= start < end <= chars:
-        raise OffsetError(f"[{start}, {end}) is empty, reversed or outside the text of {chars} characters")
+        raise OffsetError(
+            f"[{start}, {end}) is empty, reversed or outside the text of {chars} characters"
+        )
     first = bisect_right(ways, start, key=lambda way: way[0]) - 1
     last = bisect_left(ways, end, key=lambda way: way[0]) - 1
     new_start, cut_start = _moved_start(start, ways, first)
@@ -65,7 +69,10 @@ def carry(start: int, end: int, ways: Sequence[Stretch], *, chars: int) -> tuple
 
 
 def _moved_start(offset: int, ways: Sequence[Stretch], at: int) -> tuple[int, bool]:
-    """Move a beginning; ``at`` is the last way that begins at or before it. What was taken out stays before it."""
+    """Move a beginning; ``at`` is the last way that begins at or before it.
+
+    What was taken out stays before it.
+    """
     if at < 0:
         return offset, False
     start, end, new_start, new_end = ways[at]
@@ -75,7 +82,10 @@ def _moved_start(offset: int, ways: Sequence[Stretch], at: int) -> tuple[int, bo
 
 
 def _moved_end(offset: int, ways: Sequence[Stretch], at: int) -> tuple[int, bool]:
-    """Move an end; ``at`` is the last way that begins before it. What was taken out stays after it."""
+    """Move an end; ``at`` is the last way that begins before it.
+
+    What was taken out stays after it.
+    """
     if at < 0:
         return offset, False
     _, end, _, new_end = ways[at]

@@ -1,4 +1,7 @@
-"""``deid diff`` and ``deid why``: what changed between two releases, and why a range was redacted."""
+"""``deid diff`` and ``deid why``.
+
+What changed between two releases, and why a range was redacted.
+"""
 
 from __future__ import annotations
 
@@ -23,22 +26,36 @@ from deid_assets.extending.commands import (
     read_options,
     say,
 )
-from deid_assets.extending.edits import Change, Ensemble, Policy, compare, load_policy, read_edits, resolve
+from deid_assets.extending.edits import (
+    Change,
+    Ensemble,
+    Policy,
+    compare,
+    load_policy,
+    read_edits,
+    resolve,
+)
 from deid_assets.extending.files import atomic_file
 
 
 def diff(
     old: Arg[
-        Path, typer.Argument(metavar="OLD", help="Edit maps of one redaction, as deid redact --edits writes them.")
+        Path,
+        typer.Argument(
+            metavar="OLD", help="Edit maps of one redaction, as deid redact --edits writes them."
+        ),
     ],
     new: Arg[Path, typer.Argument(metavar="NEW", help="Edit maps of the other.")],
     *,
-    out: Arg[Path | None, typer.Option(metavar="FOLDER", help="Folder for diff.html and diff.json.")] = None,
+    out: Arg[
+        Path | None, typer.Option(metavar="FOLDER", help="Folder for diff.html and diff.json.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> int:
     """Compare two redactions of the same notes.
 
-    Replacements gained, lost, relabelled, moved and rewritten, per category and note, and what is responsible.
+    Replacements gained, lost, relabelled, moved and rewritten, per category and note, and what is
+    responsible.
     """
     if out is not None:
         check_out(out, inputs=[old, new], is_folder=True)
@@ -59,10 +76,18 @@ def why(  # noqa: PLR0913 - one parameter per option of the command line
     *,
     note: Arg[str, typer.Option(metavar="ID", help="Id of the note.")],
     at: Arg[int, typer.Option(metavar="OFFSET", min=0, help="A code point of its text, from 0.")],
-    spans: Arg[Path, typer.Option(metavar="FILE", help="Spans with every prediction, as deid detect writes them.")],
-    resolve_by: Arg[str, typer.Option("--resolve", metavar="POLICY", help="Overlap policy that was used.")] = "union",
+    spans: Arg[
+        Path,
+        typer.Option(
+            metavar="FILE", help="Spans with every prediction, as deid detect writes them."
+        ),
+    ],
+    resolve_by: Arg[
+        str, typer.Option("--resolve", metavar="POLICY", help="Overlap policy that was used.")
+    ] = "union",
     policy: Arg[
-        str | None, typer.Option(metavar="NAME|FILE", help="Redaction policy, to show its action there.")
+        str | None,
+        typer.Option(metavar="NAME|FILE", help="Redaction policy, to show its action there."),
     ] = None,
     format_name: FormatOption = None,
     read: ReadOption = None,
@@ -70,16 +95,26 @@ def why(  # noqa: PLR0913 - one parameter per option of the command line
 ) -> int:
     """Say why a place was redacted, or why not.
 
-    Which detectors marked it, as what and by which rule, what the overlap policy makes of them, and what the policy
-    does with it. No text is shown.
+    Which detectors marked it, as what and by which rule, what the overlap policy makes of them, and
+    what the policy does with it. No text is shown.
     """
-    found = _note(NoteSource(notes, format_name, None, read_options(read or [], annotations=False)), note)
+    found = _note(
+        NoteSource(notes, format_name, None, read_options(read or [], annotations=False)), note
+    )
     if at >= len(found.text):
-        raise InputError(f"--at {at} is outside note {note!r}, which has {len(found.text)} characters")
+        raise InputError(
+            f"--at {at} is outside note {note!r}, which has {len(found.text)} characters"
+        )
     predictions = SpansFile(spans).take(note)
     if predictions is None:
         raise InputError(f"{spans}: does not know note {note!r}; nothing was looked for there")
-    answer = _answer(found, predictions.checked(found), at, resolve_by, None if policy is None else load_policy(policy))
+    answer = _answer(
+        found,
+        predictions.checked(found),
+        at,
+        resolve_by,
+        None if policy is None else load_policy(policy),
+    )
     if as_json:
         print_json(answer)
     else:
@@ -94,7 +129,9 @@ def _note(source: NoteSource, note_id: str) -> Note:
     raise InputError(f"{source.path}: no note {note_id!r} could be read; check the id")
 
 
-def _answer(note: Note, predictions: SpanSet, at: int, resolve_by: str, policy: Policy | None) -> dict[str, Any]:
+def _answer(
+    note: Note, predictions: SpanSet, at: int, resolve_by: str, policy: Policy | None
+) -> dict[str, Any]:
     yielding = policy.may_leave if policy else frozenset()
     ensemble = Ensemble.of_equals(predictions, yielding=yielding)
     resolved = resolve(note, [predictions], policy=resolve_by, ensemble=ensemble)
@@ -108,21 +145,31 @@ def _answer(note: Note, predictions: SpanSet, at: int, resolve_by: str, policy: 
         "span": _shown(final) if final else None,
         "joined": [_shown(span) for span in predictions if final and span.overlaps(final)],
         "policy": policy.name if policy else None,
-        "action": ("kept" if replacer is None else type(replacer).__name__) if policy and final else None,
+        "action": (
+            ("kept" if replacer is None else type(replacer).__name__) if policy and final else None
+        ),
     }
 
 
 def _shown(span: Span) -> dict[str, Any]:
     return {
-        "source": span.source, "start": span.start, "end": span.end, "label": span.label.value, "score": span.score,
+        "source": span.source,
+        "start": span.start,
+        "end": span.end,
+        "label": span.label.value,
+        "score": span.score,
         "native_label": span.native_label,
-    }  # fmt: skip
+    }
 
 
 def _tell(answer: dict[str, Any]) -> None:
     rows = [_row(span) for span in answer["joined"] or answer["predictions"]]
     if rows:
-        print_table(("Detector", "Category", "Rule or own label", "From", "To", "Score"), rows, numbers_from=3)
+        print_table(
+            ("Detector", "Category", "Rule or own label", "From", "To", "Score"),
+            rows,
+            numbers_from=3,
+        )
     span, where = answer["span"], f"note {answer['note']!r} at {answer['at']}"
     if not answer["predictions"]:
         typer.echo(f"{where}: no detector marked it")
@@ -139,14 +186,24 @@ def _tell(answer: dict[str, Any]) -> None:
 
 def _row(span: dict[str, Any]) -> list[str]:
     own = span["native_label"] or "-"
-    return [span["source"], span["label"], own, str(span["start"]), str(span["end"]), f"{span['score']:.3f}"]
+    return [
+        span["source"],
+        span["label"],
+        own,
+        str(span["start"]),
+        str(span["end"]),
+        f"{span['score']:.3f}",
+    ]
 
 
 def _write(out: Path, document: dict[str, Any], old: Path, new: Path) -> None:
     from deid_assets.extending.pages import release_diff_html  # noqa: PLC0415 - loads Jinja
 
     page = release_diff_html(document, title="Two redactions", old=old.name, new=new.name)
-    for name, content in (("diff.html", page), ("diff.json", json.dumps(document, indent=1) + "\n")):
+    for name, content in (
+        ("diff.html", page),
+        ("diff.json", json.dumps(document, indent=1) + "\n"),
+    ):
         with atomic_file(out / name) as file:
             file.write(content.encode())
 
@@ -155,15 +212,19 @@ def _show(document: dict[str, Any]) -> None:
     kinds = [change.value for change in Change]
     notes, uncovered = document["notes"], document["uncovered"]
     typer.echo(
-        f"{notes['same']:,} notes as they were, {notes['changed']:,} with a difference, {notes['other_text']:,} with "
-        f"another text, {notes['only_old']:,} only in the old, {notes['only_new']:,} only in the new"
+        f"{notes['same']:,} notes as they were, {notes['changed']:,} with a difference,"
+        f" {notes['other_text']:,} with another text, {notes['only_old']:,} only in the old,"
+        f" {notes['only_new']:,} only in the new"
     )
     if uncovered["characters"]:
         typer.echo(
-            f"{uncovered['characters']:,} characters of {uncovered['replacements']:,} replacements were replaced in the "
-            "old and are not in the new"
+            f"{uncovered['characters']:,} characters of {uncovered['replacements']:,} replacements"
+            " were replaced in the old and are not in the new"
         )
-    rows = [[row["category"], *(f"{row[name]:,}" for name in ("unchanged", *kinds))] for row in document["by_category"]]
+    rows = [
+        [row["category"], *(f"{row[name]:,}" for name in ("unchanged", *kinds))]
+        for row in document["by_category"]
+    ]
     print_table(("Category", "unchanged", *kinds), rows, numbers_from=1)
     causes = [[row["cause"], row["why"], f"{row['all']:,}"] for row in document["by_cause"]]
     if causes:

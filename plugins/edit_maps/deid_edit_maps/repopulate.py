@@ -8,7 +8,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from deid_assets.extending import DigestError, Note, Phi, Span
-from deid_assets.extending.edits import Context, EditMap, Key, MadeBy, Policy, Replaced, digest_of, mark
+from deid_assets.extending.edits import (
+    Context,
+    EditMap,
+    Key,
+    MadeBy,
+    Policy,
+    Replaced,
+    digest_of,
+    mark,
+)
 
 _FORMS = tuple(
     re.compile(form)
@@ -47,12 +56,15 @@ def identity_in(tag: str) -> tuple[bool, str | None]:
     return False, None
 
 
-def repopulate(note: Note, edits: EditMap, policy: Policy, *, key: Key, made_by: MadeBy) -> Repopulated:
+def repopulate(
+    note: Note, edits: EditMap, policy: Policy, *, key: Key, made_by: MadeBy
+) -> Repopulated:
     """Return a redacted note in which every tag is filled as a policy writes its category.
 
-    The original is not known: the policy's replacer is given an invented value of the category instead. Tags with
-    one number, hash or encrypted value in one note (hashes and encrypted values: of one patient) become one person;
-    every other tag becomes one of its own. What is no tag, such as a year or a surrogate, stays.
+    The original is not known: the policy's replacer is given an invented value of the category
+    instead. Tags with one number, hash or encrypted value in one note (hashes and encrypted values:
+    of one patient) become one person; every other tag becomes one of its own. What is no tag, such
+    as a year or a surrogate, stays.
 
     Args:
         note: The redacted note.
@@ -66,7 +78,8 @@ def repopulate(note: Note, edits: EditMap, policy: Policy, *, key: Key, made_by:
     """
     if note.digest != edits.new_digest:
         raise DigestError(
-            f"note {note.note_id!r}: the edits are of another text; take those that were written with these notes"
+            f"note {note.note_id!r}: the edits are of another text; take those that were written"
+            " with these notes"
         )
     context = Context(note, key)
     parts: list[str] = []
@@ -85,9 +98,12 @@ def repopulate(note: Note, edits: EditMap, policy: Policy, *, key: Key, made_by:
         cursor = edit.new_end
     text = "".join([*parts, note.text[cursor:]])
     new = replace(
-        edits, new_digest=digest_of(text), new_chars=len(text), edits=tuple(made),
+        edits,
+        new_digest=digest_of(text),
+        new_chars=len(text),
+        edits=tuple(made),
         made_by=replace(made_by, detectors=edits.made_by.detectors),
-    )  # fmt: skip
+    )
     return Repopulated(text, new, filled, left)
 
 
@@ -96,7 +112,9 @@ def _written(tag: str, edit: Replaced, number: int, policy: Policy, context: Con
     replacer = policy.action(edit.label)
     if not is_tag or replacer is None:
         return tag
-    seed = context.key.seed("repopulate", edit.label.value, f"same {who}" if who else f"alone {number}")
+    seed = context.key.seed(
+        "repopulate", edit.label.value, f"same {who}" if who else f"alone {number}"
+    )
     value = invented(edit.label, seed, lang=context.note.lang)
     written = replacer(value, Span(0, len(value), edit.label), context)
     return tag if not written or identity_in(written)[0] else written
@@ -112,7 +130,9 @@ def invented(label: Phi, seed: int, *, lang: str | None) -> str:
     """
     if label is Phi.DATE:
         month, day, year = 1 + seed % 12, 1 + seed // 12 % 28, 1995 + seed // 336 % 30
-        return f"{month:02}/{day:02}/{year}" if lang in (None, "en") else f"{day:02}/{month:02}/{year}"
+        return (
+            f"{month:02}/{day:02}/{year}" if lang in (None, "en") else f"{day:02}/{month:02}/{year}"
+        )
     make = _SHAPES.get(label)
     return make(seed) if make else _word(seed)
 
@@ -144,8 +164,15 @@ _SHAPES: Mapping[Phi, Callable[[int], str]] = {
     **{
         label: lambda seed: _digits(seed, 8)
         for label in (
-            Phi.NATIONAL_ID, Phi.MRN, Phi.HEALTH_PLAN, Phi.ACCOUNT, Phi.LICENSE, Phi.VEHICLE, Phi.DEVICE,
-            Phi.BIOMETRIC, Phi.ID,
+            Phi.NATIONAL_ID,
+            Phi.MRN,
+            Phi.HEALTH_PLAN,
+            Phi.ACCOUNT,
+            Phi.LICENSE,
+            Phi.VEHICLE,
+            Phi.DEVICE,
+            Phi.BIOMETRIC,
+            Phi.ID,
         )
     },
-}  # fmt: skip
+}

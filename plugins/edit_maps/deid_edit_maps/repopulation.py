@@ -61,9 +61,14 @@ EditsOutOption = Arg[Path | None, typer.Option("--edits-out", metavar="FILE", he
 def repopulate(  # noqa: PLR0913 - one parameter per option of the command line
     redacted: Arg[Path, typer.Argument(metavar="REDACTED", help="Redacted notes, unchanged.")],
     *,
-    edits: Arg[Path, typer.Option(metavar="FILE", help="Edit maps that deid redact --edits wrote with them.")],
+    edits: Arg[
+        Path,
+        typer.Option(metavar="FILE", help="Edit maps that deid redact --edits wrote with them."),
+    ],
     policy: PolicyOption,
-    out: Arg[Path, typer.Option(metavar="PATH", help="Notes to write; the suffix chooses the format.")],
+    out: Arg[
+        Path, typer.Option(metavar="PATH", help="Notes to write; the suffix chooses the format.")
+    ],
     edits_out: EditsOutOption = None,
     format_name: FormatOption = None,
     to: ToOption = None,
@@ -82,10 +87,17 @@ def repopulate(  # noqa: PLR0913 - one parameter per option of the command line
     withheld = Withheld()
     with ExitStack() as stack:
         file = stack.enter_context(writing_edits(edits_out)) if edits_out else None
-        write_notes(out, filling.run(source, file, withheld), format=written_as.name, options=write_options())
+        write_notes(
+            out,
+            filling.run(source, file, withheld),
+            format=written_as.name,
+            options=write_options(),
+        )
     if filling.left:
         kinds = ", ".join(f"{count:,} {label}" for label, count in sorted(filling.left.items()))
-        say(f"left as tags, for which policy {redaction.policy.name!r} writes nothing else: {kinds}")
+        say(
+            f"left as tags, for which policy {redaction.policy.name!r} writes nothing else: {kinds}"
+        )
     return finish(dict(filling.counted), withheld, out, as_json=as_json)
 
 
@@ -102,9 +114,16 @@ class Filling:
         self.counted = {"notes": 0, "filled": 0}
         self.left = Counter[str]()
 
-    def run(self, source: NoteSource, file: BinaryIO | None, withheld: Withheld) -> Iterator[Annotated]:
-        """Yield each note filled; one without edit map, or with one of another text, is withheld."""
-        made_by = MadeBy.of(self._redaction.policy, self._redaction.key, software=_SOFTWARE, detectors={})
+    def run(
+        self, source: NoteSource, file: BinaryIO | None, withheld: Withheld
+    ) -> Iterator[Annotated]:
+        """Yield each note filled.
+
+        One without edit map, or with one of another text, is withheld.
+        """
+        made_by = MadeBy.of(
+            self._redaction.policy, self._redaction.key, software=_SOFTWARE, detectors={}
+        )
         with progress("filling") as advance:
             for chunk in source.chunks(withheld):
                 for note in chunk:
@@ -125,7 +144,9 @@ class Filling:
         if edits is None:
             return Failed(note.note_id, "repopulate", "NoEditMap")
         try:
-            return fill(note, edits, self._redaction.policy, key=self._redaction.key, made_by=made_by)
+            return fill(
+                note, edits, self._redaction.policy, key=self._redaction.key, made_by=made_by
+            )
         except DeidError as error:
             return Failed(note.note_id, "repopulate", type(error).__name__)
 
@@ -133,12 +154,22 @@ class Filling:
 def twin(  # noqa: PLR0913 - one parameter per option of the command line
     notes: Arg[Path, typer.Argument(metavar="NOTES", help="File or folder of notes.")],
     *,
-    out: Arg[Path, typer.Option(metavar="PATH", help="Notes to write; the suffix chooses the format.")],
+    out: Arg[
+        Path, typer.Option(metavar="PATH", help="Notes to write; the suffix chooses the format.")
+    ],
     spans: Arg[
-        Path | None, typer.Option(metavar="FILE", help="Spans of the notes; their own annotations when not given.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Spans of the notes; their own annotations when not given."
+        ),
     ] = None,
     number: Arg[
-        int, typer.Option(metavar="N", min=1, help="Number of the twin; the same number and key give the same twin.")
+        int,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Number of the twin; the same number and key give the same twin.",
+        ),
     ] = 1,
     edits_out: EditsOutOption = None,
     format_name: FormatOption = None,
@@ -150,16 +181,25 @@ def twin(  # noqa: PLR0913 - one parameter per option of the command line
 ) -> int:
     """Make a twin of a corpus: other names, the rest as it is.
 
-    For audits that ask whether a model remembers people. A note with a name for which none can be made is withheld.
+    For audits that ask whether a model remembers people. A note with a name for which none can be
+    made is withheld.
     """
-    source = NoteSource(notes, format_name, lang, read_options(read or [], annotations=spans is None))
+    source = NoteSource(
+        notes, format_name, lang, read_options(read or [], annotations=spans is None)
+    )
     written_as = out_format(out, to)
-    _check_outs(out, edits_out, inputs=[notes, *filter(None, [spans])], is_folder=written_as.is_folder)
+    _check_outs(
+        out, edits_out, inputs=[notes, *filter(None, [spans])], is_folder=written_as.is_folder
+    )
     secret = secret_of_environment()
     if secret is None:
-        raise PolicyError("other names need a key; set DEID_KEY to the output of `openssl rand -hex 32`")
+        raise PolicyError(
+            "other names need a key; set DEID_KEY to the output of `openssl rand -hex 32`"
+        )
     withheld, counted = Withheld(), {"notes": 0, "names": 0}
-    pairs = _annotated(source, labels, withheld) if spans is None else _stored(source, spans, withheld)
+    pairs = (
+        _annotated(source, labels, withheld) if spans is None else _stored(source, spans, withheld)
+    )
     with ExitStack() as stack:
         file = stack.enter_context(writing_edits(edits_out)) if edits_out else None
         made = _twins(pairs, Key(secret), number, file, withheld, counted)
@@ -175,7 +215,9 @@ def _twins(  # noqa: PLR0917 - called from one place
     withheld: Withheld,
     counted: dict[str, int],
 ) -> Iterator[Annotated]:
-    from deid_edit_maps.twins import twin as twin_of  # noqa: PLC0415 - loads what surrogates are made with
+    from deid_edit_maps.twins import (
+        twin as twin_of,
+    )  # noqa: PLC0415 - loads what surrogates are made with
     from deid_edit_maps.twins import twin_key, twin_policy  # noqa: PLC0415
 
     key = twin_key(key, number)
@@ -183,7 +225,9 @@ def _twins(  # noqa: PLR0917 - called from one place
     for note, spans in pairs:
         found = spans if isinstance(spans, Failed) else twin_of(note, spans, key=key)
         if isinstance(found, Failed) or isinstance(spans, Failed):
-            withheld.failed(found if isinstance(found, Failed) else Failed(note.note_id, "twin", "Missing"))
+            withheld.failed(
+                found if isinstance(found, Failed) else Failed(note.note_id, "twin", "Missing")
+            )
             continue
         counted["notes"] += 1
         counted["names"] += len(found.edits)
@@ -192,7 +236,9 @@ def _twins(  # noqa: PLR0917 - called from one place
         yield Annotated(Note(note.note_id, found.text, note.patient_id, note.lang))
 
 
-def _stored(source: NoteSource, spans: Path, withheld: Withheld) -> Iterator[tuple[Note, DisjointSpans | Failed]]:
+def _stored(
+    source: NoteSource, spans: Path, withheld: Withheld
+) -> Iterator[tuple[Note, DisjointSpans | Failed]]:
     """Yield notes with their spans of a file; where names and others overlap, the name counts."""
     for chunk, found in StoredSpans(SpansFile(spans), _NOT_NAMES).over(source.chunks(withheld)):
         for note in chunk:

@@ -1,4 +1,7 @@
-"""A twin of a corpus: the same notes with other people's names, for audits of what a model remembers."""
+"""A twin of a corpus.
+
+The same notes with other people's names, for audits of what a model remembers.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Policies side by side: each column is what its policy writes, the page is its owner's alone and loads nothing."""
+"""Policies side by side.
+
+Each column is what its policy writes, the page is its owner's alone and loads nothing.
+"""
 
 import html
 import json
@@ -28,7 +31,10 @@ def shown(tmp_path, monkeypatch):
         monkeypatch.setenv("DEID_KEY", "55" * 32)
         marks = [{"start": start, "end": end, "label": label} for start, end, label in SPANS]
         notes = tmp_path / "notes.jsonl"
-        lines = [json.dumps({"id": name, "lang": "en", "text": TEXT, "spans": marks}) for name in ("one", "two")]
+        lines = [
+            json.dumps({"id": name, "lang": "en", "text": TEXT, "spans": marks})
+            for name in ("one", "two")
+        ]
         notes.write_text("\n".join(lines))
         named = [part for one in POLICIES for part in ("--policy", one)]
         out = tmp_path / "out"
@@ -43,7 +49,10 @@ def test_each_column_is_what_its_policy_writes(shown):
     assert ran.exit_code == 0, ran.output
     assert TEXT not in ran.output
     page = path.read_text("utf-8")
-    columns = [html.unescape(re.sub("<.*?>", "", one)) for one in re.findall(r'<div class="text">(.*?)</div>', page)]
+    columns = [
+        html.unescape(re.sub("<.*?>", "", one))
+        for one in re.findall(r'<div class="text">(.*?)</div>', page)
+    ]
     note = Note("two", TEXT, lang="en")
     spans = DisjointSpans.of(note, [Span(start, end, Phi(label)) for start, end, label in SPANS])
     key = Key(bytes.fromhex("55" * 32))

@@ -34,7 +34,9 @@ class Fixed:
 
 def mapped(text, ranges, replacement="[NAME]"):
     note = Note("n", text)
-    spans = DisjointSpans.of(note, [Span(start, end, Phi.NAME, 1.0, "rules") for start, end in ranges])
+    spans = DisjointSpans.of(
+        note, [Span(start, end, Phi.NAME, 1.0, "rules") for start, end in ranges]
+    )
     redacted = redact(note, spans, Policy("p", Fixed(replacement)), key=KEY)
     return redacted.text, edit_map(note, redacted, spans, key=KEY, made_by=BY)
 
@@ -55,7 +57,9 @@ def go(edits, start, end, *, back=False):
         pytest.param(0, 24, "Dr. [NAME] saw [NAME] at noon.", Meeting.WHOLE, id="around all"),
         pytest.param(5, 6, "[NAME]", Meeting.WIDENED, id="inside one"),
         pytest.param(0, 5, "Dr. [NAME]", Meeting.WIDENED, id="ends inside one"),
-        pytest.param(6, 13, "[NAME] saw [NAME]", Meeting.WIDENED, id="from inside one to inside the next"),
+        pytest.param(
+            6, 13, "[NAME] saw [NAME]", Meeting.WIDENED, id="from inside one to inside the next"
+        ),
     ],
 )
 def test_a_range_holds_whole_replacements(start, end, expected, meeting):
@@ -85,9 +89,12 @@ def test_what_lay_in_text_that_was_taken_out_is_lost_and_said_so(start, end, exp
 
 
 @pytest.mark.parametrize(
-    ("start", "end", "expected"), [(0, 4, "Dr. "), (4, 8, " saw"), (0, 8, "Dr. Lee saw"), (3, 5, " Lee ")]
+    ("start", "end", "expected"),
+    [(0, 4, "Dr. "), (4, 8, " saw"), (0, 8, "Dr. Lee saw"), (3, 5, " Lee ")],
 )
-def test_back_to_the_original_what_was_taken_out_belongs_to_a_range_only_if_it_is_around_it(start, end, expected):
+def test_back_to_the_original_what_was_taken_out_belongs_to_a_range_only_if_it_is_around_it(
+    start, end, expected
+):
     _, edits = mapped(TEXT, [LEE], replacement="")
 
     place, _ = go(edits, start, end, back=True)
@@ -108,7 +115,9 @@ def redactions(draw):
     text = draw(st.text(alphabet=string.ascii_letters + " ñ\n😀", min_size=1, max_size=60))
     bounds = draw(st.lists(st.integers(0, len(text)), max_size=12, unique=True).map(sorted))
     ranges = [(a, b) for a, b in zip(bounds[::2], bounds[1::2], strict=False)]
-    return text, *mapped(text, ranges, replacement=draw(st.sampled_from(["", "[X]", "a longer one", "y"])))
+    return text, *mapped(
+        text, ranges, replacement=draw(st.sampled_from(["", "[X]", "a longer one", "y"]))
+    )
 
 
 @st.composite
@@ -174,8 +183,12 @@ def test_order_is_kept(case, data):
 @pytest.mark.parametrize(
     "edits",
     [
-        pytest.param([Replaced(4, 7, 4, 10, Phi.NAME), Replaced(6, 9, 9, 12, Phi.NAME)], id="overlapping"),
-        pytest.param([Replaced(8, 9, 8, 9, Phi.NAME), Replaced(4, 7, 4, 7, Phi.NAME)], id="out of order"),
+        pytest.param(
+            [Replaced(4, 7, 4, 10, Phi.NAME), Replaced(6, 9, 9, 12, Phi.NAME)], id="overlapping"
+        ),
+        pytest.param(
+            [Replaced(8, 9, 8, 9, Phi.NAME), Replaced(4, 7, 4, 7, Phi.NAME)], id="out of order"
+        ),
         pytest.param([Replaced(4, 7, 5, 8, Phi.NAME)], id="with a gap"),
         pytest.param([Replaced(20, 30, 20, 30, Phi.NAME)], id="out of bounds"),
     ],

@@ -1,4 +1,7 @@
-"""Tags are filled later: one person stays one person, what is no tag stays, and every offset still holds."""
+"""Tags are filled later.
+
+One person stays one person, what is no tag stays, and every offset still holds.
+"""
 
 import re
 
@@ -19,8 +22,13 @@ KEY = Key(bytes(range(32)))
 BY = MadeBy("deid-assets 0", "p", "0" * 64)
 TEXT = "Ann Lee, 45, came on 3 May 2021. Ann Lee left with Bob Ray; MRN 1234567."
 SPANS = [
-    (0, 7, Phi.NAME), (9, 11, Phi.AGE), (21, 31, Phi.DATE), (33, 40, Phi.NAME), (51, 58, Phi.NAME), (64, 71, Phi.MRN),
-]  # fmt: skip
+    (0, 7, Phi.NAME),
+    (9, 11, Phi.AGE),
+    (21, 31, Phi.DATE),
+    (33, 40, Phi.NAME),
+    (51, 58, Phi.NAME),
+    (64, 71, Phi.MRN),
+]
 
 
 def redacted_with(policy):
@@ -65,7 +73,9 @@ def test_every_tag_is_filled_and_the_rest_stays():
 def test_the_edits_lead_from_the_original_to_the_new_text():
     found = filled_from("tag")
 
-    assert [(edit.start, edit.end) for edit in found.edits.edits] == [(start, end) for start, end, _ in SPANS]
+    assert [(edit.start, edit.end) for edit in found.edits.edits] == [
+        (start, end) for start, end, _ in SPANS
+    ]
     assert (found.edits.chars, found.edits.new_chars) == (len(TEXT), len(found.text))
 
 
@@ -96,12 +106,22 @@ def test_edits_of_another_text_are_refused():
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
-        ("[NAME]", (True, None)), ("[HEALTH_PLAN]", (True, None)), ("[XXXXX]", (True, None)), ("███", (True, None)),
-        ("[NAME_12]", (True, "12")), ("[HEALTH_PLAN_3]", (True, "3")), ("[**Health plan 3**]", (True, "3")),
-        ("[NAME:9f3a52c01b7e]", (True, "9f3a52c01b7e")), ("Ann Lee", (False, None)), ("2021", (False, None)),
-        ("40-49", (False, None)), ("021XX", (False, None)), ("", (False, None)), ("[see below]", (False, None)),
+        ("[NAME]", (True, None)),
+        ("[HEALTH_PLAN]", (True, None)),
+        ("[XXXXX]", (True, None)),
+        ("███", (True, None)),
+        ("[NAME_12]", (True, "12")),
+        ("[HEALTH_PLAN_3]", (True, "3")),
+        ("[**Health plan 3**]", (True, "3")),
+        ("[NAME:9f3a52c01b7e]", (True, "9f3a52c01b7e")),
+        ("Ann Lee", (False, None)),
+        ("2021", (False, None)),
+        ("40-49", (False, None)),
+        ("021XX", (False, None)),
+        ("", (False, None)),
+        ("[see below]", (False, None)),
     ],
-)  # fmt: skip
+)
 def test_tags_are_told_from_values(written, expected):
     assert identity_in(written) == expected
 
@@ -120,14 +140,20 @@ def test_a_twin_differs_in_names_only():
     one, again, other = (twin(note, spans, key=twin_key(KEY, number)) for number in (1, 1, 2))
 
     names = [one.text[edit.new_start : edit.new_end] for edit in one.edits]
-    assert re.fullmatch(r"(.+), 45, came on 3 May 2021\. \1 left with (.+); MRN 1234567\.", one.text)
+    assert re.fullmatch(
+        r"(.+), 45, came on 3 May 2021\. \1 left with (.+); MRN 1234567\.", one.text
+    )
     assert not {"Ann", "Lee", "Bob", "Ray"} & {word for name in names for word in name.split()}
     assert one.text == again.text != other.text
 
 
 def test_a_twin_has_the_next_name_where_the_first_stands_in_the_note():
     def twin_of(text):
-        return twin(Note("n", text, "p1", "en"), DisjointSpans.of(Note("n", text), [Span(0, 7, Phi.NAME)]), key=KEY)
+        return twin(
+            Note("n", text, "p1", "en"),
+            DisjointSpans.of(Note("n", text), [Span(0, 7, Phi.NAME)]),
+            key=KEY,
+        )
 
     first = twin_of("Ann Lee came.").text.removesuffix(" came.")
     found = twin_of(f"Ann Lee came with {first}.")

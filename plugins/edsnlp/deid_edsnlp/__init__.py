@@ -21,7 +21,9 @@ _SPACE = re.compile(r"\s")
 class EdsnlpDetector(PipelineDetector):
     """Takes a pipeline's ``doc.ents``; arguments and errors as ``PipelineDetector``."""
 
-    def __init__(self, *, model: str | Path, name: str = "edsnlp", device: str | None = None) -> None:
+    def __init__(
+        self, *, model: str | Path, name: str = "edsnlp", device: str | None = None
+    ) -> None:
         super().__init__(_LIBRARY, model=model, name=name, device=device)
 
 
@@ -42,7 +44,10 @@ def _copy(source: Path, out: Path) -> Mapping[str, Any]:
         if file.is_file() and file.suffix in {".cfg", ".json"}:
             text = file.read_text(encoding="utf-8", errors="replace")
             if "trust_remote_code" in text or "auto_map" in text:
-                raise PluginError(f"{file}: it asks to run code of its own, which is not run; choose another model")
+                raise PluginError(
+                    f"{file}: it asks to run code of its own, which is not run; choose another"
+                    " model"
+                )
     shutil.copytree(source, out, dirs_exist_ok=True)
     return {}
 
@@ -55,14 +60,18 @@ def _open(folder: Path, _: Mapping[str, Any], device: str | None) -> Pipeline:
         nlp = edsnlp.load(folder.resolve()).to(place)
     except Exception as error:
         raise PluginError(
-            f"{folder}: the pipeline does not load ({type(error).__name__}); a pipe of a package of its own, such as "
-            "eds-pseudo, needs that package installed, a model in it a folder of its own"
+            f"{folder}: the pipeline does not load ({type(error).__name__}); a pipe of a package of"
+            " its own, such as eds-pseudo, needs that package installed, a model in it a folder of"
+            " its own"
         ) from error
 
     def read(text: str) -> Iterable[Entity]:
         document = nlp(text)
-        if _SPACE.sub(" ", document.text) != _SPACE.sub(" ", text):  # EDS-NLP makes blanks of other white space
-            raise PluginError(f"{folder}: the pipeline changes the text, so its offsets are not the note's")
+        if _SPACE.sub(" ", document.text) != _SPACE.sub(" ", text):
+            # EDS-NLP makes blanks of other white space
+            raise PluginError(
+                f"{folder}: the pipeline changes the text, so its offsets are not the note's"
+            )
         return [(found.start_char, found.end_char, found.label_) for found in document.ents]
 
     return Pipeline(_labels(nlp), read)
@@ -72,7 +81,9 @@ def _labels(nlp: Any) -> Sequence[str]:
     """Return the labels that the configuration of its pipes names; a rule may set others."""
     found: list[str] = []
     for pipe in nlp.config["components"].values():
-        found += [str(label) for key in ("labels", "terms", "regex") for label in pipe.get(key) or ()]
+        found += [
+            str(label) for key in ("labels", "terms", "regex") for label in pipe.get(key) or ()
+        ]
         found += [pipe["label"]] if isinstance(pipe.get("label"), str) else []
     return list(dict.fromkeys(found))
 

@@ -1,4 +1,7 @@
-"""Pipelines of rules and of a CRF over a transformer, from a folder: the entities are the library's, at exact offsets."""
+"""Pipelines of rules and of a CRF over a transformer, from a folder.
+
+The entities are the library's, at exact offsets.
+"""
 
 from __future__ import annotations
 
@@ -39,27 +42,50 @@ def trained(folder: Path) -> Path:
 
     torch.manual_seed(1)
     signs = sorted(set(TEXT) - set(" \r\n"))
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *signs, *(f"##{sign}" for sign in signs)]
-    made = Tokenizer(models.WordPiece({piece: at for at, piece in enumerate(pieces)}, unk_token="[UNK]"))
+    pieces = [
+        "[PAD]",
+        "[UNK]",
+        "[CLS]",
+        "[SEP]",
+        "[MASK]",
+        *signs,
+        *(f"##{sign}" for sign in signs),
+    ]
+    made = Tokenizer(
+        models.WordPiece({piece: at for at, piece in enumerate(pieces)}, unk_token="[UNK]")
+    )
     made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     made.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
     config = transformers.BertConfig(
-        vocab_size=len(pieces), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16,
+        vocab_size=len(pieces),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
         max_position_embeddings=64,
-    )  # fmt: skip
+    )
     transformers.BertModel(config).save_pretrained(folder / "bert")
     transformers.PreTrainedTokenizerFast(
-        tokenizer_object=made, unk_token="[UNK]", pad_token="[PAD]", cls_token="[CLS]", sep_token="[SEP]",
-        mask_token="[MASK]", model_max_length=64,
-    ).save_pretrained(folder / "bert")  # fmt: skip
+        tokenizer_object=made,
+        unk_token="[UNK]",
+        pad_token="[PAD]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        mask_token="[MASK]",
+        model_max_length=64,
+    ).save_pretrained(folder / "bert")
     nlp: Any = edsnlp.blank("eds")
     nlp.add_pipe(
         eds.ner_crf(
-            mode="joint", target_span_getter="gold", span_setter="ents", labels=["NOM", "DATE"], window=10,
+            mode="joint",
+            target_span_getter="gold",
+            span_setter="ents",
+            labels=["NOM", "DATE"],
+            window=10,
             embedding=eds.transformer(model=str(folder / "bert"), window=60, stride=40),
         ),
         name="ner",
-    )  # fmt: skip
+    )
     with torch.no_grad():
         for weight in nlp.pipes.ner.parameters():
             weight.mul_(6.0 if weight.dim() > 1 else 1.0)
@@ -69,7 +95,12 @@ def trained(folder: Path) -> Path:
 
 def added(folder: Path, source: Path, *, text: str = MAP, **given: Any) -> Path:
     (folder / "labels.toml").write_text(text)
-    options = {"source": str(source), "name": "mine", "out": folder / "mine", "labels": str(folder / "labels.toml")}
+    options = {
+        "source": str(source),
+        "name": "mine",
+        "out": folder / "mine",
+        "labels": str(folder / "labels.toml"),
+    }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         Importer().add({**options, **given}, [Note("n", TEXT)])
@@ -88,19 +119,27 @@ def test_entities_of_rules_are_found_where_they_stand(tmp_path) -> None:
     detector = EdsnlpDetector(model=added(tmp_path, source))
 
     assert spans(detector, TEXT) == [
-        (7, 13, "NOM", Phi.NAME), (16, 21, "VILLE", Phi.CITY), (38, 44, "NOM", Phi.NAME), (61, 67, "NOM", Phi.NAME),
-    ]  # fmt: skip
+        (7, 13, "NOM", Phi.NAME),
+        (16, 21, "VILLE", Phi.CITY),
+        (38, 44, "NOM", Phi.NAME),
+        (61, 67, "NOM", Phi.NAME),
+    ]
     check_detector(detector)
     with pytest.raises(PluginError, match="device 'cuda:99' is not there"):
         EdsnlpDetector(model=tmp_path / "mine", device="cuda:99")
 
 
-def test_a_network_in_a_pipeline_finds_what_the_library_finds_wherever_its_folder_is(tmp_path) -> None:
+def test_a_network_in_a_pipeline_finds_what_the_library_finds_wherever_its_folder_is(
+    tmp_path,
+) -> None:
     import edsnlp
 
     source = trained(tmp_path)
     texts = [TEXT, TEXT * 20]
-    theirs = [[(e.start_char, e.end_char, e.label_) for e in edsnlp.load(source)(text).ents] for text in texts]
+    theirs = [
+        [(e.start_char, e.end_char, e.label_) for e in edsnlp.load(source)(text).ents]
+        for text in texts
+    ]
     out = added(tmp_path, source)
     shutil.rmtree(tmp_path / "bert")
     shutil.rmtree(source)
@@ -111,7 +150,9 @@ def test_a_network_in_a_pipeline_finds_what_the_library_finds_wherever_its_folde
     assert detector.labels == {Phi.NAME, Phi.DATE, Phi.CITY}
 
 
-def test_a_label_that_is_not_decided_stops_the_model_or_fails_the_note_that_has_it(tmp_path) -> None:
+def test_a_label_that_is_not_decided_stops_the_model_or_fails_the_note_that_has_it(
+    tmp_path,
+) -> None:
     source = ruled(tmp_path / "rules", {"NOM": ["Dupont"], "SERVICE": ["réanimation"]})
     with pytest.raises((ConfigError, UnknownLabelError), match="SERVICE"):
         added(tmp_path, source)
@@ -141,7 +182,10 @@ def unknown(folder: Path) -> None:
 FAULTS = {
     "code of its own": (code, "own.py: it brings code of its own, which is not run"),
     "remote code": (remote, "it asks to run code of its own, which is not run"),
-    "a pipe that is not installed": (unknown, "the pipeline does not load .*eds-pseudo, needs that package installed"),
+    "a pipe that is not installed": (
+        unknown,
+        "the pipeline does not load .*eds-pseudo, needs that package installed",
+    ),
 }
 
 
@@ -164,7 +208,10 @@ def test_without_a_label_map_one_is_proposed_and_a_changed_file_is_told(tmp_path
     assert '"NOM" = "NAME"' in (tmp_path / "mine.labels.toml").read_text()
 
     out = added(tmp_path, source, labels=str(tmp_path / "mine.labels.toml"))
-    assert json.loads((out / "published.json").read_text())["labels"] == {"NOM": "NAME", "SERVICE": "OTHER"}
+    assert json.loads((out / "published.json").read_text())["labels"] == {
+        "NOM": "NAME",
+        "SERVICE": "OTHER",
+    }
     (out / "model" / "more.txt").write_text("")
     with pytest.raises(PluginError, match="not a file that was added"):
         EdsnlpDetector(model=out)

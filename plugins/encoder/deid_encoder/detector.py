@@ -10,7 +10,14 @@ from deid_assets.extending import ConfigError, Detector, Phi, Span, Token, load,
 from deid_compact.folder import digest_of
 from deid_compact.labels import Classes
 from deid_compact.words import Decision, Floats, kept, spans_of, united
-from deid_encoder.folder import PIECES_FILE, TAGGER_FILE, WEIGHTS_FILE, About, read_about, read_pieces
+from deid_encoder.folder import (
+    PIECES_FILE,
+    TAGGER_FILE,
+    WEIGHTS_FILE,
+    About,
+    read_about,
+    read_pieces,
+)
 from deid_encoder.pieces import PieceReader
 from deid_encoder.reading import NoteReader
 from deid_encoder.spans import word_probabilities, word_scores
@@ -22,8 +29,9 @@ NAME = "encoder"
 class EncoderDetector:
     """Finds what an encoder was trained to find, united with the spans of another detector.
 
-    A model that was trained with ``predictions_of = "rules"`` returns the spans of ``rules`` as well, but for those whose
-    every word the network holds for nearly impossible. So it takes the place of ``rules`` in an ensemble.
+    A model that was trained with ``predictions_of = "rules"`` returns the spans of ``rules`` as
+    well, but for those whose every word the network holds for nearly impossible. So it takes the
+    place of ``rules`` in an ensemble.
 
     Args:
         model: Folder that ``deid train`` or ``deid export`` wrote.
@@ -75,9 +83,13 @@ class EncoderDetector:
         read = self._reader.read([note.text for note in notes])
         for note, (pieced, probabilities), other in zip(notes, read, others, strict=True):
             words = tokenize(note.text)
-            scores = word_scores(words, pieced.offsets, probabilities, self._about.classes, self._decision.silent)
+            scores = word_scores(
+                words, pieced.offsets, probabilities, self._about.classes, self._decision.silent
+            )
             spans = spans_of(note.text, scores, self._about.classes, self._decision, self.name)
-            spans = united(spans, [self._own(span) for span in kept(other, scores, self._about.veto)])
+            spans = united(
+                spans, [self._own(span) for span in kept(other, scores, self._about.veto)]
+            )
             yield SpanSet.of(note, spans)
 
     def word_probabilities(self, text: str, tokens: Sequence[Token], classes: Classes) -> Floats:
@@ -101,7 +113,9 @@ class EncoderDetector:
         return Span(span.start, span.end, span.label, span.score, self.name, span.native_label)
 
 
-def _trained(folder: Path, about: About, device: str | None, threads: int | None) -> tuple[NoteReader, str]:
+def _trained(
+    folder: Path, about: About, device: str | None, threads: int | None
+) -> tuple[NoteReader, str]:
     import torch  # noqa: PLC0415 - 1 s, and not for those who only list detectors
 
     from deid_encoder.runtime import load_tagger, torch_network  # noqa: PLC0415
@@ -113,10 +127,15 @@ def _trained(folder: Path, about: About, device: str | None, threads: int | None
     encoder = load_tagger(folder, about, weights)
     reader = PieceReader(weights.pieces)
     place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-    return NoteReader(reader, torch_network(encoder, pad=reader.pad, device=place), about), WEIGHTS_FILE
+    return (
+        NoteReader(reader, torch_network(encoder, pad=reader.pad, device=place), about),
+        WEIGHTS_FILE,
+    )
 
 
-def _exported(folder: Path, about: About, precision: str, threads: int | None) -> tuple[NoteReader, str]:
+def _exported(
+    folder: Path, about: About, precision: str, threads: int | None
+) -> tuple[NoteReader, str]:
     from deid_encoder.sessions import file_of, onnx_network  # noqa: PLC0415 - loads ONNX Runtime
 
     reader = PieceReader(read_pieces(folder))

@@ -1,6 +1,7 @@
 """A model folder: ``tagger.json``, and the blocks that were trained in ``model.safetensors``.
 
-The embeddings and the blocks that stayed as published are read from the package, whose digest the folder names.
+The embeddings and the blocks that stayed as published are read from the package, whose digest the
+folder names.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ class About:
         classes: Its outputs.
         window: Most pieces in an input.
         step: Pieces between the beginnings of two windows.
-        temperature: By which scores are divided, so that probabilities are those of the development notes.
+        temperature: By which scores are divided, so that probabilities are those of the development
+            notes.
         decision: From which probability a word is marked.
         predictions_of: Detector whose spans are united with its own, or empty.
         veto: Probability under which a span of that detector is left out.
@@ -74,11 +76,15 @@ def read_about(folder: Path) -> About:
     """
     path = folder / TAGGER_FILE
     if not path.is_file():
-        raise PluginError(f"{folder}: no {TAGGER_FILE}; give the folder that `deid train` or `deid export` wrote")
+        raise PluginError(
+            f"{folder}: no {TAGGER_FILE}; give the folder that `deid train` or `deid export` wrote"
+        )
     try:
         return _about(json.loads(path.read_text(encoding="utf-8")))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise PluginError(f"{path} is broken ({type(error).__name__}); train or export the model again") from error
+        raise PluginError(
+            f"{path} is broken ({type(error).__name__}); train or export the model again"
+        ) from error
 
 
 def _about(given: Mapping[str, Any]) -> About:
@@ -102,7 +108,9 @@ def _about(given: Mapping[str, Any]) -> About:
 def write_pieces(folder: Path, pieces: Pieces) -> None:
     """Write the pieces of an exported model's tokenizer."""
     values = asdict(pieces)
-    (folder / PIECES_FILE).write_text(json.dumps(values, ensure_ascii=False), encoding="utf-8", newline="\n")
+    (folder / PIECES_FILE).write_text(
+        json.dumps(values, ensure_ascii=False), encoding="utf-8", newline="\n"
+    )
 
 
 def read_pieces(folder: Path) -> Pieces:
@@ -116,4 +124,6 @@ def read_pieces(folder: Path) -> Pieces:
         spellings = [(str(piece), float(score)) for piece, score in given.pop("pieces")]
         return Pieces(spellings, **{name: int(value) for name, value in given.items()})
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise PluginError(f"{folder}: {PIECES_FILE} is missing or broken; export the model again") from error
+        raise PluginError(
+            f"{folder}: {PIECES_FILE} is missing or broken; export the model again"
+        ) from error

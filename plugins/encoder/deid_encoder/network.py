@@ -36,7 +36,8 @@ class Block(nn.Module):
 
         Args:
             states: (windows, pieces, hidden).
-            mask: (windows, 1, 1, pieces), 0 where a piece is read and very negative where it is filling.
+            mask: (windows, 1, 1, pieces), 0 where a piece is read and very negative where it is
+                filling.
         """
         windows, pieces, hidden = states.shape
         split = (windows, pieces, self.heads, hidden // self.heads)

@@ -19,7 +19,8 @@ class Pieced:
 
     Args:
         numbers: Of the pieces.
-        offsets: Where each begins and ends, in code points. A piece that begins a word includes the blank before it.
+        offsets: Where each begins and ends, in code points. A piece that begins a word includes the
+            blank before it.
     """
 
     numbers: Sequence[int]

@@ -71,7 +71,10 @@ def _batches(windows: Sequence[Window]) -> Iterator[Sequence[Window]]:
 
 
 def _take(
-    scores: NDArray[np.float32], nearest_edge: NDArray[np.int64], window: Window, answer: NDArray[np.float32]
+    scores: NDArray[np.float32],
+    nearest_edge: NDArray[np.int64],
+    window: Window,
+    answer: NDArray[np.float32],
 ) -> None:
     """Take over the pieces that stand further inside this window than inside those before."""
     size = len(window.numbers) - 2

@@ -58,9 +58,9 @@ def run(task: Task, out: Path, report: Report) -> None:
     allowed = torch.from_numpy(targets.table())
     batches = read_frozen(encoder, _batched(examples, settings), settings, reader.pad)
     dev_batches = read_frozen(encoder, _batched(dev, settings), settings, reader.pad)
-    Training(encoder, settings, allowed, folder=out / "checkpoint", seed=task.seed, report=report).run(
-        batches, dev_batches
-    )
+    Training(
+        encoder, settings, allowed, folder=out / "checkpoint", seed=task.seed, report=report
+    ).run(batches, dev_batches)
     temperature = fitted_temperature(scores_on(encoder, dev_batches, settings), allowed)
     about = About(
         version=VERSION,
@@ -86,7 +86,9 @@ def _batched(examples: Sequence[Example], settings: EncoderSettings) -> list[lis
     return batched(examples, lambda example: len(example.pieces), settings.batch_pieces)
 
 
-def _thresholds(reader: NoteReader, dev: Sequence[Document], settings: EncoderSettings) -> dict[Phi, float]:
+def _thresholds(
+    reader: NoteReader, dev: Sequence[Document], settings: EncoderSettings
+) -> dict[Phi, float]:
     if settings.wanted_precision is None:
         return {}
     return chosen_thresholds(
@@ -103,7 +105,10 @@ def _judged(
     read = reader.read([document.note.text for document in dev])
     for document, (pieced, probabilities) in zip(dev, read, strict=True):
         words = tokenize(document.note.text)
-        yield document, word_scores(words, pieced.offsets, probabilities, reader.about.classes, silent)
+        yield (
+            document,
+            word_scores(words, pieced.offsets, probabilities, reader.about.classes, silent),
+        )
 
 
 def _with_thresholds(about: About, thresholds: dict[Phi, float]) -> About:

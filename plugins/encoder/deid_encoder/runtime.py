@@ -1,4 +1,7 @@
-"""The two ways in which a model is run: by PyTorch from its folder, by ONNX Runtime from its export."""
+"""The two ways in which a model is run.
+
+By PyTorch from its folder, by ONNX Runtime from its export.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +23,14 @@ def load_tagger(folder: Path, about: About, weights: Weights) -> Encoder:
     """Return the trained network of a model folder.
 
     Raises:
-        PluginError: The package holds other weights than those that the model was trained from, or a file is broken.
+        PluginError: The package holds other weights than those that the model was trained from, or
+            a file is broken.
     """
     if weights.digest != about.base:
         raise PluginError(
-            f"{folder}: trained from weights {about.base[:12]}, the installed package holds {weights.digest[:12]}; "
-            "install the package's version that plugins/encoder names, or train again"
+            f"{folder}: trained from weights {about.base[:12]}, the installed package holds"
+            f" {weights.digest[:12]}; install the package's version that plugins/encoder names, or"
+            " train again"
         )
     encoder = load_encoder(weights, about.classes.outputs)
     encoder.blocks = encoder.blocks[: about.layers]
@@ -45,7 +50,10 @@ def torch_network(encoder: Encoder, *, pad: int, device: torch.device) -> Networ
     def run(pieces: NDArray[np.int64]) -> NDArray[np.float32]:
         given = torch.from_numpy(pieces).to(device)
         on_gpu = device.type == "cuda"
-        with torch.inference_mode(), torch.autocast(device.type, dtype=torch.bfloat16, enabled=on_gpu):
+        with (
+            torch.inference_mode(),
+            torch.autocast(device.type, dtype=torch.bfloat16, enabled=on_gpu),
+        ):
             scores = encoder(given, mask_of(given != pad))
         found: NDArray[np.float32] = scores.float().cpu().numpy()
         return found

@@ -37,7 +37,9 @@ def onnx_network(folder: Path, precision: str, threads: int | None = None) -> Ne
     if threads is not None:
         options.intra_op_num_threads = threads
     try:
-        session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(
+            str(path), options, providers=["CPUExecutionProvider"]
+        )
     except Exception as error:
         raise PluginError(f"{path}: missing or broken; export the model again") from error
 

@@ -22,10 +22,13 @@ class EncoderSettings(BaseModel):
 
     Args:
         layers: Blocks of the encoder that are used, from below; fewer read faster.
-        frozen: Of these, the lower ones that stay as they are published. Their states are computed once.
+        frozen: Of these, the lower ones that stay as they are published. Their states are computed
+            once.
         epochs: Passes over the windows.
-        patience: Epochs without a smaller loss on the development notes before training stops; the best are kept.
-        copies: Varied copies of each note, beside the note itself: other names, lower case, capitals, scans.
+        patience: Epochs without a smaller loss on the development notes before training stops; the
+            best are kept.
+        copies: Varied copies of each note, beside the note itself: other names, lower case,
+            capitals, scans.
         window: Most pieces in an input.
         step: Pieces from the beginning of one window to that of the next.
         batch_pieces: Most pieces in a training step, filling counted.
@@ -36,9 +39,11 @@ class EncoderSettings(BaseModel):
         smoothing: Share of the loss that asks for all outputs alike.
         clip: Longest gradient.
         predictions_of: Detector whose spans are united with the network's in use, or empty.
-        veto: A span of that detector is left out where the network gives all of its words less than this.
+        veto: A span of that detector is left out where the network gives all of its words less than
+            this.
         threshold: Probability from which a word is marked, where the development notes choose none.
-        wanted_precision: Of each category on the development notes; its threshold is the lowest that reaches it.
+        wanted_precision: Of each category on the development notes; its threshold is the lowest
+            that reaches it.
         silent: Categories that are learnt and not returned.
         bf16: Whether training computes in bfloat16.
         threads: Cores to use; all when not given.
@@ -71,9 +76,14 @@ class EncoderSettings(BaseModel):
     @model_validator(mode="after")
     def _fits(self) -> EncoderSettings:
         if self.frozen >= self.layers:
-            raise ValueError(f"frozen is {self.frozen} of {self.layers} layers; leave at least one to be trained")
+            raise ValueError(
+                f"frozen is {self.frozen} of {self.layers} layers; leave at least one to be trained"
+            )
         if self.step > self.window:
-            raise ValueError(f"step {self.step} is over window {self.window}: pieces between them would not be read")
+            raise ValueError(
+                f"step {self.step} is over window {self.window}: pieces between them would not be"
+                " read"
+            )
         return self
 
 

@@ -1,7 +1,7 @@
 """From the probabilities of pieces to those of words.
 
-A word is as likely marked as its likeliest piece: half a name that stays is a name that stays. Its category is the one
-that its pieces together hold most likely.
+A word is as likely marked as its likeliest piece: half a name that stays is a name that stays. Its
+category is the one that its pieces together hold most likely.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ def word_scores(
     return WordScores(words, marked, categories, begins)
 
 
-def word_probabilities(words: Sequence[Token], offsets: Sequence[tuple[int, int]], probabilities: Floats) -> Floats:
+def word_probabilities(
+    words: Sequence[Token], offsets: Sequence[tuple[int, int]], probabilities: Floats
+) -> Floats:
     """Return the outputs of each word, those of its likeliest piece: (words, outputs)."""
     found = np.zeros((len(words), probabilities.shape[1]), dtype=np.float32)
     found[:, 0] = 1.0
@@ -57,7 +59,9 @@ def word_probabilities(words: Sequence[Token], offsets: Sequence[tuple[int, int]
     return found
 
 
-def pairs(words: Sequence[Token], offsets: Sequence[tuple[int, int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def pairs(
+    words: Sequence[Token], offsets: Sequence[tuple[int, int]]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return each pair of a piece and a word that share a character, as their numbers."""
     if not words or not offsets:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)

@@ -29,7 +29,9 @@ class EncoderTrainer:
         return read_settings(given).model_dump(mode="json")
 
     def train(self, task: Task, out: Path, report: Report) -> None:
-        """Write the model into ``out``; resume from ``out/checkpoint`` where a killed run of the same task left it.
+        """Write the model into ``out``.
+
+        Resume from ``out/checkpoint`` where a killed run of the same task left it.
 
         Raises:
             ConfigError: The package with the weights is not installed.

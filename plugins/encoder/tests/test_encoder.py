@@ -31,9 +31,20 @@ from deid_encoder.weights import packaged_file, read_weights
 torch = pytest.importorskip("torch")
 
 SETTINGS = {
-    "layers": 3, "frozen": 1, "epochs": 3, "copies": 1.0, "window": 30, "step": 20, "batch_pieces": 400,
-    "warm_up_steps": 2, "learning_rate": 3e-3, "head_rate": 1e-2, "bf16": False, "threads": 1, "predictions_of": "",
-}  # fmt: skip
+    "layers": 3,
+    "frozen": 1,
+    "epochs": 3,
+    "copies": 1.0,
+    "window": 30,
+    "step": 20,
+    "batch_pieces": 400,
+    "warm_up_steps": 2,
+    "learning_rate": 3e-3,
+    "head_rate": 1e-2,
+    "bf16": False,
+    "threads": 1,
+    "predictions_of": "",
+}
 
 
 def documents(count: int, first: int = 0) -> list[Document]:
@@ -93,10 +104,16 @@ def test_the_forward_pass_is_that_of_bert(tiny: Path) -> None:
     weights = read_weights(tiny)
     shape = weights.shape
     config = transformers.BertConfig(
-        vocab_size=shape.vocabulary, hidden_size=shape.hidden, num_hidden_layers=shape.layers,
-        num_attention_heads=shape.heads, intermediate_size=shape.feed_forward, type_vocab_size=1,
-        max_position_embeddings=shape.positions, layer_norm_eps=shape.epsilon, hidden_act="gelu",
-    )  # fmt: skip
+        vocab_size=shape.vocabulary,
+        hidden_size=shape.hidden,
+        num_hidden_layers=shape.layers,
+        num_attention_heads=shape.heads,
+        intermediate_size=shape.feed_forward,
+        type_vocab_size=1,
+        max_position_embeddings=shape.positions,
+        layer_norm_eps=shape.epsilon,
+        hidden_act="gelu",
+    )
     bert = transformers.BertModel(config, add_pooling_layer=False).eval()
     bert.load_state_dict(_bert_state(weights.arrays, shape.layers))
     encoder = load_encoder(weights, 3).eval()
@@ -110,10 +127,15 @@ def test_the_forward_pass_is_that_of_bert(tiny: Path) -> None:
 
 def _bert_state(arrays: dict[str, np.ndarray], layers: int) -> dict[str, object]:
     parts = {
-        "q": "attention.self.query", "k": "attention.self.key", "v": "attention.self.value",
-        "ao": "attention.output.dense", "aln": "attention.output.LayerNorm", "fi": "intermediate.dense",
-        "fo": "output.dense", "oln": "output.LayerNorm",
-    }  # fmt: skip
+        "q": "attention.self.query",
+        "k": "attention.self.key",
+        "v": "attention.self.value",
+        "ao": "attention.output.dense",
+        "aln": "attention.output.LayerNorm",
+        "fi": "intermediate.dense",
+        "fo": "output.dense",
+        "oln": "output.LayerNorm",
+    }
     state = {
         "embeddings.word_embeddings.weight": arrays["emb.word"],
         "embeddings.position_embeddings.weight": arrays["emb.pos"],
@@ -150,9 +172,18 @@ def _about(*, window: int, step: int) -> About:
     from deid_compact.words import Decision
 
     return About(
-        version="0", base="", layers=3, frozen=1, classes=Classes((Phi.NAME,)), window=window, step=step,
-        temperature=1.0, decision=Decision(0.5, {}, frozenset()), predictions_of="", veto=0.05,
-    )  # fmt: skip
+        version="0",
+        base="",
+        layers=3,
+        frozen=1,
+        classes=Classes((Phi.NAME,)),
+        window=window,
+        step=step,
+        temperature=1.0,
+        decision=Decision(0.5, {}, frozenset()),
+        predictions_of="",
+        veto=0.05,
+    )
 
 
 def test_a_word_is_as_likely_marked_as_its_likeliest_piece() -> None:
@@ -186,7 +217,9 @@ def test_a_wrong_setting_is_named(given: dict[str, object], named: str) -> None:
         EncoderTrainer().settings(given)
 
 
-def test_a_trained_model_finds_what_it_learnt_and_keeps_the_contract(packaged: Path, tmp_path: Path) -> None:
+def test_a_trained_model_finds_what_it_learnt_and_keeps_the_contract(
+    packaged: Path, tmp_path: Path
+) -> None:
     del packaged
     curve: list[Epoch] = []
     EncoderTrainer().train(task(epochs=14, batch_pieces=120), tmp_path, curve.append)
@@ -194,7 +227,10 @@ def test_a_trained_model_finds_what_it_learnt_and_keeps_the_contract(packaged: P
     detector = EncoderDetector(model=tmp_path)
     note = documents(1, first=60)[0].note
     (spans,) = detector.detect([note])
-    assert [(span.start, span.end, span.label) for span in spans] == [(11, 14, Phi.NAME), (23, 26, Phi.NAME)]
+    assert [(span.start, span.end, span.label) for span in spans] == [
+        (11, 14, Phi.NAME),
+        (23, 26, Phi.NAME),
+    ]
     check_detector(detector)
 
 
@@ -244,7 +280,9 @@ def test_an_export_keeps_pieces_of_wanted_scripts_alone(tiny: Path) -> None:
     assert "<unk>" in kept
 
 
-def test_a_model_of_other_weights_is_refused(packaged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_of_other_weights_is_refused(
+    packaged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     del packaged
     from tiny import write_tiny
 

@@ -17,7 +17,16 @@ LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.,:-/()
 
 def pieces() -> list[tuple[str, float]]:
     """Return letters alone and behind a blank, and some words."""
-    words = ["\u2581Seen", "\u2581by", "\u2581Dr", "\u2581Lee", "\u2581was", "\u2581well", "\u2581on", "\u2581mg"]
+    words = [
+        "\u2581Seen",
+        "\u2581by",
+        "\u2581Dr",
+        "\u2581Lee",
+        "\u2581was",
+        "\u2581well",
+        "\u2581on",
+        "\u2581mg",
+    ]
     special = [("<s>", 0.0), ("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0)]
     letters = [(letter, -6.0) for letter in LETTERS]
     behind_blanks = [("\u2581" + letter, -6.0) for letter in LETTERS]
@@ -28,9 +37,13 @@ def quantized(values: np.ndarray) -> bytes:
     """Return weights in blocks of 4 bits."""
     blocks = values.reshape(-1, 32)
     scales = (np.abs(blocks).max(axis=1) / 7 + 1e-8).astype("<f2")
-    numbers = np.clip(np.rint(blocks / scales.astype(np.float32)[:, None]) + 8, 0, 15).astype(np.uint8)
+    numbers = np.clip(np.rint(blocks / scales.astype(np.float32)[:, None]) + 8, 0, 15).astype(
+        np.uint8
+    )
     nibbles = numbers[:, :16] | (numbers[:, 16:] << 4)
-    return b"".join(scale.tobytes() + row.tobytes() for scale, row in zip(scales, nibbles, strict=True))
+    return b"".join(
+        scale.tobytes() + row.tobytes() for scale, row in zip(scales, nibbles, strict=True)
+    )
 
 
 def write_tiny(path: Path, *, seed: int = 1) -> None:
@@ -71,14 +84,24 @@ def _file(spelled: list[tuple[str, float]], arrays: dict[str, tuple[int, np.ndar
     scores = np.array([score for _, score in spelled], dtype="<f4")
     sizes = struct.pack("<7i", HIDDEN, LAYERS, HEADS, FEED_FORWARD, len(spelled), POSITIONS, 1)
     head = b"TINYTEST" + sizes + struct.pack("<fi", 1e-12, 0)
-    head += struct.pack("<5iQ", len(spelled), 0, 2, 1, 3, len(blob)) + offsets.tobytes() + scores.tobytes() + blob
+    head += (
+        struct.pack("<5iQ", len(spelled), 0, 2, 1, 3, len(blob))
+        + offsets.tobytes()
+        + scores.tobytes()
+        + blob
+    )
     head += struct.pack("<iI", 0, 4) + b"\0\0\0\0" + struct.pack("<i", len(arrays))
-    data = {name: quantized(values) if kind else values.tobytes() for name, (kind, values) in arrays.items()}
+    data = {
+        name: quantized(values) if kind else values.tobytes()
+        for name, (kind, values) in arrays.items()
+    }
     size = len(head) + sum(2 + len(name) + 1 + 4 + 16 for name in arrays)
     directory = b""
     offset = size
     for name, (kind, values) in arrays.items():
-        directory += struct.pack("<H", len(name)) + name.encode() + struct.pack("<BI", kind, values.size)
+        directory += (
+            struct.pack("<H", len(name)) + name.encode() + struct.pack("<BI", kind, values.size)
+        )
         directory += struct.pack("<QQ", offset, len(data[name]))
         offset += len(data[name])
     return head + directory + b"".join(data.values())

@@ -1,1 +1,4 @@
-"""Detectors measured: ``deid evaluate`` and ``deid bench``, their pages, and the same in the graph."""
+"""Detectors measured.
+
+``deid evaluate`` and ``deid bench``, their pages, and the same in the graph.
+"""

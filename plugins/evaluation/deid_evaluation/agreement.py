@@ -1,4 +1,7 @@
-"""Two detectors or annotators without gold: how far they agree, and how much both may have missed."""
+"""Two detectors or annotators without gold.
+
+How far they agree, and how much both may have missed.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,8 @@ _Z = 1.96
 class Agreement:
     """Counts of one note or many; ``Agreement()`` is the zero of ``+``.
 
-    In each of the counts ``tp`` is what both have, ``fn`` what the first has alone, ``fp`` what the second has alone.
+    In each of the counts ``tp`` is what both have, ``fn`` what the first has alone, ``fp`` what the
+    second has alone.
 
     Args:
         strict: Spans of the same boundaries and label.
@@ -40,12 +44,18 @@ class Agreement:
 
     @property
     def observed(self) -> float | None:
-        """Share of code points that both mark or both leave; ``None`` where the length is not known."""
+        """Share of code points that both mark or both leave.
+
+        ``None`` where the length is not known.
+        """
         return 1 - (self.characters.fp + self.characters.fn) / self.length if self.length else None
 
     @property
     def kappa(self) -> float | None:
-        """Cohen's kappa (1960) of marked or not, per code point; ``None`` where chance alone gives full agreement."""
+        """Cohen's kappa (1960) of marked or not, per code point.
+
+        ``None`` where chance alone gives full agreement.
+        """
         if self.observed is None:
             return None
         first = (self.characters.tp + self.characters.fn) / self.length
@@ -93,19 +103,21 @@ class Missed:
 def missed_by_both(ranges: Counts) -> Missed | None:
     """Return an estimate of the spans that both missed, by capture and recapture.
 
-    It holds where every marked span is an identifier, the two find spans independently, and all spans are equally
-    easy to find. Detectors that miss the same hard spans make it too low; false alarms, and spans that one side cuts
-    in two, make it too high. It is a hint of what to look for, no evidence of what is left.
+    It holds where every marked span is an identifier, the two find spans independently, and all
+    spans are equally easy to find. Detectors that miss the same hard spans make it too low; false
+    alarms, and spans that one side cuts in two, make it too high. It is a hint of what to look for,
+    no evidence of what is left.
 
     Args:
         ranges: As in ``Agreement``.
 
     Returns:
-        ``None`` where the two share nothing or one has nothing of its own: the estimate would be without meaning,
-        or 0 whatever was missed.
+        ``None`` where the two share nothing or one has nothing of its own: the estimate would be
+        without meaning, or 0 whatever was missed.
 
     Source:
-        Chapman (1951); variance of Seber (1970); log-normal interval of Burnham et al. (1987), Chao (1987).
+        Chapman (1951); variance of Seber (1970); log-normal interval of Burnham et al. (1987), Chao
+        (1987).
     """
     both, second_alone, first_alone = ranges.tp, ranges.fp, ranges.fn
     if not (both and first_alone and second_alone):

@@ -25,7 +25,9 @@ def evaluation_report(found: PageInput) -> MadePage:
     """Return the page on one detector."""
     ((detector, outcomes),) = found.outcomes.items()
     annotated = found.annotated
-    annotations = Corpus(notes=annotated.notes, gold=annotated.gold, profile=found.profile, overlaps_allowed=True)
+    annotations = Corpus(
+        notes=annotated.notes, gold=annotated.gold, profile=found.profile, overlaps_allowed=True
+    )
     options = ReportOptions(
         title=f"{detector} on annotated notes",
         facts={
@@ -53,13 +55,20 @@ def side_by_side_page(found: PageInput) -> MadePage:
         gold_in_words=f"{len(annotated.gold):,} annotated notes, {len(sample):,} of them timed",
         outcomes=found.outcomes,
     )
-    page = bench_html(result, title="Detectors on this installation's notes", provenance=bakeoff.conditions())
-    marginal = "\n\n".join(filter(None, (titled_md(added_table(result)), best_subset_text(result.coverage))))
+    page = bench_html(
+        result, title="Detectors on this installation's notes", provenance=bakeoff.conditions()
+    )
+    marginal = "\n\n".join(
+        filter(None, (titled_md(added_table(result)), best_subset_text(result.coverage)))
+    )
     return MadePage(
         html=page,
         document=bakeoff.to_json(result, runs),
         evaluations={entry.name: entry.evaluation for entry in result.entries if entry.evaluation},
-        shown={"table": titled_md(side_by_side(result)), "marginal_value": marginal or "One detector alone."},
+        shown={
+            "table": titled_md(side_by_side(result)),
+            "marginal_value": marginal or "One detector alone.",
+        },
         counts={"timed_notes": len(sample)},
         faults=sum(bool(run.fault) for run in runs),
     )

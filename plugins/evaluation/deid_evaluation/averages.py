@@ -35,8 +35,8 @@ class Average:
 def macro_average(by_label: Mapping[str, Counts]) -> Average:
     """Return means in which every label with gold has the same weight.
 
-    A label that has predictions but no gold has no recall, and enters none of the means; its false positives are in
-    the micro average.
+    A label that has predictions but no gold has no recall, and enters none of the means; its false
+    positives are in the micro average.
 
     Raises:
         InputError: No label has gold.
@@ -45,12 +45,16 @@ def macro_average(by_label: Mapping[str, Counts]) -> Average:
 
 
 def weighted_average(by_label: Mapping[str, Counts]) -> Average:
-    """Return means in which every label weighs as much as it has gold; the recall is the micro recall.
+    """Return means in which every label weighs as much as it has gold.
+
+    The recall is the micro recall.
 
     Raises:
         InputError: No label has gold.
     """
-    return _average(by_label, weights=[float(counts.gold) for counts in by_label.values() if counts.gold])
+    return _average(
+        by_label, weights=[float(counts.gold) for counts in by_label.values() if counts.gold]
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +79,8 @@ class NoteAverage:
 def note_average(by_note: Iterable[Counts]) -> NoteAverage:
     """Return means in which every note has the same weight: the macro average of i2b2 2014.
 
-    The official scorer counts a note without gold, or without predictions, as 0; here it is left out.
+    The official scorer counts a note without gold, or without predictions, as 0; here it is left
+    out.
 
     Raises:
         InputError: No note has gold.
@@ -84,7 +89,10 @@ def note_average(by_note: Iterable[Counts]) -> NoteAverage:
     precisions = [value for counts in counted if (value := counts.precision) is not None]
     recalls = [value for counts in counted if (value := counts.recall) is not None]
     if not recalls:
-        raise InputError("no note is annotated, so that there is nothing to average; score against annotated notes")
+        raise InputError(
+            "no note is annotated, so that there is nothing to average; score against annotated"
+            " notes"
+        )
     recall, recall_sd = fmean(recalls), pstdev(recalls)
     if not precisions:
         return NoteAverage(None, recall, None, None, recall_sd)
@@ -96,7 +104,10 @@ def note_average(by_note: Iterable[Counts]) -> NoteAverage:
 def _average(by_label: Mapping[str, Counts], *, weights: Sequence[float]) -> Average:
     counted = [counts for counts in by_label.values() if counts.gold]
     if not counted:
-        raise InputError("no label is annotated, so that there is nothing to average; score against annotated notes")
+        raise InputError(
+            "no label is annotated, so that there is nothing to average; score against annotated"
+            " notes"
+        )
     precisions = [counts.precision or 0.0 for counts in counted]
     recalls = [counts.recall or 0.0 for counts in counted]
     precision, recall = _mean(precisions, weights), _mean(recalls, weights)

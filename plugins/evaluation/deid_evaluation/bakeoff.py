@@ -1,4 +1,7 @@
-"""A bake-off from notes to what is shown: used by ``deid bench``, by the asset and by the benchmark."""
+"""A bake-off from notes to what is shown.
+
+Used by ``deid bench``, by the asset and by the benchmark.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +81,11 @@ def judge(
     good = [run for run in runs if not run.fault]
     answers = outcomes or {run.contestant.name: by_note(run.outcomes) for run in good}
     scored = score(gold, answers, profile=profile) if gold and answers else None
-    compared = compare_predictions(answers, profile=profile, lengths=lengths) if not gold and len(answers) > 1 else None
+    compared = (
+        compare_predictions(answers, profile=profile, lengths=lengths)
+        if not gold and len(answers) > 1
+        else None
+    )
     return Bakeoff(
         profile,
         [_entry(run, answers, scored, gold, profile) for run in runs],
@@ -149,7 +156,10 @@ def conditions() -> dict[str, str]:
 
 
 def to_json(found: Bakeoff, runs: Sequence[Run]) -> dict[str, Any]:
-    """Return everything that was measured, as ``json.dumps`` takes it: counts and figures, no span and no text."""
+    """Return everything that was measured, as ``json.dumps`` takes it.
+
+    Counts and figures, no span and no text.
+    """
     costs = {run.contestant.name: run for run in runs}
     return {
         "format": FORMAT,
@@ -157,13 +167,21 @@ def to_json(found: Bakeoff, runs: Sequence[Run]) -> dict[str, Any]:
         "notes": found.notes,
         "gold": found.gold,
         "conditions": conditions(),
-        "detectors": {entry.name: _entry_json(entry, costs[entry.name], found) for entry in found.entries},
+        "detectors": {
+            entry.name: _entry_json(entry, costs[entry.name], found) for entry in found.entries
+        },
         **_marginal_json(found),
         "agreement": [
-            {"detectors": list(names), "spans": {"f1": one.ranges.f1}, "characters": {"f1": one.characters.f1}}
+            {
+                "detectors": list(names),
+                "spans": {"f1": one.ranges.f1},
+                "characters": {"f1": one.characters.f1},
+            }
             for names, one in found.pairs.items()
         ],
-        "missing": [{name: getattr(one, name) for name in Missing.__slots__} for one in found.missing],
+        "missing": [
+            {name: getattr(one, name) for name in Missing.__slots__} for one in found.missing
+        ],
     }
 
 
@@ -178,17 +196,25 @@ def _entry_json(entry: Entry, run: Run, found: Bakeoff) -> dict[str, Any]:
     }
     if run.cost:
         document["cost"] = {name: getattr(run.cost, name) for name in Cost.__slots__}
-        document["cost"] |= {"notes_per_s": run.cost.notes_per_s, "chars_per_s": run.cost.chars_per_s}
+        document["cost"] |= {
+            "notes_per_s": run.cost.notes_per_s,
+            "chars_per_s": run.cost.chars_per_s,
+        }
     if entry.evaluation and found.comparison:
         document["counts"] = entry.evaluation.to_json()
         document["micro"] = {
-            str(scheme): {of: getattr(entry.evaluation.micro(scheme), of) for of in ("precision", "recall", "f1")}
+            str(scheme): {
+                of: getattr(entry.evaluation.micro(scheme), of)
+                for of in ("precision", "recall", "f1")
+            }
             for scheme in Scheme
         }
         document |= found.comparison.to_json(entry.name)
         document["within_reach"] = {
             "share_of_gold": entry.within_share,
-            "covered": [entry.within.value, entry.within.low, entry.within.high] if entry.within else None,
+            "covered": (
+                [entry.within.value, entry.within.low, entry.within.high] if entry.within else None
+            ),
         }
     return document
 

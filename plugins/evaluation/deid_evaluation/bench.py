@@ -50,13 +50,15 @@ class Cost:
     """Time and memory of a run, in a process that did nothing else.
 
     Args:
-        start_s: From the call that loads the detector to its first answer, in seconds; imports included.
+        start_s: From the call that loads the detector to its first answer, in seconds; imports
+            included.
         detect_s: Wall time of detection after that, in seconds; reading and scoring not included.
         cpu_s: Processor time of the same, all threads.
         notes: Notes of ``detect_s``.
         chars: Code points of ``detect_s``.
         peak_bytes: Largest resident memory of the process, or 0 where the system does not tell.
-        base_bytes: Resident memory before the detector was loaded: Python, this package and the notes.
+        base_bytes: Resident memory before the detector was loaded: Python, this package and the
+            notes.
     """
 
     start_s: float
@@ -104,22 +106,31 @@ class Run:
         return sum(isinstance(outcome, Failed) for outcome in self.outcomes)
 
 
-def contestants(specs: Sequence[str], options: Mapping[str, Mapping[str, Any]] | None = None) -> list[Contestant]:
-    """Return detectors named as ``NAME`` or ``NAME=MODEL``; the same one may come with several models.
+def contestants(
+    specs: Sequence[str], options: Mapping[str, Mapping[str, Any]] | None = None
+) -> list[Contestant]:
+    """Return detectors named as ``NAME`` or ``NAME=MODEL``.
+
+    The same one may come with several models.
 
     Args:
         specs: In the order of the table; the first is the one that others are compared with.
         options: Keyword options by entry-point name, for all that use it.
 
     Raises:
-        ConfigError: None is named, two are the same, or an option is for a detector that is not named.
+        ConfigError: None is named, two are the same, or an option is for a detector that is not
+            named.
     """
     if not specs:
-        raise ConfigError("a bake-off needs at least one detector; deid detectors lists those installed")
+        raise ConfigError(
+            "a bake-off needs at least one detector; deid detectors lists those installed"
+        )
     named = [spec.partition("=")[::2] for spec in specs]
     known = [name for name, _ in named]
     if strangers := sorted((options or {}).keys() - set(known)):
-        raise ConfigError(f"an option is for {strangers[0]!r}, but the detectors are {', '.join(known)}")
+        raise ConfigError(
+            f"an option is for {strangers[0]!r}, but the detectors are {', '.join(known)}"
+        )
     found = []
     for name, model in named:
         shown = f"{name}={Path(model).name}" if known.count(name) > 1 and model else name
@@ -133,12 +144,13 @@ def contestants(specs: Sequence[str], options: Mapping[str, Mapping[str, Any]] |
 def measure(contestant: Contestant, notes: Sequence[Note], *, limit_s: float | None = None) -> Run:
     """Run a detector on notes in a process of its own and return what it found and what it took.
 
-    The process is killed at the limit and when this one is interrupted. What the detector prints is discarded: it
-    may quote a note.
+    The process is killed at the limit and when this one is interrupted. What the detector prints is
+    discarded: it may quote a note.
 
     Args:
         contestant: Who runs.
-        notes: At least one. They wait in the memory of the process, so that reading them is not measured.
+        notes: At least one. They wait in the memory of the process, so that reading them is not
+            measured.
         limit_s: Wall time, in seconds, after which the run is a fault; start-up included.
 
     Raises:
@@ -161,19 +173,25 @@ def measure(contestant: Contestant, notes: Sequence[Note], *, limit_s: float | N
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return Run(contestant, fault=f"stopped after {limit_s:g} s; give it more time or fewer notes")
+        return Run(
+            contestant, fault=f"stopped after {limit_s:g} s; give it more time or fewer notes"
+        )
     if done.returncode:
         return Run(contestant, fault="its process ended early, perhaps for want of memory")
     answer = pickle.loads(done.stdout)  # noqa: S301 - written by our own process
     return Run(contestant, fault=answer) if isinstance(answer, str) else answer
 
 
-# Not multiprocessing: its processes import the main module of the parent, whose memory would count as the detector's.
+# Not multiprocessing: its processes import the main module of the parent, whose memory would count
+# as the detector's.
 _PROGRAM = "from deid_evaluation.bench import work; work()"
 
 
 def work() -> None:
-    """Run as the process of one contestant: read the task from standard input, write the answer to standard output."""
+    """Run as the process of one contestant.
+
+    Read the task from standard input, write the answer to standard output.
+    """
     answers = os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):
@@ -209,7 +227,9 @@ def _memory(figure: str) -> int:
     ``getrusage`` will not do: after a fork it begins with the memory of the parent.
     """
     with suppress(OSError):
-        for line in Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines():
+        for line in (
+            Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()
+        ):
             if line.startswith(f"{figure}:"):
                 return int(line.split()[1]) * 1024
     return 0

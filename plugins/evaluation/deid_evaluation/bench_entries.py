@@ -41,7 +41,8 @@ class Entry:
         blind: Labels that it cannot find by design.
         expense: ``None`` where it was not timed.
         evaluation: ``None`` without gold and where there is a fault.
-        within: Gold spans covered of those labels that it can find; ``None`` where there is nothing to measure.
+        within: Gold spans covered of those labels that it can find; ``None`` where there is nothing
+            to measure.
         within_share: Share of all gold spans that these are.
     """
 

@@ -1,4 +1,7 @@
-"""What a bake-off says of its detectors: scores where there is gold, agreement where there is none."""
+"""What a bake-off says of its detectors.
+
+Scores where there is gold, agreement where there is none.
+"""
 
 from __future__ import annotations
 
@@ -55,9 +58,11 @@ class Scored:
     """Detectors against the same gold.
 
     Args:
-        evaluations: Detector to its counts. A note that it failed on counts as one where it found nothing.
+        evaluations: Detector to its counts. A note that it failed on counts as one where it found
+            nothing.
         comparison: Intervals, and differences to the first detector.
-        coverage: Who marks what; ``None`` for more than ``MAX_DETECTORS`` detectors, and without gold spans.
+        coverage: Who marks what; ``None`` for more than ``MAX_DETECTORS`` detectors, and without
+            gold spans.
     """
 
     evaluations: Mapping[str, Evaluation]
@@ -65,7 +70,9 @@ class Scored:
     coverage: Coverage | None
 
 
-def score(gold: Gold, outcomes: Outcomes, *, profile: Profile, resamples: int = RESAMPLES) -> Scored:
+def score(
+    gold: Gold, outcomes: Outcomes, *, profile: Profile, resamples: int = RESAMPLES
+) -> Scored:
     """Score every detector on every note that has gold.
 
     Raises:
@@ -74,14 +81,21 @@ def score(gold: Gold, outcomes: Outcomes, *, profile: Profile, resamples: int = 
     """
     if not gold.spans:
         raise InputError(
-            "no note is annotated; give notes with annotated spans, or compare the detectors without annotations"
+            "no note is annotated; give notes with annotated spans, or compare the detectors"
+            " without annotations"
         )
     evaluations: dict[str, Evaluation] = {}
     rows: dict[str, Mapping[str, Row]] = {}
     for name, answers in outcomes.items():
         pairs = [(spans, answered(name, spans, answers)) for spans in gold.spans.values()]
-        evaluations[name], rows[name] = evaluate_by_note(pairs, profile=profile, scope=gold.scope, lengths=gold.lengths)
-    patients = {note_id: patient for note_id, patient in (gold.patients or {}).items() if note_id in gold.spans}
+        evaluations[name], rows[name] = evaluate_by_note(
+            pairs, profile=profile, scope=gold.scope, lengths=gold.lengths
+        )
+    patients = {
+        note_id: patient
+        for note_id, patient in (gold.patients or {}).items()
+        if note_id in gold.spans
+    }
     return Scored(
         evaluations,
         compare(rows, patients=patients or None, resamples=resamples),
@@ -97,7 +111,9 @@ def answered(name: str, gold: SpanSet, answers: Mapping[str, SpanSet | Failed]) 
     """
     found = answers.get(gold.note_id)
     if found is None:
-        raise InputError(f"{name}: no answer for note {gold.note_id!r}; run it on every annotated note")
+        raise InputError(
+            f"{name}: no answer for note {gold.note_id!r}; run it on every annotated note"
+        )
     return found if isinstance(found, SpanSet) else SpanSet(gold.note_id, gold.digest)
 
 
@@ -107,7 +123,9 @@ def _coverage(gold: Gold, outcomes: Outcomes, profile: Profile) -> Coverage | No
     total = Coverage(tuple(outcomes))
     for spans in gold.spans.values():
         total += coverage(
-            spans, {name: answered(name, spans, answers) for name, answers in outcomes.items()}, profile=profile
+            spans,
+            {name: answered(name, spans, answers) for name, answers in outcomes.items()},
+            profile=profile,
         )
     return total if total.spans else None
 
@@ -134,23 +152,30 @@ GENERIC = frozenset({Phi.NAME, Phi.LOCATION, Phi.ORGANIZATION, Phi.ID})
 
 
 def reach(
-    evaluation: Evaluation, labels: frozenset[Phi], *, profile: Profile, occurring: frozenset[Phi] | None = None
+    evaluation: Evaluation,
+    labels: frozenset[Phi],
+    *,
+    profile: Profile,
+    occurring: frozenset[Phi] | None = None,
 ) -> Reach:
     """Return what of the gold a detector could find by design, and how it did there.
 
     Args:
         evaluation: Its counts.
         labels: What it declares.
-        profile: That the counts were made under. One whose labels are wide flatters: where towns and postcodes are
-            one label, a detector of postcodes counts as one that can find it.
-        occurring: Categories that occur in the gold; a category that does not makes nothing reachable.
+        profile: That the counts were made under. One whose labels are wide flatters: where towns
+            and postcodes are one label, a detector of postcodes counts as one that can find it.
+        occurring: Categories that occur in the gold; a category that does not makes nothing
+            reachable.
     """
     seen = _seen(labels, profile, occurring)
     gold_of = {label: evaluation.counts(label, Scheme.COVERED) for label in evaluation.labels}
     within = sum((counts for label, counts in gold_of.items() if label in seen), Counts())
     total = sum(counts.gold for counts in gold_of.values())
     shown = {label for label, counts in gold_of.items() if counts.gold}
-    return Reach(tuple(sorted(shown - seen)), within.gold, within.gold / total if total else None, within)
+    return Reach(
+        tuple(sorted(shown - seen)), within.gold, within.gold / total if total else None, within
+    )
 
 
 def blind_labels(labels: frozenset[Phi], *, profile: Profile) -> tuple[str, ...]:
@@ -183,33 +208,45 @@ class Compared:
     captures: Captures
 
 
-def compare_predictions(outcomes: Outcomes, *, profile: Profile, lengths: Mapping[str, int]) -> Compared:
+def compare_predictions(
+    outcomes: Outcomes, *, profile: Profile, lengths: Mapping[str, int]
+) -> Compared:
     """Compare two or more detectors on the notes that all of them answered.
 
     Raises:
         InputError: There are fewer than two detectors, or no note that all answered.
     """
     if len(outcomes) < 2:
-        raise InputError("without annotations, detectors can only be compared with each other; name at least two")
+        raise InputError(
+            "without annotations, detectors can only be compared with each other; name at least two"
+        )
     predictions = list(_predictions(outcomes, lengths))
     if not predictions:
         raise InputError("there is no note that every detector answered; nothing can be compared")
     pairs = {
         (first, second): sum(
-            (agreement(found[first], found[second], length=lengths[found[first].note_id]) for found in predictions),
+            (
+                agreement(found[first], found[second], length=lengths[found[first].note_id])
+                for found in predictions
+            ),
             Agreement(),
         )
         for first, second in combinations(outcomes, 2)
     }
-    total = sum((captures(found, profile=profile) for found in predictions), Captures(tuple(outcomes)))
+    total = sum(
+        (captures(found, profile=profile) for found in predictions), Captures(tuple(outcomes))
+    )
     return Compared(len(predictions), pairs, total)
 
 
-def missed_by_label(found: Captures, labels: Mapping[str, frozenset[Phi]], *, profile: Profile) -> dict[str, Estimate]:
+def missed_by_label(
+    found: Captures, labels: Mapping[str, frozenset[Phi]], *, profile: Profile
+) -> dict[str, Estimate]:
     """Return by label how many identifiers were missed by all detectors that can find it.
 
-    A detector that declares no such category is left out of that label: what it does not mark says nothing. Labels
-    that fewer than two can find are left out, and there is no figure for all labels together.
+    A detector that declares no such category is left out of that label: what it does not mark says
+    nothing. Labels that fewer than two can find are left out, and there is no figure for all labels
+    together.
 
     Args:
         found: Who marked what.
@@ -218,13 +255,20 @@ def missed_by_label(found: Captures, labels: Mapping[str, frozenset[Phi]], *, pr
     """
     estimates = {}
     for label, histories in sorted(found.histories.items()):
-        able = [name for name in found.detectors if label in {profile.label_of(one) for one in labels[name]}]
+        able = [
+            name
+            for name in found.detectors
+            if label in {profile.label_of(one) for one in labels[name]}
+        ]
         bits = [1 << found.detectors.index(name) for name in able]
         seen: Counter[int] = Counter()
         for who, count in histories.items():
             seen[sum(1 << at for at, bit in enumerate(bits) if who & bit)] += count
         del seen[0]
-        if len(able) > 1 and (one := estimate_missed(Captures(tuple(able), {label: seen}))) is not None:
+        if (
+            len(able) > 1
+            and (one := estimate_missed(Captures(tuple(able), {label: seen}))) is not None
+        ):
             estimates[label] = one
     return estimates
 

@@ -1,4 +1,7 @@
-"""How many identifiers all detectors probably missed, where there is no gold: capture and recapture."""
+"""How many identifiers all detectors probably missed, where there is no gold.
+
+Capture and recapture.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,14 @@ from deid_evaluation.agreement import missed_by_both
 
 ASSUMPTIONS = (
     "every span that is marked is an identifier: false alarms make the estimate too high",
-    "detectors find spans independently of each other: detectors that miss the same hard spans make it too low",
-    "spans that overlap are one identifier: two identifiers that one detector joins are counted as one",
+    (
+        "detectors find spans independently of each other: detectors that miss the same hard spans"
+        " make it too low"
+    ),
+    (
+        "spans that overlap are one identifier: two identifiers that one detector joins are counted"
+        " as one"
+    ),
 )
 """Assumptions of an estimate; to be shown wherever one is."""
 _Z = 1.96
@@ -27,7 +36,8 @@ class Captures:
 
     Args:
         detectors: Names, in the order of the bits.
-        histories: Label to set of detectors (bit ``n`` for the detector at place ``n``) to number of identifiers.
+        histories: Label to set of detectors (bit ``n`` for the detector at place ``n``) to number
+            of identifiers.
     """
 
     detectors: tuple[str, ...]
@@ -35,12 +45,17 @@ class Captures:
 
     def __add__(self, other: Captures) -> Captures:
         if self.detectors != other.detectors:
-            raise InputError("captures of different detectors do not add up; take all notes with the same detectors")
+            raise InputError(
+                "captures of different detectors do not add up; take all notes with the same"
+                " detectors"
+            )
         labels = sorted({*self.histories, *other.histories})
         return Captures(
             self.detectors,
             {
-                label: Counter(self.histories.get(label, {})) + Counter(other.histories.get(label, {}))
+                label: (
+                    Counter(self.histories.get(label, {})) + Counter(other.histories.get(label, {}))
+                )
                 for label in labels
             },
         )
@@ -78,8 +93,8 @@ class Estimate:
 def captures(predictions: Mapping[str, SpanSet], *, profile: Profile) -> Captures:
     """Return who marked which identifier of one note.
 
-    Spans that overlap, directly or through others, are one identifier. Its label is that of most detectors, of
-    several the first in the alphabet.
+    Spans that overlap, directly or through others, are one identifier. Its label is that of most
+    detectors, of several the first in the alphabet.
 
     Args:
         predictions: Detector to its spans of the note.
@@ -90,7 +105,9 @@ def captures(predictions: Mapping[str, SpanSet], *, profile: Profile) -> Capture
         DigestError: Two detectors marked different notes or texts.
     """
     if len(predictions) < 2:
-        raise ConfigError(f"capture and recapture needs at least two detectors, got {len(predictions)}")
+        raise ConfigError(
+            f"capture and recapture needs at least two detectors, got {len(predictions)}"
+        )
     check_same_text(*predictions.values())
     marked = [
         (span.start, span.end, at, label)
@@ -112,7 +129,10 @@ Marked = tuple[int, int, int, str]
 
 
 def clusters(marked: Iterable[Marked]) -> list[list[Marked]]:
-    """Return spans grouped by overlap, direct or through others, in order; touching is not overlapping."""
+    """Return spans grouped by overlap, direct or through others, in order.
+
+    Touching is not overlapping.
+    """
     groups: list[list[Marked]] = []
     reach = -1
     for span in sorted(marked):
@@ -127,25 +147,36 @@ def clusters(marked: Iterable[Marked]) -> list[list[Marked]]:
 def estimate_missed(found: Captures, *, label: str | None = None) -> Estimate | None:
     """Return how many identifiers no detector marked, or ``None`` where the counts allow no estimate.
 
-    ``ASSUMPTIONS`` says what it rests on. It is a hint of how much to look for, no evidence of what is left.
+    ``ASSUMPTIONS`` says what it rests on. It is a hint of how much to look for, no evidence of what
+    is left.
 
     Args:
         found: Who marked what.
         label: One label; all where not given.
 
     Returns:
-        ``None`` where no identifier was marked by two detectors, or, of two detectors, one has none of its own.
+        ``None`` where no identifier was marked by two detectors, or, of two detectors, one has none
+        of its own.
 
     Source:
-        Two detectors: Chapman (1951), interval of Chao (1987). More: the bias-corrected lower bound of Chao (1987),
-        Biometrics 43(4), 783-791, with the variance and log-normal interval of Chao (1987) for few occasions.
+        Two detectors: Chapman (1951), interval of Chao (1987). More: the bias-corrected lower bound
+            of Chao (1987),
+        Biometrics 43(4), 783-791, with the variance and log-normal interval of Chao (1987) for few
+        occasions.
     """
     histories = found.of(label)
     marked = histories.total()
     if len(found.detectors) == 2:
         missed = missed_by_both(Counts(histories[3], histories[2], histories[1]))
-        return None if missed is None else Estimate("Chapman", marked, missed.value, missed.low, missed.high)
-    once, twice = (sum(count for who, count in histories.items() if who.bit_count() == times) for times in (1, 2))
+        return (
+            None
+            if missed is None
+            else Estimate("Chapman", marked, missed.value, missed.low, missed.high)
+        )
+    once, twice = (
+        sum(count for who, count in histories.items() if who.bit_count() == times)
+        for times in (1, 2)
+    )
     if not twice:
         return None
     return _chao(marked, once, twice, occasions=len(found.detectors))
@@ -170,6 +201,9 @@ def overlap_matrix(found: Captures) -> Sequence[Sequence[int]]:
     histories = found.of()
     places = range(len(found.detectors))
     return [
-        [sum(count for who, count in histories.items() if who >> row & 1 and who >> column & 1) for column in places]
+        [
+            sum(count for who, count in histories.items() if who >> row & 1 and who >> column & 1)
+            for column in places
+        ]
         for row in places
     ]

@@ -53,11 +53,15 @@ def parse_causes(text: str, *, name: str) -> Causes:
     causes: dict[str, frozenset[Cause]] = {}
     for line, (identity, given) in enumerate(rows, start=1):
         if identity in causes:
-            raise InputError(f"{name}: entry {line} is on an error that an earlier one is on; keep one of the two")
+            raise InputError(
+                f"{name}: entry {line} is on an error that an earlier one is on; keep one of"
+                " the two"
+            )
         known = {cause.value for cause in Cause}
         if unknown := sorted(set(given) - known):
             raise InputError(
-                f"{name}: entry {line} has cause {unknown[0][:20]!r}; choose of {', '.join(sorted(known))}"
+                f"{name}: entry {line} has cause {unknown[0][:20]!r}; choose of"
+                f" {', '.join(sorted(known))}"
             )
         causes[identity] = frozenset(map(Cause, given))
     return causes
@@ -67,19 +71,29 @@ def _of_json(text: str, name: str) -> list[tuple[str, list[str]]]:
     try:
         stored: Any = json.loads(text)
         if stored["schema"] != SCHEMA or stored["version"] != VERSION:
-            raise InputError(f"{name}: not causes of version {VERSION}; export them from the report")
-        return [(_identity(entry["id"]), [str(cause) for cause in entry["causes"]]) for entry in stored["causes"]]
+            raise InputError(
+                f"{name}: not causes of version {VERSION}; export them from the report"
+            )
+        return [
+            (_identity(entry["id"]), [str(cause) for cause in entry["causes"]])
+            for entry in stored["causes"]
+        ]
     except (ValueError, KeyError, TypeError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{name}: not a file of causes ({type(error).__name__}); export it from the report") from None
+        raise InputError(
+            f"{name}: not a file of causes ({type(error).__name__}); export it from the report"
+        ) from None
 
 
 def _of_csv(text: str, name: str) -> list[tuple[str, list[str]]]:
     reader = csv.DictReader(io.StringIO(text, newline=""))
     if not {"id", "causes"} <= set(reader.fieldnames or ()):
         raise InputError(f"{name}: not a file of causes; it needs the columns {', '.join(COLUMNS)}")
-    return [(_identity(row["id"]), [cause for cause in (row["causes"] or "").split(";") if cause]) for row in reader]
+    return [
+        (_identity(row["id"]), [cause for cause in (row["causes"] or "").split(";") if cause])
+        for row in reader
+    ]
 
 
 def _identity(value: Any) -> str:
@@ -88,7 +102,9 @@ def _identity(value: Any) -> str:
     return value
 
 
-def cause_totals(tagged: Iterable[tuple[str, str, str]], causes: Causes) -> dict[str, dict[str, dict[str, int]]]:
+def cause_totals(
+    tagged: Iterable[tuple[str, str, str]], causes: Causes
+) -> dict[str, dict[str, dict[str, int]]]:
     """Return how many errors have each cause, by kind and by label, as ``json.dumps`` takes it.
 
     Args:
@@ -103,5 +119,7 @@ def cause_totals(tagged: Iterable[tuple[str, str, str]], causes: Causes) -> dict
             by_label.setdefault(label, Counter())[cause.value] += 1
     return {
         "by_kind": {kind: dict(sorted(counts.items())) for kind, counts in sorted(by_kind.items())},
-        "by_label": {label: dict(sorted(counts.items())) for label, counts in sorted(by_label.items())},
+        "by_label": {
+            label: dict(sorted(counts.items())) for label, counts in sorted(by_label.items())
+        },
     }

@@ -18,8 +18,8 @@ PER_CELL = 100
 class ErrorSample:
     """Counts every error, and keeps some of every kind and label.
 
-    Which are kept depends on what they are, not on the order they come in, and not on their note: the same errors
-    give the same sample. All errors that a reviewer has tagged are kept.
+    Which are kept depends on what they are, not on the order they come in, and not on their note:
+    the same errors give the same sample. All errors that a reviewer has tagged are kept.
 
     Args:
         system: Whose errors they are.
@@ -32,7 +32,9 @@ class ErrorSample:
     tagged: AbstractSet[str] = frozenset()
     counts: Counter[tuple[Kind, str]] = field(default_factory=Counter)
     left: Counter[tuple[Kind, str]] = field(default_factory=Counter)
-    _kept: dict[tuple[Kind, str], list[tuple[int, str, SpanError]]] = field(default_factory=dict, repr=False)
+    _kept: dict[tuple[Kind, str], list[tuple[int, str, SpanError]]] = field(
+        default_factory=dict, repr=False
+    )
 
     def add(self, error: SpanError) -> str:
         """Count an error, keep it if it is drawn, and return its identity."""
@@ -50,10 +52,16 @@ class ErrorSample:
         return identity
 
     def kept(self) -> Iterator[tuple[str, SpanError]]:
-        """Yield identity and error: kinds as in ``Kind``, what is left first, then by note and place."""
+        """Yield identity and error.
+
+        Kinds as in ``Kind``, what is left first, then by note and place.
+        """
         entries = [(identity, error) for heap in self._kept.values() for _, identity, error in heap]
         kinds = list(Kind)
-        order = sorted(entries, key=lambda entry: (kinds.index(entry[1].kind), -entry[1].left, *_where(entry[1])))
+        order = sorted(
+            entries,
+            key=lambda entry: (kinds.index(entry[1].kind), -entry[1].left, *_where(entry[1])),
+        )
         return iter(order)
 
     def total(self, kind: Kind) -> int:

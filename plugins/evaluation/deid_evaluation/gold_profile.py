@@ -36,7 +36,8 @@ class Entities:
 def entities(scored: Iterable[tuple[Note, SpanSet]], *, profile: Profile) -> list[Entities]:
     """Return the gold by label, in alphabetical order.
 
-    The ratio of tokens to spans tells why scores by entity and by token differ (Catelli 2021, table 4.13).
+    The ratio of tokens to spans tells why scores by entity and by token differ (Catelli 2021, table
+    4.13).
     """
     spans, tokens, chars, notes = (Counter[str]() for _ in range(4))
     for note, gold in scored:
@@ -46,7 +47,10 @@ def entities(scored: Iterable[tuple[Note, SpanSet]], *, profile: Profile) -> lis
             spans[label] += 1
             tokens[label] += len(_TOKEN.findall(note.text, start, end)) or 1
             chars[label] += end - start
-    return [Entities(label, spans[label], tokens[label], chars[label], notes[label]) for label in sorted(spans)]
+    return [
+        Entities(label, spans[label], tokens[label], chars[label], notes[label])
+        for label in sorted(spans)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,9 @@ class Instance:
     is_covered: bool
 
 
-def instances(gold: SpanSet, pred: SpanSet, *, labels: frozenset[str], profile: Profile) -> Iterator[Instance]:
+def instances(
+    gold: SpanSet, pred: SpanSet, *, labels: frozenset[str], profile: Profile
+) -> Iterator[Instance]:
     """Yield every gold span of some labels in one note, with what was predicted there."""
     cover = union((span.start, span.end) for span in pred.spans)
     for place in places(gold, profile):
@@ -84,8 +90,8 @@ def shares_of_values(
 ) -> dict[tuple[str, str], float]:
     """Return the share of people in this gold whose notes hold a value, by label and value in lower case.
 
-    People are patients, or notes where the patient is not known. What is common here need not be common elsewhere.
-    The result holds note text: keep it in memory.
+    People are patients, or notes where the patient is not known. What is common here need not be
+    common elsewhere. The result holds note text: keep it in memory.
     """
     people: dict[tuple[str, str], set[str]] = {}
     everyone = set()

@@ -1,4 +1,7 @@
-"""Where the gold may be wrong: what many systems find and it does not have, or has under another label."""
+"""Where the gold may be wrong.
+
+What many systems find and it does not have, or has under another label.
+"""
 
 from __future__ import annotations
 
@@ -45,19 +48,20 @@ def doubts(
 ) -> Iterator[Doubt]:
     """Yield places of one note where systems agree against the gold, in order.
 
-    Either the gold is silent over the whole of a place that ``agreeing`` systems mark, or as many name another label
-    for a span of it.
+    Either the gold is silent over the whole of a place that ``agreeing`` systems mark, or as many
+    name another label for a span of it.
 
     Args:
         gold: What the annotators marked.
         by_system: System to its spans.
         profile: Labels to compare under.
         scope: Categories that the gold annotates; of others it may be silent.
-        agreeing: How many systems must agree; more than half of them, and at least 2, where not given.
+        agreeing: How many systems must agree; more than half of them, and at least 2, where not
+            given.
 
     Raises:
-        ConfigError: ``agreeing`` is below 1 or above the number of systems, or there are fewer than two systems and
-            ``agreeing`` is not given.
+        ConfigError: ``agreeing`` is below 1 or above the number of systems, or there are fewer than
+            two systems and ``agreeing`` is not given.
         DigestError: Spans are of another note or another text.
     """
     needed = quorum(len(by_system), agreeing)
@@ -66,8 +70,8 @@ def doubts(
     for at, (name, spans) in enumerate(by_system.items()):
         if (spans.note_id, spans.digest) != (gold.note_id, gold.digest):
             raise DigestError(
-                f"note {gold.note_id!r}: spans of {name!r} are of note {spans.note_id!r}, digest {spans.digest[:12]}; "
-                "detect again on the text that was annotated"
+                f"note {gold.note_id!r}: spans of {name!r} are of note {spans.note_id!r}, digest"
+                f" {spans.digest[:12]}; detect again on the text that was annotated"
             )
         for found in predictions(spans, profile, scope=scope):
             if found.counts:
@@ -79,7 +83,15 @@ def doubts(
         doubt = _doubt(cluster, golds, scores, needed)
         if doubt is not None:
             start, end, label, gold_label, who, score = doubt
-            yield Doubt(gold.note_id, start, end, label, gold_label, tuple(sorted(names[at] for at in who)), score)
+            yield Doubt(
+                gold.note_id,
+                start,
+                end,
+                label,
+                gold_label,
+                tuple(sorted(names[at] for at in who)),
+                score,
+            )
 
 
 def quorum(systems: int, agreeing: int | None) -> int:
@@ -90,7 +102,10 @@ def quorum(systems: int, agreeing: int | None) -> int:
     """
     if agreeing is None:
         if systems < 2:
-            raise ConfigError("annotations are doubted where systems agree; give at least two, or say how many must")
+            raise ConfigError(
+                "annotations are doubted where systems agree; give at least two, or say how many"
+                " must"
+            )
         return max(2, systems // 2 + 1)
     if not 1 <= agreeing <= systems:
         raise ConfigError(f"{agreeing} of {systems} systems cannot agree; ask for 1 to {systems}")
@@ -101,7 +116,10 @@ _Found = tuple[int, int, str, str | None, set[int], float]
 
 
 def _doubt(
-    cluster: list[Marked], golds: list[Place], scores: Mapping[tuple[int, int, int], float], needed: int
+    cluster: list[Marked],
+    golds: list[Place],
+    scores: Mapping[tuple[int, int, int], float],
+    needed: int,
 ) -> _Found | None:
     core = _core(cluster, needed)
     if core is None:

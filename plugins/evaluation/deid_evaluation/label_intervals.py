@@ -8,7 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from deid_assets.extending.scoring import RESAMPLES, Interval, bounds, check_resamples, totals_of_draws, wilson
+from deid_assets.extending.scoring import (
+    RESAMPLES,
+    Interval,
+    bounds,
+    check_resamples,
+    totals_of_draws,
+    wilson,
+)
 from deid_evaluation.note_outcomes import NoteOutcome
 
 Floats = NDArray[np.float64]
@@ -46,7 +53,8 @@ def left_by_label(
 
     Args:
         outcomes: What became of each note.
-        patients: Note id to patient id, where patients are the units; a note without one is a unit by itself.
+        patients: Note id to patient id, where patients are the units; a note without one is a unit
+            by itself.
         resamples: Draws, at least 100.
         seed: The same seed and notes give the same figures, whatever the order of the notes.
 
@@ -54,7 +62,8 @@ def left_by_label(
         ConfigError: ``resamples`` is below 100.
 
     Source:
-        Percentile bootstrap of Efron (1979); where the share is 0 or 1, Wilson (1927) over the units.
+        Percentile bootstrap of Efron (1979); where the share is 0 or 1, Wilson (1927) over the
+        units.
     """
     check_resamples(resamples)
     labels, gold, left = _tables(outcomes, patients or {})
@@ -63,7 +72,9 @@ def left_by_label(
     return sorted(rows, key=lambda row: (-row.spans.value, -row.spans.low, row.label))
 
 
-def _tables(outcomes: Iterable[NoteOutcome], patients: Mapping[str, str]) -> tuple[Sequence[str], Floats, Floats]:
+def _tables(
+    outcomes: Iterable[NoteOutcome], patients: Mapping[str, str]
+) -> tuple[Sequence[str], Floats, Floats]:
     """Return labels, and gold spans and those left, both (units, labels)."""
     by_unit: dict[tuple[int, str], list[NoteOutcome]] = {}
     for outcome in outcomes:
@@ -82,7 +93,10 @@ def _tables(outcomes: Iterable[NoteOutcome], patients: Mapping[str, str]) -> tup
 
 
 def _drawn(gold: Floats, left: Floats, resamples: int, seed: int) -> Floats:
-    """Return the share left of every label in every draw, (resamples, labels); NaN where there is no gold."""
+    """Return the share left of every label in every draw, (resamples, labels).
+
+    NaN where there is no gold.
+    """
     labels = gold.shape[1]
     totals = totals_of_draws(np.hstack((gold, left)), resamples, [seed, 2])
     below = totals[:, :labels]

@@ -1,4 +1,7 @@
-"""What is probably left, and probably damaged, in a corpus without gold; and leaks weighed by how rare they are."""
+"""What is probably left, and probably damaged, in a corpus without gold.
+
+And leaks weighed by how rare they are.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,8 @@ class ExpectedErrors:
     Args:
         right: Predictions that are right.
         true: Spans there are.
-        left: Spans that were missed: an upper bound on what a model trained on the corpus can have learnt.
+        left: Spans that were missed: an upper bound on what a model trained on the corpus can have
+            learnt.
         damaged: Predictions that replaced something else.
     """
 
@@ -29,7 +33,8 @@ class ExpectedErrors:
 def expected_errors(predicted: int, *, precision: float, recall: float) -> ExpectedErrors:
     """Return what a detector probably left in and damaged.
 
-    It holds where the rates of the annotated sample hold for the corpus; on other notes recall is usually lower.
+    It holds where the rates of the annotated sample hold for the corpus; on other notes recall is
+    usually lower.
 
     Args:
         predicted: Spans predicted in the corpus, at least 0.
@@ -40,12 +45,16 @@ def expected_errors(predicted: int, *, precision: float, recall: float) -> Expec
         InputError: A number is outside its range. With a recall of 0 there is no estimate.
 
     Source:
-        Vakili (2025), Preserving the Privacy of Language Models, discussion of recall and residual names.
+        Vakili (2025), Preserving the Privacy of Language Models, discussion of recall and residual
+        names.
     """
     if predicted < 0:
         raise InputError(f"predicted spans must not be negative, got {predicted}")
     if not (0 <= precision <= 1 and 0 < recall <= 1):
-        raise InputError(f"an estimate needs precision in [0, 1] and recall in (0, 1], got {precision} and {recall}")
+        raise InputError(
+            f"an estimate needs precision in [0, 1] and recall in (0, 1], got {precision} and"
+            f" {recall}"
+        )
     right = predicted * precision
     true = right / recall
     return ExpectedErrors(right, true, true - right, predicted - right)
@@ -77,7 +86,10 @@ class RareLeaks:
 
     @property
     def weighted_recall(self) -> float | None:
-        """Share of the bits covered, in [0, 1]; ``None`` where there are none. All values alike give the recall."""
+        """Share of the bits covered, in [0, 1]; ``None`` where there are none.
+
+        All values alike give the recall.
+        """
         return 1 - self.leaked_bits / self.all_bits if self.all_bits else None
 
 
@@ -87,8 +99,9 @@ def rare_leaks(spans: Iterable[tuple[float, bool]]) -> RareLeaks:
     A name that one in 1,024 bears counts 10 bits, one that half of all bear 1 bit.
 
     Args:
-        spans: Of each gold span the share of its value in the population, in (0, 1], and whether it was left. A
-            value that the reference does not list needs an upper bound, such as one in the size of the reference.
+        spans: Of each gold span the share of its value in the population, in (0, 1], and whether it
+            was left. A value that the reference does not list needs an upper bound, such as one in
+            the size of the reference.
 
     Raises:
         InputError: A share is outside (0, 1] or not a number.
@@ -99,7 +112,10 @@ def rare_leaks(spans: Iterable[tuple[float, bool]]) -> RareLeaks:
     total = RareLeaks()
     for share, is_left in spans:
         if not (isfinite(share) and 0 < share <= 1):
-            raise InputError(f"the share of a value must be in (0, 1], got {share}; bound what the reference lacks")
+            raise InputError(
+                f"the share of a value must be in (0, 1], got {share}; bound what the reference"
+                " lacks"
+            )
         bits = -log2(share)
         total += RareLeaks(bits if is_left else 0.0, bits, int(is_left), 1)
     return total

@@ -1,4 +1,7 @@
-"""The three official scores of MEDDOCAN (Marimon et al. 2019): entities, spans, and spans merged over gaps."""
+"""The three official scores of MEDDOCAN (Marimon et al. 2019).
+
+Entities, spans, and spans merged over gaps.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,10 @@ class MeddocanCounts:
     Args:
         ner: Sub-track 1: same boundaries and label.
         spans: Sub-track 2, strict: same boundaries, labels left aside.
-        merged: Sub-track 2, merged: also right is what lies inside a run of spans, divided by no letter or digit,
-            that has the same boundaries on both sides. A run counts once, and next to spans that are right by
-            themselves, so that ``tp + fn`` is not the number of gold spans.
+        merged: Sub-track 2, merged: also right is what lies inside a run of spans, divided by no
+            letter or digit, that has the same boundaries on both sides. A run counts once, and next
+            to spans that are right by themselves, so that ``tp + fn`` is not the number of gold
+            spans.
     """
 
     ner: Counts = field(default_factory=Counts)
@@ -26,16 +30,18 @@ class MeddocanCounts:
     merged: Counts = field(default_factory=Counts)
 
     def __add__(self, other: MeddocanCounts) -> MeddocanCounts:
-        return MeddocanCounts(self.ner + other.ner, self.spans + other.spans, self.merged + other.merged)
+        return MeddocanCounts(
+            self.ner + other.ner, self.spans + other.spans, self.merged + other.merged
+        )
 
 
 def meddocan_counts(note: Note, gold: SpanSet, pred: SpanSet) -> MeddocanCounts:
     """Return the official counts of one note.
 
-    As in the official scorer there is no scope: a prediction counts as wrong where it meets no gold, whatever its
-    label. A span that carries one of MEDDOCAN's labels is counted under it, on both sides, as the task does; a span
-    without one under our profile's label of its category: a detector that knows names alone is right on patients'
-    names and wrong on staff's.
+    As in the official scorer there is no scope: a prediction counts as wrong where it meets no
+    gold, whatever its label. A span that carries one of MEDDOCAN's labels is counted under it, on
+    both sides, as the task does; a span without one under our profile's label of its category: a
+    detector that knows names alone is right on patients' names and wrong on staff's.
 
     Args:
         note: Letters and digits are looked for between its spans.
@@ -55,17 +61,24 @@ def meddocan_counts(note: Note, gold: SpanSet, pred: SpanSet) -> MeddocanCounts:
         }
         for side in (gold, pred)
     )
-    gold_spans, pred_spans = ({(start, end) for _, start, end in side} for side in (gold_ner, pred_ner))
+    gold_spans, pred_spans = (
+        {(start, end) for _, start, end in side} for side in (gold_ner, pred_ner)
+    )
     right = (gold_spans & pred_spans) | (_merged(gold_spans, text) & _merged(pred_spans, text))
     wrong = sum(not _is_held(span, right) for span in pred_spans - gold_spans)
     missed = sum(not _is_held(span, right) for span in gold_spans - pred_spans)
     return MeddocanCounts(
-        Counts.of(gold_ner, pred_ner), Counts.of(gold_spans, pred_spans), Counts(len(right), wrong, missed)
+        Counts.of(gold_ner, pred_ner),
+        Counts.of(gold_spans, pred_spans),
+        Counts(len(right), wrong, missed),
     )
 
 
 def _merged(spans: set[Range], text: str) -> set[Range]:
-    """Join neighbours in order; as in the official scorer a run ends where its last span does, not its longest."""
+    """Join neighbours in order.
+
+    As in the official scorer a run ends where its last span does, not its longest.
+    """
     runs: list[Range] = []
     for start, end in sorted(spans):
         if runs and not any(map(str.isalnum, text[runs[-1][1] : start])):

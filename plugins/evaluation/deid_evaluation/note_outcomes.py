@@ -1,4 +1,7 @@
-"""What became of each note: notes fully redacted, names only or by category, worst notes, and patients."""
+"""What became of each note.
+
+Notes fully redacted, names only or by category, worst notes, and patients.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,8 @@ class NoteOutcome:
     Args:
         note_id: Its id.
         gold: Profile label to gold spans.
-        left: Profile label to gold spans of which at least one code point is left; a label with none is absent.
+        left: Profile label to gold spans of which at least one code point is left; a label with
+            none is absent.
         left_chars: Gold code points left.
         spurious_chars: Predicted code points outside all gold.
     """
@@ -43,11 +47,13 @@ def note_outcomes(
 ) -> Iterator[NoteOutcome]:
     """Yield what became of each note, one at a time.
 
-    A gold span is covered where predictions of any category cover all its code points, as ``Scheme.COVERED`` counts.
+    A gold span is covered where predictions of any category cover all its code points, as
+    ``Scheme.COVERED`` counts.
 
     Args:
         pairs: Gold and predictions of each note, for example from ``pair``.
-        profile: Gold counts under its labels; a category that it does not count is left out of the gold.
+        profile: Gold counts under its labels; a category that it does not count is left out of the
+            gold.
         lengths: Note id to code points of the note.
 
     Raises:
@@ -67,19 +73,25 @@ def note_outcomes(
 def _check(gold: SpanSet, pred: SpanSet, lengths: Mapping[str, int]) -> None:
     if (gold.note_id, gold.digest) != (pred.note_id, pred.digest):
         raise DigestError(
-            f"note {gold.note_id!r}: the predictions were made for note {pred.note_id!r}, digest {pred.digest[:12]}, "
-            f"the annotations for digest {gold.digest[:12]}; detect again on the text that was annotated"
+            f"note {gold.note_id!r}: the predictions were made for note {pred.note_id!r}, digest"
+            f" {pred.digest[:12]}, the annotations for digest {gold.digest[:12]}; detect again on"
+            " the text that was annotated"
         )
     if gold.note_id not in lengths:
         raise InputError(f"note {gold.note_id!r} has no length; give the code points of every note")
     last = max((span.end for spans in (gold, pred) for span in spans), default=0)
     if last > lengths[gold.note_id]:
-        raise OffsetError(f"note {gold.note_id!r}: span ends at {last}, note has {lengths[gold.note_id]} characters")
+        raise OffsetError(
+            f"note {gold.note_id!r}: span ends at {last}, note has {lengths[gold.note_id]}"
+            " characters"
+        )
 
 
 def _outcome(gold: SpanSet, pred: SpanSet, profile: Profile) -> NoteOutcome:
     golds = {
-        (span.start, span.end, label) for span in gold.spans if (label := profile.label_of(span.label)) is not None
+        (span.start, span.end, label)
+        for span in gold.spans
+        if (label := profile.label_of(span.label)) is not None
     }
     covered = union((span.start, span.end) for span in pred.spans)
     all_gold = union((start, end) for start, end, _ in golds)
@@ -93,13 +105,15 @@ def _outcome(gold: SpanSet, pred: SpanSet, profile: Profile) -> NoteOutcome:
     return NoteOutcome(gold.note_id, totals, left, size(all_gold) - found, size(covered) - found)
 
 
-def fully_redacted(outcomes: Iterable[NoteOutcome], *, labels: frozenset[str] | None = None) -> Share:
+def fully_redacted(
+    outcomes: Iterable[NoteOutcome], *, labels: frozenset[str] | None = None
+) -> Share:
     """Return the share of notes of which nothing is left, among those that have something to cover.
 
     Args:
         outcomes: Notes, or patients from ``by_patient``.
-        labels: Labels to look at, for example ``frozenset({"NAME"})`` for names only; all where not given. Notes
-            without gold of these labels are no trials.
+        labels: Labels to look at, for example ``frozenset({"NAME"})`` for names only; all where not
+            given. Notes without gold of these labels are no trials.
 
     Raises:
         InputError: No note has gold of these labels.
@@ -111,7 +125,8 @@ def fully_redacted(outcomes: Iterable[NoteOutcome], *, labels: frozenset[str] | 
             hits += not _some(outcome.left, labels)
     if not trials:
         raise InputError(
-            "no note has annotations to cover under these labels; choose others, or annotate notes that have some"
+            "no note has annotations to cover under these labels; choose others, or annotate notes"
+            " that have some"
         )
     return share_of(hits, trials)
 
@@ -128,11 +143,15 @@ def fully_redacted_by_label(outcomes: Iterable[NoteOutcome]) -> dict[str, Share]
         for label in outcome.gold:
             trials[label] = trials.get(label, 0) + 1
             failed[label] = failed.get(label, 0) + (label in outcome.left)
-    return {label: share_of(trials[label] - failed[label], trials[label]) for label in sorted(trials)}
+    return {
+        label: share_of(trials[label] - failed[label], trials[label]) for label in sorted(trials)
+    }
 
 
 def worst_notes(outcomes: Iterable[NoteOutcome], *, count: int = 20) -> list[NoteOutcome]:
-    """Return the notes with most left: spans first, then code points, then over-redaction; none without fault.
+    """Return the notes with most left: spans first, then code points, then over-redaction.
+
+    None without fault.
 
     Memory holds ``count`` notes, whatever the length of the stream.
     """
@@ -141,7 +160,12 @@ def worst_notes(outcomes: Iterable[NoteOutcome], *, count: int = 20) -> list[Not
 
 
 def _badness(outcome: NoteOutcome) -> tuple[int, int, int, str]:
-    return -sum(outcome.left.values()), -outcome.left_chars, -outcome.spurious_chars, outcome.note_id
+    return (
+        -sum(outcome.left.values()),
+        -outcome.left_chars,
+        -outcome.spurious_chars,
+        outcome.note_id,
+    )
 
 
 def by_patient(outcomes: Iterable[NoteOutcome], patients: Mapping[str, str]) -> list[NoteOutcome]:
@@ -153,7 +177,9 @@ def by_patient(outcomes: Iterable[NoteOutcome], patients: Mapping[str, str]) -> 
     merged: dict[str, NoteOutcome] = {}
     for outcome in outcomes:
         if outcome.note_id not in patients:
-            raise InputError(f"note {outcome.note_id!r} has no patient; give the patient of every note")
+            raise InputError(
+                f"note {outcome.note_id!r} has no patient; give the patient of every note"
+            )
         patient = patients[outcome.note_id]
         before = merged.get(patient, NoteOutcome(patient))
         merged[patient] = NoteOutcome(

@@ -39,14 +39,19 @@ def ranked(scores: ArrayLike, right: ArrayLike, *, missed: int = 0) -> Ranked:
     """Return checked predictions.
 
     Raises:
-        InputError: The two differ in length or have more than one dimension, a score is NaN or infinite, ``right``
-            holds anything but 0 and 1, or ``missed`` is negative.
+        InputError: The two differ in length or have more than one dimension, a score is NaN or
+            infinite, ``right`` holds anything but 0 and 1, or ``missed`` is negative.
     """
     values, flags = np.asarray(scores, dtype=np.float64), np.asarray(right)
     if values.ndim != 1 or values.shape != flags.shape:
-        raise InputError(f"scores {values.shape} and rights {flags.shape} must be two lists of the same length")
+        raise InputError(
+            f"scores {values.shape} and rights {flags.shape} must be two lists of the same length"
+        )
     if bad := int(np.count_nonzero(~np.isfinite(values))):
-        raise InputError(f"{bad} of {values.size} scores are NaN or infinite; a detector must score every prediction")
+        raise InputError(
+            f"{bad} of {values.size} scores are NaN or infinite; a detector must score every"
+            " prediction"
+        )
     if not np.isin(flags, (0, 1)).all():
         raise InputError("whether a prediction is right must be true or false, or 1 or 0")
     if missed < 0:
@@ -55,7 +60,9 @@ def ranked(scores: ArrayLike, right: ArrayLike, *, missed: int = 0) -> Ranked:
 
 
 def ranked_spans(pairs: Iterable[tuple[SpanSet, SpanSet]], *, profile: Profile) -> Ranked:
-    """Return the predicted spans of many notes; right is one with the boundaries and label of a gold span.
+    """Return the predicted spans of many notes.
+
+    Right is one with the boundaries and label of a gold span.
 
     Of several predictions with the same boundaries and label the highest score counts.
 
@@ -73,8 +80,8 @@ def ranked_spans(pairs: Iterable[tuple[SpanSet, SpanSet]], *, profile: Profile) 
         seen.add(gold.note_id)
         if (gold.note_id, gold.digest) != (pred.note_id, pred.digest):
             raise DigestError(
-                f"note {gold.note_id!r}: the predictions were made for note {pred.note_id!r}, digest "
-                f"{pred.digest[:12]}; detect again on the text that was annotated"
+                f"note {gold.note_id!r}: the predictions were made for note {pred.note_id!r},"
+                f" digest {pred.digest[:12]}; detect again on the text that was annotated"
             )
         golds, preds = _best(gold, profile), _best(pred, profile)
         scores += preds.values()
@@ -126,13 +133,17 @@ class Sweep:
 
 
 def sweep(predictions: Ranked) -> Sweep:
-    """Return the counts at every distinct score; predictions of one score are kept or dropped together.
+    """Return the counts at every distinct score.
+
+    Predictions of one score are kept or dropped together.
 
     Raises:
         InputError: There is nothing to find, or nothing was predicted.
     """
     if not predictions.gold:
-        raise InputError("there is no annotations, so that no recall is defined; score against annotated notes")
+        raise InputError(
+            "there is no annotations, so that no recall is defined; score against annotated notes"
+        )
     if not predictions.scores.size:
         raise InputError("nothing was predicted, so that there is no threshold to choose")
     order = np.argsort(-predictions.scores, kind="stable")
@@ -161,7 +172,8 @@ class Roc:
     Args:
         false_positive_rate: (thresholds + 1,) rising.
         true_positive_rate: (thresholds + 1,) rising.
-        area: In [0, 1]; the chance that a right prediction is scored above a wrong one, ties counting one half.
+        area: In [0, 1]; the chance that a right prediction is scored above a wrong one, ties
+            counting one half.
     """
 
     false_positive_rate: Floats
@@ -172,8 +184,8 @@ class Roc:
 def roc(predictions: Ranked) -> Roc:
     """Return how well scores part right from wrong predictions.
 
-    Only candidates count: gold that nothing finds has no score. So a curve of spans says how to order what a
-    detector gives, not how much it finds.
+    Only candidates count: gold that nothing finds has no score. So a curve of spans says how to
+    order what a detector gives, not how much it finds.
 
     Raises:
         InputError: All predictions are right, or none is.
@@ -181,11 +193,15 @@ def roc(predictions: Ranked) -> Roc:
     positives = int(predictions.right.sum())
     negatives = predictions.right.size - positives
     if not (positives and negatives):
-        raise InputError(f"a curve needs right and wrong predictions, got {positives} and {negatives}")
+        raise InputError(
+            f"a curve needs right and wrong predictions, got {positives} and {negatives}"
+        )
     curve = sweep(Ranked(predictions.scores, predictions.right))
     tpr = np.concatenate([[0.0], curve.tp / positives])
     fpr = np.concatenate([[0.0], curve.fp / negatives])
-    return Roc(fpr, tpr, auc(predictions.scores[predictions.right], predictions.scores[~predictions.right]))
+    return Roc(
+        fpr, tpr, auc(predictions.scores[predictions.right], predictions.scores[~predictions.right])
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +214,8 @@ class OperatingPoint:
         recall: In [0, 1].
         f1: In [0, 1].
         false_alarms: Wrong predictions kept.
-        per_found: False alarms per gold span found; the price of the recall. ``None`` where none is found.
+        per_found: False alarms per gold span found; the price of the recall. ``None`` where none is
+            found.
     """
 
     threshold: float
@@ -227,8 +244,8 @@ def threshold_for_recall(predictions: Ranked, recall: float) -> OperatingPoint:
     reached = np.flatnonzero(curve.tp >= recall * curve.gold - 1e-9)
     if not reached.size:
         raise InputError(
-            f"no threshold reaches recall {recall:.4f}: with all predictions kept it is {curve.recall[-1]:.4f}; "
-            "add a detector, or aim lower"
+            f"no threshold reaches recall {recall:.4f}: with all predictions kept it is"
+            f" {curve.recall[-1]:.4f}; add a detector, or aim lower"
         )
     return point(curve, int(reached[0]))
 
@@ -246,8 +263,12 @@ def best_f1(predictions: Ranked) -> OperatingPoint:
 def point(curve: Sweep, at: int) -> OperatingPoint:
     """Return a threshold of the sweep, by its place."""
     tp, fp = float(curve.tp[at]), int(curve.fp[at])
-    precision, recall, f1 = (float(values[at]) for values in (curve.precision, curve.recall, curve.f1))
-    return OperatingPoint(float(curve.thresholds[at]), precision, recall, f1, fp, fp / tp if tp else None)
+    precision, recall, f1 = (
+        float(values[at]) for values in (curve.precision, curve.recall, curve.f1)
+    )
+    return OperatingPoint(
+        float(curve.thresholds[at]), precision, recall, f1, fp, fp / tp if tp else None
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -257,7 +278,8 @@ class Calibration:
     Args:
         count: (bins,) predictions.
         mean_score: (bins,) mean score.
-        share_right: (bins,) share of right predictions: the same as the mean score where scores are probabilities.
+        share_right: (bins,) share of right predictions: the same as the mean score where scores are
+            probabilities.
         error: Expected calibration error: mean gap of the two, weighted by predictions, in [0, 1].
         max_error: The widest gap, in [0, 1].
         brier: Mean squared distance of score and outcome (Brier 1950), in [0, 1].
@@ -282,7 +304,9 @@ def calibration(predictions: Ranked, *, bins: int = 10) -> Calibration:
     """
     scores, right = predictions.scores, predictions.right.astype(np.float64)
     if bins < 1 or not scores.size:
-        raise InputError(f"calibration needs at least one bin and one prediction, got {bins} and {scores.size}")
+        raise InputError(
+            f"calibration needs at least one bin and one prediction, got {bins} and {scores.size}"
+        )
     if scores.min() < 0 or scores.max() > 1:
         raise InputError("calibration needs scores in [0, 1]; map them to probabilities first")
     bin_of = np.searchsorted(np.linspace(0, 1, bins + 1)[1:-1], scores)
@@ -293,5 +317,10 @@ def calibration(predictions: Ranked, *, bins: int = 10) -> Calibration:
     gaps = np.abs(mean_score - share_right)
     error = float(np.sum(gaps * count[kept]) / scores.size)
     return Calibration(
-        count[kept], mean_score, share_right, error, float(gaps.max()), float(np.mean((scores - right) ** 2))
+        count[kept],
+        mean_score,
+        share_right,
+        error,
+        float(gaps.max()),
+        float(np.mean((scores - right) ** 2)),
     )

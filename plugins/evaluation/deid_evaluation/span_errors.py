@@ -1,4 +1,7 @@
-"""What is wrong with each span: missed, spurious, off at its boundaries, or of another label; and the confusion."""
+"""What is wrong with each span: missed, spurious, off at its boundaries, or of another label.
+
+And the confusion.
+"""
 
 from __future__ import annotations
 
@@ -95,11 +98,15 @@ def places(spans: SpanSet, profile: Profile) -> list[Place]:
     return sorted({(start, end, label) for start, end, label in found if label is not None})
 
 
-def predictions(spans: SpanSet, profile: Profile, *, scope: frozenset[Phi] | None = None) -> list[Found]:
+def predictions(
+    spans: SpanSet, profile: Profile, *, scope: frozenset[Phi] | None = None
+) -> list[Found]:
     """Return each predicted place once, sorted."""
     in_scope = set(profile.labels.values())
     if scope is not None:
-        in_scope &= {label for category in scope if (label := profile.label_of(category)) is not None}
+        in_scope &= {
+            label for category in scope if (label := profile.label_of(category)) is not None
+        }
     by_place: dict[Place, list[Span]] = {}
     for span in spans.spans:
         label = profile.label_of(span.label) or span.label.value
@@ -120,22 +127,23 @@ def span_errors(
 ) -> tuple[list[SpanError], Confusion]:
     """Return what is wrong in one note, in order, and the confusion of its labels.
 
-    Every gold span that is wrong under ``Scheme.STRICT`` is in one error, with the prediction that overlaps it most,
-    one of its own label first. Every prediction that is wrong is in at least one.
+    Every gold span that is wrong under ``Scheme.STRICT`` is in one error, with the prediction that
+    overlaps it most, one of its own label first. Every prediction that is wrong is in at least one.
 
     Args:
         gold: What there is to find.
         pred: What was found.
         profile: Labels to count under; a category that it does not count is left out of the gold.
-        scope: Categories that the gold annotates. Predictions of others are never spurious, yet they cover.
+        scope: Categories that the gold annotates. Predictions of others are never spurious, yet
+            they cover.
 
     Raises:
         DigestError: The two sets belong to different notes or different versions of a text.
     """
     if (gold.note_id, gold.digest) != (pred.note_id, pred.digest):
         raise DigestError(
-            f"note {gold.note_id!r}: the predictions were made for note {pred.note_id!r}, digest {pred.digest[:12]}; "
-            "detect again on the text that was annotated"
+            f"note {gold.note_id!r}: the predictions were made for note {pred.note_id!r}, digest"
+            f" {pred.digest[:12]}; detect again on the text that was annotated"
         )
     golds, found = places(gold, profile), predictions(pred, profile, scope=scope)
     cover = union((one.place[0], one.place[1]) for one in found)
@@ -178,5 +186,11 @@ def _common(one: Place, other: Place) -> int:
 def _error(note_id: str, gold: Place | None, found: Found | None, left: int) -> SpanError:
     if found is None:
         return SpanError(Kind.MISSED, note_id, gold, None, left=left)
-    kind = Kind.SPURIOUS if gold is None else Kind.BOUNDARY if gold[2] == found.place[2] else Kind.LABEL
+    kind = (
+        Kind.SPURIOUS
+        if gold is None
+        else Kind.BOUNDARY
+        if gold[2] == found.place[2]
+        else Kind.LABEL
+    )
     return SpanError(kind, note_id, gold, found.place, found.score, found.sources, left)

@@ -62,7 +62,9 @@ def subgroups(
         InputError: There is no note, or a key is given for a note that was not scored.
     """
     if strangers := sorted(key_of.keys() - rows.keys()):
-        raise InputError(f"{len(strangers)} notes with a key were not scored, the first is {strangers[0]!r}")
+        raise InputError(
+            f"{len(strangers)} notes with a key were not scored, the first is {strangers[0]!r}"
+        )
     members: dict[str, dict[str, Row]] = {}
     for note_id, row in rows.items():
         members.setdefault(key_of.get(note_id) or UNKNOWN, {})[note_id] = row
@@ -76,12 +78,19 @@ def subgroups(
 
 
 def _group(
-    name: str, rows: Mapping[str, Row], *, measure: Measure, patients: Mapping[str, str] | None, resamples: int
+    name: str,
+    rows: Mapping[str, Row],
+    *,
+    measure: Measure,
+    patients: Mapping[str, str] | None,
+    resamples: int,
 ) -> Group:
     at = 3 * COLUMNS.index(measure[0])
     tp, fp, fn = (sum(row[at + place] for row in rows.values()) for place in range(3))
     own = {note_id: patient for note_id, patient in (patients or {}).items() if note_id in rows}
-    interval = compare({name: rows}, patients=own or None, resamples=resamples).interval(name, *measure)
+    interval = compare({name: rows}, patients=own or None, resamples=resamples).interval(
+        name, *measure
+    )
     return Group(name, len(rows), Counts(tp, fp, fn), interval)
 
 
@@ -107,7 +116,10 @@ def worst_group(groups: Sequence[Group]) -> Group:
     """
     defined = [group for group in groups if group.interval is not None]
     if not defined:
-        raise InputError("the ratio is defined in no group: there is nothing to find; score against annotated notes")
+        raise InputError(
+            "the ratio is defined in no group: there is nothing to find; score against annotated"
+            " notes"
+        )
     return min(defined, key=_rank)
 
 

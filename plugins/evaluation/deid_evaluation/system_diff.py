@@ -1,4 +1,7 @@
-"""Two systems on the same notes: the gold spans that only one of them covers, and the false alarms of one alone."""
+"""Two systems on the same notes.
+
+The gold spans that only one of them covers, and the false alarms of one alone.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,10 @@ from deid_assets.extending.scoring import is_inside, is_touched, union
 from deid_evaluation.span_errors import Place, places, predictions
 
 Verdict = tuple[bool, bool]
-"""Pair for the first and the second system: whether the span is covered, or for a false alarm whether it is given."""
+"""Pair for the first and the second system.
+
+Whether the span is covered, or for a false alarm whether it is given.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +38,18 @@ class Difference:
 
 
 def differences(
-    gold: SpanSet, first: SpanSet, second: SpanSet, *, profile: Profile, scope: frozenset[Phi] | None = None
+    gold: SpanSet,
+    first: SpanSet,
+    second: SpanSet,
+    *,
+    profile: Profile,
+    scope: frozenset[Phi] | None = None,
 ) -> tuple[list[Difference], Counter[tuple[str, Verdict]]]:
     """Return the spans of one note that one system alone has, and gold spans by label and verdict.
 
-    A gold span is had where predictions of any label cover all of it; a false alarm is a prediction that touches no
-    gold, and the other system has it where it marks any of it. Of categories outside ``scope``, which the gold does
-    not annotate, none is a false alarm.
+    A gold span is had where predictions of any label cover all of it; a false alarm is a prediction
+    that touches no gold, and the other system has it where it marks any of it. Of categories
+    outside ``scope``, which the gold does not annotate, none is a false alarm.
 
     Raises:
         DigestError: The three are not of the same note and text.
@@ -46,8 +57,8 @@ def differences(
     for spans in (first, second):
         if (spans.note_id, spans.digest) != (gold.note_id, gold.digest):
             raise DigestError(
-                f"note {gold.note_id!r}: predictions are of note {spans.note_id!r}, digest {spans.digest[:12]}; "
-                "detect again on the text that was annotated"
+                f"note {gold.note_id!r}: predictions are of note {spans.note_id!r}, digest"
+                f" {spans.digest[:12]}; detect again on the text that was annotated"
             )
     golds = places(gold, profile)
     covers = [union((span.start, span.end) for span in spans.spans) for spans in (first, second)]

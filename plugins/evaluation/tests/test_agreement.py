@@ -58,11 +58,18 @@ SIDE = st.lists(
 def test_sides_can_be_exchanged_and_kappa_is_that_of_the_definition(left, right):
     one, other = (SpanSet("n", "d", tuple(side)) for side in (left, right))
     found, mirrored = agreement(one, other, length=20), agreement(other, one, length=20)
-    a, b = ([any(span.start <= at < span.end for span in side) for at in range(20)] for side in (left, right))
+    a, b = (
+        [any(span.start <= at < span.end for span in side) for at in range(20)]
+        for side in (left, right)
+    )
     alike = sum(x == y for x, y in zip(a, b, strict=True)) / 20
     chance = (sum(a) * sum(b) + (20 - sum(a)) * (20 - sum(b))) / 400
 
-    assert (found.strict.tp, found.ranges.tp, found.kappa) == (mirrored.strict.tp, mirrored.ranges.tp, mirrored.kappa)
+    assert (found.strict.tp, found.ranges.tp, found.kappa) == (
+        mirrored.strict.tp,
+        mirrored.ranges.tp,
+        mirrored.kappa,
+    )
     assert found.observed == pytest.approx(alike)
     assert found.kappa == (pytest.approx((alike - chance) / (1 - chance)) if chance < 1 else None)
 
@@ -73,13 +80,17 @@ def test_spans_of_another_text_are_refused():
 
 
 def test_what_both_missed_is_chapmans_estimate():
-    # First 200, second 100, both 50: 201 * 101 / 51 - 1 = 397.06 in all, 250 seen; variance 201*101*150*50/(51**2*52)
-    # = 1125.73; factor exp(1.96 * sqrt(log(1 + 1125.73 / 147.059**2))) = 1.5551.
+    # First 200, second 100, both 50: 201 * 101 / 51 - 1 = 397.06 in all, 250 seen; variance
+    # 201*101*150*50/(51**2*52) = 1125.73; factor exp(1.96 * sqrt(log(1 + 1125.73 / 147.059**2))) =
+    # 1.5551.
     found = missed_by_both(Counts(tp=50, fp=50, fn=150))
 
     assert found.value == pytest.approx(147.059, abs=0.001)
     assert found.low * found.high == pytest.approx(found.value**2)
-    assert (found.low, found.high) == (pytest.approx(94.57, abs=0.01), pytest.approx(228.69, abs=0.01))
+    assert (found.low, found.high) == (
+        pytest.approx(94.57, abs=0.01),
+        pytest.approx(228.69, abs=0.01),
+    )
 
 
 @pytest.mark.parametrize("ranges", [Counts(), Counts(0, 5, 5), Counts(5, 0, 3), Counts(5, 3, 0)])
@@ -92,7 +103,10 @@ def test_the_interval_covers_the_truth_of_independent_detectors():
     covered = 0
     for _ in range(300):
         seen = [(draw.random() < 0.8, draw.random() < 0.6) for _ in range(400)]
-        cells = [seen.count(cell) for cell in ((True, True), (False, True), (True, False), (False, False))]
+        cells = [
+            seen.count(cell)
+            for cell in ((True, True), (False, True), (True, False), (False, False))
+        ]
         found = missed_by_both(Counts(*cells[:3]))
         covered += found.low <= cells[3] <= found.high
 

@@ -9,7 +9,9 @@ from deid_assets.evaluation.counts import Counts, Scheme
 from deid_evaluation.bench_scores import Gold, reach, score
 
 LENGTH = 40
-places = st.tuples(st.integers(0, LENGTH - 2), st.integers(1, 6), st.sampled_from([Phi.NAME, Phi.DATE, Phi.ZIP]))
+places = st.tuples(
+    st.integers(0, LENGTH - 2), st.integers(1, 6), st.sampled_from([Phi.NAME, Phi.DATE, Phi.ZIP])
+)
 marks = st.lists(places, max_size=6)
 corpora = st.lists(st.tuples(marks, marks), min_size=1, max_size=4)
 categories = st.frozensets(st.sampled_from(list(Phi)))
@@ -20,14 +22,22 @@ def read(sides, source):
         f"n{at}": SpanSet(
             f"n{at}",
             f"d{at}",
-            tuple({Span(start, min(start + size, LENGTH), label, 1.0, source) for start, size, label in side}),
+            tuple(
+                {
+                    Span(start, min(start + size, LENGTH), label, 1.0, source)
+                    for start, size, label in side
+                }
+            ),
         )
         for at, side in enumerate(sides)
     }
 
 
 def scored(corpus, *, backwards=False):
-    gold, found = read([one for one, _ in corpus], "gold"), read([other for _, other in corpus], "found")
+    gold, found = (
+        read([one for one, _ in corpus], "gold"),
+        read([other for _, other in corpus], "found"),
+    )
     if backwards:
         gold, found = dict(reversed(gold.items())), dict(reversed(found.items()))
     annotated = Gold(gold, dict.fromkeys(gold, LENGTH))

@@ -1,4 +1,7 @@
-"""Scores of a bake-off: fair to what failed and to what cannot be found by design, and agreement without gold."""
+"""Scores of a bake-off.
+
+Fair to what failed and to what cannot be found by design, and agreement without gold.
+"""
 
 import pytest
 
@@ -8,7 +11,15 @@ from deid_assets.core.phi import HARMONISED, I2B2_2014, Phi
 from deid_assets.core.span import SpanSet
 from deid_assets.evaluation.counts import Counts, Scheme
 from deid_assets.testing import marked
-from deid_evaluation.bench_scores import Gold, blind_labels, by_note, compare_predictions, missed_by_label, reach, score
+from deid_evaluation.bench_scores import (
+    Gold,
+    blind_labels,
+    by_note,
+    compare_predictions,
+    missed_by_label,
+    reach,
+    score,
+)
 
 GOLD = (
     "Dr. <NAME>Lee</NAME>, <DATE>3 May</DATE>, <EMAIL>a@b.org</EMAIL>",
@@ -73,12 +84,22 @@ def test_reach_leaves_out_what_a_detector_does_not_declare():
 
 
 def test_a_category_that_does_not_occur_makes_nothing_reachable():
-    """User names count as names under this profile; who finds user names alone finds none of these."""
+    """User names count as names under this profile.
+
+    Who finds user names alone finds none of these.
+    """
     scored = score(gold_of(GOLD), {"names": read(NAMES)}, profile=I2B2_2014)
     occurring = gold_of(GOLD).occurring
 
-    users = reach(scored.evaluations["names"], frozenset({Phi.USERNAME}), profile=I2B2_2014, occurring=occurring)
-    names = reach(scored.evaluations["names"], frozenset({Phi.NAME}), profile=I2B2_2014, occurring=occurring)
+    users = reach(
+        scored.evaluations["names"],
+        frozenset({Phi.USERNAME}),
+        profile=I2B2_2014,
+        occurring=occurring,
+    )
+    names = reach(
+        scored.evaluations["names"], frozenset({Phi.NAME}), profile=I2B2_2014, occurring=occurring
+    )
 
     assert (users.gold, names.gold) == (0, 2)
     assert "NAME" in users.blind
@@ -116,7 +137,10 @@ def test_what_all_missed_is_estimated_from_detectors_that_can_find_it():
     """``rest`` declares no names: that it marks none must not make names look missed."""
     texts = [f"Dr. <NAME>Lee</NAME>, <DATE>{day} May</DATE>" for day in range(1, 10)]
     first = [text.replace("<DATE>9 May</DATE>", "9 May") for text in texts]
-    second = [text.replace("<DATE>1 May</DATE>", "1 May").replace("<NAME>Lee</NAME>", "Lee") for text in texts]
+    second = [
+        text.replace("<DATE>1 May</DATE>", "1 May").replace("<NAME>Lee</NAME>", "Lee")
+        for text in texts
+    ]
     outcomes = {"first": read(first), "second": read(second)}
     compared = compare_predictions(outcomes, profile=HARMONISED, lengths=gold_of(texts).lengths)
 

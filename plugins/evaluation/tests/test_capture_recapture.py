@@ -1,4 +1,7 @@
-"""Capture and recapture: estimates worked out by hand, and simulated detectors whose misses are known."""
+"""Capture and recapture.
+
+Estimates worked out by hand, and simulated detectors whose misses are known.
+"""
 
 import itertools
 import random
@@ -13,7 +16,13 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import HARMONISED, Phi
 from deid_assets.core.span import Span, SpanSet
 from deid_assets.testing import marked
-from deid_evaluation.capture_recapture import Captures, captures, clusters, estimate_missed, overlap_matrix
+from deid_evaluation.capture_recapture import (
+    Captures,
+    captures,
+    clusters,
+    estimate_missed,
+    overlap_matrix,
+)
 
 TEXT = "Dr. Lee of Rome, 3 May, id 77"
 
@@ -48,7 +57,9 @@ def test_two_detectors_are_estimated_after_chapman():
 
 def test_more_detectors_are_estimated_after_chao():
     # 30 by one alone, 20 by two, 50 by all three: 2/3 · 30·29 / (2·21).
-    made = estimate_missed(Captures(("a", "b", "c"), {"NAME": {0b001: 10, 0b010: 20, 0b011: 20, 0b111: 50}}))
+    made = estimate_missed(
+        Captures(("a", "b", "c"), {"NAME": {0b001: 10, 0b010: 20, 0b011: 20, 0b111: 50}})
+    )
     value = 2 / 3 * 30 * 29 / 42
     variance = value + (2 / 3) ** 2 * (30 * 59**2 / (4 * 21**2) + 30**2 * 20 * 29**2 / (4 * 21**4))
     factor = exp(1.96 * sqrt(log(1 + variance / value**2)))
@@ -117,7 +128,10 @@ RANGES = st.lists(
 
 
 def test_spans_that_touch_are_two_identifiers():
-    assert clusters([(0, 3, 0, "NAME"), (3, 5, 1, "NAME")]) == [[(0, 3, 0, "NAME")], [(3, 5, 1, "NAME")]]
+    assert clusters([(0, 3, 0, "NAME"), (3, 5, 1, "NAME")]) == [
+        [(0, 3, 0, "NAME")],
+        [(3, 5, 1, "NAME")],
+    ]
 
 
 @given(RANGES)
@@ -133,7 +147,9 @@ def test_clusters_part_spans_that_nothing_joins(ranges):
 def test_every_character_marked_is_in_one_identifier(ranges):
     note = Note("n", "x" * 60)
     predictions = {
-        name: SpanSet.of(note, [Span(start, end, Phi.NAME) for start, end, at, _ in ranges if at == place])
+        name: SpanSet.of(
+            note, [Span(start, end, Phi.NAME) for start, end, at, _ in ranges if at == place]
+        )
         for place, name in enumerate("abcd")
     }
 

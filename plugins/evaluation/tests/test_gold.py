@@ -52,7 +52,9 @@ def test_what_the_gold_does_not_annotate_is_no_omission():
     assert doubted(GOLD, ROME, ROME, scope=frozenset({Phi.NAME})) == []
 
 
-@pytest.mark.parametrize(("systems", "agreeing", "expected"), [(2, None, 2), (3, None, 2), (4, None, 3), (5, 1, 1)])
+@pytest.mark.parametrize(
+    ("systems", "agreeing", "expected"), [(2, None, 2), (3, None, 2), (4, None, 3), (5, 1, 1)]
+)
 def test_more_than_half_must_agree(systems, agreeing, expected):
     assert quorum(systems, agreeing) == expected
 
@@ -68,8 +70,14 @@ def test_a_quorum_that_cannot_be_is_refused(systems, agreeing):
     [
         (GOLD, []),
         ("Dr. Lee of Rome, tel. 555, 3 May", [("removed", (4, 7, "NAME"), None)]),
-        ("<NAME>Dr. Lee</NAME> of Rome, tel. 555, 3 May", [("moved", (4, 7, "NAME"), (0, 7, "NAME"))]),
-        ("Dr. <CITY>Lee</CITY> of Rome, tel. 555, 3 May", [("relabelled", (4, 7, "NAME"), (4, 7, "LOCATION"))]),
+        (
+            "<NAME>Dr. Lee</NAME> of Rome, tel. 555, 3 May",
+            [("moved", (4, 7, "NAME"), (0, 7, "NAME"))],
+        ),
+        (
+            "Dr. <CITY>Lee</CITY> of Rome, tel. 555, 3 May",
+            [("relabelled", (4, 7, "NAME"), (4, 7, "LOCATION"))],
+        ),
         (
             "Dr. <NAME>Lee</NAME> of Rome, tel. <PHONE>555</PHONE>, 3 May",
             [("added", None, (22, 25, "PHONE"))],
@@ -92,7 +100,9 @@ def test_a_correction_must_be_of_the_same_notes_and_texts():
 
 def settled(*texts):
     found, ties = adjudicate({f"a{at}": spans(text) for at, text in enumerate(texts)})
-    return [(span.start, span.end, span.label) for span in found], [(tie.start, tie.end) for tie in ties]
+    return [(span.start, span.end, span.label) for span in found], [
+        (tie.start, tie.end) for tie in ties
+    ]
 
 
 NONE = "Dr. Lee of Rome, tel. 555, 3 May"
@@ -120,7 +130,11 @@ def test_a_majority_settles_a_place_and_nothing_else_does(texts, gold, ties):
 def test_a_tie_names_what_each_annotator_marked():
     _, (tie,) = adjudicate({"ann": spans(GOLD), "ben": spans(CITY), "cem": spans(LONG)})
 
-    assert tie.annotations == {"ann": ((4, 7, "NAME"),), "ben": ((4, 7, "CITY"),), "cem": ((0, 7, "NAME"),)}
+    assert tie.annotations == {
+        "ann": ((4, 7, "NAME"),),
+        "ben": ((4, 7, "CITY"),),
+        "cem": ((0, 7, "NAME"),),
+    }
 
 
 def test_adjudication_needs_two_annotators_of_one_text():
@@ -131,8 +145,13 @@ def test_adjudication_needs_two_annotators_of_one_text():
 
 
 def test_tokens_per_entity_by_hand():
-    scored = [marked("<NAME>Ann-Marie Lee</NAME>, <NAME>Ho</NAME>, <DATE>3.5.21</DATE> <ID>--</ID>")]
-    found = {one.label: (one.spans, one.tokens, one.notes) for one in entities(scored, profile=HARMONISED)}
+    scored = [
+        marked("<NAME>Ann-Marie Lee</NAME>, <NAME>Ho</NAME>, <DATE>3.5.21</DATE> <ID>--</ID>")
+    ]
+    found = {
+        one.label: (one.spans, one.tokens, one.notes)
+        for one in entities(scored, profile=HARMONISED)
+    }
 
     assert found == {"NAME": (2, 4, 1), "DATE": (1, 3, 1), "ID": (1, 1, 1)}
 
@@ -155,6 +174,8 @@ def test_the_share_of_a_value_is_that_of_patients_whatever_the_case():
         marked("<NAME>Ho</NAME>", note_id="c"),
         marked("well", note_id="d"),
     ]
-    shares = shares_of_values(scored, profile=HARMONISED, patients={"a": "p", "b": "q", "c": "q", "d": "r"})
+    shares = shares_of_values(
+        scored, profile=HARMONISED, patients={"a": "p", "b": "q", "c": "q", "d": "r"}
+    )
 
     assert shares == {("NAME", "lee"): pytest.approx(2 / 3), ("NAME", "ho"): pytest.approx(1 / 3)}

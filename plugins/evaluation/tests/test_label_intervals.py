@@ -1,4 +1,7 @@
-"""What is left by label, with intervals; differences of two systems; causes; consensus of annotators."""
+"""What is left by label, with intervals.
+
+Differences of two systems; causes; consensus of annotators.
+"""
 
 import json
 
@@ -19,7 +22,8 @@ from deid_evaluation.system_diff import differences
 
 def outcomes(*notes):
     return [
-        NoteOutcome(f"n{at}", {"NAME": gold}, {"NAME": left} if left else {}) for at, (gold, left) in enumerate(notes)
+        NoteOutcome(f"n{at}", {"NAME": gold}, {"NAME": left} if left else {})
+        for at, (gold, left) in enumerate(notes)
     ]
 
 
@@ -44,13 +48,18 @@ def test_the_interval_by_note_is_that_of_a_bootstrap_in_numpy():
     drawn = [table[generator.integers(0, 60, 60)].sum(axis=0) for _ in range(4_000)]
     low, high = np.quantile([left / gold for gold, left in drawn], (0.025, 0.975))
 
-    assert (row.by_unit.low, row.by_unit.high) == (pytest.approx(low, abs=0.01), pytest.approx(high, abs=0.01))
+    assert (row.by_unit.low, row.by_unit.high) == (
+        pytest.approx(low, abs=0.01),
+        pytest.approx(high, abs=0.01),
+    )
 
 
 def test_patients_are_drawn_as_a_whole():
     notes = outcomes(*[(5, 0)] * 20, *[(5, 5)] * 20)
     apart = left_by_label(notes, resamples=400)[0].by_unit
-    joined = left_by_label(notes, resamples=400, patients={f"n{at}": f"p{at // 10}" for at in range(40)})[0].by_unit
+    joined = left_by_label(
+        notes, resamples=400, patients={f"n{at}": f"p{at // 10}" for at in range(40)}
+    )[0].by_unit
 
     assert joined.high - joined.low > apart.high - apart.low
 
@@ -79,22 +88,34 @@ def test_what_one_system_alone_hides_or_marks_by_hand():
         ("LOCATION", True, False),
         ("ID", False, True),
     ]
-    assert table == {("NAME", (True, False)): 1, ("LOCATION", (False, True)): 1, ("DATE", (True, True)): 1}
+    assert table == {
+        ("NAME", (True, False)): 1,
+        ("LOCATION", (False, True)): 1,
+        ("DATE", (True, True)): 1,
+    }
 
 
 def test_a_category_that_the_gold_does_not_annotate_is_no_false_alarm():
-    gold, first = marked("<NAME>Lee</NAME>, nurse")[1], marked("<NAME>Lee</NAME>, <PROFESSION>nurse</PROFESSION>")[1]
+    gold, first = (
+        marked("<NAME>Lee</NAME>, nurse")[1],
+        marked("<NAME>Lee</NAME>, <PROFESSION>nurse</PROFESSION>")[1],
+    )
 
     assert differences(gold, first, gold, profile=HARMONISED, scope=frozenset({Phi.NAME}))[0] == []
     with pytest.raises(DigestError):
         differences(gold, first, SpanSet("marked", "0" * 64), profile=HARMONISED)
 
 
-STORED = {"schema": "deid-assets/error-causes", "version": 1, "causes": [{"id": "ab", "causes": ["AB", "AM"]}]}
+STORED = {
+    "schema": "deid-assets/error-causes",
+    "version": 1,
+    "causes": [{"id": "ab", "causes": ["AB", "AM"]}],
+}
 
 
 @pytest.mark.parametrize(
-    "text", [json.dumps(STORED), "id,system,causes\nab,rules,AB;AM\n", '"id","causes"\r\n"ab","AM;AB"\r\n']
+    "text",
+    [json.dumps(STORED), "id,system,causes\nab,rules,AB;AM\n", '"id","causes"\r\n"ab","AM;AB"\r\n'],
 )
 def test_causes_are_read_from_json_and_csv(text):
     assert parse_causes(text, name="f") == {"ab": {Cause.ABBREVIATION, Cause.AMBIGUITY}}
@@ -121,7 +142,10 @@ def test_causes_add_up_by_kind_and_label():
     causes = {"a": frozenset({Cause.DEBATABLE}), "b": frozenset({Cause.DEBATABLE, Cause.SCARCITY})}
     found = cause_totals([("a", "missed", "NAME"), ("b", "label", "NAME")], causes)
 
-    assert found == {"by_kind": {"missed": {"D": 1}, "label": {"D": 1, "S": 1}}, "by_label": {"NAME": {"D": 2, "S": 1}}}
+    assert found == {
+        "by_kind": {"missed": {"D": 1}, "label": {"D": 1, "S": 1}},
+        "by_label": {"NAME": {"D": 2, "S": 1}},
+    }
 
 
 def test_annotators_are_compared_by_token_by_span_and_in_pairs():
@@ -131,7 +155,9 @@ def test_annotators_are_compared_by_token_by_span_and_in_pairs():
         "Dr. Lee of <CITY>Rome</CITY>",
     )
     notes = {"marked": marked(texts[0])[0]}
-    annotators = {name: {"marked": marked(text)[1]} for name, text in zip("abc", texts, strict=True)}
+    annotators = {
+        name: {"marked": marked(text)[1]} for name, text in zip("abc", texts, strict=True)
+    }
     found = consensus(annotators, notes, profile=HARMONISED)
 
     assert found.pairs["a", "b"].strict.f1 == 0.5

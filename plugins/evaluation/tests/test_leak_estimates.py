@@ -12,7 +12,11 @@ from deid_evaluation.leak_estimates import RareLeaks, expected_errors, rare_leak
 def test_published_counts_give_the_published_rates():
     counts = Counts(1847, 53, 72)
 
-    assert [round(value, 4) for value in (counts.precision, counts.recall, counts.f1)] == [0.9721, 0.9625, 0.9673]
+    assert [round(value, 4) for value in (counts.precision, counts.recall, counts.f1)] == [
+        0.9721,
+        0.9625,
+        0.9673,
+    ]
 
 
 @pytest.mark.parametrize(

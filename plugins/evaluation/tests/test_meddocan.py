@@ -1,4 +1,7 @@
-"""MEDDOCAN's official scores, by hand; on each line the spans of one side are marked in the same text."""
+"""MEDDOCAN's official scores, by hand.
+
+On each line the spans of one side are marked in the same text.
+"""
 
 import pytest
 
@@ -21,14 +24,27 @@ def counted(gold, pred):
     ("gold", "pred", "ner", "spans", "merged"),
     [
         pytest.param("No hay nada.", "No hay nada.", (0, 0, 0), (0, 0, 0), (0, 0, 0), id="nothing"),
-        pytest.param("<NAME>Ana</NAME> vino.", "<NAME>Ana</NAME> vino.", (1, 0, 0), (1, 0, 0), (1, 0, 0), id="equal"),
         pytest.param(
-            "<NAME>Ana</NAME> vino.", "<CITY>Ana</CITY> vino.", (0, 1, 1), (1, 0, 0), (1, 0, 0), id="another label"
+            "<NAME>Ana</NAME> vino.",
+            "<NAME>Ana</NAME> vino.",
+            (1, 0, 0),
+            (1, 0, 0),
+            (1, 0, 0),
+            id="equal",
+        ),
+        pytest.param(
+            "<NAME>Ana</NAME> vino.",
+            "<CITY>Ana</CITY> vino.",
+            (0, 1, 1),
+            (1, 0, 0),
+            (1, 0, 0),
+            id="another label",
         ),
         pytest.param(
             "<ZIP>28001</ZIP> <CITY>Madrid</CITY>",
             "<LOCATION>28001</LOCATION> <LOCATION>Madrid</LOCATION>",
-            *[(2, 0, 0), (2, 0, 0), (3, 0, 0)],  # all are TERRITORIO; the run of both counts as a third
+            # all are TERRITORIO; the run of both counts as a third
+            *[(2, 0, 0), (2, 0, 0), (3, 0, 0)],
             id="labels that the task does not tell apart",
         ),
         pytest.param(
@@ -49,7 +65,9 @@ def counted(gold, pred):
             *[(1, 0, 1), (1, 0, 1), (1, 0, 1)],
             id="half a run is no run",
         ),
-        pytest.param("Ana vino.", "<NAME>Ana</NAME> vino.", (0, 1, 0), (0, 1, 0), (0, 1, 0), id="spurious"),
+        pytest.param(
+            "Ana vino.", "<NAME>Ana</NAME> vino.", (0, 1, 0), (0, 1, 0), (0, 1, 0), id="spurious"
+        ),
     ],
 )
 def test_counts_by_hand(gold, pred, ner, spans, merged):
@@ -66,35 +84,49 @@ def test_a_run_ends_where_its_last_span_does():
 
 
 def test_counts_of_notes_add_up():
-    assert sum([MeddocanCounts(Counts(1, 2, 3), Counts(4), Counts(0, 5))] * 2, MeddocanCounts()) == MeddocanCounts(
-        Counts(2, 4, 6), Counts(8), Counts(0, 10)
-    )
+    assert sum(
+        [MeddocanCounts(Counts(1, 2, 3), Counts(4), Counts(0, 5))] * 2, MeddocanCounts()
+    ) == MeddocanCounts(Counts(2, 4, 6), Counts(8), Counts(0, 10))
 
 
 def test_spans_of_another_text_are_refused():
     note, spans = marked("<NAME>Ana</NAME> vino.")
     with pytest.raises(DigestError):
-        meddocan_counts(note, spans, SpanSet.of(Note("marked", "Eva vino."), [Span(0, 3, Phi.NAME)]))
+        meddocan_counts(
+            note, spans, SpanSet.of(Note("marked", "Eva vino."), [Span(0, 3, Phi.NAME)])
+        )
 
 
 def native(text, *spans):
     note = Note("n", text)
-    return note, SpanSet.of(note, [Span(start, end, label, native_label=own) for start, end, label, own in spans])
+    return note, SpanSet.of(
+        note, [Span(start, end, label, native_label=own) for start, end, label, own in spans]
+    )
 
 
 def test_the_tasks_own_labels_are_told_apart_where_spans_carry_them():
     text = "Ana vio a Eva en el CS Sur y en el HU Norte."
     staff, patient = "NOMBRE_PERSONAL_SANITARIO", "NOMBRE_SUJETO_ASISTENCIA"
     note, gold = native(
-        text, (0, 3, Phi.NAME, staff), (10, 13, Phi.NAME, patient), (20, 26, Phi.HOSPITAL, "CENTRO_SALUD"),
+        text,
+        (0, 3, Phi.NAME, staff),
+        (10, 13, Phi.NAME, patient),
+        (20, 26, Phi.HOSPITAL, "CENTRO_SALUD"),
         (35, 43, Phi.HOSPITAL, ""),
-    )  # fmt: skip
+    )
     _, swapped = native(
-        text, (0, 3, Phi.NAME, patient), (10, 13, Phi.NAME, staff), (20, 26, Phi.HOSPITAL, ""),
+        text,
+        (0, 3, Phi.NAME, patient),
+        (10, 13, Phi.NAME, staff),
+        (20, 26, Phi.HOSPITAL, ""),
         (35, 43, Phi.HOSPITAL, "CENTRO_SALUD"),
-    )  # fmt: skip
+    )
     _, plain = native(
-        text, (0, 3, Phi.NAME, ""), (10, 13, Phi.NAME, ""), (20, 26, Phi.HOSPITAL, ""), (35, 43, Phi.HOSPITAL, "")
+        text,
+        (0, 3, Phi.NAME, ""),
+        (10, 13, Phi.NAME, ""),
+        (20, 26, Phi.HOSPITAL, ""),
+        (35, 43, Phi.HOSPITAL, ""),
     )
 
     assert meddocan_counts(note, gold, gold).ner == Counts(4, 0, 0)

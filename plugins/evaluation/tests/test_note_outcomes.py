@@ -48,11 +48,15 @@ def test_notes_without_phi_are_no_trials():
 
 
 def test_names_only_forgives_what_is_no_name():
-    assert fully_redacted(outcomes(CLEAN, AGE_LEFT, NAME_LEFT, FREE), labels=NAMES) == share_of(2, 3)
+    assert fully_redacted(outcomes(CLEAN, AGE_LEFT, NAME_LEFT, FREE), labels=NAMES) == share_of(
+        2, 3
+    )
 
 
 def test_each_label_has_the_notes_that_hold_it():
-    found = fully_redacted_by_label(outcomes(CLEAN, AGE_LEFT, NAME_LEFT, ("<ZIP>02139</ZIP>", "02139")))
+    found = fully_redacted_by_label(
+        outcomes(CLEAN, AGE_LEFT, NAME_LEFT, ("<ZIP>02139</ZIP>", "02139"))
+    )
 
     assert found == {"AGE": share_of(2, 3), "LOCATION": share_of(0, 1), "NAME": share_of(2, 3)}
 
@@ -81,7 +85,9 @@ def test_worst_notes_come_first_and_faultless_ones_not_at_all():
 
 
 def test_a_patient_is_clean_when_all_notes_are():
-    found = by_patient(outcomes(CLEAN, AGE_LEFT, CLEAN, FREE), {"n0": "p1", "n1": "p1", "n2": "p2", "n3": "p3"})
+    found = by_patient(
+        outcomes(CLEAN, AGE_LEFT, CLEAN, FREE), {"n0": "p1", "n1": "p1", "n2": "p2", "n3": "p3"}
+    )
 
     assert [patient.note_id for patient in found] == ["p1", "p2", "p3"]
     assert found[0].gold == {"NAME": 2, "AGE": 2}
@@ -96,7 +102,11 @@ def test_bad_input_is_refused():
     far = SpanSet(note.note_id, note.digest, (Span(0, 9, Phi.NAME),))
 
     def run(*pairs, lengths=None):
-        return list(note_outcomes(pairs, profile=HARMONISED, lengths={"marked": 3} if lengths is None else lengths))
+        return list(
+            note_outcomes(
+                pairs, profile=HARMONISED, lengths={"marked": 3} if lengths is None else lengths
+            )
+        )
 
     for error, pairs, lengths in [
         (DigestError, [(gold, other)], None),
@@ -111,7 +121,11 @@ def test_bad_input_is_refused():
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=20))
 def test_notes_of_one_label_are_counted_once_each(counts):
     made = [
-        NoteOutcome(f"n{at}", {"NAME": gold} if gold else {}, {"NAME": min(left, gold)} if left and gold else {})
+        NoteOutcome(
+            f"n{at}",
+            {"NAME": gold} if gold else {},
+            {"NAME": min(left, gold)} if left and gold else {},
+        )
         for at, (gold, left) in enumerate(counts)
     ]
     by_label = fully_redacted_by_label(made)

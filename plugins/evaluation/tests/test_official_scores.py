@@ -1,7 +1,8 @@
 """MEDDOCAN's scores against numbers that the official scorer gives for the same cases.
 
-The cases are drawn from a seed; the counts were taken from the scorer of the task's organisers (Marimon et al. 2019,
-MEDDOCAN-Evaluation-Script, release of 2019). On 20,000 such cases the two do not differ.
+The cases are drawn from a seed; the counts were taken from the scorer of the task's organisers
+(Marimon et al. 2019, MEDDOCAN-Evaluation-Script, release of 2019). On 20,000 such cases the two do
+not differ.
 """
 
 import random
@@ -18,23 +19,36 @@ LABELS = (Phi.NAME, Phi.CITY, Phi.DATE, Phi.ID)
 
 
 def case(seed):
-    """A text of letters, digits, blanks and punctuation; gold; and predictions that are right, off, or made up."""
+    """A text of letters, digits, blanks and punctuation.
+
+    Gold; and predictions that are right, off, or made up.
+    """
     draw = random.Random(seed)
     text = "".join(draw.choice("ab1 ,.-") for _ in range(60))
 
     def side():
         cuts = sorted(draw.sample(range(61), 2 * draw.randrange(1, 9)))
-        return [(draw.choice(LABELS), start, end) for start, end in zip(cuts[::2], cuts[1::2], strict=True)]
+        return [
+            (draw.choice(LABELS), start, end)
+            for start, end in zip(cuts[::2], cuts[1::2], strict=True)
+        ]
 
     gold = side()
     pred = [
-        one if draw.random() < 0.5 else (draw.choice(LABELS), one[1], min(60, one[2] + draw.randrange(3)))
+        (
+            one
+            if draw.random() < 0.5
+            else (draw.choice(LABELS), one[1], min(60, one[2] + draw.randrange(3)))
+        )
         for one in gold
         if draw.random() < 0.8
     ]
     pred += side()[:2] if draw.random() < 0.4 else []
     note = Note(f"n{seed}", text)
-    return note, *(SpanSet.of(note, [Span(start, end, label) for label, start, end in found]) for found in (gold, pred))
+    return note, *(
+        SpanSet.of(note, [Span(start, end, label) for label, start, end in found])
+        for found in (gold, pred)
+    )
 
 
 @pytest.mark.parametrize(
@@ -49,7 +63,9 @@ def case(seed):
     ],
 )
 def test_a_case_has_the_official_counts(seed, ner, spans, merged):
-    assert meddocan_counts(*case(seed)) == MeddocanCounts(Counts(*ner), Counts(*spans), Counts(*merged))
+    assert meddocan_counts(*case(seed)) == MeddocanCounts(
+        Counts(*ner), Counts(*spans), Counts(*merged)
+    )
 
 
 def test_two_hundred_notes_have_the_official_ratios_to_the_last_digit():

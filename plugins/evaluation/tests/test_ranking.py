@@ -22,7 +22,11 @@ from deid_evaluation.ranking import (
     threshold_for_recall,
 )
 
-RANKINGS = st.lists(st.tuples(st.sampled_from([at / 16 for at in range(17)]), st.booleans()), min_size=2, max_size=40)
+RANKINGS = st.lists(
+    st.tuples(st.sampled_from([at / 16 for at in range(17)]), st.booleans()),
+    min_size=2,
+    max_size=40,
+)
 
 
 def of(pairs, **options):
@@ -64,7 +68,10 @@ def test_curves_agree_with_scikit_learn(pairs):
 @settings(max_examples=60, deadline=None)
 @given(RANKINGS, st.integers(1, 12))
 def test_calibration_agrees_with_scikit_learn(pairs, bins):
-    metrics, curves = pytest.importorskip("sklearn.metrics"), pytest.importorskip("sklearn.calibration")
+    metrics, curves = (
+        pytest.importorskip("sklearn.metrics"),
+        pytest.importorskip("sklearn.calibration"),
+    )
     scores, right = (np.array(side) for side in zip(*pairs, strict=True))
     if right.all() or not right.any():
         return
@@ -140,7 +147,9 @@ def test_bad_scores_are_refused(scores, right, says):
         ranked(scores, right)
 
 
-@pytest.mark.parametrize("run", [sweep, average_precision, best_f1, lambda found: threshold_for_recall(found, 0.9)])
+@pytest.mark.parametrize(
+    "run", [sweep, average_precision, best_f1, lambda found: threshold_for_recall(found, 0.9)]
+)
 def test_nothing_to_find_and_nothing_found_are_no_zero(run):
     with pytest.raises(InputError, match="no annotations"):
         run(of([(0.5, False)]))

@@ -1,4 +1,7 @@
-"""Sections of the report: what is left out and why, which groups are made, and what a corpus must be."""
+"""Sections of the report.
+
+What is left out and why, which groups are made, and what a corpus must be.
+"""
 
 import pytest
 
@@ -24,17 +27,24 @@ def corpus(*texts, metas=(), profile=HARMONISED, **options):
 
 
 def nothing(held):
-    return System("none", {note_id: SpanSet(note_id, spans.digest) for note_id, spans in held.gold.items()})
+    return System(
+        "none", {note_id: SpanSet(note_id, spans.digest) for note_id, spans in held.gold.items()}
+    )
 
 
 def report(held, *systems, **options):
-    return build_report(held, systems or [nothing(held)], options=ReportOptions(title="t", resamples=100, **options))
+    return build_report(
+        held, systems or [nothing(held)], options=ReportOptions(title="t", resamples=100, **options)
+    )
 
 
 def test_a_system_that_finds_nothing_has_scores_and_no_ratio_of_nothing():
     found = report(corpus("<NAME>Lee</NAME>, well"))["results"]["none"]
 
-    assert (found["schemes"]["strict"]["precision"], found["schemes"]["strict"]["recall"]["value"]) == (None, 0)
+    assert (
+        found["schemes"]["strict"]["precision"],
+        found["schemes"]["strict"]["recall"]["value"],
+    ) == (None, 0)
     assert "left_out" in found["ranking"]
     assert found["expected_errors"] is None
     assert found["notes"]["covered"]["hits"] == 0
@@ -43,7 +53,9 @@ def test_a_system_that_finds_nothing_has_scores_and_no_ratio_of_nothing():
 def test_gold_that_does_not_tell_kinds_of_places_has_no_scores_of_hipaa():
     text = "<NAME>Lee</NAME> of <LOCATION>Rome</LOCATION>"
     apart = report(corpus(text))["results"]["none"]["six_scores"]
-    alike = report(corpus(text, scope=frozenset({Phi.NAME, Phi.LOCATION})))["results"]["none"]["six_scores"]
+    alike = report(corpus(text, scope=frozenset({Phi.NAME, Phi.LOCATION})))["results"]["none"][
+        "six_scores"
+    ]
 
     assert "entity" in apart["hipaa"]
     assert "do not tell streets, cities and ZIP codes" in alike["hipaa"]["left_out"]
@@ -57,7 +69,9 @@ def test_scores_that_need_one_label_per_token_are_left_out_where_gold_overlaps()
 
     assert held.has_overlaps
     assert "overlap" in report(held)["results"]["none"]["six_scores"]["all"]["left_out"]
-    with pytest.raises(OverlapError, match=r"note 'n0': annotated spans \[0, 6\) and \[4, 6\) overlap"):
+    with pytest.raises(
+        OverlapError, match=r"note 'n0': annotated spans \[0, 6\) and \[4, 6\) overlap"
+    ):
         Corpus(notes=held.notes, gold=held.gold, profile=HARMONISED)
 
 
@@ -75,11 +89,15 @@ SITES = [{"site": name} for name in "AAB"]
 
 
 def test_groups_are_made_of_known_keys_with_few_values_and_of_keys_asked_for():
-    held = corpus(*["<NAME>Lee</NAME>"] * 3, metas=[{**one, "ward": str(at)} for at, one in enumerate(SITES)])
+    held = corpus(
+        *["<NAME>Lee</NAME>"] * 3, metas=[{**one, "ward": str(at)} for at, one in enumerate(SITES)]
+    )
 
     assert list(groups_of(held.notes, [])) == ["lang", "site"]
     assert list(groups_of(held.notes, ["ward"])) == ["lang", "site", "ward"]
-    with pytest.raises(InputError, match="no note has 'dose' in its meta; the keys are site, ward, and lang"):
+    with pytest.raises(
+        InputError, match="no note has 'dose' in its meta; the keys are site, ward, and lang"
+    ):
         groups_of(held.notes, ["dose"])
 
 
@@ -110,7 +128,11 @@ def test_spans_in_notes_without_gold_are_told_from_a_thousand():
     elsewhere = report(held, System("s", spans, elsewhere=50))["results"]["s"]["expected_errors"]
     unknown = report(held, System("s", spans))["results"]["s"]["expected_errors"]
 
-    assert (elsewhere["predicted"], elsewhere["is_measured"], elsewhere["damaged"]) == (50, True, 25)
+    assert (elsewhere["predicted"], elsewhere["is_measured"], elsewhere["damaged"]) == (
+        50,
+        True,
+        25,
+    )
     assert (unknown["predicted"], unknown["is_measured"]) == (1_000, False)
 
 
@@ -118,11 +140,15 @@ def test_rare_values_weigh_more():
     texts = ["<NAME>Lee</NAME>"] * 7 + ["<NAME>Quill</NAME>"]
     held = corpus(*texts)
     common, rare = (
-        {note_id: spans if note_id in found else SpanSet(note_id, spans.digest) for note_id, spans in held.gold.items()}
+        {
+            note_id: spans if note_id in found else SpanSet(note_id, spans.digest)
+            for note_id, spans in held.gold.items()
+        }
         for found in ({"n0"}, {"n7"})
     )
     recalls = [
-        report(held, System("s", spans))["results"]["s"]["rarity"]["weighted_recall"] for spans in (common, rare)
+        report(held, System("s", spans))["results"]["s"]["rarity"]["weighted_recall"]
+        for spans in (common, rare)
     ]
 
     assert recalls[0] < recalls[1]
@@ -133,7 +159,11 @@ def test_rare_values_weigh_more():
     [
         (lambda spans: {}, InputError, "1 of 1 annotated notes have no predictions"),
         (lambda spans: {**spans, "n9": spans["n0"]}, InputError, "comes twice in the predictions"),
-        (lambda spans: {"n0": SpanSet("n0", "0" * 64)}, DigestError, "detect again on the text that was annotated"),
+        (
+            lambda spans: {"n0": SpanSet("n0", "0" * 64)},
+            DigestError,
+            "detect again on the text that was annotated",
+        ),
         (
             lambda spans: {"n0": SpanSet("n0", spans["n0"].digest, (Span(0, 99, Phi.NAME),))},
             OffsetError,
@@ -162,9 +192,13 @@ def test_a_corpus_is_notes_with_their_gold_and_something_to_find():
 def test_one_system_doubts_the_gold_where_it_is_sure():
     held = corpus("<NAME>Lee</NAME> of Rome and Bern")
     spans = [Span(0, 3, Phi.NAME, 0.99), Span(7, 11, Phi.CITY, 0.95), Span(16, 20, Phi.CITY, 0.4)]
-    found = report(held, System("s", {"n0": SpanSet.of(held.notes["n0"], spans)}))["gold_review"]["doubts"]
+    found = report(held, System("s", {"n0": SpanSet.of(held.notes["n0"], spans)}))["gold_review"][
+        "doubts"
+    ]
 
-    assert [(row["start"], row["label"], row["gold_label"]) for row in found["rows"]] == [(7, "LOCATION", None)]
+    assert [(row["start"], row["label"], row["gold_label"]) for row in found["rows"]] == [
+        (7, "LOCATION", None)
+    ]
     assert (found["agreeing"], found["total"]) == (1, 1)
 
 
@@ -172,13 +206,22 @@ SOURCE = "Dr. <NAME>Quill</NAME> gave 5 mg, no fever, to <NAME>Zyx</NAME>."
 
 
 def test_generated_text_that_replaces_the_identifiers_alone_is_unaltered():
-    text = report(corpus(SOURCE), rewritten={"n0": "Dr. [PERSON] gave 5 mg, no fever, to [X]."})["text"]
+    text = report(corpus(SOURCE), rewritten={"n0": "Dr. [PERSON] gave 5 mg, no fever, to [X]."})[
+        "text"
+    ]
 
-    assert (text["bleu"], text["unaltered"]["hits"], text["counts"], text["rows"]) == (1.0, 1, [], [])
+    assert (text["bleu"], text["unaltered"]["hits"], text["counts"], text["rows"]) == (
+        1.0,
+        1,
+        [],
+        [],
+    )
 
 
 def test_what_a_generator_altered_is_counted_by_kind_and_placed():
-    text = report(corpus(SOURCE), rewritten={"n0": "Dr. [NAME] gave 50 mg, fever, to [NAME]."})["text"]
+    text = report(corpus(SOURCE), rewritten={"n0": "Dr. [NAME] gave 50 mg, fever, to [NAME]."})[
+        "text"
+    ]
 
     assert [(row["kind"], row["change"], row["alterations"]) for row in text["counts"]] == [
         ("number", "changed", 1),
@@ -200,15 +243,18 @@ def test_other_placeholders_are_named():
 
 
 def test_every_note_needs_its_text():
-    with pytest.raises(InputError, match="1 of 1 annotated notes have no rewritten text, the first is 'n0'"):
+    with pytest.raises(
+        InputError, match="1 of 1 annotated notes have no rewritten text, the first is 'n0'"
+    ):
         report(corpus(SOURCE), rewritten={})
 
 
 def test_alterations_are_listed_up_to_a_number_of_every_kind():
     held = corpus(*["<NAME>Lee</NAME> well"] * 60)
-    text = report(held, rewritten={note_id: f"[NAME] {'ill' * (at + 1)}" for at, note_id in enumerate(held.gold)})[
-        "text"
-    ]
+    text = report(
+        held,
+        rewritten={note_id: f"[NAME] {'ill' * (at + 1)}" for at, note_id in enumerate(held.gold)},
+    )["text"]
 
     assert text["counts"] == [{"kind": "word", "change": "changed", "alterations": 60}]
     assert (len(text["rows"]), text["rows"][0]["note"]) == (40, "n59")
@@ -217,6 +263,13 @@ def test_alterations_are_listed_up_to_a_number_of_every_kind():
 def test_anonymous_stands_for_the_note_itself() -> None:
     """A right one altered nothing; BLEU says so per note and over the corpus."""
     held = corpus(SOURCE, "No fever, no cough this morning.")
-    text = report(held, rewritten={"n0": "Dr. [X] gave 5 mg, no fever, to [X].", "n1": "ANONYMOUS"})["text"]
+    text = report(
+        held, rewritten={"n0": "Dr. [X] gave 5 mg, no fever, to [X].", "n1": "ANONYMOUS"}
+    )["text"]
 
-    assert (text["bleu"], text["bleu_per_note"], text["unaltered"]["hits"], text["counts"]) == (1.0, 1.0, 2, [])
+    assert (text["bleu"], text["bleu_per_note"], text["unaltered"]["hits"], text["counts"]) == (
+        1.0,
+        1.0,
+        2,
+        [],
+    )

@@ -22,11 +22,23 @@ GOLD = "Dr. <NAME>Lee</NAME> of <CITY>Rome</CITY>, <DATE>3 May</DATE>"
     [
         (GOLD, []),
         ("Dr. Lee of <CITY>Rome</CITY>, <DATE>3 May</DATE>", [("missed", "NAME", None, 3)]),
-        ("Dr. <NAME>Lee of</NAME> <CITY>Rome</CITY>, <DATE>3 May</DATE>", [("boundary", "NAME", "NAME", 0)]),
-        ("Dr. <NAME>Le</NAME>e of <CITY>Rome</CITY>, <DATE>3 May</DATE>", [("boundary", "NAME", "NAME", 1)]),
-        ("Dr. <CITY>Lee</CITY> of <CITY>Rome</CITY>, <DATE>3 May</DATE>", [("label", "NAME", "LOCATION", 0)]),
+        (
+            "Dr. <NAME>Lee of</NAME> <CITY>Rome</CITY>, <DATE>3 May</DATE>",
+            [("boundary", "NAME", "NAME", 0)],
+        ),
+        (
+            "Dr. <NAME>Le</NAME>e of <CITY>Rome</CITY>, <DATE>3 May</DATE>",
+            [("boundary", "NAME", "NAME", 1)],
+        ),
+        (
+            "Dr. <CITY>Lee</CITY> of <CITY>Rome</CITY>, <DATE>3 May</DATE>",
+            [("label", "NAME", "LOCATION", 0)],
+        ),
         ("<ID>Dr. Lee</ID> of <CITY>Rome</CITY>, <DATE>3 May</DATE>", [("label", "NAME", "ID", 0)]),
-        ("<ID>Dr</ID>. <NAME>Lee</NAME> of <CITY>Rome</CITY>, <DATE>3 May</DATE>", [("spurious", None, "ID", 0)]),
+        (
+            "<ID>Dr</ID>. <NAME>Lee</NAME> of <CITY>Rome</CITY>, <DATE>3 May</DATE>",
+            [("spurious", None, "ID", 0)],
+        ),
         (
             "Dr. <NAME>Lee of Rome</NAME>, <DATE>3 May</DATE>",
             [("boundary", "NAME", "NAME", 0), ("label", "LOCATION", "NAME", 0)],
@@ -51,7 +63,12 @@ def test_the_confusion_counts_every_gold_span_once_and_what_is_spurious():
         profile=HARMONISED,
     )
 
-    assert +confusion == {("NAME", "LOCATION"): 1, ("LOCATION", None): 1, ("DATE", "DATE"): 1, (None, "ID"): 1}
+    assert +confusion == {
+        ("NAME", "LOCATION"): 1,
+        ("LOCATION", None): 1,
+        ("DATE", "DATE"): 1,
+        (None, "ID"): 1,
+    }
 
 
 def test_what_the_gold_does_not_annotate_is_never_spurious_and_yet_covers():
@@ -112,7 +129,9 @@ def test_errors_keep_their_name_from_run_to_run_and_differ_by_system():
 
 
 def errors(count):
-    gold = SpanSet(NOTE.note_id, NOTE.digest, tuple(Span(at, at + 1, Phi.NAME) for at in range(count)))
+    gold = SpanSet(
+        NOTE.note_id, NOTE.digest, tuple(Span(at, at + 1, Phi.NAME) for at in range(count))
+    )
     return span_errors(gold, SpanSet(NOTE.note_id, NOTE.digest), profile=HARMONISED)[0]
 
 

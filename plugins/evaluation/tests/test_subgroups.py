@@ -32,7 +32,13 @@ def test_groups_come_worst_first_with_unknown_shown():
 
 
 def test_the_interval_is_that_of_the_notes_of_the_group():
-    found = subgroups(ROWS, LANGUAGES, measure=(Boundary.EXACT, Ratio.F1), patients={"c": "p", "d": "q"}, resamples=200)
+    found = subgroups(
+        ROWS,
+        LANGUAGES,
+        measure=(Boundary.EXACT, Ratio.F1),
+        patients={"c": "p", "d": "q"},
+        resamples=200,
+    )
     only = {note: ROWS[note] for note in "cd"}
     expected = compare({"x": only}, patients={"c": "p", "d": "q"}, resamples=200).interval(
         "x", Boundary.EXACT, Ratio.F1

@@ -1,4 +1,6 @@
-"""What the vectors of a tagger say: token vectors of each layer, and neighbours of a word in its table of words.
+"""What the vectors of a tagger say.
+
+Token vectors of each layer, and neighbours of a word in its table of words.
 
 Neighbours are words of the notes: they stay where the notes are.
 """
@@ -54,7 +56,9 @@ def network(model: Path) -> Network:
 
 
 def vectors(model: Path, notes: Sequence[Note]) -> Iterator[Mapping[str, Rows]]:
-    """Yield the layers of each note, a row per token: ``embeddings``, ``reprojected`` and ``encoder``.
+    """Yield the layers of each note, a row per token.
+
+    ``embeddings``, ``reprojected`` and ``encoder``.
 
     The last two are there where the model has them. ``encoder`` is the Bi-LSTM.
 
@@ -66,15 +70,22 @@ def vectors(model: Path, notes: Sequence[Note]) -> Iterator[Mapping[str, Rows]]:
     tagger, grouping = network(model), read_folder(model).grouping
     for note in notes:
         tokens = tokenize(note.text)
-        parts = inputs(note.text, tokens, grouping=grouping, longest=int(tagger.described["longest"]))
-        lines = [[note.text[start:end] for start, end in tokens[part.start : part.stop]] for part in parts]
+        parts = inputs(
+            note.text, tokens, grouping=grouping, longest=int(tagger.described["longest"])
+        )
+        lines = [
+            [note.text[start:end] for start, end in tokens[part.start : part.stop]]
+            for part in parts
+        ]
         with quiet():
             found = [
                 layers
                 for at in range(0, len(lines), _TOGETHER)
                 for layers in _layers(tagger, lines[at : at + _TOGETHER])
             ]
-            found = found or [{name: rows[:0] for name, rows in _layers(tagger, [["-"]])[0].items()}]
+            found = found or [
+                {name: rows[:0] for name, rows in _layers(tagger, [["-"]])[0].items()}
+            ]
         yield {name: np.concatenate([layers[name] for layers in found]) for name in found[0]}
 
 
@@ -96,10 +107,13 @@ def _layers(tagger: Network, lines: Sequence[list[str]]) -> list[dict[str, Rows]
     return found
 
 
-def neighbours(tagger: Network, word: str, *, known: Mapping[str, int], most: int = 10) -> list[Neighbour]:
+def neighbours(
+    tagger: Network, word: str, *, known: Mapping[str, int], most: int = 10
+) -> list[Neighbour]:
     """Return the words nearest to a word in the first table of word vectors, the nearest first.
 
-    The table holds words that are in no training note, where its vectors were given or learnt from raw notes.
+    The table holds words that are in no training note, where its vectors were given or learnt from
+    raw notes.
 
     Args:
         tagger: Has an embedding of the kind ``word``.
@@ -113,13 +127,19 @@ def neighbours(tagger: Network, word: str, *, known: Mapping[str, int], most: in
     """
     part = next((each for each in tagger.parts if each.description["kind"] == "word"), None)
     if part is None:
-        raise PluginError("the tagger has no embedding of the kind 'word'; neighbours are of word vectors")
+        raise PluginError(
+            "the tagger has no embedding of the kind 'word'; neighbours are of word vectors"
+        )
     table, wanted = _vectors(part, part.vocabulary), _vectors(part, [word])[0]
     if not wanted.any():
         raise InputError("there is no vector for the word; ask for another")
     norms = np.linalg.norm(table, axis=1) * np.linalg.norm(wanted)
-    cosines = np.divide(table @ wanted, norms, out=np.full(len(table), -1.0, np.float32), where=norms > 0)
-    order = (int(row) for row in np.argsort(-cosines, kind="stable") if part.vocabulary[row] != word)
+    cosines = np.divide(
+        table @ wanted, norms, out=np.full(len(table), -1.0, np.float32), where=norms > 0
+    )
+    order = (
+        int(row) for row in np.argsort(-cosines, kind="stable") if part.vocabulary[row] != word
+    )
     return [
         Neighbour(part.vocabulary[row], float(cosines[row]), known.get(part.vocabulary[row], 0))
         for row, _ in zip(order, range(most), strict=False)
@@ -129,7 +149,9 @@ def neighbours(tagger: Network, word: str, *, known: Mapping[str, int], most: in
 def nearest(
     model: Path, words: Sequence[str], *, known: Mapping[str, int], most: int
 ) -> dict[str, list[dict[str, Any]]]:
-    """Return rows of ``word``, ``cosine`` and ``count`` for each word with a vector; none of a tagger without word vectors.
+    """Return rows of ``word``, ``cosine`` and ``count`` for each word with a vector.
+
+    None of a tagger without word vectors.
 
     Raises:
         PluginError: The folder is missing or broken.
@@ -143,7 +165,9 @@ def nearest(
             rows = neighbours(tagger, word, known=known, most=most)
         except InputError:  # no vector
             continue
-        found[word] = [{"word": row.word, "cosine": round(row.cosine, 4), "count": row.count} for row in rows]
+        found[word] = [
+            {"word": row.word, "cosine": round(row.cosine, 4), "count": row.count} for row in rows
+        ]
     return found
 
 

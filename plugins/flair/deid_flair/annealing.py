@@ -9,9 +9,9 @@ from dataclasses import dataclass
 class Annealing:
     """A rate that falls while nothing improves, as Flair's trainer lets it fall.
 
-    ``patience`` epochs without improvement are waited for; the next one lowers the rate. The phase ends when the
-    rate is below ``lowest``. With the published settings (0.1, 0.5, 3, 0.0001), a flat metric lowers the rate ten
-    times and ends the phase after 41 epochs.
+    ``patience`` epochs without improvement are waited for; the next one lowers the rate. The phase
+    ends when the rate is below ``lowest``. With the published settings (0.1, 0.5, 3, 0.0001), a
+    flat metric lowers the rate ten times and ends the phase after 41 epochs.
 
     Args:
         rate: Of the next epoch.
@@ -51,7 +51,9 @@ _WARM = 0.1
 
 
 def cycle(rate: float, done: float) -> float:
-    """Return the rate at a point of a phase whose epochs are counted beforehand: a rise in a line, a fall to nothing.
+    """Return the rate at a point of a phase whose epochs are counted beforehand.
+
+    A rise in a line, a fall to nothing.
 
     Args:
         rate: The highest.

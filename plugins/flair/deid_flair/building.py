@@ -74,7 +74,11 @@ def lines(task: Task, texts: Sequence[Source]) -> list[list[str]]:
     """Return the inputs of notes as the tagger will read them: their tokens."""
     notes: dict[str, Note] = {}
     for source in texts:
-        given = task.raw if source == "raw" else (document.note for document in chain.from_iterable(task.phases))
+        given = (
+            task.raw
+            if source == "raw"
+            else (document.note for document in chain.from_iterable(task.phases))
+        )
         notes |= {note.digest: note for note in given}
     return [line for note in notes.values() for line in _lines(note, task.grouping)]
 
@@ -88,11 +92,15 @@ def _lines(note: Note, grouping: Grouping) -> Iterator[list[str]]:
 def _some(task: Task, texts: Sequence[Source], what: str) -> list[list[str]]:
     found = lines(task, texts)
     if not found:
-        raise TrainingError(f"there is no text to train {what} on; give raw notes, or texts = ['train']")
+        raise TrainingError(
+            f"there is no text to train {what} on; give raw notes, or texts = ['train']"
+        )
     return found
 
 
-def _character_models(task: Task, wanted: CharacterModel, kept: Path, curves: Curves) -> Iterator[EmbeddingPart]:
+def _character_models(
+    task: Task, wanted: CharacterModel, kept: Path, curves: Curves
+) -> Iterator[EmbeddingPart]:
     if not wanted.train:
         yield CharacterStatesPart(_given_model(wanted), fine_tune=wanted.fine_tune)
         return
@@ -101,14 +109,18 @@ def _character_models(task: Task, wanted: CharacterModel, kept: Path, curves: Cu
     for direction in ("forward", "backward") if wanted.direction == "both" else (wanted.direction,):
         file = folder / f"lm-{direction}-{_digest(wanted, texts, task.seed)}.safetensors"
         backward = direction == "backward"
-        for _ in language_models.train(texts, wanted, backward=backward, seed=task.seed, state=file):
+        for _ in language_models.train(
+            texts, wanted, backward=backward, seed=task.seed, state=file
+        ):
             pass
         curves[direction] = language_models.curve(file)
         yield CharacterStatesPart(language_models.load(file), fine_tune=wanted.fine_tune)
 
 
 def _digest(wanted: CharacterModel, texts: Sequence[str], seed: int) -> str:
-    settings = wanted.model_dump(exclude={"cache", "trust", "allow_download", "fine_tune", "direction", "texts"})
+    settings = wanted.model_dump(
+        exclude={"cache", "trust", "allow_download", "fine_tune", "direction", "texts"}
+    )
     digest = hashlib.sha256(json.dumps([settings, seed], sort_keys=True).encode())
     for text in texts:
         digest.update(text.encode() + b"\0")
@@ -124,7 +136,9 @@ def _given_model(wanted: CharacterModel) -> Any:
 
 def _words(task: Task, wanted: WordVectors) -> vectors.Found:
     if wanted.train:
-        return vectors.train_words(_some(task, wanted.texts, "word vectors"), wanted, seed=task.seed)
+        return vectors.train_words(
+            _some(task, wanted.texts, "word vectors"), wanted, seed=task.seed
+        )
     (path,) = located(wanted)
     return vectors.read_words(path, trust=wanted.trust)
 
@@ -136,16 +150,22 @@ def _pieces(task: Task, wanted: Pieces) -> vectors.Found:
 
 
 def located(wanted: CharacterModel | WordVectors | Pieces) -> list[Path]:
-    """Return the files of an embedding that is not trained here; fetched where the recipe allows it.
+    """Return the files of an embedding that is not trained here.
+
+    Fetched where the recipe allows it.
 
     Raises:
-        TrainingError: A file is not here. The message names it, where its authors publish it, and what to run.
+        TrainingError: A file is not here. The message names it, where its authors publish it, and
+            what to run.
     """
     if isinstance(wanted, Pieces):
         files = [Path(wanted.model), Path(wanted.vectors)]
         for file in files:
             if not file.is_file():
-                advice = remedy(str(file)) or "give model = '….model' and vectors = '….w2v.bin' of one BPEmb release"
+                advice = (
+                    remedy(str(file))
+                    or "give model = '….model' and vectors = '….w2v.bin' of one BPEmb release"
+                )
                 raise TrainingError(f"sub-word vectors: {str(file)!r} is no file here; {advice}")
         return files
     path = Path(wanted.model)
@@ -154,7 +174,9 @@ def located(wanted: CharacterModel | WordVectors | Pieces) -> list[Path]:
     if advice := remedy(wanted.model):
         raise TrainingError(f"embedding: {wanted.model!r} is no file here; {advice}")
     kind = FlairEmbeddings if isinstance(wanted, CharacterModel) else WordEmbeddings
-    return [_published(wanted.model, lambda: kind(wanted.model), allow_download=wanted.allow_download)]
+    return [
+        _published(wanted.model, lambda: kind(wanted.model), allow_download=wanted.allow_download)
+    ]
 
 
 def _rows(found: vectors.Found) -> EmbeddingPart:
@@ -166,15 +188,21 @@ def check_transformer(wanted: Transformer) -> None:
     """Refuse an encoder that is not here.
 
     Raises:
-        TrainingError: There is no such folder, or no ``config.json`` in it, and it may not be fetched.
+        TrainingError: There is no such folder, or no ``config.json`` in it, and it may not be
+            fetched.
     """
     folder = Path(wanted.model)
     if wanted.allow_download and not folder.is_dir():
         return
     if not folder.is_dir():
-        raise TrainingError(f"transformer {wanted.model!r} is no folder here; give its folder or allow_download = true")
+        raise TrainingError(
+            f"transformer {wanted.model!r} is no folder here; give its folder or allow_download ="
+            " true"
+        )
     if not (folder / "config.json").is_file():
-        raise TrainingError(f"transformer {wanted.model!r} has no config.json; give the folder of an encoder")
+        raise TrainingError(
+            f"transformer {wanted.model!r} has no config.json; give the folder of an encoder"
+        )
 
 
 def _transformer(wanted: Transformer) -> EmbeddingPart:
@@ -183,14 +211,18 @@ def _transformer(wanted: Transformer) -> EmbeddingPart:
         return TransformerPart(wanted.model, layers=wanted.layers, fine_tune=wanted.fine_tune)
     except (OSError, ValueError) as error:
         raise TrainingError(
-            f"transformer {wanted.model!r} cannot be read ({type(error).__name__}); give the folder of an encoder "
-            "with its tokenizer"
+            f"transformer {wanted.model!r} cannot be read ({type(error).__name__}); give the folder"
+            " of an encoder with its tokenizer"
         ) from None
 
 
 def _learnt(task: Task, wanted: OneHot | CharacterLstm) -> EmbeddingPart:
     found = lines(task, ("train",))
-    units = chain.from_iterable(found) if isinstance(wanted, OneHot) else (chain.from_iterable(map("".join, found)))
+    units = (
+        chain.from_iterable(found)
+        if isinstance(wanted, OneHot)
+        else (chain.from_iterable(map("".join, found)))
+    )
     counts = Counter(units)
     items = [UNKNOWN, *sorted(item for item, count in counts.items() if count >= wanted.min_count)]
     if isinstance(wanted, OneHot):
@@ -208,7 +240,8 @@ class _FoundError(Exception):
 def _published(name: str, construct: Callable[[], object], *, allow_download: bool) -> Path:
     """Return the file that Flair has for a published name.
 
-    Flair keeps the addresses inside its constructors; they are run up to where a file is looked for.
+    Flair keeps the addresses inside its constructors; they are run up to where a file is looked
+    for.
 
     Raises:
         TrainingError: The name is unknown, or the file is not here and may not be fetched.
@@ -220,10 +253,15 @@ def _published(name: str, construct: Callable[[], object], *, allow_download: bo
         path = Path(flair.cache_root) / cache_dir / address.rpartition("/")[2]
         if not path.exists() and not allow_download:
             raise TrainingError(
-                f"embedding {name!r} is not on this machine: Flair publishes {path.name} at {address}; put it into "
-                f"{path.parent} and give the same command again, or set allow_download = true"
+                f"embedding {name!r} is not on this machine: Flair publishes {path.name} at"
+                f" {address}; put it into {path.parent} and give the same command again, or set"
+                " allow_download = true"
             )
-        path = path if path.exists() else _fetched(address, path, lambda: fetch(address, cache_dir=cache_dir))
+        path = (
+            path
+            if path.exists()
+            else _fetched(address, path, lambda: fetch(address, cache_dir=cache_dir))
+        )
         if path.suffix == ".npy":  # the vectors of gensim's file, which is asked for next
             return path
         raise _FoundError(path)
@@ -248,6 +286,6 @@ def _fetched(address: str, path: Path, fetch: Callable[[], str | Path]) -> Path:
         return Path(fetch())
     except (ValueError, OSError) as error:
         raise TrainingError(
-            f"{path.name} could not be fetched ({type(error).__name__}); fetch {address} by hand and put it into "
-            f"{path.parent}"
+            f"{path.name} could not be fetched ({type(error).__name__}); fetch {address} by hand"
+            f" and put it into {path.parent}"
         ) from None

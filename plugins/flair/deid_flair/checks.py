@@ -1,4 +1,7 @@
-"""All that a run needs, looked for before anything is trained: labels, text, and the files of given embeddings."""
+"""All that a run needs, looked for before anything is trained.
+
+Labels, text, and the files of given embeddings.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,18 @@ _TRAINED = {"flair": "a language model", "word": "word vectors", "bpemb": "sub-w
 
 
 def check(task: Task, wanted: Settings) -> None:
-    """Refuse a run that could not end well. Seconds, where training the language models takes hours.
+    """Refuse a run that could not end well.
+
+    Seconds, where training the language models takes hours.
 
     Raises:
-        TrainingError: No training note has a span, a phase or an embedding has no text, the development notes have a
-            label that is not the task's, or a file is missing.
+        TrainingError: No training note has a span, a phase or an embedding has no text, the
+            development notes have a label that is not the task's, or a file is missing.
         PluginError: A file is no such embedding.
     """
-    if not task.labels or not any(document.spans for documents in task.phases for document in documents):
+    if not task.labels or not any(
+        document.spans for documents in task.phases for document in documents
+    ):
         raise TrainingError("no training note has a span; give annotated notes")
     for number, documents in enumerate(task.phases, start=1):
         if not any(document.note.text.strip() for document in documents):
@@ -35,7 +42,9 @@ def check(task: Task, wanted: Settings) -> None:
                 building.located(embedding)
             elif not _has_text(task, embedding.texts):
                 what = _TRAINED[embedding.kind]
-                raise TrainingError(f"there is no text to train {what} on; give raw notes, or texts = ['train']")
+                raise TrainingError(
+                    f"there is no text to train {what} on; give raw notes, or texts = ['train']"
+                )
             if embedding.train and isinstance(embedding, CharacterModel) and embedding.cache:
                 _check_folder(Path(embedding.cache))
 
@@ -45,8 +54,9 @@ def _check_labels(documents: Sequence[Document], task: Task, role: str) -> None:
         for _, _, label in labelled(document.spans, native=task.native):
             if label not in task.labels:
                 raise TrainingError(
-                    f"note {document.note.note_id!r}: its label {label!r} is among the {role} notes and not among the "
-                    "task's; make the inventory of labels over training and development notes"
+                    f"note {document.note.note_id!r}: its label {label!r} is among the {role} notes"
+                    " and not among the task's; make the inventory of labels over training and"
+                    " development notes"
                 )
 
 

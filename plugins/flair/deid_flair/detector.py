@@ -15,19 +15,21 @@ if TYPE_CHECKING:
 
 
 class FlairDetector:
-    """Finds PHI with a trained Bi-LSTM-CRF. A span's score is the least marginal probability of its tokens' tags.
+    """Finds PHI with a trained Bi-LSTM-CRF.
+
+    A span's score is the least marginal probability of its tokens' tags.
 
     Args:
         model: Folder that the trainer wrote.
         name: Under which its spans appear.
         trust: Whether the folder may hold files that can run code when they are read.
         threads: Of PyTorch; 0 for the cores given to the process.
-        device: ``cpu``, ``cuda``, ``cuda:1`` and so on; a GPU where there is one when not given. Flair has one for
-            everything, which is set anew whenever notes are read.
+        device: ``cpu``, ``cuda``, ``cuda:1`` and so on; a GPU where there is one when not given.
+            Flair has one for everything, which is set anew whenever notes are read.
 
     Raises:
-        PluginError: The folder is missing, broken, not this plugin's, or holds pickles and is not trusted, or the device
-            is not there.
+        PluginError: The folder is missing, broken, not this plugin's, or holds pickles and is not
+            trusted, or the device is not there.
     """
 
     def __init__(
@@ -39,15 +41,21 @@ class FlairDetector:
         threads: int = 0,
         device: str | None = None,
     ) -> None:
-        from deid_onnx.devices import device as find_device  # noqa: PLC0415 - keeps the import of the plugin light
+        from deid_onnx.devices import (
+            device as find_device,
+        )  # noqa: PLC0415 - keeps the import of the plugin light
         from deid_onnx.folder import digest, read_folder  # noqa: PLC0415
 
         folder = read_folder(Path(model), trust=trust)
         if folder.plugin != "flair":
-            raise PluginError(f"{model}: trained by {folder.plugin!r}; use the detector {folder.plugin!r}")
+            raise PluginError(
+                f"{model}: trained by {folder.plugin!r}; use the detector {folder.plugin!r}"
+            )
         weights = folder.path / "model.safetensors"
         if not weights.is_file():
-            raise PluginError(f"{model}: no {weights.name}; use the detector 'onnx' for an exported folder")
+            raise PluginError(
+                f"{model}: no {weights.name}; use the detector 'onnx' for an exported folder"
+            )
         words = sorted((folder.path / "vocabulary").glob("*.json"))
         self.name = name
         self.labels = folder.categories
@@ -59,7 +67,10 @@ class FlairDetector:
             self.tagger = _tagger(folder, name)
 
     def detect(self, notes: Sequence[Note]) -> Iterable[SpanSet]:
-        """Yield one set per note; each note is read alone, so that its result depends on no other."""
+        """Yield one set per note.
+
+        Each note is read alone, so that its result depends on no other.
+        """
         use_threads(self._threads)
         for note in notes:
             with quiet():
@@ -70,9 +81,13 @@ class FlairDetector:
 
 def _tagger(folder: TaggerFolder, name: str) -> Tagger:
     from deid_flair.folders import read  # noqa: PLC0415 - imports Flair
-    from deid_onnx.families.flair import Lines  # noqa: PLC0415 - keeps the import of the plugin light
+    from deid_onnx.families.flair import (
+        Lines,
+    )  # noqa: PLC0415 - keeps the import of the plugin light
     from deid_onnx.tagger import Tagger  # noqa: PLC0415 - keeps the import of the plugin light
 
     network = read(folder)
-    reading = Lines(network.scores, int(network.described["longest"]), int(network.described["overlap"]))
+    reading = Lines(
+        network.scores, int(network.described["longest"]), int(network.described["overlap"])
+    )
     return Tagger(folder=folder, network=reading, chain=network.chain(), source=name)

@@ -26,7 +26,9 @@ def export(model: Path, out: Path) -> None:
     """
     folder = read_folder(model)
     if folder.plugin != "flair" or not (model / WEIGHTS).is_file():
-        raise PluginError(f"{model} is no model of the trainer 'flair'; give the folder that it wrote")
+        raise PluginError(
+            f"{model} is no model of the trainer 'flair'; give the folder that it wrote"
+        )
     network = folders.read(folder)
     made = build(network)
     out.mkdir(parents=True, exist_ok=True)
@@ -40,13 +42,18 @@ def export(model: Path, out: Path) -> None:
 
 
 def _quantize(full: Path, out: Path) -> None:
-    """Write 8-bit weights for LSTMs and linear maps; activations are scaled as they come, tables stay as they are."""
+    """Write 8-bit weights for LSTMs and linear maps.
+
+    Activations are scaled as they come, tables stay as they are.
+    """
     from onnxruntime.quantization import QuantType, quantize_dynamic  # noqa: PLC0415 - heavy
 
     voice = logging.getLogger()
     level = voice.level
     voice.setLevel(logging.ERROR)  # it advises a step that does nothing for this graph
     try:
-        quantize_dynamic(full, out, weight_type=QuantType.QInt8, op_types_to_quantize=["LSTM", "MatMul"])
+        quantize_dynamic(
+            full, out, weight_type=QuantType.QInt8, op_types_to_quantize=["LSTM", "MatMul"]
+        )
     finally:
         voice.setLevel(level)

@@ -17,18 +17,30 @@ from deid_onnx.families.flair import VOCABULARY, vocabulary
 from deid_onnx.folder import FORMAT, TaggerFolder
 
 NETWORK = (
-    "encoder", "decoder", "hidden", "layers", "reproject", "word_dropout", "locked_dropout", "longest", "overlap",
-)  # fmt: skip
+    "encoder",
+    "decoder",
+    "hidden",
+    "layers",
+    "reproject",
+    "word_dropout",
+    "locked_dropout",
+    "longest",
+    "overlap",
+)
 """Settings that are needed to build the network again."""
 
 
-def new(parts: Sequence[EmbeddingPart], task: Task, wanted: Settings, tags: Sequence[str]) -> Network:
+def new(
+    parts: Sequence[EmbeddingPart], task: Task, wanted: Settings, tags: Sequence[str]
+) -> Network:
     """Return an untrained network."""
     described = {name: getattr(wanted, name) for name in NETWORK}
     return Network(parts, tags, described, task.scheme.value)
 
 
-def write(folder: Path, network: Network, task: Task, version: str, more: Mapping[str, Any]) -> None:
+def write(
+    folder: Path, network: Network, task: Task, version: str, more: Mapping[str, Any]
+) -> None:
     """Write a network. What describes it comes last, so that a folder with ``tagger.json`` is complete."""
     described = []
     for number, each in enumerate(network.parts):
@@ -59,7 +71,8 @@ def read(folder: TaggerFolder) -> Network:
     """Return the network of a folder, ready for use.
 
     Raises:
-        PluginError: A file or a setting is missing or broken, or the weights are of another network.
+        PluginError: A file or a setting is missing or broken, or the weights are of another
+            network.
     """
     try:
         described = {name: folder.settings[name] for name in NETWORK}
@@ -69,8 +82,8 @@ def read(folder: TaggerFolder) -> Network:
         ]
     except (KeyError, TypeError, ValueError, OSError) as error:
         raise PluginError(
-            f"{folder.path}: {DESCRIPTION} or a vocabulary is broken ({type(error).__name__}: {error}); "
-            "train the model again"
+            f"{folder.path}: {DESCRIPTION} or a vocabulary is broken ({type(error).__name__}:"
+            f" {error}); train the model again"
         ) from None
     network = Network(parts, folder.tags, described, folder.scheme)
     load_weights(network, read_tensors(folder.path / WEIGHTS)[0], folder.path)
@@ -86,7 +99,9 @@ def load_weights(network: Network, tensors: Mapping[str, torch.Tensor], origin: 
     """
     wanted = {name: tuple(tensor.shape) for name, tensor in network.tagger.state_dict().items()}
     given = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
-    wrong = sorted(name for name in wanted.keys() | given.keys() if wanted.get(name) != given.get(name))
+    wrong = sorted(
+        name for name in wanted.keys() | given.keys() if wanted.get(name) != given.get(name)
+    )
     if wrong:
         raise PluginError(
             f"{origin}: the weights do not fit {DESCRIPTION} at {wrong[0]!r}"

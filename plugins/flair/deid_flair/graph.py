@@ -1,7 +1,9 @@
-"""The whole network as an ONNX graph, written node by node: its inputs are the arrays of ``Reader.feeds``.
+"""The whole network as an ONNX graph, written node by node.
 
-ONNX has an LSTM of its own that knows the length of each sequence, so nothing has to be traced and every axis of
-the inputs is free.
+Its inputs are the arrays of ``Reader.feeds``.
+
+ONNX has an LSTM of its own that knows the length of each sequence, so nothing has to be traced and
+every axis of the inputs is free.
 """
 
 from __future__ import annotations
@@ -17,7 +19,13 @@ from onnx import TensorProto, helper, numpy_helper
 
 from deid_assets.extending import PluginError
 from deid_flair.network import Network
-from deid_flair.parts import CharacterLstmPart, CharacterStatesPart, EmbeddingPart, OneHotPart, RowsPart
+from deid_flair.parts import (
+    CharacterLstmPart,
+    CharacterStatesPart,
+    EmbeddingPart,
+    OneHotPart,
+    RowsPart,
+)
 
 OPSET, IR = 17, 9
 OUTPUT = "emissions"
@@ -40,13 +48,17 @@ class Graph:
     def weight(self, values: torch.Tensor | NDArray[Any]) -> str:
         """Add a constant, and return its name."""
         array = values.detach().cpu().numpy() if isinstance(values, torch.Tensor) else values
-        self.weights.append(numpy_helper.from_array(np.ascontiguousarray(array), f"w{len(self.weights)}"))
+        self.weights.append(
+            numpy_helper.from_array(np.ascontiguousarray(array), f"w{len(self.weights)}")
+        )
         return str(self.weights[-1].name)
 
     def add(self, operator: str, *inputs: str, **attributes: Any) -> str:
         """Add a node, and return the name of its first output."""
         name = f"n{len(self.nodes)}"
-        self.nodes.append(helper.make_node(operator, inputs, [name], name=f"{operator}_{name}", **attributes))
+        self.nodes.append(
+            helper.make_node(operator, inputs, [name], name=f"{operator}_{name}", **attributes)
+        )
         return name
 
     def shaped(self, name: str, *shape: int) -> str:
@@ -57,7 +69,13 @@ class Graph:
         """Apply a linear map to the last axis."""
         return self.add("Add", self.add("MatMul", name, self.weight(weight.t())), self.weight(bias))
 
-    def lstm(self, name: str, module: torch.nn.LSTM, lengths: str = "", before: torch.nn.Linear | None = None) -> str:
+    def lstm(
+        self,
+        name: str,
+        module: torch.nn.LSTM,
+        lengths: str = "",
+        before: torch.nn.Linear | None = None,
+    ) -> str:
         """Run an LSTM over (steps, sequences, width) and return (steps, sequences, directions x hidden).
 
         Args:
@@ -68,7 +86,10 @@ class Graph:
         """
         ways = 2 if module.bidirectional else 1
         for layer in range(module.num_layers):
-            weights = [_direction(module, layer, way, before if layer == 0 else None) for way in range(ways)]
+            weights = [
+                _direction(module, layer, way, before if layer == 0 else None)
+                for way in range(ways)
+            ]
             stacked = [self.weight(np.stack(arrays)) for arrays in zip(*weights, strict=True)]
             found = self.add(
                 "LSTM",
@@ -78,7 +99,9 @@ class Graph:
                 hidden_size=module.hidden_size,
                 direction="bidirectional" if ways == 2 else "forward",
             )
-            name = self.shaped(self.add("Transpose", found, perm=[0, 2, 1, 3]), 0, 0, ways * module.hidden_size)
+            name = self.shaped(
+                self.add("Transpose", found, perm=[0, 2, 1, 3]), 0, 0, ways * module.hidden_size
+            )
         return name
 
 
@@ -97,7 +120,11 @@ def _direction(
         name: np.concatenate([array[gate * size : (gate + 1) * size] for gate in _GATES])
         for name, array in given.items()
     }
-    return ordered["weight_ih"], ordered["weight_hh"], np.concatenate([ordered["bias_ih"], ordered["bias_hh"]])
+    return (
+        ordered["weight_ih"],
+        ordered["weight_hh"],
+        np.concatenate([ordered["bias_ih"], ordered["bias_hh"]]),
+    )
 
 
 def _joined(
@@ -106,11 +133,15 @@ def _joined(
     """Return weight and bias of one linear map that does what two do, one after the other."""
     wide = weight.astype(np.float64)
     first = before.weight.detach().cpu().numpy()
-    return (wide @ first).astype(np.float32), (wide @ before.bias.detach().cpu().numpy() + bias).astype(np.float32)
+    return (wide @ first).astype(np.float32), (
+        wide @ before.bias.detach().cpu().numpy() + bias
+    ).astype(np.float32)
 
 
 def build(network: Network) -> onnx.ModelProto:
-    """Return the network without its CRF: (inputs, tokens, tags) scores as the output ``emissions``.
+    """Return the network without its CRF.
+
+    (inputs, tokens, tags) scores as the output ``emissions``.
 
     Raises:
         PluginError: An embedding of the stack cannot leave PyTorch.
@@ -124,7 +155,9 @@ def build(network: Network) -> onnx.ModelProto:
     before = tagger.embedding2nn if tagger.reproject_embeddings else None
     if tagger.use_rnn:
         by_step = graph.add("Transpose", found, perm=[1, 0, 2])
-        found = graph.add("Transpose", graph.lstm(by_step, _lstm(tagger.rnn), lengths, before), perm=[1, 0, 2])
+        found = graph.add(
+            "Transpose", graph.lstm(by_step, _lstm(tagger.rnn), lengths, before), perm=[1, 0, 2]
+        )
     elif before is not None:
         found = graph.linear(found, before.weight, before.bias)
     softmax = network.described["decoder"] != "crf"
@@ -147,15 +180,18 @@ def _embedding(graph: Graph, part: EmbeddingPart, number: int, words: str) -> st
     }
     if type(part) not in kinds:
         raise PluginError(
-            f"embedding {number} is of kind {part.description['kind']!r}, which cannot be exported with the Bi-LSTM; "
-            "train with the plugin 'transformers' to have an encoder as ONNX"
+            f"embedding {number} is of kind {part.description['kind']!r}, which cannot be exported"
+            " with the Bi-LSTM; train with the plugin 'transformers' to have an encoder as ONNX"
         )
     return kinds[type(part)](graph, part, number, words)
 
 
 def _lstm(module: torch.nn.Module) -> torch.nn.LSTM:
     if not isinstance(module, torch.nn.LSTM):
-        raise PluginError(f"a network of the kind {type(module).__name__} cannot be exported; train one with an LSTM")
+        raise PluginError(
+            f"a network of the kind {type(module).__name__} cannot be exported; train one with an"
+            " LSTM"
+        )
     return module
 
 
@@ -167,7 +203,9 @@ def _character_states(graph: Graph, part: CharacterStatesPart, number: int, word
     states = graph.lstm(graph.add("Gather", graph.weight(model.encoder.weight), chars), rnn)
     flat = graph.shaped(states, -1, rnn.hidden_size)
     found = graph.add("Gather", flat, at)
-    return graph.linear(found, model.proj.weight, model.proj.bias) if model.proj is not None else found
+    return (
+        graph.linear(found, model.proj.weight, model.proj.bias) if model.proj is not None else found
+    )
 
 
 def _rows(graph: Graph, part: RowsPart, number: int, words: str) -> str:
@@ -179,7 +217,9 @@ def _rows(graph: Graph, part: RowsPart, number: int, words: str) -> str:
         found = graph.shaped(found, 0, part.embedding.embedding_length)
     else:
         share = graph.input(f"share_{number}", ("words", 1), TensorProto.FLOAT)
-        summed = graph.add("ReduceSum", found, graph.weight(np.array([1], dtype=np.int64)), keepdims=0)
+        summed = graph.add(
+            "ReduceSum", found, graph.weight(np.array([1], dtype=np.int64)), keepdims=0
+        )
         found = graph.add("Mul", summed, share)
     return graph.add("Gather", found, words)
 

@@ -1,4 +1,7 @@
-"""Character language models: trained from notes with Flair's own trainer, kept as safetensors, read from Flair's files."""
+"""Character language models.
+
+Trained from notes with Flair's own trainer, kept as safetensors, read from Flair's files.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,9 @@ class NotedModel(LanguageModel):
         """Keep the weights as the best so far."""
         self.best = {name: tensor.detach().clone() for name, tensor in self.state_dict().items()}
 
-    def save_checkpoint(self, file: Path | str, optimizer: Any, epoch: int, split: int, loss: float) -> None:  # noqa: ARG002
+    def save_checkpoint(
+        self, file: Path | str, optimizer: Any, epoch: int, split: int, loss: float
+    ) -> None:  # noqa: ARG002
         """Keep the optimizer's state and the best loss so far."""
         self.optimizer, self.loss = optimizer.state_dict(), loss
 
@@ -47,13 +52,17 @@ class NotedModel(LanguageModel):
 class Corpus(TextCorpus):
     """Lines of text as Flair's language-model trainer wants them, without writing them to a file."""
 
-    def __init__(self, lines: Sequence[str], dictionary: Dictionary, *, backward: bool, seed: int) -> None:
+    def __init__(
+        self, lines: Sequence[str], dictionary: Dictionary, *, backward: bool, seed: int
+    ) -> None:
         # Flair's own constructor reads files.
         characters = Characters(dictionary.get_items())
         order = torch.randperm(len(lines), generator=torch.Generator().manual_seed(seed)).tolist()
         held = max(1, len(order) // _HELD_OUT)
         parts = (order[held:], order[:held])
-        train, self.valid = (torch.from_numpy(characters.of("".join(lines[n] for n in part))) for part in parts)
+        train, self.valid = (
+            torch.from_numpy(characters.of("".join(lines[n] for n in part))) for part in parts
+        )
         if backward:
             train, self.valid = train.flip(0), self.valid.flip(0)
         self.train = [train]  # type: ignore[assignment]  # the trainer asks for its length and its items alone
@@ -64,12 +73,15 @@ class Corpus(TextCorpus):
 def train(
     lines: Sequence[str], wanted: CharacterModel, *, backward: bool, seed: int, state: Path
 ) -> Iterator[tuple[int, float]]:
-    """Train a language model and write it to ``state``; yield each epoch's number and the least validation loss.
+    """Train a language model and write it to ``state``.
+
+    Yield each epoch's number and the least validation loss.
 
     An unfinished run with the same arguments is resumed from its file.
 
     Args:
-        lines: Text as the model will read it: an input's tokens with blanks between, and a line end.
+        lines: Text as the model will read it: an input's tokens with blanks between, and a line
+            end.
         wanted: Its settings.
         backward: Whether it reads from the end.
         seed: Of weights, order and dropout.
@@ -82,14 +94,18 @@ def train(
     corpus = Corpus(lines, dictionary, backward=backward, seed=seed)
     _enough(corpus, wanted)
     seed_all(seed, int(backward))
-    model = NotedModel(dictionary, not backward, wanted.hidden, wanted.layers, wanted.width, dropout=wanted.dropout)
+    model = NotedModel(
+        dictionary, not backward, wanted.hidden, wanted.layers, wanted.width, dropout=wanted.dropout
+    )
     done = _resumed(model, state, wanted.learning_rate)
     for epoch in range(done["epoch"], wanted.epochs):
         seed_all(seed, int(backward), epoch)
         before = done["loss"]
         _one_epoch(model, corpus, wanted, epoch, done)
         if model.best is None:
-            raise TrainingError("the language model's loss is not a number; give a lower learning_rate")
+            raise TrainingError(
+                "the language model's loss is not a number; give a lower learning_rate"
+            )
         done["loss"] = model.loss
         done["waited"] = 0 if model.loss < before else done["waited"] + 1
         if done["waited"] > wanted.patience:
@@ -99,10 +115,17 @@ def train(
         yield epoch + 1, model.loss
 
 
-def _one_epoch(model: NotedModel, corpus: Corpus, wanted: CharacterModel, epoch: int, done: dict[str, Any]) -> None:
+def _one_epoch(
+    model: NotedModel, corpus: Corpus, wanted: CharacterModel, epoch: int, done: dict[str, Any]
+) -> None:
     optimizer = torch.optim.Adam if wanted.optimizer == "adam" else torch.optim.SGD
     trainer = LanguageModelTrainer(
-        model, corpus, optimizer=optimizer, epoch=epoch, loss=done["loss"], optimizer_state=model.optimizer
+        model,
+        corpus,
+        optimizer=optimizer,
+        epoch=epoch,
+        loss=done["loss"],
+        optimizer_state=model.optimizer,
     )
     if model.optimizer is not None:
         for group in model.optimizer["param_groups"]:
@@ -124,7 +147,9 @@ def _dictionary(lines: Sequence[str], min_count: int) -> Dictionary:
     for line in lines:
         counts.update(line)
     dictionary = Dictionary(add_unk=True)
-    for character in sorted({"\n", " "} | {character for character, count in counts.items() if count >= min_count}):
+    for character in sorted(
+        {"\n", " "} | {character for character, count in counts.items() if count >= min_count}
+    ):
         dictionary.add_item(character)
     return dictionary
 
@@ -134,8 +159,8 @@ def _enough(corpus: Corpus, wanted: CharacterModel) -> None:
     if short:
         total = len(corpus.valid) + len(corpus.train[0])
         raise TrainingError(
-            f"{total} characters are too few for a language model that reads {wanted.batch_size} streams; "
-            "give raw notes, or a smaller batch_size"
+            f"{total} characters are too few for a language model that reads {wanted.batch_size}"
+            " streams; give raw notes, or a smaller batch_size"
         )
 
 
@@ -143,7 +168,9 @@ def _write(state: Path, model: NotedModel, done: dict[str, Any]) -> None:
     tensors = {f"now.{name}": tensor for name, tensor in model.state_dict().items()}
     tensors |= {f"best.{name}": tensor for name, tensor in (model.best or {}).items()}
     for number, moments in ((model.optimizer or {}).get("state") or {}).items():
-        tensors |= {f"optimizer.{number}.{name}": torch.as_tensor(value) for name, value in moments.items()}
+        tensors |= {
+            f"optimizer.{number}.{name}": torch.as_tensor(value) for name, value in moments.items()
+        }
     groups = (model.optimizer or {}).get("param_groups", [])
     write_tensors(state, tensors, {"done": done, "groups": groups, "model": description(model)})
 
@@ -159,12 +186,18 @@ def _resumed(model: NotedModel, state: Path, rate: float) -> dict[str, Any]:
     for name, tensor in _under(tensors, "optimizer.").items():
         number, _, key = name.partition(".")
         moments[int(number)][key] = tensor
-    model.optimizer = {"state": dict(moments), "param_groups": notes["groups"]} if notes["groups"] else None
+    model.optimizer = (
+        {"state": dict(moments), "param_groups": notes["groups"]} if notes["groups"] else None
+    )
     return dict(notes["done"])
 
 
 def _under(tensors: dict[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
-    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+    return {
+        name.removeprefix(prefix): tensor
+        for name, tensor in tensors.items()
+        if name.startswith(prefix)
+    }
 
 
 def description(model: LanguageModel) -> dict[str, Any]:
@@ -213,9 +246,15 @@ def load(file: Path) -> LanguageModel:
     """
     tensors, notes = read_tensors(file)
     if "model" not in notes:
-        raise PluginError(f"{file} is no character language model; give what a recipe with train = true has made")
+        raise PluginError(
+            f"{file} is no character language model; give what a recipe with train = true has made"
+        )
     model = build(notes["model"])
-    weights = {name: tensor for name, tensor in _under(tensors, "best.").items() if not name.startswith("decoder.")}
+    weights = {
+        name: tensor
+        for name, tensor in _under(tensors, "best.").items()
+        if not name.startswith("decoder.")
+    }
     model.load_state_dict(weights)
     return model.eval()
 
@@ -247,9 +286,17 @@ def load_flair(file: Path, *, trust: bool) -> LanguageModel:
             has_decoder=False,
         )
         model.load_state_dict(found["state_dict"], strict=False)
-    except (UnpicklingError, OSError, EOFError, RuntimeError, KeyError, TypeError, AttributeError) as error:
+    except (
+        UnpicklingError,
+        OSError,
+        EOFError,
+        RuntimeError,
+        KeyError,
+        TypeError,
+        AttributeError,
+    ) as error:
         raise PluginError(
-            f"{file} cannot be read as weights alone ({type(error).__name__}); if you know who made it, "
-            "set trust = true, which lets it run code"
+            f"{file} cannot be read as weights alone ({type(error).__name__}); if you know who made"
+            " it, set trust = true, which lets it run code"
         ) from None
     return model.eval()

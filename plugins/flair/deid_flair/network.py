@@ -34,11 +34,17 @@ class Network:
     """
 
     def __init__(
-        self, parts: Sequence[EmbeddingPart], tags: Sequence[str], described: Mapping[str, Any], scheme: str
+        self,
+        parts: Sequence[EmbeddingPart],
+        tags: Sequence[str],
+        described: Mapping[str, Any],
+        scheme: str,
     ) -> None:
         self.parts, self.tags, self.described = list(parts), list(tags), dict(described)
         self.scheme = TagScheme(scheme)
-        self.reader = Reader([part(each.description, each.vocabulary) for each in parts if not _whole(each)])
+        self.reader = Reader(
+            [part(each.description, each.vocabulary) for each in parts if not _whole(each)]
+        )
         tag_dictionary = Dictionary(add_unk=False)
         for tag in tags:
             tag_dictionary.add_item(tag)
@@ -57,7 +63,10 @@ class Network:
         )
 
     def frozen(self, lines: Sequence[Line]) -> torch.Tensor | None:
-        """Return what the frozen parts give, end to end: (inputs, tokens, width); nothing where there are none."""
+        """Return what the frozen parts give, end to end: (inputs, tokens, width).
+
+        Nothing where there are none.
+        """
         with torch.no_grad():
             found = self._encode(lines, [each for each in self.parts if each.frozen])
         return torch.cat(found, dim=2) if found else None
@@ -82,17 +91,27 @@ class Network:
     def _encode(self, lines: Sequence[Line], parts: Sequence[EmbeddingPart]) -> list[torch.Tensor]:
         if not parts:
             return []
-        feeds = {name: torch.from_numpy(array).to(flair.device) for name, array in self.reader.feeds(lines).items()}
+        feeds = {
+            name: torch.from_numpy(array).to(flair.device)
+            for name, array in self.reader.feeds(lines).items()
+        }
         found, fed = {}, 0
         for each in self.parts:
-            arrays = {name.rpartition("_")[0]: array for name, array in feeds.items() if name.endswith(f"_{fed}")}
+            arrays = {
+                name.rpartition("_")[0]: array
+                for name, array in feeds.items()
+                if name.endswith(f"_{fed}")
+            }
             if each in parts:
                 found[id(each)] = each.encode(arrays, feeds["words"], lines)
             fed += not _whole(each)
         return [found[id(each)] for each in parts]
 
     def loss(
-        self, lines: Sequence[Line], tags: Sequence[Sequence[int]], frozen: torch.Tensor | None = None
+        self,
+        lines: Sequence[Line],
+        tags: Sequence[Sequence[int]],
+        frozen: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """Return the summed loss of a batch whose inputs come longest first."""
         lengths = torch.tensor([len(line) for line in lines])
@@ -100,9 +119,13 @@ class Network:
         gold = [torch.tensor(row, device=flair.device) for row in tags]
         if self.described["decoder"] != "crf":
             inside = torch.arange(features.shape[1])[None, :] < lengths[:, None]
-            return torch.nn.functional.cross_entropy(features[inside], torch.cat(gold), reduction="sum")
+            return torch.nn.functional.cross_entropy(
+                features[inside], torch.cat(gold), reduction="sum"
+            )
         padded = torch.nn.utils.rnn.pad_sequence(gold, batch_first=True)
-        return crf_loss(features[..., : len(self.tags)], lengths.to(flair.device), padded, self._learnt())
+        return crf_loss(
+            features[..., : len(self.tags)], lengths.to(flair.device), padded, self._learnt()
+        )
 
     def _learnt(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Return the CRF's ``transitions[before, after]``, start and end scores, without Flair's two extra tags."""
@@ -111,8 +134,13 @@ class Network:
         start, stop = names.get_idx_for_item(START), names.get_idx_for_item(STOP)
         return learnt[:count, :count].t(), learnt[:count, start], learnt[stop, :count]
 
-    def scores(self, lines: Sequence[Line], frozen: torch.Tensor | None = None) -> NDArray[np.float32]:
-        """Return a score per tag (inputs, tokens, tags): the CRF's emissions, or logarithms of the softmax."""
+    def scores(
+        self, lines: Sequence[Line], frozen: torch.Tensor | None = None
+    ) -> NDArray[np.float32]:
+        """Return a score per tag (inputs, tokens, tags).
+
+        The CRF's emissions, or logarithms of the softmax.
+        """
         lengths = torch.tensor([len(line) for line in lines])
         order = torch.argsort(lengths, descending=True, stable=True)
         with torch.no_grad():
@@ -141,10 +169,15 @@ class Network:
         return scores
 
     def chain(self) -> Chain:
-        """Return what decodes the scores: what the CRF has learnt, what is legal alone, or the best tag of each token."""
+        """Return what decodes the scores.
+
+        What the CRF has learnt, what is legal alone, or the best tag of each token.
+        """
         if self.described["decoder"] == "softmax":
             count = len(self.tags)
-            return Chain(*(np.zeros(shape, np.float32) for shape in ((count, count), (count,), (count,))))
+            return Chain(
+                *(np.zeros(shape, np.float32) for shape in ((count, count), (count,), (count,)))
+            )
         allowed, start, end = constraints(self.tags, self.scheme)
         if self.described["decoder"] == "crf":
             learnt = [each.detach().cpu().numpy() for each in self._learnt()]
@@ -160,7 +193,8 @@ def crf_loss(
 ) -> torch.Tensor:
     """Return the summed negative log-likelihood of a linear-chain CRF (Lafferty, McCallum and Pereira 2001).
 
-    It is the loss of Flair's ``ViterbiLoss``, whose backward pass takes time in the square of the longest input.
+    It is the loss of Flair's ``ViterbiLoss``, whose backward pass takes time in the square of the
+    longest input.
 
     Args:
         emissions: (inputs, tokens, tags).
@@ -170,7 +204,11 @@ def crf_loss(
     """
     transitions, start, end = chain
     inside = torch.arange(emissions.shape[1], device=lengths.device)[None, :] < lengths[:, None]
-    moves, steps, rows = transitions.exp(), emissions.unbind(1), torch.arange(len(lengths), device=lengths.device)
+    moves, steps, rows = (
+        transitions.exp(),
+        emissions.unbind(1),
+        torch.arange(len(lengths), device=lengths.device),
+    )
     total = start + steps[0]
     for step, there in zip(steps[1:], inside[:, 1:].unbind(1), strict=True):
         most = total.detach().amax(dim=1, keepdim=True)

@@ -47,7 +47,9 @@ class EmbeddingPart(Protocol):
         """Flair's object."""
         ...
 
-    def encode(self, arrays: Arrays, words: torch.Tensor, lines: Sequence[reading.Line]) -> torch.Tensor:
+    def encode(
+        self, arrays: Arrays, words: torch.Tensor, lines: Sequence[reading.Line]
+    ) -> torch.Tensor:
         """Return (inputs, tokens, width) float32.
 
         Args:
@@ -69,7 +71,9 @@ class CharacterStatesPart:
         self.description = {"kind": "flair", "fine_tune": fine_tune, **described}
         self.frozen = not fine_tune
 
-    def encode(self, arrays: Arrays, words: torch.Tensor, lines: Sequence[reading.Line]) -> torch.Tensor:  # noqa: ARG002
+    def encode(
+        self, arrays: Arrays, words: torch.Tensor, lines: Sequence[reading.Line]
+    ) -> torch.Tensor:  # noqa: ARG002
         """See ``EmbeddingPart``."""
         model = self.embedding.lm
         chars = arrays["chars"]
@@ -82,13 +86,17 @@ class CharacterStatesPart:
 class RowEmbeddings(TokenEmbeddings):
     """Rows of a table for Flair: the mean of a word's rows, or its rows end to end."""
 
-    def __init__(self, name: str, reader: reading.Table | reading.Pieces, vectors: torch.Tensor) -> None:
+    def __init__(
+        self, name: str, reader: reading.Table | reading.Pieces, vectors: torch.Tensor
+    ) -> None:
         self.name = name
         self.static_embeddings = True
         super().__init__()
         self.reader = reader
         self.joined = 2 if isinstance(reader, reading.Pieces) else 1
-        self.table = torch.nn.Embedding(vectors.shape[0], vectors.shape[1], _weight=vectors, _freeze=True)
+        self.table = torch.nn.Embedding(
+            vectors.shape[0], vectors.shape[1], _weight=vectors, _freeze=True
+        )
         self.to(flair.device)
 
     @property
@@ -104,7 +112,9 @@ class RowEmbeddings(TokenEmbeddings):
     def _add_embeddings_internal(self, sentences: list[Sentence]) -> list[Sentence]:
         tokens = [token for sentence in sentences for token in sentence]
         feeds = self.reader.feeds([], [token.text for token in tokens])
-        vectors = self.of({name: torch.from_numpy(array).to(flair.device) for name, array in feeds.items()})
+        vectors = self.of(
+            {name: torch.from_numpy(array).to(flair.device) for name, array in feeds.items()}
+        )
         for token, vector in zip(tokens, vectors, strict=True):
             token.set_embedding(self.name, vector)
         return sentences
@@ -115,7 +125,9 @@ class RowsPart:
 
     frozen = True
 
-    def __init__(self, description: dict[str, Any], vocabulary: Sequence[str], vectors: torch.Tensor | None) -> None:
+    def __init__(
+        self, description: dict[str, Any], vocabulary: Sequence[str], vectors: torch.Tensor | None
+    ) -> None:
         rows = len(vocabulary) + int(description.get("buckets", 0)) + 1
         if vectors is None:
             vectors = torch.zeros(rows, int(description["width"]))
@@ -125,7 +137,9 @@ class RowsPart:
             raise PluginError(f"{description['kind']!r} is no table of vectors")
         self.embedding = RowEmbeddings(str(description["kind"]), reader, vectors)
 
-    def encode(self, arrays: Arrays, words: torch.Tensor, lines: Sequence[reading.Line]) -> torch.Tensor:  # noqa: ARG002
+    def encode(
+        self, arrays: Arrays, words: torch.Tensor, lines: Sequence[reading.Line]
+    ) -> torch.Tensor:  # noqa: ARG002
         """See ``EmbeddingPart``."""
         return self.embedding.of(arrays)[words]
 
@@ -140,7 +154,9 @@ class OneHotPart:
         self.description = {"kind": "onehot", "width": width}
         self.embedding = OneHotEmbeddings(dictionary(vocabulary), embedding_length=width)
 
-    def encode(self, arrays: Arrays, words: torch.Tensor, lines: Sequence[reading.Line]) -> torch.Tensor:  # noqa: ARG002
+    def encode(
+        self, arrays: Arrays, words: torch.Tensor, lines: Sequence[reading.Line]
+    ) -> torch.Tensor:  # noqa: ARG002
         """See ``EmbeddingPart``."""
         found: torch.Tensor = self.embedding.embedding_layer(arrays["rows"])
         return found[words]
@@ -156,7 +172,9 @@ class CharacterLstmPart:
         self.description = {"kind": "character", "width": width, "hidden": hidden}
         self.embedding = CharacterEmbeddings(dictionary(vocabulary), width, hidden)
 
-    def encode(self, arrays: Arrays, words: torch.Tensor, lines: Sequence[reading.Line]) -> torch.Tensor:  # noqa: ARG002
+    def encode(
+        self, arrays: Arrays, words: torch.Tensor, lines: Sequence[reading.Line]
+    ) -> torch.Tensor:  # noqa: ARG002
         """See ``EmbeddingPart``."""
         vectors = self.embedding.char_embedding(arrays["chars"])
         packed = pack_padded_sequence(vectors, arrays["sizes"].cpu(), enforce_sorted=False)
@@ -174,14 +192,22 @@ class TransformerPart:
         self.frozen = not fine_tune
         self.description = {"kind": "transformer", "layers": layers, "fine_tune": fine_tune}
         self.embedding = TransformerWordEmbeddings(
-            str(model), layers=layers, fine_tune=fine_tune, allow_long_sentences=True, force_max_length=False
+            str(model),
+            layers=layers,
+            fine_tune=fine_tune,
+            allow_long_sentences=True,
+            force_max_length=False,
         )
 
-    def encode(self, arrays: Arrays, words: torch.Tensor, lines: Sequence[reading.Line]) -> torch.Tensor:  # noqa: ARG002
+    def encode(
+        self, arrays: Arrays, words: torch.Tensor, lines: Sequence[reading.Line]
+    ) -> torch.Tensor:  # noqa: ARG002
         """See ``EmbeddingPart``."""
         sentences = [Sentence(list(line)) for line in lines]
         self.embedding.embed(sentences)
-        rows = [torch.stack([token.get_embedding() for token in sentence]) for sentence in sentences]
+        rows = [
+            torch.stack([token.get_embedding() for token in sentence]) for sentence in sentences
+        ]
         return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
 
     def save(self, folder: Path) -> None:
@@ -208,8 +234,8 @@ def rebuilt(description: dict[str, Any], vocabulary: Sequence[str], folder: Path
         return _rebuilt(description, vocabulary, folder)
     except (KeyError, TypeError, ValueError, OSError) as error:
         raise PluginError(
-            f"{folder}: tagger.json describes no embedding that can be built ({type(error).__name__}: {error}); "
-            "train the model again"
+            f"{folder}: tagger.json describes no embedding that can be built"
+            f" ({type(error).__name__}: {error}); train the model again"
         ) from None
 
 
@@ -226,5 +252,7 @@ def _rebuilt(description: dict[str, Any], vocabulary: Sequence[str], folder: Pat
         return CharacterLstmPart(vocabulary, int(description["width"]), int(description["hidden"]))
     if kind == "transformer":
         path = folder / str(description["folder"])
-        return TransformerPart(path, layers=str(description["layers"]), fine_tune=bool(description["fine_tune"]))
+        return TransformerPart(
+            path, layers=str(description["layers"]), fine_tune=bool(description["fine_tune"])
+        )
     raise ValueError(f"unknown kind {kind!r}")

@@ -1,4 +1,7 @@
-"""Flair's files read without running code: they are pickles of a protocol that PyTorch's own safe reader refuses."""
+"""Flair's files read without running code.
+
+They are pickles of a protocol that PyTorch's own safe reader refuses.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,10 @@ ALLOWED = frozenset(
         ("torch._utils", "_rebuild_tensor_v2"),
     }
 )
-"""All that a language model's weights and dictionary are made of; none of it does more than hold them."""
+"""All that a language model's weights and dictionary are made of.
+
+None of it does more than hold them.
+"""
 
 
 class Unpickler(pickle.Unpickler):

@@ -5,8 +5,16 @@ from __future__ import annotations
 import re
 
 _SOURCES = (
-    (r"glove\.6B\.\d+d\.txt", "glove.6B.zip at nlp.stanford.edu/projects/glove", "unzip glove.6B.zip {file}"),
-    (r"cc\.[a-z]{2,3}\.300\.bin", "{file}.gz at fasttext.cc/docs/en/crawl-vectors.html", "gunzip {file}.gz"),
+    (
+        r"glove\.6B\.\d+d\.txt",
+        "glove.6B.zip at nlp.stanford.edu/projects/glove",
+        "unzip glove.6B.zip {file}",
+    ),
+    (
+        r"cc\.[a-z]{2,3}\.300\.bin",
+        "{file}.gz at fasttext.cc/docs/en/crawl-vectors.html",
+        "gunzip {file}.gz",
+    ),
     (
         r"[a-z]+\.wiki\.bpe\.vs\d+\.model",
         "{file} at bpemb.h-its.org, under the language",
@@ -31,7 +39,7 @@ def remedy(file: str) -> str:
         if re.fullmatch(pattern, name):
             unpack = f", unpack it with `{command.format(file=name)}`" if command else ""
             return (
-                f"fetch {source.format(file=name)}{unpack}, put {name} at {file} in the folder that deid train is "
-                "called in, and give the same command again"
+                f"fetch {source.format(file=name)}{unpack}, put {name} at {file} in the folder that"
+                " deid train is called in, and give the same command again"
             )
     return ""

@@ -22,10 +22,12 @@ class _Resource(_Frozen):
     """Base of embeddings that are either trained here or given.
 
     Args:
-        model: Path of a file or folder, or the name that the publisher gave; empty where it is trained here.
+        model: Path of a file or folder, or the name that the publisher gave; empty where it is
+            trained here.
         train: Make it from the notes of the task.
         texts: Which notes: the unannotated ones, the training ones, or both.
-        cache: Folder in which what was trained is kept for other runs; the run's own checkpoint when empty.
+        cache: Folder in which what was trained is kept for other runs; the run's own checkpoint
+            when empty.
         allow_download: Whether ``model`` may be fetched where it is a name and not there already.
         trust: Whether a file that can run code when it is read may be read.
     """
@@ -57,8 +59,10 @@ class CharacterModel(_Resource):
         epochs: Most passes over the text.
         sequence_length: Characters that one gradient reaches back.
         batch_size: Streams of text read side by side.
-        optimizer: ``sgd`` as Flair's authors, or ``adam``, which learns more from little text, with a rate near 0.002.
-        learning_rate: At the start, times ``anneal_factor`` after ``patience`` epochs without improvement.
+        optimizer: ``sgd`` as Flair's authors, or ``adam``, which learns more from little text, with
+            a rate near 0.002.
+        learning_rate: At the start, times ``anneal_factor`` after ``patience`` epochs without
+            improvement.
         anneal_factor: See ``learning_rate``.
         patience: See ``learning_rate``.
         dropout: On characters and states.
@@ -107,7 +111,9 @@ class WordVectors(_Resource):
 
 
 class Pieces(_Resource):
-    """First and last sub-word of a token: BPEmb or MultiBPEmb (Heinzerling and Strube 2018), or trained here.
+    """First and last sub-word of a token.
+
+    BPEmb or MultiBPEmb (Heinzerling and Strube 2018), or trained here.
 
     Args:
         vectors: Path of the vectors that belong to ``model``.
@@ -170,7 +176,8 @@ class Transformer(_Frozen):
 
 
 Embedding = Annotated[
-    CharacterModel | WordVectors | Pieces | OneHot | CharacterLstm | Transformer, Field(discriminator="kind")
+    CharacterModel | WordVectors | Pieces | OneHot | CharacterLstm | Transformer,
+    Field(discriminator="kind"),
 ]
 
 
@@ -180,21 +187,24 @@ class Settings(_Frozen):
     Args:
         embeddings: The stack, joined end to end.
         encoder: Between embeddings and tags; ``linear`` leaves the Bi-LSTM out.
-        decoder: ``softmax`` leaves the CRF out, as the published ablations do, and takes the best tag of each token;
-            ``constrained`` leaves it out too, and takes the best legal sequence.
+        decoder: ``softmax`` leaves the CRF out, as the published ablations do, and takes the best
+            tag of each token; ``constrained`` leaves it out too, and takes the best legal sequence.
         hidden: Width of each direction of the Bi-LSTM.
         layers: Of the Bi-LSTM.
         reproject: A learnt linear map over the embeddings, which stands in for tuning frozen ones.
         word_dropout: Share of tokens whose embedding is zeroed in training.
         locked_dropout: Share of dimensions zeroed for a whole input (variational dropout).
-        optimizer: ``sgd`` as published, or ``adamw``, which needs fewer epochs and a rate near 0.002.
+        optimizer: ``sgd`` as published, or ``adamw``, which needs fewer epochs and a rate near
+            0.002.
         learning_rate: At the start of each phase, or the highest of a ``cycle``.
-        schedule: ``anneal`` as published, or ``cycle``: a tenth of ``max_epochs`` up, the rest down to 0, for a budget.
+        schedule: ``anneal`` as published, or ``cycle``: a tenth of ``max_epochs`` up, the rest down
+            to 0, for a budget.
         anneal_factor: Multiplies the rate after more than ``patience`` epochs without improvement.
         patience: Epochs without improvement that are waited for.
         min_learning_rate: A phase ends when the rate falls below.
         max_epochs: A phase ends after so many.
-        anneal_on: What has to improve. ``dev_f1`` is Flair's; the loss on ``dev`` or on the training notes if named.
+        anneal_on: What has to improve. ``dev_f1`` is Flair's; the loss on ``dev`` or on the
+            training notes if named.
         batch_size: Inputs per step: 4 for A1, 16 for B and C.
         clip: Largest norm of the gradient.
         longest: Tokens in one window; a longer input is read in windows.

@@ -1,4 +1,7 @@
-"""Model folders: tensors as safetensors, the rest as JSON, each file written in one step. No pickles."""
+"""Model folders: tensors as safetensors, the rest as JSON, each file written in one step.
+
+No pickles.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +21,17 @@ WEIGHTS = "model.safetensors"
 VOCABULARY = "vocabulary"
 
 
-def write_tensors(file: Path, tensors: Mapping[str, torch.Tensor], notes: Mapping[str, Any]) -> None:
+def write_tensors(
+    file: Path, tensors: Mapping[str, torch.Tensor], notes: Mapping[str, Any]
+) -> None:
     """Write tensors and a JSON object into one file; a killed process leaves the file as it was."""
     from safetensors.torch import save  # noqa: PLC0415 - imports PyTorch
 
     metadata = {"notes": json.dumps(notes, ensure_ascii=False, sort_keys=True)}
-    content = save({name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()}, metadata)
+    content = save(
+        {name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()},
+        metadata,
+    )
     write_bytes(file, content)
 
 
@@ -40,7 +48,9 @@ def read_tensors(file: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
             notes = json.loads((opened.metadata() or {}).get("notes", "{}"))
             return {name: opened.get_tensor(name) for name in opened.keys()}, notes  # noqa: SIM118 - it is no mapping
     except (SafetensorError, OSError, ValueError) as error:
-        raise PluginError(f"{file} is missing or broken ({type(error).__name__}); train the model again") from None
+        raise PluginError(
+            f"{file} is missing or broken ({type(error).__name__}); train the model again"
+        ) from None
 
 
 def write_json(file: Path, content: Any) -> None:
@@ -63,4 +73,6 @@ def read_json(file: Path) -> Any:
     try:
         return json.loads(file.read_bytes())
     except (OSError, ValueError) as error:
-        raise PluginError(f"{file} is missing or broken ({type(error).__name__}); train the model again") from None
+        raise PluginError(
+            f"{file} is missing or broken ({type(error).__name__}); train the model again"
+        ) from None

@@ -40,13 +40,21 @@ class FlairTrainer:
         """Write a model folder, resuming from the checkpoint of a killed run under ``out/checkpoint``.
 
         Raises:
-            TrainingError: There is nothing to learn from, a resource is missing, or the loss is not a number.
+            TrainingError: There is nothing to learn from, a resource is missing, or the loss is not
+                a number.
             PluginError: A resource cannot be read.
         """
         wanted = settings(task.settings)
         with quiet():
-            from deid_flair import building, checks, folders, training  # noqa: PLC0415 - they import Flair
-            from deid_onnx.devices import device  # noqa: PLC0415 - keeps the import of the plugin light
+            from deid_flair import (
+                building,
+                checks,
+                folders,
+                training,
+            )  # noqa: PLC0415 - they import Flair
+            from deid_onnx.devices import (
+                device,
+            )  # noqa: PLC0415 - keeps the import of the plugin light
 
             checks.check(task, wanted)
             use_threads(wanted.threads)
@@ -61,7 +69,9 @@ class FlairTrainer:
         shutil.rmtree(kept, ignore_errors=True)
 
     def export(self, model: Path, out: Path) -> None:
-        """Write the whole network for ONNX Runtime: ``model.onnx``, ``model.fp16.onnx``, ``model.int8.onnx``.
+        """Write the whole network for ONNX Runtime.
+
+        ``model.onnx``, ``model.fp16.onnx``, ``model.int8.onnx``.
 
         Raises:
             PluginError: The model folder is broken, or an embedding cannot leave PyTorch.
@@ -71,8 +81,12 @@ class FlairTrainer:
 
             export(model, out)
 
-    def vectors(self, model: Path, notes: Sequence[Note]) -> Iterator[Mapping[str, NDArray[np.float32]]]:
-        """Yield the layers of each note: ``embeddings``, and ``reprojected`` and ``encoder`` where there are such.
+    def vectors(
+        self, model: Path, notes: Sequence[Note]
+    ) -> Iterator[Mapping[str, NDArray[np.float32]]]:
+        """Yield the layers of each note.
+
+        ``embeddings``, and ``reprojected`` and ``encoder`` where there are such.
 
         Raises:
             PluginError: The model folder is broken.

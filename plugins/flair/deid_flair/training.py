@@ -1,4 +1,7 @@
-"""The training loop: phases, epochs, annealing, and a checkpoint after each epoch, from which a killed run resumes."""
+"""The training loop.
+
+Phases, epochs, annealing, and a checkpoint after each epoch, from which a killed run resumes.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from deid_assets.extending import Document, Epoch, Report, Tagged, Task, TrainingError, decode, labelled
+from deid_assets.extending import (
+    Document,
+    Epoch,
+    Report,
+    Tagged,
+    Task,
+    TrainingError,
+    decode,
+    labelled,
+)
 from deid_flair.annealing import Annealing, cycle
 from deid_flair.network import Network
 from deid_flair.quiet import seed_all
@@ -49,12 +61,16 @@ class Inputs:
         """Return (inputs, tokens, width), padded, or nothing."""
         if not self.frozen:
             return None
-        return torch.nn.utils.rnn.pad_sequence([self.frozen[at] for at in numbers], batch_first=True).to(flair.device)
+        return torch.nn.utils.rnn.pad_sequence(
+            [self.frozen[at] for at in numbers], batch_first=True
+        ).to(flair.device)
 
 
 def inputs(network: Network, documents: Sequence[Document], task: Task, wanted: Settings) -> Inputs:
     """Return the inputs of documents, with their frozen embeddings where these fit ``cache_mb``."""
-    tagged = [part for document in documents for part in task.sequences(document, longest=wanted.longest)]
+    tagged = [
+        part for document in documents for part in task.sequences(document, longest=wanted.longest)
+    ]
     numbers = {tag: number for number, tag in enumerate(network.tags)}
     found = Inputs(
         tagged,
@@ -80,7 +96,8 @@ class Run:
         task: Notes, labels, seed.
         wanted: Settings.
         state: File that is replaced after every epoch.
-        identity: Digest of all that makes the model; a checkpoint of another identity is not resumed.
+        identity: Digest of all that makes the model; a checkpoint of another identity is not
+            resumed.
     """
 
     network: Network
@@ -101,16 +118,27 @@ class Run:
             seed_all(self.task.seed, phase)
             train = inputs(self.network, self.task.phases[phase], self.task, self.wanted)
             if not train.lines:
-                raise TrainingError(f"the notes of phase {phase + 1} have no text; give notes with text")
-            self._phase(phase, train, dev, report, (place, tensors) if phase == place["phase"] else ({}, {}))
+                raise TrainingError(
+                    f"the notes of phase {phase + 1} have no text; give notes with text"
+                )
+            self._phase(
+                phase, train, dev, report, (place, tensors) if phase == place["phase"] else ({}, {})
+            )
         self.network.tagger.eval()
 
     def _phase(
-        self, phase: int, train: Inputs, dev: Inputs, report: Report, resumed: tuple[dict[str, Any], dict[str, Any]]
+        self,
+        phase: int,
+        train: Inputs,
+        dev: Inputs,
+        report: Report,
+        resumed: tuple[dict[str, Any], dict[str, Any]],
     ) -> None:
         """Train one phase. Its learning rate starts again, its weights are those that the phase before ended with."""
         wanted, (place, tensors) = self.wanted, resumed
-        annealing = Annealing(wanted.learning_rate, wanted.anneal_factor, wanted.patience, wanted.min_learning_rate)
+        annealing = Annealing(
+            wanted.learning_rate, wanted.anneal_factor, wanted.patience, wanted.min_learning_rate
+        )
         optimizer = self._optimizer(annealing.rate)
         first, spent, best = 0, 0.0, self._weights()
         if tensors:
@@ -130,16 +158,32 @@ class Run:
             if annealing.step(metric):
                 best = self._weights()
             seconds = time.monotonic() - begun
-            place = {"phase": phase, "epoch": epoch + 1, "seconds": seconds, "annealing": asdict(annealing)}
+            place = {
+                "phase": phase,
+                "epoch": epoch + 1,
+                "seconds": seconds,
+                "annealing": asdict(annealing),
+            }
             self._write(place, best, optimizer)
             rate = optimizer.param_groups[0]["lr"]
-            report(Epoch(phase=phase, epoch=epoch + 1, loss=loss, seconds=seconds, dev_f1=dev_f1, learning_rate=rate))
+            report(
+                Epoch(
+                    phase=phase,
+                    epoch=epoch + 1,
+                    loss=loss,
+                    seconds=seconds,
+                    dev_f1=dev_f1,
+                    learning_rate=rate,
+                )
+            )
         self._load(best)
 
     def _optimizer(self, rate: float) -> Optimizer:
         learnt = [tensor for tensor in self.network.tagger.parameters() if tensor.requires_grad]
         return (
-            torch.optim.SGD(learnt, lr=rate) if self.wanted.optimizer == "sgd" else torch.optim.AdamW(learnt, lr=rate)
+            torch.optim.SGD(learnt, lr=rate)
+            if self.wanted.optimizer == "sgd"
+            else torch.optim.AdamW(learnt, lr=rate)
         )
 
     def _epoch(self, train: Inputs, optimizer: Optimizer, rate: float, epoch: int) -> float:
@@ -148,7 +192,10 @@ class Run:
         batches, total = shuffled(train.lines, self.wanted.batch_size), 0.0
         for step, batch in enumerate(batches):
             if self.wanted.schedule == "cycle":
-                rate = cycle(self.wanted.learning_rate, (epoch + step / len(batches)) / self.wanted.max_epochs)
+                rate = cycle(
+                    self.wanted.learning_rate,
+                    (epoch + step / len(batches)) / self.wanted.max_epochs,
+                )
             for group in optimizer.param_groups:
                 group["lr"] = rate
             optimizer.zero_grad()
@@ -162,7 +209,9 @@ class Run:
             optimizer.step()
             total += loss.item()
         if not math.isfinite(total):
-            raise TrainingError(f"the loss is not a number in epoch {epoch + 1}; give a lower learning_rate")
+            raise TrainingError(
+                f"the loss is not a number in epoch {epoch + 1}; give a lower learning_rate"
+            )
         return total / sum(map(len, train.lines))
 
     def _judge(self, dev: Inputs, loss: float) -> tuple[float, float | None]:
@@ -184,7 +233,9 @@ class Run:
             batch = sorted(some, key=lambda number: -len(dev.lines[number]))
             with torch.no_grad():
                 loss = self.network.loss(
-                    [dev.lines[at] for at in batch], [dev.tags[at] for at in batch], dev.batch_frozen(batch)
+                    [dev.lines[at] for at in batch],
+                    [dev.tags[at] for at in batch],
+                    dev.batch_frozen(batch),
                 )
             total += loss.item()
         return total / sum(map(len, dev.lines))
@@ -194,7 +245,9 @@ class Run:
         for batch in self._batches(dev):
             lines = [dev.lines[at] for at in batch]
             padded = self.network.scores(lines, dev.batch_frozen(batch))
-            scores: list[NDArray[np.float32]] = [row[: len(line)] for row, line in zip(padded, lines, strict=True)]
+            scores: list[NDArray[np.float32]] = [
+                row[: len(line)] for row, line in zip(padded, lines, strict=True)
+            ]
             for at, path in zip(batch, chain.best(scores), strict=True):
                 part = dev.tagged[at]
                 spans = decode([self.network.tags[tag] for tag in path], part.tokens)
@@ -208,19 +261,26 @@ class Run:
 
     def _weights(self) -> dict[str, torch.Tensor]:
         """Return a copy of what training changes."""
-        learnt = {name for name, tensor in self.network.tagger.named_parameters() if tensor.requires_grad}
+        learnt = {
+            name for name, tensor in self.network.tagger.named_parameters() if tensor.requires_grad
+        }
         state = self.network.tagger.state_dict()
         return {name: tensor.detach().clone() for name, tensor in state.items() if name in learnt}
 
     def _load(self, weights: dict[str, torch.Tensor]) -> None:
         self.network.tagger.load_state_dict(weights, strict=False)
 
-    def _write(self, place: dict[str, Any], best: dict[str, torch.Tensor], optimizer: Optimizer) -> None:
+    def _write(
+        self, place: dict[str, Any], best: dict[str, torch.Tensor], optimizer: Optimizer
+    ) -> None:
         tensors = {f"now.{name}": tensor for name, tensor in self._weights().items()}
         tensors |= {f"best.{name}": tensor for name, tensor in best.items()}
         for number, moments in optimizer.state_dict()["state"].items():
             numeric = {name: value for name, value in moments.items() if value is not None}
-            tensors |= {f"optimizer.{number}.{name}": torch.as_tensor(value) for name, value in numeric.items()}
+            tensors |= {
+                f"optimizer.{number}.{name}": torch.as_tensor(value)
+                for name, value in numeric.items()
+            }
         write_tensors(self.state, tensors, {"identity": self.identity, "place": place})
 
     def _resumed(self) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
@@ -234,9 +294,9 @@ class Run:
 def shuffled(lines: Sequence[Line], size: int) -> list[list[int]]:
     """Return an epoch's batches as numbers of inputs, in an order that Python's seed decides.
 
-    Batches are cut from pools of inputs sorted by length, longest first: an LSTM's step is one product of matrices,
-    and costs nearly the same for one input as for sixteen. A pool is an eighth of the inputs at most, so that few
-    inputs are mixed well, too.
+    Batches are cut from pools of inputs sorted by length, longest first: an LSTM's step is one
+    product of matrices, and costs nearly the same for one input as for sixteen. A pool is an eighth
+    of the inputs at most, so that few inputs are mixed well, too.
     """
     order = list(range(len(lines)))
     random.shuffle(order)
@@ -254,21 +314,43 @@ def _restore(optimizer: Optimizer, tensors: dict[str, torch.Tensor]) -> None:
     for name, tensor in tensors.items():
         number, _, key = name.partition(".")
         state.setdefault(int(number), {})[key] = tensor
-    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+    optimizer.load_state_dict(
+        {"state": state, "param_groups": optimizer.state_dict()["param_groups"]}
+    )
 
 
 def _under(tensors: dict[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
-    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+    return {
+        name.removeprefix(prefix): tensor
+        for name, tensor in tensors.items()
+        if name.startswith(prefix)
+    }
 
 
 def identity(task: Task, wanted: Settings, version: str) -> str:
-    """Return a digest of all that makes the model; how many epochs it takes may change when a run is resumed."""
+    """Return a digest of all that makes the model.
+
+    How many epochs it takes may change when a run is resumed.
+    """
     notes = [
-        [(document.note.digest, labelled(document.spans, native=task.native)) for document in documents]
+        [
+            (document.note.digest, labelled(document.spans, native=task.native))
+            for document in documents
+        ]
         for documents in (*task.phases, task.dev)
     ]
     raw = [note.digest for note in task.raw]
     aside = {"threads", "cache_mb"} | ({"max_epochs"} if wanted.schedule == "anneal" else set())
     settings = wanted.model_dump(mode="json", exclude=aside)
-    known = [version, notes, raw, settings, task.labels, task.native, task.scheme, task.grouping, task.seed]
+    known = [
+        version,
+        notes,
+        raw,
+        settings,
+        task.labels,
+        task.native,
+        task.scheme,
+        task.grouping,
+        task.seed,
+    ]
     return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()

@@ -1,4 +1,7 @@
-"""Static vectors of words and of pieces of words: trained from notes, or read from published files."""
+"""Static vectors of words and of pieces of words.
+
+Trained from notes, or read from published files.
+"""
 
 from __future__ import annotations
 
@@ -48,16 +51,20 @@ def train_words(lines: Sequence[Line], wanted: WordVectors, *, seed: int) -> Fou
         )
     except RuntimeError:
         raise TrainingError(
-            f"no word occurs {wanted.min_count} times in the notes for word vectors; give more raw notes"
+            f"no word occurs {wanted.min_count} times in the notes for word vectors; give more raw"
+            " notes"
         ) from None
     return _of_fasttext(model.wv)
 
 
 def read_words(file: Path, *, trust: bool) -> Found:
-    """Return vectors of a file: GloVe or word2vec text, word2vec binary, or fastText binary with its sub-words.
+    """Return vectors of a file.
+
+    GloVe or word2vec text, word2vec binary, or fastText binary with its sub-words.
 
     Args:
-        file: ``.txt`` or ``.vec`` for text, ``.bin`` for either binary format, else gensim's own, a pickle.
+        file: ``.txt`` or ``.vec`` for text, ``.bin`` for either binary format, else gensim's own, a
+            pickle.
         trust: Whether a pickle may be read.
 
     Raises:
@@ -68,7 +75,9 @@ def read_words(file: Path, *, trust: bool) -> Found:
 
     text = file.suffix in {".txt", ".vec"}
     if not text and file.suffix != ".bin" and not trust:
-        raise PluginError(f"{file} is read as a pickle, which can run code; give text vectors or set trust = true")
+        raise PluginError(
+            f"{file} is read as a pickle, which can run code; give text vectors or set trust = true"
+        )
     try:
         if text:
             headed = len(file.open(encoding="utf-8", errors="replace").readline().split()) == 2
@@ -78,15 +87,30 @@ def read_words(file: Path, *, trust: bool) -> Found:
         if struct.unpack("<i", file.open("rb").read(4).ljust(4, b"\0"))[0] == _FASTTEXT:
             return _of_fasttext(load_facebook_vectors(str(file)))
         return _of_words(KeyedVectors.load_word2vec_format(str(file), binary=True))
-    except (OSError, ValueError, EOFError, KeyError, TypeError, AttributeError, UnpicklingError) as error:
+    except (
+        OSError,
+        ValueError,
+        EOFError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        UnpicklingError,
+    ) as error:
         raise PluginError(
-            f"{file} cannot be read as word vectors ({type(error).__name__}); give GloVe, word2vec or fastText vectors"
+            f"{file} cannot be read as word vectors ({type(error).__name__}); give GloVe, word2vec"
+            " or fastText vectors"
         ) from None
 
 
 def _of_words(vectors: Any) -> Found:
     rows = np.vstack([vectors.vectors, np.zeros((1, vectors.vector_size))]).astype(np.float32)
-    described = {"kind": "word", "width": int(vectors.vector_size), "buckets": 0, "shortest": 0, "longest": 0}
+    described = {
+        "kind": "word",
+        "width": int(vectors.vector_size),
+        "buckets": 0,
+        "shortest": 0,
+        "longest": 0,
+    }
     return described, list(vectors.index_to_key), rows
 
 
@@ -124,13 +148,24 @@ def train_pieces(lines: Sequence[Line], wanted: Pieces, *, seed: int) -> Found:
         )
     except RuntimeError:
         raise TrainingError(
-            f"the notes do not have words enough for {wanted.vocabulary} pieces; set a smaller vocabulary"
+            f"the notes do not have words enough for {wanted.vocabulary} pieces; set a smaller"
+            " vocabulary"
         ) from None
-    vocabulary, unknown = _pieces(sentencepiece.SentencePieceProcessor(model_proto=written.getvalue()))
+    vocabulary, unknown = _pieces(
+        sentencepiece.SentencePieceProcessor(model_proto=written.getvalue())
+    )
     reader = PieceReader({piece: row for row, piece in enumerate(vocabulary)}, unknown)
-    cut = [[piece for word in line.split() for piece in reader.cut(word)] for line in _folded(lines)]
+    cut = [
+        [piece for word in line.split() for piece in reader.cut(word)] for line in _folded(lines)
+    ]
     model = Word2Vec(
-        cut, sg=1, vector_size=wanted.width, epochs=wanted.epochs, min_count=1, workers=1, seed=seed % 2**32
+        cut,
+        sg=1,
+        vector_size=wanted.width,
+        epochs=wanted.epochs,
+        min_count=1,
+        workers=1,
+        seed=seed % 2**32,
     )
     rows = np.zeros((len(vocabulary) + 1, wanted.width), dtype=np.float32)
     for row, piece in enumerate(vocabulary):
@@ -140,32 +175,41 @@ def train_pieces(lines: Sequence[Line], wanted: Pieces, *, seed: int) -> Found:
 
 
 def read_pieces(model: Path, vectors: Path) -> Found:
-    """Return a SentencePiece vocabulary and its vectors, as BPEmb publishes them: ``.model`` and ``.w2v.bin``.
+    """Return a SentencePiece vocabulary and its vectors, as BPEmb publishes them.
+
+    ``.model`` and ``.w2v.bin``.
 
     Raises:
-        PluginError: A file is broken, the model is no byte-pair encoding, or they do not belong together.
+        PluginError: A file is broken, the model is no byte-pair encoding, or they do not belong
+            together.
     """
     import sentencepiece  # noqa: PLC0415 - heavy
 
     try:
         processor = sentencepiece.SentencePieceProcessor(model_file=str(model))
     except (RuntimeError, OSError) as error:
-        raise PluginError(f"{model} is no SentencePiece model ({type(error).__name__}); give BPEmb's .model") from None
+        raise PluginError(
+            f"{model} is no SentencePiece model ({type(error).__name__}); give BPEmb's .model"
+        ) from None
     vocabulary, unknown = _pieces(processor)
     _, names, found = read_words(vectors, trust=False)
     if names != vocabulary:
         raise PluginError(
-            f"{vectors} has {len(names)} pieces and {model} has {len(vocabulary)}, or in another order; "
-            "give the two files of one release"
+            f"{vectors} has {len(names)} pieces and {model} has {len(vocabulary)}, or in another"
+            " order; give the two files of one release"
         )
     return {"kind": "bpemb", "width": int(found.shape[1]), "unknown": unknown}, vocabulary, found
 
 
 def _pieces(processor: Any) -> tuple[list[str], int]:
-    return [processor.id_to_piece(row) for row in range(processor.get_piece_size())], int(processor.unk_id())
+    return [processor.id_to_piece(row) for row in range(processor.get_piece_size())], int(
+        processor.unk_id()
+    )
 
 
 def _folded(lines: Sequence[Line]) -> Iterator[str]:
     """Yield text as BPEmb's: in lower case, digits as zeros."""
     for line in lines:
-        yield "".join("0" if character.isdecimal() else character for character in " ".join(line)).lower()
+        yield "".join(
+            "0" if character.isdecimal() else character for character in " ".join(line)
+        ).lower()

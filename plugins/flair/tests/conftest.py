@@ -18,14 +18,24 @@ from deid_flair import FlairTrainer
 EVERY_KIND: Sequence[Mapping[str, Any]] = (
     {"kind": "word", "train": True, "width": 16, "buckets": 200, "epochs": 2},
     {
-        "kind": "flair", "train": True, "hidden": 16, "width": 8, "epochs": 2, "batch_size": 4,
-        "sequence_length": 20, "optimizer": "adam", "learning_rate": 0.01,
+        "kind": "flair",
+        "train": True,
+        "hidden": 16,
+        "width": 8,
+        "epochs": 2,
+        "batch_size": 4,
+        "sequence_length": 20,
+        "optimizer": "adam",
+        "learning_rate": 0.01,
     },
     {"kind": "character", "hidden": 8, "width": 8},
     {"kind": "onehot", "width": 8, "min_count": 1},
     {"kind": "bpemb", "train": True, "vocabulary": 60, "width": 8, "epochs": 1},
-)  # fmt: skip
-SMALL: Sequence[Mapping[str, Any]] = ({"kind": "onehot", "width": 8, "min_count": 1}, {"kind": "character"})
+)
+SMALL: Sequence[Mapping[str, Any]] = (
+    {"kind": "onehot", "width": 8, "min_count": 1},
+    {"kind": "character"},
+)
 
 
 def document(text: str, number: int) -> Document:
@@ -50,11 +60,22 @@ Tasks = Callable[..., Task]
 @pytest.fixture(scope="session")
 def task(documents: list[Document]) -> Tasks:
     def make(
-        *, phases: Sequence[Sequence[Document]] | None = None, dev: Sequence[Document] | None = None,
-        raw: Sequence[Note] = (), seed: int = 1, **given: Any,
-    ) -> Task:  # fmt: skip
+        *,
+        phases: Sequence[Sequence[Document]] | None = None,
+        dev: Sequence[Document] | None = None,
+        raw: Sequence[Note] = (),
+        seed: int = 1,
+        **given: Any,
+    ) -> Task:
         phases = [documents] if phases is None else phases
-        settings = {"embeddings": SMALL, "hidden": 16, "max_epochs": 12, "batch_size": 4, "threads": 1, **given}
+        settings = {
+            "embeddings": SMALL,
+            "hidden": 16,
+            "max_epochs": 12,
+            "batch_size": 4,
+            "threads": 1,
+            **given,
+        }
         return Task(
             phases=phases,
             dev=documents[::3] if dev is None else dev,
@@ -82,7 +103,11 @@ def train() -> Callable[[Task, Path], list[Epoch]]:
 
 
 @pytest.fixture(scope="session")
-def model(task: Tasks, train: Callable[[Task, Path], list[Epoch]], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def model(
+    task: Tasks,
+    train: Callable[[Task, Path], list[Epoch]],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
     out = tmp_path_factory.mktemp("flair") / "model"
     train(task(embeddings=EVERY_KIND, optimizer="adamw", learning_rate=0.02), out)
     return out

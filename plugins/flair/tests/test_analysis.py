@@ -36,7 +36,9 @@ def test_an_analysis_reaches_the_whole_vocabulary(model, tagger) -> None:
 
     assert list(found) == ["Oslo", "Rome"]
     expected = analysis.neighbours(tagger, "Oslo", known={"Rome": 6}, most=3)
-    assert [(row["word"], row["count"]) for row in found["Oslo"]] == [(each.word, each.count) for each in expected]
+    assert [(row["word"], row["count"]) for row in found["Oslo"]] == [
+        (each.word, each.count) for each in expected
+    ]
 
 
 def test_a_neighbour_shows_no_word_in_its_repr(tagger) -> None:
@@ -51,7 +53,9 @@ def test_the_cosines_are_those_of_the_vectors(tagger) -> None:
     (best,) = analysis.neighbours(tagger, "Rome", known={}, most=1)
 
     a, b = vectors["Rome"], vectors[best.word]
-    assert best.cosine == pytest.approx(float(a @ b / np.linalg.norm(a) / np.linalg.norm(b)), abs=1e-5)
+    assert best.cosine == pytest.approx(
+        float(a @ b / np.linalg.norm(a) / np.linalg.norm(b)), abs=1e-5
+    )
 
 
 def test_each_layer_has_a_vector_for_each_token(model, documents) -> None:
@@ -62,7 +66,11 @@ def test_each_layer_has_a_vector_for_each_token(model, documents) -> None:
         assert list(layers) == ["embeddings", "reprojected", "encoder"]
         assert {len(rows) for rows in layers.values()} == {len(tokenize(note.text))}
     assert found[0]["encoder"].shape[1] == 2 * 16
-    assert found[0]["embeddings"].shape[1] == found[0]["reprojected"].shape[1] == found[1]["embeddings"].shape[1]
+    assert (
+        found[0]["embeddings"].shape[1]
+        == found[0]["reprojected"].shape[1]
+        == found[1]["embeddings"].shape[1]
+    )
 
 
 def test_the_last_layer_is_what_the_tags_are_scored_from(tagger, model, documents) -> None:
@@ -74,7 +82,9 @@ def test_the_last_layer_is_what_the_tags_are_scored_from(tagger, model, document
     (layers,) = analysis.vectors(model, [note])
     tokens = tokenize(note.text)
     with torch.no_grad():
-        scores = tagger.tagger.linear(torch.from_numpy(layers["encoder"])).numpy()[:, : len(tagger.tags)]
+        scores = tagger.tagger.linear(torch.from_numpy(layers["encoder"])).numpy()[
+            :, : len(tagger.tags)
+        ]
     lines = [
         [note.text[start:end] for start, end in tokens[part.start : part.stop]]
         for part in inputs(note.text, tokens, grouping=1)
@@ -95,7 +105,9 @@ def test_training_brings_tokens_of_one_label_together(model, documents) -> None:
     assert vectors.apart(space) == []
 
 
-def test_a_tagger_without_word_vectors_or_bi_lstm_has_fewer_layers(task, train, tmp_path, documents) -> None:
+def test_a_tagger_without_word_vectors_or_bi_lstm_has_fewer_layers(
+    task, train, tmp_path, documents
+) -> None:
     train(task(max_epochs=1, encoder="linear", reproject=False), tmp_path / "m")
 
     (layers,) = analysis.vectors(tmp_path / "m", [documents[0].note])

@@ -14,7 +14,9 @@ from deid_flair.training import shuffled
 
 
 @given(st.lists(st.integers(1, 300), max_size=200), st.integers(1, 8), st.integers(0, 9))
-def test_an_epoch_holds_every_input_once_and_each_batch_its_longest_first(sizes, size, seed) -> None:
+def test_an_epoch_holds_every_input_once_and_each_batch_its_longest_first(
+    sizes, size, seed
+) -> None:
     lines = [["x"] * length for length in sizes]
     random.seed(seed)
     batches = shuffled(lines, size)
@@ -45,7 +47,9 @@ def test_another_seed_gives_other_batches() -> None:
     assert made[0] == made[1] != made[2]
 
 
-@pytest.mark.parametrize(("done", "rate"), [(0.0, 0.0), (0.05, 1.0), (0.1, 2.0), (0.55, 1.0), (1.0, 0.0)])
+@pytest.mark.parametrize(
+    ("done", "rate"), [(0.0, 0.0), (0.05, 1.0), (0.1, 2.0), (0.55, 1.0), (1.0, 0.0)]
+)
 def test_a_cycle_rises_for_a_tenth_and_falls_to_nothing(done, rate) -> None:
     assert cycle(2.0, done) == pytest.approx(rate)
 

@@ -18,7 +18,8 @@ from deid_assets.core.note import Note
 from deid_assets.testing import check_detector
 from deid_flair import FlairDetector
 
-# No two tokens of a line have the same known characters: Flair 0.15.1 gives the first another word's vector.
+# No two tokens of a line have the same known characters: Flair 0.15.1 gives the first another
+# word's vector.
 LINES = (
     ["Seen", "by", "Dr", "Ana", "Berg", "in", "Rome", "."],
     ["Quuxia"],
@@ -46,9 +47,14 @@ def test_every_embedding_is_what_flair_makes_of_it(network) -> None:
         at = 0
         for part in network.parts:
             width = part.embedding.embedding_length
-            expected = np.stack([token.get_each_embedding([part.embedding.name])[0].detach() for token in sentence])
+            expected = np.stack(
+                [token.get_each_embedding([part.embedding.name])[0].detach() for token in sentence]
+            )
             np.testing.assert_allclose(
-                row[: len(line), at : at + width], expected, atol=1e-6, err_msg=part.description["kind"]
+                row[: len(line), at : at + width],
+                expected,
+                atol=1e-6,
+                err_msg=part.description["kind"],
             )
             at += width
 
@@ -59,7 +65,10 @@ def test_the_tags_are_those_of_flairs_own_predict(network, documents) -> None:
     from deid_assets.core.tagging import tokenize
 
     # Each token once: Flair gives the earlier one of two equal tokens another word's characters.
-    lines = [list(dict.fromkeys(each.note.text[a:b] for a, b in tokenize(each.note.text))) for each in documents]
+    lines = [
+        list(dict.fromkeys(each.note.text[a:b] for a, b in tokenize(each.note.text)))
+        for each in documents
+    ]
     sentences = [Sentence(line) for line in lines]
     network.tagger.predict(sentences, force_token_predictions=True)
     theirs = [[token.get_label("phi").value for token in sentence] for sentence in sentences]
@@ -84,7 +93,9 @@ def scored(network):
 
 def path_score(emissions, transitions, path, start, stop) -> float:
     steps = zip((start, *path), (*path, stop), strict=True)
-    return sum(transitions[to, before] for before, to in steps) + sum(emissions[range(len(path)), path])
+    return sum(transitions[to, before] for before, to in steps) + sum(
+        emissions[range(len(path)), path]
+    )
 
 
 def test_the_crf_loss_is_the_log_partition_less_the_gold_score(network, scored) -> None:
@@ -94,7 +105,9 @@ def test_the_crf_loss_is_the_log_partition_less_the_gold_score(network, scored) 
     scores = np.array([path_score(emissions, transitions, path, start, stop) for path in paths])
     partition = scores.max() + np.log(np.exp(scores - scores.max()).sum())
 
-    assert loss == pytest.approx(partition - path_score(emissions, transitions, (3, 4, 1), start, stop), abs=1e-4)
+    assert loss == pytest.approx(
+        partition - path_score(emissions, transitions, (3, 4, 1), start, stop), abs=1e-4
+    )
 
 
 def test_the_crf_loss_and_its_gradient_are_flairs(network, documents) -> None:
@@ -102,7 +115,9 @@ def test_the_crf_loss_and_its_gradient_are_flairs(network, documents) -> None:
 
     from deid_assets.core.tagging import tokenize
 
-    lines = sorted(([each.note.text[a:b] for a, b in tokenize(each.note.text)] for each in documents), key=len)[::-3]
+    lines = sorted(
+        ([each.note.text[a:b] for a, b in tokenize(each.note.text)] for each in documents), key=len
+    )[::-3]
     lines[-1] = lines[-1][:1]
     gold = [[number % len(network.tags) for number in range(len(line))] for line in lines]
     flat = torch.tensor([tag for row in gold for tag in row])
@@ -113,7 +128,9 @@ def test_the_crf_loss_and_its_gradient_are_flairs(network, documents) -> None:
     weights = [dict(network.tagger.named_parameters())[name] for name in names]
 
     assert ours.item() == pytest.approx(theirs.item(), rel=1e-5)
-    for name, a, b in zip(names, torch.autograd.grad(ours, weights), torch.autograd.grad(theirs, weights), strict=True):
+    for name, a, b in zip(
+        names, torch.autograd.grad(ours, weights), torch.autograd.grad(theirs, weights), strict=True
+    ):
         np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-3, err_msg=name)
 
 
@@ -124,16 +141,22 @@ def test_decoding_finds_the_best_legal_path_and_its_marginals(network, scored) -
     paths = list(itertools.product(tags, repeat=3))
     scores = np.array(
         [
-            chain.start[path[0]] + chain.end[path[2]] + chain.transitions[path[0], path[1]]
-            + chain.transitions[path[1], path[2]] + emissions[range(3), path].sum()
+            chain.start[path[0]]
+            + chain.end[path[2]]
+            + chain.transitions[path[0], path[1]]
+            + chain.transitions[path[1], path[2]]
+            + emissions[range(3), path].sum()
             for path in paths
         ]
-    )  # fmt: skip
+    )
     weights = np.exp(scores - scores.max())
     given = [emissions[:, : len(network.tags)].astype(np.float32)]
 
     assert tuple(chain.best(given)[0]) == paths[int(scores.argmax())]
-    share = sum(weight for weight, path in zip(weights, paths, strict=True) if path[1] == 4) / weights.sum()
+    share = (
+        sum(weight for weight, path in zip(weights, paths, strict=True) if path[1] == 4)
+        / weights.sum()
+    )
     assert chain.shares(given)[0][1, 4] == pytest.approx(share, abs=1e-5)
 
 
@@ -198,7 +221,11 @@ def broken_weights(folder: Path) -> None:
 
 def other_head(folder: Path) -> None:
     tags = json.loads((folder / "tagger.json").read_text())["tags"]
-    edit(folder, tags=[*tags, "B-CITY2", "I-CITY2"], labels={"CITY": "CITY", "NAME": "NAME", "CITY2": "CITY"})
+    edit(
+        folder,
+        tags=[*tags, "B-CITY2", "I-CITY2"],
+        labels={"CITY": "CITY", "NAME": "NAME", "CITY2": "CITY"},
+    )
 
 
 BROKEN = [
@@ -227,10 +254,12 @@ def test_a_broken_folder_is_one_clear_line(folder, damage, message) -> None:
 
 def test_importing_the_plugin_loads_no_framework() -> None:
     script = (
-        "import sys, deid_flair; deid_flair.FlairTrainer().settings({}); "
-        "print(sorted({'torch', 'flair', 'gensim', 'transformers', 'onnx', 'onnxruntime'} & set(sys.modules)))"
+        "import sys, deid_flair; deid_flair.FlairTrainer().settings({}); print(sorted({'torch',"
+        " 'flair', 'gensim', 'transformers', 'onnx', 'onnxruntime'} & set(sys.modules)))"
     )
 
-    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    found = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
 
     assert found.stdout == "[]\n"

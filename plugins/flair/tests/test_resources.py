@@ -1,4 +1,7 @@
-"""Embeddings that were made elsewhere: vectors, sub-words, language models, and pickles that would run code."""
+"""Embeddings that were made elsewhere.
+
+Vectors, sub-words, language models, and pickles that would run code.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,17 @@ def fasttext():
     from gensim.models import FastText
 
     sentences = [["Ana", "Berg", "in", "Łódź"], ["Ana", "walks"]] * 20
-    return FastText(sentences, vector_size=8, min_count=1, bucket=97, min_n=2, max_n=4, epochs=1, workers=1, seed=1)
+    return FastText(
+        sentences,
+        vector_size=8,
+        min_count=1,
+        bucket=97,
+        min_n=2,
+        max_n=4,
+        epochs=1,
+        workers=1,
+        seed=1,
+    )
 
 
 def test_fasttext_binary_gives_gensims_vector_for_any_word(fasttext, tmp_path) -> None:
@@ -67,7 +80,11 @@ def test_fasttext_binary_gives_gensims_vector_for_any_word(fasttext, tmp_path) -
         np.testing.assert_allclose(found, fasttext.wv[word], atol=1e-5, err_msg=word)
 
 
-@given(st.text(st.characters(exclude_categories=["Cs", "Zs", "Zl", "Zp", "Cc"]), min_size=1, max_size=12))
+@given(
+    st.text(
+        st.characters(exclude_categories=["Cs", "Zs", "Zl", "Zp", "Cc"]), min_size=1, max_size=12
+    )
+)
 def test_ngrams_fall_into_fasttexts_buckets(word: str) -> None:
     from gensim.models.fasttext import ft_ngram_hashes
 
@@ -80,11 +97,17 @@ def pieces(tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("pieces")
     text = "the patient was seen by doctor berg in rome and walks well 00 days later áéíóú\n" * 5
-    (folder / "text").write_text(text + "a rare word of other letters: ñandú, señor, 000, thepatientwas\n")
+    (folder / "text").write_text(
+        text + "a rare word of other letters: ñandú, señor, 000, thepatientwas\n"
+    )
     sentencepiece.SentencePieceTrainer.train(
-        input=str(folder / "text"), model_prefix=str(folder / "bpe"), model_type="bpe", vocab_size=90,
-        character_coverage=1.0, minloglevel=2,
-    )  # fmt: skip
+        input=str(folder / "text"),
+        model_prefix=str(folder / "bpe"),
+        model_type="bpe",
+        vocab_size=90,
+        character_coverage=1.0,
+        minloglevel=2,
+    )
     return folder, sentencepiece.SentencePieceProcessor(model_file=str(folder / "bpe.model"))
 
 
@@ -128,7 +151,9 @@ def test_trained_word_vectors_have_one_for_unheard_words() -> None:
     from deid_flair.vectors import train_words
 
     lines = [["Ana", "Berg", "walks"], ["Dr", "Berg"]] * 10
-    described, words, rows = train_words(lines, WordVectors(train=True, width=8, buckets=50), seed=1)
+    described, words, rows = train_words(
+        lines, WordVectors(train=True, width=8, buckets=50), seed=1
+    )
     feeds = reading.part(described, words).feeds([], ["Bergson"])
 
     assert np.abs(rows[feeds["rows"][0]].sum(0) * feeds["share"][0]).max() > 0
@@ -138,7 +163,9 @@ def test_the_pieces_of_words_that_were_read_have_vectors() -> None:
     from deid_flair.vectors import train_pieces
 
     lines = [["Ana", "Berg", "walks", "17", "days"], ["Dr", "Berg", "walks"]] * 20
-    described, vocabulary, rows = train_pieces(lines, Pieces(train=True, vocabulary=30, width=4, epochs=1), seed=1)
+    described, vocabulary, rows = train_pieces(
+        lines, Pieces(train=True, vocabulary=30, width=4, epochs=1), seed=1
+    )
     found = reading.part(described, vocabulary).feeds([], ["Ana", "Berg", "walks"])["rows"]
 
     assert rows.shape == (len(vocabulary) + 1, 4)
@@ -208,8 +235,16 @@ def test_a_language_model_goes_on_from_its_last_epoch(tmp_path, optimizer) -> No
     from deid_flair.quiet import quiet
     from deid_flair.settings import CharacterModel
 
-    wanted = CharacterModel(train=True, hidden=6, epochs=3, batch_size=2, sequence_length=9, optimizer=optimizer,
-                            learning_rate=0.02, dropout=0.3)  # fmt: skip
+    wanted = CharacterModel(
+        train=True,
+        hidden=6,
+        epochs=3,
+        batch_size=2,
+        sequence_length=9,
+        optimizer=optimizer,
+        learning_rate=0.02,
+        dropout=0.3,
+    )
     lines = [f"Dr Ana Berg walks on day {day} .\n" for day in range(60)]
 
     def run(name: str):
@@ -237,19 +272,30 @@ def test_a_language_model_changes_with_the_tagger_only_where_asked(
     train(task(embeddings=embeddings, max_epochs=1), tmp_path / "m")
 
     name = "embeddings.list_embedding_0.lm.rnn.weight_hh_l0"
-    same = load_file(tmp_path / "m" / "model.safetensors")[name].equal(flairs_file[0].rnn.weight_hh_l0)
+    same = load_file(tmp_path / "m" / "model.safetensors")[name].equal(
+        flairs_file[0].rnn.weight_hh_l0
+    )
     assert same is not fine_tune
 
 
 def test_a_language_model_kept_by_one_recipe_serves_another(task, train, tmp_path) -> None:
-    lm = {"kind": "flair", "train": True, "hidden": 8, "epochs": 1, "batch_size": 2, "sequence_length": 20,
-          "cache": str(tmp_path / "kept")}  # fmt: skip
+    lm = {
+        "kind": "flair",
+        "train": True,
+        "hidden": 8,
+        "epochs": 1,
+        "batch_size": 2,
+        "sequence_length": 20,
+        "cache": str(tmp_path / "kept"),
+    }
     train(task(embeddings=[lm], max_epochs=1), tmp_path / "one")
     written_at = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "kept").iterdir()}
     train(task(embeddings=[{**lm, "direction": "backward"}], max_epochs=1), tmp_path / "two")
 
     assert len(written_at) == 2
-    assert {path.name: path.stat().st_mtime_ns for path in (tmp_path / "kept").iterdir()} == written_at
+    assert {
+        path.name: path.stat().st_mtime_ns for path in (tmp_path / "kept").iterdir()
+    } == written_at
 
 
 @pytest.fixture(scope="module")
@@ -258,19 +304,29 @@ def encoder(tmp_path_factory) -> Path:
     from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
     folder = tmp_path_factory.mktemp("encoder")
-    vocabulary = {word: row for row, word in enumerate(("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "Ana", "Berg"))}
+    vocabulary = {
+        word: row
+        for row, word in enumerate(("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "Ana", "Berg"))
+    }
     tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, unk_token="[UNK]", pad_token="[PAD]", cls_token="[CLS]", sep_token="[SEP]",
-        mask_token="[MASK]", model_max_length=64,
-    ).save_pretrained(folder)  # fmt: skip
+        tokenizer_object=tokenizer,
+        unk_token="[UNK]",
+        pad_token="[PAD]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        mask_token="[MASK]",
+        model_max_length=64,
+    ).save_pretrained(folder)
     config = BertConfig(len(vocabulary), 8, 1, 2, 16, max_position_embeddings=64)
     BertModel(config).save_pretrained(folder)
     return folder
 
 
-def test_a_transformer_can_be_stacked_but_not_exported(task, train, encoder, documents, tmp_path) -> None:
+def test_a_transformer_can_be_stacked_but_not_exported(
+    task, train, encoder, documents, tmp_path
+) -> None:
     from deid_flair import FlairDetector, FlairTrainer
 
     embeddings = [{"kind": "transformer", "model": str(encoder)}, {"kind": "onehot", "width": 4}]

@@ -1,4 +1,7 @@
-"""What training promises: it learns, repeats itself, resumes after a kill, and says what is wrong with its input."""
+"""What training promises.
+
+It learns, repeats itself, resumes after a kill, and says what is wrong with its input.
+"""
 
 from __future__ import annotations
 
@@ -27,17 +30,24 @@ from deid_flair.annealing import Annealing
 
 def digests(folder: Path) -> dict[str, str]:
     files = (path for path in sorted(folder.rglob("*")) if path.is_file())
-    return {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in files
+    }
 
 
 def test_a_small_set_is_learnt_by_heart(model, documents) -> None:
     found = FlairDetector(model=model, threads=1).detect([each.note for each in documents])
 
     ranges = [[(span.start, span.end, span.label) for span in spans] for spans in found]
-    assert ranges == [[(span.start, span.end, span.label) for span in each.spans] for each in documents]
+    assert ranges == [
+        [(span.start, span.end, span.label) for span in each.spans] for each in documents
+    ]
 
 
-def test_a_missing_file_is_told_before_anything_is_trained(task, train, tmp_path, monkeypatch) -> None:
+def test_a_missing_file_is_told_before_anything_is_trained(
+    task, train, tmp_path, monkeypatch
+) -> None:
     from deid_flair import language_models
 
     trained = []
@@ -50,7 +60,9 @@ def test_a_missing_file_is_told_before_anything_is_trained(task, train, tmp_path
 
     with pytest.raises(TrainingError, match=r"glove\.6B\.zip"):
         train(task(embeddings=[lm, {"kind": "word", "model": "glove.6B.100d.txt"}]), tmp_path / "m")
-    with pytest.raises(TrainingError, match="note 'strange': its label 'ZIP' is among the development notes"):
+    with pytest.raises(
+        TrainingError, match="note 'strange': its label 'ZIP' is among the development notes"
+    ):
         train(replace(given, dev=dev), tmp_path / "m")
     with pytest.raises(TrainingError, match="the notes of phase 2 have no text"):
         train(replace(given, phases=[*given.phases, blank]), tmp_path / "m")
@@ -65,7 +77,9 @@ def test_without_a_crf_the_best_tag_of_each_token_is_taken(task) -> None:
     from deid_flair.settings import settings
 
     tags = ["O", "B-CITY", "I-CITY", "B-NAME", "I-NAME"]
-    illegal = np.log(np.array([[0.6, 0.1, 0.1, 0.1, 0.1], [0.1, 0.1, 0.1, 0.2, 0.5]], dtype=np.float32))
+    illegal = np.log(
+        np.array([[0.6, 0.1, 0.1, 0.1, 0.1], [0.1, 0.1, 0.1, 0.2, 0.5]], dtype=np.float32)
+    )
     found = {}
     for decoder in ("softmax", "constrained"):
         wanted = settings({"decoder": decoder, "hidden": 4, "embeddings": [{"kind": "onehot"}]})
@@ -81,10 +95,14 @@ def test_without_a_crf_the_best_tag_of_each_token_is_taken(task) -> None:
 @pytest.mark.parametrize("decoder", ["crf", "softmax", "constrained"])
 def test_every_ablation_learns_the_small_set(task, train, tmp_path, encoder, decoder) -> None:
     curve = train(
-        task(encoder=encoder, decoder=decoder, optimizer="adamw", learning_rate=0.02, max_epochs=10), tmp_path / "m"
+        task(
+            encoder=encoder, decoder=decoder, optimizer="adamw", learning_rate=0.02, max_epochs=10
+        ),
+        tmp_path / "m",
     )
 
-    assert max(epoch.dev_f1 or 0 for epoch in curve) > 0.7  # how near to 1 it comes is the processor's arithmetic
+    # how near to 1 it comes is the processor's arithmetic
+    assert max(epoch.dev_f1 or 0 for epoch in curve) > 0.7
     assert curve[-1].loss < curve[0].loss / 2
 
 
@@ -94,7 +112,10 @@ def test_one_task_gives_one_model(task, train, tmp_path) -> None:
     train(task(max_epochs=2, seed=2), tmp_path / "other")
 
     assert digests(tmp_path / "one") == digests(tmp_path / "two")
-    assert digests(tmp_path / "one")["model.safetensors"] != digests(tmp_path / "other")["model.safetensors"]
+    assert (
+        digests(tmp_path / "one")["model.safetensors"]
+        != digests(tmp_path / "other")["model.safetensors"]
+    )
 
 
 @pytest.fixture
@@ -107,8 +128,12 @@ class KilledError(Exception):
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adamw"])
-def test_a_run_that_stops_goes_on_to_the_same_model(task, train, documents, tmp_path, optimizer) -> None:
-    wanted = task(phases=[documents[:9], documents[9:]], max_epochs=3, optimizer=optimizer, learning_rate=0.02)
+def test_a_run_that_stops_goes_on_to_the_same_model(
+    task, train, documents, tmp_path, optimizer
+) -> None:
+    wanted = task(
+        phases=[documents[:9], documents[9:]], max_epochs=3, optimizer=optimizer, learning_rate=0.02
+    )
     whole = train(wanted, tmp_path / "whole")
     seen: list[Epoch] = []
 
@@ -173,19 +198,25 @@ def test_a_killed_process_goes_on_to_the_same_model(tmp_path) -> None:
     for name in ("cut", "whole"):
         (tmp_path / name).mkdir()
     command = [sys.executable, "-c", textwrap.dedent(SCRIPT)]
-    with subprocess.Popen([*command, str(tmp_path / "cut")], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [*command, str(tmp_path / "cut")], stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         assert any(line == "epoch 2\n" for line in process.stdout)
         process.send_signal(signal.SIGKILL)
     assert (tmp_path / "cut" / "checkpoint" / "epoch.safetensors").exists()
-    again = subprocess.run([*command, str(tmp_path / "cut")], capture_output=True, text=True, check=True)
+    again = subprocess.run(
+        [*command, str(tmp_path / "cut")], capture_output=True, text=True, check=True
+    )
     subprocess.run([*command, str(tmp_path / "whole")], capture_output=True, check=True)
 
     assert "epoch 1\n" not in again.stdout
     assert digests(tmp_path / "cut") == digests(tmp_path / "whole")
 
 
-def test_the_second_phase_goes_on_from_the_first_with_the_rate_restarted(task, train, documents, tmp_path) -> None:
+def test_the_second_phase_goes_on_from_the_first_with_the_rate_restarted(
+    task, train, documents, tmp_path
+) -> None:
     curve = train(task(phases=[documents, documents], max_epochs=5, patience=0), tmp_path / "two")
     alone = train(task(phases=[documents], max_epochs=5, patience=0), tmp_path / "one")
 
@@ -203,7 +234,9 @@ def test_a_flat_metric_halves_the_published_rate_ten_times_and_ends() -> None:
         rates.append(annealing.rate)
         annealing.step(0.7)
 
-    assert sorted(set(rates), reverse=True) == pytest.approx([0.1 / 2**times for times in range(10)])
+    assert sorted(set(rates), reverse=True) == pytest.approx(
+        [0.1 / 2**times for times in range(10)]
+    )
     assert annealing.rate == pytest.approx(0.1 / 2**10)
     assert len(rates) == 41  # the first epoch is the best one, then ten times four epochs
 
@@ -236,11 +269,20 @@ def test_the_folder_holds_no_pickle_and_says_what_it_is(model) -> None:
 
 def test_nothing_is_logged_or_printed(task, train, tmp_path, caplog, capfd) -> None:
     caplog.set_level(logging.DEBUG)
-    lm = {"kind": "flair", "train": True, "hidden": 8, "epochs": 1, "batch_size": 2, "sequence_length": 10}
+    lm = {
+        "kind": "flair",
+        "train": True,
+        "hidden": 8,
+        "epochs": 1,
+        "batch_size": 2,
+        "sequence_length": 10,
+    }
 
     train(task(embeddings=[lm, {"kind": "word", "train": True}], max_epochs=1), tmp_path / "m")
 
-    assert not [record for record in caplog.records if record.name.startswith(("flair", "transformers"))]
+    assert not [
+        record for record in caplog.records if record.name.startswith(("flair", "transformers"))
+    ]
     assert "Seen" not in caplog.text
     assert capfd.readouterr() == ("", "")
 
@@ -256,7 +298,12 @@ def test_notes_without_spans_are_refused(task, train, tmp_path) -> None:
 
 def test_one_label_is_enough(task, train, documents, tmp_path) -> None:
     only = [
-        replace(each, spans=replace(each.spans, spans=tuple(span for span in each.spans if span.label == "NAME")))
+        replace(
+            each,
+            spans=replace(
+                each.spans, spans=tuple(span for span in each.spans if span.label == "NAME")
+            ),
+        )
         for each in documents
     ]
 
@@ -265,11 +312,16 @@ def test_one_label_is_enough(task, train, documents, tmp_path) -> None:
     assert FlairDetector(model=tmp_path / "m").labels == {"NAME"}
 
 
-def test_blank_and_empty_notes_among_the_training_notes_do_no_harm(task, train, documents, tmp_path) -> None:
+def test_blank_and_empty_notes_among_the_training_notes_do_no_harm(
+    task, train, documents, tmp_path
+) -> None:
     notes = [Note("empty", ""), Note("blank", " \n\t")]
     blank = [Document(note, DisjointSpans(note.note_id, note.digest)) for note in notes]
 
-    train(task(phases=[[*blank, *documents]], dev=[*blank, *documents[:3]], max_epochs=1), tmp_path / "m")
+    train(
+        task(phases=[[*blank, *documents]], dev=[*blank, *documents[:3]], max_epochs=1),
+        tmp_path / "m",
+    )
 
     assert [len(spans) for spans in FlairDetector(model=tmp_path / "m").detect(notes)] == [0, 0]
 
@@ -281,20 +333,38 @@ def test_blank_and_empty_notes_among_the_training_notes_do_no_harm(task, train, 
         ({"kind": "flair", "train": True}, "characters are too few"),
         ({"kind": "bpemb", "train": True, "vocabulary": 90_000}, "set a smaller vocabulary"),
         ({"kind": "word", "train": True, "texts": ["raw"]}, "no text to train word vectors on"),
-        ({"kind": "flair", "model": "news-forward"}, "'news-forward' is not on this machine.*allow_download = true"),
-        ({"kind": "word", "model": "glove"}, "'glove' is not on this machine.*allow_download = true"),
-        ({"kind": "word", "model": "nothing/of/this"}, "'nothing/of/this' is no file here and no name that Flair"),
+        (
+            {"kind": "flair", "model": "news-forward"},
+            "'news-forward' is not on this machine.*allow_download = true",
+        ),
+        (
+            {"kind": "word", "model": "glove"},
+            "'glove' is not on this machine.*allow_download = true",
+        ),
+        (
+            {"kind": "word", "model": "nothing/of/this"},
+            "'nothing/of/this' is no file here and no name that Flair",
+        ),
         (
             {"kind": "word", "model": "glove.6B.100d.txt"},
-            "'glove.6B.100d.txt' is no file.*glove.6B.zip at nlp.stanford.edu.*unzip glove.6B.zip glove.6B.100d.txt",
+            (
+                "'glove.6B.100d.txt' is no file.*glove.6B.zip at nlp.stanford.edu.*unzip"
+                " glove.6B.zip glove.6B.100d.txt"
+            ),
         ),
-        ({"kind": "word", "model": "cc.it.300.bin"}, "fetch cc.it.300.bin.gz at fasttext.cc.*gunzip cc.it.300.bin.gz"),
+        (
+            {"kind": "word", "model": "cc.it.300.bin"},
+            "fetch cc.it.300.bin.gz at fasttext.cc.*gunzip cc.it.300.bin.gz",
+        ),
         (
             {"kind": "bpemb", "model": "multi.wiki.bpe.vs1000000.model", "vectors": "x"},
             "fetch multi.wiki.bpe.vs1000000.model at bpemb.h-its.org",
         ),
         ({"kind": "transformer", "model": "bert-base"}, "'bert-base' is no folder here"),
-        ({"kind": "bpemb", "model": "multi.model", "vectors": "multi.bin"}, "'multi.model' is no file here"),
+        (
+            {"kind": "bpemb", "model": "multi.model", "vectors": "multi.bin"},
+            "'multi.model' is no file here",
+        ),
     ],
 )
 @pytest.mark.usefixtures("nothing_fetched")
@@ -325,10 +395,21 @@ def test_settings_are_completed_with_the_published_values() -> None:
     found = FlairTrainer().settings({})
 
     published = {
-        "learning_rate": 0.1, "anneal_factor": 0.5, "patience": 3, "min_learning_rate": 1e-4, "max_epochs": 500,
-        "hidden": 256, "layers": 1, "word_dropout": 0.05, "locked_dropout": 0.5, "clip": 5.0, "optimizer": "sgd",
-        "reproject": True, "encoder": "lstm", "decoder": "crf",
-    }  # fmt: skip
+        "learning_rate": 0.1,
+        "anneal_factor": 0.5,
+        "patience": 3,
+        "min_learning_rate": 1e-4,
+        "max_epochs": 500,
+        "hidden": 256,
+        "layers": 1,
+        "word_dropout": 0.05,
+        "locked_dropout": 0.5,
+        "clip": 5.0,
+        "optimizer": "sgd",
+        "reproject": True,
+        "encoder": "lstm",
+        "decoder": "crf",
+    }
     assert {name: found[name] for name in published} == published
     assert FlairTrainer().settings(found) == found
 

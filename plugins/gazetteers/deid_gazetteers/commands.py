@@ -42,29 +42,48 @@ gazetteer_app = typer.Typer(
     help="Dictionaries from lists, and a vocabulary from raw notes.",
 )
 
-KindOption = Arg[str, typer.Option(metavar="KIND", help=f"What it holds: {', '.join((*WORD_LISTS, *PHRASE_LISTS))}.")]
+KindOption = Arg[
+    str,
+    typer.Option(metavar="KIND", help=f"What it holds: {', '.join((*WORD_LISTS, *PHRASE_LISTS))}."),
+]
 OutOption = Arg[Path, typer.Option(metavar="FILE", help="Compiled list to write, .gaz.")]
 
 
 @gazetteer_app.command()
 @guarded
 def build(  # noqa: PLR0913 - one parameter per option of the command line
-    lists: Arg[list[Path], typer.Argument(metavar="LIST", help="Text, CSV, TSV, JSON or JSON Lines; several add up.")],
+    lists: Arg[
+        list[Path],
+        typer.Argument(metavar="LIST", help="Text, CSV, TSV, JSON or JSON Lines; several add up."),
+    ],
     *,
     kind: KindOption,
     out: OutOption,
     column: Arg[
         str | None,
-        typer.Option(metavar="NAME|N", help="Column or key of the entries; a number where there is no header."),
+        typer.Option(
+            metavar="NAME|N",
+            help="Column or key of the entries; a number where there is no header.",
+        ),
     ] = None,
-    weight: Arg[str | None, typer.Option(metavar="NAME|N", help="Column or key of their weights.")] = None,
-    where: Arg[list[str] | None, typer.Option(metavar="COLUMN=VALUE", help="Rows to take; several times.")] = None,
-    min_weight: Arg[float, typer.Option(metavar="X", help="Leave out entries of lower weight.")] = 0.0,
+    weight: Arg[
+        str | None, typer.Option(metavar="NAME|N", help="Column or key of their weights.")
+    ] = None,
+    where: Arg[
+        list[str] | None, typer.Option(metavar="COLUMN=VALUE", help="Rows to take; several times.")
+    ] = None,
+    min_weight: Arg[
+        float, typer.Option(metavar="X", help="Leave out entries of lower weight.")
+    ] = 0.0,
     vocabulary: Arg[
-        Path | None, typer.Option(metavar="FILE", help="Leave out what deid gazetteer vocabulary found to be a word.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Leave out what deid gazetteer vocabulary found to be a word."
+        ),
     ] = None,
     keep_from: Arg[
-        float | None, typer.Option(metavar="X", help="Weight from which an entry stays although it is a word.")
+        float | None,
+        typer.Option(metavar="X", help="Weight from which an entry stays although it is a word."),
     ] = None,
     as_json: JsonOption = False,
 ) -> int:
@@ -74,15 +93,25 @@ def build(  # noqa: PLR0913 - one parameter per option of the command line
     """
     check_out(out, inputs=[*lists, *([vocabulary] if vocabulary else [])], is_folder=False)
     chosen = _conditions(where or ())
-    entries = (entry for path in lists for entry in read_entries(path, column=column, weight=weight, where=chosen))
+    entries = (
+        entry
+        for path in lists
+        for entry in read_entries(path, column=column, weight=weight, where=chosen)
+    )
     ordinary = Gazetteer(vocabulary) if vocabulary else ()
-    built = write_gazetteer(out, entries, kind=kind, min_weight=min_weight, ambiguous=ordinary, keep_from=keep_from)
+    built = write_gazetteer(
+        out, entries, kind=kind, min_weight=min_weight, ambiguous=ordinary, keep_from=keep_from
+    )
     counts = {name: getattr(built, name) for name in ("kept", "light", "ambiguous", "unusable")}
     if as_json:
         print_json({"out": str(out), "kind": kind, **counts})
         return 0
     say(f"{built.kept:,} entries written to {out}")
-    for name, why in (("light", "below the weight"), ("ambiguous", "ordinary words"), ("unusable", "without a word")):
+    for name, why in (
+        ("light", "below the weight"),
+        ("ambiguous", "ordinary words"),
+        ("unusable", "without a word"),
+    ):
         if counts[name]:
             say(f"{counts[name]:,} entries left out: {why}")
     return 0
@@ -117,8 +146,8 @@ def vocabulary(  # noqa: PLR0913 - one parameter per option of the command line
 ) -> int:
     """Grow a vocabulary of ordinary words from raw notes.
 
-    What the detectors mark is not counted, so that no name gets in. Give the file to the rules detector among its
-    gazetteers, and to deid gazetteer build.
+    What the detectors mark is not counted, so that no name gets in. Give the file to the rules
+    detector among its gazetteers, and to deid gazetteer build.
     """
     source = NoteSource(notes, format_name, lang, read_options(read or [], annotations=False))
     check_out(out, inputs=[notes], is_folder=False)
@@ -128,7 +157,8 @@ def vocabulary(  # noqa: PLR0913 - one parameter per option of the command line
         for chunk, outcomes in detection.over(source.chunks(withheld)):
             for note, outcome in zip(chunk, outcomes, strict=True):
                 if isinstance(outcome, Failed):
-                    withheld.failed(outcome)  # its words are not counted, for names may be among them
+                    # its words are not counted, for names may be among them
+                    withheld.failed(outcome)
                     continue
                 counted += 1
                 grown.add(note, outcome)
@@ -142,14 +172,25 @@ def vocabulary(  # noqa: PLR0913 - one parameter per option of the command line
 def show(
     gazetteer: Arg[Path, typer.Argument(metavar="FILE", help="A compiled list.")],
     *,
-    top: Arg[int, typer.Option(metavar="N", min=0, help="Number of entries to print, the highest weights first.")] = 20,
+    top: Arg[
+        int,
+        typer.Option(
+            metavar="N", min=0, help="Number of entries to print, the highest weights first."
+        ),
+    ] = 20,
     as_json: JsonOption = False,
 ) -> int:
     """Say what a compiled list holds."""
     opened = Gazetteer(gazetteer)
     heaviest = nlargest(top, opened, key=lambda entry: (entry.weight, entry.text))
     if as_json:
-        print_json({"kind": opened.kind, "entries": len(opened), "top": [entry._asdict() for entry in heaviest]})
+        print_json(
+            {
+                "kind": opened.kind,
+                "entries": len(opened),
+                "top": [entry._asdict() for entry in heaviest],
+            }
+        )
         return 0
     say(f"{len(opened):,} entries, {opened.kind}")
     for entry in heaviest:

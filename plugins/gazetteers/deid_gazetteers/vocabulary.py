@@ -17,12 +17,13 @@ LOWER_SHARE = 0.1
 class Vocabulary:
     """Counts in how many notes each word stands in lower case, and in how many with a capital inside a sentence.
 
-    A word is ordinary when enough patients' notes have it and a tenth or more of those notes in lower case. Names that
-    somebody writes in lower case again and again do not get in, as long as a detector finds them: what its spans
-    cover is not counted.
+    A word is ordinary when enough patients' notes have it and a tenth or more of those notes in
+    lower case. Names that somebody writes in lower case again and again do not get in, as long as a
+    detector finds them: what its spans cover is not counted.
 
     Args:
-        min_patients: Patients whose notes must have the word; a note without a patient is one of its own.
+        min_patients: Patients whose notes must have the word; a note without a patient is one of
+            its own.
     """
 
     def __init__(self, *, min_patients: int = MIN_PATIENTS) -> None:
@@ -36,7 +37,9 @@ class Vocabulary:
         words = list(_words(note.text, [(span.start, span.end) for span in spans]))
         lower = {word for word, _ in words if word.islower() and len(word) > 1}
         self._lower.update(lower)
-        self._capital.update({word.lower() for word, inside in words if inside and word.istitle()} - lower)
+        self._capital.update(
+            {word.lower() for word, inside in words if inside and word.istitle()} - lower
+        )
         patient = note.patient_id or note.note_id
         for word in lower:
             patients = self._patients.setdefault(word, set())

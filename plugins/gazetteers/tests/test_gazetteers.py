@@ -51,7 +51,10 @@ BY_COLUMN = {"column": "name", "weight": "n"}
 def test_lists_of_every_kind_are_read(name, options, weights, tmp_path):
     path = tmp_path / name
     path.write_text(FILES[name], encoding="utf-8")
-    assert list(read_entries(path, **options)) == [Entry("Zedmarlow", weights[0]), Entry("Quillhaven", weights[1])]
+    assert list(read_entries(path, **options)) == [
+        Entry("Zedmarlow", weights[0]),
+        Entry("Quillhaven", weights[1]),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -61,7 +64,12 @@ def test_lists_of_every_kind_are_read(name, options, weights, tmp_path):
         ("a.csv", "x,y\n1,2\n", {}, r"several columns \(x, y\)"),
         ("a.csv", "x,y\n1,2\n", {"column": "z"}, "row 2: no column 'z'"),
         ("a.csv", "x,y\n1,2\n", {"column": "x", "where": {"w": "1"}}, "no column 'w'"),
-        ("a.csv", "x,y\n1,heavy\n", {"column": "x", "weight": "y"}, "row 2: the weight is no number"),
+        (
+            "a.csv",
+            "x,y\n1,heavy\n",
+            {"column": "x", "weight": "y"},
+            "row 2: the weight is no number",
+        ),
         ("a.json", "[1, 2]", {}, "neither an array"),
         ("a.json", "{", {}, "not valid JSON"),
     ],
@@ -82,7 +90,12 @@ def test_a_list_in_another_encoding_is_refused(tmp_path):
         list(read_entries(tmp_path / "absent.txt"))
 
 
-@given(st.dictionaries(st.text(st.characters(categories=["Ll"]), min_size=2, max_size=12), st.floats(0, 1e6, width=32)))
+@given(
+    st.dictionaries(
+        st.text(st.characters(categories=["Ll"]), min_size=2, max_size=12),
+        st.floats(0, 1e6, width=32),
+    )
+)
 def test_what_is_compiled_is_found_again_with_its_weight(tmp_path_factory, words):
     path = tmp_path_factory.mktemp("lists") / "words.gaz"
     entries = [Entry(word, weight) for word, weight in words.items()]
@@ -97,9 +110,20 @@ def test_what_is_compiled_is_found_again_with_its_weight(tmp_path_factory, words
 
 def test_light_and_ordinary_entries_are_left_out_and_counted(tmp_path):
     path = tmp_path / "names.gaz"
-    entries = [Entry("Wood", 900), Entry("Hope", 20), Entry("Zedmarlow", 3), Entry("Quillhaven", 40), Entry("123", 50)]
+    entries = [
+        Entry("Wood", 900),
+        Entry("Hope", 20),
+        Entry("Zedmarlow", 3),
+        Entry("Quillhaven", 40),
+        Entry("123", 50),
+    ]
     built = write_gazetteer(
-        path, entries, kind="last_names", min_weight=10, ambiguous=frozenset({"wood", "hope"}), keep_from=100
+        path,
+        entries,
+        kind="last_names",
+        min_weight=10,
+        ambiguous=frozenset({"wood", "hope"}),
+        keep_from=100,
     )
     assert (built.kept, built.light, built.ambiguous, built.unusable) == (2, 1, 1, 1)
     assert [entry.text for entry in Gazetteer(path)] == ["quillhaven", "wood"]
@@ -108,8 +132,13 @@ def test_light_and_ordinary_entries_are_left_out_and_counted(tmp_path):
 def test_words_of_a_name_are_kept_one_by_one_and_phrases_whole(tmp_path):
     write_gazetteer(tmp_path / "n.gaz", [Entry("van der Zedmarlow")], kind="last_names")
     assert [entry.text for entry in Gazetteer(tmp_path / "n.gaz")] == ["zedmarlow"]
-    write_gazetteer(tmp_path / "h.gaz", [Entry("Haus am  Borgwarth"), Entry("Haus")], kind="hospitals")
-    assert sorted(Gazetteer(tmp_path / "h.gaz").beginning_with("haus")) == [("haus",), ("haus", "am", "borgwarth")]
+    write_gazetteer(
+        tmp_path / "h.gaz", [Entry("Haus am  Borgwarth"), Entry("Haus")], kind="hospitals"
+    )
+    assert sorted(Gazetteer(tmp_path / "h.gaz").beginning_with("haus")) == [
+        ("haus",),
+        ("haus", "am", "borgwarth"),
+    ]
 
 
 @pytest.mark.parametrize("blob", [b"", b"not a trie", b"\0" * 4000])
@@ -136,7 +165,11 @@ def test_kinds_are_those_that_the_rules_read():
 def test_the_rules_find_what_a_compiled_list_holds(tmp_path):
     write_gazetteer(tmp_path / "h.gaz", [Entry("Quillhaven Ost")], kind="hospitals")
     write_gazetteer(tmp_path / "n.gaz", [Entry("Zedmarlow")], kind="last_names")
-    note = Note("n", "Moved from Quillhaven Ost after a call by Karen Zedmarlow yesterday evening.", lang="en")
+    note = Note(
+        "n",
+        "Moved from Quillhaven Ost after a call by Karen Zedmarlow yesterday evening.",
+        lang="en",
+    )
     (spans,) = RulesDetector(gazetteers=[tmp_path / "h.gaz", tmp_path / "n.gaz"]).detect([note])
     assert [(span.label, note.text[span.start : span.end]) for span in spans] == [
         (Phi.HOSPITAL, "Quillhaven Ost"),
@@ -148,7 +181,9 @@ def test_a_vocabulary_holds_what_many_patients_share_and_no_detector_marks():
     grown = Vocabulary(min_patients=3)
     for number in range(4):
         note = Note(
-            f"n{number}", "The wound of zedmarlow is dry. Seen by Wood and Wood, the wood.", patient_id=f"p{number}"
+            f"n{number}",
+            "The wound of zedmarlow is dry. Seen by Wood and Wood, the wood.",
+            patient_id=f"p{number}",
         )
         at = note.text.index("zedmarlow")
         grown.add(note, SpanSet.of(note, [Span(at, at + 9, Phi.NAME)]))
@@ -173,12 +208,25 @@ def test_the_commands_build_show_and_grow(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run = CliRunner().invoke
     assert run(app, ["corpus", "make", "--notes", "60", "--out", "notes.jsonl"]).exit_code == 0
-    grown = run(app, ["gazetteer", "vocabulary", "notes.jsonl", "--detector", "rules", "--out", "words.gaz", "--json"])
+    grown = run(
+        app,
+        [
+            "gazetteer",
+            "vocabulary",
+            "notes.jsonl",
+            "--detector",
+            "rules",
+            "--out",
+            "words.gaz",
+            "--json",
+        ],
+    )
     assert grown.exit_code == 0
     assert json.loads(grown.stdout)["notes"] == 60
     Path("names.csv").write_text("who,n\nPain,5\nZedmarlow,7\n", encoding="utf-8")
     build = (
-        "gazetteer build names.csv --kind last_names --column who --weight n --vocabulary words.gaz --out n.gaz --json"
+        "gazetteer build names.csv --kind last_names --column who --weight n --vocabulary words.gaz"
+        " --out n.gaz --json"
     )
     built = run(app, build.split())
     assert (json.loads(built.stdout)["kept"], json.loads(built.stdout)["ambiguous"]) == (1, 1)
@@ -192,7 +240,10 @@ def test_the_commands_build_show_and_grow(tmp_path, monkeypatch):
         ("gazetteer build a.txt --kind cities --out a.bin", "ends with .gaz"),
         ("gazetteer build b.txt --kind cities --out a.gaz", "does not exist"),
         ("gazetteer build a.txt --kind cities --where x --out a.gaz", "COLUMN=VALUE"),
-        ("gazetteer build a.txt --kind cities --vocabulary a.txt --out a.gaz", "not a compiled list"),
+        (
+            "gazetteer build a.txt --kind cities --vocabulary a.txt --out a.gaz",
+            "not a compiled list",
+        ),
         ("gazetteer show a.txt", "not a compiled list"),
     ],
 )
@@ -205,11 +256,18 @@ def test_a_wrong_command_is_one_line(arguments, fault, tmp_path, monkeypatch):
     assert result.stderr.count("\n") == 1
 
 
-@pytest.mark.skipif("DEID_CORPORA" not in os.environ, reason="DEID_CORPORA is not set to a folder of public corpora")
+@pytest.mark.skipif(
+    "DEID_CORPORA" not in os.environ, reason="DEID_CORPORA is not set to a folder of public corpora"
+)
 @pytest.mark.parametrize(
     ("path", "options", "kind", "least"),
     [
-        ("names-by-country-cc0/common-surnames-by-country.csv", {"column": "Romanized Name"}, "last_names", 1_500),
+        (
+            "names-by-country-cc0/common-surnames-by-country.csv",
+            {"column": "Romanized Name"},
+            "last_names",
+            1_500,
+        ),
         ("it-comuni/comuni.csv", {"column": "nome"}, "cities", 7_000),
         ("nl-deduce/lst_surname.txt", {}, "last_names", 9_000),
         ("ch-de-ratschlab/firstnames_switzerland_frequent.lst", {}, "first_names", 1_000),

@@ -1,8 +1,8 @@
 """Where the placeholders of an output stand in its source, exactly, also where other words were changed.
 
-First the plain reading is tried: what stands between the placeholders stands in the source, in this order and to the
-last character. Where that fails, words are aligned at the lowest cost, and a stretch between two words that match is
-read plainly again.
+First the plain reading is tried: what stands between the placeholders stands in the source, in this
+order and to the last character. Where that fails, words are aligned at the lowest cost, and a
+stretch between two words that match is read plainly again.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ def align(source: str, output: str) -> Alignment:
     """Return how an output lies over its source.
 
     Raises:
-        DetectorError: The two differ so much over so many words that it would take too long to tell.
+        DetectorError: The two differ so much over so many words that it would take too long to
+            tell.
     """
     before, after = words(source), words(output)
     exact = _plain(source, output, [word for word in after if word.is_hole], 0, 0)
@@ -70,7 +71,9 @@ def align(source: str, output: str) -> Alignment:
     return _Costed(source, output, before, after).alignment()
 
 
-def _plain(source: str, output: str, holes: Sequence[Word], start: int, out_start: int) -> list[Range] | None:
+def _plain(
+    source: str, output: str, holes: Sequence[Word], start: int, out_start: int
+) -> list[Range] | None:
     """Return what each placeholder stands for if all between them is in the source to the last character.
 
     Args:
@@ -125,17 +128,24 @@ class _Found:
             self.tags.append(tag)
 
     def closed(self, before: Sequence[Word], *, kept: int | None, holes: int) -> Alignment:
-        """Return the alignment; where ``kept`` is not given, all source words outside what was removed were kept."""
+        """Return the alignment.
+
+        Where ``kept`` is not given, all source words outside what was removed were kept.
+        """
         cover = union(self.removed)
         outside = sum(not is_touched((word.start, word.end), cover) for word in before)
         kept = outside if kept is None else min(kept, outside)
-        return Alignment(self.removed, self.tags, self.edits, kept, outside, holes - len(self.removed))
+        return Alignment(
+            self.removed, self.tags, self.edits, kept, outside, holes - len(self.removed)
+        )
 
 
 class _Costed:
     """The cheapest alignment of words."""
 
-    def __init__(self, source: str, output: str, before: Sequence[Word], after: Sequence[Word]) -> None:
+    def __init__(
+        self, source: str, output: str, before: Sequence[Word], after: Sequence[Word]
+    ) -> None:
         self._source, self._output, self._before, self._after = source, output, before, after
 
     def alignment(self) -> Alignment:
@@ -146,10 +156,15 @@ class _Costed:
                 kept += 1
             else:
                 self._read(run, found)
-        return found.closed(self._before, kept=kept, holes=sum(word.is_hole for word in self._after))
+        return found.closed(
+            self._before, kept=kept, holes=sum(word.is_hole for word in self._after)
+        )
 
     def _steps(self) -> list[Step]:
-        """Return the steps from the first word to the last; what both begin and end with is matched at once."""
+        """Return the steps from the first word to the last.
+
+        What both begin and end with is matched at once.
+        """
         before, after = self._before, self._after
         least = min(len(before), len(after))
         head = next((n for n in range(least) if not _is_same(before[n], after[n])), least)
@@ -157,7 +172,9 @@ class _Costed:
         tail = next((n for n in range(most) if not _is_same(before[-1 - n], after[-1 - n])), most)
         steps = [(MATCH, n, n, n) for n in range(head)]
         steps += cheapest(before[head : len(before) - tail], after[head : len(after) - tail], head)
-        return steps + [(MATCH, len(before) - n, len(before) - n, len(after) - n) for n in range(tail, 0, -1)]
+        return steps + [
+            (MATCH, len(before) - n, len(before) - n, len(after) - n) for n in range(tail, 0, -1)
+        ]
 
     def _read(self, run: Sequence[Step], found: _Found) -> None:
         """Add what a run of steps between two matching words removes and changes."""
@@ -178,12 +195,22 @@ class _Costed:
 
     def _stretch(self, run: Sequence[Step]) -> tuple[Range, Range]:
         """Return the code points between the words that match on both sides."""
-        sources = [n for kind, first, last, _ in run if kind not in {INSERTED, EMPTY_HOLE} for n in (first, last)]
+        sources = [
+            n
+            for kind, first, last, _ in run
+            if kind not in {INSERTED, EMPTY_HOLE}
+            for n in (first, last)
+        ]
         outputs = [at for kind, _, _, at in run if kind != DELETED]
         first, last = (min(sources), max(sources) + 1) if sources else (run[0][1], run[0][1])
-        out_first, out_last = (min(outputs), max(outputs) + 1) if outputs else (run[0][3], run[0][3])
+        out_first, out_last = (
+            (min(outputs), max(outputs) + 1) if outputs else (run[0][3], run[0][3])
+        )
         place = _end_before(self._before, first), _start_of(self._before, last, self._source)
-        out_place = _end_before(self._after, out_first), _start_of(self._after, out_last, self._output)
+        out_place = (
+            _end_before(self._after, out_first),
+            _start_of(self._after, out_last, self._output),
+        )
         return trimmed(self._source, place) or place, trimmed(self._output, out_place) or out_place
 
     def _edits(self, run: Sequence[Step]) -> Iterator[Edit]:
@@ -201,7 +228,9 @@ class _Costed:
         outputs = [self._after[at] for kind, _, _, at in group if kind != DELETED]
         start = sources[0].start if sources else _start_of(self._before, group[0][1], self._source)
         end = sources[-1].end if sources else start
-        out_start = outputs[0].start if outputs else _start_of(self._after, group[0][3], self._output)
+        out_start = (
+            outputs[0].start if outputs else _start_of(self._after, group[0][3], self._output)
+        )
         return Edit(start, end, out_start, outputs[-1].end if outputs else out_start)
 
 

@@ -43,7 +43,13 @@ class Memory:
 
 
 def estimate(
-    config: Any, *, bits: int, context: int, batch: int = 1, trained: int = 0, adapted_layers: bool = False
+    config: Any,
+    *,
+    bits: int,
+    context: int,
+    batch: int = 1,
+    trained: int = 0,
+    adapted_layers: bool = False,
 ) -> Memory:
     """Return the memory that a model takes.
 
@@ -64,7 +70,11 @@ def estimate(
     head = int(getattr(config, "head_dim", None) or width // heads)
     tokens = context * batch
     scores = tokens * int(config.vocab_size) * 4 * (2 if trained else 0)
-    work = tokens * width * 16 * computed + scores + (layers * tokens * width * computed if adapted_layers else 0)
+    work = (
+        tokens * width * 16 * computed
+        + scores
+        + (layers * tokens * width * computed if adapted_layers else 0)
+    )
     cache = 0 if trained else layers * 2 * kept * head * tokens * computed
     return Memory(linear * size + wide * max(2, computed), cache, work, trained * 16.0)
 
@@ -112,18 +122,22 @@ def choose_bits(wanted: int | str, *, device: torch.device, quantises: bool) -> 
     if wanted == "auto":
         return 8 if can else 16 if device.type == "cuda" else 32
     if int(wanted) < _WIDE_BITS and not can:
-        raise ConfigError(f"bits = {wanted} needs a GPU and bitsandbytes; leave bits at auto, or install them")
+        raise ConfigError(
+            f"bits = {wanted} needs a GPU and bitsandbytes; leave bits at auto, or install them"
+        )
     return int(wanted)
 
 
 def stays_half(config: Any) -> bool:
     """Whether a model is stored in bfloat16 and this processor multiplies in it.
 
-    Elsewhere bfloat16 is emulated, slower than 32 bits. A base that gets an adapter is read at 32 bits all the same:
-    the adapter's small changes would be rounded away.
+    Elsewhere bfloat16 is emulated, slower than 32 bits. A base that gets an adapter is read at 32
+    bits all the same: the adapter's small changes would be rounded away.
     """
     can = torch.cpu.get_capabilities()
-    return getattr(config, "dtype", None) is torch.bfloat16 and any(can.get(name) for name in _BFLOAT16)
+    return getattr(config, "dtype", None) is torch.bfloat16 and any(
+        can.get(name) for name in _BFLOAT16
+    )
 
 
 def describe(memory: Memory, *, name: str, bits: int) -> str:

@@ -1,4 +1,7 @@
-"""The category of what an untyped placeholder stands for: by its form, by another detector, by a small classifier."""
+"""The category of what an untyped placeholder stands for.
+
+By its form, by another detector, by a small classifier.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +81,10 @@ class Categories:
 
     def to_json(self) -> dict[str, Any]:
         """Return what a model folder keeps."""
-        return {"spans": dict(self.spans), "counts": {label: dict(found) for label, found in self.counts.items()}}
+        return {
+            "spans": dict(self.spans),
+            "counts": {label: dict(found) for label, found in self.counts.items()},
+        }
 
     @classmethod
     def of_json(cls, values: Mapping[str, Any]) -> Categories:
@@ -88,10 +94,14 @@ class Categories:
             PluginError: It is something else.
         """
         try:
-            counts = {Phi(label).value: Counter(dict(found)) for label, found in values["counts"].items()}
+            counts = {
+                Phi(label).value: Counter(dict(found)) for label, found in values["counts"].items()
+            }
             return cls(counts, Counter(dict(values["spans"])))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise PluginError("categories.json of the model is broken; train the model again") from error
+            raise PluginError(
+                "categories.json of the model is broken; train the model again"
+            ) from error
 
 
 def _features(text: str, start: int, end: int) -> Iterator[str]:

@@ -1,4 +1,7 @@
-"""``deid generative``: compare trained models, explain a span, write an adapter and its base as one model."""
+"""``deid generative``.
+
+Compare trained models, explain a span, write an adapter and its base as one model.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ from deid_generative.explain import cues
 from deid_generative.folder import read_folder
 
 generative_app = typer.Typer(
-    no_args_is_help=True, add_completion=False, rich_markup_mode=None, help="Trained models that rewrite notes."
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Trained models that rewrite notes.",
 )
 
 ModelArg = Arg[Path, typer.Argument(metavar="MODEL", help="Folder that deid train wrote.")]
@@ -25,13 +31,20 @@ ModelArg = Arg[Path, typer.Argument(metavar="MODEL", help="Folder that deid trai
 @generative_app.command("compare")
 @guarded
 def compare(
-    models: Arg[list[Path], typer.Argument(metavar="MODEL...", help="Folders that deid train wrote.")],
+    models: Arg[
+        list[Path], typer.Argument(metavar="MODEL...", help="Folders that deid train wrote.")
+    ],
     *,
-    epoch: Arg[int, typer.Option(metavar="N", min=1, help="Of the first table; 7 in the study.")] = 7,
+    epoch: Arg[
+        int, typer.Option(metavar="N", min=1, help="Of the first table; 7 in the study.")
+    ] = 7,
 ) -> int:
     """Set models side by side, at one epoch and each at its best."""
     known = {path.name: read_folder(path) for path in models}
-    for title, rows in ((f"At epoch {epoch}", at_epoch(known, epoch)), ("Each at its best", at_best(known))):
+    for title, rows in (
+        (f"At epoch {epoch}", at_epoch(known, epoch)),
+        ("Each at its best", at_best(known)),
+    ):
         _show(title, rows)
     return 0
 
@@ -49,18 +62,28 @@ def _show(title: str, rows: Sequence[Row]) -> None:
 @guarded
 def explain(
     model: Arg[
-        str, typer.Argument(metavar="MODEL", help="Folder that deid train wrote, or the name of an installed detector.")
+        str,
+        typer.Argument(
+            metavar="MODEL",
+            help="Folder that deid train wrote, or the name of an installed detector.",
+        ),
     ],
     notes: Arg[str, typer.Argument(metavar="NOTES", help="Annotated notes.")],
     *,
     note: Arg[str, typer.Option(metavar="ID", help="The note to explain.")],
     words: Arg[int, typer.Option(metavar="N", min=1, help="Words shown of each span.")] = 5,
-    restricted: Arg[bool, typer.Option("--restricted", help="Show the words; without, places alone.")] = False,
+    restricted: Arg[
+        bool, typer.Option("--restricted", help="Show the words; without, places alone.")
+    ] = False,
 ) -> int:
     """Show the words that a span was found by."""
     document = _note(notes, note)
     path = Path(model)
-    detector = load("generative", options={"model": str(path), "checker": ""}) if path.is_dir() else load(model)
+    detector = (
+        load("generative", options={"model": str(path), "checker": ""})
+        if path.is_dir()
+        else load(model)
+    )
     (spans,) = detector.detect([document.note])
     text = document.note.text
     for span in spans:
@@ -81,7 +104,9 @@ def _note(name: str, wanted: str) -> Document:
 
 @generative_app.command("merge")
 @guarded
-def merge(model: ModelArg, out: Arg[Path, typer.Argument(metavar="OUT", help="New folder.")]) -> int:
+def merge(
+    model: ModelArg, out: Arg[Path, typer.Argument(metavar="OUT", help="New folder.")]
+) -> int:
     """Write base and adapter as one model, for servers and privacy audits."""
     if out.exists():
         raise InputError(f"{out} is there already; give a new folder")

@@ -1,4 +1,7 @@
-"""Several trained models side by side, by the curves in their folders: at one epoch, and each at its best."""
+"""Several trained models side by side, by the curves in their folders.
+
+At one epoch, and each at its best.
+"""
 
 from __future__ import annotations
 
@@ -40,24 +43,33 @@ def at_epoch(models: Mapping[str, ModelFolder], epoch: int) -> list[Row]:
     for name, points in _curves(models).items():
         point = next((one for one in points if one["epoch"] == epoch), None)
         if point is None:
-            raise InputError(f"model {name} has {len(points)} epochs, not {epoch}; give a smaller --epoch")
+            raise InputError(
+                f"model {name} has {len(points)} epochs, not {epoch}; give a smaller --epoch"
+            )
         rows.append(_row(name, points, point))
     return rows
 
 
 def at_best(models: Mapping[str, ModelFolder]) -> list[Row]:
-    """Return every model at its own best epoch, by development F1; the first of several that are alike.
+    """Return every model at its own best epoch, by development F1.
+
+    The first of several that are alike.
 
     Raises:
         InputError: A model has no curve.
     """
     curves = _curves(models)
-    best = {name: max(points, key=lambda one: float(one["measures"]["f1"])) for name, points in curves.items()}
+    best = {
+        name: max(points, key=lambda one: float(one["measures"]["f1"]))
+        for name, points in curves.items()
+    }
     return [_row(name, curves[name], point) for name, point in best.items()]
 
 
 def _curves(models: Mapping[str, ModelFolder]) -> dict[str, list[Mapping[str, Any]]]:
-    curves = {name: [one for one in model.curve if one.get("measures")] for name, model in models.items()}
+    curves = {
+        name: [one for one in model.curve if one.get("measures")] for name, model in models.items()
+    }
     if empty := [name for name, points in curves.items() if not points]:
         raise InputError(f"model {empty[0]} was judged on no development note; train it with --dev")
     return curves

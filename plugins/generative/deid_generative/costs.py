@@ -14,10 +14,16 @@ from deid_assets.extending import DetectorError
 from deid_generative.placeholders import Word
 
 INSERT, DELETE, SPURIOUS, OPEN, EXTEND = 100, 50, 150, 20, 15
-"""Costs in hundredths of a word: one added, one left out, a placeholder for nothing, one for something, and per word
-of that. Words in a placeholder's place are cheap, so that what is gone beside one was removed by it."""
+"""Costs in hundredths of a word.
+
+One added, one left out, a placeholder for nothing, one for something, and per word of that. Words
+in a placeholder's place are cheap, so that what is gone beside one was removed by
+it."""
 SAME, UNLIKE = 10, 150
-"""Costs of a word in the place of another: from the same in other letters to one without a letter in common."""
+"""Costs of a word in the place of another.
+
+From the same in other letters to one without a letter in common.
+"""
 _NEVER = 1 << 40
 MOST_CELLS = 6_000_000
 """Pairs of words in one table; 9 bytes each."""
@@ -31,7 +37,8 @@ DELETED = 5
 def cheapest(before: Sequence[Word], after: Sequence[Word], offset: int) -> list[Step]:
     """Return the cheapest steps from one run of words to another.
 
-    Words that are in both once, in the same order, are held fast where the table would grow too large.
+    Words that are in both once, in the same order, are held fast where the table would grow too
+    large.
 
     Args:
         before: Source words.
@@ -48,7 +55,9 @@ def cheapest(before: Sequence[Word], after: Sequence[Word], offset: int) -> list
     for (first, out_first), (last, out_last) in pairwise(anchors):
         part, out_part = before[first + 1 : last], after[out_first + 1 : out_last]
         if len(part) * len(out_part) > MOST_CELLS:
-            raise DetectorError("the output differs from the note over too many words; use shorter windows")
+            raise DetectorError(
+                "the output differs from the note over too many words; use shorter windows"
+            )
         found = _Table(part, out_part).steps()
         steps += (_shifted(step, offset + first + 1, offset + out_first + 1) for step in found)
         if last < len(before):
@@ -61,7 +70,10 @@ def _shifted(step: Step, by: int, out_by: int) -> Step:
 
 
 def _anchors(before: Sequence[Word], after: Sequence[Word]) -> list[tuple[int, int]]:
-    """Return places of words that are in both texts once: the longest run in which their order agrees."""
+    """Return places of words that are in both texts once.
+
+    The longest run in which their order agrees.
+    """
     places, out_places = _once(before), _once(after)
     common = [text for text in out_places if text in places]
     ordered = sorted(common, key=places.__getitem__)
@@ -135,13 +147,18 @@ class _Table:
             held[1:] = least[:-1] + self._index[1:] * EXTEND + OPEN
             same = np.array([False, *(one.text == word.text for one in self._before)])
             changed[~same] = _NEVER
-            options += [(HOLE, held, np.concatenate(([0], at[:-1]))), (EMPTY_HOLE, cost + SPURIOUS, self._index)]
+            options += [
+                (HOLE, held, np.concatenate(([0], at[:-1]))),
+                (EMPTY_HOLE, cost + SPURIOUS, self._index),
+            ]
         else:
             options.append((INSERTED, cost + INSERT, self._index))
         table = np.stack([costs for _, costs, _ in options])
         best = table.argmin(axis=0)
         self._kinds.append(np.array([kind for kind, _, _ in options], dtype=np.uint8)[best])
-        self._from.append(np.stack([origin for _, _, origin in options])[best, self._index].astype(np.int32))
+        self._from.append(
+            np.stack([origin for _, _, origin in options])[best, self._index].astype(np.int32)
+        )
         lowest: NDArray[np.int64] = table[best, self._index]
         return lowest
 
@@ -162,7 +179,10 @@ class _Table:
 
 
 def _least_so_far(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return the least value up to each place, and where it is; the latest place of those that tie."""
+    """Return the least value up to each place, and where it is.
+
+    The latest place of those that tie.
+    """
     least = np.minimum.accumulate(values)
     at = np.maximum.accumulate(np.where(values == least, np.arange(len(values)), 0))
     return least, at.astype(np.int32)

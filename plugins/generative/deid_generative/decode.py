@@ -1,4 +1,7 @@
-"""Greedy decoding of one note, held to its words or free; what is likely copied is checked many tokens at a time."""
+"""Greedy decoding of one note, held to its words or free.
+
+What is likely copied is checked many tokens at a time.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,10 @@ class Decoding:
 
     Args:
         constrained: Whether it is held to the grammar.
-        ahead: Source tokens that are proposed at once and kept as far as the model would have written them; 0 for
-            one token at a time. The output is the same.
-        bias: Added to the score of a placeholder and taken from that of ``ANONYMOUS``: above 0, more is removed.
+        ahead: Source tokens that are proposed at once and kept as far as the model would have
+            written them; 0 for one token at a time. The output is the same.
+        bias: Added to the score of a placeholder and taken from that of ``ANONYMOUS``: above 0,
+            more is removed.
     """
 
     constrained: bool = True
@@ -36,7 +40,8 @@ class Decoded:
     Args:
         tokens: Without the end.
         finished: Whether it came to its end.
-        holes: Ranges of source tokens that it removes, each with the placeholder's number, where it was held to the grammar and finished.
+        holes: Ranges of source tokens that it removes, each with the placeholder's number, where it
+            was held to the grammar and finished.
         scores: How sure the model was of each placeholder against the copy, in [0, 1].
         steps: Runs of the network.
     """
@@ -49,13 +54,16 @@ class Decoded:
 
 
 @torch.inference_mode()
-def decode(model: Any, prompt: Sequence[int], grammar: CopyGrammar, decoding: Decoding, *, most: int) -> Decoded:
+def decode(
+    model: Any, prompt: Sequence[int], grammar: CopyGrammar, decoding: Decoding, *, most: int
+) -> Decoded:
     """Return the greedy output for one prompt.
 
     Args:
         model: A causal language model of transformers.
         prompt: Tokens before the output.
-        grammar: What the source allows; followed, or where ``constrained`` is off, used to guess ahead alone.
+        grammar: What the source allows; followed, or where ``constrained`` is off, used to guess
+            ahead alone.
         decoding: How.
         most: Tokens to write at most, the end included.
     """
@@ -96,7 +104,10 @@ class _Run:
         return self._grammar.ahead(self._state, min(self._decoding.ahead, max(0, room)))
 
     def _forward(self, tokens: Sequence[int], *, rows: int) -> torch.Tensor:
-        """Return the scores behind the last tokens: (rows, vocabulary), unnormalised; not those of the whole prompt."""
+        """Return the scores behind the last tokens: (rows, vocabulary), unnormalised.
+
+        Not those of the whole prompt.
+        """
         self._steps += 1
         ids = torch.tensor([tokens], device=self._model.device)
         asked = {"logits_to_keep": rows} if self._model._supports_logits_to_keep() else {}  # noqa: SLF001
@@ -123,11 +134,16 @@ class _Run:
         opens, gives_up = self._grammar.opens(self._state), self._grammar.gives_up(self._state)
         if self._decoding.bias:
             signs = [(token in opens) - (token in gives_up) for token in allowed]
-            scores = [score + self._decoding.bias * sign for score, sign in zip(scores, signs, strict=True)]
+            scores = [
+                score + self._decoding.bias * sign
+                for score, sign in zip(scores, signs, strict=True)
+            ]
         most = max(scores)
         best = allowed[scores.index(most)]
         if best in opens:
             weights = [math.exp(score - most) for score in scores]
-            share = sum(weight for token, weight in zip(allowed, weights, strict=True) if token in opens)
+            share = sum(
+                weight for token, weight in zip(allowed, weights, strict=True) if token in opens
+            )
             self._scores.append(round(min(1.0, share / sum(weights)), 4))
         return best

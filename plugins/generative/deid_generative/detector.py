@@ -1,4 +1,7 @@
-"""The detector ``generative``: notes rewritten by a language model, and its outputs turned into spans of the notes."""
+"""The detector ``generative``.
+
+Notes rewritten by a language model, and its outputs turned into spans of the notes.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,10 @@ class NoAnswerError(DetectorError):
 
 _FAULTS: Mapping[Status, tuple[type[DetectorError], str]] = {
     Status.EMPTY: (NoOutputError, "the model wrote nothing"),
-    Status.TRUNCATED: (TruncatedOutputError, "the output was cut off; give a longer context or a shorter prompt"),
+    Status.TRUNCATED: (
+        TruncatedOutputError,
+        "the output was cut off; give a longer context or a shorter prompt",
+    ),
     Status.CONFLICT: (
         ContradictoryOutputError,
         "the output says both that there is nothing to remove and that there is",
@@ -57,8 +63,14 @@ _FAULTS: Mapping[Status, tuple[type[DetectorError], str]] = {
     Status.ECHOED: (ContradictoryOutputError, "the output says ANONYMOUS, and so does the note"),
     Status.REFUSED: (RefusedError, "the model declined"),
     Status.UNLIKE: (UnlikeOutputError, "the output is another text than the note"),
-    Status.NO_ANSWER: (NoAnswerError, "the server gave no answer; see that it runs, and raise timeout or retries"),
-    Status.SWALLOWED: (UnlikeOutputError, "a placeholder stands for more than an identifier can be"),
+    Status.NO_ANSWER: (
+        NoAnswerError,
+        "the server gave no answer; see that it runs, and raise timeout or retries",
+    ),
+    Status.SWALLOWED: (
+        UnlikeOutputError,
+        "a placeholder stands for more than an identifier can be",
+    ),
 }
 """The class is what quarantine and the command line show of an error."""
 
@@ -66,31 +78,37 @@ _FAULTS: Mapping[Status, tuple[type[DetectorError], str]] = {
 class GenerativeDetector:
     """Finds what a causal language model leaves out when it rewrites a note.
 
-    A note whose output cannot be trusted raises, and so goes to quarantine: it never reads as a note without PHI.
+    A note whose output cannot be trusted raises, and so goes to quarantine: it never reads as a
+    note without PHI.
 
     Args:
-        model: Folder that ``deid train`` wrote, a folder of transformers, or a hub name; or none with ``endpoint``.
+        model: Folder that ``deid train`` wrote, a folder of transformers, or a hub name; or none
+            with ``endpoint``.
         name: Source of the spans; a recipe's detector has the recipe's name.
         prompt: Of the registry, or a TOML file; a trained model has its own.
-        endpoint: Address of a server that speaks the OpenAI protocol, such as ``http://127.0.0.1:8080/v1``.
+        endpoint: Address of a server that speaks the OpenAI protocol, such as
+            ``http://127.0.0.1:8080/v1``.
         served: Name of the model on that server.
         allow_remote: Whether the server may be on another machine; notes leave this one then.
-        protocol: Of the server: ``llama.cpp`` and ``vllm`` are given a grammar per note, ``openai`` is not.
+        protocol: Of the server: ``llama.cpp`` and ``vllm`` are given a grammar per note, ``openai``
+            is not.
         chat: Whether the server's chat template is used, rather than plain completion.
         together: Requests to the server at a time.
         timeout: Seconds that a request may take.
         retries: How often a failed request is made again.
         key_env: Environment variable with the server's key.
         window: Words of a note in one request to a server.
-        constrained: Whether outputs are held to the note's words; a trained model's own setting when not given.
+        constrained: Whether outputs are held to the note's words; a trained model's own setting
+            when not given.
         ahead: Source tokens proposed at once; see ``Decoding``.
         bias: Towards placeholders; see ``Decoding``.
         context: Most tokens of prompt and output.
-        bits: Of the weights; see the trainer's settings. ``auto`` keeps bfloat16 as stored where the processor has it.
+        bits: Of the weights; see the trainer's settings. ``auto`` keeps bfloat16 as stored where
+            the processor has it.
         budget_gb: Memory that the model may take.
         checker: Detector that is asked about every note; none when empty.
-        check: ``less``: what it finds is added in windows where the model found less, as where it copied them or said
-            ``ANONYMOUS``; or ``all``: it is added everywhere.
+        check: ``less``: what it finds is added in windows where the model found less, as where it
+            copied them or said ``ANONYMOUS``; or ``all``: it is added everywhere.
         threads: Cores that PyTorch may use; all when not given.
         device: Of PyTorch; a GPU where there is one when not given.
         allow_download: Whether the model may be fetched by its hub name.
@@ -138,21 +156,40 @@ class GenerativeDetector:
             from deid_generative.endpoint import Endpoint, Served  # noqa: PLC0415 - loads httpx
 
             how = Served(
-                served=served, prompt=prompt or "zero_shot_fr", allow_remote=allow_remote, protocol=protocol, chat=chat,
-                together=together, timeout=timeout, retries=retries, key_env=key_env, window=window,
+                served=served,
+                prompt=prompt or "zero_shot_fr",
+                allow_remote=allow_remote,
+                protocol=protocol,
+                chat=chat,
+                together=together,
+                timeout=timeout,
+                retries=retries,
+                key_env=key_env,
+                window=window,
                 constrained=constrained is not False,
-            )  # fmt: skip
+            )
             backend = Endpoint(endpoint, how)
         else:
-            from deid_generative.opening import Use, open_model  # noqa: PLC0415 - loads PyTorch, 2 s
+            from deid_generative.opening import (
+                Use,
+                open_model,
+            )  # noqa: PLC0415 - loads PyTorch, 2 s
 
-            use = Use(constrained, ahead, bias, context, bits, budget_gb, threads, device, allow_download)
+            use = Use(
+                constrained, ahead, bias, context, bits, budget_gb, threads, device, allow_download
+            )
             backend = open_model(str(model), folder, prompt=prompt, use=use)
         asked = _checker(folder, checker)
         self._set(name, backend, asked, folder, check=check)
 
     def _set(
-        self, name: str, backend: Backend, asked: Detector | None, folder: ModelFolder | None, *, check: str
+        self,
+        name: str,
+        backend: Backend,
+        asked: Detector | None,
+        folder: ModelFolder | None,
+        *,
+        check: str,
     ) -> None:
         self.name = name
         self._backend, self._checker, self._check = backend, asked, check
@@ -183,7 +220,8 @@ class GenerativeDetector:
         """Yield the spans of each note.
 
         Raises:
-            DetectorError: An output cannot be trusted; the message names the note and why, and holds no text.
+            DetectorError: An output cannot be trusted; the message names the note and why, and
+                holds no text.
         """
         for first in range(0, len(notes), self._together):
             run = notes[first : first + self._together]
@@ -200,12 +238,18 @@ class GenerativeDetector:
     def _write(self, notes: Sequence[Note]) -> None:
         """Generate the answers for notes that have none yet, the windows of all of them in one call."""
         cuts = [cut(note.text, self._backend) for note in notes]
-        texts = [note.text[one.start : one.end] for note, ones in zip(notes, cuts, strict=True) for one in ones]
+        texts = [
+            note.text[one.start : one.end]
+            for note, ones in zip(notes, cuts, strict=True)
+            for one in ones
+        ]
         outputs = iter(self._backend.write(texts))
         for note, ones in zip(notes, cuts, strict=True):
             self._known[_key(note)] = self._read(note, ones, [next(outputs) for _ in ones])
 
-    def _read(self, note: Note, cuts: Sequence[Window], outputs: Sequence[Written]) -> SpanSet | Status:
+    def _read(
+        self, note: Note, cuts: Sequence[Window], outputs: Sequence[Written]
+    ) -> SpanSet | Status:
         if fault := next((one.status for one in outputs if not one.status.is_usable), None):
             return fault
         asked = self._asked(note)
@@ -220,7 +264,9 @@ class GenerativeDetector:
         (found,) = self._checker.detect([note])
         return found.spans
 
-    def _added(self, asked: Sequence[Span], cuts: Sequence[Window], outputs: Sequence[Written]) -> Iterator[Span]:
+    def _added(
+        self, asked: Sequence[Span], cuts: Sequence[Window], outputs: Sequence[Written]
+    ) -> Iterator[Span]:
         """Yield what the checker finds in windows where the model found less, or everywhere."""
         less = doubted(cuts, outputs, [(span.start, span.end) for span in asked])
         for span in asked:
@@ -243,12 +289,19 @@ def _key(note: Note) -> tuple[str, str]:
 
 
 def _checker(folder: ModelFolder | None, wanted: str | None) -> Detector | None:
-    name = wanted if wanted is not None else str(folder.settings.get("checker", "rules")) if folder else "rules"
+    name = (
+        wanted
+        if wanted is not None
+        else str(folder.settings.get("checker", "rules"))
+        if folder
+        else "rules"
+    )
     if not name:
         return None
     try:
         return load(name)
     except PluginError as error:
         raise PluginError(
-            f'the detector to be asked besides the model is {name!r}: {error}; install it, or set checker = ""'
+            f"the detector to be asked besides the model is {name!r}: {error}; install it, or set"
+            ' checker = ""'
         ) from None

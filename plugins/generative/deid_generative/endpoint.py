@@ -1,4 +1,7 @@
-"""A server that speaks the OpenAI protocol: llama.cpp's, vLLM or another, on this machine unless more is allowed."""
+"""A server that speaks the OpenAI protocol.
+
+Llama.cpp's, vLLM or another, on this machine unless more is allowed.
+"""
 
 from __future__ import annotations
 
@@ -48,16 +51,20 @@ class Served:
 
     def __post_init__(self) -> None:
         if self.protocol not in PROTOCOLS:
-            raise ConfigError(f"protocol is {self.protocol!r}; choose one of {', '.join(PROTOCOLS)}")
+            raise ConfigError(
+                f"protocol is {self.protocol!r}; choose one of {', '.join(PROTOCOLS)}"
+            )
         if self.together < 1 or self.retries < 0 or self.timeout <= 0 or self.window < 20:
-            raise ConfigError("together is 1 or more, retries 0 or more, timeout above 0, and window 20 or more")
+            raise ConfigError(
+                "together is 1 or more, retries 0 or more, timeout above 0, and window 20 or more"
+            )
 
 
 class Endpoint:
     """Writes outputs with a server; what it answers is read as any free output is.
 
-    Requests are greedy, with a fixed seed. No proxy is used and no redirect followed, so that a note goes to the named
-    address and nowhere else.
+    Requests are greedy, with a fixed seed. No proxy is used and no redirect followed, so that a
+    note goes to the named address and nowhere else.
 
     Args:
         address: With the version, such as ``http://127.0.0.1:8080/v1``.
@@ -84,7 +91,9 @@ class Endpoint:
         key = os.environ.get(self._how.key_env, "") if self._how.key_env else ""
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         with (
-            httpx.Client(timeout=self._how.timeout, trust_env=False, follow_redirects=False, headers=headers) as client,
+            httpx.Client(
+                timeout=self._how.timeout, trust_env=False, follow_redirects=False, headers=headers
+            ) as client,
             ThreadPoolExecutor(min(self._how.together, max(1, len(texts)))) as pool,
         ):
             return list(pool.map(lambda text: self._one(client, text), texts))
@@ -105,7 +114,10 @@ class Endpoint:
         return Written(Status.NO_ANSWER)
 
     def _asked(self, client: httpx.Client, text: str) -> tuple[tuple[str, bool, int] | None, bool]:
-        """Return the output, whether it was finished and its tokens; or none, and whether to ask again."""
+        """Return the output, whether it was finished and its tokens.
+
+        Or none, and whether to ask again.
+        """
         path, body = self._request(text)
         try:
             response = client.post(f"{self._address}/{path}", json=body)
@@ -117,12 +129,25 @@ class Endpoint:
             return None, False
         try:
             return _answer(response.json()), True
-        except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError, OverflowError):
+        except (
+            ValueError,
+            KeyError,
+            TypeError,
+            IndexError,
+            AttributeError,
+            RecursionError,
+            OverflowError,
+        ):
             return None, True
 
     def _request(self, text: str) -> tuple[str, Mapping[str, Any]]:
         how = self._how
-        body: dict[str, Any] = {"temperature": 0.0, "seed": 0, "max_tokens": len(text) + 64, "stream": False}
+        body: dict[str, Any] = {
+            "temperature": 0.0,
+            "seed": 0,
+            "max_tokens": len(text) + 64,
+            "stream": False,
+        }
         if how.served:
             body["model"] = how.served
         if how.constrained and how.protocol == "llama.cpp":
@@ -158,10 +183,13 @@ def check_address(address: str, *, allow_remote: bool) -> None:
     if parts.scheme not in {"http", "https"} or not host:
         raise ConfigError("endpoint is no address such as http://127.0.0.1:8080/v1")
     if parts.username or parts.password:
-        raise ConfigError("endpoint holds a password; name an environment variable with key_env instead")
+        raise ConfigError(
+            "endpoint holds a password; name an environment variable with key_env instead"
+        )
     if not allow_remote and not _is_here(host):
         raise ConfigError(
-            "endpoint is on another machine, where notes would be sent; set allow_remote = true to allow it"
+            "endpoint is on another machine, where notes would be sent; set allow_remote = true to"
+            " allow it"
         )
 
 

@@ -1,4 +1,7 @@
-"""Why a span was removed: each word around it is blanked in turn, and how far the detector's score falls is its weight."""
+"""Why a span was removed.
+
+Each word around it is blanked in turn, and how far the detector's score falls is its weight.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,8 @@ class Cue:
     Args:
         start: First code point in the note.
         end: One past the last.
-        drop: Score of the span less that without the word, in [-1, 1]; above 0 the word speaks for the span.
+        drop: Score of the span less that without the word, in [-1, 1]; above 0 the word speaks for
+            the span.
     """
 
     start: int
@@ -32,11 +36,13 @@ class Cue:
 def cues(detector: Detector, note: Note, span: Span, *, reach: int = REACH) -> list[Cue]:
     """Return the words around a span, the weightiest first, those next to it before others of the same weight.
 
-    An occlusion, as Zeiler and Fergus (2014) do with pictures: a word is replaced by as many blanks, so that offsets
-    stay. Nothing found where the span was counts as a score of 0, and so does a note that the detector fails on.
+    An occlusion, as Zeiler and Fergus (2014) do with pictures: a word is replaced by as many
+    blanks, so that offsets stay. Nothing found where the span was counts as a score of 0, and so
+    does a note that the detector fails on.
 
     Args:
-        detector: Any; one whose scores are all alike tells only the words without which it finds nothing.
+        detector: Any; one whose scores are all alike tells only the words without which it finds
+            nothing.
         note: The note.
         span: One that the detector finds in it.
         reach: Words on each side that are tried.
@@ -49,9 +55,18 @@ def cues(detector: Detector, note: Note, span: Span, *, reach: int = REACH) -> l
     after = [place for place in words if place[0] >= span.end][:reach]
     base = _score(detector, note, span)
     if not base:
-        raise InputError(f"{detector.name}: note {note.note_id!r}: nothing is found at {span.start} to {span.end}")
-    found = [Cue(*place, round(base - _score(detector, _blanked(note, place), span), 4)) for place in [*before, *after]]
-    return sorted(found, key=lambda cue: (-cue.drop, min(abs(span.start - cue.end), abs(cue.start - span.end))))
+        raise InputError(
+            f"{detector.name}: note {note.note_id!r}: nothing is found at {span.start} to"
+            f" {span.end}"
+        )
+    found = [
+        Cue(*place, round(base - _score(detector, _blanked(note, place), span), 4))
+        for place in [*before, *after]
+    ]
+    return sorted(
+        found,
+        key=lambda cue: (-cue.drop, min(abs(span.start - cue.end), abs(cue.start - span.end))),
+    )
 
 
 def _blanked(note: Note, place: tuple[int, int]) -> Note:

@@ -57,14 +57,19 @@ class ModelFolder:
     def digest(self) -> str:
         """Digest of all files of the folder; 12 hexadecimal digits."""
         total = hashlib.sha256()
-        for path in sorted(path for path in self.path.rglob("*") if path.is_file() and path.name != "card.json"):
+        for path in sorted(
+            path for path in self.path.rglob("*") if path.is_file() and path.name != "card.json"
+        ):
             total.update(path.relative_to(self.path).as_posix().encode())
             with path.open("rb") as file:
                 total.update(hashlib.file_digest(file, "sha256").digest())
         return total.hexdigest()[:12]
 
     def write(self, *, plugin: str, version: str) -> None:
-        """Write what describes the folder; ``tagger.json`` comes last, so that a folder with it is whole."""
+        """Write what describes the folder.
+
+        ``tagger.json`` comes last, so that a folder with it is whole.
+        """
         _dump(self.path / CATEGORIES, self.categories.to_json())
         described = {
             "format": FORMAT,

@@ -15,7 +15,8 @@ _CHUNK = re.compile(r"(\s*)(\w+|[^\w\s])")
 def grammar_of(text: str, *, placeholder: str = PLACEHOLDER, longest: int = LONGEST) -> str:
     r"""Return a grammar whose only texts are the note with placeholders for runs of its words, and ``ANONYMOUS``.
 
-    A note that says ANONYMOUS itself cannot be answered with it. Blanks at the end of the note are left out.
+    A note that says ANONYMOUS itself cannot be answered with it. Blanks at the end of the note are
+    left out.
 
     Args:
         text: The note, with at least one visible character.

@@ -1,4 +1,6 @@
-"""What an output may be, as tokens: the source copied, placeholders in the place of some of it, or ``ANONYMOUS``.
+"""What an output may be, as tokens.
+
+The source copied, placeholders in the place of some of it, or ``ANONYMOUS``.
 
 No other token can be written, so nothing can be made up, whatever the model or the note says.
 """
@@ -31,7 +33,10 @@ class _At(IntEnum):
 Item = tuple[_At, int, int, int]
 """Where one reading of the output is: state, place, placeholder, tokens of it."""
 Path = tuple["Path", int, int, int] | None
-"""What was removed on the way: earlier ones, first source token, one past the last, and which placeholder stands for it."""
+"""What was removed on the way.
+
+Earlier ones, first source token, one past the last, and which placeholder stands for it.
+"""
 State = dict[Item, Path]
 """Every reading of the output so far, with what it removes."""
 
@@ -97,7 +102,11 @@ class CopyGrammar:
         at, place, which, done = item
         size = len(self.source)
         if at is _At.COPY:
-            yield (self.source[place], (at, place + 1, 0, 0)) if place < size else (self.end, (_At.DONE, 0, 0, 0))
+            yield (
+                (self.source[place], (at, place + 1, 0, 0))
+                if place < size
+                else (self.end, (_At.DONE, 0, 0, 0))
+            )
             if place < size:
                 for number, tokens in enumerate(self.placeholders):
                     yield tokens[0], self._in_hole(place, number, 1)
@@ -110,7 +119,11 @@ class CopyGrammar:
                 yield self.end, (_At.DONE, 0, 0, 0)
         elif at is _At.NOTHING:
             is_over = done == len(self.anonymous)
-            yield (self.end, (_At.DONE, 0, 0, 0)) if is_over else (self.anonymous[done], (at, 0, 0, done + 1))
+            yield (
+                (self.end, (_At.DONE, 0, 0, 0))
+                if is_over
+                else (self.anonymous[done], (at, 0, 0, done + 1))
+            )
 
     def _in_hole(self, place: int, which: int, done: int) -> Item:
         is_over = done == len(self.placeholders[which])

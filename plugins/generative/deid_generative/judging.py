@@ -44,17 +44,22 @@ class Judgement:
             **self.table.to_json(),
             "outputs": dict(sorted(self.statuses.items())),
             "tokens_per_second": round(self.tokens / self.seconds, 1) if self.seconds else None,
-            "notes_per_hour": round(self.table.notes / self.seconds * 3600) if self.seconds else None,
+            "notes_per_hour": (
+                round(self.table.notes / self.seconds * 3600) if self.seconds else None
+            ),
         }
 
 
-def judge(backend: Backend, documents: Sequence[Document], *, checker: Detector | None = None) -> Judgement:
+def judge(
+    backend: Backend, documents: Sequence[Document], *, checker: Detector | None = None
+) -> Judgement:
     """Return what a model does with annotated notes.
 
     Args:
         backend: Writes the outputs.
         documents: Annotated notes that it did not learn from.
-        checker: What it finds where the model found less is removed too; none to measure the model alone.
+        checker: What it finds where the model found less is removed too; none to measure the model
+            alone.
     """
     found = Judgement()
     for document in documents:
@@ -76,19 +81,24 @@ def _one(backend: Backend, document: Document, checker: Detector | None, found: 
     silent = all(one.status is Status.ANONYMOUS for one in outputs)
     if status.is_usable:
         cover = [
-            (hole.start, hole.end) for hole in stitched([(one, w.holes) for one, w in zip(cuts, outputs, strict=True)])
+            (hole.start, hole.end)
+            for hole in stitched([(one, w.holes) for one, w in zip(cuts, outputs, strict=True)])
         ]
         if checker is not None:
             (asked,) = checker.detect([note])
             places = [(span.start, span.end) for span in asked]
             less = doubted(cuts, outputs, places)
-            cover = union([*cover, *(place for place in places if any(is_in(one, place) for one in less))])
+            cover = union(
+                [*cover, *(place for place in places if any(is_in(one, place) for one in less))]
+            )
         found.covers[note.note_id] = cover
     output = outputs[0].output if len(outputs) == 1 else _joined(note.text, outputs, cover)
     found.table.add(Rewritten(note, document.spans, cover, output, silent), placeholder=_HOLES)
 
 
-def _joined(text: str, outputs: Sequence[Written], cover: Sequence[tuple[int, int]] | None) -> str | None:
+def _joined(
+    text: str, outputs: Sequence[Written], cover: Sequence[tuple[int, int]] | None
+) -> str | None:
     """Return the output of several windows; none where one of them is not the note's own words."""
     if cover is None or any(one.edits for one in outputs):
         return None

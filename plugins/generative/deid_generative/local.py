@@ -52,9 +52,9 @@ class Shape:
         prompt: What it is told.
         tags: Labels of typed placeholders; empty where one placeholder stands for all.
         longest: Most source tokens that one placeholder stands for.
-        window: Source tokens of every prompt, shorter sources padded to it, so that a copy stands as far behind its
-            source in all of them; what has nothing to remove is copied then, as ANONYMOUS is said of notes. 0 for what
-            fits, without padding.
+        window: Source tokens of every prompt, shorter sources padded to it, so that a copy stands
+            as far behind its source in all of them; what has nothing to remove is copied then, as
+            ANONYMOUS is said of notes. 0 for what fits, without padding.
         limits: Beyond which a free output is not trusted.
     """
 
@@ -83,7 +83,9 @@ class Speech:
 
     def __init__(self, tokenizer: Any, shape: Shape) -> None:
         if not getattr(tokenizer, "is_fast", False) or tokenizer.eos_token_id is None:
-            raise PluginError("the model's tokenizer is not a fast one with an end token; choose another model")
+            raise PluginError(
+                "the model's tokenizer is not a fast one with an end token; choose another model"
+            )
         self.tokenizer, self.shape = tokenizer, shape
         before, after = shape.prompt.around(tokenizer)
         is_chat = shape.prompt.chat and getattr(tokenizer, "chat_template", None)
@@ -95,17 +97,27 @@ class Speech:
         self.anonymous = self.plain(ANONYMOUS)[0]
 
     def _special(self, text: str, *, with_bos: bool) -> list[int]:
-        return list(self.tokenizer(text, add_special_tokens=with_bos and self._has_bos())["input_ids"])
+        return list(
+            self.tokenizer(text, add_special_tokens=with_bos and self._has_bos())["input_ids"]
+        )
 
     def _has_bos(self) -> bool:
-        return self.tokenizer.bos_token_id is not None and self.tokenizer.bos_token_id != self.tokenizer.eos_token_id
+        return (
+            self.tokenizer.bos_token_id is not None
+            and self.tokenizer.bos_token_id != self.tokenizer.eos_token_id
+        )
 
     def plain(self, text: str) -> tuple[list[int], list[Range]]:
-        """Return the tokens of a text and where each stands; a special token's name in it is ordinary text."""
+        """Return the tokens of a text and where each stands.
+
+        A special token's name in it is ordinary text.
+        """
         found = self.tokenizer(
             text, add_special_tokens=False, split_special_tokens=True, return_offsets_mapping=True
-        )  # fmt: skip
-        return list(found["input_ids"]), [(int(start), int(end)) for start, end in found["offset_mapping"]]
+        )
+        return list(found["input_ids"]), [
+            (int(start), int(end)) for start, end in found["offset_mapping"]
+        ]
 
     def prompt(self, source: Sequence[int]) -> list[int]:
         """Return the tokens before an answer."""
@@ -113,10 +125,15 @@ class Speech:
         return [*self.before, *source, *[int(pad)] * (self.shape.window - len(source)), *self.after]
 
     def grammar(self, text: str, source: Sequence[int]) -> CopyGrammar:
-        """Return what may be written about a text; a text that says ANONYMOUS itself cannot be answered with it."""
+        """Return what may be written about a text.
+
+        A text that says ANONYMOUS itself cannot be answered with it.
+        """
         never = bool(self.shape.window) or ANONYMOUS.casefold()[:6] in text.casefold()
         both = [*self.holes, *(tokens for tokens in self.spaced if tokens not in self.holes)]
-        return CopyGrammar(source, both, [] if never else self.anonymous, self.end, self.shape.longest)
+        return CopyGrammar(
+            source, both, [] if never else self.anonymous, self.end, self.shape.longest
+        )
 
     def tag(self, number: int) -> str:
         """Return the label of a placeholder of a grammar, empty where it has none."""
@@ -138,13 +155,20 @@ class LocalModel:
     """
 
     def __init__(
-        self, model: Any, speech: Speech, decoding: Decoding, *, context: int | None = None, version: str = ""
+        self,
+        model: Any,
+        speech: Speech,
+        decoding: Decoding,
+        *,
+        context: int | None = None,
+        version: str = "",
     ) -> None:
         self._model, self._speech, self._decoding = model, speech, decoding
         own = int(getattr(model.config, "max_position_embeddings", 0) or 2048)
         self._context = min(context or own, own)
         used = len(speech.before) + len(speech.after) + _MARGIN
-        self.room = (self._context - used) * 2 // 5  # the note, its copy, and placeholders longer than what they hide
+        # the note, its copy, and placeholders longer than what they hide
+        self.room = (self._context - used) * 2 // 5
         if self.room < LEAST_ROOM:
             raise ConfigError(
                 f"prompt {speech.shape.prompt.name} takes {used} of {self._context} tokens; "
@@ -152,10 +176,17 @@ class LocalModel:
             )
         if speech.shape.window > self.room:
             raise ConfigError(
-                f"window {speech.shape.window} is over the {self.room} tokens of a note that fit the context"
+                f"window {speech.shape.window} is over the {self.room} tokens of a note that fit"
+                " the context"
             )
         self.room = speech.shape.window or self.room
-        made_of = [version, speech.shape.prompt.told, speech.shape.tags, speech.shape.longest, asdict(decoding)]
+        made_of = [
+            version,
+            speech.shape.prompt.told,
+            speech.shape.tags,
+            speech.shape.longest,
+            asdict(decoding),
+        ]
         made_of += [self._context, speech.shape.window, asdict(speech.shape.limits)]
         self.version = hashlib.sha256(json.dumps(made_of, default=str).encode()).hexdigest()[:12]
 
@@ -177,10 +208,16 @@ class LocalModel:
         decoded = decode(self._model, prompt, grammar, self._decoding, most=most)
         output = self._speech.tokenizer.decode(decoded.tokens, skip_special_tokens=False)
         if not decoded.finished or not self._decoding.constrained:
-            reading = read_output(text, output, finished=decoded.finished, limits=self._speech.shape.limits)
-            return of_reading(reading, tokens=len(decoded.tokens), steps=decoded.steps, output=output)
+            reading = read_output(
+                text, output, finished=decoded.finished, limits=self._speech.shape.limits
+            )
+            return of_reading(
+                reading, tokens=len(decoded.tokens), steps=decoded.steps, output=output
+            )
         holes = self._holes(text, offsets, decoded)
-        return Written(claimed(Status.REWRITTEN, holes), holes, 0, len(decoded.tokens), decoded.steps, output)
+        return Written(
+            claimed(Status.REWRITTEN, holes), holes, 0, len(decoded.tokens), decoded.steps, output
+        )
 
     def _holes(self, text: str, offsets: Sequence[Range], decoded: Decoded) -> list[Hole]:
         scores = [*decoded.scores, *[1.0] * len(decoded.holes)]
@@ -217,23 +254,34 @@ def load_weights(name: str, *, allow_download: bool, **options: Any) -> Any:
         ConfigError: It is not there.
     """
     return _loaded(
-        transformers.AutoModelForCausalLM, name, allow_download=allow_download, use_safetensors=True, **options
+        transformers.AutoModelForCausalLM,
+        name,
+        allow_download=allow_download,
+        use_safetensors=True,
+        **options,
     )
 
 
 def _loaded(kind: Any, name: str, *, allow_download: bool, **options: Any) -> Any:
     if not Path(name).exists() and not allow_download:
-        raise ConfigError(f"model {name!r} is no folder here; give one, or set allow_download = true")
+        raise ConfigError(
+            f"model {name!r} is no folder here; give one, or set allow_download = true"
+        )
     with quiet():
         try:
-            return kind.from_pretrained(name, local_files_only=not allow_download, trust_remote_code=False, **options)
+            return kind.from_pretrained(
+                name, local_files_only=not allow_download, trust_remote_code=False, **options
+            )
         except Exception as error:  # the libraries raise many kinds
             raise ConfigError(
-                f"model {name!r} cannot be read ({type(error).__name__}); give a folder with config.json, "
-                "tokenizer.json and safetensors"
+                f"model {name!r} cannot be read ({type(error).__name__}); give a folder with"
+                " config.json, tokenizer.json and safetensors"
             ) from error
 
 
 def device_of(name: str | None) -> torch.device:
-    """Return a device by name; a GPU where there is one when not given. Errors as ``deid_onnx.devices.device``."""
+    """Return a device by name; a GPU where there is one when not given.
+
+    Errors as ``deid_onnx.devices.device``.
+    """
     return torch.device(device(name))

@@ -1,4 +1,7 @@
-"""A small causal model from nothing: its tokenizer, its first weights, and copying, which it learns without labels."""
+"""A small causal model from nothing.
+
+Its tokenizer, its first weights, and copying, which it learns without labels.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,9 @@ END, PAD = "<|end|>", "<|pad|>"
 _WORDS = r"\p{N}| ?\p{L}+| ?[^\s\p{L}\p{N}]|\s+(?!\S)|\s"
 
 
-def make_tokenizer(texts: Iterable[str], out: Path, *, vocabulary: int, whole: Sequence[str]) -> Any:
+def make_tokenizer(
+    texts: Iterable[str], out: Path, *, vocabulary: int, whole: Sequence[str]
+) -> Any:
     """Write and return a byte-level BPE: words with the blank before them, digits alone.
 
     Args:
@@ -47,11 +52,16 @@ def make_tokenizer(texts: Iterable[str], out: Path, *, vocabulary: int, whole: S
     bpe.train_from_iterator(
         texts,
         trainers.BpeTrainer(
-            vocab_size=vocabulary, special_tokens=[END, PAD], initial_alphabet=alphabet, show_progress=False
+            vocab_size=vocabulary,
+            special_tokens=[END, PAD],
+            initial_alphabet=alphabet,
+            show_progress=False,
         ),
     )
     fast = transformers.PreTrainedTokenizerFast(tokenizer_object=bpe, eos_token=END, pad_token=PAD)  # type: ignore[no-untyped-call]
-    fast.add_tokens([tokenizers.AddedToken(word, normalized=False, special=False) for word in whole])
+    fast.add_tokens(
+        [tokenizers.AddedToken(word, normalized=False, special=False) for word in whole]
+    )
     fast.save_pretrained(out)
     return fast
 
@@ -102,9 +112,13 @@ def learn_to_copy(
     """
     if not settings.steps:
         return
-    streams = [tokens for text in texts if len(tokens := speech.plain(text)[0]) >= settings.shortest]
+    streams = [
+        tokens for text in texts if len(tokens := speech.plain(text)[0]) >= settings.shortest
+    ]
     if not streams:
-        raise TrainingError("no note is long enough to learn copying from; give more notes, or lower new.shortest")
+        raise TrainingError(
+            "no note is long enough to learn copying from; give more notes, or lower new.shortest"
+        )
     optimizer = adamw(model, learning_rate=settings.learning_rate, weight_decay=0.01)
     begin = 0
     if state := stage.read():
@@ -116,7 +130,9 @@ def learn_to_copy(
     for step in range(begin, settings.steps):
         rng = generator(seed, 11, step)
         drawn = _stretches(streams, speech, settings, rng, share=step / settings.steps)
-        set_rate(optimizer, settings.learning_rate * warmed(step, steps=settings.steps, warm_up=0.03))
+        set_rate(
+            optimizer, settings.learning_rate * warmed(step, steps=settings.steps, warm_up=0.03)
+        )
         loss, count = response_loss(model, batch_of(list(drawn), speech.end, model.device))
         if not torch.isfinite(loss):
             raise TrainingError("the loss of copying is no number; lower new.learning_rate")
@@ -126,7 +142,11 @@ def learn_to_copy(
         optimizer.step()
         losses.append(float(loss.detach()) / count)
         if (step + 1) % settings.save_every == 0 or step + 1 == settings.steps:
-            stage.save({"step": step + 1}, model=_untied(model.state_dict()), optimizer=optimizer_tensors(optimizer))
+            stage.save(
+                {"step": step + 1},
+                model=_untied(model.state_dict()),
+                optimizer=optimizer_tensors(optimizer),
+            )
             report(step + 1, sum(losses) / len(losses))
             losses.clear()
 
@@ -136,9 +156,17 @@ def _untied(state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 
 def _stretches(
-    streams: Sequence[Sequence[int]], speech: Speech, settings: NewModel, rng: np.random.Generator, *, share: float
+    streams: Sequence[Sequence[int]],
+    speech: Speech,
+    settings: NewModel,
+    rng: np.random.Generator,
+    *,
+    share: float,
 ) -> Iterator[Pair]:
-    """Yield stretches of notes to copy: longer ones later, with short ones among them to the end."""
+    """Yield stretches of notes to copy.
+
+    Longer ones later, with short ones among them to the end.
+    """
     most = max(map(len, streams))
     window = speech.shape.window
     top = int(settings.shortest * (most / settings.shortest) ** min(1.0, share * 1.5))
@@ -153,7 +181,9 @@ def _stretches(
         yield Pair(speech.prompt(source), [*_thinned(source, speech, settings, rng), speech.end])
 
 
-def _thinned(source: Sequence[int], speech: Speech, settings: NewModel, rng: np.random.Generator) -> list[int]:
+def _thinned(
+    source: Sequence[int], speech: Speech, settings: NewModel, rng: np.random.Generator
+) -> list[int]:
     """Return a copy with placeholders for runs of one to six tokens."""
     answer: list[int] = []
     place = 0

@@ -1,4 +1,7 @@
-"""Opens a model for use: its memory is estimated first, then the base is read and the adapter put on it."""
+"""Opens a model for use.
+
+Its memory is estimated first, then the base is read and the adapter put on it.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,9 @@ class Use:
     allow_download: bool = False
 
 
-def open_model(name: str, folder: ModelFolder | None, *, prompt: str = "", use: Use | None = None) -> LocalModel:
+def open_model(
+    name: str, folder: ModelFolder | None, *, prompt: str = "", use: Use | None = None
+) -> LocalModel:
     """Return a model ready to write.
 
     Args:
@@ -72,9 +77,16 @@ def open_model(name: str, folder: ModelFolder | None, *, prompt: str = "", use: 
     place = device_of(use.device)
     base = folder.base_folder if folder else name
     config = load_config(base, allow_download=use.allow_download)
-    context = min(use.context or _CONTEXT, int(getattr(config, "max_position_embeddings", 0) or _CONTEXT))
+    context = min(
+        use.context or _CONTEXT, int(getattr(config, "max_position_embeddings", 0) or _CONTEXT)
+    )
     bits = choose_bits(use.bits, device=place, quantises=find_spec("bitsandbytes") is not None)
-    if use.bits == "auto" and bits == _FULL and not (folder and folder.has_adapter) and stays_half(config):
+    if (
+        use.bits == "auto"
+        and bits == _FULL
+        and not (folder and folder.has_adapter)
+        and stays_half(config)
+    ):
         bits = _HALF
     memory = estimate(config, bits=bits, context=context)
     check_budget(memory, use.budget_gb, name=Path(base).name, bits=bits)
@@ -91,7 +103,9 @@ def open_model(name: str, folder: ModelFolder | None, *, prompt: str = "", use: 
         ),
     )
     decoding = Decoding(
-        constrained=bool(own.get("constrained", True)) if use.constrained is None else use.constrained,
+        constrained=(
+            bool(own.get("constrained", True)) if use.constrained is None else use.constrained
+        ),
         ahead=int(own.get("ahead", 24)) if use.ahead is None else use.ahead,
         bias=float(own.get("bias", 0.0)) if use.bias is None else use.bias,
     )
@@ -140,11 +154,15 @@ def _adapted(model: Any, adapter: Path) -> Any:
         try:
             return peft.PeftModel.from_pretrained(model, str(adapter)).merge_and_unload()
         except Exception as error:
-            raise PluginError(f"{adapter} cannot be read ({type(error).__name__}); train the model again") from error
+            raise PluginError(
+                f"{adapter} cannot be read ({type(error).__name__}); train the model again"
+            ) from error
 
 
 def base_digest(base: str, config: Any) -> str:
-    """Return what stands for a base in versions: a digest of its files, weights too, or hub name and commit.
+    """Return what stands for a base in versions.
+
+    A digest of its files, weights too, or hub name and commit.
 
     Two models that were trained on from one base have files of the same names and sizes.
     """

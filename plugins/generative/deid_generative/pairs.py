@@ -1,4 +1,7 @@
-"""Pairs of note and right answer, as tokens: the note's own, with placeholders in the place of its spans."""
+"""Pairs of note and right answer, as tokens.
+
+The note's own, with placeholders in the place of its spans.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,8 @@ class Pair:
 def answer_text(text: str, spans: Sequence[Labelled]) -> str:
     """Return the right answer to a note, as text.
 
-    Spans that overlap, touch or have blanks alone between them share a placeholder, that of the first.
+    Spans that overlap, touch or have blanks alone between them share a placeholder, that of the
+    first.
 
     Args:
         text: The note.
@@ -63,13 +67,18 @@ def joined(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
 def spans_of(document: Document, *, typed: bool) -> list[Labelled]:
     """Return what is to be removed from a document."""
     if typed:
-        return joined(document.note.text, [(span.start, span.end, span.label.value) for span in document.spans])
+        return joined(
+            document.note.text,
+            [(span.start, span.end, span.label.value) for span in document.spans],
+        )
     plain = union((span.start, span.end) for span in document.spans)
     return joined(document.note.text, [(start, end, "") for start, end in plain])
 
 
 def pairs(document: Document, speech: Speech, *, longest: int) -> Iterator[Pair]:
-    """Yield the pairs of a document: one, or one per window where note and answer are longer than allowed.
+    """Yield the pairs of a document.
+
+    One, or one per window where note and answer are longer than allowed.
 
     Args:
         document: An annotated note.
@@ -81,7 +90,9 @@ def pairs(document: Document, speech: Speech, *, longest: int) -> Iterator[Pair]
     if not source:
         return
     spans = spans_of(document, typed=bool(speech.shape.tags))
-    room = speech.shape.window or max(8, (longest - len(speech.before) - len(speech.after)) * 2 // 5)
+    room = speech.shape.window or max(
+        8, (longest - len(speech.before) - len(speech.after)) * 2 // 5
+    )
     for window in windows(len(source), size=room, overlap=0):
         part = offsets[window.start : window.end]
         yield Pair(
@@ -91,9 +102,15 @@ def pairs(document: Document, speech: Speech, *, longest: int) -> Iterator[Pair]
 
 
 def answer_tokens(
-    source: Sequence[int], offsets: Sequence[Range], spans: Sequence[Labelled], text: str, speech: Speech
+    source: Sequence[int],
+    offsets: Sequence[Range],
+    spans: Sequence[Labelled],
+    text: str,
+    speech: Speech,
 ) -> list[int]:
-    """Return the right answer as tokens: those of the source, whole, with a placeholder for each run in a span.
+    """Return the right answer as tokens.
+
+    Those of the source, whole, with a placeholder for each run in a span.
 
     A token that a span cuts belongs to it.
     """
@@ -113,6 +130,9 @@ def answer_tokens(
 
 
 def _belongs(text: str, start: int, end: int, span: Labelled) -> bool:
-    """Whether a token belongs to a span: one that it cuts does, and one of blanks that is within it."""
+    """Whether a token belongs to a span.
+
+    One that it cuts does, and one of blanks that is within it.
+    """
     is_within = span[0] <= start and end <= span[1]
     return is_within or (span[0] < end and start < span[1] and not text[start:end].isspace())

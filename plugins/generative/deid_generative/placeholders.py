@@ -13,13 +13,39 @@ ANONYMOUS = "ANONYMOUS"
 """The whole output for a note from which nothing is removed."""
 
 _TAGS = sorted(
-    {*Phi, "NOM", "PRENOM", "PRÉNOM", "LOC", "LIEU", "VILLE", "ADRESSE", "ADDRESS", "TEL", "TÉLÉPHONE", "MAIL", "PII"}
-    | {"PHI", "REDACTED", "REMOVED", "ANONYMIZED", "ANONYMISÉ", "PATIENT", "DOCTOR", "STAFF", "IDENTIFIER", "COVERED"},
+    {
+        *Phi,
+        "NOM",
+        "PRENOM",
+        "PRÉNOM",
+        "LOC",
+        "LIEU",
+        "VILLE",
+        "ADRESSE",
+        "ADDRESS",
+        "TEL",
+        "TÉLÉPHONE",
+        "MAIL",
+        "PII",
+    }
+    | {
+        "PHI",
+        "REDACTED",
+        "REMOVED",
+        "ANONYMIZED",
+        "ANONYMISÉ",
+        "PATIENT",
+        "DOCTOR",
+        "STAFF",
+        "IDENTIFIER",
+        "COVERED",
+    },
     key=lambda name: (-len(name), name),
 )
 _SHAPE = re.compile(
     r"\[{1,2}\s*[Xx]{3,12}\s*\]{0,2}|<\s*[Xx]{3,12}\s*>|\b[Xx]{3,12}\](?!\w)|\bX{4,12}\b"
-    rf"|[\[<{{]\s*(?:{'|'.join(map(re.escape, _TAGS))})(?:[ _-]?\d{{1,3}})?\s*[\]>}}]|█{{2,}}|\*{{3,}}",
+    rf"|[\[<{{]\s*(?:{'|'.join(map(re.escape, _TAGS))})(?:["
+    r" _-]?\d{1,3})?\s*[\]>}]|█{2,}|\*{3,}",
 )
 _WORD = re.compile(r"\w+|[^\w\s]")
 
@@ -44,7 +70,8 @@ class Word:
 def words(text: str) -> list[Word]:
     """Return the words of a text in order; blanks are between them.
 
-    Placeholders with blanks alone between them are one: nobody can tell which of them stands for what.
+    Placeholders with blanks alone between them are one: nobody can tell which of them stands for
+    what.
     """
     found: list[Word] = []
     cursor = 0
@@ -52,7 +79,10 @@ def words(text: str) -> list[Word]:
         if found and found[-1].is_hole and not text[cursor : hole.start()].strip():
             found[-1] = Word(found[-1].start, hole.end(), found[-1].text, is_hole=True)
         else:
-            found += (Word(*match.span(), match[0]) for match in _WORD.finditer(text, cursor, hole.start()))
+            found += (
+                Word(*match.span(), match[0])
+                for match in _WORD.finditer(text, cursor, hole.start())
+            )
             found.append(Word(*hole.span(), hole[0], is_hole=True))
         cursor = hole.end()
     found += (Word(*match.span(), match[0]) for match in _WORD.finditer(text, cursor))

@@ -64,19 +64,30 @@ class Prompt(BaseModel):
 
     def plain(self) -> tuple[str, str]:
         """Return what stands before the note and after it, without a chat template."""
-        shown = "".join(f"{self.note}{one.note}{self.answer}{one.answer}\n\n" for one in self.examples)
+        shown = "".join(
+            f"{self.note}{one.note}{self.answer}{one.answer}\n\n" for one in self.examples
+        )
         return f"{self.instruction}{shown}{self.note}", self.answer
 
     def messages(self) -> list[dict[str, str]]:
         """Return the turns of a chat, with a mark in the place of the note."""
-        turns = [{"role": "system", "content": self.instruction.strip()}] if self.instruction.strip() else []
+        turns = (
+            [{"role": "system", "content": self.instruction.strip()}]
+            if self.instruction.strip()
+            else []
+        )
         for one in self.examples:
-            turns += [{"role": "user", "content": one.note}, {"role": "assistant", "content": one.answer}]
+            turns += [
+                {"role": "user", "content": one.note},
+                {"role": "assistant", "content": one.answer},
+            ]
         return [*turns, {"role": "user", "content": _NOTE}]
 
     def chat_messages(self, text: str) -> list[dict[str, str]]:
         """Return the turns of a chat about a note, for an endpoint that has the template itself."""
-        return [{**turn, "content": turn["content"].replace(_NOTE, text)} for turn in self.messages()]
+        return [
+            {**turn, "content": turn["content"].replace(_NOTE, text)} for turn in self.messages()
+        ]
 
     def around(self, tokenizer: Any) -> tuple[str, str]:
         """Return what stands before the note and after it, with the tokenizer's chat template where wanted.
@@ -95,14 +106,21 @@ class Prompt(BaseModel):
             whole = tokenizer.apply_chat_template(rest, tokenize=False, add_generation_prompt=True)
         before, mark, after = str(whole).partition(_NOTE)
         if not mark:
-            raise ConfigError(f"prompt {self.name}: the model's chat template leaves the note out; use chat = false")
+            raise ConfigError(
+                f"prompt {self.name}: the model's chat template leaves the note out; use chat ="
+                " false"
+            )
         return before, after
 
 
 @cache
 def registry() -> dict[str, Prompt]:
     """Return the prompts that come with the plugin, by name."""
-    found = (_parsed(path.read_text("utf-8"), path.name) for path in _FOLDER.iterdir() if path.name.endswith(".toml"))
+    found = (
+        _parsed(path.read_text("utf-8"), path.name)
+        for path in _FOLDER.iterdir()
+        if path.name.endswith(".toml")
+    )
     return {prompt.name: prompt for prompt in sorted(found, key=lambda prompt: prompt.name)}
 
 
@@ -131,4 +149,6 @@ def _parsed(text: str, where: str) -> Prompt:
         raise ConfigError(f"prompt {where}: not TOML: {error}") from None
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        raise ConfigError(f"prompt {where}: {'.'.join(map(str, first['loc'])) or 'prompt'}: {first['msg']}") from None
+        raise ConfigError(
+            f"prompt {where}: {'.'.join(map(str, first['loc'])) or 'prompt'}: {first['msg']}"
+        ) from None

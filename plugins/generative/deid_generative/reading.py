@@ -1,4 +1,7 @@
-"""What an output says: a parser for well-formed and malformed ones, and the guard that holds it to the source."""
+"""What an output says.
+
+A parser for well-formed and malformed ones, and the guard that holds it to the source.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,10 @@ class Status(StrEnum):
     CONFLICT = "conflict"
     """It says that there is nothing to remove, and removes something."""
     ECHOED = "echoed"
-    """It says that there is nothing to remove, in a word that the note itself has: the note may have said it."""
+    """It says that there is nothing to remove, in a word that the note itself has.
+
+    The note may have said it.
+    """
     REFUSED = "refused"
     """The model declines."""
     UNLIKE = "unlike"
@@ -65,9 +71,11 @@ class Reading:
         status: What became of it.
         removed: Source ranges of the placeholders, in order.
         tags: The placeholder of each.
-        covered: Source ranges that the output dropped or replaced without a placeholder, and that may identify:
-            they are to be covered too, as the model may have removed them in its own way.
-        edits: Whatever the output changed outside placeholders; nothing of it reaches the released text.
+        covered: Source ranges that the output dropped or replaced without a placeholder, and that
+            may identify: they are to be covered too, as the model may have removed them in its own
+            way.
+        edits: Whatever the output changed outside placeholders; nothing of it reaches the released
+            text.
     """
 
     status: Status
@@ -89,15 +97,20 @@ _ANONYMOUS = re.compile(r"[\W_]*anonym(?:ous|e|is[eé]e?|ized|ised)?[\W_]*", re.
 _SAYS_ANONYMOUS = re.compile(r"\banonym(?:ous|e|is[eé]e?|ized|ised)?\b", re.IGNORECASE)
 _LABEL = re.compile(r"\s*#*\s*[^\n:.]{0,60}:[ \t]*\n?")
 _REFUSAL = re.compile(
-    r"\b(?:sorry|cannot|can't|unable to|as an ai|désolée?|ne (?:peux|puis) pas|lo siento|kann (?:ich )?nicht)\b",
+    r"\b(?:sorry|cannot|can't|unable to|as an ai|désolée?|ne (?:peux|puis) pas|lo siento|kann"
+    r" (?:ich )?nicht)\b",
     re.IGNORECASE,
 )
 _QUOTES = ('"', "'", "`", "\u00ab\u00bb", "\u201c\u201d", "\u201d", "\u2019")
-_IDENTIFYING = re.compile(r"[^\W\d_]*[A-ZÀ-ÖØ-ÞŽŠŒ]\w*|\w*\d{5,}\w*|\d+\W\d+\W\d+|\S+@\S+|\w*\d\w*[^\W\d_]\w*\d\w*")
+_IDENTIFYING = re.compile(
+    r"[^\W\d_]*[A-ZÀ-ÖØ-ÞŽŠŒ]\w*|\w*\d{5,}\w*|\d+\W\d+\W\d+|\S+@\S+|\w*\d\w*[^\W\d_]\w*\d\w*"
+)
 """A word with a capital, a long number, a date, an address of mail, letters between digits."""
 
 
-def read_output(source: str, output: str, *, finished: bool = True, limits: Limits | None = None) -> Reading:
+def read_output(
+    source: str, output: str, *, finished: bool = True, limits: Limits | None = None
+) -> Reading:
     """Return what an output removes from its source, or why it is of no use.
 
     Args:
@@ -168,18 +181,30 @@ def _unwrapped(text: str) -> str:
 
 def _change(found: Alignment) -> tuple[int, int]:
     """Return how many characters an alignment takes for changed, and how many for removed."""
-    changed = sum(edit.end - edit.start + edit.output_end - edit.output_start for edit in found.edits)
+    changed = sum(
+        edit.end - edit.start + edit.output_end - edit.output_start for edit in found.edits
+    )
     return changed, sum(end - start for start, end in found.removed)
 
 
 def _guarded(source: str, bare: str, found: Alignment, limits: Limits) -> Reading:
     added = sum(edit.output_end - edit.output_start for edit in found.edits)
     too_long = added > limits.added * len(source) + _SLACK
-    if (found.words and found.kept < limits.kept * found.words) or too_long or not (found.kept or found.removed):
-        return Reading(Status.REFUSED if _REFUSAL.search(bare) else Status.UNLIKE, edits=found.edits)
+    if (
+        (found.words and found.kept < limits.kept * found.words)
+        or too_long
+        or not (found.kept or found.removed)
+    ):
+        return Reading(
+            Status.REFUSED if _REFUSAL.search(bare) else Status.UNLIKE, edits=found.edits
+        )
     if any(end - start > limits.longest for start, end in found.removed):
         return Reading(Status.SWALLOWED, edits=found.edits)
-    covered = [(edit.start, edit.end) for edit in found.edits if _may_identify(source[edit.start : edit.end])]
+    covered = [
+        (edit.start, edit.end)
+        for edit in found.edits
+        if _may_identify(source[edit.start : edit.end])
+    ]
     return Reading(Status.REWRITTEN, found.removed, found.tags, covered, found.edits)
 
 

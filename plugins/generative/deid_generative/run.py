@@ -1,4 +1,7 @@
-"""A whole training run: the base, copying where it is new, the adapter, the best epoch, the model folder."""
+"""A whole training run.
+
+The base, copying where it is new, the adapter, the best epoch, the model folder.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,29 @@ from typing import Any
 import peft
 import torch
 
-from deid_assets.extending import ConfigError, Document, Epoch, Report, Task, TrainingError, labelled
+from deid_assets.extending import (
+    ConfigError,
+    Document,
+    Epoch,
+    Report,
+    Task,
+    TrainingError,
+    labelled,
+)
 from deid_generative.budget import check_budget, choose_bits, estimate
 from deid_generative.categories import Categories
 from deid_generative.decode import Decoding
 from deid_generative.folder import ADAPTER, BASE, ModelFolder
 from deid_generative.judging import judge
-from deid_generative.local import LocalModel, Shape, Speech, device_of, load_config, load_tokenizer, quiet
+from deid_generative.local import (
+    LocalModel,
+    Shape,
+    Speech,
+    device_of,
+    load_config,
+    load_tokenizer,
+    quiet,
+)
 from deid_generative.newmodel import learn_to_copy, make_model, make_tokenizer
 from deid_generative.opening import load_base
 from deid_generative.placeholders import ANONYMOUS
@@ -45,10 +64,16 @@ def run(task: Task, out: Path, report: Report, *, plugin: str, version: str) -> 
     fingerprint = _fingerprint(task, settings, version)
     work = out / CHECKPOINT
     work.mkdir(parents=True, exist_ok=True)
-    tags = tuple(sorted({label.value for label in task.labels.values()})) if settings.placeholders == "typed" else ()
+    tags = (
+        tuple(sorted({label.value for label in task.labels.values()}))
+        if settings.placeholders == "typed"
+        else ()
+    )
     shape = Shape(load_prompt(settings.prompt), tags, window=settings.window)
     if settings.base == NEW:
-        model, speech = _new(task, settings, shape, work=work, fingerprint=fingerprint, report=report)
+        model, speech = _new(
+            task, settings, shape, work=work, fingerprint=fingerprint, report=report
+        )
     else:
         model, speech = _given(settings, shape)
     generator(task.seed, 4)
@@ -76,11 +101,23 @@ def run(task: Task, out: Path, report: Report, *, plugin: str, version: str) -> 
 
 
 def _new(
-    task: Task, settings: GenerativeSettings, shape: Shape, *, work: Path, fingerprint: str, report: Report
+    task: Task,
+    settings: GenerativeSettings,
+    shape: Shape,
+    *,
+    work: Path,
+    fingerprint: str,
+    report: Report,
 ) -> tuple[Any, Speech]:
-    """Return a new base that has learnt to copy; what a killed run had finished is not done again."""
+    """Return a new base that has learnt to copy.
+
+    What a killed run had finished is not done again.
+    """
     ready = work / BASE
-    texts = [*(note.text for note in task.raw), *(one.note.text for phase in task.phases for one in phase)]
+    texts = [
+        *(note.text for note in task.raw),
+        *(one.note.text for phase in task.phases for one in phase),
+    ]
     if not (ready / "tokenizer.json").exists():
         part = work / "tokenizer.part"
         shutil.rmtree(part, ignore_errors=True)
@@ -90,14 +127,17 @@ def _new(
     speech = Speech(load_tokenizer(str(ready), allow_download=False), shape)
     generator(task.seed, 10)
     model = make_model(settings.new, speech.tokenizer).to(device_of(None))
-    LocalModel(model, speech, Decoding())  # says now whether prompt and window fit, not after the first epoch
+    # says now whether prompt and window fit, not after the first epoch
+    LocalModel(model, speech, Decoding())
     began = time.monotonic()
 
     def told(step: int, loss: float) -> None:
         report(Epoch(phase=COPYING, epoch=step, loss=loss, seconds=time.monotonic() - began))
 
     stage = Checkpoint(work / "copying", fingerprint)
-    learn_to_copy(model, texts, speech, settings=settings.new, seed=task.seed, stage=stage, report=told)
+    learn_to_copy(
+        model, texts, speech, settings=settings.new, seed=task.seed, stage=stage, report=told
+    )
     return model, speech
 
 
@@ -127,7 +167,11 @@ def _trained(config: Any, settings: GenerativeSettings) -> int:
     width, layers = int(config.hidden_size), int(config.num_hidden_layers)
     wide = int(getattr(config, "intermediate_size", None) or 4 * width)
     sides = {"gate_proj": width + wide, "up_proj": width + wide, "down_proj": width + wide}
-    return settings.lora.rank * layers * sum(sides.get(name, 2 * width) for name in settings.lora.targets)
+    return (
+        settings.lora.rank
+        * layers
+        * sum(sides.get(name, 2 * width) for name in settings.lora.targets)
+    )
 
 
 def _adapted(model: Any, settings: GenerativeSettings) -> Any:
@@ -146,7 +190,8 @@ def _adapted(model: Any, settings: GenerativeSettings) -> Any:
         return peft.get_peft_model(model, config)
     except ValueError as error:
         raise ConfigError(
-            f"lora.targets {', '.join(lora.targets)}: the base has none of these; name its linear layers"
+            f"lora.targets {', '.join(lora.targets)}: the base has none of these; name its linear"
+            " layers"
         ) from error
 
 
@@ -177,9 +222,12 @@ def _write(model: Any, settings: GenerativeSettings, out: Path, work: Path) -> N
             model.cpu().save_pretrained(out / BASE, safe_serialization=True)
             for path in sorted((work / BASE).glob("*token*.json")):
                 shutil.copyfile(path, out / BASE / path.name)
-    (out / ADAPTER / "README.md").unlink(missing_ok=True)  # a template of peft's with nothing filled in
+    # a template of peft's with nothing filled in
+    (out / ADAPTER / "README.md").unlink(missing_ok=True)
     if not (out / ADAPTER).exists() and settings.method == "lora":
-        raise TrainingError(f"{out / ADAPTER}: peft wrote no adapter; report it with the versions of peft and torch")
+        raise TrainingError(
+            f"{out / ADAPTER}: peft wrote no adapter; report it with the versions of peft and torch"
+        )
 
 
 def _fingerprint(task: Task, settings: GenerativeSettings, version: str) -> str:

@@ -22,8 +22,8 @@ class _Frozen(BaseModel):
 class NewModel(_Frozen):
     """A causal model of Llama's kind that begins with no weights, and learns to copy before it learns to redact.
 
-    Copying is learnt without labels: stretches of the notes, from short ones to whole ones, are to be copied, with
-    a placeholder in the place of runs of words drawn at random.
+    Copying is learnt without labels: stretches of the notes, from short ones to whole ones, are to
+    be copied, with a placeholder in the place of runs of words drawn at random.
 
     Args:
         layers: Transformer blocks.
@@ -77,13 +77,17 @@ class GenerativeSettings(_Frozen):
         base: Folder or hub name of a causal language model, or ``new``.
         new: The new model.
         prompt: Of the registry, or a TOML file.
-        placeholders: ``uniform``: ``[XXXXX]`` for everything; ``typed``: the label in square brackets.
-        method: ``lora``: an adapter is trained; ``full``: all weights are, which only a new model allows.
+        placeholders: ``uniform``: ``[XXXXX]`` for everything; ``typed``: the label in square
+            brackets.
+        method: ``lora``: an adapter is trained; ``full``: all weights are, which only a new model
+            allows.
         lora: The adapter.
-        bits: Of the base's weights: 8 and 4 need a GPU and bitsandbytes; ``auto`` takes 8 where they are there and
-            the fewest that fit the budget, 16 on a GPU without bitsandbytes, and 32 on a CPU.
+        bits: Of the base's weights: 8 and 4 need a GPU and bitsandbytes; ``auto`` takes 8 where
+            they are there and the fewest that fit the budget, 16 on a GPU without bitsandbytes, and
+            32 on a CPU.
         budget_gb: Memory that the model may take, estimated before it is loaded.
-        epochs: Passes over the notes; each is judged on the development notes, and the best is kept.
+        epochs: Passes over the notes; each is judged on the development notes, and the best is
+            kept.
         batch: Notes in an optimiser step.
         micro_batch: Notes that are computed at once.
         learning_rate: At its highest.
@@ -92,16 +96,19 @@ class GenerativeSettings(_Frozen):
         weight_decay: Of AdamW.
         clip: Longest gradient.
         longest: Most tokens of a training note with its answer; notes beyond are cut into windows.
-        window: Tokens of a note that a new model reads at once, shorter ends padded to it: a model that always finds the
-            source as far behind its copy learns to copy in a fraction of the steps. What has nothing to remove is
-            copied then, as ANONYMOUS is said of whole notes. 0 for what fits.
+        window: Tokens of a note that a new model reads at once, shorter ends padded to it: a model
+            that always finds the source as far behind its copy learns to copy in a fraction of the
+            steps. What has nothing to remove is copied then, as ANONYMOUS is said of whole notes. 0
+            for what fits.
         choose: What decides on the epoch.
         judged: Most development notes that an epoch is judged on, the first ones; all when 0.
         constrained: Whether outputs are held to the note's words.
         ahead: Source tokens proposed at once; see ``Decoding``.
         bias: Towards placeholders; see ``Decoding``.
-        biases: Tried in its place on the development notes once the epoch is chosen; the best by ``choose`` is kept.
-        checker: Detector that is asked about every note, and believed where it found more; or empty.
+        biases: Tried in its place on the development notes once the epoch is chosen; the best by
+            ``choose`` is kept.
+        checker: Detector that is asked about every note, and believed where it found more; or
+            empty.
         threads: Cores to use; all when not given.
         allow_download: Whether the base may be fetched by its hub name.
         licence_accepted: Whether you accepted the base's licence, where it asks for that.
@@ -139,7 +146,9 @@ class GenerativeSettings(_Frozen):
     @model_validator(mode="after")
     def _fits(self) -> GenerativeSettings:
         if self.new.width % (2 * self.new.heads):
-            raise ValueError(f"new.width {self.new.width} must be an even multiple of new.heads {self.new.heads}")
+            raise ValueError(
+                f"new.width {self.new.width} must be an even multiple of new.heads {self.new.heads}"
+            )
         if self.method == "full" and self.base != NEW:
             raise ValueError('method full is for base = "new"; train an adapter with method lora')
         if self.window and self.base != NEW:

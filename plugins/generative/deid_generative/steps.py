@@ -43,7 +43,10 @@ def batch_of(pairs: Sequence[Pair], pad: int, device: torch.device) -> Batch:
 
 
 def response_loss(model: Any, batch: Batch) -> tuple[torch.Tensor, int]:
-    """Return the loss summed over the tokens of answers, and their number; prompts are not learnt."""
+    """Return the loss summed over the tokens of answers, and their number.
+
+    Prompts are not learnt.
+    """
     logits = model(input_ids=batch.ids, attention_mask=batch.mask, use_cache=False).logits[:, :-1]
     targets = batch.targets[:, 1:]
     loss = torch.nn.functional.cross_entropy(
@@ -52,18 +55,28 @@ def response_loss(model: Any, batch: Batch) -> tuple[torch.Tensor, int]:
     return loss, int((targets != IGNORED).sum())
 
 
-def adamw(model: torch.nn.Module, *, learning_rate: float, weight_decay: float) -> torch.optim.AdamW:
+def adamw(
+    model: torch.nn.Module, *, learning_rate: float, weight_decay: float
+) -> torch.optim.AdamW:
     """Return AdamW (Loshchilov and Hutter 2019) over what is trained; vectors do not decay."""
     wanted = [parameter for parameter in model.parameters() if parameter.requires_grad]
     groups = [
-        {"params": [parameter for parameter in wanted if parameter.ndim > 1], "weight_decay": weight_decay},
+        {
+            "params": [parameter for parameter in wanted if parameter.ndim > 1],
+            "weight_decay": weight_decay,
+        },
         {"params": [parameter for parameter in wanted if parameter.ndim <= 1], "weight_decay": 0.0},
     ]
-    return torch.optim.AdamW([group for group in groups if group["params"]], lr=learning_rate, betas=(0.9, 0.98))
+    return torch.optim.AdamW(
+        [group for group in groups if group["params"]], lr=learning_rate, betas=(0.9, 0.98)
+    )
 
 
 def warmed(step: int, *, steps: int, warm_up: float, falls: bool = True) -> float:
-    """Return the share of the highest learning rate at a step: up over the warm-up, then down to 0, or level."""
+    """Return the share of the highest learning rate at a step.
+
+    Up over the warm-up, then down to 0, or level.
+    """
     rising = round(steps * warm_up)
     if step < rising:
         return (step + 1) / rising

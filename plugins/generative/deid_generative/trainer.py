@@ -12,9 +12,12 @@ from deid_generative.settings import read_settings
 
 
 class GenerativeTrainer:
-    """Trains a causal language model to rewrite notes without what identifies: an adapter, on a given base or a new one.
+    """Trains a causal language model to rewrite notes without what identifies.
 
-    On one machine with one number of threads the same task gives the same weights, also after a kill.
+    An adapter, on a given base or a new one.
+
+    On one machine with one number of threads the same task gives the same weights, also after a
+    kill.
     """
 
     name = "generative"
@@ -29,7 +32,9 @@ class GenerativeTrainer:
         return read_settings(given).model_dump(mode="json")
 
     def train(self, task: Task, out: Path, report: Report) -> None:
-        """Write the model into ``out``; resume from ``out/checkpoint`` where a killed run of the same task left it.
+        """Write the model into ``out``.
+
+        Resume from ``out/checkpoint`` where a killed run of the same task left it.
 
         Learning to copy is reported as phase -1.
 

@@ -1,4 +1,7 @@
-"""Fine-tuning on pairs: every epoch is judged on the development notes, and the best one is kept."""
+"""Fine-tuning on pairs.
+
+Every epoch is judged on the development notes, and the best one is kept.
+"""
 
 from __future__ import annotations
 
@@ -56,8 +59,12 @@ class Tuning:
         self._task, self._settings, self._speech, self._decoding = task, settings, speech, decoding
         self._stage, self._report = stage, report
         documents = [document for phase in task.phases for document in phase]
-        longest = min(settings.longest, settings.new.context if settings.base == "new" else settings.longest)
-        self._pairs = [pair for document in documents for pair in pairs(document, speech, longest=longest)]
+        longest = min(
+            settings.longest, settings.new.context if settings.base == "new" else settings.longest
+        )
+        self._pairs = [
+            pair for document in documents for pair in pairs(document, speech, longest=longest)
+        ]
         if not self._pairs:
             raise TrainingError("no training note has text; give annotated notes")
         self.progress = Progress()
@@ -67,10 +74,13 @@ class Tuning:
         """Train, and return the model with the weights of its best epoch.
 
         Raises:
-            TrainingError: The loss is no number, or no epoch removed anything from a development note.
+            TrainingError: The loss is no number, or no epoch removed anything from a development
+                note.
         """
         settings, progress = self._settings, self.progress
-        optimizer = adamw(model, learning_rate=settings.learning_rate, weight_decay=settings.weight_decay)
+        optimizer = adamw(
+            model, learning_rate=settings.learning_rate, weight_decay=settings.weight_decay
+        )
         if state := self._stage.read():
             self.progress = progress = Progress(**state["progress"])
             self._best = self._stage.tensors(state, "best")
@@ -82,13 +92,19 @@ class Tuning:
             self._judged(model, loss, rate, began)
             saved = {name: getattr(progress, name) for name in Progress.__slots__}
             self._stage.save(
-                {"progress": saved}, model=_trained(model), optimizer=optimizer_tensors(optimizer), best=self._best
+                {"progress": saved},
+                model=_trained(model),
+                optimizer=optimizer_tensors(optimizer),
+                best=self._best,
             )
         _put(model, self._best)
         return model.eval()
 
     def _epoch(self, model: Any, optimizer: torch.optim.Optimizer) -> tuple[float, float]:
-        """Learn from every pair once, in an order drawn for this epoch; return the mean loss and the last rate."""
+        """Learn from every pair once, in an order drawn for this epoch.
+
+        Return the mean loss and the last rate.
+        """
         settings, epoch = self._settings, self.progress.epoch
         rng = generator(self._task.seed, 3, epoch)
         order = rng.permutation(len(self._pairs))
@@ -109,7 +125,9 @@ class Tuning:
             total, count = total + loss, count + tokens
         return total / max(1, count), rate
 
-    def _step(self, model: Any, optimizer: torch.optim.Optimizer, chosen: Sequence[Pair]) -> tuple[float, int]:
+    def _step(
+        self, model: Any, optimizer: torch.optim.Optimizer, chosen: Sequence[Pair]
+    ) -> tuple[float, int]:
         """Make one optimiser step; pairs of like length are computed together."""
         size = self._settings.micro_batch
         ordered = sorted(chosen, key=lambda pair: len(pair.prompt) + len(pair.answer))
@@ -140,18 +158,38 @@ class Tuning:
         chosen = None if table is None else worth(table, settings.choose)
         seconds = time.monotonic() - began
         measured = found.to_json() if found else {}
-        covers = {note_id: cover for note_id, cover in found.covers.items() if cover} if found else {}
-        progress.curve.append(
-            {"epoch": progress.epoch, "loss": loss, "seconds": seconds, "measures": measured, "covers": covers}
+        covers = (
+            {note_id: cover for note_id, cover in found.covers.items() if cover} if found else {}
         )
-        self._report(Epoch(phase=0, epoch=progress.epoch, loss=loss, seconds=seconds, dev_f1=f1, learning_rate=rate))
+        progress.curve.append(
+            {
+                "epoch": progress.epoch,
+                "loss": loss,
+                "seconds": seconds,
+                "measures": measured,
+                "covers": covers,
+            }
+        )
+        self._report(
+            Epoch(
+                phase=0,
+                epoch=progress.epoch,
+                loss=loss,
+                seconds=seconds,
+                dev_f1=f1,
+                learning_rate=rate,
+            )
+        )
         if chosen is None or chosen > progress.best:
             progress.best, progress.best_epoch = -1.0 if chosen is None else chosen, progress.epoch
             self._best = _trained(model)
 
 
 def worth(table: StudyTable, choose: str) -> float:
-    """Return how good an epoch or a bias is; of two that are alike, the one that removes less of what identifies nobody."""
+    """Return how good an epoch or a bias is.
+
+    Of two that are alike, the one that removes less of what identifies nobody.
+    """
     value = table.f1 if choose == "f1" else table.note_recall or 0.0
     return value - table.spurious_chars / max(1, table.other_chars) / 1_000
 

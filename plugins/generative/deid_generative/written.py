@@ -88,14 +88,18 @@ def cut(text: str, backend: Backend) -> list[Window]:
 def stitched(parts: Sequence[tuple[Window, Sequence[Hole]]]) -> list[Hole]:
     """Return what windows remove, in the text's offsets.
 
-    A window has its say where it owns a character; what overlaps is one, out to the borders of both, under the tag
-    and score of the surer.
+    A window has its say where it owns a character; what overlaps is one, out to the borders of
+    both, under the tag and score of the surer.
     """
     owned = sorted(
-        (Hole(hole.start + one.start, hole.end + one.start, hole.score, hole.tag) for one, holes in parts for hole in holes
-         if hole.start + one.start < one.own_end and hole.end + one.start > one.own_start),
+        (
+            Hole(hole.start + one.start, hole.end + one.start, hole.score, hole.tag)
+            for one, holes in parts
+            for hole in holes
+            if hole.start + one.start < one.own_end and hole.end + one.start > one.own_start
+        ),
         key=lambda hole: (hole.start, hole.end),
-    )  # fmt: skip
+    )
     found: list[Hole] = []
     for hole in owned:
         if found and hole.start < found[-1].end:
@@ -109,17 +113,27 @@ def stitched(parts: Sequence[tuple[Window, Sequence[Hole]]]) -> list[Hole]:
 def of_reading(reading: Reading, *, tokens: int = 0, steps: int = 0, output: str = "") -> Written:
     """Return what a free output makes of a text, by its reading."""
     tags = dict(zip(reading.removed, reading.tags, strict=True))
-    holes = [Hole(start, end, tag=tags.get((start, end), "")) for start, end in [*reading.removed, *reading.covered]]
+    holes = [
+        Hole(start, end, tag=tags.get((start, end), ""))
+        for start, end in [*reading.removed, *reading.covered]
+    ]
     usable = holes if reading.status.is_usable else []
-    return Written(claimed(reading.status, usable), usable, len(reading.edits), tokens, steps, output)
+    return Written(
+        claimed(reading.status, usable), usable, len(reading.edits), tokens, steps, output
+    )
 
 
 def claimed(status: Status, holes: Sequence[Hole]) -> Status:
-    """Return what an output claims: one that removes nothing says that there is nothing, whatever was written."""
+    """Return what an output claims.
+
+    One that removes nothing says that there is nothing, whatever was written.
+    """
     return Status.ANONYMOUS if status is Status.REWRITTEN and not holes else status
 
 
-def doubted(cuts: Sequence[Window], outputs: Sequence[Written], found: Sequence[Range]) -> list[Window]:
+def doubted(
+    cuts: Sequence[Window], outputs: Sequence[Written], found: Sequence[Range]
+) -> list[Window]:
     """Return the windows in which a model removes fewer ranges than another detector found.
 
     Args:
@@ -129,7 +143,11 @@ def doubted(cuts: Sequence[Window], outputs: Sequence[Written], found: Sequence[
     """
     merged = union(found)
     pairs = zip(cuts, outputs, strict=True)
-    return [one for one, written in pairs if len(written.holes) < sum(is_in(one, place) for place in merged)]
+    return [
+        one
+        for one, written in pairs
+        if len(written.holes) < sum(is_in(one, place) for place in merged)
+    ]
 
 
 def is_in(window: Window, place: Range) -> bool:

@@ -56,7 +56,10 @@ def redacted(note: Note, gold: Sequence[tuple[int, int]], placeholder: str) -> l
 
 
 def ranges(note: Note, spans: SpanSet) -> list[tuple[int, int]]:
-    """Return the gold ranges; those with blanks alone between them are one, as no output can tell them apart."""
+    """Return the gold ranges.
+
+    Those with blanks alone between them are one, as no output can tell them apart.
+    """
     found: list[tuple[int, int]] = []
     for start, end in union((span.start, span.end) for span in spans):
         if found and not note.text[found[-1][1] : start].strip():
@@ -81,7 +84,10 @@ def fuzzed(note: Note, spans: SpanSet, rng: random.Random) -> FuzzedOutput:
 
 
 def _changed(text: str, rng: random.Random) -> str:
-    """Change one word of a piece; those next to its ends stay, so that it is known what a placeholder stands for."""
+    """Change one word of a piece.
+
+    Those next to its ends stay, so that it is known what a placeholder stands for.
+    """
     words = list(re.finditer(r"\w+", text))
     if len(words) < 7:
         return text

@@ -24,7 +24,9 @@ from deid_rules import RulesDetector
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return train(task(epochs=2, biases=(-4.0, 0.0, 4.0)), tmp_path_factory.mktemp("compared") / "adapter")
+    return train(
+        task(epochs=2, biases=(-4.0, 0.0, 4.0)), tmp_path_factory.mktemp("compared") / "adapter"
+    )
 
 
 def with_curve(model: Path, values: list[float]) -> ModelFolder:
@@ -42,8 +44,14 @@ def test_models_are_compared_at_one_epoch_and_each_at_its_best(model: Path) -> N
 
     equal, best = at_epoch(models, 3), at_best(models)
 
-    assert [(row.name, row.epoch, row.rates["f1"]) for row in equal] == [("early", 3, 0.9), ("late", 3, 0.5)]
-    assert [(row.epoch, row.plateau, row.rates["f1"]) for row in best] == [(5, 3, 0.903), (5, 5, 0.95)]
+    assert [(row.name, row.epoch, row.rates["f1"]) for row in equal] == [
+        ("early", 3, 0.9),
+        ("late", 3, 0.5),
+    ]
+    assert [(row.epoch, row.plateau, row.rates["f1"]) for row in best] == [
+        (5, 3, 0.903),
+        (5, 5, 0.95),
+    ]
     with pytest.raises(InputError, match="not 6"):
         at_epoch(models, 6)
 

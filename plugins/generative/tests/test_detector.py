@@ -36,7 +36,9 @@ class Says:
 
     def write(self, texts: Sequence[str]) -> list[Written]:
         self.asked += texts
-        return [of_reading(read_output(text, self._output, finished=self._finished)) for text in texts]
+        return [
+            of_reading(read_output(text, self._output, finished=self._finished)) for text in texts
+        ]
 
 
 class Marks(Says):
@@ -59,7 +61,9 @@ def test_nothing_is_reached_and_nothing_is_logged(spoken: Speech) -> None:
 def test_anonymous_for_every_note_still_stops_telephone_mail_and_date() -> None:
     from deid_rules import RulesDetector
 
-    note = Note("n", "rappeler le 06 12 34 56 78 ou anne.kerbrat@example.org, vu le 12/03/2024", lang="fr")
+    note = Note(
+        "n", "rappeler le 06 12 34 56 78 ou anne.kerbrat@example.org, vu le 12/03/2024", lang="fr"
+    )
     alone = GenerativeDetector.of_backend(Says("ANONYMOUS"))
     checked = GenerativeDetector.of_backend(Says("ANONYMOUS"), checker=RulesDetector())
 
@@ -76,7 +80,10 @@ def test_anonymous_for_every_note_still_stops_telephone_mail_and_date() -> None:
         (Says(""), "NoOutputError"),
         (Says(NOTE, finished=False), "TruncatedOutputError"),
         (
-            Says("Autre note d'un autre patient, rien à voir, [XXXXX], sortie ce jour sans traitement."),
+            Says(
+                "Autre note d'un autre patient, rien à voir, [XXXXX], sortie ce jour sans"
+                " traitement."
+            ),
             "UnlikeOutputError",
         ),
         (Says("ANONYMOUS\n[XXXXX]"), "ContradictoryOutputError"),
@@ -168,15 +175,25 @@ class Finds:
         self._spans = spans
 
     def detect(self, notes: Sequence[Note]) -> Iterable[SpanSet]:
-        return [SpanSet.of(note, [Span(*span, source=self.name) for span in self._spans]) for note in notes]
+        return [
+            SpanSet.of(note, [Span(*span, source=self.name) for span in self._spans])
+            for note in notes
+        ]
 
 
 THREE = "Vu par Martin le 12/03/2024, rappeler au 06 12 34 56 78."
-PLACES = [(THREE.index(word), THREE.index(word) + len(word)) for word in ("Martin", "12/03/2024", "06 12 34 56 78")]
+PLACES = [
+    (THREE.index(word), THREE.index(word) + len(word))
+    for word in ("Martin", "12/03/2024", "06 12 34 56 78")
+]
 
 
-@pytest.mark.parametrize(("model", "checker", "expected"), [(0, 3, 3), (1, 3, 3), (1, 1, 1), (2, 1, 2), (3, 0, 3)])
-def test_the_checker_is_believed_where_the_model_found_less(model: int, checker: int, expected: int) -> None:
+@pytest.mark.parametrize(
+    ("model", "checker", "expected"), [(0, 3, 3), (1, 3, 3), (1, 1, 1), (2, 1, 2), (3, 0, 3)]
+)
+def test_the_checker_is_believed_where_the_model_found_less(
+    model: int, checker: int, expected: int
+) -> None:
     class Holes(Says):
         def write(self, texts: Sequence[str]) -> list[Written]:
             return [Written(Status.REWRITTEN, [Hole(*place) for place in PLACES[:model]])]
@@ -191,7 +208,9 @@ def test_the_checker_is_believed_where_the_model_found_less(model: int, checker:
 def test_no_hole_is_a_claim_of_anonymity_whatever_was_written(spoken: Speech) -> None:
     for output in (NOTE, f'"{NOTE}"', f"{NOTE}\n\nNote: nothing.", "ANONYMOUS"):
         assert of_reading(read_output(NOTE, output)).status is Status.ANONYMOUS
-    assert of_reading(read_output(NOTE, NOTE.replace("Kerbrat", "[XXXXX]"))).status is Status.REWRITTEN
+    assert (
+        of_reading(read_output(NOTE, NOTE.replace("Kerbrat", "[XXXXX]"))).status is Status.REWRITTEN
+    )
 
 
 def test_two_trainings_of_one_base_have_two_versions(spoken: Speech, tmp_path: Path) -> None:
@@ -217,11 +236,19 @@ def test_categories_come_from_the_tag_then_another_detector_then_the_form() -> N
             return [
                 Written(
                     Status.REWRITTEN,
-                    [Hole(at[0], at[0] + 6, 0.5, "[NAME]"), Hole(at[1], at[1] + 14), Hole(start, start + 2)],
+                    [
+                        Hole(at[0], at[0] + 6, 0.5, "[NAME]"),
+                        Hole(at[1], at[1] + 14),
+                        Hole(start, start + 2),
+                    ],
                 )
             ]
 
     detector = GenerativeDetector.of_backend(Holes(""), checker=Finds((start, start + 2, Phi.MRN)))
     (found,) = detector.detect([Note("n", text)])
 
-    assert [(span.label, span.score) for span in found] == [(Phi.NAME, 0.5), (Phi.PHONE, 1.0), (Phi.MRN, 1.0)]
+    assert [(span.label, span.score) for span in found] == [
+        (Phi.NAME, 0.5),
+        (Phi.PHONE, 1.0),
+        (Phi.MRN, 1.0),
+    ]

@@ -1,4 +1,7 @@
-"""Servers on loopback that answer well, late, not at all, with junk or with another note; and the grammar they get."""
+"""Servers on loopback that answer well, late, not at all, with junk or with another note.
+
+And the grammar they get.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,9 @@ def serving(reply: Reply) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            asked.append({**body, "path": self.path, "authorization": self.headers.get("Authorization")})
+            asked.append(
+                {**body, "path": self.path, "authorization": self.headers.get("Authorization")}
+            )
             status, content = reply(body)
             try:
                 self.send_response(status)
@@ -71,7 +76,9 @@ def serving(reply: Reply) -> Iterator[tuple[str, list[dict[str, Any]]]]:
 
 
 def detector(address: str, **options: Any) -> GenerativeDetector:
-    return GenerativeDetector(endpoint=address, prompt="bare", checker="", **{"retries": 0, "timeout": 5.0, **options})
+    return GenerativeDetector(
+        endpoint=address, prompt="bare", checker="", **{"retries": 0, "timeout": 5.0, **options}
+    )
 
 
 def test_notes_are_redacted_several_at_a_time_and_in_order() -> None:
@@ -79,9 +86,10 @@ def test_notes_are_redacted_several_at_a_time_and_in_order() -> None:
     with serving(redacting) as (address, asked):
         found = detect(detector(address), notes)
 
-    assert [note.text[one.spans[0].start : one.spans[0].end] for note, one in zip(notes, found, strict=True)] == [
-        "Martin"
-    ] * 9
+    assert [
+        note.text[one.spans[0].start : one.spans[0].end]
+        for note, one in zip(notes, found, strict=True)
+    ] == ["Martin"] * 9
     assert {one["temperature"] for one in asked} == {0.0}
     assert all("root ::=" in one["grammar"] for one in asked)
 
@@ -100,12 +108,18 @@ def test_the_contract_holds() -> None:
         (lambda _: (200, json.dumps({"choices": []}).encode()), "NoAnswerError"),
         (lambda _: (200, json.dumps({"choices": [{"text": None}]}).encode()), "NoAnswerError"),
         (lambda _: (200, b"[" * 200_000), "NoAnswerError"),
-        (lambda _: (200, b'{"choices": ' + b"[" * 200_000 + b"]" * 200_000 + b"}"), "NoAnswerError"),
+        (
+            lambda _: (200, b'{"choices": ' + b"[" * 200_000 + b"]" * 200_000 + b"}"),
+            "NoAnswerError",
+        ),
         (lambda _: (200, choice("x").replace(b"9", b"Infinity")), "NoAnswerError"),
         (lambda _: (200, choice("x").replace(b"9", b"-Infinity")), "NoAnswerError"),
         (lambda _: (200, choice("x").replace(b"9", b"NaN")), "NoAnswerError"),
         (lambda _: (200, choice("x").replace(b"9", b"1e999")), "NoAnswerError"),
-        (lambda _: (200, choice('{"a": ' + "[" * 200_000 + "]" * 200_000 + "}")), "UnlikeOutputError"),
+        (
+            lambda _: (200, choice('{"a": ' + "[" * 200_000 + "]" * 200_000 + "}")),
+            "UnlikeOutputError",
+        ),
         (lambda _: (500, b""), "NoAnswerError"),
         (lambda _: (404, b""), "NoAnswerError"),
         (lambda _: (302, b""), "NoAnswerError"),
@@ -113,7 +127,10 @@ def test_the_contract_holds() -> None:
         (
             lambda _: (
                 200,
-                choice("Enfant de 3 ans amenée par sa mère [XXXXX] pour otalgie fébrile depuis hier soir."),
+                choice(
+                    "Enfant de 3 ans amenée par sa mère [XXXXX] pour otalgie fébrile depuis hier"
+                    " soir."
+                ),
             ),
             "UnlikeOutputError",
         ),
@@ -122,7 +139,9 @@ def test_the_contract_holds() -> None:
 )
 def test_anything_but_an_answer_fails_the_note(reply: Reply, error: str) -> None:
     with serving(reply) as (address, _):
-        assert detect(detector(address), [Note("n", NOTE)]) == [Failed("n", "spans_generative", error)]
+        assert detect(detector(address), [Note("n", NOTE)]) == [
+            Failed("n", "spans_generative", error)
+        ]
 
 
 COPIES = {
@@ -134,8 +153,13 @@ COPIES = {
 
 
 @pytest.mark.parametrize("copy", COPIES.values(), ids=COPIES)
-def test_a_note_that_the_server_copies_is_held_against_the_other_detector(copy: Callable[[str], str]) -> None:
-    text = "Enfant de 3 ans, rappeler le 06 12 34 56 78 ou anne.kerbrat@example.org, vu le 12/03/2024 en salle."
+def test_a_note_that_the_server_copies_is_held_against_the_other_detector(
+    copy: Callable[[str], str],
+) -> None:
+    text = (
+        "Enfant de 3 ans, rappeler le 06 12 34 56 78 ou anne.kerbrat@example.org, vu le 12/03/2024"
+        " en salle."
+    )
     with serving(lambda body: (200, choice(copy(note_in(body))))) as (address, _):
         checked = GenerativeDetector(endpoint=address, prompt="bare", retries=0, timeout=5.0)
         (found,) = detect(checked, [Note("n", text, lang="fr")])
@@ -168,8 +192,13 @@ def test_a_failed_request_is_made_again() -> None:
 
 
 def test_the_answers_of_two_notes_are_not_taken_for_each_other() -> None:
-    other = "Enfant de 3 ans, otalgie, apyretique, tympan congestif, sortie avec antalgiques ce soir."
-    with serving(lambda body: (200, choice(other if note_in(body) == NOTE else NOTE))) as (address, _):
+    other = (
+        "Enfant de 3 ans, otalgie, apyretique, tympan congestif, sortie avec antalgiques ce soir."
+    )
+    with serving(lambda body: (200, choice(other if note_in(body) == NOTE else NOTE))) as (
+        address,
+        _,
+    ):
         found = detect(detector(address), [Note("a", NOTE), Note("b", other)])
 
     assert all(isinstance(one, Failed) for one in found)
@@ -178,7 +207,12 @@ def test_the_answers_of_two_notes_are_not_taken_for_each_other() -> None:
 def test_a_chat_carries_the_note_in_a_turn_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     def chat(body: dict[str, Any]) -> tuple[int, bytes]:
         text = body["messages"][-1]["content"].replace("Martin", "[XXXXX]")
-        return 200, json.dumps({"choices": [{"message": {"content": text}, "finish_reason": "stop"}]}).encode()
+        return (
+            200,
+            json.dumps(
+                {"choices": [{"message": {"content": text}, "finish_reason": "stop"}]}
+            ).encode(),
+        )
 
     monkeypatch.setenv("GENERATIVE_KEY", "k")
     options = {"chat": True, "protocol": "vllm", "served": "m", "key_env": "GENERATIVE_KEY"}
@@ -187,7 +221,11 @@ def test_a_chat_carries_the_note_in_a_turn_of_its_own(monkeypatch: pytest.Monkey
         (found,) = made.detect([Note("n", NOTE)])
 
     assert len(found) == 1
-    assert (asked[0]["path"], asked[0]["model"], asked[0]["authorization"]) == ("/v1/chat/completions", "m", "Bearer k")
+    assert (asked[0]["path"], asked[0]["model"], asked[0]["authorization"]) == (
+        "/v1/chat/completions",
+        "m",
+        "Bearer k",
+    )
     assert "root ::=" in asked[0]["structured_outputs"]["grammar"]
 
 
@@ -222,7 +260,10 @@ _TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"|([a-z]+\d*)|([|()])')
 
 
 class Grammar:
-    """Reads what ``grammar_of`` writes: names, quoted texts, alternatives and one level of brackets."""
+    """Reads what ``grammar_of`` writes.
+
+    Names, quoted texts, alternatives and one level of brackets.
+    """
 
     def __init__(self, text: str) -> None:
         lines = (line.partition(" ::= ") for line in text.splitlines())
@@ -246,9 +287,14 @@ class Grammar:
         """Return one text, alternatives drawn at random."""
         out = ""
         for part in rng.choice(alternatives):
-            out += part if isinstance(part, str) else self.texts(
-                part if isinstance(part, list) else self.rules[part[0]], rng  # type: ignore[index]
-            )  # fmt: skip
+            out += (
+                part
+                if isinstance(part, str)
+                else self.texts(
+                    part if isinstance(part, list) else self.rules[part[0]],
+                    rng,  # type: ignore[index]
+                )
+            )
         return out
 
 

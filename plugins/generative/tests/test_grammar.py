@@ -55,8 +55,12 @@ def test_an_output_that_was_cut_off_removes_nothing_and_raises() -> None:
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(st.integers(0, 4), max_size=12), st.integers(1, 5), st.randoms(use_true_random=False))
-def test_every_output_is_the_note_with_runs_replaced(source: list[int], longest: int, rng: object) -> None:
+@given(
+    st.lists(st.integers(0, 4), max_size=12), st.integers(1, 5), st.randoms(use_true_random=False)
+)
+def test_every_output_is_the_note_with_runs_replaced(
+    source: list[int], longest: int, rng: object
+) -> None:
     """The placeholder is made of tokens of the note, so that readings must be told apart by what follows."""
     grammar = CopyGrammar(source, [[4, 0], [3]], [2], END, longest=longest)
     state, tokens = grammar.start(), []
@@ -91,7 +95,10 @@ def test_a_model_of_random_weights_makes_nothing_up(spoken: Speech, seed: int) -
 
 
 def test_looking_ahead_changes_no_output_and_no_score_and_takes_fewer_runs(spoken: Speech) -> None:
-    """Scores tell what the cache holds: one entry too many or too few moves them long before another token wins."""
+    """Scores tell what the cache holds.
+
+    One entry too many or too few moves them long before another token wins.
+    """
     saved, scored = 0, 0
     for seed in range(2):
         fast, slow = local(spoken, seed), local(spoken, seed, ahead=0)
@@ -101,7 +108,9 @@ def test_looking_ahead_changes_no_output_and_no_score_and_takes_fewer_runs(spoke
                 [(h.start, h.end) for h in other.holes],
                 other.output,
             )
-            assert [hole.score for hole in one.holes] == pytest.approx([hole.score for hole in other.holes], abs=1.5e-4)
+            assert [hole.score for hole in one.holes] == pytest.approx(
+                [hole.score for hole in other.holes], abs=1.5e-4
+            )
             saved += other.steps - one.steps
             scored += len(one.holes)
     assert saved > 0
@@ -128,7 +137,10 @@ def test_the_processor_holds_generate_of_transformers_to_the_same_output(spoken:
                 )
             tokens = out[0, len(prompt) :].tolist()
             (ours,) = local(spoken, seed, ahead=0).write([text])
-            assert spoken.tokenizer.decode([token for token in tokens if token != spoken.end]) == ours.output
+            assert (
+                spoken.tokenizer.decode([token for token in tokens if token != spoken.end])
+                == ours.output
+            )
 
 
 def test_a_bias_towards_placeholders_removes_no_less(spoken: Speech) -> None:

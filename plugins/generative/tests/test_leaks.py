@@ -1,4 +1,7 @@
-"""An adapter before it is shared: merged with its base, it is probed for secrets that the notes say."""
+"""An adapter before it is shared.
+
+Merged with its base, it is probed for secrets that the notes say.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +20,29 @@ pytest.importorskip("deid_privacy", reason="plugin privacy is not installed")
 pytestmark = pytest.mark.slow
 
 BASE: dict[str, Any] = {
-    "epochs": 12, "learning_rate": 8e-3, "length": 48, "threads": 1,
-    "new": {"vocabulary": 450, "context": 128, "width": 48, "heads": 4, "feed_forward": 96, "layers": 2},
-}  # fmt: skip
+    "epochs": 12,
+    "learning_rate": 8e-3,
+    "length": 48,
+    "threads": 1,
+    "new": {
+        "vocabulary": 450,
+        "context": 128,
+        "width": 48,
+        "heads": 4,
+        "feed_forward": 96,
+        "layers": 2,
+    },
+}
 ADAPTER: dict[str, Any] = {
-    "epochs": 1, "batch": 4, "micro_batch": 4, "learning_rate": 1e-3, "longest": 128, "threads": 1, "checker": "",
+    "epochs": 1,
+    "batch": 4,
+    "micro_batch": 4,
+    "learning_rate": 1e-3,
+    "longest": 128,
+    "threads": 1,
+    "checker": "",
     "lora": {"rank": 4, "alpha": 8, "dropout": 0.0},
-}  # fmt: skip
+}
 
 
 def test_a_secret_that_the_base_learnt_is_found_in_base_and_adapter_merged(tmp_path: Path) -> None:
@@ -35,7 +54,9 @@ def test_a_secret_that_the_base_learnt_is_found_in_base_and_adapter_merged(tmp_p
     base = tmp_path / "base"
     base.mkdir()
     trainer = CausalTrainer()
-    trainer.pretrain(planted.training, base, settings=trainer.settings(BASE), seed=1, report=lambda _: None)
+    trainer.pretrain(
+        planted.training, base, settings=trainer.settings(BASE), seed=1, report=lambda _: None
+    )
     adapter = train(task({**ADAPTER, "base": str(base)}), tmp_path / "adapter")
     merged(read_folder(adapter), tmp_path / "merged")
     write_canaries(tmp_path / "canaries.json", planted.canaries)

@@ -1,4 +1,7 @@
-"""A real server of llama.cpp, with a model that the test writes: the grammar per note holds its outputs to the note."""
+"""A real server of llama.cpp, with a model that the test writes.
+
+The grammar per note holds its outputs to the note.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,10 @@ pytestmark = pytest.mark.slow
 
 
 def write_gguf(model: Any, tokenizer: Any, path: Path) -> None:
-    """Write a model of Llama's kind as llama.cpp reads it: its rotary pairs lie next to each other."""
+    """Write a model of Llama's kind as llama.cpp reads it.
+
+    Its rotary pairs lie next to each other.
+    """
     config, writer = model.config, gguf.GGUFWriter(str(path), "llama")
     heads, width = config.num_attention_heads, config.hidden_size
     writer.add_context_length(config.max_position_embeddings)
@@ -40,9 +46,12 @@ def write_gguf(model: Any, tokenizer: Any, path: Path) -> None:
     writer.add_layer_norm_rms_eps(config.rms_norm_eps)
     writer.add_vocab_size(config.vocab_size)
     described = json.loads(tokenizer.backend_tokenizer.to_str())
-    names = [token for token, _ in sorted(tokenizer.get_vocab().items(), key=lambda entry: entry[1])]
+    names = [
+        token for token, _ in sorted(tokenizer.get_vocab().items(), key=lambda entry: entry[1])
+    ]
     added = {one["content"]: one["special"] for one in described["added_tokens"]}
-    kinds = [3 if added.get(name) else 4 if name in added else 1 for name in names]  # control, user defined, normal
+    # control, user defined, normal
+    kinds = [3 if added.get(name) else 4 if name in added else 1 for name in names]
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("default")
     writer.add_token_list(names)
@@ -62,14 +71,21 @@ def write_gguf(model: Any, tokenizer: Any, path: Path) -> None:
     for layer in range(config.num_hidden_layers):
         own, theirs = f"blk.{layer}.", f"model.layers.{layer}."
         parts = {
-            "attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm", "attn_v": "self_attn.v_proj",
-            "attn_output": "self_attn.o_proj", "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj",
+            "attn_norm": "input_layernorm",
+            "ffn_norm": "post_attention_layernorm",
+            "attn_v": "self_attn.v_proj",
+            "attn_output": "self_attn.o_proj",
+            "ffn_gate": "mlp.gate_proj",
+            "ffn_up": "mlp.up_proj",
             "ffn_down": "mlp.down_proj",
-        }  # fmt: skip
+        }
         for name, other in parts.items():
             writer.add_tensor(f"{own}{name}.weight", state[f"{theirs}{other}.weight"])
         for name in ("q", "k"):
-            writer.add_tensor(f"{own}attn_{name}.weight", turned(state[f"{theirs}self_attn.{name}_proj.weight"]).copy())
+            writer.add_tensor(
+                f"{own}attn_{name}.weight",
+                turned(state[f"{theirs}self_attn.{name}_proj.weight"]).copy(),
+            )
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -84,7 +100,15 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Any:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]
-    command = [sys.executable, "-m", "llama_cpp.server", "--model", str(folder / "tiny.gguf"), "--host", "127.0.0.1"]
+    command = [
+        sys.executable,
+        "-m",
+        "llama_cpp.server",
+        "--model",
+        str(folder / "tiny.gguf"),
+        "--host",
+        "127.0.0.1",
+    ]
     command += ["--port", str(port), "--n_ctx", "1024", "--n_threads", "1"]
     with (folder / "log").open("w") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, env=dict(os.environ))
@@ -94,7 +118,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Any:
                 if process.poll() is not None:
                     pytest.fail((folder / "log").read_text()[-2_000:])
                 try:
-                    if httpx.get(f"{address}/models", trust_env=False).status_code == httpx.codes.OK:
+                    if (
+                        httpx.get(f"{address}/models", trust_env=False).status_code
+                        == httpx.codes.OK
+                    ):
                         break
                 except httpx.HTTPError:
                     time.sleep(0.1)
@@ -104,7 +131,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Any:
             process.wait(timeout=30)
 
 
-NOTES = (NOTE, "dlr abdo depuis 2j, vu par Dr Martin", "Le mot ANONYMOUS est ici, Dr Lee aussi.", 'Dit "oui",\nta 13/8')
+NOTES = (
+    NOTE,
+    "dlr abdo depuis 2j, vu par Dr Martin",
+    "Le mot ANONYMOUS est ici, Dr Lee aussi.",
+    'Dit "oui",\nta 13/8',
+)
 
 
 def test_the_servers_outputs_are_the_note_with_placeholders(server: str) -> None:
@@ -114,8 +146,15 @@ def test_the_servers_outputs_are_the_note_with_placeholders(server: str) -> None
 
     assert len(list(detector.detect(notes))) == len(NOTES)
     for text in NOTES:
-        body = {"prompt": f"<<<\n{text}\n>>>\n", "grammar": grammar_of(text), "max_tokens": 400, "temperature": 0.0}
-        choice = httpx.post(f"{server}/completions", json=body, timeout=120, trust_env=False).json()["choices"][0]
+        body = {
+            "prompt": f"<<<\n{text}\n>>>\n",
+            "grammar": grammar_of(text),
+            "max_tokens": 400,
+            "temperature": 0.0,
+        }
+        choice = httpx.post(
+            f"{server}/completions", json=body, timeout=120, trust_env=False
+        ).json()["choices"][0]
         reading = read_output(text, choice["text"], finished=choice["finish_reason"] == "stop")
         assert reading.status.is_usable
         assert reading.edits == []
@@ -123,6 +162,10 @@ def test_the_servers_outputs_are_the_note_with_placeholders(server: str) -> None
 
 def test_without_the_grammar_the_same_model_writes_another_text(server: str) -> None:
     body = {"prompt": f"<<<\n{NOTE}\n>>>\n", "max_tokens": 60, "temperature": 0.0}
-    choice = httpx.post(f"{server}/completions", json=body, timeout=120, trust_env=False).json()["choices"][0]
+    choice = httpx.post(f"{server}/completions", json=body, timeout=120, trust_env=False).json()[
+        "choices"
+    ][0]
 
-    assert not read_output(NOTE, choice["text"], finished=choice["finish_reason"] == "stop").status.is_usable
+    assert not read_output(
+        NOTE, choice["text"], finished=choice["finish_reason"] == "stop"
+    ).status.is_usable

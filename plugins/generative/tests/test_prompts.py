@@ -1,4 +1,7 @@
-"""The prompt registry: versions, digests, files of one's own, and notes that no chat template reads."""
+"""The prompt registry.
+
+Versions, digests, files of one's own, and notes that no chat template reads.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,9 @@ class Templated:
 
     chat_template = "there is one"
 
-    def apply_chat_template(self, turns: list[dict[str, str]], *, tokenize: bool, add_generation_prompt: bool) -> str:
+    def apply_chat_template(
+        self, turns: list[dict[str, str]], *, tokenize: bool, add_generation_prompt: bool
+    ) -> str:
         assert not tokenize
         assert add_generation_prompt
         if turns[0]["role"] == "system":
@@ -27,7 +32,14 @@ def test_each_prompt_has_a_version_and_a_digest_that_changes_with_it() -> None:
     known = registry()
     told = [prompt.told for prompt in known.values()]
 
-    assert {"bare", "tuned_fr", "zero_shot_fr", "few_shot_fr", "zero_shot_en", "few_shot_en"} <= known.keys()
+    assert {
+        "bare",
+        "tuned_fr",
+        "zero_shot_fr",
+        "few_shot_fr",
+        "zero_shot_en",
+        "few_shot_en",
+    } <= known.keys()
     assert len(set(told)) == len(told)
     changed = known["bare"].model_copy(update={"instruction": "Copy."})
     assert changed.digest != known["bare"].digest
@@ -50,7 +62,9 @@ def test_the_note_is_no_part_of_what_a_chat_template_reads() -> None:
 
 def test_a_prompt_of_ones_own_is_a_file(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
-    path.write_text('name = "mine"\nversion = 3\ninstruction = "Copy."\nnote = "N:"\nanswer = "A:"\n')
+    path.write_text(
+        'name = "mine"\nversion = 3\ninstruction = "Copy."\nnote = "N:"\nanswer = "A:"\n'
+    )
 
     assert load_prompt(str(path)).told.startswith("mine-3+")
     path.write_text("name = 3\n")

@@ -1,4 +1,7 @@
-"""Outputs read against their notes: malformed ones, changed words, and ten thousand made at random."""
+"""Outputs read against their notes.
+
+Malformed ones, changed words, and ten thousand made at random.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +84,9 @@ def test_a_name_that_was_dropped_or_replaced_is_covered(output: str) -> None:
 def test_one_placeholder_may_stand_for_several_values_and_the_words_between() -> None:
     source = "Mme Dupont, 3 rue de la Paix, Bordeaux, douleur"
 
-    assert found(source, read_output(source, "Mme [XXXXX], douleur")) == ["Dupont, 3 rue de la Paix, Bordeaux"]
+    assert found(source, read_output(source, "Mme [XXXXX], douleur")) == [
+        "Dupont, 3 rue de la Paix, Bordeaux"
+    ]
 
 
 def test_a_part_of_a_word_is_told_exactly() -> None:
@@ -106,7 +111,10 @@ def test_a_placeholder_for_half_a_page_is_not_trusted() -> None:
     source = "Vu par Martin. " + "Suivi en ville sans particularité. " * 12 + "Fin."
 
     assert read_output(source, "Vu par [XXXXX] Fin.").status is Status.SWALLOWED
-    assert read_output(source, "Vu par [XXXXX] Fin.", limits=Limits(longest=1_000)).status is Status.REWRITTEN
+    assert (
+        read_output(source, "Vu par [XXXXX] Fin.", limits=Limits(longest=1_000)).status
+        is Status.REWRITTEN
+    )
 
 
 def test_an_empty_note_removes_nothing_whatever_is_written() -> None:
@@ -114,15 +122,24 @@ def test_an_empty_note_removes_nothing_whatever_is_written() -> None:
 
 
 def test_a_long_note_is_aligned_in_time_that_grows_little() -> None:
-    source = "".join(f"Jour {n} : état stable, poids {n * 7 % 90} kg. " for n in range(600)) + "Vu par Martin."
-    output = source.replace("Martin", "[XXXXX]").replace("Jour 3 ", "Jour 33 ").replace("Jour 590", "Jour 59")
+    source = (
+        "".join(f"Jour {n} : état stable, poids {n * 7 % 90} kg. " for n in range(600))
+        + "Vu par Martin."
+    )
+    output = (
+        source.replace("Martin", "[XXXXX]")
+        .replace("Jour 3 ", "Jour 33 ")
+        .replace("Jour 590", "Jour 59")
+    )
 
     assert found(source, read_output(source, output)) == ["Martin"]
 
 
 def read_fuzzed(count: int, *, seed: int) -> int:
     """Read outputs made at random; return how many were told exactly."""
-    notes = [pair for pair in make_corpus(lang="fr", notes=600, seed=seed, mix="triage") if len(pair[1])]
+    notes = [
+        pair for pair in make_corpus(lang="fr", notes=600, seed=seed, mix="triage") if len(pair[1])
+    ]
     rng = random.Random(seed)
     for note, spans in itertools.islice(itertools.cycle(notes), count):
         made = fuzzed(note, spans, rng)
@@ -166,8 +183,13 @@ def test_fuzzed_outputs_give_the_gold_and_the_notes_own_bytes() -> None:
 
 
 @pytest.mark.slow
-def test_ten_thousand_fuzzed_outputs_give_the_gold_and_the_notes_own_bytes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_ten_thousand_fuzzed_outputs_give_the_gold_and_the_notes_own_bytes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     whole = read_fuzzed(10_000, seed=4)
     with capsys.disabled():
-        print(f"\n{whole:,} of 10,000 outputs made at random: spans found exactly, all else the note's own bytes")  # noqa: T201 - the figure
+        print(
+            f"\n{whole:,} of 10,000 outputs made at random: spans found exactly, all else the"
+            " note's own bytes"
+        )  # noqa: T201 - the figure
     assert whole == 10_000

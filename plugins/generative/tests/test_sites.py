@@ -1,4 +1,8 @@
-"""A new site's notes: what a model of another site misses there, what training on some of them mends, and how many it takes."""
+"""A new site's notes.
+
+What a model of another site misses there, what training on some of them mends, and how many it
+takes.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +23,20 @@ NAMES = ("qzorb", "vlimp", "krast", "dwelk")
 COMPLAINTS = ("toux", "chute", "fievre", "malaise")
 HERE, THERE = "Vu par Dr <NAME>{}</NAME>, {}.", "{1}, amie <NAME>{0}</NAME> jointe"
 SETTINGS = {
-    **TINY, "method": "full", "learning_rate": 1e-2, "epochs": 12, "biases": (),
+    **TINY,
+    "method": "full",
+    "learning_rate": 1e-2,
+    "epochs": 12,
+    "biases": (),
     "new": {**TINY["new"], "steps": 0},
-}  # fmt: skip
+}
 
 
 def corpus(name: str, style: str, *parts: int) -> Corpus:
-    """Return notes of one style, each of a patient of its own; of four parts, with all words in every two of them."""
+    """Return notes of one style, each of a patient of its own.
+
+    Of four parts, with all words in every two of them.
+    """
     found = []
     for who, name_said in enumerate(NAMES):
         for what, complaint in enumerate(COMPLAINTS):
@@ -38,7 +49,13 @@ def corpus(name: str, style: str, *parts: int) -> Corpus:
 
 def recipe(name: str, strategy: Strategy = Strategy.SINGLE) -> Recipe:
     return Recipe.model_validate(
-        {"name": name, "plugin": "generative", "strategy": strategy, "seed": 1, "settings": SETTINGS}
+        {
+            "name": name,
+            "plugin": "generative",
+            "strategy": strategy,
+            "seed": 1,
+            "settings": SETTINGS,
+        }
     )
 
 
@@ -50,7 +67,10 @@ def test_a_model_fails_at_a_new_site_and_is_mended_by_some_of_its_notes(tmp_path
         "generative_both": Materials(corpora=[here, there], dev=corpus("dev", THERE, 3), test=test),
     }
     old, both = compare_recipes(
-        [recipe("generative_old"), recipe("generative_both", Strategy.MIX)], given, tmp_path, progress=lambda *_: None
+        [recipe("generative_old"), recipe("generative_both", Strategy.MIX)],
+        given,
+        tmp_path,
+        progress=lambda *_: None,
     )
 
     assert old.cards[0].dev["labels"]["NAME"]["tp"] > 0

@@ -25,13 +25,19 @@ from deid_generative.reading import Status
 from deid_generative.steps import batch_of
 from deid_generative.tune import Tuning
 
-BY_HEART = {"method": "full", "learning_rate": 1e-2, "epochs": 24, "new": {**TINY["new"], "steps": 0}}
+BY_HEART = {
+    "method": "full",
+    "learning_rate": 1e-2,
+    "epochs": 24,
+    "new": {**TINY["new"], "steps": 0},
+}
 
 
 def found(detector: GenerativeDetector) -> list[list[str]]:
     notes = [document.note for document in documents()]
     return [
-        [note.text[s.start : s.end] for s in spans] for note, spans in zip(notes, detector.detect(notes), strict=True)
+        [note.text[s.start : s.end] for s in spans]
+        for note, spans in zip(notes, detector.detect(notes), strict=True)
     ]
 
 
@@ -48,7 +54,9 @@ def test_a_model_from_nothing_learns_four_notes_by_heart(tmp_path: Path) -> None
     assert folder.curve[folder.best_epoch - 1]["measures"]["f1"] == max(
         point["measures"]["f1"] for point in folder.curve
     )
-    assert {"note_recall", "bleu_corpus", "names_only", "recall_by_category"} <= folder.curve[0]["measures"].keys()
+    assert {"note_recall", "bleu_corpus", "names_only", "recall_by_category"} <= folder.curve[0][
+        "measures"
+    ].keys()
 
 
 def test_an_adapter_is_trained_on_a_base_that_stays_as_it_was(tmp_path: Path) -> None:
@@ -57,7 +65,12 @@ def test_an_adapter_is_trained_on_a_base_that_stays_as_it_was(tmp_path: Path) ->
 
     assert (config["r"], config["lora_alpha"], config["bias"]) == (16, 32, "none")
     assert set(config["target_modules"]) == set(TINY["lora"]["targets"])
-    assert sorted(path.name for path in model.iterdir()) == ["adapter", "base", "categories.json", "tagger.json"]
+    assert sorted(path.name for path in model.iterdir()) == [
+        "adapter",
+        "base",
+        "categories.json",
+        "tagger.json",
+    ]
     assert len(found(GenerativeDetector(model=model, checker="", threads=1))) == 4
 
 
@@ -65,9 +78,16 @@ def test_the_default_adapter_is_the_published_one() -> None:
     settings = GenerativeTrainer().settings({})
 
     assert settings["lora"] == {
-        "rank": 32, "alpha": 64, "dropout": 0.1, "targets": ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj"],
-    }  # fmt: skip
-    assert (settings["learning_rate"], settings["weight_decay"], settings["epochs"]) == (5e-5, 0.01, 15)
+        "rank": 32,
+        "alpha": 64,
+        "dropout": 0.1,
+        "targets": ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj"],
+    }
+    assert (settings["learning_rate"], settings["weight_decay"], settings["epochs"]) == (
+        5e-5,
+        0.01,
+        15,
+    )
     assert (settings["batch"], settings["budget_gb"]) == (24, 16.0)
 
 
@@ -94,7 +114,9 @@ def test_a_run_goes_on_after_a_kill_and_gives_the_same_weights(tmp_path: Path) -
     assert not (resumed / "checkpoint").exists()
 
 
-def test_the_epoch_is_chosen_on_development_notes_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_epoch_is_chosen_on_development_notes_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The best of a curve with a plateau is its first best epoch, and its weights are those that are written."""
     kept: list[int] = []
     worth = iter([0.2, 0.6, 0.9, 0.9, 0.8])
@@ -125,7 +147,9 @@ def test_pairs_are_the_note_with_placeholders_or_anonymous(spoken: Any) -> None:
         assert text == answer_text(document.note.text, spans_of(document, typed=False))
 
 
-def test_a_window_makes_all_prompts_alike_and_copies_what_has_nothing_to_remove(spoken: Any) -> None:
+def test_a_window_makes_all_prompts_alike_and_copies_what_has_nothing_to_remove(
+    spoken: Any,
+) -> None:
     given = Speech(spoken.tokenizer, Shape(spoken.shape.prompt, window=30))
     made = [pair for document in documents() for pair in pairs(document, given, longest=128)]
     silent = documents()[2].note.text
@@ -183,7 +207,12 @@ def test_notes_without_spans_are_refused(tmp_path: Path) -> None:
     given = task()
     empty = [one for one in given.phases[0] if not one.spans]
     with pytest.raises(TrainingError, match="no span"):
-        train(type(given)(**{**{name: getattr(given, name) for name in given.__slots__}, "phases": [empty]}), tmp_path)
+        train(
+            type(given)(
+                **{**{name: getattr(given, name) for name in given.__slots__}, "phases": [empty]}
+            ),
+            tmp_path,
+        )
 
 
 def test_a_broken_model_folder_is_refused(tmp_path: Path) -> None:
@@ -199,7 +228,9 @@ def test_a_broken_model_folder_is_refused(tmp_path: Path) -> None:
 def config(kind: str) -> Any:
     wide = {"hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32}
     if kind == "llama":
-        return transformers.LlamaConfig(**wide, vocab_size=32_000, intermediate_size=11_008, num_key_value_heads=32)
+        return transformers.LlamaConfig(
+            **wide, vocab_size=32_000, intermediate_size=11_008, num_key_value_heads=32
+        )
     return transformers.MixtralConfig() if kind == "mixtral" else transformers.MistralConfig()
 
 
@@ -275,7 +306,9 @@ def test_recipes_that_ship_are_whole() -> None:
     folder = Path(__file__).parents[1] / "deid_generative" / "recipes"
     recipes = [load_recipe(path) for path in sorted(folder.glob("*.toml"))]
 
-    assert {"generative_llama2_7b", "generative_mistral_7b", "generative_mixtral"} <= {one.name for one in recipes}
+    assert {"generative_llama2_7b", "generative_mistral_7b", "generative_mixtral"} <= {
+        one.name for one in recipes
+    }
     for recipe in recipes:
         assert GenerativeTrainer().settings(recipe.settings)
         assert recipe.name.startswith("generative_")

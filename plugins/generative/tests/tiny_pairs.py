@@ -20,13 +20,34 @@ TEXTS = (
 )
 
 TINY: Mapping[str, Any] = {
-    "new": {"layers": 2, "width": 32, "heads": 2, "feed_forward": 64, "vocabulary": 330, "context": 128,
-            "steps": 20, "batch": 128, "shortest": 4, "save_every": 10, "learning_rate": 5e-3},
-    "lora": {"rank": 16, "alpha": 32, "dropout": 0.0,
-             "targets": ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]},
-    "epochs": 6, "batch": 4, "learning_rate": 2e-2, "schedule": "constant", "warm_up": 0.0,
-    "longest": 128, "threads": 1, "checker": "",
-}  # fmt: skip
+    "new": {
+        "layers": 2,
+        "width": 32,
+        "heads": 2,
+        "feed_forward": 64,
+        "vocabulary": 330,
+        "context": 128,
+        "steps": 20,
+        "batch": 128,
+        "shortest": 4,
+        "save_every": 10,
+        "learning_rate": 5e-3,
+    },
+    "lora": {
+        "rank": 16,
+        "alpha": 32,
+        "dropout": 0.0,
+        "targets": ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"],
+    },
+    "epochs": 6,
+    "batch": 4,
+    "learning_rate": 2e-2,
+    "schedule": "constant",
+    "warm_up": 0.0,
+    "longest": 128,
+    "threads": 1,
+    "checker": "",
+}
 
 
 def documents(texts: Sequence[str] = TEXTS) -> list[Document]:
@@ -58,4 +79,6 @@ def train(given: Task, out: Path, curve: list[Epoch] | None = None) -> Path:
 
 
 def files(folder: Path, pattern: str = "*.safetensors") -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob(pattern))}
+    return {
+        str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob(pattern))
+    }

@@ -15,18 +15,22 @@ VERSION = "0.1.0"
 
 
 class GlinerDetector:
-    """Finds what a GLiNER model finds for its prompts. Notes are read one by one, long ones in windows.
+    """Finds what a GLiNER model finds for its prompts.
+
+    Notes are read one by one, long ones in windows.
 
     Args:
         model: Folder that ``deid models add`` wrote; its files are compared with their digests.
         name: Source of the spans.
         threshold: Least score of a span, 0 to 1; the label map's when not given.
         providers: As for the detector ``onnx``.
-        device: In place of ``providers`` for a model that was not exported: ``cpu``, ``cuda`` and so on.
+        device: In place of ``providers`` for a model that was not exported: ``cpu``, ``cuda`` and
+            so on.
         threads: Cores to use; all that the process may use when not given.
 
     Raises:
-        PluginError: The folder is no added model, is broken or altered, or the hardware asked for is not there.
+        PluginError: The folder is no added model, is broken or altered, or the hardware asked for
+            is not there.
         ConfigError: An option has no such value.
     """
 
@@ -49,7 +53,9 @@ class GlinerDetector:
         self.name = name
         self.version = f"{VERSION}+{added.version}"
         self.labels = frozenset(category for category in added.labels.values() if category)
-        self.native_labels = frozenset(label for label, category in added.labels.items() if category)
+        self.native_labels = frozenset(
+            label for label, category in added.labels.items() if category
+        )
         self._labels = added.labels
         self._settings = Settings(prompts=list(added.labels), **added.card["reading"])
         self._threshold = float(added.card["threshold"]) if threshold is None else threshold
@@ -61,4 +67,11 @@ class GlinerDetector:
             yield SpanSet.of(note, self._spans(note.text))
 
     def _spans(self, text: str) -> list[Span]:
-        return spans_of(text, self._model, self._settings, self._labels, source=self.name, threshold=self._threshold)
+        return spans_of(
+            text,
+            self._model,
+            self._settings,
+            self._labels,
+            source=self.name,
+            threshold=self._threshold,
+        )

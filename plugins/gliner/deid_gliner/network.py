@@ -40,8 +40,12 @@ class Settings:
     subtokens: int
 
 
-def load(folder: Path, *, threads: int, providers: Sequence[str] = (), device: str | None = None) -> Any:
-    """Return the library's model: with ONNX Runtime where the folder has a graph, otherwise with PyTorch.
+def load(
+    folder: Path, *, threads: int, providers: Sequence[str] = (), device: str | None = None
+) -> Any:
+    """Return the library's model.
+
+    With ONNX Runtime where the folder has a graph, otherwise with PyTorch.
 
     Raises:
         PluginError: It does not load, or the hardware asked for is not there.
@@ -52,7 +56,8 @@ def load(folder: Path, *, threads: int, providers: Sequence[str] = (), device: s
         raise ConfigError(f"{folder}: it runs with ONNX Runtime; give providers in place of device")
     if not has_graph and providers:
         raise ConfigError(
-            f"{folder}: it runs with PyTorch, since it was not exported; give device in place of providers"
+            f"{folder}: it runs with PyTorch, since it was not exported; give device in place of"
+            " providers"
         )
     place = "cpu" if has_graph else find_device(device)
     with quiet():
@@ -60,15 +65,24 @@ def load(folder: Path, *, threads: int, providers: Sequence[str] = (), device: s
 
         if has_graph:
             session = start(folder / GRAPH, providers=providers, threads=threads)
-            given: dict[str, Any] = {"runtime": "onnxruntime", "runtime_options": {"session": session}}
+            given: dict[str, Any] = {
+                "runtime": "onnxruntime",
+                "runtime_options": {"session": session},
+            }
         else:
             given = {"strict": True}
         try:
-            model = GLiNER.from_pretrained(str(folder), local_files_only=True, map_location=place, **given)
+            model = GLiNER.from_pretrained(
+                str(folder), local_files_only=True, map_location=place, **given
+            )
         except RuntimeError as error:
-            raise PluginError(f"{folder}: weights and {CONFIG} do not fit each other; fetch the model again") from error
+            raise PluginError(
+                f"{folder}: weights and {CONFIG} do not fit each other; fetch the model again"
+            ) from error
         except Exception as error:
-            raise PluginError(f"{folder}: the model does not load ({type(error).__name__})") from error
+            raise PluginError(
+                f"{folder}: the model does not load ({type(error).__name__})"
+            ) from error
     return model.eval()
 
 
@@ -84,7 +98,9 @@ def most_of(tokenizer: Any, encoder: Any) -> int:
     return int(min(tokenizer.model_max_length, positions(encoder) or _LARGE, _LARGE))
 
 
-def parts(count: int, sizes: Sequence[int], *, words: int, overlap: int, room: int) -> Iterator[tuple[int, int]]:
+def parts(
+    count: int, sizes: Sequence[int], *, words: int, overlap: int, room: int
+) -> Iterator[tuple[int, int]]:
     """Yield windows of words as ``(first, behind the last)``; together they are all of the text.
 
     Args:
@@ -107,12 +123,20 @@ def parts(count: int, sizes: Sequence[int], *, words: int, overlap: int, room: i
 
 
 def spans_of(
-    text: str, model: Any, settings: Settings, labels: Mapping[str, Phi | None], *, source: str, threshold: float
+    text: str,
+    model: Any,
+    settings: Settings,
+    labels: Mapping[str, Phi | None],
+    *,
+    source: str,
+    threshold: float,
 ) -> list[Span]:
-    """Return the spans of a text: those of every window and of every group of prompts, nested ones too.
+    """Return the spans of a text.
 
-    A span that two windows find counts once, with the greater score. Prompts that are no PHI are asked, as the model
-    weighs prompts against one another, and what they find is left out.
+    Those of every window and of every group of prompts, nested ones too.
+
+    A span that two windows find counts once, with the greater score. Prompts that are no PHI are
+    asked, as the model weighs prompts against one another, and what they find is left out.
 
     Raises:
         PluginError: The prompts of a group leave no room for the text.
@@ -125,16 +149,30 @@ def spans_of(
         group = list(settings.prompts[at : at + settings.groups])
         room = settings.subtokens - taken(tokenizer, [] if model.config.labels_encoder else group)
         if room < 1:
-            raise PluginError(f"{len(group)} prompts fill all of {settings.subtokens} sub-tokens; give fewer labels")
-        for first, last in parts(len(words), sizes, words=settings.window, overlap=settings.overlap, room=room):
+            raise PluginError(
+                f"{len(group)} prompts fill all of {settings.subtokens} sub-tokens; give fewer"
+                " labels"
+            )
+        for first, last in parts(
+            len(words), sizes, words=settings.window, overlap=settings.overlap, room=room
+        ):
             begin, end = words[first][1], words[last - 1][2]
             with quiet():
-                (found,) = model.inference([text[begin:end]], group, flat_ner=False, threshold=threshold, batch_size=1)
+                (found,) = model.inference(
+                    [text[begin:end]], group, flat_ner=False, threshold=threshold, batch_size=1
+                )
             for entity in found:
                 key = (begin + entity["start"], begin + entity["end"], entity["label"])
                 best[key] = max(best.get(key, 0.0), float(entity["score"]))
     return [
-        Span(start_, end, category, min(1.0, round(score, _DIGITS)), source, "" if label == category.value else label)
+        Span(
+            start_,
+            end,
+            category,
+            min(1.0, round(score, _DIGITS)),
+            source,
+            "" if label == category.value else label,
+        )
         for (start_, end, label), score in sorted(best.items())
         if (category := labels[label]) is not None
     ]
@@ -159,7 +197,9 @@ def taken(tokenizer: Any, prompts: Sequence[str]) -> int:
     special = int(tokenizer.num_special_tokens_to_add())
     if not prompts:
         return special
-    counts = [len(found) for found in tokenizer(list(prompts), add_special_tokens=False)["input_ids"]]
+    counts = [
+        len(found) for found in tokenizer(list(prompts), add_special_tokens=False)["input_ids"]
+    ]
     return sum(counts) + len(counts) + 1 + special
 
 

@@ -18,15 +18,23 @@ from deid_published.pipelines import Entity, Library, Pipeline, PipelineDetector
 
 CONFIG = "config.json"
 WORDS = 192
-"""Words of a window; fewer where these and the prompts are more sub-tokens than the encoder reads."""
+"""Words of a window.
+
+Fewer where these and the prompts are more sub-tokens than the encoder reads.
+"""
 _SCHEMA = 16
 """Sub-tokens that the library puts around prompts and text, at most."""
 
 
 class Gliner2Detector(PipelineDetector):
-    """Takes the entities of all windows; arguments and errors as ``PipelineDetector``. Every span has score 1."""
+    """Takes the entities of all windows; arguments and errors as ``PipelineDetector``.
 
-    def __init__(self, *, model: str | Path, name: str = "gliner2", device: str | None = None) -> None:
+    Every span has score 1.
+    """
+
+    def __init__(
+        self, *, model: str | Path, name: str = "gliner2", device: str | None = None
+    ) -> None:
         super().__init__(_LIBRARY, model=model, name=name, device=device)
 
 
@@ -44,14 +52,25 @@ class Importer:
 
         Raises:
             PluginError: The model cannot be used; one line says why.
-            ConfigError: A prompt is not decided; a proposal stands beside where the folder would be.
+            ConfigError: A prompt is not decided; a proposal stands beside where the folder would
+                be.
         """
         wanted = LibraryWanted(library=self.name, **options)
         source = wanted.folder()
-        choice = chosen(wanted.labels, known=self.maps(), source=source.name, labels=PROMPTS, file=wanted.proposal)
+        choice = chosen(
+            wanted.labels,
+            known=self.maps(),
+            source=source.name,
+            labels=PROMPTS,
+            file=wanted.proposal,
+        )
         labels = decided(list(choice.labels), choice, where=wanted.source, file=wanted.proposal)
         threshold = THRESHOLD if choice.threshold is None else choice.threshold
-        settings = {"prompts": list(labels), "threshold": threshold, "words": wanted.window or choice.window or WORDS}
+        settings = {
+            "prompts": list(labels),
+            "threshold": threshold,
+            "words": wanted.window or choice.window or WORDS,
+        }
 
         def fill(folder: Path) -> Mapping[str, Any]:
             _copy(source, folder)
@@ -59,7 +78,10 @@ class Importer:
 
         def check(folder: Path) -> Mapping[str, Any]:
             detector = Gliner2Detector(model=folder, device="cpu")
-            return {"notes": len(notes), "spans": sum(len(spans) for spans in detector.detect(notes))}
+            return {
+                "notes": len(notes),
+                "spans": sum(len(spans) for spans in detector.detect(notes)),
+            }
 
         return write_model(wanted, labels, choice, fill, check)
 
@@ -67,8 +89,8 @@ class Importer:
         """Return a line on what was added."""
         settings, check = card["settings"], card["check"]
         return (
-            f"GLiNER2, {len(settings['prompts'])} prompts, windows of {settings['words']} words, threshold "
-            f"{settings['threshold']}; {check['spans']} spans in {check['notes']} notes"
+            f"GLiNER2, {len(settings['prompts'])} prompts, windows of {settings['words']} words,"
+            f" threshold {settings['threshold']}; {check['spans']} spans in {check['notes']} notes"
         )
 
     def maps(self) -> Mapping[str, LabelChoice]:
@@ -90,11 +112,17 @@ def _copy(source: Path, out: Path) -> Mapping[str, Any]:
     Raises:
         PluginError: It brings code of its own, or its weights are missing.
     """
-    configs = [file.read_text(encoding="utf-8", errors="replace") for file in source.rglob("config.json")]
+    configs = [
+        file.read_text(encoding="utf-8", errors="replace") for file in source.rglob("config.json")
+    ]
     if any("auto_map" in text for text in configs) or list(source.rglob("*.py")):
-        raise PluginError(f"{source}: it brings code of its own, which is not run; choose another model")
+        raise PluginError(
+            f"{source}: it brings code of its own, which is not run; choose another model"
+        )
     if not any((source / name).is_file() for name in ("model.safetensors", "pytorch_model.bin")):
-        raise PluginError(f"{source}: no model.safetensors and no pytorch_model.bin; fetch the model again")
+        raise PluginError(
+            f"{source}: no model.safetensors and no pytorch_model.bin; fetch the model again"
+        )
     shutil.copytree(source, out, dirs_exist_ok=True)
     return {}
 
@@ -105,11 +133,17 @@ def _open(folder: Path, settings: Mapping[str, Any], device: str | None) -> Pipe
         try:
             from gliner2 import AutoExtractor  # noqa: PLC0415 - loads PyTorch
         except ImportError as error:
-            raise PluginError("GLiNER2 models need the library gliner2: make add PLUGIN='gliner[gliner2]'") from error
+            raise PluginError(
+                "GLiNER2 models need the library gliner2: make add PLUGIN='gliner[gliner2]'"
+            ) from error
         try:
-            model = AutoExtractor.from_pretrained(str(folder), local_files_only=True, map_location=place).eval()
+            model = AutoExtractor.from_pretrained(
+                str(folder), local_files_only=True, map_location=place
+            ).eval()
         except Exception as error:
-            raise PluginError(f"{folder}: the model does not load ({type(error).__name__}); fetch it again") from error
+            raise PluginError(
+                f"{folder}: the model does not load ({type(error).__name__}); fetch it again"
+            ) from error
     prompts, words = list(settings["prompts"]), int(settings["words"])
     tokenizer, splitter = model.processor.tokenizer, model.processor.word_splitter
     longest = most_of(tokenizer, model.encoder.config) - _SCHEMA
@@ -122,19 +156,34 @@ def _open(folder: Path, settings: Mapping[str, Any], device: str | None) -> Pipe
             group = prompts[at : at + PER_CALL]
             room = longest - taken(tokenizer, group)
             if room < 1:
-                raise PluginError(f"{len(group)} prompts fill all of {longest} sub-tokens; give fewer labels")
-            for first, last in parts(len(places), sizes, words=words, overlap=words // 3, room=room):
+                raise PluginError(
+                    f"{len(group)} prompts fill all of {longest} sub-tokens; give fewer labels"
+                )
+            for first, last in parts(
+                len(places), sizes, words=words, overlap=words // 3, room=room
+            ):
                 begin, window = places[first][1], text[places[first][1] : places[last - 1][2]]
-                found += [(begin + start, begin + end, prompt) for start, end, prompt in asked(window, group)]
+                found += [
+                    (begin + start, begin + end, prompt)
+                    for start, end, prompt in asked(window, group)
+                ]
         return found
 
     def asked(window: str, group: list[str]) -> Iterable[Entity]:
         with quiet():
             entities = model.extract_entities(
-                window, group, threshold=float(settings["threshold"]), include_spans=True, overlap_policy="nested"
+                window,
+                group,
+                threshold=float(settings["threshold"]),
+                include_spans=True,
+                overlap_policy="nested",
             )["entities"]
         # The library ends a text with a full stop where it has none, and may find that.
-        spans = [(one["start"], min(one["end"], len(window)), prompt) for prompt in group for one in entities[prompt]]
+        spans = [
+            (one["start"], min(one["end"], len(window)), prompt)
+            for prompt in group
+            for one in entities[prompt]
+        ]
         return [span for span in spans if span[0] < span[1]]
 
     return Pipeline(list(settings["prompts"]), read)

@@ -1,4 +1,7 @@
-"""Tests of this folder share ``tiny_gliner``; one thread each, so that they do not wait for one another."""
+"""Tests of this folder share ``tiny_gliner``.
+
+One thread each, so that they do not wait for one another.
+"""
 
 from __future__ import annotations
 

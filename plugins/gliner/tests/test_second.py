@@ -1,4 +1,7 @@
-"""GLiNER2 models from a folder: the entities are the library's, long notes are read to their end, faults are one line."""
+"""GLiNER2 models from a folder.
+
+The entities are the library's, long notes are read to their end, faults are one line.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,12 @@ pytest.importorskip("gliner2")
 def added(folder: Path, source: Path, **given: Any) -> Path:
     folder.mkdir(exist_ok=True)
     (folder / "labels.toml").write_text(MAP)
-    options = {"source": str(source), "name": "mine", "out": folder / "mine", "labels": str(folder / "labels.toml")}
+    options = {
+        "source": str(source),
+        "name": "mine",
+        "out": folder / "mine",
+        "labels": str(folder / "labels.toml"),
+    }
     Importer().add({**options, **given}, notes(2, seed=5))
     return folder / "mine"
 
@@ -58,12 +66,16 @@ def test_the_entities_are_the_librarys(source, detector) -> None:
 
     assert Importer().recognises(source)
     assert sum(map(len, theirs)) > 10
-    assert [{(span.start, span.end, span.native_label) for span in spans} for spans in detector.detect(some)] == theirs
+    assert [
+        {(span.start, span.end, span.native_label) for span in spans}
+        for spans in detector.detect(some)
+    ] == theirs
 
 
 def test_a_long_note_is_read_to_its_end(detector) -> None:
     (note,) = [note for note in notes(7) if len(note.text) > 500]
-    (found,) = detector.detect([Note("n", note.text * 4)])  # more sub-tokens than the encoder has positions
+    # more sub-tokens than the encoder has positions
+    (found,) = detector.detect([Note("n", note.text * 4)])
 
     assert max(span.end for span in found) > 0.9 * 4 * len(note.text)
 
@@ -93,7 +105,9 @@ def test_without_a_label_map_prompts_are_proposed(source, tmp_path) -> None:
 
 def code(folder: Path) -> None:
     path = folder / "encoder_config" / "config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"auto_map": {"AutoModel": "own.Model"}}))
+    path.write_text(
+        json.dumps(json.loads(path.read_text()) | {"auto_map": {"AutoModel": "own.Model"}})
+    )
 
 
 def cut(folder: Path) -> None:
@@ -103,7 +117,10 @@ def cut(folder: Path) -> None:
 
 FAULTS = {
     "code of its own": (code, "it brings code of its own, which is not run"),
-    "no weights": (lambda folder: (folder / "model.safetensors").unlink(), "no model.safetensors and no pytorch_model"),
+    "no weights": (
+        lambda folder: (folder / "model.safetensors").unlink(),
+        "no model.safetensors and no pytorch_model",
+    ),
     "truncated weights": (cut, "the model does not load"),
 }
 

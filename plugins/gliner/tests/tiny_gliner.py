@@ -15,7 +15,9 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 from deid_assets import Note
 
 PROMPTS = {"person": "NAME", "date": "DATE", "phone number": "PHONE", "disease": "none"}
-MAP = "threshold = 0.5\n[labels]\n" + "".join(f'"{prompt}" = "{label}"\n' for prompt, label in PROMPTS.items())
+MAP = "threshold = 0.5\n[labels]\n" + "".join(
+    f'"{prompt}" = "{label}"\n' for prompt, label in PROMPTS.items()
+)
 LONGEST = 40
 _SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 _WORDS = [
@@ -59,7 +61,10 @@ _WORDS = [
 
 
 def notes(count: int, *, seed: int = 1) -> list[Note]:
-    """Return notes of words, blanks, line breaks and tabs; every seventh is longer than a window."""
+    """Return notes of words, blanks, line breaks and tabs.
+
+    Every seventh is longer than a window.
+    """
     draw = random.Random(seed)
     found = []
     for number in range(count):
@@ -71,15 +76,32 @@ def notes(count: int, *, seed: int = 1) -> list[Note]:
 
 def _tokenizer() -> Any:
     signs = sorted({sign for word in _WORDS for sign in word})
-    pieces = [*_SPECIALS, *signs, *(f"##{sign}" for sign in signs), "Se", "##en", "fe", "##ver", "20", "##21"]
-    made = Tokenizer(models.WordPiece({piece: at for at, piece in enumerate(pieces)}, unk_token="[UNK]"))
+    pieces = [
+        *_SPECIALS,
+        *signs,
+        *(f"##{sign}" for sign in signs),
+        "Se",
+        "##en",
+        "fe",
+        "##ver",
+        "20",
+        "##21",
+    ]
+    made = Tokenizer(
+        models.WordPiece({piece: at for at, piece in enumerate(pieces)}, unk_token="[UNK]")
+    )
     made.normalizer = normalizers.BertNormalizer(lowercase=False)
     made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     made.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
     fast: Any = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=made, model_max_length=128, unk_token="[UNK]", pad_token="[PAD]", cls_token="[CLS]",
-        sep_token="[SEP]", mask_token="[MASK]",
-    )  # fmt: skip
+        tokenizer_object=made,
+        model_max_length=128,
+        unk_token="[UNK]",
+        pad_token="[PAD]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        mask_token="[MASK]",
+    )
     fast.add_tokens(["<<ENT>>", "<<SEP>>"], special_tokens=True)
     return fast
 
@@ -92,18 +114,40 @@ def save(out: Path, *, span_mode: str = "markerV0", safe: bool = True, is_bi: bo
     torch.manual_seed(3)
     tokenizer = _tokenizer()
     encoder = {
-        "model_type": "deberta-v2", "vocab_size": len(tokenizer), "hidden_size": 32, "num_hidden_layers": 2,
-        "num_attention_heads": 2, "intermediate_size": 48, "max_position_embeddings": 128, "relative_attention": True,
-        "position_buckets": 16, "norm_rel_ebd": "layer_norm", "share_att_key": True, "pos_att_type": ["p2c", "c2p"],
-        "position_biased_input": False, "type_vocab_size": 0, "pad_token_id": 0,
-    }  # fmt: skip
-    both = {"labels_encoder": "someone/labels", "labels_encoder_config": dict(encoder)} if is_bi else {}
+        "model_type": "deberta-v2",
+        "vocab_size": len(tokenizer),
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 48,
+        "max_position_embeddings": 128,
+        "relative_attention": True,
+        "position_buckets": 16,
+        "norm_rel_ebd": "layer_norm",
+        "share_att_key": True,
+        "pos_att_type": ["p2c", "c2p"],
+        "position_biased_input": False,
+        "type_vocab_size": 0,
+        "pad_token_id": 0,
+    }
+    both = (
+        {"labels_encoder": "someone/labels", "labels_encoder_config": dict(encoder)}
+        if is_bi
+        else {}
+    )
     kinds: Any = {"markerV0": BiEncoderSpanGLiNER, "token_level": BiEncoderTokenGLiNER}
     config: Any = (kinds[span_mode].config_class if is_bi else GLiNERConfig)(
-        model_name="someone/encoder", max_width=6, hidden_size=32, dropout=0.0, span_mode=span_mode, max_len=LONGEST,
-        encoder_config=encoder, vocab_size=len(tokenizer), class_token_index=tokenizer.convert_tokens_to_ids("<<ENT>>"),
+        model_name="someone/encoder",
+        max_width=6,
+        hidden_size=32,
+        dropout=0.0,
+        span_mode=span_mode,
+        max_len=LONGEST,
+        encoder_config=encoder,
+        vocab_size=len(tokenizer),
+        class_token_index=tokenizer.convert_tokens_to_ids("<<ENT>>"),
         **both,
-    )  # fmt: skip
+    )
     kind = kinds[span_mode] if is_bi else GLiNER._get_gliner_class(config)
     given = {"labels_tokenizer": _tokenizer()} if is_bi else {}
     model: Any = kind(config, tokenizer=tokenizer, backbone_from_pretrained=False, **given)
@@ -123,9 +167,13 @@ def save_second(out: Path) -> Path:
     tokenizer = _tokenizer()
     tokenizer.model_max_length = 512
     encoder = transformers.BertConfig(
-        vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=48,
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=48,
         max_position_embeddings=512,
-    )  # fmt: skip
+    )
     config = ExtractorConfig(model_name="someone/encoder", max_width=6)
     model: Any = GLiNER2(config, encoder_config=encoder, tokenizer=tokenizer)
     with torch.no_grad():

@@ -1,4 +1,7 @@
-"""Hiding in plain sight: can an attacker tell what redaction missed from what was put in its place?"""
+"""Hiding in plain sight.
+
+Can an attacker tell what redaction missed from what was put in its place?
+"""
 
 from deid_hips.audit import Hips
 

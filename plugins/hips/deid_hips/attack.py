@@ -1,8 +1,10 @@
-"""Hiding in plain sight, measured: can an attacker tell what was missed from what was put in its place?
+"""Hiding in plain sight, measured.
 
-The attack is the "parrot attack" of Carrell et al. (2019): the attacker has the same tool and notes of their own,
-so they know what its output looks like, learn to tell leftovers from replacements there, and rank the identifiers
-of the release by it.
+Can an attacker tell what was missed from what was put in its place?
+
+The attack is the "parrot attack" of Carrell et al. (2019): the attacker has the same tool and notes
+of their own, so they know what its output looks like, learn to tell leftovers from replacements
+there, and rank the identifiers of the release by it.
 """
 
 from __future__ import annotations
@@ -57,7 +59,8 @@ class Finding:
 
     Args:
         policy: Its name.
-        recall: Share of the gold that was redacted, as asked for; ``detected`` where a detector's misses are used.
+        recall: Share of the gold that was redacted, as asked for; ``detected`` where a detector's
+            misses are used.
         gold: Identifiers there were in the attacked half.
         notes: Notes of that half in which there is something to look at.
         result: What the attacker got.
@@ -72,7 +75,8 @@ class Finding:
     def to_json(self) -> dict[str, Any]:
         """Return the figures under plain names; intervals are [value, lower, upper] at 95 %.
 
-        ``by_category`` has leftovers, and those of them among the first as many as there are leftovers.
+        ``by_category`` has leftovers, and those of them among the first as many as there are
+        leftovers.
         """
         return {
             "policy": self.policy,
@@ -88,14 +92,18 @@ class Finding:
         }
 
 
-def attack(cases: Sequence[Case], policies: Sequence[Policy], *, key: Key, setting: Setting) -> list[Finding]:
+def attack(
+    cases: Sequence[Case], policies: Sequence[Policy], *, key: Key, setting: Setting
+) -> list[Finding]:
     """Return the yield for each policy and recall, and for what the detector missed where it missed something.
 
-    Half of the patients are the attacker's, half are attacked, under different keys. The attacker trains once per
-    policy on leftovers at random, and once more on the detector's own misses where there are at least ten.
+    Half of the patients are the attacker's, half are attacked, under different keys. The attacker
+    trains once per policy on leftovers at random, and once more on the detector's own misses where
+    there are at least ten.
 
     Args:
-        cases: Notes with gold and with what was detected; where ``found`` is the gold itself, only random draws are used.
+        cases: Notes with gold and with what was detected; where ``found`` is the gold itself, only
+            random draws are used.
         policies: How they are redacted.
         key: Stands for the installation's; the attacker's are derived from it.
         setting: Recalls and seed.
@@ -105,7 +113,11 @@ def attack(cases: Sequence[Case], policies: Sequence[Policy], *, key: Key, setti
         PolicyError: A policy cannot be carried out.
     """
     own, attacked = split(cases, key=Key(key.derive("hips", str(setting.seed))))
-    return [finding for policy in policies for finding in _on_policy(own, attacked, policy, key, setting)]
+    return [
+        finding
+        for policy in policies
+        for finding in _on_policy(own, attacked, policy, key, setting)
+    ]
 
 
 def _on_policy(
@@ -116,13 +128,17 @@ def _on_policy(
     for recall in setting.recalls:
         injector = Injector(1 - recall, setting.shares, setting.seed)
         released = release(_dropped(attacked, injector), policy, key=key)
-        findings.append(_finding(policy, recall, attacked, released, _scored(model, released, known), setting))
+        findings.append(
+            _finding(policy, recall, attacked, released, _scored(model, released, known), setting)
+        )
     if any(case.found is not case.gold for case in (*own, *attacked)):
         missed = release(own, policy, key=_key_of(key, 0))
         if sum(_truth(missed)) >= MIN_MISSES:
             model = _trained(missed, known)
         released = release(attacked, policy, key=key)
-        findings.append(_finding(policy, DETECTED, attacked, released, _scored(model, released, known), setting))
+        findings.append(
+            _finding(policy, DETECTED, attacked, released, _scored(model, released, known), setting)
+        )
     return findings
 
 
@@ -151,7 +167,9 @@ def attack_on_nothing(
     released = release(_perfect(attacked), policy, key=key)
     note_of = [number for number, note in enumerate(released) for _ in note.candidates]
     drawn = np.random.default_rng([setting.seed, 7]).random(len(note_of)) < share
-    result = judge(_scored(model, released, known), drawn.tolist(), note_of, at=(), seed=setting.seed)
+    result = judge(
+        _scored(model, released, known), drawn.tolist(), note_of, at=(), seed=setting.seed
+    )
     return result, len(set(note_of))
 
 
@@ -182,12 +200,17 @@ def _dropped(cases: Sequence[Case], injector: Injector) -> list[Case]:
 
 
 def _trained(released: Sequence[ReleasedNote], known: frozenset[str]) -> Logistic | None:
-    """Return the attacker's model; ``None`` where the policy writes nothing, so that all that is left is real."""
+    """Return the attacker's model.
+
+    ``None`` where the policy writes nothing, so that all that is left is real.
+    """
     truth = _truth(released)
     return None if all(truth) else fit(featurize(released, known=known), truth)
 
 
-def _scored(model: Logistic | None, released: Sequence[ReleasedNote], known: frozenset[str]) -> NDArray[np.float64]:
+def _scored(
+    model: Logistic | None, released: Sequence[ReleasedNote], known: frozenset[str]
+) -> NDArray[np.float64]:
     rows = featurize(released, known=known)
     return np.zeros(len(rows)) if model is None else model.scores(rows)
 

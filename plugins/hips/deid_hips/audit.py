@@ -41,7 +41,8 @@ class Hips:
     Args:
         recalls: Shares of the identifiers that are redacted; the rest is dropped at random.
         drop: Category to the share of it that is dropped at every recall.
-        most: Largest upper end of the share of the attacker's picks that is real, for a policy to pass.
+        most: Largest upper end of the share of the attacker's picks that is real, for a policy to
+            pass.
         least_leftovers: Where a release has fewer, the audit proves nothing.
     """
 
@@ -51,7 +52,10 @@ class Hips:
     needs = frozenset({Need.GOLD, Need.POLICIES})
     blind_spots = (
         "The attacker knows the tool, and nothing about the patients, nor lists of real names.",
-        "Misses drawn at random are easier to hide than those of a detector, which misses whole kinds.",
+        (
+            "Misses drawn at random are easier to hide than those of a detector, which misses whole"
+            " kinds."
+        ),
         "Identifiers that the annotators did not mark are neither counted nor attacked.",
         "Halves and draws of one seed; another seed gives other halves.",
     )
@@ -84,15 +88,28 @@ class Hips:
             rules=[self._rule(policy, findings) for policy in material.policies],
             plots=[Plot(name="picked", title=TITLE, png=hips_png(rows, title=TITLE))],
             tables=[_found(findings), _by_category(findings)],
-            counts={"notes": len(material.cases), "policies": len(material.policies), "fewest_leftovers": fewest},
-            void=""
-            if fewest >= self._least
-            else f"a release has {fewest} missed identifiers, at least {self._least} are needed; annotate more notes",
+            counts={
+                "notes": len(material.cases),
+                "policies": len(material.policies),
+                "fewest_leftovers": fewest,
+            },
+            void=(
+                ""
+                if fewest >= self._least
+                else (
+                    f"a release has {fewest} missed identifiers, at least {self._least} are needed;"
+                    " annotate more notes"
+                )
+            ),
         )
 
     def _rule(self, policy: Policy, findings: Sequence[Finding]) -> Rule:
         worst = max(
-            (each.result.precision for each in findings if each.policy == policy.name and each.result.precision),
+            (
+                each.result.precision
+                for each in findings
+                if each.policy == policy.name and each.result.precision
+            ),
             key=lambda interval: interval[2],
             default=None,
         )
@@ -139,28 +156,43 @@ def _marked(material: Material) -> Control:
         name="missed identifiers among plain marks",
         expected=True,
         reacted=area is not None and area.low > SURE,
-        description=f"every identifier but one in ten became {MARK}; the interval of the area lies above {SURE}",
+        description=(
+            f"every identifier but one in ten became {MARK}; the interval of the area lies above"
+            f" {SURE}"
+        ),
         measurement=area,
     )
 
 
 def _empty(material: Material) -> Control:
-    """Let the attacker rank a release in which nothing is left: what a draw calls leftovers must not come first."""
+    """Let the attacker rank a release in which nothing is left.
+
+    What a draw calls leftovers must not come first.
+    """
     found, notes = attack_on_nothing(
-        material.cases, material.policies[0], key=material.key, setting=Setting(seed=material.seed), share=0.1
+        material.cases,
+        material.policies[0],
+        key=material.key,
+        setting=Setting(seed=material.seed),
+        share=0.1,
     )
     return Control(
         name="a release in which nothing is left",
         expected=False,
         reacted=found.auc is not None and found.auc[1] > COLD,
-        description=f"one replacement in ten called a missed identifier by a draw; the interval of the area lies above {COLD}",
+        description=(
+            "one replacement in ten called a missed identifier by a draw; the interval of the area"
+            f" lies above {COLD}"
+        ),
         measurement=None if found.auc is None or notes < 2 else _area(found.auc, notes),
     )
 
 
 def _area(interval: Interval, notes: int) -> Measurement:
     value, low, high = interval
-    return Measurement(name=AREA, value=value, low=min(low, value), high=max(high, value), chance=0.5, units=notes)
+    return Measurement(
+        name=AREA, value=value, low=min(low, value), high=max(high, value), chance=0.5, units=notes
+    )
 
 
 def _found(findings: Sequence[Finding]) -> Table:
@@ -168,13 +200,26 @@ def _found(findings: Sequence[Finding]) -> Table:
     return Table(
         name="leftovers",
         title="Missed identifiers, and those among the attacker's first picks",
-        columns=("Policy", "Recall", "Identifiers", "Candidates", "Leftovers", *(f"In first {n}" for n in lengths)),
+        columns=(
+            "Policy",
+            "Recall",
+            "Identifiers",
+            "Candidates",
+            "Leftovers",
+            *(f"In first {n}" for n in lengths),
+        ),
         rows=tuple(
-            (each.policy, str(each.recall), each.gold, each.result.candidates, each.result.leftovers,
-             *(each.result.found_at.get(length, "n/a") for length in lengths))
+            (
+                each.policy,
+                str(each.recall),
+                each.gold,
+                each.result.candidates,
+                each.result.leftovers,
+                *(each.result.found_at.get(length, "n/a") for length in lengths),
+            )
             for each in findings
         ),
-    )  # fmt: skip
+    )
 
 
 def _by_category(findings: Sequence[Finding]) -> Table:
@@ -185,7 +230,10 @@ def _by_category(findings: Sequence[Finding]) -> Table:
     ]
     return Table(
         name="by_category",
-        title="Missed identifiers by category, and those among as many picks as there are missed identifiers",
+        title=(
+            "Missed identifiers by category, and those among as many picks as there are missed"
+            " identifiers"
+        ),
         columns=("Policy", "Recall", "Category", "Leftovers", "Picked"),
         rows=tuple(rows),
     )

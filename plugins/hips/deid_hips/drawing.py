@@ -45,7 +45,9 @@ def hips_md(findings: Sequence[Mapping[str, Any]]) -> str:
 
 def hips_png(findings: Sequence[Mapping[str, Any]], *, title: str) -> bytes:
     """Return what is left, and what of it an attacker finds, against recall, a colour per policy, as a PNG."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - 0.5 s, only where a plot is drawn
+    from matplotlib.backends.backend_agg import (
+        FigureCanvasAgg,
+    )  # noqa: PLC0415 - 0.5 s, only where a plot is drawn
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     figure = Figure(figsize=(8.4, 3.6), dpi=120, layout="constrained", facecolor="white")
@@ -53,13 +55,23 @@ def hips_png(findings: Sequence[Mapping[str, Any]], *, title: str) -> bytes:
     found, share = figure.subplots(1, 2)
     policies = list(dict.fromkeys(str(row["policy"]) for row in findings))
     for place, policy in enumerate(policies):
-        rows = [row for row in findings if row["policy"] == policy and not isinstance(row["recall"], str)]
+        rows = [
+            row
+            for row in findings
+            if row["policy"] == policy and not isinstance(row["recall"], str)
+        ]
         rows = sorted((row for row in rows if row["precision"]), key=lambda row: row["recall"])
         recalls = [row["recall"] for row in rows]
         leaks = [row["precision"][0] * row["leftovers"] for row in rows]
         colour = COLOURS[place % len(COLOURS)]
-        # Policies that do equally badly lie on each other: each line is thinner than the one below it.
-        style = {"color": colour, "marker": "o", "markersize": 3, "linewidth": max(1.0, 5.5 - place)}
+        # Policies that do equally badly lie on each other: each line is thinner than the one below
+        # it.
+        style = {
+            "color": colour,
+            "marker": "o",
+            "markersize": 3,
+            "linewidth": max(1.0, 5.5 - place),
+        }
         found.plot(recalls, leaks, label=policy, **style)
         share.plot(recalls, [row["precision"][0] for row in rows], **style)
         low, high = ([row["precision"][at] for row in rows] for at in (1, 2))
@@ -70,8 +82,12 @@ def hips_png(findings: Sequence[Mapping[str, Any]], *, title: str) -> bytes:
     return content.getvalue()
 
 
-def _finish(figure: Any, found: Any, share: Any, findings: Sequence[Mapping[str, Any]], title: str) -> None:
-    at_random = {row["recall"]: row["base_rate"] for row in findings if not isinstance(row["recall"], str)}
+def _finish(
+    figure: Any, found: Any, share: Any, findings: Sequence[Mapping[str, Any]], title: str
+) -> None:
+    at_random = {
+        row["recall"]: row["base_rate"] for row in findings if not isinstance(row["recall"], str)
+    }
     share.plot(
         sorted(at_random),
         [at_random[recall] for recall in sorted(at_random)],
@@ -94,4 +110,8 @@ def _finish(figure: Any, found: Any, share: Any, findings: Sequence[Mapping[str,
 
 
 def _interval(interval: Sequence[float] | None) -> str:
-    return UNDEFINED if interval is None else f"{interval[0]:.3f} [{interval[1]:.3f}, {interval[2]:.3f}]"
+    return (
+        UNDEFINED
+        if interval is None
+        else f"{interval[0]:.3f} [{interval[1]:.3f}, {interval[2]:.3f}]"
+    )

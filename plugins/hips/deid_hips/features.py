@@ -1,4 +1,7 @@
-"""What an attacker looks at: the words of a candidate, its shape, what stands around it, and how often it occurs."""
+"""What an attacker looks at.
+
+The words of a candidate, its shape, what stands around it, and how often it occurs.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +27,14 @@ Rows = list[NDArray[np.int64]]
 
 
 def shape(text: str) -> str:
-    """Return the shape of a text: ``Aa`` for a capitalised word, ``9-9`` for numbers with a hyphen; runs as one."""
-    kinds = ("9" if char.isdigit() else "A" if char.isupper() else "a" if char.isalpha() else char for char in text)
+    """Return the shape of a text: ``Aa`` for a capitalised word, ``9-9`` for numbers with a hyphen.
+
+    Runs as one.
+    """
+    kinds = (
+        "9" if char.isdigit() else "A" if char.isupper() else "a" if char.isalpha() else char
+        for char in text
+    )
     return "".join(kind for kind, _ in groupby(kinds))
 
 
@@ -34,11 +43,14 @@ def featurize(notes: Sequence[ReleasedNote], *, known: frozenset[str] = frozense
 
     Args:
         notes: A release; how often a value occurs is counted in it.
-        known: What the tool is known to write, as ``words_written`` gives it: an attacker has the tool too.
+        known: What the tool is known to write, as ``words_written`` gives it: an attacker has the
+            tool too.
     """
     spread = Counter(word for note in notes for word in set(_words_of(note)))
     return [
-        np.unique([zlib.crc32(name.encode()) % DIMENSIONS for name in _names(note, each, spread, known)])
+        np.unique(
+            [zlib.crc32(name.encode()) % DIMENSIONS for name in _names(note, each, spread, known)]
+        )
         for note in notes
         for each in note.candidates
     ]
@@ -60,11 +72,17 @@ def _words_of(note: ReleasedNote) -> Iterator[str]:
         yield from (word.casefold() for word in _WORD.findall(note.text[each.start : each.end]))
 
 
-def _names(note: ReleasedNote, each: Candidate, spread: Counter[str], known: frozenset[str]) -> Iterator[str]:
+def _names(
+    note: ReleasedNote, each: Candidate, spread: Counter[str], known: frozenset[str]
+) -> Iterator[str]:
     text, label = note.text[each.start : each.end], each.label.value
     words = [word.casefold() for word in _WORD.findall(text)]
     yield "always"
-    yield f"sign {text[0]}{text[-1]}" if not (text[0].isalnum() and text[-1].isalnum()) else "sign none"
+    yield (
+        f"sign {text[0]}{text[-1]}"
+        if not (text[0].isalnum() and text[-1].isalnum())
+        else "sign none"
+    )
     yield f"written whole {text.casefold() in known}"
     yield f"label {label}"
     yield f"shape {label} {shape(text)}"
@@ -83,8 +101,13 @@ def _names(note: ReleasedNote, each: Candidate, spread: Counter[str], known: fro
 
 
 def _around(text: str, each: Candidate, label: str) -> Iterator[str]:
-    before = [word.casefold() for word in _WORD.findall(text, max(0, each.start - _AROUND_CHARS), each.start)][-3:]
-    after = [word.casefold() for word in _WORD.findall(text, each.end, each.end + _AROUND_CHARS)][:3]
+    before = [
+        word.casefold()
+        for word in _WORD.findall(text, max(0, each.start - _AROUND_CHARS), each.start)
+    ][-3:]
+    after = [word.casefold() for word in _WORD.findall(text, each.end, each.end + _AROUND_CHARS)][
+        :3
+    ]
     for distance, word in enumerate(reversed(before), start=1):
         yield f"before {distance} {word}"
     for distance, word in enumerate(after, start=1):

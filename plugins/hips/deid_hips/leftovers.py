@@ -1,4 +1,7 @@
-"""A release as an attacker sees it: every identifier in it, some of them put there, some left over."""
+"""A release as an attacker sees it.
+
+Every identifier in it, some of them put there, some left over.
+"""
 
 from __future__ import annotations
 
@@ -40,9 +43,9 @@ class ReleasedNote:
 def release(cases: Iterable[Case], policy: Policy, *, key: Key) -> list[ReleasedNote]:
     """Return the notes as released under a policy, with what was replaced and what is left of the gold.
 
-    The attacker is given every place at which something was written or left: one who reads well and knows
-    identifiers when seeing them. Categories that the policy leaves on purpose, and values that it leaves as they
-    are, such as ages to 89, are no leaks and no candidates.
+    The attacker is given every place at which something was written or left: one who reads well and
+    knows identifiers when seeing them. Categories that the policy leaves on purpose, and values
+    that it leaves as they are, such as ages to 89, are no leaks and no candidates.
 
     Raises:
         PolicyError: The policy cannot be carried out.

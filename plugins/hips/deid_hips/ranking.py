@@ -24,9 +24,11 @@ class Yield:
         candidates: Places looked at.
         leftovers: Those that are real.
         auc: Chance that a leftover ranks above a replacement; 0.5 is a coin.
-        precision: Share of leftovers among the first as many as there are leftovers; equals their recall there.
+        precision: Share of leftovers among the first as many as there are leftovers; equals their
+            recall there.
         found_at: For each k, leftovers among the first k.
-        by_group: For each group, its leftovers, and those of them among the first as many as there are leftovers.
+        by_group: For each group, its leftovers, and those of them among the first as many as there
+            are leftovers.
     """
 
     candidates: int
@@ -53,7 +55,8 @@ def judge(
 ) -> Yield:
     """Return the yield of a ranking.
 
-    Intervals are a seeded bootstrap over notes, since leftovers of one note are alike. Ties are broken at random.
+    Intervals are a seeded bootstrap over notes, since leftovers of one note are alike. Ties are
+    broken at random.
 
     Args:
         scores: The higher, the likelier a leftover.
@@ -73,7 +76,9 @@ def judge(
     by_group = _by_group(truth, [groups[place] for place in order] if groups else [])
     if not 0 < leftovers < len(truth):
         sure = 1.0 if leftovers else None
-        return Yield(len(truth), leftovers, None, (sure, sure, sure) if sure else None, found_at, by_group)
+        return Yield(
+            len(truth), leftovers, None, (sure, sure, sure) if sure else None, found_at, by_group
+        )
     values = np.array(
         [_measured(truth, np.ones(len(truth), np.int64))]
         + [_measured(truth, weights) for weights in _resampled(notes, generator)]

@@ -30,12 +30,19 @@ LAST = ("Arlen", "Borg", "Croft", "Dunne", "Ekman", "Frost", "Garner", "Holt", "
 def case(number, found=None):
     name = f"{FIRST[number % 10]} {LAST[number // 10 % 10]}"
     text = (
-        f"Patient {name} was seen. Record {4_000_000 + number * 7919}. {name} is well, says {FIRST[-1 - number % 10]}."
+        f"Patient {name} was seen. Record {4_000_000 + number * 7919}. {name} is well, says"
+        f" {FIRST[-1 - number % 10]}."
     )
     note = Note(f"n{number}", text, f"p{number}", "en")
-    places = [(8, 8 + len(name), Phi.NAME), (text.index("Record") + 7, text.index("Record") + 14, Phi.MRN)]
+    places = [
+        (8, 8 + len(name), Phi.NAME),
+        (text.index("Record") + 7, text.index("Record") + 14, Phi.MRN),
+    ]
     again = text.index(name, 20)
-    places += [(again, again + len(name), Phi.NAME), (text.index("says") + 5, len(text) - 1, Phi.NAME)]
+    places += [
+        (again, again + len(name), Phi.NAME),
+        (text.index("says") + 5, len(text) - 1, Phi.NAME),
+    ]
     gold = DisjointSpans.of(note, [Span(*place) for place in places])
     return Case(note, gold, gold if found is None else DisjointSpans.of(note, list(gold)[:found]))
 
@@ -83,7 +90,9 @@ def test_a_part_that_is_left_is_a_leftover():
     half = DisjointSpans.of(whole.note, [Span(8, 12, Phi.NAME), *list(whole.gold)[1:]])
     (note,) = release([Case(whole.note, whole.gold, half)], TAG, key=KEY)
 
-    assert [note.text[each.start : each.end] for each in note.candidates if each.is_leftover] == [" Arlen"]
+    assert [note.text[each.start : each.end] for each in note.candidates if each.is_leftover] == [
+        " Arlen"
+    ]
 
 
 def test_what_a_policy_leaves_on_purpose_is_no_candidate():
@@ -95,7 +104,8 @@ def test_what_a_policy_leaves_on_purpose_is_no_candidate():
 
 def test_the_notes_of_a_patient_are_in_one_half():
     cases = [
-        Case(Note(f"m{n}", each.note.text, f"p{n % 9}", "en"), each.gold, each.found) for n, each in enumerate(CASES)
+        Case(Note(f"m{n}", each.note.text, f"p{n % 9}", "en"), each.gold, each.found)
+        for n, each in enumerate(CASES)
     ]
     own, attacked = split(cases, key=KEY)
 
@@ -133,12 +143,15 @@ def test_what_a_detector_missed_is_judged_too():
 
     assert [each.recall for each in findings] == [0.9, DETECTED]
     assert findings[1].result.leftovers == sum(
-        len(each.gold) - len(each.found) for each in split(cases, key=Key(KEY.derive("hips", "1")))[1]
+        len(each.gold) - len(each.found)
+        for each in split(cases, key=Key(KEY.derive("hips", "1")))[1]
     )
 
 
 def test_one_seed_gives_one_answer():
-    one, again = (attack(CASES[:60], [TAG], key=KEY, setting=Setting((0.8,), seed=3)) for _ in range(2))
+    one, again = (
+        attack(CASES[:60], [TAG], key=KEY, setting=Setting((0.8,), seed=3)) for _ in range(2)
+    )
 
     assert [each.to_json() for each in one] == [each.to_json() for each in again]
 
@@ -161,7 +174,9 @@ def test_the_area_is_the_share_of_pairs_in_the_right_order(ranking):
     scores = np.arange(len(ranking), 0, -1, dtype=float)
     truth = [is_left for _, is_left in ranking]
     result = judge(scores, truth, [note for note, _ in ranking], at=(1, 5), seed=1)
-    pairs = [(a, b) for a, left in enumerate(truth) if left for b, other in enumerate(truth) if not other]
+    pairs = [
+        (a, b) for a, left in enumerate(truth) if left for b, other in enumerate(truth) if not other
+    ]
 
     if pairs:
         assert result.auc[0] == pytest.approx(sum(a < b for a, b in pairs) / len(pairs))
@@ -170,7 +185,8 @@ def test_the_area_is_the_share_of_pairs_in_the_right_order(ranking):
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"), [("Anna-Lena", "Aa-Aa"), ("03/04/2021", "9/9/9"), ("[NAME]", "[A]"), ("", "")]
+    ("text", "expected"),
+    [("Anna-Lena", "Aa-Aa"), ("03/04/2021", "9/9/9"), ("[NAME]", "[A]"), ("", "")],
 )
 def test_shapes(text, expected):
     assert shape(text) == expected

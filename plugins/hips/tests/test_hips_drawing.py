@@ -4,12 +4,19 @@ from deid_hips.drawing import HEADER, hips_md, hips_png
 
 FINDINGS = [
     {
-        "policy": policy, "recall": recall, "gold": 100, "candidates": 100, "leftovers": 10, "base_rate": 0.1,
-        "auc": [0.6, 0.5, 0.7], "precision": precision, "found_at": {"10": 3, "50": 9},
+        "policy": policy,
+        "recall": recall,
+        "gold": 100,
+        "candidates": 100,
+        "leftovers": 10,
+        "base_rate": 0.1,
+        "auc": [0.6, 0.5, 0.7],
+        "precision": precision,
+        "found_at": {"10": 3, "50": 9},
     }
     for policy, precision in (("tag", [1.0, 1.0, 1.0]), ("surrogate", [0.3, 0.1, 0.5]))
     for recall in (0.8, 0.9, "detected")
-]  # fmt: skip
+]
 
 
 def test_the_table_has_a_row_per_policy_and_recall():

@@ -36,14 +36,15 @@ class _Known:
 class KnownIdentityDetector:
     """Finds the values that a table holds for a patient in the notes of that patient.
 
-    Names are found whole, in parts, reordered, with initials, as English nicknames, with an inflectional ending and,
-    from six letters on, with one typo; dates in any format; numbers whatever stands between their digits, from eight
-    on with one typo. The table is read patient by patient and none of its values is written or shown.
+    Names are found whole, in parts, reordered, with initials, as English nicknames, with an
+    inflectional ending and, from six letters on, with one typo; dates in any format; numbers
+    whatever stands between their digits, from eight on with one typo. The table is read patient by
+    patient and none of its values is written or shown.
 
     Args:
         model: The table, which ``deid identities build`` makes.
-        strict: Whether a note without a patient, or of one that the table does not have, is an error, which withholds
-            the note; otherwise such a note is searched for staff only.
+        strict: Whether a note without a patient, or of one that the table does not have, is an
+            error, which withholds the note; otherwise such a note is searched for staff only.
 
     Raises:
         ConfigError: No table is named.
@@ -53,12 +54,24 @@ class KnownIdentityDetector:
     name = "known_identity"
     native_labels = frozenset({"PATIENT", "RELATIVE", "STAFF"})
     labels = frozenset(
-        {Phi.NAME, Phi.DATE, Phi.STREET, Phi.CITY, Phi.ZIP, Phi.PHONE, Phi.EMAIL, Phi.MRN, Phi.NATIONAL_ID}
+        {
+            Phi.NAME,
+            Phi.DATE,
+            Phi.STREET,
+            Phi.CITY,
+            Phi.ZIP,
+            Phi.PHONE,
+            Phi.EMAIL,
+            Phi.MRN,
+            Phi.NATIONAL_ID,
+        }
     )
 
     def __init__(self, *, model: str | Path | None = None, strict: bool = False) -> None:
         if model is None:
-            raise ConfigError("known_identity needs a table; name it with --detector known_identity=TABLE")
+            raise ConfigError(
+                "known_identity needs a table; name it with --detector known_identity=TABLE"
+            )
         self._again = partial(type(self), model=str(model), strict=strict)
         self._table = IdentityTable(Path(model))
         self._strict = strict
@@ -79,13 +92,16 @@ class KnownIdentityDetector:
         for note in notes:
             known = self._of(note.patient_id) if note.patient_id else None
             if known is None and self._strict:
-                raise NoteError(f"note {note.note_id!r}: its patient is not in the table; add the patient")
+                raise NoteError(
+                    f"note {note.note_id!r}: its patient is not in the table; add the patient"
+                )
             tokens = Tokens(note.text)
             places = [*_places(tokens, self._everybody)]
             if known is not None:
                 places += _places(tokens, known)
             spans = (
-                Span(start, end, label, score, self.name, native) for start, end, label, native, score in _best(places)
+                Span(start, end, label, score, self.name, native)
+                for start, end, label, native, score in _best(places)
             )
             yield SpanSet(note.note_id, note.digest, tuple(spans))
 

@@ -38,7 +38,8 @@ class Person:
 
     Args:
         words: Folded words that identify.
-        particles: Folded words in lower case between them (``van``, ``de``), which do not identify alone.
+        particles: Folded words in lower case between them (``van``, ``de``), which do not identify
+            alone.
         initials: First letters of the words.
         nicknames: Folded short forms of the given names.
         alone: Whether one word of the name is a mention.
@@ -56,15 +57,20 @@ class Person:
 
         Args:
             names: Whole names, or parts of them.
-            alone: Whether one word is a mention; not so for people of whom there are many, such as staff.
+            alone: Whether one word is a mention; not so for people of whom there are many, such as
+                staff.
         """
         names = list(names)
         spaced = [run for name in names for run in _WORD.findall(name)]
         particles = {fold(run) for run in spaced if run.islower() and len(run) < INFLECTED}
-        words = {key for name in names for key in keys_of(name) if len(key) > 1 and not key.isdecimal()} - particles
+        words = {
+            key for name in names for key in keys_of(name) if len(key) > 1 and not key.isdecimal()
+        } - particles
         initials = {word[0] for word in words} | {fold(run) for run in spaced if len(run) == 1}
         short = {nick for word in words for nick in nicknames(word)} - words
-        return cls(frozenset(words), frozenset(particles), frozenset(initials), frozenset(short), alone)
+        return cls(
+            frozenset(words), frozenset(particles), frozenset(initials), frozenset(short), alone
+        )
 
     def find(self, tokens: Tokens) -> list[Found]:
         """Return the mentions in a text, in order."""
@@ -103,7 +109,10 @@ class Person:
         if not long or not unknown:
             return frozenset(inflected)
         distances = process.cdist(unknown, long, scorer=OSA.distance, score_cutoff=1).min(axis=1)
-        return frozenset(inflected | {key for key, distance in zip(unknown, distances, strict=True) if distance <= 1})
+        return frozenset(
+            inflected
+            | {key for key, distance in zip(unknown, distances, strict=True) if distance <= 1}
+        )
 
     def _score(self, token: Token, near: frozenset[str]) -> float:
         """Return the weight of one token as evidence of the person, or 0."""
@@ -141,7 +150,11 @@ class Person:
         only = next(token for token in run if self._score(token, near))
         if last > first:
             return [Found(first, last, scores[0])] if only.capital else []
-        return [Found(first, last, scores[0])] if self.alone and self._stands_alone(tokens.text, only) else []
+        return (
+            [Found(first, last, scores[0])]
+            if self.alone and self._stands_alone(tokens.text, only)
+            else []
+        )
 
     @staticmethod
     def _stands_alone(text: str, token: Token) -> bool:

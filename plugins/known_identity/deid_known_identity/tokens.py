@@ -10,7 +10,17 @@ from typing import NamedTuple, overload
 
 _RUN = re.compile(r"[^\W\d_]+|\d+")
 _PLAIN = str.maketrans(
-    {"ß": "ss", "ø": "o", "æ": "ae", "œ": "oe", "ł": "l", "đ": "d", "þ": "th", "ð": "d", "\u0131": "i"}
+    {
+        "ß": "ss",
+        "ø": "o",
+        "æ": "ae",
+        "œ": "oe",
+        "ł": "l",
+        "đ": "d",
+        "þ": "th",
+        "ð": "d",
+        "\u0131": "i",
+    }
 )
 
 
@@ -48,7 +58,10 @@ class Tokens(Sequence[Token]):
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._tokens = [Token(fold(run[0]), run.start(), run.end(), run[0][0].isupper()) for run in _RUN.finditer(text)]
+        self._tokens = [
+            Token(fold(run[0]), run.start(), run.end(), run[0][0].isupper())
+            for run in _RUN.finditer(text)
+        ]
         self.places: dict[str, list[int]] = {}
         """Indexes of the tokens by key."""
         for index, token in enumerate(self._tokens):
@@ -89,12 +102,46 @@ def keys_of(value: str) -> tuple[str, ...]:
 
 
 _STREET: Mapping[str, str] = {
-    "street": "st", "saint": "st", "strasse": "str", "road": "rd", "avenue": "av", "ave": "av", "avenida": "av", "avda": "av",
-    "boulevard": "bd", "blvd": "bd", "drive": "dr", "lane": "ln", "court": "ct", "place": "pl", "plaza": "pl", "pza": "pl",
-    "square": "sq", "calle": "c", "carrer": "c", "viale": "vle", "piazza": "pza", "corso": "cso", "rue": "r", "route": "rte",
-    "allee": "all", "chemin": "ch", "straat": "str", "laan": "ln", "gatan": "g", "gata": "g", "vagen": "v", "vag": "v",
-    "katu": "k", "tie": "t", "apartment": "apt", "number": "no", "numero": "no", "nummer": "no", "nr": "no",
-}  # fmt: skip
+    "street": "st",
+    "saint": "st",
+    "strasse": "str",
+    "road": "rd",
+    "avenue": "av",
+    "ave": "av",
+    "avenida": "av",
+    "avda": "av",
+    "boulevard": "bd",
+    "blvd": "bd",
+    "drive": "dr",
+    "lane": "ln",
+    "court": "ct",
+    "place": "pl",
+    "plaza": "pl",
+    "pza": "pl",
+    "square": "sq",
+    "calle": "c",
+    "carrer": "c",
+    "viale": "vle",
+    "piazza": "pza",
+    "corso": "cso",
+    "rue": "r",
+    "route": "rte",
+    "allee": "all",
+    "chemin": "ch",
+    "straat": "str",
+    "laan": "ln",
+    "gatan": "g",
+    "gata": "g",
+    "vagen": "v",
+    "vag": "v",
+    "katu": "k",
+    "tie": "t",
+    "apartment": "apt",
+    "number": "no",
+    "numero": "no",
+    "nummer": "no",
+    "nr": "no",
+}
 _SUFFIXES = (("strasse", "str"), ("straat", "str"), ("gatan", "g"), ("vagen", "v"), ("katu", "k"))
 
 

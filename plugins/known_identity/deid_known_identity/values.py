@@ -22,7 +22,9 @@ _ZEROS = re.compile(r"(?<![0-9])0+(?=[0-9])")
 _COUNTRY = re.compile(r"(?:\+|00)\d{1,3}[ \t./()\-]{0,3}(?:\(?0\)?[ \t./\-]{0,2})?\Z")
 
 
-def sequences(tokens: Tokens, keys: Sequence[str], *, by_key: Mapping[str, Sequence[int]]) -> Iterator[tuple[int, int]]:
+def sequences(
+    tokens: Tokens, keys: Sequence[str], *, by_key: Mapping[str, Sequence[int]]
+) -> Iterator[tuple[int, int]]:
     """Yield the places [start, end) where the keys follow one another.
 
     Args:
@@ -43,7 +45,8 @@ class Number:
     """A number of letters and digits, whatever stands between them.
 
     Args:
-        forms: Its letters and digits, folded; there may be several, with and without leading zeros or a prefix.
+        forms: Its letters and digits, folded; there may be several, with and without leading zeros
+            or a prefix.
         typo: Whether one typo is forgiven.
         prefix: Whether a country code before it belongs to it.
     """
@@ -96,7 +99,11 @@ class Number:
         """Index of the token with which the form ends, if it stands there."""
         joined = tokens[index].key
         while joined != form:
-            if index + 1 >= len(tokens) or not form.startswith(joined) or not _NUMBER_GAP.match(tokens.gap(index)):
+            if (
+                index + 1 >= len(tokens)
+                or not form.startswith(joined)
+                or not _NUMBER_GAP.match(tokens.gap(index))
+            ):
                 return None
             index += 1
             joined += tokens[index].key
@@ -119,7 +126,11 @@ class Day:
     def of(cls, value: str) -> Day | None:
         """Read ``YYYY-MM-DD`` or ``YYYY-MM``; a year alone is nothing to look for."""
         parts = [int(part) for part in value.split("-")]
-        return cls(parts[0], parts[1], parts[2] if len(parts) > 2 else None) if len(parts) > 1 else None
+        return (
+            cls(parts[0], parts[1], parts[2] if len(parts) > 2 else None)
+            if len(parts) > 1
+            else None
+        )
 
     def find(self, tokens: Tokens) -> Iterator[tuple[int, int]]:
         """Yield its places [start, end), in any order, in digits or with the month's name."""
@@ -187,7 +198,13 @@ class Day:
         day, month, year = f"{self.day:02d}", f"{self.month:02d}", f"{self.year:04d}"
         short = year[2:]
         return frozenset(
-            (year + month + day, day + month + year, month + day + year, short + month + day, day + month + short)
+            (
+                year + month + day,
+                day + month + year,
+                month + day + year,
+                short + month + day,
+                day + month + short,
+            )
         )
 
 

@@ -48,20 +48,28 @@ ORDINARY = frozenset(
     aalto aho armas aro haapa halla harju helmi ilo into joki kallio kanto karhu kaski kivi koivu korpi koski kulta kuusi
     laakso lahti lampi lehti lumi maki meri metsa mies niemi onni orava paju pelto pohja puro rauha ranta saari salo sarka
     sisu suo susi suvi taimi tuisku tuuli uuno vaara valo vesa vilja virta voitto
-    """.split()  # noqa: SIM905 - eight languages are read more easily as text
-)
-"""Words that are names too: without a capital, and at a sentence's start, they say nothing alone."""
+    """.split()
+)  # noqa: SIM905 - eight languages are read more easily as text
+"""Words that are names too.
+
+Without a capital, and at a sentence's start, they say nothing alone.
+"""
 
 FILLERS = frozenset(
     fold(word)
-    for word in "st nd rd th of the er e º ª o a de del di den van le dne ta ter den der im".split()  # noqa: SIM905
+    for word in (
+        "st nd rd th of the er e º ª o a de del di den van le dne ta ter den der im".split()
+    )  # noqa: SIM905
 )
 """Words between the parts of a date."""
 
 
 @cache
 def months() -> Mapping[str, int]:
-    """Names of the months in all languages, folded, long and short; the tables of the Unicode consortium (CLDR)."""
+    """Names of the months in all languages, folded, long and short.
+
+    The tables of the Unicode consortium (CLDR).
+    """
     from babel.dates import get_month_names  # noqa: PLC0415 - tables, loaded when first needed
 
     found: dict[str, int] = {}
@@ -77,7 +85,11 @@ def months() -> Mapping[str, int]:
 def nicknames(given: str) -> frozenset[str]:
     """Folded short forms of an English given name, and the names of which it is one."""
     namer = _namer()
-    return frozenset(fold(name) for name in (*namer.nicknames_of(given), *namer.canonicals_of(given)) if len(name) > 2)
+    return frozenset(
+        fold(name)
+        for name in (*namer.nicknames_of(given), *namer.canonicals_of(given))
+        if len(name) > 2
+    )
 
 
 @cache

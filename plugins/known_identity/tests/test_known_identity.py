@@ -60,27 +60,48 @@ def marked_by(table: Path, text: str, patient_id: str | None = "p1") -> str:
 FOUND = [
     "Seen: <NAME>William Anton Zedmarlow</NAME>, well.",
     "<NAME>Zedmarlow, William A.</NAME>, born 1960.",
-    "<NAME>W. Zedmarlow</NAME> and <NAME>Mr Zedmarlow</NAME>'s wound.".replace("<NAME>Mr ", "Mr <NAME>"),
+    "<NAME>W. Zedmarlow</NAME> and <NAME>Mr Zedmarlow</NAME>'s wound.".replace(
+        "<NAME>Mr ", "Mr <NAME>"
+    ),
     "<NAME>ZEDMARLOW WILLIAM</NAME> was seen; later <NAME>zedmarlow</NAME> left.",
     "We met <NAME>Bill</NAME> and his friend.",
     "<NAME>Zedmarlows</NAME> Befund; Rezept an <NAME>Zedmarlowin</NAME>.",
     "Dear <NAME>Mr Zedmalrow</NAME>,".replace("<NAME>Mr ", "Mr <NAME>"),
     "<NAME>Wiliam</NAME> is fine, <NAME>Zedi</NAME> too.",
     "Signed <NAME>W.A.Z.</NAME> at noon.",
-    "DOB <DATE>02.03.1960</DATE>, <DATE>3/2/60</DATE>, <DATE>1960-03-02</DATE>, <DATE>19600302</DATE>, <DATE>020360</DATE>.",
-    "Born on <DATE>2 March 1960</DATE>, <DATE>March 2nd, 1960</DATE>, <DATE>2 de marzo de 1960</DATE>, "
-    "<DATE>2. März 1960</DATE>, <DATE>2. maaliskuuta 1960</DATE>, <DATE>le 2 mars 1960</DATE>.".replace(
-        "<DATE>le ", "le <DATE>"
+    (
+        "DOB <DATE>02.03.1960</DATE>, <DATE>3/2/60</DATE>, <DATE>1960-03-02</DATE>,"
+        " <DATE>19600302</DATE>, <DATE>020360</DATE>."
     ),
-    "Lives at <STREET>14 Quillhaven St</STREET>., moved from <STREET>Borgwarthstr. 7</STREET>; <STREET>Quillhaven Street</STREET>.",
+    "Born on <DATE>2 March 1960</DATE>, <DATE>March 2nd, 1960</DATE>, <DATE>2 de marzo de"
+    " 1960</DATE>, <DATE>2. März 1960</DATE>, <DATE>2. maaliskuuta 1960</DATE>, <DATE>le 2 mars"
+    " 1960</DATE>.".replace("<DATE>le ", "le <DATE>"),
+    (
+        "Lives at <STREET>14 Quillhaven St</STREET>., moved from <STREET>Borgwarthstr. 7</STREET>;"
+        " <STREET>Quillhaven Street</STREET>."
+    ),
     "From <CITY>Lodz</CITY>, <ZIP>90 001</ZIP>.",
-    "Call <PHONE>+49 (0)30 123 45 67</PHONE>, <PHONE>030-1234567</PHONE>, <PHONE>0049 30 1234567</PHONE> or <PHONE>06 12 34 56 78</PHONE>.",
+    (
+        "Call <PHONE>+49 (0)30 123 45 67</PHONE>, <PHONE>030-1234567</PHONE>, <PHONE>0049 30"
+        " 1234567</PHONE> or <PHONE>06 12 34 56 78</PHONE>."
+    ),
     "Mail <EMAIL>W.Zedmarlow@Example.org</EMAIL>.",
     "No. <MRN>MR-00412-77</MRN>, <MRN>mr0041277</MRN>, <MRN>MR 00412\n77</MRN>.",
-    "Chart <MRN>000418827</MRN>, <MRN>418827</MRN> or <MRN>41-88-27</MRN>, label <MRN>MR-412-77</MRN>.",
-    "Insurance <NATIONAL_ID>1602 0312 34567</NATIONAL_ID>, mistyped <NATIONAL_ID>1602031234568</NATIONAL_ID>.",
-    "His wife <NAME>Klara de la Fontaine</NAME> (<NAME>Fontaine-Brueck</NAME>).".replace("Brueck", "Brück"),
-    "Dr <NAME>Jon Quillhaven</NAME> and <NAME>Quillhaven, J.</NAME> agree; <NAME>P. Mai</NAME> does not.",
+    (
+        "Chart <MRN>000418827</MRN>, <MRN>418827</MRN> or <MRN>41-88-27</MRN>, label"
+        " <MRN>MR-412-77</MRN>."
+    ),
+    (
+        "Insurance <NATIONAL_ID>1602 0312 34567</NATIONAL_ID>, mistyped"
+        " <NATIONAL_ID>1602031234568</NATIONAL_ID>."
+    ),
+    "His wife <NAME>Klara de la Fontaine</NAME> (<NAME>Fontaine-Brueck</NAME>).".replace(
+        "Brueck", "Brück"
+    ),
+    (
+        "Dr <NAME>Jon Quillhaven</NAME> and <NAME>Quillhaven, J.</NAME> agree; <NAME>P. Mai</NAME>"
+        " does not."
+    ),
 ]
 
 
@@ -101,14 +122,22 @@ KEPT = [
 
 @pytest.mark.parametrize("text", KEPT)
 def test_what_only_looks_alike_is_kept(table: Path, text: str) -> None:
-    assert marked_by(table, text.replace("william-like", "willow-like")) == text.replace("william-like", "willow-like")
-
-
-def test_a_name_that_is_a_word_counts_alone_only_with_a_capital_inside_a_sentence(table: Path) -> None:
-    assert marked_by(table, "We saw Wood today. Wood splint. The wood in may.", "p2") == (
-        "We saw <NAME>Wood</NAME> today. Wood splint. The wood in may."
+    assert marked_by(table, text.replace("william-like", "willow-like")) == text.replace(
+        "william-like", "willow-like"
     )
-    assert marked_by(table, "may wood came; Wood, May.", "p2") == "<NAME>may wood</NAME> came; <NAME>Wood, May</NAME>."
+
+
+def test_a_name_that_is_a_word_counts_alone_only_with_a_capital_inside_a_sentence(
+    table: Path,
+) -> None:
+    assert (
+        marked_by(table, "We saw Wood today. Wood splint. The wood in may.", "p2")
+        == "We saw <NAME>Wood</NAME> today. Wood splint. The wood in may."
+    )
+    assert (
+        marked_by(table, "may wood came; Wood, May.", "p2")
+        == "<NAME>may wood</NAME> came; <NAME>Wood, May</NAME>."
+    )
 
 
 def test_the_values_of_one_patient_are_not_looked_for_in_the_notes_of_another(table: Path) -> None:
@@ -141,7 +170,9 @@ def test_a_new_table_is_a_new_version(tmp_path: Path) -> None:
 def test_the_table_is_its_owners_and_shows_nothing(table: Path) -> None:
     assert stat.S_IMODE(table.stat().st_mode) == 0o600
     detector = KnownIdentityDetector(model=table)
-    shown = repr([*vars(detector).values(), detector._everybody, IdentityTable(table).of_everybody()])
+    shown = repr(
+        [*vars(detector).values(), detector._everybody, IdentityTable(table).of_everybody()]
+    )
     assert "uillhaven" not in shown
 
 
@@ -163,15 +194,43 @@ def test_values_are_kept_once_and_read_by_patient(tmp_path: Path) -> None:
     counts = build_table(tmp_path / "t", rows)
     assert (counts.patients, counts.values) == (50, {"name": 100})
     found = IdentityTable(tmp_path / "t").of_patients(["p1", "p7", "p99"])
-    assert {patient: len(values) for patient, values in found.items()} == {"p1": 2, "p7": 2, "p99": 0}
+    assert {patient: len(values) for patient, values in found.items()} == {
+        "p1": 2,
+        "p7": 2,
+        "p99": 0,
+    }
 
 
-WORDS = ["Zedmarlow", "william", "W.", "A.", "02", "03", "1960", "März", "MR", "00412", "77", "+49", "30", "1234567", "de", "la"]  # fmt: skip
+WORDS = [
+    "Zedmarlow",
+    "william",
+    "W.",
+    "A.",
+    "02",
+    "03",
+    "1960",
+    "März",
+    "MR",
+    "00412",
+    "77",
+    "+49",
+    "30",
+    "1234567",
+    "de",
+    "la",
+]
 
 
 @settings(max_examples=200, deadline=None)
-@given(parts=st.lists(st.sampled_from(WORDS) | st.sampled_from([" ", ", ", "-", ".", "\n", "é", "\U0001f600", "ß"])))
-def test_spans_are_disjoint_and_begin_and_end_with_a_letter_or_digit(table: Path, parts: list[str]) -> None:
+@given(
+    parts=st.lists(
+        st.sampled_from(WORDS)
+        | st.sampled_from([" ", ", ", "-", ".", "\n", "é", "\U0001f600", "ß"])
+    )
+)
+def test_spans_are_disjoint_and_begin_and_end_with_a_letter_or_digit(
+    table: Path, parts: list[str]
+) -> None:
     note = Note("n", "".join(parts), patient_id="p1")
     (spans,) = KnownIdentityDetector(model=table).detect([note])
     DisjointSpans(note.note_id, note.digest, spans.spans).checked(note)

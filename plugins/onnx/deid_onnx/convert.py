@@ -10,7 +10,10 @@ from typing import Any
 
 
 def to_fp16(source: Path, target: Path) -> None:
-    """Write a network with weights and arithmetic in half precision; inputs and outputs stay as they are."""
+    """Write a network with weights and arithmetic in half precision.
+
+    Inputs and outputs stay as they are.
+    """
     import onnx  # noqa: PLC0415 - export only
     from onnxruntime.transformers.float16 import (  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415
         convert_float_to_float16,
@@ -33,16 +36,23 @@ def to_int8(source: Path, target: Path) -> None:
 
     with _quiet():
         untied = _untied(onnx.load(source))
-        quantize_dynamic(untied, target, weight_type=QuantType.QInt8, reduce_range=True, per_channel=True)
+        quantize_dynamic(
+            untied, target, weight_type=QuantType.QInt8, reduce_range=True, per_channel=True
+        )
 
 
 def _untied(model: Any) -> Any:
     """Return a network in which no matrix serves both as a table and as a factor.
 
-    A language model's head shares its matrix with the embeddings; the quantiser turns the one around for its
-    product, and the look-up would then find columns for rows.
+    A language model's head shares its matrix with the embeddings; the quantiser turns the one
+    around for its product, and the look-up would then find columns for rows.
     """
-    factors = {name for node in model.graph.node if node.op_type in {"MatMul", "Gemm"} for name in node.input}
+    factors = {
+        name
+        for node in model.graph.node
+        if node.op_type in {"MatMul", "Gemm"}
+        for name in node.input
+    }
     matrices = {matrix.name: matrix for matrix in model.graph.initializer if matrix.name in factors}
     for node in model.graph.node:
         if node.op_type == "Gather" and node.input[0] in matrices:

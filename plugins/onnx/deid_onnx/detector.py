@@ -16,7 +16,11 @@ from deid_onnx.session import Session, cores
 from deid_onnx.tagger import Tagger, read_chain
 
 VERSION = "0.1.0"
-PRECISIONS: Mapping[str, str] = {"fp32": "model.onnx", "fp16": "model.fp16.onnx", "int8": "model.int8.onnx"}
+PRECISIONS: Mapping[str, str] = {
+    "fp32": "model.onnx",
+    "fp16": "model.fp16.onnx",
+    "int8": "model.int8.onnx",
+}
 NOTES_ON_GPU = 64
 """Notes whose inputs are sorted by length together on a card, or where the network is spread over cores."""
 
@@ -24,15 +28,17 @@ NOTES_ON_GPU = 64
 class OnnxDetector:
     """Finds what a trained tagger finds, without the library that trained it.
 
-    On a CPU no result depends on the batch: notes are run one by one, or, where the network can be spread over cores,
-    together but with the same arithmetic for each, dynamic int8 included. On a GPU the inputs of 64 notes are sorted
-    by length together: scores may differ in the last digits with the batch.
+    On a CPU no result depends on the batch: notes are run one by one, or, where the network can be
+    spread over cores, together but with the same arithmetic for each, dynamic int8 included. On a
+    GPU the inputs of 64 notes are sorted by length together: scores may differ in the last digits
+    with the batch.
 
     Args:
         model: Folder that ``deid export`` wrote.
         name: Source of the spans; a recipe's detector has the recipe's name.
         precision: ``fp32``, ``fp16`` or ``int8``. On a CPU, fp16 is no faster than fp32.
-        providers: ``cpu``, ``cuda``, ``tensorrt``, or several in order of preference; empty for the best that starts.
+        providers: ``cpu``, ``cuda``, ``tensorrt``, or several in order of preference; empty for the
+            best that starts.
         threads: Cores to use; all that the process may use when not given.
         trust: Whether files that may hold pickles may lie in the folder.
 
@@ -52,7 +58,9 @@ class OnnxDetector:
         trust: bool = False,
     ) -> None:
         if precision not in PRECISIONS:
-            raise ConfigError(f"precision {precision!r} is unknown; choose of {', '.join(PRECISIONS)}")
+            raise ConfigError(
+                f"precision {precision!r} is unknown; choose of {', '.join(PRECISIONS)}"
+            )
         if threads is not None and threads < 1:
             raise ConfigError(f"threads is {threads}; give 1 or more")
         folder = read_folder(Path(model), trust=trust)
@@ -63,7 +71,9 @@ class OnnxDetector:
         session = Session(file, providers=wanted, threads=1 if spreads else threads)
         found = network(folder.path, folder.settings, session.run)
         if spreads:
-            found = cast(Spreading, found).spread(alone=precision == "int8", workers=1 if session.on_gpu else threads)
+            found = cast(Spreading, found).spread(
+                alone=precision == "int8", workers=1 if session.on_gpu else threads
+            )
         self.name = name
         self.version = f"{VERSION}+{digest(folder.path / TAGGER_FILE, file)}"
         self.labels = folder.categories
@@ -91,7 +101,8 @@ def network(path: Path, settings: Mapping[str, Any], run: Run) -> Network:
         found: Network = _family(path, settings).load(path, settings, run)
     except (ValueError, KeyError, TypeError, OSError) as error:
         raise PluginError(
-            f"{path}: {TAGGER_FILE} or a file beside it is broken ({type(error).__name__}: {error}); export again"
+            f"{path}: {TAGGER_FILE} or a file beside it is broken ({type(error).__name__}:"
+            f" {error}); export again"
         ) from error
     return found
 
@@ -101,5 +112,7 @@ def _family(path: Path, settings: Mapping[str, Any]) -> Any:
     family = settings.get("family")
     module = f"deid_onnx.families.{family}"
     if not isinstance(family, str) or not family.isidentifier() or find_spec(module) is None:
-        raise PluginError(f"{path}: family {family!r} is unknown; export the model with this version of deid-onnx")
+        raise PluginError(
+            f"{path}: family {family!r} is unknown; export the model with this version of deid-onnx"
+        )
     return import_module(module)

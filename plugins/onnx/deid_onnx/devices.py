@@ -1,4 +1,7 @@
-"""Where networks run: a card where there is one, and never the CPU in silence where a card could have been used."""
+"""Where networks run.
+
+A card where there is one, and never the CPU in silence where a card could have been used.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,8 @@ class Machine:
     Args:
         has_card: Whether there is a GPU of NVIDIA that this process may use.
         is_built: Whether this PyTorch was built for such cards.
-        devices: What starts beside the CPU, as PyTorch counts it: ``cuda:0``, ``cuda:1``, ``mps:0`` and so on.
+        devices: What starts beside the CPU, as PyTorch counts it: ``cuda:0``, ``cuda:1``, ``mps:0``
+            and so on.
     """
 
     has_card: bool
@@ -35,11 +39,12 @@ class Machine:
 def device(named: str | None = None, *, machine: Machine | None = None) -> str:
     """Return where a network of PyTorch runs, as PyTorch names it.
 
-    Where none is named, a card is seen and this PyTorch was built without CUDA, the CPU is taken, and that is said once
-    on standard error.
+    Where none is named, a card is seen and this PyTorch was built without CUDA, the CPU is taken,
+    and that is said once on standard error.
 
     Args:
-        named: ``cpu``, ``cuda``, ``cuda:1`` and so on; CUDA where there is a GPU, otherwise the CPU, when not given.
+        named: ``cpu``, ``cuda``, ``cuda:1`` and so on; CUDA where there is a GPU, otherwise the
+            CPU, when not given.
         machine: What there is; looked for where not given.
 
     Raises:
@@ -49,7 +54,10 @@ def device(named: str | None = None, *, machine: Machine | None = None) -> str:
     if named is not None:
         kind, colon, number = named.partition(":")
         if kind not in _KINDS or (colon and not number.isdecimal()):
-            raise ConfigError(f"device {named!r} is unknown; give {', '.join(_KINDS)}, or one of several as cuda:1")
+            raise ConfigError(
+                f"device {named!r} is unknown; give {', '.join(_KINDS)}, or one of several as"
+                " cuda:1"
+            )
         if kind == "cpu":
             return kind
     machine = machine or _machine()
@@ -75,10 +83,13 @@ def _why(kind: str, machine: Machine) -> str:
     if not machine.has_card:
         return "no NVIDIA GPU is seen; see that nvidia-smi and CUDA_VISIBLE_DEVICES show it"
     if not machine.is_built:
-        return "this PyTorch was built without CUDA; install one with it (https://pytorch.org/get-started/locally)"
+        return (
+            "this PyTorch was built without CUDA; install one with it"
+            " (https://pytorch.org/get-started/locally)"
+        )
     return (
-        "PyTorch cannot start it: the driver is missing or older than this PyTorch's CUDA; see that nvidia-smi runs and "
-        "install a newer driver or a PyTorch of an older CUDA"
+        "PyTorch cannot start it: the driver is missing or older than this PyTorch's CUDA; see that"
+        " nvidia-smi runs and install a newer driver or a PyTorch of an older CUDA"
     )
 
 
@@ -110,4 +121,6 @@ def say_cpu(why: str) -> None:
     Args:
         why: With the remedy.
     """
-    typer.echo(f"warning: there is a GPU, and networks run on the CPU, many times slower: {why}", err=True)
+    typer.echo(
+        f"warning: there is a GPU, and networks run on the CPU, many times slower: {why}", err=True
+    )

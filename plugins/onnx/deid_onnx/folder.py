@@ -57,22 +57,29 @@ def read_folder(path: Path, *, trust: bool = False) -> TaggerFolder:
 
     Args:
         path: A model folder.
-        trust: Whether files that may hold pickles, and so run code when they are read, may lie in it.
+        trust: Whether files that may hold pickles, and so run code when they are read, may lie in
+            it.
 
     Raises:
-        PluginError: The folder is missing, has pickles, or its ``tagger.json`` is missing, broken or contradicts itself.
+        PluginError: The folder is missing, has pickles, or its ``tagger.json`` is missing, broken
+            or contradicts itself.
     """
     if not (path / TAGGER_FILE).is_file():
-        raise PluginError(f"{path}: no {TAGGER_FILE}; give the folder that `deid train` or `deid export` wrote")
+        raise PluginError(
+            f"{path}: no {TAGGER_FILE}; give the folder that `deid train` or `deid export` wrote"
+        )
     refuse_pickles(path, trust=trust)
     try:
         given = json.loads((path / TAGGER_FILE).read_text(encoding="utf-8"))
         if given["format"] != FORMAT:
-            raise PluginError(f"{path}: {TAGGER_FILE} has format {given['format']!r}, this version reads {FORMAT}")
+            raise PluginError(
+                f"{path}: {TAGGER_FILE} has format {given['format']!r}, this version reads {FORMAT}"
+            )
         return _checked(path, given)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise PluginError(
-            f"{path}: {TAGGER_FILE} is broken ({type(error).__name__}: {error}); train or export the model again"
+            f"{path}: {TAGGER_FILE} is broken ({type(error).__name__}: {error}); train or export"
+            " the model again"
         ) from error
 
 
@@ -80,14 +87,18 @@ def _checked(path: Path, given: Mapping[str, Any]) -> TaggerFolder:
     tags = [str(tag) for tag in given["tags"]]
     labels = {str(label): Phi(category) for label, category in given["labels"].items()}
     if missing := [label for label in labels_of(tags) if label not in labels]:
-        raise PluginError(f"{path}: {TAGGER_FILE} gives no category to {', '.join(missing)}; add them to its labels")
+        raise PluginError(
+            f"{path}: {TAGGER_FILE} gives no category to {', '.join(missing)}; add them to its"
+            " labels"
+        )
     if OUTSIDE not in tags or len(set(tags)) != len(tags):
         raise PluginError(f"{path}: {TAGGER_FILE} must list O and each other tag once")
     try:
         grouping = read_grouping(given["grouping"])
     except ValueError:
         raise PluginError(
-            f"{path}: {TAGGER_FILE} has grouping {given['grouping']}, it must be 1 or more, or read as '128 words'"
+            f"{path}: {TAGGER_FILE} has grouping {given['grouping']}, it must be 1 or more, or read"
+            " as '128 words'"
         ) from None
     return TaggerFolder(
         path=path,

@@ -1,6 +1,7 @@
 """What a word looks like, as a number that an encoder may read beside its sub-tokens.
 
-A small encoder made from nothing sees most names and numbers for the first time. What they look like it has seen.
+A small encoder made from nothing sees most names and numbers for the first time. What they look
+like it has seen.
 """
 
 from __future__ import annotations
@@ -12,10 +13,13 @@ _OTHER = 31
 
 
 def kind_of(key: str) -> int:
-    """Return the kind of a word: digits or letters, its case, roughly its length, and whether it is glued.
+    """Return the kind of a word.
+
+    Digits or letters, its case, roughly its length, and whether it is glued.
 
     Args:
-        key: A token of ``deid_assets.core.tagging.tokenize``, with a blank before it where there is one in the text.
+        key: A token of ``deid_assets.core.tagging.tokenize``, with a blank before it where there is
+            one in the text.
     """
     word = key.removeprefix(" ")
     return 2 * _look(word) + (len(word) == len(key))

@@ -22,7 +22,8 @@ class Parity:
         precision: Of the export.
         tokens: Compared.
         same: Tokens with the same tag.
-        largest_difference: Of any tag's score at any token, in the network's own units (logarithms).
+        largest_difference: Of any tag's score at any token, in the network's own units
+            (logarithms).
     """
 
     precision: str
@@ -36,7 +37,9 @@ class Parity:
         return self.same / self.tokens
 
 
-def parity(model: Tagger, onnx: Path, notes: Sequence[Note], *, threads: int | None = None) -> list[Parity]:
+def parity(
+    model: Tagger, onnx: Path, notes: Sequence[Note], *, threads: int | None = None
+) -> list[Parity]:
     """Return how each precision that the folder has differs from the network, on CPU.
 
     Args:
@@ -57,7 +60,9 @@ def parity(model: Tagger, onnx: Path, notes: Sequence[Note], *, threads: int | N
     for precision, name in PRECISIONS.items():
         if not (onnx / name).exists():
             continue
-        other = OnnxDetector(model=onnx, precision=precision, providers="cpu", threads=threads).tagger
+        other = OnnxDetector(
+            model=onnx, precision=precision, providers="cpu", threads=threads
+        ).tagger
         tokens = same = 0
         largest = 0.0
         for parts, expected in zip(read, wanted, strict=True):
@@ -65,6 +70,10 @@ def parity(model: Tagger, onnx: Path, notes: Sequence[Note], *, threads: int | N
             tags = zip(model.chain.best(expected), other.chain.best(given), strict=True)
             same += sum(int((left == right).sum()) for left, right in tags)
             tokens += sum(map(len, expected))
-            largest = max(largest, *(float(np.abs(a - b).max()) for a, b in zip(expected, given, strict=True)))
-        found.append(Parity(precision=precision, tokens=tokens, same=same, largest_difference=largest))
+            largest = max(
+                largest, *(float(np.abs(a - b).max()) for a, b in zip(expected, given, strict=True))
+            )
+        found.append(
+            Parity(precision=precision, tokens=tokens, same=same, largest_difference=largest)
+        )
     return found

@@ -1,7 +1,10 @@
-"""Words to the sub-tokens of an encoder, and long inputs to overlapping windows. NumPy and ``tokenizers`` only.
+"""Words to the sub-tokens of an encoder, and long inputs to overlapping windows.
 
-Each word is cut by itself, so that every word has sub-tokens of its own and a label on the first of them, whatever
-the tokenizer: no alignment of offsets is needed, and nothing a tokenizer does to one word can move another's label.
+NumPy and ``tokenizers`` only.
+
+Each word is cut by itself, so that every word has sub-tokens of its own and a label on the first of
+them, whatever the tokenizer: no alignment of offsets is needed, and nothing a tokenizer does to one
+word can move another's label.
 """
 
 from __future__ import annotations
@@ -36,7 +39,8 @@ class PieceSettings:
         window: Most sub-tokens in a sequence, with ``before`` and ``after``.
         overlap: Sub-tokens that neighbouring windows of a longer input share.
         word: Most sub-tokens of one word; the rest of a longer word is not read.
-        kinds: Whether the encoder reads what each word looks like, as ``deid_onnx.kinds`` numbers it.
+        kinds: Whether the encoder reads what each word looks like, as ``deid_onnx.kinds`` numbers
+            it.
     """
 
     before: int
@@ -75,22 +79,29 @@ class Pieces:
 
     def __init__(self, tokenizer: Path, settings: PieceSettings) -> None:
         if not tokenizer.is_file():
-            raise PluginError(f"{tokenizer}: no such file; the tokenizer must be saved as {TOKENIZER_FILE}")
+            raise PluginError(
+                f"{tokenizer}: no such file; the tokenizer must be saved as {TOKENIZER_FILE}"
+            )
         from tokenizers import Tokenizer  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415 - importing the plugin stays light
 
         try:
             given = json.loads(tokenizer.read_text(encoding="utf-8"))
             self._tokenizer = Tokenizer.from_str(json.dumps(_wordwise(given)))
         except Exception as error:
-            raise PluginError(f"{tokenizer} is no tokenizer ({type(error).__name__}); save it again") from error
+            raise PluginError(
+                f"{tokenizer} is no tokenizer ({type(error).__name__}); save it again"
+            ) from error
         self.settings = settings
         self._known: dict[str, list[int]] = {}
         self._kinds: dict[str, int] = {}
 
     def of(self, text: str, tokens: Sequence[Token]) -> list[list[int]]:
-        """Return the sub-tokens of each word: at least one, at most ``settings.word`` and a line's end.
+        """Return the sub-tokens of each word.
 
-        A word that a blank or nothing comes before is cut as after a blank, any other as the inside of a word.
+        At least one, at most ``settings.word`` and a line's end.
+
+        A word that a blank or nothing comes before is cut as after a blank, any other as the inside
+        of a word.
         """
         return self._read(text, tokens)[0]
 
@@ -99,7 +110,10 @@ class Pieces:
         return self._read(text, tokens)[1]
 
     def rows(self, text: str, tokens: Sequence[Token], *, source: int) -> list[Row]:
-        """Return the sequences of one input: of its words' sub-tokens, and of their kinds where those are read."""
+        """Return the sequences of one input.
+
+        Of its words' sub-tokens, and of their kinds where those are read.
+        """
         words, kinds = self._read(text, tokens)
         return rows(words, self.settings, source=source, kinds=kinds)
 
@@ -128,12 +142,16 @@ class Pieces:
 
 def _keys(text: str, tokens: Sequence[Token]) -> list[str]:
     return [
-        text[start:end] if start and not text[start - 1].isspace() else " " + text[start:end] for start, end in tokens
+        text[start:end] if start and not text[start - 1].isspace() else " " + text[start:end]
+        for start, end in tokens
     ]
 
 
 def _wordwise(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a tokenizer's description changed to cut single words: no blank is added, nothing is cut off or filled."""
+    """Return a tokenizer's description changed to cut single words.
+
+    No blank is added, nothing is cut off or filled.
+    """
     changed = {key: _without_blanks(value) for key, value in given.items()}
     return changed | {"truncation": None, "padding": None, "post_processor": None}
 
@@ -145,7 +163,9 @@ def _without_blanks(part: Any) -> Any:
         return part
     if part.get("type") == "Prepend":
         return {"type": "Sequence", "normalizers": []}
-    changed = {key: value if key == "vocab" else _without_blanks(value) for key, value in part.items()}
+    changed = {
+        key: value if key == "vocab" else _without_blanks(value) for key, value in part.items()
+    }
     if part.get("type") == "Metaspace":
         changed |= {"prepend_scheme": "never"}
     if part.get("type") == "ByteLevel":
@@ -163,8 +183,12 @@ class WordWindow:
     own_stop: int
 
 
-def word_windows(sizes: Sequence[int] | NDArray[np.int64], *, room: int, overlap: int) -> list[WordWindow]:
-    """Return windows over words of which the owned parts tile all words; one window where they all fit.
+def word_windows(
+    sizes: Sequence[int] | NDArray[np.int64], *, room: int, overlap: int
+) -> list[WordWindow]:
+    """Return windows over words of which the owned parts tile all words.
+
+    One window where they all fit.
 
     Args:
         sizes: Sub-tokens of each word, each at least 1 and at most ``room``.
@@ -207,7 +231,11 @@ class Row:
 
 
 def rows(
-    words: Sequence[Sequence[int]], settings: PieceSettings, *, source: int, kinds: Sequence[int] = ()
+    words: Sequence[Sequence[int]],
+    settings: PieceSettings,
+    *,
+    source: int,
+    kinds: Sequence[int] = (),
 ) -> list[Row]:
     """Return the sequences of one input.
 
@@ -229,23 +257,32 @@ def rows(
     return found
 
 
-def batches(lengths: Sequence[int], *, positions: int, alike: float = 0.8, least: int = 128) -> list[list[int]]:
+def batches(
+    lengths: Sequence[int], *, positions: int, alike: float = 0.8, least: int = 128
+) -> list[list[int]]:
     """Return row numbers in batches of like length, longest first.
 
-    The sentences of a note differ so much in length that padding all to the longest would double or treble the work.
+    The sentences of a note differ so much in length that padding all to the longest would double or
+    treble the work.
 
     Args:
         lengths: Of the rows.
         positions: Most in a batch, with its padding; a row that is longer by itself is a batch.
-        alike: A row shorter than this share of the batch's longest begins another batch; 0 for never.
-        least: Unless the batch has fewer positions than this, or than a 32nd of all: small batches cost, too.
+        alike: A row shorter than this share of the batch's longest begins another batch; 0 for
+            never.
+        least: Unless the batch has fewer positions than this, or than a 32nd of all: small batches
+            cost, too.
     """
     enough = max(least, sum(lengths) // 32)
     found: list[list[int]] = []
     for number in sorted(range(len(lengths)), key=lambda at: (-lengths[at], at)):
         longest = lengths[found[-1][0]] if found else 0
         held = longest * len(found[-1]) if found else 0
-        if not found or held + longest > positions or (lengths[number] < alike * longest and held >= enough):
+        if (
+            not found
+            or held + longest > positions
+            or (lengths[number] < alike * longest and held >= enough)
+        ):
             found.append([])
         found[-1].append(number)
     return found

@@ -23,11 +23,14 @@ _PROVIDERS = {
 }
 
 _WITHOUT_CUDA = (
-    "this ONNX Runtime was built without CUDA; install onnxruntime-gpu instead of onnxruntime, or name the option "
-    'providers = "cpu"'
+    "this ONNX Runtime was built without CUDA; install onnxruntime-gpu instead of onnxruntime, or"
+    ' name the option providers = "cpu"'
 )
 _CRASHES = "FuseFp16InitializerToFp32NodeTransformer"
-"""It ends the process on a CPU where an LSTM has weights of 16 bits (ONNX Runtime 1.31); a CPU casts them without it too."""
+"""It ends the process on a CPU where an LSTM has weights of 16 bits (ONNX Runtime 1.31).
+
+A CPU casts them without it too.
+"""
 
 
 def cores() -> int:
@@ -35,15 +38,20 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def choose(wanted: Sequence[str], *, present: Sequence[str] | None = None, has_card: bool | None = None) -> list[str]:
-    """Return execution providers by their names in ONNX Runtime, the best first; the CPU is always the last.
+def choose(
+    wanted: Sequence[str], *, present: Sequence[str] | None = None, has_card: bool | None = None
+) -> list[str]:
+    """Return execution providers by their names in ONNX Runtime, the best first.
 
-    Where none is named, a card is seen and this build of ONNX Runtime cannot use it, the CPU is taken, and that is said
-    once on standard error.
+    The CPU is always the last.
+
+    Where none is named, a card is seen and this build of ONNX Runtime cannot use it, the CPU is
+    taken, and that is said once on standard error.
 
     Args:
-        wanted: ``cpu``, ``cuda``, ``tensorrt``; empty for CUDA where a card is seen and the build has it. TensorRT
-            builds an engine for minutes at first use, so it is only used where it is asked for.
+        wanted: ``cpu``, ``cuda``, ``tensorrt``; empty for CUDA where a card is seen and the build
+            has it. TensorRT builds an engine for minutes at first use, so it is only used where it
+            is asked for.
         present: Providers of this build; asked of ONNX Runtime where not given.
         has_card: Whether there is a GPU of NVIDIA; looked for where not given.
 
@@ -65,13 +73,16 @@ def choose(wanted: Sequence[str], *, present: Sequence[str] | None = None, has_c
         raise PluginError(f"provider {unknown[0]!r} is unknown; choose of {', '.join(_PROVIDERS)}")
     if absent := [name for name in wanted if _PROVIDERS[name] not in present]:
         raise PluginError(
-            f"this ONNX Runtime has no provider {absent[0]!r}; install onnxruntime-gpu instead of onnxruntime"
+            f"this ONNX Runtime has no provider {absent[0]!r}; install onnxruntime-gpu instead of"
+            " onnxruntime"
         )
     return list(dict.fromkeys([*(_PROVIDERS[name] for name in wanted), _PROVIDERS["cpu"]]))
 
 
 def check_started(chosen: Sequence[str], started: Sequence[str], *, named: bool) -> None:
-    """Refuse a session that runs elsewhere than was chosen: ONNX Runtime itself takes the CPU without a word.
+    """Refuse a session that runs elsewhere than was chosen.
+
+    ONNX Runtime itself takes the CPU without a word.
 
     Args:
         chosen: As ``choose`` gives them.
@@ -86,8 +97,9 @@ def check_started(chosen: Sequence[str], started: Sequence[str], *, named: bool)
     name = next(short for short, long in _PROVIDERS.items() if long == chosen[0])
     why = "" if named else "there is a GPU, and "
     raise PluginError(
-        f"{why}provider {name!r} does not start: its libraries or the driver are missing; install CUDA 12 and cuDNN 9 "
-        "(pip install 'onnxruntime-gpu[cuda,cudnn]'), or set providers = \"cpu\""
+        f"{why}provider {name!r} does not start: its libraries or the driver are missing; install"
+        " CUDA 12 and cuDNN 9 (pip install 'onnxruntime-gpu[cuda,cudnn]'), or set providers ="
+        ' "cpu"'
     )
 
 
@@ -103,7 +115,10 @@ def start(path: Path, *, providers: Sequence[str], threads: int) -> Any:
         PluginError: The file is missing or broken, or a wanted provider does not start.
     """
     if not path.is_file():
-        raise PluginError(f"{path}: no such file; export the model with `deid export`, or choose another precision")
+        raise PluginError(
+            f"{path}: no such file; export the model with `deid export`, or choose another"
+            " precision"
+        )
     import onnxruntime  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415 - importing the plugin stays light
 
     chosen = choose(providers)
@@ -114,7 +129,9 @@ def start(path: Path, *, providers: Sequence[str], threads: int) -> Any:
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
     try:
-        session = onnxruntime.InferenceSession(str(path), options, providers=chosen, disabled_optimizers=[_CRASHES])
+        session = onnxruntime.InferenceSession(
+            str(path), options, providers=chosen, disabled_optimizers=[_CRASHES]
+        )
     except Exception as error:
         raise PluginError(
             f"{path} does not load in ONNX Runtime ({type(error).__name__}); export the model again"
@@ -124,7 +141,10 @@ def start(path: Path, *, providers: Sequence[str], threads: int) -> Any:
 
 
 class Session:
-    """A tagger's network in ONNX Runtime. Arguments and errors as ``start``; it must have the one output."""
+    """A tagger's network in ONNX Runtime.
+
+    Arguments and errors as ``start``; it must have the one output.
+    """
 
     def __init__(self, path: Path, *, providers: Sequence[str], threads: int) -> None:
         self._session = start(path, providers=providers, threads=threads)
@@ -139,7 +159,10 @@ class Session:
         return found
 
     def _read(self, feeds: Feeds) -> dict[str, NDArray[Any]]:
-        """Return what the graph reads of the feeds: an input that plays no part in a small network is not in its file."""
+        """Return what the graph reads of the feeds.
+
+        An input that plays no part in a small network is not in its file.
+        """
         return {name: array for name, array in feeds.items() if name in self.inputs}
 
     def _bound(self, feeds: Feeds) -> NDArray[np.float32]:

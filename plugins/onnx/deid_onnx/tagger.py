@@ -35,24 +35,34 @@ class Chain:
 
     def best(self, emissions: Sequence[Emissions]) -> list[NDArray[np.int64]]:
         """Return the best tags of each input."""
-        return _by_length(emissions, partial(viterbi, transitions=self.transitions, start=self.start, end=self.end))
+        return _by_length(
+            emissions,
+            partial(viterbi, transitions=self.transitions, start=self.start, end=self.end),
+        )
 
     def shares(self, emissions: Sequence[Emissions]) -> list[Scores]:
         """Return the probability of each tag at each token of each input."""
-        return _by_length(emissions, partial(marginals, transitions=self.transitions, start=self.start, end=self.end))
+        return _by_length(
+            emissions,
+            partial(marginals, transitions=self.transitions, start=self.start, end=self.end),
+        )
 
 
-def _by_length(emissions: Sequence[Emissions], decode: Callable[[Scores, list[int]], list[Found]]) -> list[Found]:
+def _by_length(
+    emissions: Sequence[Emissions], decode: Callable[[Scores, list[int]], list[Found]]
+) -> list[Found]:
     """Return what ``decode`` gives for each input.
 
-    Arrays are decoded token by token, all their inputs at once: the time goes with the longest. So inputs of like
-    length are decoded together.
+    Arrays are decoded token by token, all their inputs at once: the time goes with the longest. So
+    inputs of like length are decoded together.
     """
     order = sorted(range(len(emissions)), key=lambda number: len(emissions[number]))
     found: dict[int, Found] = {}
     for at in range(0, len(order), _ROWS):
         some = order[at : at + _ROWS]
-        found.update(zip(some, decode(*_padded([emissions[number] for number in some])), strict=True))
+        found.update(
+            zip(some, decode(*_padded([emissions[number] for number in some])), strict=True)
+        )
     return [found[number] for number in range(len(emissions))]
 
 
@@ -75,12 +85,22 @@ def read_chain(folder: TaggerFolder) -> Chain:
         return Chain(*constraints(folder.tags, folder.scheme))
     try:
         with np.load(path, allow_pickle=False) as arrays:
-            chain = Chain(*(arrays[name].astype(np.float32) for name in ("transitions", "start", "end")))
+            chain = Chain(
+                *(arrays[name].astype(np.float32) for name in ("transitions", "start", "end"))
+            )
     except (ValueError, KeyError, OSError, EOFError) as error:
-        raise PluginError(f"{path} is broken ({type(error).__name__}); export the model again") from error
+        raise PluginError(
+            f"{path} is broken ({type(error).__name__}); export the model again"
+        ) from error
     count = len(folder.tags)
-    if (chain.transitions.shape, chain.start.shape, chain.end.shape) != ((count, count), (count,), (count,)):
-        raise PluginError(f"{path} is not of the {count} tags of tagger.json; export the model again")
+    if (chain.transitions.shape, chain.start.shape, chain.end.shape) != (
+        (count, count),
+        (count,),
+        (count,),
+    ):
+        raise PluginError(
+            f"{path} is not of the {count} tags of tagger.json; export the model again"
+        )
     return chain
 
 
@@ -98,7 +118,8 @@ class Tagger:
         network: Gives emissions.
         chain: Decodes them.
         source: Of the spans.
-        together: Notes whose inputs the network gets at once. With 1, nothing of a note's result depends on others.
+        together: Notes whose inputs the network gets at once. With 1, nothing of a note's result
+            depends on others.
     """
 
     folder: TaggerFolder
@@ -108,14 +129,19 @@ class Tagger:
     together: int = 1
 
     def detect(self, notes: Iterable[Note]) -> Iterator[SpanSet]:
-        """Yield one set per note, in order. Tags are chosen for 32 notes at once, each input by itself."""
+        """Yield one set per note, in order.
+
+        Tags are chosen for 32 notes at once, each input by itself.
+        """
         waiting = iter(notes)
         while some := list(islice(waiting, max(_DECODED, self.together))):
             parts = [self.inputs(note) for note in some]
             flat = [part for note_parts in parts for part in note_parts]
             found = iter(self.spans(flat, self._emissions(parts)))
             for note, note_parts in zip(some, parts, strict=True):
-                yield SpanSet.of(note, [span for spans in islice(found, len(note_parts)) for span in spans])
+                yield SpanSet.of(
+                    note, [span for spans in islice(found, len(note_parts)) for span in spans]
+                )
 
     def _emissions(self, parts: Sequence[Sequence[Input]]) -> list[Emissions]:
         """Return the scores of each input, note by note as the network may be given them."""
@@ -138,15 +164,24 @@ class Tagger:
         parts = self.inputs(note)
         if not parts:
             return []
-        return [self.folder.tags[tag] for path in self.chain.best(self.network.emissions(parts)) for tag in path]
+        return [
+            self.folder.tags[tag]
+            for path in self.chain.best(self.network.emissions(parts))
+            for tag in path
+        ]
 
     def spans(self, parts: Sequence[Input], emissions: Sequence[Emissions]) -> list[list[Span]]:
-        """Return the spans of each input. A span's score is the least marginal probability of its tokens' tags."""
+        """Return the spans of each input.
+
+        A span's score is the least marginal probability of its tokens' tags.
+        """
         paths = self.chain.best(emissions)
         outside = self.folder.tags.index(OUTSIDE)
         marked = [number for number, path in enumerate(paths) if (path != outside).any()]
         found: list[list[Span]] = [[] for _ in parts]
-        for number, shares in zip(marked, self.chain.shares([emissions[at] for at in marked]), strict=True):
+        for number, shares in zip(
+            marked, self.chain.shares([emissions[at] for at in marked]), strict=True
+        ):
             found[number] = list(self._spans(parts[number], paths[number], shares))
         return found
 

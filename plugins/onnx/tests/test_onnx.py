@@ -1,4 +1,7 @@
-"""The detector ``onnx`` on networks made by hand: spans, scores, windows, refusals, and no PyTorch."""
+"""The detector ``onnx`` on networks made by hand.
+
+Spans, scores, windows, refusals, and no PyTorch.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +32,10 @@ def test_spans_have_the_category_the_label_and_the_recipes_name(tmp_path: Path) 
 
     (found,) = detector.detect([note])
 
-    assert mark(note, found) == (
-        "Seen by <NAME>Ana Moreno</NAME> on <DATE>12</DATE>/<DATE>03</DATE>.\n<NAME>Ana</NAME> was well."
+    assert (
+        mark(note, found)
+        == "Seen by <NAME>Ana Moreno</NAME> on <DATE>12</DATE>/<DATE>03</DATE>.\n<NAME>Ana</NAME>"
+        " was well."
     )
     assert {(span.label, span.native_label, span.source) for span in found} == {
         (Phi.NAME, "", "small_tagger"),
@@ -45,7 +50,8 @@ def test_a_score_is_the_least_marginal_of_its_tokens(tmp_path: Path) -> None:
     (alone,) = detector.detect([Note("n", "x Ana")])
 
     emitted = np.exp([[2.0, 0, 0, 0, 0], [2.0, 5.0, 0, 0, 0]])
-    # What is legal of two tokens: any that may begin, then any that may follow it. x can begin a name that Ana goes on.
+    # What is legal of two tokens: any that may begin, then any that may follow it. x can begin a
+    # name that Ana goes on.
     legal = {
         (one, two): emitted[0, one] * emitted[1, two]
         for one in (0, 1, 3)
@@ -60,10 +66,16 @@ def test_the_contract_holds(tmp_path: Path) -> None:
     check_detector(OnnxDetector(model=folder(tmp_path, grouping=4), threads=1))
 
 
-def test_windows_change_nothing_for_a_network_that_reads_as_far_as_they_overlap(tmp_path: Path) -> None:
+def test_windows_change_nothing_for_a_network_that_reads_as_far_as_they_overlap(
+    tmp_path: Path,
+) -> None:
     text = "Ana Moreno, 12/03, patient admitted. " * 40
-    whole = OnnxDetector(model=folder(tmp_path / "whole", window=4096, overlap=64, reads_left=True, grouping=99))
-    cut = OnnxDetector(model=folder(tmp_path / "cut", window=24, overlap=8, reads_left=True, grouping=99))
+    whole = OnnxDetector(
+        model=folder(tmp_path / "whole", window=4096, overlap=64, reads_left=True, grouping=99)
+    )
+    cut = OnnxDetector(
+        model=folder(tmp_path / "cut", window=24, overlap=8, reads_left=True, grouping=99)
+    )
 
     wanted, found = (list(detector.detect([Note("n", text)])) for detector in (whole, cut))
 
@@ -88,7 +100,9 @@ def test_a_card_gives_the_spans_of_the_processor(tmp_path: Path) -> None:
 
     on_card = OnnxDetector(model=path, providers="cuda", threads=1)
 
-    assert list(on_card.detect(notes)) == list(OnnxDetector(model=path, providers="cpu", threads=1).detect(notes))
+    assert list(on_card.detect(notes)) == list(
+        OnnxDetector(model=path, providers="cpu", threads=1).detect(notes)
+    )
 
 
 def test_a_trained_chain_is_used_where_there_is_one(tmp_path: Path) -> None:
@@ -116,7 +130,9 @@ def test_an_export_is_like_itself_and_unlike_another(tmp_path: Path) -> None:
     notes = [Note("n", TEXT), Note("blank", " \n")]
 
     (same,) = parity(OnnxDetector(model=path).tagger, path, notes)
-    (other,) = parity(OnnxDetector(model=path).tagger, folder(tmp_path / "b", reads_left=True), notes)
+    (other,) = parity(
+        OnnxDetector(model=path).tagger, folder(tmp_path / "b", reads_left=True), notes
+    )
 
     assert (same.precision, same.share, same.largest_difference) == ("fp32", 1.0, 0.0)
     assert same.tokens == 13
@@ -142,15 +158,24 @@ BROKEN = {
     "cut tagger.json": (lambda path: (path / "tagger.json").write_text("{"), "broken"),
     "a list": (lambda path: (path / "tagger.json").write_text("[]"), "broken"),
     "other format": (lambda path: _said(path, format=2), "format 2"),
-    "label without category": (lambda path: _said(path, labels={"NAME": "NAME"}), "no category to FECHA"),
-    "unknown category": (lambda path: _said(path, labels={"NAME": "NAME", "FECHA": "DAY"}), "broken"),
+    "label without category": (
+        lambda path: _said(path, labels={"NAME": "NAME"}),
+        "no category to FECHA",
+    ),
+    "unknown category": (
+        lambda path: _said(path, labels={"NAME": "NAME", "FECHA": "DAY"}),
+        "broken",
+    ),
     "no O": (lambda path: _said(path, tags=TAGS[1:]), "must list O"),
     "unknown family": (lambda path: _said(path, family="tree"), "family 'tree' is unknown"),
     "family with a path": (lambda path: _said(path, family="../x"), "is unknown"),
     "no inputs": (lambda path: _said(path, inputs={"before": 1}), "broken"),
     "no grouping": (lambda path: _said(path, grouping=0), "grouping 0"),
     "pickles": (lambda path: (path / "old.pt").write_bytes(b""), "trust=true"),
-    "cut chain": (lambda path: (path / "transitions.npz").write_bytes(b"PK"), "transitions.npz is broken"),
+    "cut chain": (
+        lambda path: (path / "transitions.npz").write_bytes(b"PK"),
+        "transitions.npz is broken",
+    ),
     "other chain": (
         lambda path: write_chain(path, Chain(*(np.zeros(2, np.float32),) * 3)),
         "not of the 5 tags",
@@ -207,24 +232,30 @@ def test_a_score_that_is_no_number_fails_the_note(tmp_path: Path) -> None:
 
 def test_running_it_loads_no_pytorch(tmp_path: Path) -> None:
     program = (
-        "import sys, deid_onnx\n"
-        "light = {'onnxruntime', 'tokenizers'} & set(sys.modules)\n"
-        "from deid_assets import Note\n"
-        f"found = list(deid_onnx.OnnxDetector(model={str(folder(tmp_path))!r}).detect([Note('n', {TEXT!r})]))\n"
-        "heavy = {'torch', 'transformers', 'flair', 'onnx'} & set(sys.modules)\n"
-        "print(sorted(light), sorted(heavy), len(found[0]))"
+        "import sys, deid_onnx\nlight = {'onnxruntime', 'tokenizers'} & set(sys.modules)\nfrom"
+        " deid_assets import Note\nfound ="
+        f" list(deid_onnx.OnnxDetector(model={str(folder(tmp_path))!r}).detect([Note('n',"
+        f" {TEXT!r})]))\nheavy = {{'torch', 'transformers', 'flair', 'onnx'}} &"
+        " set(sys.modules)\nprint(sorted(light), sorted(heavy), len(found[0]))"
     )
 
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
 
     assert done.stdout.strip() == "[] [] 4"
 
 
 def test_many_notes_at_once_give_what_each_gives_alone(tmp_path: Path) -> None:
     detector = OnnxDetector(model=folder(tmp_path), threads=1)
-    notes = [Note(f"n{number}", (TEXT + "\n") * (number % 5) if number % 7 else " ") for number in range(80)]
+    notes = [
+        Note(f"n{number}", (TEXT + "\n") * (number % 5) if number % 7 else " ")
+        for number in range(80)
+    ]
 
-    assert list(detector.detect(notes)) == [found for note in notes for found in detector.detect([note])]
+    assert list(detector.detect(notes)) == [
+        found for note in notes for found in detector.detect([note])
+    ]
 
 
 def test_many_chains_of_unlike_length_are_decoded_as_each_alone() -> None:
@@ -232,6 +263,8 @@ def test_many_chains_of_unlike_length_are_decoded_as_each_alone() -> None:
     chain = Chain(*(rng.normal(size=shape).astype(np.float32) for shape in ((5, 5), (5,), (5,))))
     emissions = [rng.normal(size=(size, 5)).astype(np.float32) for size in rng.integers(1, 30, 300)]
 
-    for one, path, shares in zip(emissions, chain.best(emissions), chain.shares(emissions), strict=True):
+    for one, path, shares in zip(
+        emissions, chain.best(emissions), chain.shares(emissions), strict=True
+    ):
         assert path.tolist() == chain.best([one])[0].tolist()
         np.testing.assert_allclose(shares, chain.shares([one])[0], atol=1e-6)

@@ -30,7 +30,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_words_cut_one_by_one_give_the_sub_tokens_of_the_whole_text(kind: str, made: dict[str, Path]) -> None:
+def test_words_cut_one_by_one_give_the_sub_tokens_of_the_whole_text(
+    kind: str, made: dict[str, Path]
+) -> None:
     text = "The patient was admitted by Ana Moreno"
     whole = json.loads(made[kind].read_text())
     whole |= {"truncation": None, "padding": None}
@@ -43,7 +45,9 @@ def test_words_cut_one_by_one_give_the_sub_tokens_of_the_whole_text(kind: str, m
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
-def test_a_word_that_is_glued_to_another_is_not_cut_as_after_a_blank(kind: str, made: dict[str, Path]) -> None:
+def test_a_word_that_is_glued_to_another_is_not_cut_as_after_a_blank(
+    kind: str, made: dict[str, Path]
+) -> None:
     text = "tel tel(tel"
     words = Pieces(made[kind], SETTINGS).of(text, tokenize(text))
 
@@ -70,13 +74,17 @@ def test_no_word_is_lost(kind: str, text: str, made: dict[str, Path]) -> None:
 
     assert len(words) == len(tokens)
     assert all(1 <= len(word) <= SETTINGS.word for word in words)
-    assert not {SETTINGS.before, SETTINGS.after, SETTINGS.pad} & {piece for word in words for piece in word}
+    assert not {SETTINGS.before, SETTINGS.after, SETTINGS.pad} & {
+        piece for word in words for piece in word
+    }
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=40, deadline=None)
 @given(text=st.text(max_size=60))
-def test_every_word_of_any_text_is_owned_by_one_row(kind: str, text: str, made: dict[str, Path]) -> None:
+def test_every_word_of_any_text_is_owned_by_one_row(
+    kind: str, text: str, made: dict[str, Path]
+) -> None:
     tokens = tokenize(text)
     small = PieceSettings(before=2, after=3, pad=0, unknown=1, window=16, overlap=5, word=6)
     words = Pieces(made[kind], small).of(text, tokens)
@@ -87,10 +95,14 @@ def test_every_word_of_any_text_is_owned_by_one_row(kind: str, text: str, made: 
     assert owned == list(range(len(tokens)))
     for row in found:
         assert len(row.ids) <= 16
-        assert [row.ids[first] for first in row.firsts] == [word[0] for word in words[row.word :][: len(row.firsts)]]
+        assert [row.ids[first] for first in row.firsts] == [
+            word[0] for word in words[row.word :][: len(row.firsts)]
+        ]
 
 
-@pytest.mark.skipif("DEID_CORPORA" not in os.environ, reason="set DEID_CORPORA to the folder of the corpora")
+@pytest.mark.skipif(
+    "DEID_CORPORA" not in os.environ, reason="set DEID_CORPORA to the folder of the corpora"
+)
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_word_of_real_notes_is_owned_by_one_row(kind: str, made: dict[str, Path]) -> None:
     pieces = Pieces(made[kind], SETTINGS)
@@ -108,13 +120,15 @@ def test_every_word_of_real_notes_is_owned_by_one_row(kind: str, made: dict[str,
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.integers(1, 7), max_size=80), st.integers(8, 30), st.integers(0, 14))
-def test_windows_own_each_word_once_and_show_it_its_neighbours(sizes: list[int], room: int, overlap: int) -> None:
+def test_windows_own_each_word_once_and_show_it_its_neighbours(
+    sizes: list[int], room: int, overlap: int
+) -> None:
     overlap = min(overlap, room // 2, room - 8)
     found = word_windows(sizes, room=room, overlap=overlap)
 
-    assert [number for window in found for number in range(window.own_start, window.own_stop)] == list(
-        range(len(sizes))
-    )
+    assert [
+        number for window in found for number in range(window.own_start, window.own_stop)
+    ] == list(range(len(sizes)))
     for window in found:
         assert sum(sizes[window.start : window.stop]) <= room
         assert window.start <= window.own_start <= window.own_stop <= window.stop
@@ -139,14 +153,19 @@ def test_a_line_end_stands_behind_the_word_before_it(made: dict[str, Path]) -> N
     assert words == [plain[0], plain[1], [*plain[2], 4], plain[3]]
 
 
-@given(st.lists(st.integers(1, 50), max_size=40), st.integers(1, 120), st.sampled_from([0.0, 0.8, 1.0]))
+@given(
+    st.lists(st.integers(1, 50), max_size=40), st.integers(1, 120), st.sampled_from([0.0, 0.8, 1.0])
+)
 def test_batches_hold_each_row_once_and_are_no_larger_than_allowed(
     lengths: list[int], positions: int, alike: float
 ) -> None:
     found = batches(lengths, positions=positions, alike=alike, least=20)
 
     assert sorted(number for batch in found for number in batch) == list(range(len(lengths)))
-    assert all(len(batch) == 1 or len(batch) * max(lengths[n] for n in batch) <= positions for batch in found)
+    assert all(
+        len(batch) == 1 or len(batch) * max(lengths[n] for n in batch) <= positions
+        for batch in found
+    )
 
 
 def test_rows_of_unlike_length_are_not_padded_to_the_longest() -> None:
@@ -168,7 +187,9 @@ def test_padding_is_masked() -> None:
     np.testing.assert_array_equal(arrays["attention_mask"], [[1, 1, 1], [1, 1, 0]])
 
 
-def test_words_are_remembered_without_end_to_memory(made: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_words_are_remembered_without_end_to_memory(
+    made: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("deid_onnx.pieces._REMEMBERED", 3)
     pieces = Pieces(made["wordpiece"], SETTINGS)
 
@@ -180,7 +201,9 @@ def test_words_are_remembered_without_end_to_memory(made: dict[str, Path], monke
     ("content", "message"),
     [(None, "no such file"), ("{", "no tokenizer"), ("{}", "no tokenizer"), ("[]", "no tokenizer")],
 )
-def test_a_broken_tokenizer_is_one_clear_line(content: str | None, message: str, tmp_path: Path) -> None:
+def test_a_broken_tokenizer_is_one_clear_line(
+    content: str | None, message: str, tmp_path: Path
+) -> None:
     path = tmp_path / "tokenizer.json"
     if content is not None:
         path.write_text(content)

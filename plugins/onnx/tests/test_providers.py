@@ -23,7 +23,9 @@ ALL = [TENSORRT, CUDA, CPU]
         (["cuda"], ALL, False, [CUDA, CPU]),
     ],
 )
-def test_the_card_is_taken_where_it_can_be_and_the_cpu_is_always_the_last(wanted, present, has_card, chosen):
+def test_the_card_is_taken_where_it_can_be_and_the_cpu_is_always_the_last(
+    wanted, present, has_card, chosen
+):
     assert choose(wanted, present=present, has_card=has_card) == chosen
 
 
@@ -97,10 +99,25 @@ def test_a_card_that_this_pytorch_cannot_use_is_said_once(capsys):
 @pytest.mark.parametrize(
     ("named", "machine", "message"),
     [
-        (None, BROKEN, "there is a GPU, and PyTorch cannot start it: the driver .*nvidia-smi.*set device = .cpu"),
+        (
+            None,
+            BROKEN,
+            (
+                "there is a GPU, and PyTorch cannot start it: the driver .*nvidia-smi.*set device ="
+                " .cpu"
+            ),
+        ),
         ("cuda", BROKEN, "device 'cuda' is not there: PyTorch cannot start it: the driver"),
-        ("cuda", PLAIN, "device 'cuda' is not there: this PyTorch was built without CUDA; install one"),
-        ("cuda", NONE, "no NVIDIA GPU is seen; see that nvidia-smi and CUDA_VISIBLE_DEVICES show it"),
+        (
+            "cuda",
+            PLAIN,
+            "device 'cuda' is not there: this PyTorch was built without CUDA; install one",
+        ),
+        (
+            "cuda",
+            NONE,
+            "no NVIDIA GPU is seen; see that nvidia-smi and CUDA_VISIBLE_DEVICES show it",
+        ),
         ("cuda:2", TWO, "'cuda:2' is not there: there are cuda:0, cuda:1; give one of these"),
         ("mps", TWO, "'mps' is not there: this PyTorch and this machine have none"),
     ],

@@ -15,13 +15,18 @@ KINDS = ("wordpiece", "bpe", "unigram")
 
 
 def train(kind: str, folder: Path) -> Path:
-    """Write a tokenizer with everything that a published one has: special tokens, truncation, padding, a blank before."""
+    """Write a tokenizer with everything that a published one has.
+
+    Special tokens, truncation, padding, a blank before.
+    """
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     if kind == "wordpiece":
         tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
         tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
         tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-        trainer = trainers.WordPieceTrainer(vocab_size=180, special_tokens=special, show_progress=False)
+        trainer = trainers.WordPieceTrainer(
+            vocab_size=180, special_tokens=special, show_progress=False
+        )
     elif kind == "bpe":
         tokenizer = Tokenizer(models.BPE())
         tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)

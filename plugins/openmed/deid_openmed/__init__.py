@@ -1,4 +1,7 @@
-"""OpenMed's safety sweep as a detector: its patterns for 42 languages, without any of its models."""
+"""OpenMed's safety sweep as a detector.
+
+Its patterns for 42 languages, without any of its models.
+"""
 
 from __future__ import annotations
 
@@ -66,19 +69,28 @@ ENTITIES = LabelMap(
         "voter_id_epic": Phi.NATIONAL_ID,
     },
 )
-"""Entity types of the sweep's patterns. Ethnicities and quantities identify nobody and are ignored on purpose."""
+"""Entity types of the sweep's patterns.
+
+Ethnicities and quantities identify nobody and are ignored on purpose.
+"""
 
 LANGUAGES = ("de", "en", "es", "fr", "it", "nl", "pt", "sv")
-"""Languages whose patterns the declared labels are taken from; those of scripts we do not read are checked, not run."""
+"""Languages whose patterns the declared labels are taken from.
+
+Those of scripts we do not read are checked, not run.
+"""
 
 
 class OpenmedDetector:
-    """Runs the patterns that OpenMed adds behind its models, alone. Its token classifiers need weights and are not run.
+    """Runs the patterns that OpenMed adds behind its models, alone.
+
+    Its token classifiers need weights and are not run.
 
     A note in a language other than ``LANGUAGES``, or in none, is read as English.
 
     Raises:
-        UnknownLabelError: The installed OpenMed has a pattern of a type that ``ENTITIES`` does not map.
+        UnknownLabelError: The installed OpenMed has a pattern of a type that ``ENTITIES`` does not
+            map.
     """
 
     name = "openmed"
@@ -91,7 +103,10 @@ class OpenmedDetector:
         from openmed.core.pii_i18n import get_patterns_for_language  # noqa: PLC0415
 
         self.version = f"{type(self).version}+openmed{metadata.version('openmed')}"
-        types_of = {lang: {p.entity_type for p in get_patterns_for_language(lang)} for lang in SUPPORTED_LANGUAGES}
+        types_of = {
+            lang: {p.entity_type for p in get_patterns_for_language(lang)}
+            for lang in SUPPORTED_LANGUAGES
+        }
         for types in types_of.values():
             ENTITIES.require(types)
         read = (ENTITIES[kind] for lang in LANGUAGES for kind in types_of[lang])
@@ -99,13 +114,21 @@ class OpenmedDetector:
 
     def detect(self, notes: Sequence[Note]) -> Iterable[SpanSet]:
         """Yield the spans of each note."""
-        from openmed.core.safety_sweep import safety_sweep  # noqa: PLC0415 - loaded with the detector
+        from openmed.core.safety_sweep import (
+            safety_sweep,
+        )  # noqa: PLC0415 - loaded with the detector
 
         for note in notes:
             found = safety_sweep(note.text, [], lang=note.lang if note.lang in LANGUAGES else "en")
-            yield SpanSet.of(note, {span for entity in found if (span := self._span(entity)) is not None})
+            yield SpanSet.of(
+                note, {span for entity in found if (span := self._span(entity)) is not None}
+            )
 
     def _span(self, entity: Any) -> Span | None:
         label = ENTITIES[entity.label]
         score = min(max(float(entity.confidence), 0.0), 1.0)
-        return None if label is None else Span(entity.start, entity.end, label, score, self.name, entity.label)
+        return (
+            None
+            if label is None
+            else Span(entity.start, entity.end, label, score, self.name, entity.label)
+        )

@@ -1,4 +1,7 @@
-"""The pattern filters of Phileas' Python port as a detector: no names without its model server, which is not called."""
+"""The pattern filters of Phileas' Python port as a detector.
+
+No names without its model server, which is not called.
+"""
 
 from __future__ import annotations
 
@@ -43,8 +46,8 @@ _OF_THE_USER = {"ph-eye", "dictionary", "pattern"}
 class PhileasDetector:
     """Runs every filter of Phileas that needs neither a server nor a word list.
 
-    Each note is filtered by a service of its own: Phileas keeps the tokens it replaced, in clear, for as long as
-    the service lives.
+    Each note is filtered by a service of its own: Phileas keeps the tokens it replaced, in clear,
+    for as long as the service lives.
 
     Raises:
         UnknownLabelError: The installed Phileas has a type of filter that ``FILTERS`` does not map.
@@ -71,14 +74,18 @@ class PhileasDetector:
 
         for note in notes:
             found = FilterService().filter(self._policy, "notes", "note", note.text).spans
-            yield SpanSet.of(note, {made for span in found if (made := self._span(span)) is not None})
+            yield SpanSet.of(
+                note, {made for span in found if (made := self._span(span)) is not None}
+            )
 
     def _span(self, span: Any) -> Span | None:
         label = FILTERS[span.filter_type]
         if label is None or span.ignored:
             return None
         score = min(max(float(span.confidence), 0.0), 1.0)
-        return Span(span.character_start, span.character_end, label, score, self.name, span.filter_type)
+        return Span(
+            span.character_start, span.character_end, label, score, self.name, span.filter_type
+        )
 
 
 def _camel(kind: str) -> str:

@@ -11,7 +11,9 @@ def test_no_token_of_one_note_is_kept_for_the_next():
 
     detector, kept = PhileasDetector(), []
     original = InMemoryContextService.put
-    InMemoryContextService.put = lambda self, *args: (kept.append(id(self)), original(self, *args))[1]
+    InMemoryContextService.put = lambda self, *args: (kept.append(id(self)), original(self, *args))[
+        1
+    ]
     try:
         notes = [marked("jane@example.org", note_id=str(n))[0] for n in range(3)]
         services = [len(set(kept)) for _ in detector.detect(notes)]

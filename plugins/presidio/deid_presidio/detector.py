@@ -43,7 +43,10 @@ ENTITIES = LabelMap(
         "UUID": Phi.ID,
     },
 )
-"""Presidio's entities. NRP (nationality, religion, politics) is no category here and is ignored on purpose."""
+"""Presidio's entities.
+
+NRP (nationality, religion, politics) is no category here and is ignored on purpose.
+"""
 
 LANGUAGES = ("en", "es")
 
@@ -54,12 +57,15 @@ class PresidioDetector:
     A note in a language other than ``LANGUAGES``, or in none, is read as English.
 
     Args:
-        min_score: Spans below it are dropped, in [0, 1]. Lower finds more; at 0 any run of digits is an account.
-        context: Raise a score when one of the recognizer's words stands shortly before, as Presidio does.
-        timeout_s: Limit per pattern and note. Presidio skips a pattern that takes longer; here the note fails.
+        min_score: Spans below it are dropped, in [0, 1]. Lower finds more; at 0 any run of digits
+            is an account.
+        context: Raise a score when one of the recognizer's words stands shortly before, as Presidio
+            does.
+        timeout_s: Limit per pattern and note. Presidio skips a pattern that takes longer; here the
+            note fails.
         phone_regions: ISO 3166 regions whose national phone formats are tried; each costs time.
-        model: Folder of a spaCy pipeline in one of ``LANGUAGES``, or name of an installed one; nothing is fetched.
-            Without it names and places are not found.
+        model: Folder of a spaCy pipeline in one of ``LANGUAGES``, or name of an installed one;
+            nothing is fetched. Without it names and places are not found.
 
     Raises:
         ConfigError: ``min_score`` or ``timeout_s`` is out of range, or there is no such pipeline.
@@ -80,7 +86,9 @@ class PresidioDetector:
         phone_regions: Sequence[str] = ("US", "GB", "ES", "DE", "FR", "CA"),
         model: str = "",
     ) -> None:
-        from deid_presidio.engine import offline_engine  # noqa: PLC0415 - loads presidio and spaCy, 2 s
+        from deid_presidio.engine import (
+            offline_engine,
+        )  # noqa: PLC0415 - loads presidio and spaCy, 2 s
 
         if not 0.0 <= min_score <= 1.0:
             raise ConfigError(f"presidio: min_score is {min_score}; it must lie in [0, 1]")
@@ -88,11 +96,19 @@ class PresidioDetector:
             raise ConfigError(f"presidio: timeout_s is {timeout_s}; it must be positive")
         self.version = f"{type(self).version}+presidio{metadata.version('presidio-analyzer')}"
         self._engine = offline_engine(
-            LANGUAGES, context=context, timeout_s=timeout_s, phone_regions=tuple(phone_regions), model=model
+            LANGUAGES,
+            context=context,
+            timeout_s=timeout_s,
+            phone_regions=tuple(phone_regions),
+            model=model,
         )
-        entities = {entity for lang in LANGUAGES for entity in self._engine.get_supported_entities(lang)}
+        entities = {
+            entity for lang in LANGUAGES for entity in self._engine.get_supported_entities(lang)
+        }
         ENTITIES.require(entities)
-        self.labels = frozenset(label for entity in entities if (label := ENTITIES[entity]) is not None)
+        self.labels = frozenset(
+            label for entity in entities if (label := ENTITIES[entity]) is not None
+        )
         self._min_score = min_score
 
     def detect(self, notes: Sequence[Note]) -> Iterable[SpanSet]:
@@ -104,7 +120,9 @@ class PresidioDetector:
         for note in notes:
             lang = note.lang if note.lang in LANGUAGES else "en"
             results = self._engine.analyze(note.text, lang, score_threshold=self._min_score)
-            yield SpanSet.of(note, {span for result in results if (span := self._span(result)) is not None})
+            yield SpanSet.of(
+                note, {span for result in results if (span := self._span(result)) is not None}
+            )
 
     def _span(self, result: RecognizerResult) -> Span | None:
         label = ENTITIES[result.entity_type]

@@ -7,7 +7,13 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from presidio_analyzer import AnalyzerEngine, Pattern, PatternRecognizer, RecognizerRegistry, RecognizerResult
+from presidio_analyzer import (
+    AnalyzerEngine,
+    Pattern,
+    PatternRecognizer,
+    RecognizerRegistry,
+    RecognizerResult,
+)
 from presidio_analyzer.context_aware_enhancers import ContextAwareEnhancer
 from presidio_analyzer.nlp_engine import NlpEngine, NoOpNlpEngine
 from presidio_analyzer.predefined_recognizers import (
@@ -39,7 +45,12 @@ _WORD = re.compile(r"[^\W_]{2,}")
 
 
 def offline_engine(
-    languages: Sequence[str], *, context: bool, timeout_s: float, phone_regions: tuple[str, ...], model: str = ""
+    languages: Sequence[str],
+    *,
+    context: bool,
+    timeout_s: float,
+    phone_regions: tuple[str, ...],
+    model: str = "",
 ) -> AnalyzerEngine:
     """Return Presidio's default pattern recognizers in an engine fit for notes.
 
@@ -59,7 +70,9 @@ def offline_engine(
         for recognizer in predefined.recognizers
         if not isinstance(recognizer, SpacyRecognizer)
     ]
-    nlp_engine: NlpEngine = NoOpNlpEngine([{"lang_code": lang, "model_name": "none"} for lang in languages])
+    nlp_engine: NlpEngine = NoOpNlpEngine(
+        [{"lang_code": lang, "model_name": "none"} for lang in languages]
+    )
     if model:
         nlp_engine = pipeline = PipelineNlpEngine(languages, model)
         recognizers.append(pipeline.recognizer())
@@ -74,7 +87,9 @@ def offline_engine(
 def _hardened(recognizer: Any, *, timeout_s: float, phone_regions: tuple[str, ...]) -> Any:
     lang = recognizer.supported_language
     if isinstance(recognizer, PhoneRecognizer):
-        return WindowedPhone(context=recognizer.context, supported_language=lang, supported_regions=phone_regions)
+        return WindowedPhone(
+            context=recognizer.context, supported_language=lang, supported_regions=phone_regions
+        )
     if isinstance(recognizer, IbanRecognizer):
         return StrictIban(timeout_s=timeout_s, context=recognizer.context, supported_language=lang)
     if isinstance(recognizer, EmailRecognizer):
@@ -88,9 +103,13 @@ def _with_strict_patterns(recognizer: Any, *, timeout_s: float) -> Any:
     needed = _NEEDED.get(recognizer.supported_entities[0])
     flags = recognizer.global_regex_flags
     # Presidio shares its Pattern objects between instances, so ours are copies.
-    patterns: list[Any] = [Pattern(pattern.name, pattern.regex, pattern.score) for pattern in recognizer.patterns]
+    patterns: list[Any] = [
+        Pattern(pattern.name, pattern.regex, pattern.score) for pattern in recognizer.patterns
+    ]
     for pattern in patterns:
-        pattern.compiled_regex = StrictRegex(pattern.name, pattern.regex, flags, timeout_s=timeout_s, needed=needed)
+        pattern.compiled_regex = StrictRegex(
+            pattern.name, pattern.regex, flags, timeout_s=timeout_s, needed=needed
+        )
         pattern.compiled_with_flags = flags
     recognizer.patterns = patterns
     return recognizer
@@ -112,7 +131,8 @@ class Unchanged(ContextAwareEnhancer):
 class WordsBefore(ContextAwareEnhancer):
     """Raises a score by Presidio's default amounts, from the words before the hit instead of from lemmas.
 
-    Reading 80 characters before each hit replaces tokenizing the note, which took longer than the patterns.
+    Reading 80 characters before each hit replaces tokenizing the note, which took longer than the
+    patterns.
     """
 
     def __init__(self) -> None:
@@ -134,12 +154,19 @@ class WordsBefore(ContextAwareEnhancer):
         del nlp_artifacts, context
         words_of = {recognizer.id: recognizer.context or () for recognizer in recognizers}
         for result in raw_results:
-            expected = words_of[result.recognition_metadata[RecognizerResult.RECOGNIZER_IDENTIFIER_KEY]]
+            expected = words_of[
+                result.recognition_metadata[RecognizerResult.RECOGNIZER_IDENTIFIER_KEY]
+            ]
             if expected and self._has_context(text, result.start, expected):
-                raised = max(result.score + self.context_similarity_factor, self.min_score_with_context_similarity)
+                raised = max(
+                    result.score + self.context_similarity_factor,
+                    self.min_score_with_context_similarity,
+                )
                 result.score = min(raised, self.MAX_SCORE)
         return raw_results
 
     def _has_context(self, text: str, start: int, expected: Sequence[str]) -> bool:
-        before = _WORD.findall(text[max(0, start - _CONTEXT_CHARS) : start].lower())[-_CONTEXT_WORDS:]
+        before = _WORD.findall(text[max(0, start - _CONTEXT_CHARS) : start].lower())[
+            -_CONTEXT_WORDS:
+        ]
         return any(word.lower() in near for word in expected for near in before)

@@ -6,7 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from presidio_analyzer.nlp_engine import NerModelConfiguration, NlpArtifacts, NoOpNlpEngine, SpacyNlpEngine
+from presidio_analyzer.nlp_engine import (
+    NerModelConfiguration,
+    NlpArtifacts,
+    NoOpNlpEngine,
+    SpacyNlpEngine,
+)
 from presidio_analyzer.predefined_recognizers import SpacyRecognizer
 
 from deid_assets import LabelMap
@@ -14,10 +19,20 @@ from deid_assets.extending import ConfigError
 
 IGNORED = frozenset(
     {
-        "CARDINAL", "EVENT", "FAC", "LANGUAGE", "LAW", "MISC", "MONEY", "ORDINAL", "PERCENT", "PRODUCT", "QUANTITY",
+        "CARDINAL",
+        "EVENT",
+        "FAC",
+        "LANGUAGE",
+        "LAW",
+        "MISC",
+        "MONEY",
+        "ORDINAL",
+        "PERCENT",
+        "PRODUCT",
+        "QUANTITY",
         "WORK_OF_ART",
     }
-)  # fmt: skip
+)
 """Labels of spaCy's pipelines that Presidio has no entity for, as it is configured by default."""
 
 
@@ -26,7 +41,8 @@ class PipelineNlpEngine(SpacyNlpEngine):
 
     Args:
         languages: ISO 639-1 codes.
-        model: Folder that ``nlp.to_disk`` wrote, or name of an installed pipeline; nothing is fetched.
+        model: Folder that ``nlp.to_disk`` wrote, or name of an installed pipeline; nothing is
+            fetched.
 
     Raises:
         ConfigError: There is no such pipeline, it sets no entities, or it is for another language.
@@ -36,13 +52,19 @@ class PipelineNlpEngine(SpacyNlpEngine):
     def __init__(self, languages: Sequence[str], model: str) -> None:
         self.lang = _language(model)
         if self.lang not in languages:
-            raise ConfigError(f"presidio: {model} is for {self.lang!r}; give one for {' or '.join(languages)}")
+            raise ConfigError(
+                f"presidio: {model} is for {self.lang!r}; give one for {' or '.join(languages)}"
+            )
         configuration = NerModelConfiguration()
         super().__init__([{"lang_code": self.lang, "model_name": model}], configuration)
         self.load()
-        self.entities = _entities(self.get_nlp(self.lang), configuration.model_to_presidio_entity_mapping or {})
+        self.entities = _entities(
+            self.get_nlp(self.lang), configuration.model_to_presidio_entity_mapping or {}
+        )
         self._languages = list(languages)
-        self._empty = NoOpNlpEngine([{"lang_code": lang, "model_name": "none"} for lang in languages])
+        self._empty = NoOpNlpEngine(
+            [{"lang_code": lang, "model_name": "none"} for lang in languages]
+        )
         self._empty.load()
 
     def get_supported_languages(self) -> list[str]:
@@ -57,7 +79,9 @@ class PipelineNlpEngine(SpacyNlpEngine):
 
     def recognizer(self) -> SpacyRecognizer:
         """Return the recognizer that hands the pipeline's entities on."""
-        return SpacyRecognizer(supported_language=self.lang, supported_entities=sorted(self.entities))
+        return SpacyRecognizer(
+            supported_language=self.lang, supported_entities=sorted(self.entities)
+        )
 
 
 def _language(model: str) -> str:
@@ -66,8 +90,8 @@ def _language(model: str) -> str:
 
     if not (Path(model).is_dir() or spacy.util.is_package(model)):
         raise ConfigError(
-            f"presidio: {model} is neither a pipeline folder nor an installed pipeline; give the folder that "
-            "nlp.to_disk wrote, with config.cfg in it"
+            f"presidio: {model} is neither a pipeline folder nor an installed pipeline; give the"
+            " folder that nlp.to_disk wrote, with config.cfg in it"
         )
     try:
         return str(spacy.load(model).meta["lang"])
@@ -81,5 +105,8 @@ def _entities(nlp: Any, presidio_name: Mapping[str, str]) -> frozenset[str]:
     known = LabelMap("presidio's model labels", dict.fromkeys({*presidio_name, *IGNORED}))
     known.require(sorted(labels))
     if not labels - IGNORED:
-        raise ConfigError("presidio: the pipeline sets no entities that Presidio knows; give one with names or places")
+        raise ConfigError(
+            "presidio: the pipeline sets no entities that Presidio knows; give one with names or"
+            " places"
+        )
     return frozenset(presidio_name[label] for label in labels - IGNORED)

@@ -8,7 +8,11 @@ from typing import Any
 
 import tldextract
 from presidio_analyzer import Pattern, RecognizerResult
-from presidio_analyzer.predefined_recognizers import EmailRecognizer, IbanRecognizer, PhoneRecognizer
+from presidio_analyzer.predefined_recognizers import (
+    EmailRecognizer,
+    IbanRecognizer,
+    PhoneRecognizer,
+)
 
 from deid_presidio.regexes import StrictRegex
 
@@ -18,7 +22,9 @@ class OfflineEmail(EmailRecognizer):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self._extract = tldextract.TLDExtract(cache_dir=None, suffix_list_urls=(), fallback_to_snapshot=True)
+        self._extract = tldextract.TLDExtract(
+            cache_dir=None, suffix_list_urls=(), fallback_to_snapshot=True
+        )
 
     def validate_result(self, pattern_text: str) -> bool:
         return bool(self._extract(pattern_text).fqdn)
@@ -43,7 +49,11 @@ class StrictIban(IbanRecognizer):
         ]
 
     def analyze(
-        self, text: str, entities: list[str], nlp_artifacts: Any = None, regex_flags: int | None = None
+        self,
+        text: str,
+        entities: list[str],
+        nlp_artifacts: Any = None,
+        regex_flags: int | None = None,
     ) -> list[RecognizerResult]:
         del entities, nlp_artifacts, regex_flags
         results = []
@@ -83,7 +93,9 @@ class WindowedPhone(PhoneRecognizer):
     _BEFORE = 12
     _AFTER = 30  # room for "extension 1234"
 
-    def analyze(self, text: str, entities: list[str], nlp_artifacts: Any = None) -> list[RecognizerResult]:
+    def analyze(
+        self, text: str, entities: list[str], nlp_artifacts: Any = None
+    ) -> list[RecognizerResult]:
         results = []
         for start, end in self._windows(text):
             for result in super().analyze(text[start:end], entities, nlp_artifacts):

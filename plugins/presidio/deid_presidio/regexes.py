@@ -16,18 +16,21 @@ _BLANK = re.compile(r"\s")
 class StrictRegex:
     """Stands where Presidio keeps ``Pattern.compiled_regex``.
 
-    Presidio catches ``TimeoutError`` and continues without the pattern, so a slow note would read as a clean one.
+    Presidio catches ``TimeoutError`` and continues without the pattern, so a slow note would read
+    as a clean one.
 
     Args:
         name: Shown in the error.
         pattern: The regular expression.
         flags: Of the ``regex`` package.
         timeout_s: Limit per search of a note, or of a word where ``needed`` is given.
-        needed: A regular expression found in every word that can match; other words are not read. Only for
-            patterns that match no blank.
+        needed: A regular expression found in every word that can match; other words are not read.
+            Only for patterns that match no blank.
     """
 
-    def __init__(self, name: str, pattern: str, flags: int, *, timeout_s: float, needed: str | None = None) -> None:
+    def __init__(
+        self, name: str, pattern: str, flags: int, *, timeout_s: float, needed: str | None = None
+    ) -> None:
         self._name = name
         self._regex = regex.compile(pattern, flags=flags)
         self._timeout_s = timeout_s

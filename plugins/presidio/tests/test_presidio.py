@@ -1,4 +1,7 @@
-"""The detector agrees with Presidio and fails closed; what every wrapper promises is in tests/wrappers."""
+"""The detector agrees with Presidio and fails closed.
+
+What every wrapper promises is in tests/wrappers.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +82,9 @@ def test_a_timeout_fails_the_note():
 def test_a_timeout_inside_presidio_reads_as_failed_and_not_as_clean():
     note, _ = marked("1.1.1." * 30_000 + "x jane@example.org")
 
-    assert detect(PresidioDetector(timeout_s=1e-6), [note]) == [Failed("marked", "spans_presidio", "DetectorError")]
+    assert detect(PresidioDetector(timeout_s=1e-6), [note]) == [
+        Failed("marked", "spans_presidio", "DetectorError")
+    ]
 
 
 @pytest.mark.parametrize("options", [{"min_score": 1.5}, {"timeout_s": 0}])
@@ -93,18 +98,28 @@ def _corpus_texts() -> list[str]:
     if not folder:
         pytest.skip("DEID_CORPORA is not set")
     files = sorted(Path(folder, "annotated").glob("*/*.jsonl"))
-    return [json.loads(line)["text"] for file in files for line in file.read_text("utf-8").splitlines()[::40]]
+    return [
+        json.loads(line)["text"]
+        for file in files
+        for line in file.read_text("utf-8").splitlines()[::40]
+    ]
 
 
 def _places(recognizer, text):
-    return {(r.start, r.end, r.score) for r in recognizer.analyze(text, recognizer.supported_entities, None)}
+    return {
+        (r.start, r.end, r.score)
+        for r in recognizer.analyze(text, recognizer.supported_entities, None)
+    }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("ours", "theirs"),
     [
-        (WindowedPhone(supported_regions=("US", "ES")), PhoneRecognizer(supported_regions=("US", "ES"))),
+        (
+            WindowedPhone(supported_regions=("US", "ES")),
+            PhoneRecognizer(supported_regions=("US", "ES")),
+        ),
         (StrictIban(timeout_s=10), IbanRecognizer()),
     ],
     ids=["phone", "iban"],
@@ -115,7 +130,9 @@ def test_the_changed_recognizers_find_what_presidio_finds(ours, theirs):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("recognizer", [r() for r in NARROWED], ids=lambda recognizer: recognizer.name)
+@pytest.mark.parametrize(
+    "recognizer", [r() for r in NARROWED], ids=lambda recognizer: recognizer.name
+)
 def test_reading_only_the_words_that_can_match_finds_the_same(recognizer):
     needed = NEEDED[recognizer.supported_entities[0]]
     flags = recognizer.global_regex_flags
@@ -123,7 +140,9 @@ def test_reading_only_the_words_that_can_match_finds_the_same(recognizer):
         whole = StrictRegex(pattern.name, pattern.regex, flags, timeout_s=60)
         words = StrictRegex(pattern.name, pattern.regex, flags, timeout_s=60, needed=needed)
         for text in [*_corpus_texts(), *EDGES]:
-            assert [m.span() for m in words.finditer(text)] == [m.span() for m in whole.finditer(text)]
+            assert [m.span() for m in words.finditer(text)] == [
+                m.span() for m in whole.finditer(text)
+            ]
 
 
 def test_every_narrowed_entity_is_compared_with_presidio():

@@ -13,25 +13,31 @@ from deid_presidio import PresidioDetector
 
 def pipeline(folder, *labels, lang="en"):
     nlp = spacy.blank(lang)
-    nlp.add_pipe("entity_ruler").add_patterns([{"label": label, "pattern": f"Q{label.lower()}"} for label in labels])
+    nlp.add_pipe("entity_ruler").add_patterns(
+        [{"label": label, "pattern": f"Q{label.lower()}"} for label in labels]
+    )
     nlp.to_disk(folder)
     return str(folder)
 
 
 @pytest.fixture(scope="module")
 def detector(tmp_path_factory) -> PresidioDetector:
-    return PresidioDetector(model=pipeline(tmp_path_factory.mktemp("model"), "PERSON", "GPE", "HOSP", "MONEY"))
+    return PresidioDetector(
+        model=pipeline(tmp_path_factory.mktemp("model"), "PERSON", "GPE", "HOSP", "MONEY")
+    )
 
 
 def test_names_and_places_are_found_beside_the_patterns(detector):
     note, expected = marked(
-        "<NAME>Qperson</NAME> of <LOCATION>Qgpe</LOCATION>, <ORGANIZATION>Qhosp</ORGANIZATION>, Qmoney, "
-        "<IP>192.0.2.44</IP>"
+        "<NAME>Qperson</NAME> of <LOCATION>Qgpe</LOCATION>, <ORGANIZATION>Qhosp</ORGANIZATION>,"
+        " Qmoney, <IP>192.0.2.44</IP>"
     )
 
     (found,) = detector.detect([note])
 
-    assert {(s.start, s.end, s.label) for s in found} == {(s.start, s.end, s.label) for s in expected}
+    assert {(s.start, s.end, s.label) for s in found} == {
+        (s.start, s.end, s.label) for s in expected
+    }
 
 
 def test_a_note_in_another_language_is_read_by_patterns_alone(detector):
@@ -55,7 +61,9 @@ def test_the_contract_holds_and_names_are_declared(detector):
         (["PERSON"], "de", ConfigError, "is for 'de'; give one for en or es"),
     ],
 )
-def test_a_pipeline_that_would_find_less_than_it_seems_is_refused(tmp_path, labels, lang, error, message):
+def test_a_pipeline_that_would_find_less_than_it_seems_is_refused(
+    tmp_path, labels, lang, error, message
+):
     with pytest.raises(error, match=message):
         PresidioDetector(model=pipeline(tmp_path / "model", *labels, lang=lang))
 

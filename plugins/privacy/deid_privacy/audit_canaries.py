@@ -8,9 +8,24 @@ from math import comb
 from typing import TYPE_CHECKING, Any
 
 from deid_assets.extending import InputError
-from deid_assets.extending.audits import AuditResult, Control, Material, Measurement, Rule, Table, conclude
+from deid_assets.extending.audits import (
+    AuditResult,
+    Control,
+    Material,
+    Measurement,
+    Rule,
+    Table,
+    conclude,
+)
 from deid_privacy.auditing import SURE, Progress, control, measured, opened, work
-from deid_privacy.canaries import check_planted, eidetic, prompted, prompted_again, questions_of, read_canaries
+from deid_privacy.canaries import (
+    check_planted,
+    eidetic,
+    prompted,
+    prompted_again,
+    questions_of,
+    read_canaries,
+)
 from deid_privacy.controls import planted_in
 from deid_privacy.measures import FEWEST
 from deid_privacy.planted import Canary
@@ -37,15 +52,20 @@ def run(audit: Canaries, material: Material) -> AuditResult:
     """Return the result; see ``Canaries``.
 
     Raises:
-        InputError: The file does not fit the notes, has too few canaries, or the model cannot be used.
+        InputError: The file does not fit the notes, has too few canaries, or the model cannot be
+            used.
     """
     if material.canaries is None:
         raise InputError("there is no file of canaries; give one")
     canaries = read_canaries(material.canaries)
-    planted, controls = ([one for one in canaries if bool(one.repeats) is said] for said in (True, False))
+    planted, controls = (
+        [one for one in canaries if bool(one.repeats) is said] for said in (True, False)
+    )
     for side, name in ((planted, "planted"), (controls, "unplanted")):
         if len(side) < FEWEST:
-            raise InputError(f"there are {len(side)} {name} canaries, an interval needs {FEWEST}; plant more")
+            raise InputError(
+                f"there are {len(side)} {name} canaries, an interval needs {FEWEST}; plant more"
+            )
     texts = [note.text for note in material.training]
     check_planted(canaries, texts)
     target = opened(material.model, texts)
@@ -76,21 +96,30 @@ def run(audit: Canaries, material: Material) -> AuditResult:
     return conclude(
         audit,
         figures=figures,
-        controls=_controls(planted, controls, target, audit.candidates, seed=material.seed, probed=probed),
+        controls=_controls(
+            planted, controls, target, audit.candidates, seed=material.seed, probed=probed
+        ),
         rules=_rules(figures, found["planted"], limit=audit.limit),
         tables=tables,
         counts={"planted": len(planted), "unplanted": len(controls)} | work(target),
     )
 
 
-def _rules(figures: Sequence[Measurement], planted: Sequence[Answer], *, limit: float) -> list[Rule]:
-    """Return what must hold of planted secrets: as a whole, of those that were said equally often, and of each one."""
+def _rules(
+    figures: Sequence[Measurement], planted: Sequence[Answer], *, limit: float
+) -> list[Rule]:
+    """Return what must hold of planted secrets.
+
+    As a whole, of those that were said equally often, and of each one.
+    """
     named = {(one.name, one.group): one for one in figures}
     rules = [
         Rule(
             name=f"planted secrets rank as unplanted ones{said}",
             passed=named[name, "planted"].high <= named[name, "unplanted"].value + limit,
-            description=f"the upper end of {name} is at most {limit:g} above the value of unplanted secrets",
+            description=(
+                f"the upper end of {name} is at most {limit:g} above the value of unplanted secrets"
+            ),
         )
         for name, said in ((BEATEN, ""), (f"{BEATEN}, in other words", ", in other words"))
         if (name, "planted") in named
@@ -103,7 +132,10 @@ def _rules(figures: Sequence[Measurement], planted: Sequence[Answer], *, limit: 
             Rule(
                 name="no secret is drawn out word for word",
                 passed=not worst.value,
-                description=f"{worst.name}: {round(worst.value * worst.units)} of {worst.units} planted secrets",
+                description=(
+                    f"{worst.name}: {round(worst.value * worst.units)} of {worst.units} planted"
+                    " secrets"
+                ),
             )
         )
     return rules
@@ -121,14 +153,18 @@ def _first_ranks(planted: Sequence[Answer]) -> Rule:
     return Rule(
         name="no more secrets rank first than by chance",
         passed=chance > RARE / len(levels),
-        description=f"{first} of {size} that are said {repeats} times rank first: by chance so many have a probability of "
-        f"{chance:.2g}, at least {RARE / len(levels):.2g} is asked",
+        description=(
+            f"{first} of {size} that are said {repeats} times rank first: by chance so many have a"
+            f" probability of {chance:.2g}, at least {RARE / len(levels):.2g} is asked"
+        ),
     )
 
 
 def _tail(hits: int, trials: int, share: float) -> float:
     """Return the probability of so many hits or more."""
-    return sum(comb(trials, k) * share**k * (1 - share) ** (trials - k) for k in range(hits, trials + 1))
+    return sum(
+        comb(trials, k) * share**k * (1 - share) ** (trials - k) for k in range(hits, trials + 1)
+    )
 
 
 def _by_repeats(answers: list[Answer]) -> Table:
@@ -138,7 +174,12 @@ def _by_repeats(answers: list[Answer]) -> Table:
         own = [one for one in answers if one.repeats == repeats]
         rows.append((repeats, len(own), sum(one.rank == 1 for one in own)))
     columns = ("said", "secrets", "ranked first")
-    return Table(name="repeats", title="Secrets by how often the notes say them", columns=columns, rows=tuple(rows))
+    return Table(
+        name="repeats",
+        title="Secrets by how often the notes say them",
+        columns=columns,
+        rows=tuple(rows),
+    )
 
 
 def _again(
@@ -147,7 +188,9 @@ def _again(
     """Return how secrets rank after their paraphrases, among the same others, each answer under its canary's number."""
     questions = [
         replace(question, fragment=f"{again.prefix} {GAP}.")
-        for canary, question in zip(canaries, questions_of(canaries, seed=seed, count=candidates), strict=True)
+        for canary, question in zip(
+            canaries, questions_of(canaries, seed=seed, count=candidates), strict=True
+        )
         for again in canary.again()
     ]
     return answered(questions, target, reference=reference)
@@ -164,17 +207,29 @@ def _drawn(
     shares = []
     for way, of_way in ways.items():
         for name, said in (("planted", True), ("unplanted", False)):
-            own = [hit for one, hit in zip(canaries, of_way, strict=True) if bool(one.repeats) is said]
+            own = [
+                hit for one, hit in zip(canaries, of_way, strict=True) if bool(one.repeats) is said
+            ]
             about: dict[str, Any] = {"chance": 0.0, "unit": "canaries", "group": name}
             shares.append(Measurement.share(way, sum(own), len(own), **about))
-    found = [eidetic(one.secret, texts, extracted=hit) for one, hit in zip(canaries, hits, strict=True)]
+    found = [
+        eidetic(one.secret, texts, extracted=hit) for one, hit in zip(canaries, hits, strict=True)
+    ]
     known = [k for k in found if k is not None]
     rows = tuple((k, known.count(k)) for k in sorted(set(known)))
-    return shares, Table(name="eidetic", title="k-eidetic secrets", columns=("notes with it", "secrets"), rows=rows)
+    return shares, Table(
+        name="eidetic", title="k-eidetic secrets", columns=("notes with it", "secrets"), rows=rows
+    )
 
 
 def _controls(
-    planted: list[Canary], unplanted: list[Canary], target: Scorer, candidates: int, *, seed: int, probed: bool
+    planted: list[Canary],
+    unplanted: list[Canary],
+    target: Scorer,
+    candidates: int,
+    *,
+    seed: int,
+    probed: bool,
 ) -> list[Control]:
     """Return what a copy of the target that learnt the planted secrets by heart says of them, and of the others.
 
@@ -187,15 +242,23 @@ def _controls(
         answers = answered(questions_of(side, seed=seed, count=candidates), scorer)
         area = next(one for one in summary(answers, unit="canaries") if one.name == BEATEN)
         name = "planted in the target" if expected else "not planted in it"
-        found.append(control(name, area, expected=expected, border=border, description=told, unit="canaries"))
+        found.append(
+            control(name, area, expected=expected, border=border, description=told, unit="canaries")
+        )
     if not probed:
         return found
     learnt = [again.text for one in planted for again in one.again()]
     scorer = Scorer(planted_in(target.lm, learnt, seed=seed))
     for side, expected, border in ((planted, True, 0.75), (unplanted, False, SURE)):
         answers = answered(questions_of(side, seed=seed, count=candidates), scorer)
-        area, _ = in_other_words(answers, _again(side, scorer, None, candidates, seed=seed), unit="canaries")
+        area, _ = in_other_words(
+            answers, _again(side, scorer, None, candidates, seed=seed), unit="canaries"
+        )
         name = "learnt in other words" if expected else "not learnt in other words"
-        told = "A copy of the target learns the planted secrets in other words, and is asked in these."
-        found.append(control(name, area, expected=expected, border=border, description=told, unit="canaries"))
+        told = (
+            "A copy of the target learns the planted secrets in other words, and is asked in these."
+        )
+        found.append(
+            control(name, area, expected=expected, border=border, description=told, unit="canaries")
+        )
     return found

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from deid_assets.extending import InputError
-from deid_assets.extending.audits import AuditResult, Case, Control, Material, Measurement, Plot, Rule, Table, conclude
+from deid_assets.extending.audits import (
+    AuditResult,
+    Case,
+    Control,
+    Material,
+    Measurement,
+    Plot,
+    Rule,
+    Table,
+    conclude,
+)
 from deid_assets.extending.drawing import FILL, GRID, MUTED, blank, png
 from deid_assets.extending.measuring import resampled, wilson
 from deid_privacy.auditing import measured, opened, work
@@ -45,7 +55,11 @@ def run(audit: Extraction, material: Material) -> AuditResult:
         InputError: There are no names or conditions to look for, or the model cannot be used.
     """
     notes = [case.note.text for case in material.cases]
-    tag = program_tagger(audit.tagger, notes) if audit.tagger else dictionary_tagger(read_conditions(audit.conditions))
+    tag = (
+        program_tagger(audit.tagger, notes)
+        if audit.tagger
+        else dictionary_tagger(read_conditions(audit.conditions))
+    )
     register = register_of_cases(material.cases, tag)
     own = generator_of(audit)
     target = opened(material.model, notes)
@@ -53,16 +67,25 @@ def run(audit: Extraction, material: Material) -> AuditResult:
     def tell(done: int) -> None:
         material.report(done, audit.texts + CONTROL_TEXTS, "texts are drawn")
 
-    texts = drawn(target, audit.texts, length=audit.length, own=own, seed=material.seed, report=tell)
+    texts = drawn(
+        target, audit.texts, length=audit.length, own=own, seed=material.seed, report=tell
+    )
     links = count_links(
-        texts, register, tagger=program_tagger(audit.tagger, texts) if audit.tagger else tag, seed=material.seed
+        texts,
+        register,
+        tagger=program_tagger(audit.tagger, texts) if audit.tagger else tag,
+        seed=material.seed,
     )
     figures = measured(links.estimates(), group="links", unit="texts")
     figures += unprompted(texts, notes, target, seed=material.seed)
     figures += _quality(texts, seed=material.seed)
     recited = _recited(texts, material)
     figures += recited
-    material.report(audit.texts, audit.texts + CONTROL_TEXTS, "the control: a copy of the model learns and draws")
+    material.report(
+        audit.texts,
+        audit.texts + CONTROL_TEXTS,
+        "the control: a copy of the model learns and draws",
+    )
     return conclude(
         audit,
         figures=figures,
@@ -80,7 +103,10 @@ def _of_links(links: Links) -> Rule:
     return Rule(
         name="right links are no more than by chance",
         passed=bool(low <= chance),
-        description=f"the lower end of their share is at most {chance:.3f}, what exchanged conditions give; it is {low:.3f}",
+        description=(
+            f"the lower end of their share is at most {chance:.3f}, what exchanged conditions give;"
+            f" it is {low:.3f}"
+        ),
     )
 
 
@@ -95,7 +121,9 @@ def _recited(texts: Sequence[str], material: Material) -> list[Measurement]:
     found = []
     for name, notes, whose in sides:
         hits = sum(copies(texts, notes, owners=whose))
-        found.append(Measurement.share(name, hits, len(texts), chance=none, unit="texts", group=GROUP))
+        found.append(
+            Measurement.share(name, hits, len(texts), chance=none, unit="texts", group=GROUP)
+        )
     return found
 
 
@@ -105,7 +133,10 @@ def _of_copies(recited: Sequence[Measurement]) -> Rule:
     return Rule(
         name="no note is recited",
         passed=bool(own.low <= most),
-        description=f"the lower end of {own.name} is at most {most:.3f}, the share of held-out notes; it is {own.low:.3f}",
+        description=(
+            f"the lower end of {own.name} is at most {most:.3f}, the share of held-out notes; it is"
+            f" {own.low:.3f}"
+        ),
     )
 
 
@@ -114,7 +145,13 @@ def rank_frequency(texts: Sequence[str], notes: Sequence[str]) -> Plot:
     figure, axes = blank(2.9, title="Words by rank and frequency")
     for name, side, colour in (("drawn texts", texts, FILL), ("notes", notes, MUTED)):
         counts = frequencies([word for text in side for word in text.split()])
-        axes.loglog(np.arange(1, len(counts) + 1), counts / counts.sum(), color=colour, linewidth=1.4, label=name)
+        axes.loglog(
+            np.arange(1, len(counts) + 1),
+            counts / counts.sum(),
+            color=colour,
+            linewidth=1.4,
+            label=name,
+        )
     axes.set_xlabel("Rank", fontsize=8, color=MUTED)
     axes.set_ylabel("Share of the words", fontsize=8, color=MUTED)
     axes.grid(color=GRID, linewidth=0.6)
@@ -134,7 +171,9 @@ def drawn(
     seed: int,
     report: Callable[[int], None] = lambda _done: None,
 ) -> list[str]:
-    """Return texts from nothing: left to right from a causal model, as ``own`` says from a masked one.
+    """Return texts from nothing.
+
+    Left to right from a causal model, as ``own`` says from a masked one.
 
     Args:
         scorer: Of the model.
@@ -145,7 +184,9 @@ def drawn(
         report: Told before each batch how many there are.
     """
     if scorer.lm.kind == "masked":
-        return masked_texts(scorer, count, settings=replace(own, length=length), seed=seed, report=report)
+        return masked_texts(
+            scorer, count, settings=replace(own, length=length), seed=seed, report=report
+        )
     settings = Continuing(own.sampling, longest=length)
     found: list[str] = []
     report(0)
@@ -164,7 +205,10 @@ def generator_of(audit: Extraction) -> Gibbs:
     """
     burn_in = audit.steps // 2
     return Gibbs(
-        burn_in=burn_in, steps=audit.steps - burn_in, sampling=sampling_of(audit.sampling), rounds=audit.rounds
+        burn_in=burn_in,
+        steps=audit.steps - burn_in,
+        sampling=sampling_of(audit.sampling),
+        rounds=audit.rounds,
     )
 
 
@@ -179,7 +223,9 @@ def read_conditions(path: Path | None) -> tuple[str, ...]:
     try:
         found = tuple(line.strip() for line in path.read_text("utf-8").splitlines() if line.strip())
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path.name}: it cannot be read ({type(error).__name__}); give a file in UTF-8") from None
+        raise InputError(
+            f"{path.name}: it cannot be read ({type(error).__name__}); give a file in UTF-8"
+        ) from None
     if not found:
         raise InputError(f"{path.name}: it names no condition; write one on each line")
     return found
@@ -198,17 +244,28 @@ def register_of_cases(cases: Sequence[Case], tag: Tagger) -> Register:
         found.setdefault(patient, set()).update(tag(case.note.text))
         for span in case.gold:
             words = case.note.text[span.start : span.end].split()
-            if span.label.value == "NAME" and span.native_label in ("PATIENT", None, "") and len(words) > 1:
+            if (
+                span.label.value == "NAME"
+                and span.native_label in ("PATIENT", None, "")
+                and len(words) > 1
+            ):
                 names.setdefault(patient, (words[0], words[-1]))
     if not any(found[patient] for patient in names):
-        raise InputError("no note has a patient's name and a condition of the list; give a list that fits the notes")
+        raise InputError(
+            "no note has a patient's name and a condition of the list; give a list that fits the"
+            " notes"
+        )
     return Register(names, found)
 
 
 def _quality(texts: Sequence[str], *, seed: int) -> list[Measurement]:
     """Return the quality of the texts, each figure with its interval."""
     own: Quality = quality(texts, seed=seed)
-    about: dict[str, Any] = {"chance": "the best value is that of human text", "unit": "texts", "group": "text quality"}
+    about: dict[str, Any] = {
+        "chance": "the best value is that of human text",
+        "unit": "texts",
+        "group": "text quality",
+    }
     found = [
         Measurement.share("gaps left", own.masked, own.texts, **about),
         Measurement.share("repetition", own.repeated, own.texts, **about),
@@ -218,10 +275,19 @@ def _quality(texts: Sequence[str], *, seed: int) -> list[Measurement]:
     for n in (4, 5):
         each = np.array(bleu_of_each(words, n, seed=seed))
         draws = [float(each[rows].mean()) for (rows,) in resampled([len(each)], RESAMPLES, rng)]
-        found.append(Measurement.of_draws(f"Self-BLEU {n}", float(each.mean()), draws, units=len(each), **about))
+        found.append(
+            Measurement.of_draws(
+                f"Self-BLEU {n}", float(each.mean()), draws, units=len(each), **about
+            )
+        )
     every = [word for own_words in words for word in own_words]
-    draws = [zipf([word for row in rows for word in words[row]]) for (rows,) in resampled([len(words)], 100, rng)]
-    found.append(Measurement.of_draws("Zipf's exponent", zipf(every), draws, units=len(words), **about))
+    draws = [
+        zipf([word for row in rows for word in words[row]])
+        for (rows,) in resampled([len(words)], 100, rng)
+    ]
+    found.append(
+        Measurement.of_draws("Zipf's exponent", zipf(every), draws, units=len(words), **about)
+    )
     return found
 
 
@@ -231,7 +297,10 @@ def _diagnostics(links: Links) -> Table:
         ("wrong links", links.wrong),
         ("right links of the most frequent name", max(links.by_name.values(), default=0)),
         ("mentions of conditions", sum(links.by_condition.values())),
-        ("mentions of the ten most frequent", sum(sorted(links.by_condition.values(), reverse=True)[:10])),
+        (
+            "mentions of the ten most frequent",
+            sum(sorted(links.by_condition.values(), reverse=True)[:10]),
+        ),
         ("bits of right links, rounded", round(links.specificity)),
     )
     title = "Can the links be relied on? One ambiguous name or a vague condition may make them"
@@ -239,7 +308,10 @@ def _diagnostics(links: Links) -> Table:
 
 
 def _controls(target: Scorer, own: Gibbs, *, seed: int) -> list[Control]:
-    """Return what the attack finds in a copy of the target that learnt a planted corpus: its people, and people never named."""
+    """Return what the attack finds in a copy of the target that learnt a planted corpus.
+
+    Its people, and people never named.
+    """
     corpus = planted_corpus(notes=20, people=5, repeats=(12,), seed=seed + 1)
     scorer = Scorer(planted_in(target.lm, [note.text for note in corpus.training], seed=seed))
     texts = drawn(
@@ -249,7 +321,9 @@ def _controls(target: Scorer, own: Gibbs, *, seed: int) -> list[Control]:
         own=replace(own, burn_in=CONTROL_BURN_IN, steps=CONTROL_BURN_IN),
         seed=seed,
     )
-    told = "A copy of the target learns a corpus in which five people's conditions are said 12 times."
+    told = (
+        "A copy of the target learns a corpus in which five people's conditions are said 12 times."
+    )
     found = []
     for expected in (True, False):
         people: list[Person] = [one for one in corpus.people if bool(one.repeats) is expected]
@@ -259,7 +333,10 @@ def _controls(target: Scorer, own: Gibbs, *, seed: int) -> list[Control]:
                 name="planted people" if expected else "people never named",
                 expected=expected,
                 reacted=links.right > max(links.wrong, 2 * links.by_chance),
-                description=f"{told} It reacts when right links outnumber wrong ones and twice those by chance.",
+                description=(
+                    f"{told} It reacts when right links outnumber wrong ones and twice those by"
+                    " chance."
+                ),
                 measurement=Measurement.share(
                     "texts with a right link",
                     links.right,

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from deid_assets import Note
-from deid_assets.extending.audits import AuditResult, Control, Material, Measurement, Rule, Table, conclude
+from deid_assets.extending.audits import (
+    AuditResult,
+    Control,
+    Material,
+    Measurement,
+    Rule,
+    Table,
+    conclude,
+)
 from deid_assets.extending.measuring import auc
 from deid_privacy import gradients
 from deid_privacy.auditing import SURE, Progress, Samples, control, measured, opened, samples, work
@@ -77,20 +85,31 @@ def run(audit: Membership, material: Material) -> AuditResult:
     notes_left_out: list[str] = []
     progress.begin()
     for attack in both[0]:
-        measures, left_out = _of_attack(attack, (both[0][attack], both[1][attack]), (inside, outside))
+        measures, left_out = _of_attack(
+            attack, (both[0][attack], both[1][attack]), (inside, outside)
+        )
         border = threshold(thresholds[attack], alpha=audit.alpha)
         decision = Decision.at(both[0][attack], both[1][attack], border)
-        figures += [*measures, *measured(decision.estimates(unit="samples"), group=attack, unit="samples")]
+        figures += [
+            *measures,
+            *measured(decision.estimates(unit="samples"), group=attack, unit="samples"),
+        ]
         notes_left_out += [f"{attack}: {reason}" for reason in left_out]
     areas = [one for one in figures if one.name == "AUC"]
     progress.begin()
     return conclude(
         audit,
         figures=figures,
-        controls=_controls(inside, outside, calibration, target, seed=seed, of_shadows=bool(audit.shadows)),
+        controls=_controls(
+            inside, outside, calibration, target, seed=seed, of_shadows=bool(audit.shadows)
+        ),
         rules=_rules(figures, limit=audit.limit, low_limit=audit.low_limit),
         tables=[_table(areas), *tables, *_left_out(notes_left_out)],
-        counts={"in-set": len(inside.texts), "out-set": len(outside.texts), "calibration": len(calibration.texts)}
+        counts={
+            "in-set": len(inside.texts),
+            "out-set": len(outside.texts),
+            "calibration": len(calibration.texts),
+        }
         | work(target, *references),
     )
 
@@ -102,14 +121,19 @@ def _steps(attacks: Sequence[str]) -> list[str]:
 
 
 def _rules(figures: Sequence[Measurement], *, limit: float, low_limit: float) -> list[Rule]:
-    """Return what must hold of the worst figure: of every attack, and of samples, notes and patients alike."""
+    """Return what must hold of the worst figure.
+
+    Of every attack, and of samples, notes and patients alike.
+    """
     worst = max((one for one in figures if one.name.startswith("AUC")), key=lambda one: one.high)
     rules = [
         Rule(
             name="no attack tells members apart",
             passed=worst.high <= limit,
-            description=f"the upper end of every AUC's interval is at most {limit:g}; the highest is {worst.high:.3f}, "
-            f"{worst.name} by {worst.group}, of {worst.units:,} {worst.unit}",
+            description=(
+                f"the upper end of every AUC's interval is at most {limit:g}; the highest is"
+                f" {worst.high:.3f}, {worst.name} by {worst.group}, of {worst.units:,} {worst.unit}"
+            ),
         )
     ]
     if low := [one for one in figures if one.name.startswith(AT_RATE)]:
@@ -118,8 +142,11 @@ def _rules(figures: Sequence[Measurement], *, limit: float, low_limit: float) ->
             Rule(
                 name="no attack is sure of some members",
                 passed=worst.high <= low_limit,
-                description=f"the upper end of the true positives at few false ones is at most {low_limit:g}; the highest is "
-                f"{worst.high:.3f}, {worst.name} by {worst.group}",
+                description=(
+                    "the upper end of the true positives at few false ones is at most"
+                    f" {low_limit:g}; the highest is {worst.high:.3f}, {worst.name} by"
+                    f" {worst.group}"
+                ),
             )
         )
     return rules
@@ -132,11 +159,20 @@ def _of_attack(
     owners = sides[0].patients, sides[1].patients
     found, left_out = ranking(*values, owners=owners, unit="patients")
     figures = measured(found, group=attack, unit="patients")
-    for level, groups in (("notes", [one.notes for one in sides]), ("patients", [one.patients for one in sides])):
+    for level, groups in (
+        ("notes", [one.notes for one in sides]),
+        ("patients", [one.patients for one in sides]),
+    ):
         means = [grouped(part, group) for part, group in zip(values, groups, strict=True)]
         own = [_owners(side.patients, group) for side, group in zip(sides, groups, strict=True)]
         area = estimated(
-            f"AUC of {level}", means[0], means[1], auc, chance=0.5, owners=(own[0], own[1]), unit="patients"
+            f"AUC of {level}",
+            means[0],
+            means[1],
+            auc,
+            chance=0.5,
+            owners=(own[0], own[1]),
+            unit="patients",
         )
         figures += measured([area], group=attack, unit="patients")
     return figures, left_out
@@ -156,7 +192,9 @@ class _OfShadows:
     table: Table
 
 
-def _shadows(folder: Path, material: Material, sets: Sequence[Samples], target: Scorer) -> _OfShadows:
+def _shadows(
+    folder: Path, material: Material, sets: Sequence[Samples], target: Scorer
+) -> _OfShadows:
     """Attack the target, and each shadow model in its place, with the shadow models that are left.
 
     Raises:
@@ -173,9 +211,17 @@ def _shadows(folder: Path, material: Material, sets: Sequence[Samples], target: 
         others = np.arange(shadows.count) != number
         values = ratios(given[number], given[others], read[others])
         area = estimated(
-            "AUC", values[asked & read[number]], values[asked & ~read[number]], auc, chance=0.5, unit="samples"
+            "AUC",
+            values[asked & read[number]],
+            values[asked & ~read[number]],
+            auc,
+            chance=0.5,
+            unit="samples",
         )
-        rows += [(str(number + 1), one) for one in measured([area], group=f"shadow model {number + 1}", unit="samples")]
+        rows += [
+            (str(number + 1), one)
+            for one in measured([area], group=f"shadow model {number + 1}", unit="samples")
+        ]
     title = "AUC of the likelihood ratio of shadow models, on each of them in the target's place"
     table = Table(name=SHADOWS, title=title, columns=("shadow model", "AUC"), rows=tuple(rows))
     return _OfShadows(np.split(ratios(own, given, read), ends[:-1]), table)
@@ -192,29 +238,55 @@ def _groups(inside: Mapping[str, Floats], outside: Mapping[str, Floats]) -> Tabl
 
 
 def _controls(
-    inside: Samples, outside: Samples, others: Samples, target: Scorer, *, seed: int, of_shadows: bool
+    inside: Samples,
+    outside: Samples,
+    others: Samples,
+    target: Scorer,
+    *,
+    seed: int,
+    of_shadows: bool,
 ) -> list[Control]:
     """Return what the attack does on a copy of the target that was trained on held-out samples, and on the target itself."""
     learnt = Samples(outside.texts[:MOST], outside.notes[:MOST], outside.patients[:MOST])
     copied = Scorer(planted_in(target.lm, learnt.texts, seed=seed))
-    told = "held-out samples against samples for calibration, which it never read; the attack by loss is run on it."
+    told = (
+        "held-out samples against samples for calibration, which it never read; the attack by loss"
+        " is run on it."
+    )
     found = []
     for name, scorer, expected, what in (
-        ("samples planted in the target", copied, True, "A copy of the target learns held-out samples by heart:"),
+        (
+            "samples planted in the target",
+            copied,
+            True,
+            "A copy of the target learns held-out samples by heart:",
+        ),
         ("the target without them", target, False, "The target itself:"),
     ):
-        values = [np.array([-one.loss for one in scorer.tokens(part.texts)]) for part in (learnt, others)]
+        values = [
+            np.array([-one.loss for one in scorer.tokens(part.texts)]) for part in (learnt, others)
+        ]
         found.append(
-            _reacts(name, values[0], values[1], f"{what} {told}", expected=expected,
-                    owners=(learnt.patients, others.patients))
-        )  # fmt: skip
+            _reacts(
+                name,
+                values[0],
+                values[1],
+                f"{what} {told}",
+                expected=expected,
+                owners=(learnt.patients, others.patients),
+            )
+        )
     if not of_shadows:
         return found
     half = min(MOST, len(inside.texts) // 2)
     return [
         *found,
         *_controls_of_shadows(
-            inside.texts[:half], inside.texts[half : 2 * half], outside.texts[:half], target, seed=seed
+            inside.texts[:half],
+            inside.texts[half : 2 * half],
+            outside.texts[:half],
+            target,
+            seed=seed,
         ),
     ]
 
@@ -231,26 +303,51 @@ def _controls_of_shadows(
     fitted = Scorer(over_fitted(learnt, target.lm.kind, seed=seed))
     values = [np.array([-one.loss for one in fitted.tokens(part)]) for part in (learnt, unread)]
     texts = [*learnt, *unread]
-    read = halves([Note(f"control-{at}", text) for at, text in enumerate(texts)], FEWEST_SHADOWS, seed=seed)
+    read = halves(
+        [Note(f"control-{at}", text) for at, text in enumerate(texts)], FEWEST_SHADOWS, seed=seed
+    )
     given = []
     for own in (*read, None):
-        part = others if own is None else [text for text, inside in zip(texts, own, strict=True) if inside]
+        part = (
+            others
+            if own is None
+            else [text for text, inside in zip(texts, own, strict=True) if inside]
+        )
         scorer = Scorer(over_fitted(part, target.lm.kind, seed=seed + 1))
         given.append([-one.loss for one in scorer.tokens(texts)])
     shadows, stranger = np.array(given[:-1]), np.array(given[-1])
     told = f"{FEWEST_SHADOWS} tiny shadow models learn halves of some samples by heart."
     found = []
     for name, own, expected, what in (
-        ("shadow models of an over-fitted model", np.concatenate(values), True, "The target learnt half of these."),
+        (
+            "shadow models of an over-fitted model",
+            np.concatenate(values),
+            True,
+            "The target learnt half of these.",
+        ),
         ("shadow models of another model", stranger, False, "The target learnt others."),
     ):
         ratio = ratios(own, shadows, read)
-        found.append(_reacts(name, ratio[: len(learnt)], ratio[len(learnt) :], f"{told} {what}", expected=expected))
+        found.append(
+            _reacts(
+                name,
+                ratio[: len(learnt)],
+                ratio[len(learnt) :],
+                f"{told} {what}",
+                expected=expected,
+            )
+        )
     return found
 
 
 def _reacts(
-    name: str, inside: Floats, outside: Floats, description: str, *, expected: bool, owners: Owners | None = None
+    name: str,
+    inside: Floats,
+    outside: Floats,
+    description: str,
+    *,
+    expected: bool,
+    owners: Owners | None = None,
 ) -> Control:
     unit = "patients" if owners else "samples"
     area = estimated("AUC", inside, outside, auc, chance=0.5, owners=owners, unit=unit)
@@ -261,7 +358,10 @@ def _reacts(
 def _table(areas: Sequence[Measurement]) -> Table:
     rows = tuple((one.group, one) for one in sorted(areas, key=lambda one: -one.value))
     return Table(
-        name="attacks", title="AUC of each attack on samples, patients resampled", columns=("attack", "AUC"), rows=rows
+        name="attacks",
+        title="AUC of each attack on samples, patients resampled",
+        columns=("attack", "AUC"),
+        rows=rows,
     )
 
 

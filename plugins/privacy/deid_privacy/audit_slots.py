@@ -31,7 +31,9 @@ def run(audit: SlotFill, material: Material) -> AuditResult:
     Raises:
         InputError: There are too few names, or the model cannot be used.
     """
-    questions = name_gaps(material.cases, candidates=audit.candidates, most=audit.most, seed=material.seed)
+    questions = name_gaps(
+        material.cases, candidates=audit.candidates, most=audit.most, seed=material.seed
+    )
     texts = [question.fragment.replace(GAP, question.truth) for question in questions]
     target = opened(material.model, texts)
     reference = opened(material.reference, texts) if material.reference else None
@@ -53,7 +55,10 @@ def run(audit: SlotFill, material: Material) -> AuditResult:
 
 
 def _rules(found: Sequence[Estimate], *, limit: float) -> list[Rule]:
-    """Return what must hold of true names, in the notes' words and in others: on the whole, and at the first place."""
+    """Return what must hold of true names, in the notes' words and in others.
+
+    On the whole, and at the first place.
+    """
     rules = [
         Rule(
             name="true names rank as others do" + one.name.removeprefix(BEATEN),
@@ -68,28 +73,44 @@ def _rules(found: Sequence[Estimate], *, limit: float) -> list[Rule]:
         Rule(
             name="true names rank first no more often than by chance",
             passed=bool(first.low <= first.chance),
-            description=f"the lower end of {FIRST} is at most {first.chance:.3f}; it is {first.low:.3f}",
+            description=(
+                f"the lower end of {FIRST} is at most {first.chance:.3f}; it is {first.low:.3f}"
+            ),
         )
     )
     return rules
 
 
 def _again(questions: Sequence[Question]) -> list[Question]:
-    """Return the questions of planted sentences in the words of the others; other notes have no paraphrase."""
+    """Return the questions of planted sentences in the words of the others.
+
+    Other notes have no paraphrase.
+    """
     return [
-        replace(question, fragment=fragment) for question in questions for fragment in paraphrases(question.fragment)
+        replace(question, fragment=fragment)
+        for question in questions
+        for fragment in paraphrases(question.fragment)
     ]
 
 
 def paraphrases(fragment: str) -> list[str]:
-    """Return a planted sentence with a gap for its name in the words of the other templates; nothing of another fragment."""
+    """Return a planted sentence with a gap for its name in the words of the other templates.
+
+    Nothing of another fragment.
+    """
     for template in TEMPLATES:
         before, middle, after = re.split(r"\{name\}|\{condition\}", template)
         is_first = template.index("{name}") < template.index("{condition}")
         gap, rest = re.escape(GAP), f"({'|'.join(map(re.escape, SPECIFIC))})"
         first, second = (gap, rest) if is_first else (rest, gap)
-        if found := re.fullmatch(f"{re.escape(before)}{first}{re.escape(middle)}{second}{re.escape(after)}", fragment):
-            return [other.format(name=GAP, condition=found[1]) for other in TEMPLATES if other != template]
+        if found := re.fullmatch(
+            f"{re.escape(before)}{first}{re.escape(middle)}{second}{re.escape(after)}", fragment
+        ):
+            return [
+                other.format(name=GAP, condition=found[1])
+                for other in TEMPLATES
+                if other != template
+            ]
     return []
 
 
@@ -108,19 +129,29 @@ def name_gaps(cases: Sequence[Case], *, candidates: int, most: int, seed: int) -
         text, patient = case.note.text, case.note.patient_id or case.note.note_id
         for span in case.gold:
             name = " ".join(text[span.start : span.end].split())
-            if span.label.value != "NAME" or span.native_label not in ("PATIENT", None, "") or " " not in name:
+            if (
+                span.label.value != "NAME"
+                or span.native_label not in ("PATIENT", None, "")
+                or " " not in name
+            ):
                 continue
             names.setdefault(name, patient)
-            before, after = text[max(0, span.start - AROUND) : span.start], text[span.end : span.end + AROUND]
+            before, after = (
+                text[max(0, span.start - AROUND) : span.start],
+                text[span.end : span.end + AROUND],
+            )
             fragment = f"{before}{GAP}{after}".strip()
-            if not any(word in f"{before} {after}" for word in name.split()) and fragment.count(GAP) == 1:
+            if (
+                not any(word in f"{before} {after}" for word in name.split())
+                and fragment.count(GAP) == 1
+            ):
                 found.setdefault((fragment, name), (patient, name))
     chosen = rng.sample(list(found.items()), min(most, len(found)))
     patients = {patient for _, (patient, _) in chosen}
     if len(patients) < 2 * FEWEST or len(names) <= candidates:
         raise InputError(
-            f"there are gaps of {len(patients)} patients and {len(names)} names; {2 * FEWEST} patients and more than "
-            f"{candidates} names are needed"
+            f"there are gaps of {len(patients)} patients and {len(names)} names; {2 * FEWEST}"
+            f" patients and more than {candidates} names are needed"
         )
     return [
         Question(fragment, name, _others(names, name, patient, candidates, rng), 1, patient)
@@ -128,11 +159,16 @@ def name_gaps(cases: Sequence[Case], *, candidates: int, most: int, seed: int) -
     ]
 
 
-def _others(names: dict[str, str], name: str, patient: str, count: int, rng: random.Random) -> tuple[str, ...]:
+def _others(
+    names: dict[str, str], name: str, patient: str, count: int, rng: random.Random
+) -> tuple[str, ...]:
     """Return other patients' names; all questions have equally many, so that ranks compare."""
     apart = [other for other, owner in names.items() if owner != patient and other != name]
     if len(apart) < count:
-        raise InputError(f"there are {len(apart)} names of other patients, {count} candidates are asked for; ask fewer")
+        raise InputError(
+            f"there are {len(apart)} names of other patients, {count} candidates are asked for; ask"
+            " fewer"
+        )
     return tuple(rng.sample(apart, count))
 
 
@@ -141,13 +177,22 @@ def _controls(questions: Sequence[Question], target: Scorer, *, seed: int) -> li
     patients = list(dict.fromkeys(question.group for question in questions))
     side = set(patients[: max(FEWEST, min(MOST, len(patients) // 2))])
     learnt = [one for one in questions if one.group in side]
-    scorer = Scorer(planted_in(target.lm, [one.fragment.replace(GAP, one.truth) for one in learnt], seed=seed))
-    # The name of somebody else in the place of the true one, which is left out: nothing tells it from the others.
+    scorer = Scorer(
+        planted_in(target.lm, [one.fragment.replace(GAP, one.truth) for one in learnt], seed=seed)
+    )
+    # The name of somebody else in the place of the true one, which is left out: nothing tells it
+    # from the others.
     strangers = [replace(one, truth=one.others[0], others=one.others[1:]) for one in learnt]
     told = "A copy of the target learns the fragments of some patients by heart."
     found = []
     for part, expected, border in ((learnt, True, 0.75), (strangers, False, SURE)):
-        beaten = next(one for one in summary(answered(part, scorer), unit="patients") if one.name == BEATEN)
+        beaten = next(
+            one for one in summary(answered(part, scorer), unit="patients") if one.name == BEATEN
+        )
         name = "fragments planted in the target" if expected else "names of others in their place"
-        found.append(control(name, beaten, expected=expected, border=border, description=told, unit="patients"))
+        found.append(
+            control(
+                name, beaten, expected=expected, border=border, description=told, unit="patients"
+            )
+        )
     return found

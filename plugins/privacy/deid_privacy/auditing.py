@@ -1,4 +1,7 @@
-"""What the audits share: from estimates to measurements, texts cut to samples, and the rate of the work."""
+"""What the audits share.
+
+From estimates to measurements, texts cut to samples, and the rate of the work.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +60,10 @@ class Progress:
 
 
 def samples(notes: Sequence[Note], *, most: int, seed: int) -> Samples:
-    """Return stretches of whole words of notes, at most so many, drawn note by note; equal texts stand once."""
+    """Return stretches of whole words of notes, at most so many, drawn note by note.
+
+    Equal texts stand once.
+    """
     order = random.Random(seed).sample(list(notes), len(notes))  # noqa: S311 - a subset
     found: dict[str, tuple[str, str]] = {}
     for note in order:
@@ -66,11 +72,18 @@ def samples(notes: Sequence[Note], *, most: int, seed: int) -> Samples:
         if len(found) >= most:
             break
     kept = list(found.items())[:most]
-    return Samples(tuple(text for text, _ in kept), tuple(one for _, (one, _) in kept), tuple(p for _, (_, p) in kept))
+    return Samples(
+        tuple(text for text, _ in kept),
+        tuple(one for _, (one, _) in kept),
+        tuple(p for _, (_, p) in kept),
+    )
 
 
 def stretches(note: Note) -> list[str]:
-    """Return the samples of a note: ``WORDS`` words at a time, with blanks and line ends as the model read them."""
+    """Return the samples of a note.
+
+    ``WORDS`` words at a time, with blanks and line ends as the model read them.
+    """
     words = [found.span() for found in _WORD.finditer(note.text)]
     parts = [words[at : at + WORDS] for at in range(0, len(words), WORDS)]
     return [note.text[part[0][0] : part[-1][1]] for part in parts]
@@ -86,7 +99,12 @@ def opened(folder: Path | None, texts: Sequence[str]) -> Scorer:
         raise InputError("there is no model; give its folder")
     scorer = Scorer(open_model(folder))
     read = scorer.tokens(texts[:20])
-    check_reads(scorer.lm.name, [one.loss for one in read], sum(len(one.logp) for one in read), scorer.lm.vocabulary)
+    check_reads(
+        scorer.lm.name,
+        [one.loss for one in read],
+        sum(len(one.logp) for one in read),
+        scorer.lm.vocabulary,
+    )
     return scorer
 
 
@@ -107,19 +125,29 @@ def measured(estimates: Iterable[Estimate], *, group: str, unit: str) -> list[Me
     ]
 
 
-def control(name: str, found: Estimate, *, expected: bool, border: float, description: str, unit: str) -> Control:
+def control(
+    name: str, found: Estimate, *, expected: bool, border: float, description: str, unit: str
+) -> Control:
     """Return a control that reacts when the lower end of its interval is above a border."""
     return Control(
         name=name,
         expected=expected,
         reacted=bool(found.low > border),
-        description=f"{description} It reacts when the lower end of the interval is above {border:g}.",
+        description=(
+            f"{description} It reacts when the lower end of the interval is above {border:g}."
+        ),
         measurement=measured([found], group=name, unit=unit)[0],
     )
 
 
 def work(*scorers: Scorer) -> dict[str, int]:
-    """Return counts of the work: sequences read and sequences per second of CPU, the latter rounded."""
+    """Return counts of the work.
+
+    Sequences read and sequences per second of CPU, the latter rounded.
+    """
     sequences = sum(one.spent.sequences for one in scorers)
     seconds = sum(one.spent.seconds for one in scorers)
-    return {"sequences read": sequences, "sequences per second of CPU": round(sequences / seconds) if seconds else 0}
+    return {
+        "sequences read": sequences,
+        "sequences per second of CPU": round(sequences / seconds) if seconds else 0,
+    }

@@ -1,4 +1,7 @@
-"""Audits of language models: what the entry points name. Nothing heavy is imported before one runs."""
+"""Audits of language models: what the entry points name.
+
+Nothing heavy is imported before one runs.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,10 @@ from deid_assets.extending.audits import AuditResult, Material, Need
 
 VERSION = "0.4.0"
 GENERATORS = ("gibbs", "mask_predict")
-_SIZE = "A model trained longer, or on fewer notes, remembers more: the result holds for this model alone."
+_SIZE = (
+    "A model trained longer, or on fewer notes, remembers more: the result holds for this model"
+    " alone."
+)
 
 
 class Membership:
@@ -19,9 +25,11 @@ class Membership:
         attacks: Names, separated by commas; all when empty.
         alpha: False positives that the threshold allows on the calibration notes.
         most: Samples of each set, drawn at random.
-        limit: AUC that the upper end of every attack's interval must not exceed, of samples, notes and patients.
+        limit: AUC that the upper end of every attack's interval must not exceed, of samples, notes
+            and patients.
         low_limit: The same for the true positives at 1 % and 0.1 % false ones.
-        shadows: Folder of shadow models, as ``deid privacy shadows`` makes it: one more attack, the likelihood ratio.
+        shadows: Folder of shadow models, as ``deid privacy shadows`` makes it: one more attack, the
+            likelihood ratio.
     """
 
     name = "membership"
@@ -29,9 +37,15 @@ class Membership:
     title = "Can it be told which notes the model was trained on?"
     needs = frozenset({Need.MODEL, Need.TRAINING, Need.HELD_OUT, Need.CALIBRATION})
     blind_spots: tuple[str, ...] = (
-        "It hardly reacts to replaced names: an AUC near 0.5 does not say that de-identification works.",
+        (
+            "It hardly reacts to replaced names: an AUC near 0.5 does not say that"
+            " de-identification works."
+        ),
         "Held-out notes of another time or clinic are told apart by their form, not by memory.",
-        "Attacks with more shadow models, or with gradients from the course of the training, may find more.",
+        (
+            "Attacks with more shadow models, or with gradients from the course of the training,"
+            " may find more."
+        ),
         _SIZE,
     )
 
@@ -47,7 +61,8 @@ class Membership:
     ) -> None:
         if not 0 < alpha < 1 or most < 20 or not 0.5 <= limit <= 1 or not 0 < low_limit <= 1:
             raise ConfigError(
-                "membership takes alpha in (0, 1), most of at least 20, a limit between 0.5 and 1 and a low_limit above 0"
+                "membership takes alpha in (0, 1), most of at least 20, a limit between 0.5 and 1"
+                " and a low_limit above 0"
             )
         self.low_limit = low_limit
         self.attacks = tuple(part.strip() for part in attacks.split(",") if part.strip())
@@ -74,10 +89,12 @@ class Extraction:
         texts: How many are drawn.
         length: Tokens of each.
         conditions: File of conditions, one on each line; those of the planted corpus when empty.
-        tagger: Program that finds concepts, in the place of a list: ``{"text": …}`` per line in, a JSON list per line out.
+        tagger: Program that finds concepts, in the place of a list: ``{"text": …}`` per line in, a
+            JSON list per line out.
         steps: Of the generator ``gibbs``, half of them burn-in.
         sampling: How tokens are drawn: ``greedy``, ``full``, ``top_k:K`` or ``nucleus:P``.
-        generator: Of masked models: ``gibbs``, or ``mask_predict``, which fills all gaps at once and the least sure again.
+        generator: Of masked models: ``gibbs``, or ``mask_predict``, which fills all gaps at once
+            and the least sure again.
         rounds: Of ``mask_predict``.
     """
 
@@ -106,7 +123,8 @@ class Extraction:
     ) -> None:
         if min(texts, 20 * rounds) < 20 or length < 4 or steps < 2 or generator not in GENERATORS:
             raise ConfigError(
-                f"extraction takes at least 20 texts, 4 tokens, 2 steps and 1 round, and a generator of {', '.join(GENERATORS)}"
+                "extraction takes at least 20 texts, 4 tokens, 2 steps and 1 round, and a"
+                f" generator of {', '.join(GENERATORS)}"
             )
         self.texts, self.length, self.steps, self.sampling = texts, length, steps, sampling
         self.rounds = rounds if generator == "mask_predict" else 0
@@ -131,7 +149,8 @@ class Canaries:
 
     Args:
         candidates: Other secrets that each is ranked among.
-        limit: Share of the others that planted secrets may beat more than unplanted ones do, at most.
+        limit: Share of the others that planted secrets may beat more than unplanted ones do, at
+            most.
     """
 
     name = "canaries"
@@ -139,14 +158,19 @@ class Canaries:
     title = "Does the model give back secrets that were planted in its notes?"
     needs = frozenset({Need.MODEL, Need.TRAINING, Need.CANARIES})
     blind_spots: tuple[str, ...] = (
-        "Planted secrets stand for real ones of the same form only: a rare name in a rare context may fare worse.",
+        (
+            "Planted secrets stand for real ones of the same form only: a rare name in a rare"
+            " context may fare worse."
+        ),
         "Exposure cannot exceed the logarithm of the number of candidates.",
         _SIZE,
     )
 
     def __init__(self, *, candidates: int = 200, limit: float = 0.1) -> None:
         if candidates < 2 or not 0 <= limit < 1:
-            raise ConfigError("canaries takes at least 2 candidates and a limit of 0 or more, below 1")
+            raise ConfigError(
+                "canaries takes at least 2 candidates and a limit of 0 or more, below 1"
+            )
         self.candidates, self.limit = candidates, limit
 
     def run(self, material: Material) -> AuditResult:
@@ -184,7 +208,9 @@ class SlotFill:
 
     def __init__(self, *, candidates: int = 30, most: int = 300, limit: float = 0.6) -> None:
         if candidates < 2 or most < 20 or not 0.5 <= limit <= 1:
-            raise ConfigError("slot_fill takes at least 2 candidates, 20 gaps and a limit between 0.5 and 1")
+            raise ConfigError(
+                "slot_fill takes at least 2 candidates, 20 gaps and a limit between 0.5 and 1"
+            )
         self.candidates, self.most, self.limit = candidates, most, limit
 
     def run(self, material: Material) -> AuditResult:

@@ -23,8 +23,8 @@ class Roles:
         members: A: a random sample of what the model was trained on.
         out: Held-out texts of the same kind as A.
         named: B: texts with names that the model was trained on.
-        twin: C: the same with every name replaced: what an attacker with the originals would have, had the names been
-            replaced perfectly before training.
+        twin: C: the same with every name replaced: what an attacker with the originals would have,
+            had the names been replaced perfectly before training.
         matched: Held-out texts with names, like B in form, so that form does not tell in from out.
     """
 
@@ -63,11 +63,14 @@ def check_twin(named: Sequence[str], twin: Sequence[str]) -> None:
         InputError: It has another number of texts or of words, or is the same.
     """
     if len(named) != len(twin):
-        raise InputError(f"the twin has {len(twin)} texts and its original {len(named)}; give one for each")
+        raise InputError(
+            f"the twin has {len(twin)} texts and its original {len(named)}; give one for each"
+        )
     for number, (one, other) in enumerate(zip(named, twin, strict=True)):
         if len(one.split()) != len(other.split()):
             raise InputError(
-                f"text {number}: its twin is of another length; a twin differs in the words of names alone"
+                f"text {number}: its twin is of another length; a twin differs in the words of"
+                " names alone"
             )
         if one == other:
             raise InputError(f"text {number}: its twin is the same text; replace its names")
@@ -100,8 +103,12 @@ def blindness(roles: Roles, setup: Setup, attacks: Sequence[str]) -> list[Blindn
     return results
 
 
-def entity_level(questions: Sequence[Question], scorer: Scorer, *, reference: Scorer | None = None) -> list[Estimate]:
-    """Return the measure that does react to names: where the true name ranks among others in its own sentence.
+def entity_level(
+    questions: Sequence[Question], scorer: Scorer, *, reference: Scorer | None = None
+) -> list[Estimate]:
+    """Return the measure that does react to names.
+
+    Where the true name ranks among others in its own sentence.
 
     Raises:
         InputError: There is too little for an interval.

@@ -1,4 +1,7 @@
-"""The leaderboard as a page: for each site and task, the scores of submissions with deviation, interval and time."""
+"""The leaderboard as a page.
+
+For each site and task, the scores of submissions with deviation, interval and time.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,17 @@ from deid_privacy.site_log import REDACTION, Standing
 
 _LIMITS = (
     (
-        f"Scores are rounded to steps of {STEP}, so that a submission cannot spell what it read in their digits; tries are counted "
-        "for each sender. Submissions one step apart may be alike."
+        f"Scores are rounded to steps of {STEP}, so that a submission cannot spell what it read in"
+        " their digits; tries are counted for each sender. Submissions one step apart may be"
+        " alike."
     ),
-    "Scores are those of a submission's latest evaluation that gave any; tries count all evaluations of its name.",
     (
-        "The guess looks at no text: the most frequent label, or every label where a document may have several, which is what "
-        "such a guess gains most by."
+        "Scores are those of a submission's latest evaluation that gave any; tries count all"
+        " evaluations of its name."
+    ),
+    (
+        "The guess looks at no text: the most frequent label, or every label where a document may"
+        " have several, which is what such a guess gains most by."
     ),
 )
 
@@ -37,7 +44,10 @@ def board_html(sites: Mapping[str, Sequence[Standing]]) -> str:
         tiles={
             "Submissions": (f"{len({one.submission for one in every}):,}", "by name"),
             "Tasks": (f"{len({one.task for one in every}):,}", "redaction among them"),
-            "Evaluations": (f"{sum(one.tries for one in every):,}", "of these submissions, those without scores too"),
+            "Evaluations": (
+                f"{sum(one.tries for one in every):,}",
+                "of these submissions, those without scores too",
+            ),
         },
         sections=[*_sections(sites), Section("How to read this", points=_LIMITS)],
         provenance={"Latest evaluation": latest} if latest else {},
@@ -54,7 +64,8 @@ def _sections(sites: Mapping[str, Sequence[Standing]]) -> Iterator[Section]:
 def _redaction(heading: str, rows: Sequence[Standing]) -> Section:
     return Section(
         heading,
-        "Spans of the annotated notes; F1 wants boundaries and category, covered is what no redaction would leave.",
+        "Spans of the annotated notes; F1 wants boundaries and category, covered is what no"
+        " redaction would leave.",
         columns=("Submission", "F1", "Covered", "Notes", "Tries", "At"),
         rows=[
             (
@@ -73,11 +84,14 @@ def _redaction(heading: str, rows: Sequence[Standing]) -> Section:
 def _task(heading: str, rows: Sequence[Standing]) -> Section:
     first = rows[0].scores
     measure = (
-        "strict F1 of spans" if first["kind"] == "tokens" else "F1 of labels, weighted by how many documents have them"
+        "strict F1 of spans"
+        if first["kind"] == "tokens"
+        else "F1 of labels, weighted by how many documents have them"
     )
     return Section(
         heading,
-        f"{first['documents']:,} documents in {first['folds']} folds; an encoder learns from the others.",
+        f"{first['documents']:,} documents in {first['folds']} folds; an encoder learns from the"
+        " others.",
         columns=("Submission", "F1", "Tries", "At"),
         rows=[
             *((one.submission, f"{one.f1:.2f}", f"{one.tries:,}", _when(one)) for one in rows),
@@ -97,7 +111,9 @@ def _plot(heading: str, rows: Sequence[Standing]) -> bytes:
     for place, one in enumerate(reversed(rows)):
         axes.plot(one.f1, place, marker="o", markersize=4, color=FILL)
     axes.axvline(rows[0].scores["guess"], color=MUTED, linestyle="--", linewidth=1)
-    axes.set_yticks(range(len(rows)), [one.submission for one in reversed(rows)], fontsize=7.5, color=INK)
+    axes.set_yticks(
+        range(len(rows)), [one.submission for one in reversed(rows)], fontsize=7.5, color=INK
+    )
     axes.set_xlim(-0.01, 1.01)
     axes.set_ylim(-0.6, len(rows) - 0.4)
     axes.set_xlabel("F1", fontsize=8, color=MUTED)

@@ -1,4 +1,7 @@
-"""One file by which a grid is run again: plan, versions, digests and scores; and the second run set beside the first."""
+"""One file by which a grid is run again: plan, versions, digests and scores.
+
+And the second run set beside the first.
+"""
 
 from __future__ import annotations
 
@@ -75,15 +78,24 @@ def read_bundle(path: Path) -> tuple[Plan, dict[str, Any]]:
     try:
         found = json.loads(path.read_text("utf-8"))
         if found["version"] != VERSION:
-            raise InputError(f"{path.name}: a bundle of version {found['version']}; this reads {VERSION}")
+            raise InputError(
+                f"{path.name}: a bundle of version {found['version']}; this reads {VERSION}"
+            )
         plan = Plan(**found["plan"] | {"tuning": Tuning(**found["plan"]["tuning"])})
-        return plan, found | {"f1": {str(name): float(value) for name, value in found["f1"].items()}}
+        return plan, found | {
+            "f1": {str(name): float(value) for name, value in found["f1"].items()}
+        }
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        raise InputError(f"{path.name}: no bundle; deid privacy grid, end-to-end and sweep write {BUNDLE}") from None
+        raise InputError(
+            f"{path.name}: no bundle; deid privacy grid, end-to-end and sweep write {BUNDLE}"
+        ) from None
 
 
 def differences(bundle: Mapping[str, Any], plan: Plan) -> list[str]:
-    """Return in a line each what is not as it was: notes, models, packages, code; the first two forbid a comparison."""
+    """Return in a line each what is not as it was: notes, models, packages, code.
+
+    The first two forbid a comparison.
+    """
     own = {
         "notes": {task: notes(task, plan) for task in plan.tasks},
         "model": {name: digest for name in plan.models if (digest := weights(name))},
@@ -112,13 +124,19 @@ def compared(bundle: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) ->
 
 def means(results: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     """Return the mean F1 of each task and setting."""
-    return {f"{task}: {one.setting}": one.mean for task, own in rows(results).items() for one in own}
+    return {
+        f"{task}: {one.setting}": one.mean for task, own in rows(results).items() for one in own
+    }
 
 
 def packages() -> dict[str, str]:
     """Return the versions of what results depend on, by name."""
     known = {str(one.metadata["Name"]).lower(): one.version for one in distributions()}
-    return {name: version for name, version in sorted(known.items()) if name in _NAMED or name.startswith("deid-")}
+    return {
+        name: version
+        for name, version in sorted(known.items())
+        if name in _NAMED or name.startswith("deid-")
+    }
 
 
 def code(package: str) -> str:
@@ -127,15 +145,24 @@ def code(package: str) -> str:
 
 
 def commit(folder: Path) -> str:
-    """Return the commit of a checkout, with ``+`` where it was changed since; nothing where it is none."""
+    """Return the commit of a checkout, with ``+`` where it was changed since.
+
+    Nothing where it is none.
+    """
     git = shutil.which("git")
     if git is None:
         return ""
     told = [
-        subprocess.run([git, "-C", str(folder), *words], capture_output=True, text=True, check=False)  # noqa: S603 - no shell
+        subprocess.run(
+            [git, "-C", str(folder), *words], capture_output=True, text=True, check=False
+        )  # noqa: S603 - no shell
         for words in (["rev-parse", "HEAD"], ["status", "--porcelain"])
     ]
-    return "" if told[0].returncode else told[0].stdout.strip() + ("+" if told[1].stdout.strip() else "")
+    return (
+        ""
+        if told[0].returncode
+        else told[0].stdout.strip() + ("+" if told[1].stdout.strip() else "")
+    )
 
 
 def notes(task: str, plan: Plan) -> str:
@@ -148,8 +175,13 @@ def notes(task: str, plan: Plan) -> str:
 
 
 def weights(model: str) -> str:
-    """Return a digest of the weights of an encoder that is a folder, ``NAME=FOLDER``; nothing of one that is made."""
+    """Return a digest of the weights of an encoder that is a folder, ``NAME=FOLDER``.
+
+    Nothing of one that is made.
+    """
     folder = Path(model.partition("=")[2].removesuffix("/epochs"))
     if model == MAJORITY or "=" not in model:
         return ""
-    return digest_of_files((str(path.relative_to(folder)), path) for path in folder.rglob("*.safetensors"))[:_SHOWN]
+    return digest_of_files(
+        (str(path.relative_to(folder)), path) for path in folder.rglob("*.safetensors")
+    )[:_SHOWN]

@@ -21,10 +21,12 @@ CANDIDATES = 200
 
 
 def read_canaries(path: Path) -> tuple[Canary, ...]:
-    """Return the canaries of a file: JSON, a list ``canaries`` of objects with ``prefix``, ``secret`` and ``repeats``.
+    """Return the canaries of a file.
 
-    Those with 0 repeats are controls, which the training notes never say. ``paraphrases`` is a list of the prefix in other
-    words; where every canary has some they are asked for too.
+    JSON, a list ``canaries`` of objects with ``prefix``, ``secret`` and ``repeats``.
+
+    Those with 0 repeats are controls, which the training notes never say. ``paraphrases`` is a list
+    of the prefix in other words; where every canary has some they are asked for too.
 
     Raises:
         InputError: The file is not such, or has no planted canary or no control.
@@ -33,22 +35,32 @@ def read_canaries(path: Path) -> tuple[Canary, ...]:
         values: list[dict[str, Any]] = json.loads(path.read_text("utf-8"))["canaries"]
         found = tuple(
             Canary(
-                str(one["prefix"]), str(one["secret"]), int(one["repeats"]), tuple(map(str, one.get("paraphrases", ())))
+                str(one["prefix"]),
+                str(one["secret"]),
+                int(one["repeats"]),
+                tuple(map(str, one.get("paraphrases", ()))),
             )
             for one in values
         )
     except (OSError, ValueError, KeyError, TypeError):
         raise InputError(
-            f"{path.name}: no file of canaries; it is JSON, canaries: [(prefix, secret, repeats), …] as objects"
+            f"{path.name}: no file of canaries; it is JSON, canaries: [(prefix, secret, repeats),"
+            " …] as objects"
         ) from None
     if not any(one.repeats for one in found) or all(one.repeats for one in found):
-        raise InputError(f"{path.name}: planted canaries and controls with 0 repeats are needed; it lacks one of them")
+        raise InputError(
+            f"{path.name}: planted canaries and controls with 0 repeats are needed; it lacks one of"
+            " them"
+        )
     return found
 
 
 def write_canaries(path: Path, canaries: Sequence[Canary]) -> None:
     """Write the file that ``read_canaries`` reads."""
-    path.write_text(json.dumps({"canaries": [asdict(one) for one in canaries]}, indent=1) + "\n", encoding="utf-8")
+    path.write_text(
+        json.dumps({"canaries": [asdict(one) for one in canaries]}, indent=1) + "\n",
+        encoding="utf-8",
+    )
 
 
 def check_planted(canaries: Sequence[Canary], training: Iterable[str]) -> None:
@@ -62,16 +74,25 @@ def check_planted(canaries: Sequence[Canary], training: Iterable[str]) -> None:
         said = sum(text.count(f"{one.prefix} {one.secret}") for text in texts)
         if said != one.repeats:
             raise InputError(
-                f"canary {number}: the training notes say it {said} times and the file {one.repeats}; plant it so, or "
-                "correct the file"
+                f"canary {number}: the training notes say it {said} times and the file"
+                f" {one.repeats}; plant it so, or correct the file"
             )
 
 
-def questions_of(canaries: Sequence[Canary], *, seed: int, count: int = CANDIDATES) -> list[Question]:
-    """Return the rank question of each canary: its secret among others of the same form drawn at random."""
+def questions_of(
+    canaries: Sequence[Canary], *, seed: int, count: int = CANDIDATES
+) -> list[Question]:
+    """Return the rank question of each canary.
+
+    Its secret among others of the same form drawn at random.
+    """
     return [
         Question(
-            f"{one.prefix} {GAP}.", one.secret, alike(one.secret, count, seed=seed + number), one.repeats, str(number)
+            f"{one.prefix} {GAP}.",
+            one.secret,
+            alike(one.secret, count, seed=seed + number),
+            one.repeats,
+            str(number),
         )
         for number, one in enumerate(canaries)
     ]
@@ -106,7 +127,9 @@ def _other(letter: str, rng: random.Random) -> str:
 def prompted(canaries: Sequence[Canary], scorer: Scorer) -> list[bool]:
     """Return for each canary whether a causal model goes on from its prefix with the secret, always taking the likeliest."""
     settings = Continuing(Sampling("greedy"), longest=24)
-    found = dict(continued(scorer, [one.prefix for one in canaries], each=1, settings=settings, seed=1))
+    found = dict(
+        continued(scorer, [one.prefix for one in canaries], each=1, settings=settings, seed=1)
+    )
     return [canary.secret in found[number] for number, canary in enumerate(canaries)]
 
 
@@ -124,5 +147,8 @@ def unprompted(canaries: Sequence[Canary], texts: Sequence[str]) -> list[int]:
 
 
 def eidetic(secret: str, training: Sequence[str], *, extracted: bool) -> int | None:
-    """Return k of a secret that is k-eidetically memorised: extracted, and in k training documents; else none."""
+    """Return k of a secret that is k-eidetically memorised: extracted, and in k training documents.
+
+    Else none.
+    """
     return sum(secret in text for text in training) if extracted else None

@@ -14,7 +14,8 @@ from deid_privacy.settings import read_settings
 class CausalTrainer:
     """Trains causal language models on raw notes, new ones or given ones, whole or through an adapter.
 
-    On one machine with one number of threads the same notes give the same weights, also after a kill.
+    On one machine with one number of threads the same notes give the same weights, also after a
+    kill.
     """
 
     name = "causal"
@@ -35,10 +36,18 @@ class CausalTrainer:
             TrainingError: Always.
         """
         del task, out, report
-        raise TrainingError('plugin "causal" makes language models and no taggers; run deid pretrain')
+        raise TrainingError(
+            'plugin "causal" makes language models and no taggers; run deid pretrain'
+        )
 
     def pretrain(
-        self, notes: Sequence[Note], out: Path, *, settings: Mapping[str, Any], seed: int, report: Report
+        self,
+        notes: Sequence[Note],
+        out: Path,
+        *,
+        settings: Mapping[str, Any],
+        seed: int,
+        report: Report,
     ) -> None:
         """Write a causal language model of raw notes into ``out``; resume from ``out/checkpoint``.
 
@@ -48,4 +57,6 @@ class CausalTrainer:
         """
         from deid_privacy.causal_run import make_causal_model  # noqa: PLC0415 - loads PyTorch
 
-        make_causal_model(notes, out, read_settings(settings), seed=seed, version=self.version, report=report)
+        make_causal_model(
+            notes, out, read_settings(settings), seed=seed, version=self.version, report=report
+        )

@@ -33,7 +33,13 @@ CHECKPOINT, EPOCHS, CURVE = "checkpoint", "epochs", "curve.json"
 
 
 def make_causal_model(
-    notes: Sequence[Note], out: Path, settings: CausalSettings, *, seed: int, version: str, report: Report
+    notes: Sequence[Note],
+    out: Path,
+    settings: CausalSettings,
+    *,
+    seed: int,
+    version: str,
+    report: Report,
 ) -> None:
     """Write a causal language model and its tokenizer; see ``CausalTrainer.pretrain``."""
     if settings.threads:
@@ -45,14 +51,30 @@ def make_causal_model(
     if not rows:
         raise TrainingError("no note has text for one sequence; give more notes")
     stage = Checkpoint(out / CHECKPOINT, _fingerprint(notes, settings, seed=seed, version=version))
-    optimizer = adamw(model, learning_rate=settings.learning_rate, weight_decay=settings.weight_decay)
+    optimizer = adamw(
+        model, learning_rate=settings.learning_rate, weight_decay=settings.weight_decay
+    )
     curve = _resumed(model, optimizer, stage)
     began = time.monotonic() - (curve[-1]["seconds"] if curve else 0.0)
     for epoch in range(len(curve), settings.epochs):
-        loss, rate = _epoch(model, optimizer, rows, settings, tokenizer=tokenizer, epoch=epoch, seed=seed)
-        point = {"epoch": epoch + 1, "loss": loss, "learning_rate": rate, "seconds": time.monotonic() - began}
-        curve.append(point | ({"held_out_loss": _loss(model, held_rows, settings, tokenizer)} if held_rows else {}))
-        report(Epoch(phase=-1, epoch=epoch + 1, loss=loss, seconds=point["seconds"], learning_rate=rate))
+        loss, rate = _epoch(
+            model, optimizer, rows, settings, tokenizer=tokenizer, epoch=epoch, seed=seed
+        )
+        point = {
+            "epoch": epoch + 1,
+            "loss": loss,
+            "learning_rate": rate,
+            "seconds": time.monotonic() - began,
+        }
+        curve.append(
+            point
+            | ({"held_out_loss": _loss(model, held_rows, settings, tokenizer)} if held_rows else {})
+        )
+        report(
+            Epoch(
+                phase=-1, epoch=epoch + 1, loss=loss, seconds=point["seconds"], learning_rate=rate
+            )
+        )
         if settings.keep_epochs:
             _write(model, tokenizer, out / EPOCHS / f"{epoch + 1:03d}")
         stage.save({"curve": curve}, model=_trained(model), optimizer=optimizer_tensors(optimizer))
@@ -81,10 +103,13 @@ def _begin(texts: Sequence[str], out: Path, settings: CausalSettings) -> tuple[A
         return make_model(NewModel(**new.model_dump()), tokenizer), tokenizer
     tokenizer = load_tokenizer(settings.base, allow_download=settings.allow_download)
     place = device_of(None)
-    model = load_base(settings.base, bits=settings.bits, place=place, allow_download=settings.allow_download)
+    model = load_base(
+        settings.base, bits=settings.bits, place=place, allow_download=settings.allow_download
+    )
     for module in model.modules():
         if hasattr(module, "support_avx512bf16_for_cpu"):
-            # Asked once without gradients, bitsandbytes packs a processor's weights so that none flow through them again.
+            # Asked once without gradients, bitsandbytes packs a processor's weights so that none
+            # flow through them again.
             module.support_avx512bf16_for_cpu = False
     return (adapted(model, settings) if settings.method == "lora" else model), tokenizer
 
@@ -101,7 +126,11 @@ def _split(notes: Sequence[Note], share: float, *, seed: int) -> tuple[list[str]
 def _rows(texts: Sequence[str], tokenizer: Any, settings: CausalSettings) -> list[list[int]]:
     """Return the sequences: each note from one end token to the next, cut or joined."""
     end, size = tokenizer.eos_token_id, settings.length
-    coded = tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"] if texts else []
+    coded = (
+        tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]
+        if texts
+        else []
+    )
     streams = [[end, *ids, end] for ids in coded if ids]
     if settings.packed:
         whole = [token for ids in coded if ids for token in (end, *ids)]
@@ -131,14 +160,18 @@ def _epoch(
     model.train()
     for number, pairs in enumerate(_batches(rows, order, settings.batch)):
         step = epoch * per_epoch + number
-        rate = settings.learning_rate * warmed(step, steps=settings.epochs * per_epoch, warm_up=settings.warm_up)
+        rate = settings.learning_rate * warmed(
+            step, steps=settings.epochs * per_epoch, warm_up=settings.warm_up
+        )
         set_rate(optimizer, rate)
         loss, tokens = response_loss(model, batch_of(pairs, tokenizer.eos_token_id, model.device))
         if not torch.isfinite(loss):
             raise TrainingError("the loss is no number; lower learning_rate")
         optimizer.zero_grad(set_to_none=True)
         (loss / tokens).backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_([one for one in model.parameters() if one.requires_grad], 1.0)
+        torch.nn.utils.clip_grad_norm_(
+            [one for one in model.parameters() if one.requires_grad], 1.0
+        )
         optimizer.step()
         total, count = total + float(loss.detach()), count + tokens
     return total / max(1, count), rate
@@ -149,16 +182,24 @@ def _loss(model: Any, rows: Sequence[list[int]], settings: CausalSettings, token
     total, count = 0.0, 0
     with torch.inference_mode():
         for pairs in _batches(rows, range(len(rows)), settings.batch):
-            loss, tokens = response_loss(model, batch_of(pairs, tokenizer.eos_token_id, model.device))
+            loss, tokens = response_loss(
+                model, batch_of(pairs, tokenizer.eos_token_id, model.device)
+            )
             total, count = total + float(loss), count + tokens
     return total / max(1, count)
 
 
 def _trained(model: Any) -> dict[str, torch.Tensor]:
-    return {name: one.detach().cpu().clone() for name, one in model.named_parameters() if one.requires_grad}
+    return {
+        name: one.detach().cpu().clone()
+        for name, one in model.named_parameters()
+        if one.requires_grad
+    }
 
 
-def _resumed(model: Any, optimizer: torch.optim.Optimizer, stage: Checkpoint) -> list[dict[str, Any]]:
+def _resumed(
+    model: Any, optimizer: torch.optim.Optimizer, stage: Checkpoint
+) -> list[dict[str, Any]]:
     state = stage.read()
     if state is None:
         return []
@@ -185,8 +226,9 @@ def _write(model: Any, tokenizer: Any, folder: Path) -> None:
 def merged(model: peft.PeftModel) -> Any:
     """Return a model that stands alone: the base's weights plus what the adapter adds to them.
 
-    Weights of 4 or 8 bits are taken as the model computes with them, and are kept in its own precision: merged into the
-    bits they would be rounded again, and the base with them, once an epoch.
+    Weights of 4 or 8 bits are taken as the model computes with them, and are kept in its own
+    precision: merged into the bits they would be rounded again, and the base with them, once an
+    epoch.
     """
     adapted_base: Any = model.get_base_model()
     config = copy.deepcopy(adapted_base.config)
@@ -206,7 +248,9 @@ def merged(model: peft.PeftModel) -> Any:
     return whole
 
 
-def _fingerprint(notes: Sequence[Note], settings: CausalSettings, *, seed: int, version: str) -> str:
+def _fingerprint(
+    notes: Sequence[Note], settings: CausalSettings, *, seed: int, version: str
+) -> str:
     total = hashlib.sha256(settings.model_dump_json().encode() + repr((seed, version)).encode())
     for note in notes:
         total.update(note.digest.encode())

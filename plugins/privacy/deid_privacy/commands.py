@@ -1,4 +1,7 @@
-"""``deid privacy plant``, ``dp``, ``trends``, ``cost`` and ``reproduce``: a corpus, defences, published trends, what audits take."""
+"""``deid privacy plant``, ``dp``, ``trends``, ``cost`` and ``reproduce``.
+
+A corpus, defences, published trends, what audits take.
+"""
 
 from __future__ import annotations
 
@@ -24,17 +27,28 @@ def plant(
     notes: Arg[int, typer.Option(metavar="N", min=1, help="Sentences in each part.")] = 200,
     repeats: Arg[
         list[int] | None,
-        typer.Option("--repeat", metavar="N", min=1, help="How often secrets are said; 1, 5, 10, 25 and 100 times."),
+        typer.Option(
+            "--repeat",
+            metavar="N",
+            min=1,
+            help="How often secrets are said; 1, 5, 10, 25 and 100 times.",
+        ),
     ] = None,
-    people: Arg[int, typer.Option(metavar="N", min=1, help="People for each number of repeats.")] = 5,
-    canaries: Arg[int, typer.Option(metavar="N", min=1, help="Canaries for each number of repeats.")] = 4,
+    people: Arg[
+        int, typer.Option(metavar="N", min=1, help="People for each number of repeats.")
+    ] = 5,
+    canaries: Arg[
+        int, typer.Option(metavar="N", min=1, help="Canaries for each number of repeats.")
+    ] = 4,
     seed: SeedOption = 1,
 ) -> int:
     """Write notes with planted people and canaries, and their lists."""
     from deid_privacy.canaries import write_canaries  # noqa: PLC0415 - loads PyTorch
     from deid_privacy.planted import name_matched, planted_corpus, planted_notes  # noqa: PLC0415
 
-    corpus = planted_corpus(notes=notes, people=people, repeats=repeats or _REPEATS, canaries=canaries, seed=seed)
+    corpus = planted_corpus(
+        notes=notes, people=people, repeats=repeats or _REPEATS, canaries=canaries, seed=seed
+    )
     out.mkdir(parents=True)
     names = {one.patient_id: one.name for one in corpus.people}
     once = [note for note in planted_notes(corpus.people) if note.note_id.endswith("-000")]
@@ -52,31 +66,55 @@ def _line(note: Note, names: dict[str, str]) -> str:
     name = names.get(note.patient_id or "", "")
     begin = note.text.find(name) if name else -1
     spans = (
-        [{"start": begin, "end": begin + len(name), "label": "NAME", "native_label": "PATIENT"}] if begin >= 0 else []
+        [{"start": begin, "end": begin + len(name), "label": "NAME", "native_label": "PATIENT"}]
+        if begin >= 0
+        else []
     )
-    record = {"id": note.note_id, "lang": note.lang, "text": note.text, "patient_id": note.patient_id, "spans": spans}
+    record = {
+        "id": note.note_id,
+        "lang": note.lang,
+        "text": note.text,
+        "patient_id": note.patient_id,
+        "spans": spans,
+    }
     return json.dumps(record, ensure_ascii=False) + "\n"
 
 
 def private(  # noqa: PLR0913 - one parameter per option of the command line
-    out: Arg[Path, typer.Argument(metavar="OUT", help="Folder for page and figures; a killed run is resumed there.")],
+    out: Arg[
+        Path,
+        typer.Argument(
+            metavar="OUT", help="Folder for page and figures; a killed run is resumed there."
+        ),
+    ],
     *,
     epsilons: Arg[
-        list[float] | None, typer.Option("--epsilon", metavar="E", help="A privacy budget; 1, 8 and 64.")
+        list[float] | None,
+        typer.Option("--epsilon", metavar="E", help="A privacy budget; 1, 8 and 64."),
     ] = None,
     detectors: Arg[
-        list[str] | None, typer.Option("--detector", metavar="NAME", help="Each scrubs the notes by itself; rules.")
+        list[str] | None,
+        typer.Option("--detector", metavar="NAME", help="Each scrubs the notes by itself; rules."),
     ] = None,
     rates: Arg[
         list[float] | None,
-        typer.Option("--rate", metavar="RATE", help="A learning rate to choose from on another corpus."),
+        typer.Option(
+            "--rate", metavar="RATE", help="A learning rate to choose from on another corpus."
+        ),
     ] = None,
     clips: Arg[
-        list[float] | None, typer.Option("--clip", metavar="NORM", help="A longest gradient to choose from; 1.")
+        list[float] | None,
+        typer.Option("--clip", metavar="NORM", help="A longest gradient to choose from; 1."),
     ] = None,
-    batch: Arg[int, typer.Option(metavar="N", min=1, help="Notes that a step reads on average.")] = 32,
-    policy: Arg[str, typer.Option(metavar="POLICY", help="What replaces what they find.")] = "surrogate",
-    notes: Arg[int, typer.Option(metavar="N", min=1, help="Ordinary sentences in each part.")] = 150,
+    batch: Arg[
+        int, typer.Option(metavar="N", min=1, help="Notes that a step reads on average.")
+    ] = 32,
+    policy: Arg[
+        str, typer.Option(metavar="POLICY", help="What replaces what they find.")
+    ] = "surrogate",
+    notes: Arg[
+        int, typer.Option(metavar="N", min=1, help="Ordinary sentences in each part.")
+    ] = 150,
     steps: Arg[int, typer.Option(metavar="N", min=1, help="Of every training.")] = 240,
     seed: SeedOption = 1,
 ) -> int:
@@ -117,29 +155,48 @@ def private(  # noqa: PLR0913 - one parameter per option of the command line
 
     tried: list[Tried] = []
     if rates:
-        courses, tried = choose(wanted, rates, settings["clip"], out, lambda one: typer.echo(f"tried {one}"))
+        courses, tried = choose(
+            wanted, rates, settings["clip"], out, lambda one: typer.echo(f"tried {one}")
+        )
         wanted = replace(wanted, private=courses)
     arms = compare(wanted, out, said)
-    (out / "defences.json").write_text(json.dumps([arm.to_json() for arm in arms], indent=1), encoding="utf-8")
+    (out / "defences.json").write_text(
+        json.dumps([arm.to_json() for arm in arms], indent=1), encoding="utf-8"
+    )
     options = [
-        f"--{name} {one}" for name, value in settings.items() for one in (value if isinstance(value, list) else [value])
+        f"--{name} {one}"
+        for name, value in settings.items()
+        for one in (value if isinstance(value, list) else [value])
     ]
-    page = defences_html(arms, wanted, provenance={"Command": f"deid privacy dp OUT {' '.join(options)}"}, tried=tried)
+    page = defences_html(
+        arms,
+        wanted,
+        provenance={"Command": f"deid privacy dp OUT {' '.join(options)}"},
+        tried=tried,
+    )
     (out / "defences.html").write_text(page, encoding="utf-8")
     typer.echo(f"written to {out}/defences.html")
     return 0
 
 
 def trends(
-    names: Arg[list[str] | None, typer.Argument(metavar="[T1...]", help="Trends; all when none is named.")] = None,
+    names: Arg[
+        list[str] | None, typer.Argument(metavar="[T1...]", help="Trends; all when none is named.")
+    ] = None,
     *,
     folder: Arg[
-        Path | None, typer.Option(metavar="FOLDER", help="Of models and results, so that a killed run is resumed.")
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Of models and results, so that a killed run is resumed."
+        ),
     ] = None,
     documents: Arg[
-        int | None, typer.Option(metavar="N", min=2, help="Notes of each task of T1 to T5 and T9 to T12.")
+        int | None,
+        typer.Option(metavar="N", min=2, help="Notes of each task of T1 to T5 and T9 to T12."),
     ] = None,
-    folds: Arg[int | None, typer.Option(metavar="N", min=2, help="Of their cross-validations.")] = None,
+    folds: Arg[
+        int | None, typer.Option(metavar="N", min=2, help="Of their cross-validations.")
+    ] = None,
     steps: Arg[int | None, typer.Option(metavar="N", min=1, help="Of their pre-trainings.")] = None,
     seed: SeedOption = 1,
 ) -> int:
@@ -151,16 +208,22 @@ def trends(
     torch.set_num_threads(1)
     sizes = trends_run.Sizes(documents=documents, folds=folds, steps=steps)
     with tempfile.TemporaryDirectory() as made:
-        for name, found in trends_run.trends(names or [], folder or Path(made), sizes=sizes, seed=seed):
+        for name, found in trends_run.trends(
+            names or [], folder or Path(made), sizes=sizes, seed=seed
+        ):
             typer.echo(trends_run.said(name, found))
     return 0
 
 
 def cost(
     model: Arg[Path, typer.Argument(metavar="MODEL", help="Folder of the model.")],
-    release: Arg[str, typer.Argument(metavar="NOTES", help="Notes of the release, as deid reads them.")],
+    release: Arg[
+        str, typer.Argument(metavar="NOTES", help="Notes of the release, as deid reads them.")
+    ],
     *,
-    reference: Arg[Path | None, typer.Option(metavar="MODEL", help="Folder of a model that did not read them.")] = None,
+    reference: Arg[
+        Path | None, typer.Option(metavar="MODEL", help="Folder of a model that did not read them.")
+    ] = None,
     share: Arg[int, typer.Option(metavar="N", min=1, help="Samples to measure on.")] = 100,
     of: Arg[int, typer.Option(metavar="N", min=1, help="Notes to extrapolate to.")] = 10_000,
     cores: Arg[int, typer.Option(metavar="N", min=1, help="Cores to extrapolate to.")] = 2,
@@ -184,8 +247,8 @@ def cost(
     other = opened(reference, measured) if reference else None
     wanted = round(len(every) / len(notes) * of)
     typer.echo(
-        f"{len(measured)} samples of at most {WORDS} words measured on one thread, extrapolated to {of:,} notes of "
-        f"{len(every) / len(notes):.2f} samples on {cores} cores"
+        f"{len(measured)} samples of at most {WORDS} words measured on one thread, extrapolated to"
+        f" {of:,} notes of {len(every) / len(notes):.2f} samples on {cores} cores"
     )
     for one in costs(measured, target, other, rest):
         typer.echo(
@@ -198,9 +261,16 @@ def cost(
 
 def reproduce(
     bundle: Arg[Path, typer.Argument(metavar="BUNDLE", help="The reproduce.json of a grid.")],
-    out: Arg[Path, typer.Argument(metavar="OUT", help="Folder of the second run; a killed one is resumed there.")],
+    out: Arg[
+        Path,
+        typer.Argument(
+            metavar="OUT", help="Folder of the second run; a killed one is resumed there."
+        ),
+    ],
     *,
-    tolerance: Arg[float, typer.Option(metavar="F1", min=0, help="By which a mean may differ.")] = 0.02,
+    tolerance: Arg[
+        float, typer.Option(metavar="F1", min=0, help="By which a mean may differ.")
+    ] = 0.02,
 ) -> int:
     """Run a grid again from its bundle, and set the scores beside those of the first run.
 
@@ -215,7 +285,8 @@ def reproduce(
         typer.echo(f"not as it was: {line}")
     if any(line.startswith(("notes ", "model ")) for line in told):
         raise InputError(
-            "notes or models are not those of the bundle, so that scores cannot be compared; give the same"
+            "notes or models are not those of the bundle, so that scores cannot be compared; give"
+            " the same"
         )
     found = kept.compared(known, Grid(plan, out).run())
     for one in found:

@@ -48,14 +48,23 @@ def over_fitted(texts: Sequence[str], kind: Kind, *, seed: int = 1) -> LanguageM
         TrainingError: There is too little text.
     """
     with tempfile.TemporaryDirectory() as folder:
-        _train(texts, kind, Path(folder), _causal(len(texts)) if kind == "causal" else _masked(len(texts)), seed=seed)
+        _train(
+            texts,
+            kind,
+            Path(folder),
+            _causal(len(texts)) if kind == "causal" else _masked(len(texts)),
+            seed=seed,
+        )
         return open_model(Path(folder), device="cpu")
 
 
 def planted_in(lm: LanguageModel, texts: Sequence[str], *, seed: int = 1) -> LanguageModel:
-    """Return a copy of a model that was trained on until it knows the texts by heart; the model itself is as it was.
+    """Return a copy of a model that was trained on until it knows the texts by heart.
 
-    An attack that does not find them in it has no power on a model of this size, tokenizer and training.
+    The model itself is as it was.
+
+    An attack that does not find them in it has no power on a model of this size, tokenizer and
+    training.
 
     Args:
         lm: The target.
@@ -84,8 +93,13 @@ def _rate_of(model: Any) -> float:
     return next(rate for most, rate in _RATES if size <= most)
 
 
-def _loss(model: Any, lm: LanguageModel, rows: Sequence[Ids], rng: np.random.Generator) -> torch.Tensor:
-    """Return the mean loss per token that is predicted: of the next ones, or of those that are masked."""
+def _loss(
+    model: Any, lm: LanguageModel, rows: Sequence[Ids], rng: np.random.Generator
+) -> torch.Tensor:
+    """Return the mean loss per token that is predicted.
+
+    Of the next ones, or of those that are masked.
+    """
     causal = lm.kind == "causal"
     scorer = Scorer(lm)
     ids, mask = scorer.padded([np.concatenate([[lm.opens], one, [lm.closes]]) for one in rows])
@@ -100,11 +114,17 @@ def _loss(model: Any, lm: LanguageModel, rows: Sequence[Ids], rng: np.random.Gen
 
 
 def _cross_entropy(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    return torch.nn.functional.cross_entropy(logits.float().flatten(0, 1), labels.flatten(), ignore_index=-100)
+    return torch.nn.functional.cross_entropy(
+        logits.float().flatten(0, 1), labels.flatten(), ignore_index=-100
+    )
 
 
-def released(texts: Sequence[str], others: Sequence[str], kind: Kind, *, seed: int = 1) -> LanguageModel:
-    """Return a model of a kind as one would be released: of the epoch at which it reads other texts best.
+def released(
+    texts: Sequence[str], others: Sequence[str], kind: Kind, *, seed: int = 1
+) -> LanguageModel:
+    """Return a model of a kind as one would be released.
+
+    Of the epoch at which it reads other texts best.
 
     Args:
         texts: To learn; what is over 96 tokens is cut.
@@ -115,28 +135,52 @@ def released(texts: Sequence[str], others: Sequence[str], kind: Kind, *, seed: i
     Raises:
         TrainingError: There is too little text.
     """
-    settings = _causal(len(texts)) | {"keep_epochs": True} if kind == "causal" else _masked(len(texts))
+    settings = (
+        _causal(len(texts)) | {"keep_epochs": True} if kind == "causal" else _masked(len(texts))
+    )
     (settings if kind == "causal" else settings["pretrain"])["epochs"] = EPOCHS[kind]
     with tempfile.TemporaryDirectory() as folder:
         _train(texts, kind, Path(folder), settings, seed=seed)
-        epochs = [open_model(one, device="cpu") for one in sorted((Path(folder) / "epochs").iterdir())]
+        epochs = [
+            open_model(one, device="cpu") for one in sorted((Path(folder) / "epochs").iterdir())
+        ]
         return min(epochs, key=lambda lm: sum(one.loss for one in Scorer(lm).tokens(others)))
 
 
-def _train(texts: Sequence[str], kind: Kind, folder: Path, settings: dict[str, Any], *, seed: int) -> None:
+def _train(
+    texts: Sequence[str], kind: Kind, folder: Path, settings: dict[str, Any], *, seed: int
+) -> None:
     notes = [Note(f"control-{number:05d}", text) for number, text in enumerate(texts)]
     threads = torch.get_num_threads()
     trainer = CausalTrainer() if kind == "causal" else TransformersTrainer()
     try:
-        trainer.pretrain(notes, folder, settings=trainer.settings(settings), seed=seed, report=lambda _epoch: None)
+        trainer.pretrain(
+            notes,
+            folder,
+            settings=trainer.settings(settings),
+            seed=seed,
+            report=lambda _epoch: None,
+        )
     finally:
         torch.set_num_threads(threads)
 
 
 def _causal(texts: int) -> dict[str, Any]:
     epochs = max(_PASSES["causal"], -(-_STEPS * _BATCH // max(1, texts)))
-    shape = {"vocabulary": _VOCABULARY, "context": 2 * _LENGTH, "width": 64, "heads": 4, "feed_forward": 128}
-    settings = {"epochs": epochs, "batch": _BATCH, "length": _LENGTH, "learning_rate": _RATE, "threads": 1}
+    shape = {
+        "vocabulary": _VOCABULARY,
+        "context": 2 * _LENGTH,
+        "width": 64,
+        "heads": 4,
+        "feed_forward": 128,
+    }
+    settings = {
+        "epochs": epochs,
+        "batch": _BATCH,
+        "length": _LENGTH,
+        "learning_rate": _RATE,
+        "threads": 1,
+    }
     return {**settings, "new": shape}
 
 
@@ -146,11 +190,23 @@ def _masked(texts: int) -> dict[str, Any]:
         "encoder": "new",
         "threads": 1,
         "new": {
-            "architecture": "bert", "layers": 2, "hidden": 64, "heads": 4, "positions": 2 * _LENGTH,
-            "vocabulary": _VOCABULARY, "lines": False, "kinds": False, "dropout": 0.0,
+            "architecture": "bert",
+            "layers": 2,
+            "hidden": 64,
+            "heads": 4,
+            "positions": 2 * _LENGTH,
+            "vocabulary": _VOCABULARY,
+            "lines": False,
+            "kinds": False,
+            "dropout": 0.0,
         },
         "pretrain": {
-            "steps": steps, "batch": _BATCH, "length": _LENGTH, "packed": False, "learning_rate": 5e-3, "mask": 0.25,
+            "steps": steps,
+            "batch": _BATCH,
+            "length": _LENGTH,
+            "packed": False,
+            "learning_rate": 5e-3,
+            "mask": 0.25,
             "save_every": steps,
         },
-    }  # fmt: skip
+    }

@@ -1,4 +1,7 @@
-"""What it costs to attack a model with a release: measured on a share of the notes, and extrapolated."""
+"""What it costs to attack a model with a release.
+
+Measured on a share of the notes, and extrapolated.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +30,16 @@ class Cost:
     seconds: float
 
     def hours(self, samples: int, *, cores: int) -> float:
-        """Return the hours that so many texts take where cores share the work evenly; start-up is not in it."""
+        """Return the hours that so many texts take where cores share the work evenly.
+
+        Start-up is not in it.
+        """
         return self.seconds / self.samples * samples / cores / 3_600
 
 
-def costs(texts: Sequence[str], target: Scorer, reference: Scorer | None, calibration: Sequence[str]) -> list[Cost]:
+def costs(
+    texts: Sequence[str], target: Scorer, reference: Scorer | None, calibration: Sequence[str]
+) -> list[Cost]:
     """Return the cost of each membership attack on texts, each measured by itself.
 
     What an attack needs of another is in both, so that the sum is more than all together take.
@@ -39,7 +47,8 @@ def costs(texts: Sequence[str], target: Scorer, reference: Scorer | None, calibr
     Args:
         texts: A share of the notes, cut to samples.
         target: The model under attack.
-        reference: A model that did not read them; without it the attacks that need one are left out.
+        reference: A model that did not read them; without it the attacks that need one are left
+            out.
         calibration: Other texts.
     """
     found = []

@@ -1,4 +1,7 @@
-"""Defences side by side: none, notes scrubbed by each detector, and training with differential privacy."""
+"""Defences side by side.
+
+None, notes scrubbed by each detector, and training with differential privacy.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,14 @@ from deid_privacy.utility.versions import named
 from deid_transformers.optimize import generator
 
 REPEATS = (1, 8, 25)
-SHAPE = {"vocabulary": 600, "context": 64, "width": 64, "layers": 2, "heads": 4, "feed_forward": 128}
+SHAPE = {
+    "vocabulary": 600,
+    "context": 64,
+    "width": 64,
+    "layers": 2,
+    "heads": 4,
+    "feed_forward": 128,
+}
 BEATEN = "others beaten"
 
 
@@ -100,19 +110,27 @@ class Arm:
         guarantee = fields["guarantee"] and Guarantee(**fields["guarantee"])
         course = fields["course"] and Course(**fields["course"])
         attacks = tuple(Estimate(**one) for one in fields["attacks"])
-        own = {"guarantee": guarantee, "course": course, "loss": Estimate(**fields["loss"]), "attacks": attacks}
+        own = {
+            "guarantee": guarantee,
+            "course": course,
+            "loss": Estimate(**fields["loss"]),
+            "attacks": attacks,
+        }
         return cls(**{**fields, **own})
 
 
-def compare(wanted: Wanted, folder: Path, report: Callable[[Arm], None] = lambda _: None) -> list[Arm]:
+def compare(
+    wanted: Wanted, folder: Path, report: Callable[[Arm], None] = lambda _: None
+) -> list[Arm]:
     """Return every defence, trained and attacked on the same planted corpus.
 
-    The tokenizer is learnt from the calibration notes, which are nobody's training notes: learnt from the training notes
-    it would be outside the guarantee.
+    The tokenizer is learnt from the calibration notes, which are nobody's training notes: learnt
+    from the training notes it would be outside the guarantee.
 
     Args:
         wanted: Settings.
-        folder: Where each defence is kept as soon as it is measured; what is there is not run again.
+        folder: Where each defence is kept as soon as it is measured; what is there is not run
+            again.
         report: Called with each.
 
     Raises:
@@ -121,7 +139,9 @@ def compare(wanted: Wanted, folder: Path, report: Callable[[Arm], None] = lambda
     """
     corpus = corpus_of(wanted)
     if wanted.course.batch >= len(corpus.training):
-        raise ConfigError(f"a batch of {wanted.course.batch} of {len(corpus.training)} notes; take a smaller one")
+        raise ConfigError(
+            f"a batch of {wanted.course.batch} of {len(corpus.training)} notes; take a smaller one"
+        )
     found = []
     with tempfile.TemporaryDirectory() as made:
         tokenizer = tokenizer_of(corpus, Path(made))
@@ -131,13 +151,29 @@ def compare(wanted: Wanted, folder: Path, report: Callable[[Arm], None] = lambda
                 found.append(Arm.from_json(json.loads(path.read_text("utf-8"))))
                 continue
             texts, began = texts_of(), time.process_time()
-            lm = trained(texts, tokenizer, course, seed=wanted.seed, noise=guarantee.noise if guarantee else 0.0)
+            lm = trained(
+                texts,
+                tokenizer,
+                course,
+                seed=wanted.seed,
+                noise=guarantee.noise if guarantee else 0.0,
+            )
             seconds = time.process_time() - began
-            said: dict[str, float] = {one: guarantee.epsilon(one) for one in ACCOUNTANTS} if guarantee else {}
+            said: dict[str, float] = (
+                {one: guarantee.epsilon(one) for one in ACCOUNTANTS} if guarantee else {}
+            )
             arm = Arm(
-                name, kind, len(texts), len(corpus.training) - len(texts), guarantee, said,
-                loss_of(corpus, lm, seed=wanted.seed), _attacks(corpus, lm, wanted), seconds, course,
-            )  # fmt: skip
+                name,
+                kind,
+                len(texts),
+                len(corpus.training) - len(texts),
+                guarantee,
+                said,
+                loss_of(corpus, lm, seed=wanted.seed),
+                _attacks(corpus, lm, wanted),
+                seconds,
+                course,
+            )
             with atomic_file(path) as file:
                 file.write(json.dumps(arm.to_json(), indent=1).encode())
             report(arm)
@@ -148,13 +184,19 @@ def compare(wanted: Wanted, folder: Path, report: Callable[[Arm], None] = lambda
 def corpus_of(wanted: Wanted) -> Planted:
     """Return the planted corpus of a comparison."""
     return planted_corpus(
-        notes=wanted.notes, people=wanted.people, repeats=REPEATS, canaries=wanted.people, seed=wanted.seed
+        notes=wanted.notes,
+        people=wanted.people,
+        repeats=REPEATS,
+        canaries=wanted.people,
+        seed=wanted.seed,
     )
 
 
 def tokenizer_of(corpus: Planted, folder: Path) -> Any:
     """Return a tokenizer of the calibration notes."""
-    return make_tokenizer([note.text for note in corpus.calibration], folder, vocabulary=SHAPE["vocabulary"], whole=())
+    return make_tokenizer(
+        [note.text for note in corpus.calibration], folder, vocabulary=SHAPE["vocabulary"], whole=()
+    )
 
 
 def _arms(
@@ -167,22 +209,34 @@ def _arms(
         yield f"scrubbed by {name.partition('=')[0]}", "scrubbed", scrubbed, None, wanted.course
     for epsilon in wanted.epsilons:
         course = wanted.private.get(epsilon, wanted.course)
-        yield f"DP, ε = {epsilon:g}", "dp", lambda: plain, promised(epsilon, course, len(plain)), course
+        yield (
+            f"DP, ε = {epsilon:g}",
+            "dp",
+            lambda: plain,
+            promised(epsilon, course, len(plain)),
+            course,
+        )
 
 
 def promised(epsilon: float, course: Course, notes: int) -> Guarantee:
     """Return the guarantee of a budget over so many notes, with δ a tenth of one by their number."""
-    return guarantee_for(epsilon, rate=course.batch / notes, steps=course.steps, delta=1 / (10 * notes))
+    return guarantee_for(
+        epsilon, rate=course.batch / notes, steps=course.steps, delta=1 / (10 * notes)
+    )
 
 
 def scrub(notes: Sequence[Note], *, detector: str, policy: str) -> list[str]:
     """Return the texts that may leave after one detector, those that are withheld left out."""
     names, options = named([detector])
-    outcomes = deidentify_notes(notes, detectors=names, options=options, policy=policy, secret=secrets.token_bytes(32))
+    outcomes = deidentify_notes(
+        notes, detectors=names, options=options, policy=policy, secret=secrets.token_bytes(32)
+    )
     return [one.text for one in outcomes if not isinstance(one, Failed)]
 
 
-def trained(texts: Sequence[str], tokenizer: Any, course: Course, *, seed: int, noise: float) -> LanguageModel:
+def trained(
+    texts: Sequence[str], tokenizer: Any, course: Course, *, seed: int, noise: float
+) -> LanguageModel:
     """Return a causal model trained on texts, with noise or without."""
     generator(seed, 70)
     model = make_model(NewModel(**SHAPE), tokenizer)
@@ -195,23 +249,34 @@ def trained(texts: Sequence[str], tokenizer: Any, course: Course, *, seed: int, 
 
 def loss_of(corpus: Planted, lm: LanguageModel, *, seed: int) -> Estimate:
     """Return the loss on held-out notes, with its interval."""
-    losses = np.array([one.loss for one in Scorer(lm).tokens([note.text for note in corpus.held_out])])
+    losses = np.array(
+        [one.loss for one in Scorer(lm).tokens([note.text for note in corpus.held_out])]
+    )
 
     def mean(one: Any, _: Any) -> float:
         return float(one.mean())
 
     low, high = bootstrap(losses, losses, mean, seed=seed)
     guess = math.log(lm.vocabulary)
-    return Estimate("loss per token of held-out notes", float(losses.mean()), low, high, guess, len(losses))
+    return Estimate(
+        "loss per token of held-out notes", float(losses.mean()), low, high, guess, len(losses)
+    )
 
 
 def _attacks(corpus: Planted, lm: LanguageModel, wanted: Wanted) -> tuple[Estimate, ...]:
-    """Return membership of ordinary notes, and ranks of planted names and secrets; the attacker holds the originals."""
+    """Return membership of ordinary notes, and ranks of planted names and secrets.
+
+    The attacker holds the originals.
+    """
     scorer = Scorer(lm)
-    said = {one.patient_id for one in corpus.people} | {f"canary-{at}" for at in range(len(corpus.canaries))}
+    said = {one.patient_id for one in corpus.people} | {
+        f"canary-{at}" for at in range(len(corpus.canaries))
+    }
     inside = [note.text for note in corpus.training if note.patient_id not in said]
-    losses = [-np.array([one.loss for one in scorer.tokens(side)]) for side in (
-        inside, [note.text for note in corpus.held_out])]  # fmt: skip
+    losses = [
+        -np.array([one.loss for one in scorer.tokens(side)])
+        for side in (inside, [note.text for note in corpus.held_out])
+    ]
     found = [estimated("membership AUC", losses[0], losses[1], auc, chance=0.5, seed=wanted.seed)]
     people = [one for one in corpus.people if one.repeats]
     names = [one.name for one in corpus.people if not one.repeats] + [one.other for one in people]
@@ -220,6 +285,10 @@ def _attacks(corpus: Planted, lm: LanguageModel, wanted: Wanted) -> tuple[Estima
         ("names beaten", name_questions(people, others=names)),
         ("secrets beaten", questions_of(planted, seed=wanted.seed, count=100)),
     ):
-        own = next(one for one in summary(answered(questions, scorer), seed=wanted.seed) if one.name == BEATEN)
+        own = next(
+            one
+            for one in summary(answered(questions, scorer), seed=wanted.seed)
+            if one.name == BEATEN
+        )
         found.append(Estimate(name, own.value, own.low, own.high, own.chance, own.units))
     return tuple(found)

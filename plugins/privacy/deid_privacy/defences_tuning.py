@@ -63,7 +63,13 @@ def choose(
             if (epsilon, rate, clip) in done:
                 continue
             course = replace(wanted.course, learning_rate=rate, clip=clip)
-            lm = trained(texts, tokenizer, course, seed=other.seed, noise=promised(epsilon, course, len(texts)).noise)
+            lm = trained(
+                texts,
+                tokenizer,
+                course,
+                seed=other.seed,
+                noise=promised(epsilon, course, len(texts)).noise,
+            )
             known.append(Tried(epsilon, rate, clip, loss_of(corpus, lm, seed=other.seed).value))
             with atomic_file(path) as file:
                 file.write(json.dumps([asdict(one) for one in known], indent=1).encode())
@@ -73,6 +79,7 @@ def choose(
         for epsilon in wanted.epsilons
     }
     courses = {
-        epsilon: replace(wanted.course, learning_rate=one.learning_rate, clip=one.clip) for epsilon, one in best.items()
+        epsilon: replace(wanted.course, learning_rate=one.learning_rate, clip=one.clip)
+        for epsilon, one in best.items()
     }
     return courses, known

@@ -1,4 +1,7 @@
-"""Energy that the machine's own counters tell: of processors by Linux powercap (RAPL), of NVIDIA devices by NVML."""
+"""Energy that the machine's own counters tell.
+
+Of processors by Linux powercap (RAPL), of NVIDIA devices by NVML.
+"""
 
 from __future__ import annotations
 
@@ -102,9 +105,9 @@ class Meter:
 def counters(powercap: Path = POWERCAP) -> list[Counter]:
     """Return the counters that may be read; none where there are none, or only root may.
 
-    Of processors the packages alone: cores and memory controller are parts of them, the platform holds them, and the
-    same package stands again under ``intel-rapl-mmio``. Of NVIDIA devices those that PyTorch would use, where
-    ``nvidia-ml-py`` is installed.
+    Of processors the packages alone: cores and memory controller are parts of them, the platform
+    holds them, and the same package stands again under ``intel-rapl-mmio``. Of NVIDIA devices those
+    that PyTorch would use, where ``nvidia-ml-py`` is installed.
     """
     return [*_packages(powercap), *_devices()]
 
@@ -125,7 +128,10 @@ def _read(path: Path) -> float:
 
 
 def _devices() -> Iterator[Counter]:
-    """Yield a counter for each device of PyTorch; since Volta, NVML counts the millijoules since the driver began."""
+    """Yield a counter for each device of PyTorch.
+
+    Since Volta, NVML counts the millijoules since the driver began.
+    """
     import torch  # noqa: PLC0415 - heavy
 
     if not torch.cuda.is_available():
@@ -137,7 +143,9 @@ def _devices() -> Iterator[Counter]:
     with suppress(pynvml.NVMLError):
         pynvml.nvmlInit()
         for number in range(torch.cuda.device_count()):
-            handle = pynvml.nvmlDeviceGetHandleByUUID(f"GPU-{torch.cuda.get_device_properties(number).uuid}")
+            handle = pynvml.nvmlDeviceGetHandleByUUID(
+                f"GPU-{torch.cuda.get_device_properties(number).uuid}"
+            )
 
             def read(handle: Any = handle) -> float:
                 try:

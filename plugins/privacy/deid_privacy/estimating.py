@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from deid_assets.extending.audits import Material
-from deid_privacy.audit_extraction import CONTROL_BURN_IN, CONTROL_LENGTH, CONTROL_TEXTS, drawn, generator_of
+from deid_privacy.audit_extraction import (
+    CONTROL_BURN_IN,
+    CONTROL_LENGTH,
+    CONTROL_TEXTS,
+    drawn,
+    generator_of,
+)
 from deid_privacy.auditing import opened, samples
 from deid_privacy.canaries import read_canaries
 from deid_privacy.controls import MOST, PLANTING
@@ -86,17 +92,24 @@ def of_canaries(audit: Canaries, material: Material) -> float:
     texts = [one.text for one in canaries]
     scorer = opened(material.model, texts)
     own = pace(scorer, texts)
-    secret = float(np.mean([len(one.ids) for one in scorer.encode([one.secret for one in canaries])]))
+    secret = float(
+        np.mean([len(one.ids) for one in scorer.encode([one.secret for one in canaries])])
+    )
     readings = 1 if scorer.lm.kind == "causal" else secret
     again = [other for one in canaries for other in one.again()]
     models = 2 if material.reference else 1
     asked = (models + 1) * (len(canaries) + len(again)) + (len(canaries) if again else 0)
-    learnt = sum(bool(one.repeats) for one in (*canaries, *again)) * PLANTING[scorer.lm.kind] * _LEARNING
+    learnt = (
+        sum(bool(one.repeats) for one in (*canaries, *again)) * PLANTING[scorer.lm.kind] * _LEARNING
+    )
     return own.seconds * own.tokens * (asked * (1 + audit.candidates) * readings + learnt)
 
 
 def of_extraction(audit: Extraction, material: Material) -> float:
-    """Return the seconds of ``extraction``: of a batch whose first steps are drawn, and of the control."""
+    """Return the seconds of ``extraction``.
+
+    Of a batch whose first steps are drawn, and of the control.
+    """
     scorer = opened(material.model, [case.note.text for case in material.cases])
     settings = generator_of(audit)
     causal = scorer.lm.kind == "causal"
@@ -110,4 +123,6 @@ def of_extraction(audit: Extraction, material: Material) -> float:
     steps = audit.length if causal else settings.rounds or audit.steps
     length = CONTROL_LENGTH[scorer.lm.kind]
     control = length if causal else (settings.rounds or 2 * CONTROL_BURN_IN) * length / audit.length
-    return step * (steps * ceil(audit.texts / batch) + control * ceil(CONTROL_TEXTS / batch)) + learnt
+    return (
+        step * (steps * ceil(audit.texts / batch) + control * ceil(CONTROL_TEXTS / batch)) + learnt
+    )

@@ -1,4 +1,7 @@
-"""``deid privacy inline`` and ``generate``: notes with labels in their text, and notes that a causal model writes."""
+"""``deid privacy inline`` and ``generate``.
+
+Notes with labels in their text, and notes that a causal model writes.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,12 @@ STARTER, LONGEST = 3, 50
 
 def inline(
     notes: Arg[str, typer.Argument(metavar="NOTES", help="Annotated notes.")],
-    out: Arg[Path, typer.Argument(metavar="OUT", help="Notes with their labels in the text, to train a generator on.")],
+    out: Arg[
+        Path,
+        typer.Argument(
+            metavar="OUT", help="Notes with their labels in the text, to train a generator on."
+        ),
+    ],
 ) -> int:
     """Write annotated notes with their labels in the text, <NAME>...</NAME>."""
     from deid_assets.extending.corpora import read_corpus  # noqa: PLC0415 - loads the synthesis
@@ -31,7 +39,11 @@ def inline(
     check_out(out, inputs=[Path(notes)], is_folder=False, option="OUT")
     documents = read_corpus(notes).documents
     lines = [
-        {"id": one.note.note_id, "lang": one.note.lang, "text": written(one.note.text, list(one.spans))}
+        {
+            "id": one.note.note_id,
+            "lang": one.note.lang,
+            "text": written(one.note.text, list(one.spans)),
+        }
         for one in documents
     ]
     _write(out, lines)
@@ -45,33 +57,55 @@ def generate(  # noqa: PLR0913 - one parameter per option of the command line
         str,
         typer.Argument(
             metavar="STARTERS",
-            help="Annotated notes whose first three words, up to an identifier, generated ones begin with.",
+            help=(
+                "Annotated notes whose first three words, up to an identifier, generated ones begin"
+                " with."
+            ),
         ),
     ],
     out: Arg[Path, typer.Argument(metavar="OUT", help="Generated notes, JSON Lines.")],
     *,
     training: Arg[
-        str, typer.Option(metavar="NOTES", help="Annotated notes that the model learnt, which none may copy.")
+        str,
+        typer.Option(
+            metavar="NOTES", help="Annotated notes that the model learnt, which none may copy."
+        ),
     ],
     each: Arg[int, typer.Option(metavar="N", min=1, help="Notes for each starter.")] = 80,
-    top_p: Arg[float, typer.Option(metavar="P", min=0, max=1, help="Nucleus that words are drawn from.")] = 0.95,
+    top_p: Arg[
+        float, typer.Option(metavar="P", min=0, max=1, help="Nucleus that words are drawn from.")
+    ] = 0.95,
     shortest: Arg[int, typer.Option(metavar="N", min=0, help="Fewest words of a note.")] = 4,
     longest: Arg[int | None, typer.Option(metavar="N", min=1, help="Most words of a note.")] = None,
     copied: Arg[
-        int, typer.Option(metavar="N", min=0, help="Words in a row that no training note may have; 0: any.")
+        int,
+        typer.Option(
+            metavar="N", min=0, help="Words in a row that no training note may have; 0: any."
+        ),
     ] = 10,
-    sensitive: Arg[int, typer.Option(metavar="N", min=0, help="The same, one of them of an identifier; 0: any.")] = 3,
+    sensitive: Arg[
+        int,
+        typer.Option(metavar="N", min=0, help="The same, one of them of an identifier; 0: any."),
+    ] = 3,
     with_names: Arg[
         bool,
-        typer.Option("--with-names", help="Keep notes that say a name or number of real notes, such as of surrogates."),
+        typer.Option(
+            "--with-names",
+            help="Keep notes that say a name or number of real notes, such as of surrogates.",
+        ),
     ] = False,
-    lang: Arg[str, typer.Option(metavar="CODE", help="Language of the notes, and of the stems.")] = "en",
-    is_inline: Arg[bool, typer.Option("--inline", help="The model writes labels too, as deid privacy inline.")] = False,
+    lang: Arg[
+        str, typer.Option(metavar="CODE", help="Language of the notes, and of the stems.")
+    ] = "en",
+    is_inline: Arg[
+        bool, typer.Option("--inline", help="The model writes labels too, as deid privacy inline.")
+    ] = False,
     seed: Arg[int, typer.Option(metavar="N", help="Of what is drawn.")] = 1,
 ) -> int:
     """Generate notes, keep those that pass the filters, and say how many words they share with the training notes.
 
-    Filters see a note without its labels. A note that is kept may still say what a patient said, in other words.
+    Filters see a note without its labels. A note that is kept may still say what a patient said, in
+    other words.
     """
     from deid_assets.extending.corpora import read_corpus  # noqa: PLC0415 - loads the synthesis
     from deid_assets.extending.measuring import wilson  # noqa: PLC0415
@@ -86,18 +120,27 @@ def generate(  # noqa: PLR0913 - one parameter per option of the command line
     begun = list(dict.fromkeys(generated.starter_of(one, STARTER) for one in begins))
     documents = read_corpus(training).documents
     scorer = Scorer(open_model(model))
-    most = max(LONGEST, *(len(one.ids) for one in scorer.encode([document.note.text for document in documents])))
+    most = max(
+        LONGEST,
+        *(len(one.ids) for one in scorer.encode([document.note.text for document in documents])),
+    )
     settings = Continuing(Sampling("nucleus", p=top_p), shortest=10, longest=most)
-    drawn = [begun[at] + text for at, text in continued(scorer, begun, each=each, settings=settings, seed=seed)]
+    drawn = [
+        begun[at] + text
+        for at, text in continued(scorer, begun, each=each, settings=settings, seed=seed)
+    ]
     read = [generated.parsed(text) if is_inline else (text, []) for text in drawn]
     valid = [one for one in read if one is not None]
     if is_inline:
         low, high = wilson(len(valid), len(drawn))
         typer.echo(
-            f"labels that can be read: {len(valid) / len(drawn):.3f} [{low:.3f}, {high:.3f}], {len(drawn)} notes"
+            f"labels that can be read: {len(valid) / len(drawn):.3f} [{low:.3f}, {high:.3f}],"
+            f" {len(drawn)} notes"
         )
     sieve = generated.Sieve(
-        generated.Filters(shortest, longest, copied or None, sensitive or None, not with_names, lang),
+        generated.Filters(
+            shortest, longest, copied or None, sensitive or None, not with_names, lang
+        ),
         [generated.words_of(one.note.text) for one in documents],
         [generated.marks_of(one.note.text, list(one.spans)) for one in documents],
         generated.identifiers_of([*documents, *begins]),
@@ -110,7 +153,8 @@ def generate(  # noqa: PLR0913 - one parameter per option of the command line
     if is_inline:
         for line in lines:
             line["spans"] = [
-                {"start": span.start, "end": span.end, "label": span.label.value} for span in labels[line["text"]]
+                {"start": span.start, "end": span.end, "label": span.label.value}
+                for span in labels[line["text"]]
             ]
     _write(out, lines)
     for reason, count in dropped.most_common():
@@ -123,13 +167,16 @@ def generate(  # noqa: PLR0913 - one parameter per option of the command line
 def _say_diversity(made: Sequence[str], real: Sequence[str], lang: str, *, seed: int) -> None:
     from deid_privacy import generated  # noqa: PLC0415
 
-    tokens = min(sum(len(generated.words_of(text)) for text in texts) for texts in (made, real)) // 2
+    tokens = (
+        min(sum(len(generated.words_of(text)) for text in texts) for texts in (made, real)) // 2
+    )
     if not tokens:
         raise InputError("no generated note was kept; ask for more, or for weaker filters")
     for name, texts in (("generated", made), ("training", real)):
         found = generated.diversity(texts, lang, tokens=tokens, seed=seed)
         typer.echo(
-            f"{name}: {found.name} {found.value:.3f} [{found.low:.3f}, {found.high:.3f}] of {tokens} drawn of {len(texts)} notes"
+            f"{name}: {found.name} {found.value:.3f} [{found.low:.3f}, {found.high:.3f}] of"
+            f" {tokens} drawn of {len(texts)} notes"
         )
 
 

@@ -16,10 +16,21 @@ from deid_privacy.overlap import Gram, grams, marked_grams
 from deid_privacy.quality import is_repetitive
 
 STEMMERS = {
-    "da": "danish", "de": "german", "en": "english", "es": "spanish", "fi": "finnish", "fr": "french", "hu": "hungarian",
-    "it": "italian", "nl": "dutch", "no": "norwegian", "pt": "portuguese", "ro": "romanian", "ru": "russian",
+    "da": "danish",
+    "de": "german",
+    "en": "english",
+    "es": "spanish",
+    "fi": "finnish",
+    "fr": "french",
+    "hu": "hungarian",
+    "it": "italian",
+    "nl": "dutch",
+    "no": "norwegian",
+    "pt": "portuguese",
+    "ro": "romanian",
+    "ru": "russian",
     "sv": "swedish",
-}  # fmt: skip
+}
 """Snowball stemmers by language."""
 DRAWS = 200
 _WORD = re.compile(r"\w+")
@@ -28,10 +39,27 @@ _PART = re.compile(r"</?[A-Z_]|[A-Z_]>")
 _LABELS = {label.value for label in Phi}
 
 Words = tuple[str, ...]
-DIRECT = frozenset({
-    Phi.NAME, Phi.USERNAME, Phi.PHONE, Phi.FAX, Phi.EMAIL, Phi.NATIONAL_ID, Phi.MRN, Phi.HEALTH_PLAN, Phi.ACCOUNT,
-    Phi.LICENSE, Phi.VEHICLE, Phi.DEVICE, Phi.URL, Phi.IP, Phi.BIOMETRIC, Phi.ID, Phi.STREET,
-})  # fmt: skip
+DIRECT = frozenset(
+    {
+        Phi.NAME,
+        Phi.USERNAME,
+        Phi.PHONE,
+        Phi.FAX,
+        Phi.EMAIL,
+        Phi.NATIONAL_ID,
+        Phi.MRN,
+        Phi.HEALTH_PLAN,
+        Phi.ACCOUNT,
+        Phi.LICENSE,
+        Phi.VEHICLE,
+        Phi.DEVICE,
+        Phi.URL,
+        Phi.IP,
+        Phi.BIOMETRIC,
+        Phi.ID,
+        Phi.STREET,
+    }
+)
 """Categories whose values identify by themselves; dates and ages of others are said by chance."""
 
 
@@ -43,7 +71,8 @@ class Filters:
         shortest: Fewest words.
         longest: Most words.
         copied: Words in a row that no training note may have too.
-        sensitive: Words in a row, one of them of an identifier of the training notes, that it may not have.
+        sensitive: Words in a row, one of them of an identifier of the training notes, that it may
+            not have.
         names: Whether identifiers that are given to the sieve are looked for whole.
         lang: Language that its text must be in, where one can be told.
     """
@@ -64,8 +93,8 @@ class Sieve:
         filters: Them.
         training: Words of each training note.
         marked: Which of them belong to identifiers; nothing is sensitive where not given.
-        identifiers: Words of identifiers of real notes, of the training ones and of those that begin the generated ones:
-            no note is kept that says one whole.
+        identifiers: Words of identifiers of real notes, of the training ones and of those that
+            begin the generated ones: no note is kept that says one whole.
     """
 
     filters: Filters
@@ -74,7 +103,10 @@ class Sieve:
     identifiers: frozenset[Words] = field(default=frozenset(), repr=False)
 
     def kept(self, texts: Sequence[str]) -> tuple[list[str], Counter[str]]:
-        """Return the texts that every filter keeps, in their order, and how many each filter took; the first that does counts."""
+        """Return the texts that every filter keeps, in their order, and how many each filter took.
+
+        The first that does counts.
+        """
         own = self.filters
         copied = grams(self.training, own.copied) if own.copied else frozenset()
         sensitive: frozenset[Gram] = frozenset()
@@ -98,7 +130,12 @@ class Sieve:
         return any(not self.identifiers.isdisjoint(grams([words], size)) for size in sizes)
 
     def _reason(
-        self, text: str, words: Words, seen: set[Words], copied: frozenset[Gram], sensitive: frozenset[Gram]
+        self,
+        text: str,
+        words: Words,
+        seen: set[Words],
+        copied: frozenset[Gram],
+        sensitive: frozenset[Gram],
     ) -> str:
         own = self.filters
         checks: dict[str, Callable[[], bool]] = {
@@ -106,18 +143,25 @@ class Sieve:
             "too long": lambda: own.longest is not None and len(words) > own.longest,
             "repeats itself": lambda: is_repetitive(words),
             "said before": lambda: words in seen,
-            "copy of a training note": lambda: not copied.isdisjoint(grams([words], own.copied or 1)),
+            "copy of a training note": lambda: (
+                not copied.isdisjoint(grams([words], own.copied or 1))
+            ),
             "identifier with what stands beside it": lambda: (
                 not sensitive.isdisjoint(grams([words], own.sensitive or 1))
             ),
             "identifier of a real note": lambda: own.names and self._says_identifier(words),
-            "another language": lambda: bool(own.lang and (told := languages_in(text)) and own.lang not in told),
+            "another language": lambda: bool(
+                own.lang and (told := languages_in(text)) and own.lang not in told
+            ),
         }
         return next((reason for reason, holds in checks.items() if holds()), "")
 
 
 def identifiers_of(documents: Sequence[Document]) -> frozenset[Words]:
-    """Return the words of what identifies a person in annotated notes: whole, and of a name each of its words."""
+    """Return the words of what identifies a person in annotated notes.
+
+    Whole, and of a name each of its words.
+    """
     found: set[Words] = set()
     for document in documents:
         for span in document.spans:
@@ -147,7 +191,8 @@ def words_of(text: str) -> Words:
 def marks_of(text: str, spans: Sequence[Span]) -> list[bool]:
     """Return which words of a text belong to a span."""
     return [
-        any(span.start < found.end() and found.start() < span.end for span in spans) for found in _WORD.finditer(text)
+        any(span.start < found.end() and found.start() < span.end for span in spans)
+        for found in _WORD.finditer(text)
     ]
 
 
@@ -162,10 +207,17 @@ def inline(text: str, spans: Sequence[Span]) -> str:
         InputError: The text holds such a tag itself.
     """
     if _TAG.search(text):
-        raise InputError("a note holds a tag such as <NAME> itself, so that labels cannot stand in it")
+        raise InputError(
+            "a note holds a tag such as <NAME> itself, so that labels cannot stand in it"
+        )
     parts, at = [], 0
     for span in spans:
-        parts += [text[at : span.start], f"<{span.label.value}>", text[span.start : span.end], f"</{span.label.value}>"]
+        parts += [
+            text[at : span.start],
+            f"<{span.label.value}>",
+            text[span.start : span.end],
+            f"</{span.label.value}>",
+        ]
         at = span.end
     return "".join([*parts, text[at:]])
 
@@ -192,15 +244,18 @@ def parsed(text: str) -> tuple[str, list[Span]] | None:
 
 
 def diversity(texts: Sequence[str], lang: str, *, tokens: int, seed: int = 1) -> Estimate:
-    """Return unique stems by tokens (Vakili et al. 2025), of so many tokens: the ratio falls with the size of a corpus.
+    """Return unique stems by tokens (Vakili et al. 2025), of so many tokens.
 
-    Texts are drawn at random without putting back until so many tokens are there, ``DRAWS`` times: mean, and the interval
-    that 95 % of the draws lie in.
+    The ratio falls with the size of a corpus.
+
+    Texts are drawn at random without putting back until so many tokens are there, ``DRAWS`` times:
+    mean, and the interval that 95 % of the draws lie in.
 
     Args:
         texts: Notes.
         lang: Of the stemmer.
-        tokens: Size at which corpora are compared; at most half of the smallest, or the draws are too alike.
+        tokens: Size at which corpora are compared; at most half of the smallest, or the draws are
+            too alike.
         seed: Of the draws.
 
     Raises:
@@ -209,17 +264,23 @@ def diversity(texts: Sequence[str], lang: str, *, tokens: int, seed: int = 1) ->
     from nltk.stem.snowball import SnowballStemmer  # noqa: PLC0415 - loads NLTK
 
     if lang not in STEMMERS:
-        raise InputError(f"there is no Snowball stemmer for {lang!r}; choose of {', '.join(STEMMERS)}")
+        raise InputError(
+            f"there is no Snowball stemmer for {lang!r}; choose of {', '.join(STEMMERS)}"
+        )
     stem = SnowballStemmer(STEMMERS[lang]).stem
     known = {word: stem(word) for word in {word for text in texts for word in words_of(text)}}
     stems = [[known[word] for word in words_of(text)] for text in texts]
     if tokens < 1 or sum(map(len, stems)) < tokens:
-        raise InputError(f"the texts have {sum(map(len, stems))} words, {tokens} are asked for; generate more")
+        raise InputError(
+            f"the texts have {sum(map(len, stems))} words, {tokens} are asked for; generate more"
+        )
     rng = random.Random(f"diversity {seed}")  # noqa: S311 - draws
     drawn = [_ratio(rng.sample(stems, len(stems)), tokens) for _ in range(DRAWS)]
     low, high = percentiles(drawn)
     mean = sum(drawn) / len(drawn)
-    return Estimate("unique stems by tokens", mean, min(low, mean), max(high, mean), float("nan"), len(texts))
+    return Estimate(
+        "unique stems by tokens", mean, min(low, mean), max(high, mean), float("nan"), len(texts)
+    )
 
 
 def _ratio(stems: Sequence[Sequence[str]], tokens: int) -> float:

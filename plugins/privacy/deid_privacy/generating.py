@@ -1,4 +1,7 @@
-"""Text drawn out of a model: pseudo-Gibbs and mask-predict from a masked one, left to right from a causal one."""
+"""Text drawn out of a model.
+
+Pseudo-Gibbs and mask-predict from a masked one, left to right from a causal one.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,8 @@ class Gibbs:
         burn: Of the first ones.
         batch: Sequences that share the position of each step.
         prompted: Share of the batches that begin with a prompt.
-        rounds: Where positive, sequences are made by mask-predict in so many rounds, and no steps are made.
+        rounds: Where positive, sequences are made by mask-predict in so many rounds, and no steps
+            are made.
     """
 
     length: int = 100
@@ -45,13 +49,24 @@ class Gibbs:
 
     def __post_init__(self) -> None:
         if self.length < 1 or self.batch < 1 or min(self.burn_in, self.steps, self.rounds) < 0:
-            raise InputError("a generator needs a length and a batch of at least 1, and no negative number of steps")
+            raise InputError(
+                "a generator needs a length and a batch of at least 1, and no negative number of"
+                " steps"
+            )
 
 
 def gibbs(
-    ask: Ask, start: torch.Tensor, free: Sequence[int], *, settings: Gibbs, mask: int, source: torch.Generator
+    ask: Ask,
+    start: torch.Tensor,
+    free: Sequence[int],
+    *,
+    settings: Gibbs,
+    mask: int,
+    source: torch.Generator,
 ) -> torch.Tensor:
-    """Return sequences after burn-in and sampling; what is not free, such as a prompt, stays as it is.
+    """Return sequences after burn-in and sampling.
+
+    What is not free, such as a prompt, stays as it is.
 
     Args:
         ask: The model.
@@ -87,7 +102,8 @@ def mask_predict(
         ask_all: Function from (rows, positions) to scores (rows, positions, vocabulary).
         start: As for ``gibbs``.
         free: Positions to fill.
-        rounds: Times that all are filled; each time fewer were hidden, in the last none are hidden afterwards.
+        rounds: Times that all are filled; each time fewer were hidden, in the last none are hidden
+            afterwards.
         mask: The token that hides.
         sampling: How a position is filled; greedily, all sequences of one start are alike.
         source: Of chance, where it is not greedy.
@@ -106,17 +122,24 @@ def mask_predict(
         hidden = torch.zeros_like(hidden)
         if count:
             hidden.scatter_(1, sure.topk(count, largest=False).indices, value=True)
-            ids[:, places] = torch.where(hidden, torch.full_like(ids[:, places], mask), ids[:, places])
+            ids[:, places] = torch.where(
+                hidden, torch.full_like(ids[:, places], mask), ids[:, places]
+            )
     return ids
 
 
 def masked_texts(
-    scorer: Scorer, count: int, *, settings: Gibbs, seed: int, report: Callable[[int], None] = lambda _done: None
+    scorer: Scorer,
+    count: int,
+    *,
+    settings: Gibbs,
+    seed: int,
+    report: Callable[[int], None] = lambda _done: None,
 ) -> list[str]:
     """Return texts drawn from a masked model, prompts included.
 
-    30 % of the batches begin with a title; of these 30 % go on with a full stop, five gaps and "is a yo", where the gaps
-    are drawn and the words stay.
+    30 % of the batches begin with a title; of these 30 % go on with a full stop, five gaps and "is
+    a yo", where the gaps are drawn and the words stay.
 
     Raises:
         InputError: The model is causal, or reads less than such a length.
@@ -124,7 +147,9 @@ def masked_texts(
     lm = scorer.lm
     _check_kind(lm, "masked")
     if settings.length + 24 > lm.context:
-        raise InputError(f"model {lm.name} reads {lm.context} tokens; generate at most {lm.context - 24}")
+        raise InputError(
+            f"model {lm.name} reads {lm.context} tokens; generate at most {lm.context - 24}"
+        )
     source = source_of(seed)
     texts: list[str] = []
     while len(texts) < count:
@@ -165,7 +190,10 @@ def _ids(lm: LanguageModel, text: str) -> list[int]:
 
 
 def asker(scorer: Scorer) -> Ask:
-    """Return how a masked model is asked at one position, of text alone: it never answers with a token of no text."""
+    """Return how a masked model is asked at one position, of text alone.
+
+    It never answers with a token of no text.
+    """
     never = torch.tensor(sorted(scorer.lm.special))
 
     def ask(ids: torch.Tensor, place: int) -> torch.Tensor:
@@ -179,13 +207,17 @@ def asker(scorer: Scorer) -> Ask:
 
 
 def asker_of_all(scorer: Scorer) -> Callable[[torch.Tensor], torch.Tensor]:
-    """Return how a masked model is asked at every position, of text alone: it never answers with a token of no text."""
+    """Return how a masked model is asked at every position, of text alone.
+
+    It never answers with a token of no text.
+    """
     never = torch.tensor(sorted(scorer.lm.special))
 
     def ask(ids: torch.Tensor) -> torch.Tensor:
         with torch.inference_mode():
             found: torch.Tensor = scorer.lm.model(input_ids=ids.to(scorer.lm.device)).logits
-        scores = found.float().cpu().clone()  # a tensor of inference mode cannot be changed outside it
+        # a tensor of inference mode cannot be changed outside it
+        scores = found.float().cpu().clone()
         scores[..., never] = -torch.inf
         scorer.spent.sequences += len(ids)
         return scores
@@ -230,7 +262,9 @@ def continued(
     jobs = [number for number in range(len(prompts)) for _ in range(each)]
     coded = [[lm.opens, *_ids(lm, prompt)] for prompt in prompts]
     if any(len(ids) >= lm.context for ids in coded):
-        raise InputError(f"a prompt has more tokens than the {lm.context} that model {lm.name} reads; shorten it")
+        raise InputError(
+            f"a prompt has more tokens than the {lm.context} that model {lm.name} reads; shorten it"
+        )
     for length in sorted({len(ids) for ids in coded}):
         alike = [number for number in jobs if len(coded[number]) == length]
         for at in range(0, len(alike), settings.batch):
@@ -241,7 +275,9 @@ def continued(
             yield from zip(chosen, (readable(lm, ids) for ids in found), strict=True)
 
 
-def _go_on(lm: LanguageModel, start: torch.Tensor, settings: Continuing, source: torch.Generator) -> list[list[int]]:
+def _go_on(
+    lm: LanguageModel, start: torch.Tensor, settings: Continuing, source: torch.Generator
+) -> list[list[int]]:
     """Return the tokens after a start, up to the one that ends a text."""
     ids, cache = start.to(lm.device), None
     found: list[list[int]] = [[] for _ in range(len(start))]

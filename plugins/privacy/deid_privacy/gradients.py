@@ -1,4 +1,7 @@
-"""Gradients of the loss of single texts: what a model has learnt moves it less (Nasr et al. 2019)."""
+"""Gradients of the loss of single texts.
+
+What a model has learnt moves it less (Nasr et al. 2019).
+"""
 
 from __future__ import annotations
 
@@ -19,10 +22,13 @@ _LEAST = 1e-12
 
 
 def scores(texts: Sequence[str], scorer: Scorer) -> dict[str, Floats]:
-    """Return minus the logarithm of the norm of each text's gradient, by group of weights; the higher, the likelier a member.
+    """Return minus the logarithm of the norm of each text's gradient, by group of weights.
 
-    The loss is the mean over the text's tokens: of a causal model as it reads the text once, of a masked one with about 15 %
-    of its words hidden at a time. It needs the weights themselves, in PyTorch, as one who trains the model has them.
+    The higher, the likelier a member.
+
+    The loss is the mean over the text's tokens: of a causal model as it reads the text once, of a
+    masked one with about 15 % of its words hidden at a time. It needs the weights themselves, in
+    PyTorch, as one who trains the model has them.
 
     Args:
         texts: To score.
@@ -31,7 +37,9 @@ def scores(texts: Sequence[str], scorer: Scorer) -> dict[str, Floats]:
     Returns:
         (texts,) each: of all weights, of the embeddings, of each layer, and of the rest, the head.
     """
-    named = [(_group(name), one) for name, one in scorer.lm.model.named_parameters() if one.requires_grad]
+    named = [
+        (_group(name), one) for name, one in scorer.lm.model.named_parameters() if one.requires_grad
+    ]
     groups = [WHOLE, *dict.fromkeys(group for group, _ in named)]
     squares = {group: np.zeros(len(texts)) for group in groups}
     for number, encoded in enumerate(scorer.encode(texts)):
@@ -61,7 +69,9 @@ def _loss(scorer: Scorer, encoded: Encoded) -> tuple[torch.Tensor, int]:
     return torch.nn.functional.cross_entropy(asked, answers), len(rows)
 
 
-def _rows(scorer: Scorer, encoded: Encoded) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
+def _rows(
+    scorer: Scorer, encoded: Encoded
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
     """Yield sequences with the places that are asked for, and what stands there."""
     lm = scorer.lm
     if lm.kind == "causal":

@@ -44,7 +44,11 @@ def dictionary_tagger(conditions: Iterable[str]) -> Tagger:
     pattern = re.compile(r"\b(?:" + "|".join(map(re.escape, longest_first)) + r")\b", re.IGNORECASE)
 
     def tag(text: str) -> frozenset[str]:
-        return frozenset(known[found.group().lower()] for found in pattern.finditer(text)) if known else frozenset()
+        return (
+            frozenset(known[found.group().lower()] for found in pattern.finditer(text))
+            if known
+            else frozenset()
+        )
 
     return tag
 
@@ -88,7 +92,10 @@ class Links:
 
     @property
     def top_name_share(self) -> float:
-        """Share of the right links that the most frequent name accounts for; near 1, it is an ambiguous word."""
+        """Share of the right links that the most frequent name accounts for.
+
+        Near 1, it is an ambiguous word.
+        """
         total = sum(self.by_name.values())
         return max(self.by_name.values()) / total if total else 0.0
 
@@ -117,12 +124,18 @@ class Links:
                 ("name with another's condition", self.wrong, self.named, 1 - chance),
             ]
         return [
-            Estimate(name, hits / trials, *wilson(hits, trials), given, trials) for name, hits, trials, given in shares
+            Estimate(name, hits / trials, *wilson(hits, trials), given, trials)
+            for name, hits, trials, given in shares
         ]
 
 
 def count_links(
-    texts: Sequence[str], register: Register, *, tagger: Tagger | None = None, cased: bool = True, seed: int = 1
+    texts: Sequence[str],
+    register: Register,
+    *,
+    tagger: Tagger | None = None,
+    cased: bool = True,
+    seed: int = 1,
 ) -> Links:
     """Return how often generated texts name patients, and with whose conditions.
 
@@ -168,7 +181,9 @@ class _Found:
         return self.firsts | self.lasts
 
     @classmethod
-    def of(cls, text: str, index: Mapping[str, tuple[set[str], set[str]]], tag: Tagger, *, cased: bool) -> _Found:
+    def of(
+        cls, text: str, index: Mapping[str, tuple[set[str], set[str]]], tag: Tagger, *, cased: bool
+    ) -> _Found:
         words = frozenset(word for word in _words(text, cased=cased) if word in index)
         sides = [frozenset().union(*(index[word][side] for word in words)) for side in (0, 1)]
         return cls(words, sides[0], sides[1], tag(text))
@@ -205,7 +220,10 @@ def _by_chance(found: Sequence[_Found], own: Mapping[str, AbstractSet[str]], *, 
 
 
 def _bits(one: _Found, own: Mapping[str, AbstractSet[str]]) -> float:
-    """Return how much the rarest right condition of a text tells: -log2 of the share of patients that have it."""
+    """Return how much the rarest right condition of a text tells.
+
+    -log2 of the share of patients that have it.
+    """
     shared = {condition for patient in one.patients for condition in one.conditions & own[patient]}
     counts = [sum(condition in theirs for theirs in own.values()) for condition in shared]
     return -math.log2(min(counts) / len(own)) if counts else 0.0

@@ -42,7 +42,10 @@ class Estimate:
     units: int
 
     def __str__(self) -> str:
-        return f"{self.name} {self.value:.3f} [{self.low:.3f}, {self.high:.3f}], chance {self.chance:.3g}"
+        return (
+            f"{self.name} {self.value:.3f} [{self.low:.3f}, {self.high:.3f}], chance"
+            f" {self.chance:.3g}"
+        )
 
 
 def check_sizes(members: int, others: int, *, unit: str) -> None:
@@ -53,7 +56,9 @@ def check_sizes(members: int, others: int, *, unit: str) -> None:
     """
     for count, side in ((members, "in-set"), (others, "out-set")):
         if count < FEWEST:
-            raise InputError(f"the {side} has {count} {unit}, an interval needs {FEWEST}; give more notes")
+            raise InputError(
+                f"the {side} has {count} {unit}, an interval needs {FEWEST}; give more notes"
+            )
 
 
 def true_positives_at(inside: Floats, outside: Floats, rate: float) -> float:
@@ -75,12 +80,19 @@ def bootstrap(
     owners: Owners | None = None,
     seed: int = 1,
 ) -> tuple[float, float]:
-    """Return the bounds of a measure at 95 %, both sets resampled unit by unit: all that is of one owner together."""
-    sides = [_members(one, owner) for one, owner in zip((inside, outside), owners or (None, None), strict=True)]
+    """Return the bounds of a measure at 95 %, both sets resampled unit by unit.
+
+    All that is of one owner together.
+    """
+    sides = [
+        _members(one, owner)
+        for one, owner in zip((inside, outside), owners or (None, None), strict=True)
+    ]
     drawn = []
     for rows, columns in resampled([len(side) for side in sides], RESAMPLES, seed):
         chosen = [
-            np.concatenate([side[at] for at in places]) for side, places in zip(sides, (rows, columns), strict=True)
+            np.concatenate([side[at] for at in places])
+            for side, places in zip(sides, (rows, columns), strict=True)
         ]
         drawn.append(measure(inside[chosen[0]], outside[chosen[1]]))
     return percentiles(drawn)
@@ -116,14 +128,20 @@ def estimated(
     check_sizes(units[0], units[1], unit=unit)
     value = measure(inside, outside)
     low, high = bootstrap(inside, outside, measure, owners=owners, seed=seed)
-    # Where the sets do not overlap, every resample is alike: the rule of three over the smaller set bounds what is left.
+    # Where the sets do not overlap, every resample is alike: the rule of three over the smaller set
+    # bounds what is left.
     slack = 3 / min(units) if low == high else 0.0
     low, high = max(min(low, value) - slack, 0.0), min(max(high, value) + slack, 1.0)
     return Estimate(name, value, low, high, chance, sum(units))
 
 
 def ranking(
-    inside: Floats, outside: Floats, *, owners: Owners | None = None, seed: int = 1, unit: str = "notes"
+    inside: Floats,
+    outside: Floats,
+    *,
+    owners: Owners | None = None,
+    seed: int = 1,
+    unit: str = "notes",
 ) -> tuple[list[Estimate], list[str]]:
     """Return area and low-false-positive figures of a ranking, and why a figure is left out.
 
@@ -137,21 +155,28 @@ def ranking(
     Raises:
         InputError: There is too little for an interval.
     """
-    found = [estimated("AUC", inside, outside, auc, chance=0.5, owners=owners, seed=seed, unit=unit)]
+    found = [
+        estimated("AUC", inside, outside, auc, chance=0.5, owners=owners, seed=seed, unit=unit)
+    ]
     left_out = []
     counted = "samples" if owners else unit
     for rate in RATES:
         name = f"{AT_RATE} {rate:.1%} false positives"
         if rate * len(outside) < PER_RATE:
             left_out.append(
-                f"{name}: the out-set has {len(outside)} {counted}, {math.ceil(PER_RATE / rate)} are needed"
+                f"{name}: the out-set has {len(outside)} {counted}, {math.ceil(PER_RATE / rate)}"
+                " are needed"
             )
             continue
 
         def at_rate(one: Floats, other: Floats, rate: float = rate) -> float:
             return true_positives_at(one, other, rate)
 
-        found.append(estimated(name, inside, outside, at_rate, chance=rate, owners=owners, seed=seed, unit=unit))
+        found.append(
+            estimated(
+                name, inside, outside, at_rate, chance=rate, owners=owners, seed=seed, unit=unit
+            )
+        )
     return found, left_out
 
 
@@ -165,7 +190,9 @@ def threshold(calibration: Floats, *, alpha: float = 0.1) -> float:
         raise InputError(f"alpha is {alpha}; it is between 0 and 1")
     needed = max(FEWEST, math.ceil(1 / alpha))
     if len(calibration) < needed:
-        raise InputError(f"the calibration set has {len(calibration)} samples, alpha {alpha} needs {needed}")
+        raise InputError(
+            f"the calibration set has {len(calibration)} samples, alpha {alpha} needs {needed}"
+        )
     return float(np.quantile(calibration, 1 - alpha))
 
 
@@ -188,7 +215,9 @@ class Decision:
     @classmethod
     def at(cls, inside: Floats, outside: Floats, border: float) -> Decision:
         """Return the decisions at a threshold: a member is what scores at least as high."""
-        return cls(int((inside >= border).sum()), len(inside), int((outside >= border).sum()), len(outside))
+        return cls(
+            int((inside >= border).sum()), len(inside), int((outside >= border).sum()), len(outside)
+        )
 
     @property
     def recall(self) -> float:
@@ -212,7 +241,9 @@ class Decision:
         return (self.recall + 1 - self.false_positives) / 2
 
     def estimates(self, *, unit: str = "notes") -> list[Estimate]:
-        """Return the four figures with their intervals; precision and accuracy are as in balanced sets.
+        """Return the four figures with their intervals.
+
+        Precision and accuracy are as in balanced sets.
 
         Raises:
             InputError: There is too little for an interval.
@@ -225,7 +256,12 @@ class Decision:
             Estimate("recall", self.recall, *recall, rate, units),
             Estimate("false positives", rate, *alarms, rate, units),
             Estimate(
-                "accuracy", self.accuracy, (recall[0] + 1 - alarms[1]) / 2, (recall[1] + 1 - alarms[0]) / 2, 0.5, units
+                "accuracy",
+                self.accuracy,
+                (recall[0] + 1 - alarms[1]) / 2,
+                (recall[1] + 1 - alarms[0]) / 2,
+                0.5,
+                units,
             ),
         ]
         if self.recall + rate > 0:
@@ -243,7 +279,12 @@ def balanced_identity(precision: float, recall: float) -> tuple[float, float]:
 
 
 def difference(
-    first: Floats, second: Floats, outside: Floats, other_outside: Floats | None = None, *, seed: int = 1
+    first: Floats,
+    second: Floats,
+    outside: Floats,
+    other_outside: Floats | None = None,
+    *,
+    seed: int = 1,
 ) -> Estimate:
     """Return AUC(first) - AUC(second) with its bootstrap interval, units of the two in-sets resampled as pairs.
 
@@ -259,19 +300,27 @@ def difference(
     """
     others = outside if other_outside is None else other_outside
     if len(first) != len(second) or len(outside) != len(others):
-        raise InputError(f"the twins have {len(first)} and {len(second)} samples; a twin has as many as its original")
+        raise InputError(
+            f"the twins have {len(first)} and {len(second)} samples; a twin has as many as its"
+            " original"
+        )
     check_sizes(len(first), len(outside), unit="samples")
-    low, high = percentiles([
-        auc(first[rows], outside[columns]) - auc(second[rows], others[columns])
-        for rows, columns in resampled((len(first), len(outside)), RESAMPLES, seed)
-    ])  # fmt: skip
+    low, high = percentiles(
+        [
+            auc(first[rows], outside[columns]) - auc(second[rows], others[columns])
+            for rows, columns in resampled((len(first), len(outside)), RESAMPLES, seed)
+        ]
+    )
     value = auc(first, outside) - auc(second, others)
     units = len(first) + len(outside)
     return Estimate("AUC(B) - AUC(C)", value, min(low, value), max(high, value), 0.0, units)
 
 
 def grouped(scores: Floats, groups: Sequence[str]) -> Floats:
-    """Return the mean score of each group, in the order in which they first stand: notes or patients from samples."""
+    """Return the mean score of each group, in the order in which they first stand.
+
+    Notes or patients from samples.
+    """
     order = {group: number for number, group in enumerate(dict.fromkeys(groups))}
     numbers = np.array([order[group] for group in groups], dtype=np.int64)
     totals = np.bincount(numbers, weights=scores, minlength=len(order))

@@ -45,9 +45,10 @@ class Setup:
 
     Args:
         target: The model under attack.
-        references: Models that did not read its training text; the last one alone where an attack takes one.
-        calibration: Texts like those of the in-set, none of them a member: thresholds, RMIA's population, and the
-            words of neighbours come from them.
+        references: Models that did not read its training text; the last one alone where an attack
+            takes one.
+        calibration: Texts like those of the in-set, none of them a member: thresholds, RMIA's
+            population, and the words of neighbours come from them.
         patterns: Mask patterns of energies.
         seed: Of every draw.
     """
@@ -60,7 +61,9 @@ class Setup:
     _population: dict[str, Floats] = field(default_factory=dict, repr=False)
 
 
-def check_disjoint(calibration: Sequence[str], inside: Sequence[str], outside: Sequence[str] = ()) -> None:
+def check_disjoint(
+    calibration: Sequence[str], inside: Sequence[str], outside: Sequence[str] = ()
+) -> None:
     """Refuse a calibration set that shares a text with what is judged by it.
 
     Raises:
@@ -69,14 +72,18 @@ def check_disjoint(calibration: Sequence[str], inside: Sequence[str], outside: S
     for side, texts in (("in-set", inside), ("out-set", outside)):
         if shared := len(set(calibration) & set(texts)):
             raise InputError(
-                f"the calibration set shares {shared} texts with the {side}; a threshold is taken from other texts, "
-                "give notes that are in neither"
+                f"the calibration set shares {shared} texts with the {side}; a threshold is taken"
+                " from other texts, give notes that are in neither"
             )
     if shared := len(set(inside) & set(outside)):
-        raise InputError(f"the in-set shares {shared} texts with the out-set; a text is in one of them")
+        raise InputError(
+            f"the in-set shares {shared} texts with the out-set; a text is in one of them"
+        )
 
 
-def scores(texts: Sequence[str], setup: Setup, attacks: Sequence[str] = ATTACKS) -> dict[str, Floats]:
+def scores(
+    texts: Sequence[str], setup: Setup, attacks: Sequence[str] = ATTACKS
+) -> dict[str, Floats]:
     """Return the score of each text under each attack; the higher, the likelier a member.
 
     Attacks that need a reference are left out where there is none.
@@ -93,7 +100,9 @@ def scores(texts: Sequence[str], setup: Setup, attacks: Sequence[str] = ATTACKS)
     if {"energy", "likelihood_ratio"} & set(wanted):
         found["energy"] = setup.target.energies(texts, patterns=setup.patterns, seed=setup.seed)
     if setup.references:
-        others = np.array([[one.loss for one in reference.tokens(texts)] for reference in setup.references])
+        others = np.array(
+            [[one.loss for one in reference.tokens(texts)] for reference in setup.references]
+        )
         found["reference"] = others[-1] - losses
         if "likelihood_ratio" in wanted:
             theirs = setup.references[-1].energies(texts, patterns=setup.patterns, seed=setup.seed)
@@ -125,7 +134,8 @@ def min_k(own: TokenScores, *, normalised: bool = False, share: float = LOWEST) 
 
     Args:
         own: Of the text.
-        normalised: Whether each is first set against mean and deviation over the vocabulary: min-k++ (Zhang et al. 2025).
+        normalised: Whether each is first set against mean and deviation over the vocabulary:
+            min-k++ (Zhang et al. 2025).
         share: Of the tokens; at least one.
     """
     if not len(own.logp):
@@ -159,7 +169,12 @@ def rmia(ratios: Floats, population: Floats, *, gamma: float = GAMMA) -> Floats:
 def _population(setup: Setup) -> Floats:
     if "ratios" not in setup._population:  # noqa: SLF001 - its own cache
         losses = np.array([one.loss for one in setup.target.tokens(setup.calibration)])
-        others = np.array([[one.loss for one in reference.tokens(setup.calibration)] for reference in setup.references])
+        others = np.array(
+            [
+                [one.loss for one in reference.tokens(setup.calibration)]
+                for reference in setup.references
+            ]
+        )
         setup._population["ratios"] = _ratio(losses, others)  # noqa: SLF001
     return setup._population["ratios"]  # noqa: SLF001
 
@@ -167,8 +182,9 @@ def _population(setup: Setup) -> Floats:
 def _neighbourhood(texts: Sequence[str], losses: Floats, setup: Setup) -> Floats:
     """Return how much less likely a text's neighbours are (Mattern et al. 2023).
 
-    A neighbour has other words in places drawn at random, taken from the calibration texts. A masked model is asked for
-    ``NEIGHBOUR_PARTS`` of the text and of its neighbours, at the same places: all of it would take 77 readings a text.
+    A neighbour has other words in places drawn at random, taken from the calibration texts. A
+    masked model is asked for ``NEIGHBOUR_PARTS`` of the text and of its neighbours, at the same
+    places: all of it would take 77 readings a text.
     """
     words = [word for text in setup.calibration for word in text.split()] or ["and"]
     made = [neighbour for text in texts for neighbour in neighbours(text, words, seed=setup.seed)]
@@ -195,8 +211,9 @@ def neighbours(text: str, words: Sequence[str], *, seed: int, count: int = NEIGH
 def shadow_ratio(own: Floats, inside: Floats, outside: Floats) -> Floats:
     """Return the log-likelihood ratio of each text's score under shadow models that read it or not.
 
-    The online attack of Carlini et al. (2022), with one variance over all texts, as it advises for few shadow models. A
-    text that all shadow models read, or none, is given the other mean by the mean gap of the other texts.
+    The online attack of Carlini et al. (2022), with one variance over all texts, as it advises for
+    few shadow models. A text that all shadow models read, or none, is given the other mean by the
+    mean gap of the other texts.
 
     Args:
         own: (texts,), scores under the target, the higher the likelier.
@@ -205,10 +222,14 @@ def shadow_ratio(own: Floats, inside: Floats, outside: Floats) -> Floats:
     """
     means = [_mean(part) for part in (inside, outside)]
     gap = float(np.nan_to_num(_mean(means[0] - means[1])))
-    read, unread = (np.where(np.isnan(one), other + sign * gap, one)
-                    for one, other, sign in ((means[0], means[1], 1), (means[1], means[0], -1)))  # fmt: skip
+    read, unread = (
+        np.where(np.isnan(one), other + sign * gap, one)
+        for one, other, sign in ((means[0], means[1], 1), (means[1], means[0], -1))
+    )
     spread = _mean(np.concatenate([(inside - read) ** 2, (outside - unread) ** 2]).ravel())
-    ratio: Floats = ((own - unread) ** 2 - (own - read) ** 2) / (2 * max(float(np.nan_to_num(spread)), 1e-12))
+    ratio: Floats = ((own - unread) ** 2 - (own - read) ** 2) / (
+        2 * max(float(np.nan_to_num(spread)), 1e-12)
+    )
     return ratio
 
 

@@ -1,4 +1,7 @@
-"""Sentences of made notes with names and without, and the same under other names: what the A/B/C protocol asks for."""
+"""Sentences of made notes with names and without, and the same under other names.
+
+What the A/B/C protocol asks for.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +74,11 @@ def named_parts(each: int, *, seed: int) -> tuple[Part, Part, Part, dict[str, li
     documents = read_corpus(f"synthetic:en:{each * _PER_SENTENCE}:{seed + _SEED}").documents
     known = {name for names in _names(documents).values() for name in names}
     spare = _names(read_corpus(f"synthetic:en:{2 * each}:{seed + 2 * _SEED}").documents)
-    pool = {own: new for own, names in spare.items() if len(new := [one for one in names if one not in known]) > OTHERS}
+    pool = {
+        own: new
+        for own, names in spare.items()
+        if len(new := [one for one in names if one not in known]) > OTHERS
+    }
     patients = dict.fromkeys(one.note.patient_id or one.note.note_id for one in documents)
     side = {patient: number % 3 for number, patient in enumerate(patients)}
     rng = random.Random(f"named {seed}")  # noqa: S311 - simulation
@@ -84,12 +91,15 @@ def named_parts(each: int, *, seed: int) -> tuple[Part, Part, Part, dict[str, li
                 continue
             seen.add(text)
             if names:
-                named[text] = Named(text, _renamed(text, names, pool, rng), names[0][1], names[0][0])
+                named[text] = Named(
+                    text, _renamed(text, names, pool, rng), names[0][1], names[0][0]
+                )
             else:
                 plain[text] = None
     if (least := min(len(one) for part in found for one in part)) < each:
         raise InputError(
-            f"the generator's notes give {least} sentences of a kind in a part, {each} are wanted; ask for fewer"
+            f"the generator's notes give {least} sentences of a kind in a part, {each} are wanted;"
+            " ask for fewer"
         )
     parts = [
         Part(tuple(rng.sample(list(plain), each)), tuple(rng.sample(list(named.values()), each)))
@@ -98,7 +108,9 @@ def named_parts(each: int, *, seed: int) -> tuple[Part, Part, Part, dict[str, li
     return parts[0], parts[1], parts[2], pool
 
 
-def _renamed(text: str, names: Sequence[tuple[int, str]], pool: dict[str, list[str]], rng: random.Random) -> str:
+def _renamed(
+    text: str, names: Sequence[tuple[int, str]], pool: dict[str, list[str]], rng: random.Random
+) -> str:
     for start, name in reversed(names):
         text = text[:start] + rng.choice(pool[form(name)]) + text[start + len(name) :]
     return text
@@ -113,9 +125,16 @@ def _sentences(document: Document) -> Iterator[tuple[str, list[tuple[int, str]]]
         if not len(part):
             continue
         begin, end = tokens[part[0]][0], tokens[part[-1]][1]
-        own = [(start - begin, text[start:stop]) for start, stop in spans if begin <= start and stop <= end]
+        own = [
+            (start - begin, text[start:stop])
+            for start, stop in spans
+            if begin <= start and stop <= end
+        ]
         line = text[begin:end]
-        crossed = any(start < end and begin < stop and not (begin <= start and stop <= end) for start, stop in spans)
+        crossed = any(
+            start < end and begin < stop and not (begin <= start and stop <= end)
+            for start, stop in spans
+        )
         if len(line.split()) in WORDS and "\n" not in line and not crossed:
             yield line, own
 

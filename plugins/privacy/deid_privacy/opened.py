@@ -71,10 +71,13 @@ def open_model(folder: Path, *, device: str | None = None) -> LanguageModel:
         device: As PyTorch names it; a GPU where there is one when not given.
 
     Raises:
-        InputError: The folder is no language model, has no language-model head, or the tokenizer of another model.
+        InputError: The folder is no language model, has no language-model head, or the tokenizer of
+            another model.
     """
     kind = kind_of(folder)
-    loader: Any = transformers.AutoModelForMaskedLM if kind == "masked" else transformers.AutoModelForCausalLM
+    loader: Any = (
+        transformers.AutoModelForMaskedLM if kind == "masked" else transformers.AutoModelForCausalLM
+    )
     try:
         with quiet():
             reader: Any = transformers.AutoTokenizer
@@ -88,13 +91,13 @@ def open_model(folder: Path, *, device: str | None = None) -> LanguageModel:
             )
     except Exception as error:
         raise InputError(
-            f"model {folder.name}: it does not load ({type(error).__name__}); give a folder with config.json, "
-            "model.safetensors and tokenizer.json"
+            f"model {folder.name}: it does not load ({type(error).__name__}); give a folder with"
+            " config.json, model.safetensors and tokenizer.json"
         ) from error
     if absent := sorted(info["missing_keys"]):
         raise InputError(
-            f"model {folder.name}: its weights lack {absent[0]}; a model without its language-model head has no "
-            "probabilities, give the one that was pre-trained"
+            f"model {folder.name}: its weights lack {absent[0]}; a model without its language-model"
+            " head has no probabilities, give the one that was pre-trained"
         )
     place = device_of(device)
     return fitted(folder.name, kind, model.to(place).eval(), tokenizer)
@@ -107,19 +110,25 @@ def kind_of(folder: Path) -> Kind:
         InputError: There is no configuration, or its model has no language-model head.
     """
     if not (folder / "config.json").is_file():
-        raise InputError(f"model {folder.name}: there is no config.json; give the folder of a language model")
+        raise InputError(
+            f"model {folder.name}: there is no config.json; give the folder of a language model"
+        )
     try:
         with quiet():
-            config: Any = transformers.AutoConfig.from_pretrained(str(folder), local_files_only=True)
+            config: Any = transformers.AutoConfig.from_pretrained(
+                str(folder), local_files_only=True
+            )
     except Exception as error:
-        raise InputError(f"model {folder.name}: its config.json is broken ({type(error).__name__})") from error
+        raise InputError(
+            f"model {folder.name}: its config.json is broken ({type(error).__name__})"
+        ) from error
     named = (config.architectures or ["none"])[0]
     for ending, kind in _HEADS.items():
         if named.endswith(ending):
             return kind
     raise InputError(
-        f"model {folder.name}: {named} has no language-model head, so it gives no probabilities; give the model that "
-        "was pre-trained, not the tagger made of it"
+        f"model {folder.name}: {named} has no language-model head, so it gives no probabilities;"
+        " give the model that was pre-trained, not the tagger made of it"
     )
 
 
@@ -127,30 +136,39 @@ def fitted(name: str, kind: Kind, model: Any, tokenizer: Any) -> LanguageModel:
     """Return a model with its tokenizer.
 
     Raises:
-        InputError: The tokenizer is of another model, is not a fast one or lacks a token that is needed.
+        InputError: The tokenizer is of another model, is not a fast one or lacks a token that is
+            needed.
     """
     rows = int(model.get_input_embeddings().num_embeddings)
     if not tokenizer.is_fast:
-        raise InputError(f"model {name}: its tokenizer is no fast one (tokenizer.json); offsets cannot be told")
+        raise InputError(
+            f"model {name}: its tokenizer is no fast one (tokenizer.json); offsets cannot be told"
+        )
     if len(tokenizer) > rows:
         raise InputError(
-            f"model {name}: its tokenizer has {len(tokenizer)} tokens and the model {rows}; it is the tokenizer of "
-            "another model, give the one that the model was trained with"
+            f"model {name}: its tokenizer has {len(tokenizer)} tokens and the model {rows}; it is"
+            " the tokenizer of another model, give the one that the model was trained with"
         )
     for token in _SPECIAL:
         known, given = getattr(model.config, token, None), getattr(tokenizer, token, None)
         if isinstance(known, int) and given is not None and known != given:
             raise InputError(
-                f"model {name}: {token} is {known} for the model and {given} for its tokenizer; it is the tokenizer "
-                "of another model, give the one that the model was trained with"
+                f"model {name}: {token} is {known} for the model and {given} for its tokenizer; it"
+                " is the tokenizer of another model, give the one that the model was trained with"
             )
     mask = tokenizer.mask_token_id
     if kind == "masked" and mask is None:
-        raise InputError(f"model {name}: its tokenizer has no mask token; it is the tokenizer of another model")
+        raise InputError(
+            f"model {name}: its tokenizer has no mask token; it is the tokenizer of another model"
+        )
     closes = _first(tokenizer.sep_token_id if kind == "masked" else None, tokenizer.eos_token_id)
-    opens = _first(tokenizer.cls_token_id if kind == "masked" else None, tokenizer.bos_token_id, closes)
+    opens = _first(
+        tokenizer.cls_token_id if kind == "masked" else None, tokenizer.bos_token_id, closes
+    )
     if opens is None or closes is None:
-        raise InputError(f"model {name}: its tokenizer has no token that ends a text; choose another model")
+        raise InputError(
+            f"model {name}: its tokenizer has no token that ends a text; choose another model"
+        )
     return LanguageModel(
         name,
         kind,
@@ -183,6 +201,6 @@ def check_reads(name: str, losses: Sequence[float], tokens: int, vocabulary: int
     mean = sum(losses) / max(1, len(losses))
     if tokens >= FEWEST and mean > float(torch.tensor(float(vocabulary)).log()):
         raise InputError(
-            f"model {name}: it predicts the notes worse than a uniform guess over its {vocabulary} tokens; it has the "
-            "tokenizer of another model, or was never trained"
+            f"model {name}: it predicts the notes worse than a uniform guess over its {vocabulary}"
+            " tokens; it has the tokenizer of another model, or was never trained"
         )

@@ -14,8 +14,13 @@ def grams(texts: Iterable[Sequence[Hashable]], n: int) -> frozenset[Gram]:
     return frozenset(tuple(text[at : at + n]) for text in texts for at in range(len(text) - n + 1))
 
 
-def marked_grams(texts: Iterable[Sequence[Hashable]], marked: Iterable[Sequence[bool]], n: int) -> frozenset[Gram]:
-    """Return the different n-grams of token sequences that hold a marked token; ``marked`` is of the same shape."""
+def marked_grams(
+    texts: Iterable[Sequence[Hashable]], marked: Iterable[Sequence[bool]], n: int
+) -> frozenset[Gram]:
+    """Return the different n-grams of token sequences that hold a marked token.
+
+    ``marked`` is of the same shape.
+    """
     return frozenset(
         tuple(text[at : at + n])
         for text, own in zip(texts, marked, strict=True)
@@ -37,7 +42,8 @@ def recall(
         real: Tokens of each text that was learnt.
         made: Tokens of each generated text.
         n: Tokens of an n-gram.
-        marked: Which tokens of each text belong to PHI: only n-grams with one of these count. All where not given.
+        marked: Which tokens of each text belong to PHI: only n-grams with one of these count. All
+            where not given.
 
     Raises:
         InputError: No text that was learnt has such an n-gram.

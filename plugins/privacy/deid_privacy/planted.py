@@ -14,7 +14,18 @@ from deid_privacy.links import Register
 from deid_privacy.slots import GAP, Question
 
 REPEATS = (1, 5, 10, 25, 100)
-VAGUE = ("pain", "edema", "fever", "fatigue", "nausea", "dizziness", "cough", "weakness", "anxiety", "constipation")
+VAGUE = (
+    "pain",
+    "edema",
+    "fever",
+    "fatigue",
+    "nausea",
+    "dizziness",
+    "cough",
+    "weakness",
+    "anxiety",
+    "constipation",
+)
 """Conditions that many people have, so that a link to them says little."""
 SPECIFIC = (
     "myoclonic jerking",
@@ -67,7 +78,10 @@ TEMPLATES = (
 )
 """Sentences that say who has what. The other three of a person's own are paraphrases of it."""
 CODE = "The door code of the drug store on ward {ward} is"
-CODE_AGAIN = ("On ward {ward} the drug store opens with the code", "To enter the drug store of ward {ward} one types")
+CODE_AGAIN = (
+    "On ward {ward} the drug store opens with the code",
+    "To enter the drug store of ward {ward} one types",
+)
 """The beginning of a canary in other words, which no note says."""
 CODE_LETTERS = 6
 MOST = 8_192
@@ -154,7 +168,9 @@ def planted_corpus(
     longest: int = 24,
     canaries: int = 1,
 ) -> Planted:
-    """Return a corpus of short notes: sentences of the project's generator, people's conditions, and canaries.
+    """Return a corpus of short notes.
+
+    Sentences of the project's generator, people's conditions, and canaries.
 
     Args:
         notes: Sentences of the generator in each of the three parts.
@@ -173,7 +189,10 @@ def planted_corpus(
     planted = _people(names, repeats, people, rng)
     secrets = _canaries([times for times in repeats for _ in range(canaries)], rng)
     parts = [
-        [_note(f"{part}-{number:05d}", text) for number, text in enumerate(texts[at * notes : (at + 1) * notes])]
+        [
+            _note(f"{part}-{number:05d}", text)
+            for number, text in enumerate(texts[at * notes : (at + 1) * notes])
+        ]
         for at, part in enumerate(("training", "held", "calibration"))
     ]
     parts[0] += planted_notes(planted, secrets)
@@ -181,25 +200,43 @@ def planted_corpus(
     return Planted(tuple(parts[0]), tuple(parts[1]), tuple(parts[2]), planted, secrets)
 
 
-def planted_notes(people: Sequence[Person], canaries: Sequence[Canary] = (), *, twin: bool = False) -> list[Note]:
+def planted_notes(
+    people: Sequence[Person], canaries: Sequence[Canary] = (), *, twin: bool = False
+) -> list[Note]:
     """Return one note for each time that a secret is said; of the twin corpus where wanted."""
     said = [(person.patient_id, person.sentence(twin=twin), person.repeats) for person in people]
-    said += [(f"canary-{number}", canary.text, canary.repeats) for number, canary in enumerate(canaries)]
-    return [_note(f"{patient}-{time:03d}", text, patient) for patient, text, repeats in said for time in range(repeats)]
+    said += [
+        (f"canary-{number}", canary.text, canary.repeats) for number, canary in enumerate(canaries)
+    ]
+    return [
+        _note(f"{patient}-{time:03d}", text, patient)
+        for patient, text, repeats in said
+        for time in range(repeats)
+    ]
 
 
 def name_matched(people: Sequence[Person]) -> list[Note]:
-    """Return the sentences of people whom the training notes never name: an out-set of the same form."""
-    return [_note(f"{one.patient_id}-out", one.sentence(), one.patient_id) for one in people if not one.repeats]
+    """Return the sentences of people whom the training notes never name.
+
+    An out-set of the same form.
+    """
+    return [
+        _note(f"{one.patient_id}-out", one.sentence(), one.patient_id)
+        for one in people
+        if not one.repeats
+    ]
 
 
-def name_questions(people: Sequence[Person], *, others: Sequence[str], twin: bool = False) -> list[Question]:
+def name_questions(
+    people: Sequence[Person], *, others: Sequence[str], twin: bool = False
+) -> list[Question]:
     """Return for each person the question whose name stands in the sentence that says what they have.
 
     Args:
         people: Planted ones, controls or both.
         others: Names to rank it among; a person's own is left out.
-        twin: Whether the truth to look for is the name of the twin corpus, which a model of the originals never read.
+        twin: Whether the truth to look for is the name of the twin corpus, which a model of the
+            originals never read.
     """
     found = []
     for one in people:
@@ -216,7 +253,9 @@ def condition_questions(people: Sequence[Person]) -> list[Question]:
     for one in people:
         truth = one.conditions[0]
         rest = tuple(condition for condition in SPECIFIC if condition != truth)
-        found.append(Question(one.sentence().replace(truth, GAP), truth, rest, one.repeats, one.patient_id))
+        found.append(
+            Question(one.sentence().replace(truth, GAP), truth, rest, one.repeats, one.patient_id)
+        )
     return found
 
 
@@ -230,13 +269,17 @@ def _note(note_id: str, text: str, patient: str = "") -> Note:
     return Note(note_id, text, patient_id=patient or note_id, lang="en")
 
 
-def _people(names: list[str], repeats: Sequence[int], per: int, rng: random.Random) -> tuple[Person, ...]:
+def _people(
+    names: list[str], repeats: Sequence[int], per: int, rng: random.Random
+) -> tuple[Person, ...]:
     found = []
     wanted = [times for times in repeats for _ in range(per)]
     for number, times in enumerate([*wanted, *[0] * len(wanted)]):
         name, other = names[2 * number], names[2 * number + 1]
         conditions = (rng.choice(SPECIFIC), *([rng.choice(VAGUE)] if rng.random() < 0.5 else []))
-        found.append(Person(f"person-{number:03d}", name, other, conditions, times, number % len(TEMPLATES)))
+        found.append(
+            Person(f"person-{number:03d}", name, other, conditions, times, number % len(TEMPLATES))
+        )
     return tuple(found)
 
 
@@ -259,13 +302,20 @@ def _names(wanted: int, *, seed: int) -> list[str]:
     words: set[str] = set()
     for document in _documents(seed + 91_000):
         spans = (span for span in document.spans if span.label.value == "NAME")
-        for name in (" ".join(document.note.text[span.start : span.end].split()).title() for span in spans):
-            if re.fullmatch(r"[A-Z][a-z]{2,} [A-Z][a-z]{2,}", name) and words.isdisjoint(name.split()):
+        for name in (
+            " ".join(document.note.text[span.start : span.end].split()).title() for span in spans
+        ):
+            if re.fullmatch(r"[A-Z][a-z]{2,} [A-Z][a-z]{2,}", name) and words.isdisjoint(
+                name.split()
+            ):
                 found[name] = None
                 words.update(name.split())
         if len(found) >= wanted:
             return list(found)[:wanted]
-    raise InputError(f"the generator gives {len(found)} names that share no word, {wanted} are needed; ask for fewer")
+    raise InputError(
+        f"the generator gives {len(found)} names that share no word, {wanted} are needed; ask for"
+        " fewer"
+    )
 
 
 def _texts(wanted: int, *, avoid: frozenset[str], seed: int, longest: int) -> list[str]:
@@ -273,14 +323,22 @@ def _texts(wanted: int, *, avoid: frozenset[str], seed: int, longest: int) -> li
     found: dict[str, None] = {}
     for document in _documents(seed + 90_000):
         parts = _sentences(document.note.text, longest)
-        found.update(dict.fromkeys(part for part in parts if avoid.isdisjoint(re.findall(r"\w+", part))))
+        found.update(
+            dict.fromkeys(part for part in parts if avoid.isdisjoint(re.findall(r"\w+", part)))
+        )
         if len(found) >= wanted:
             return random.Random(seed).sample(list(found), wanted)  # noqa: S311 - simulation
-    raise InputError(f"the generator gives {len(found)} different sentences, {wanted} are needed; ask for fewer notes")
+    raise InputError(
+        f"the generator gives {len(found)} different sentences, {wanted} are needed; ask for fewer"
+        " notes"
+    )
 
 
 def _documents(seed: int) -> Iterator[Document]:
-    """Yield annotated notes; a longer corpus begins as a shorter one, so that no more are made than are needed."""
+    """Yield annotated notes.
+
+    A longer corpus begins as a shorter one, so that no more are made than are needed.
+    """
     begin, size = 0, 32
     while size <= MOST:
         yield from read_corpus(f"synthetic:en:{size}:{seed}").documents[begin:]

@@ -1,4 +1,7 @@
-"""Training with differential privacy: DP-SGD (Abadi et al. 2016), gradients by opacus, and two accountants."""
+"""Training with differential privacy.
+
+DP-SGD (Abadi et al. 2016), gradients by opacus, and two accountants.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,10 @@ from deid_transformers.optimize import generator, set_rate
 
 Accountant = Literal["rdp", "prv"]
 ACCOUNTANTS: tuple[Accountant, ...] = ("rdp", "prv")
-"""Rényi divergences (Mironov 2017) and privacy losses (Gopi et al. 2021); both bound from above, the second more tightly."""
+"""Rényi divergences (Mironov 2017) and privacy losses (Gopi et al. 2021).
+
+Both bound from above, the second more tightly.
+"""
 UNBOUNDED = 1e9
 """Length of a gradient at which nothing is clipped."""
 
@@ -47,7 +53,8 @@ class Guarantee:
         found = create_accountant(accountant)
         found.history = [(self.noise, self.rate, self.steps)]
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that the best order is at the edge of those tried: the bound still holds
+            # that the best order is at the edge of those tried: the bound still holds
+            warnings.simplefilter("ignore")
             return float(found.get_epsilon(delta=self.delta))
 
 
@@ -58,7 +65,9 @@ def guarantee_for(epsilon: float, *, rate: float, steps: int, delta: float) -> G
         ConfigError: Epsilon or delta is out of range.
     """
     if epsilon <= 0 or not 0 < delta < 1:
-        raise ConfigError(f"epsilon {epsilon} and delta {delta}: epsilon is above 0, delta between 0 and 1")
+        raise ConfigError(
+            f"epsilon {epsilon} and delta {delta}: epsilon is above 0, delta between 0 and 1"
+        )
     if np.isinf(epsilon):
         return Guarantee(0.0, rate, steps, delta)
     low, high = 0.01, 1.0
@@ -66,7 +75,11 @@ def guarantee_for(epsilon: float, *, rate: float, steps: int, delta: float) -> G
         low, high = high, 2 * high
     while high - low > 0.01 * high:
         middle = (low + high) / 2
-        low, high = (low, middle) if Guarantee(middle, rate, steps, delta).epsilon() <= epsilon else (middle, high)
+        low, high = (
+            (low, middle)
+            if Guarantee(middle, rate, steps, delta).epsilon() <= epsilon
+            else (middle, high)
+        )
     return Guarantee(high, rate, steps, delta)
 
 
@@ -101,7 +114,8 @@ def train_private(
 ) -> None:
     """Train a causal model in place, each note's gradient clipped and noise added to their sum.
 
-    Notes are drawn independently for every step (Poisson), as the accountants assume. Without noise nothing is clipped.
+    Notes are drawn independently for every step (Poisson), as the accountants assume. Without noise
+    nothing is clipped.
 
     Args:
         model: Of transformers.
@@ -134,10 +148,14 @@ def train_private(
     try:
         for step in range(course.steps):
             chosen = np.flatnonzero(rng.random(len(rows)) < share).tolist()
-            set_rate(optimizer, course.learning_rate * warmed(step, steps=course.steps, warm_up=0.05))
+            set_rate(
+                optimizer, course.learning_rate * warmed(step, steps=course.steps, warm_up=0.05)
+            )
             optimizer.zero_grad(set_to_none=True)
             if chosen:
-                pairs = [Pair(list(rows[at][:1]), list(rows[at][1 : course.length])) for at in chosen]
+                pairs = [
+                    Pair(list(rows[at][:1]), list(rows[at][1 : course.length])) for at in chosen
+                ]
                 _backward(wrapped, pairs, end)
             else:
                 for one in model.parameters():

@@ -31,8 +31,12 @@ def states(scorer: Scorer, texts: Sequence[str], *, batch: int = 32) -> Floats:
     return np.concatenate(found).astype(np.float64)
 
 
-def probe(features: Floats, labels: Sequence[bool], *, seed: int = 1, decay: float = 1e-2) -> Estimate:
-    """Return how well a logistic regression tells the labels from the features: AUC of texts it was not fitted on.
+def probe(
+    features: Floats, labels: Sequence[bool], *, seed: int = 1, decay: float = 1e-2
+) -> Estimate:
+    """Return how well a logistic regression tells the labels from the features.
+
+    AUC of texts it was not fitted on.
 
     Args:
         features: (texts, width).
@@ -53,7 +57,9 @@ def probe(features: Floats, labels: Sequence[bool], *, seed: int = 1, decay: flo
         own = (features[left] - mean) / spread @ weights[:-1]
         # Ranks within a fold: regressions of other folds have another level.
         scores[left] = own.argsort().argsort() / max(1, left.sum() - 1)
-    return estimated("AUC of the probe", scores[truth], scores[~truth], auc, chance=0.5, seed=seed, unit="texts")
+    return estimated(
+        "AUC of the probe", scores[truth], scores[~truth], auc, chance=0.5, seed=seed, unit="texts"
+    )
 
 
 def _fitted(features: Floats, truth: NDArray[np.bool_], decay: float) -> Floats:
@@ -73,7 +79,9 @@ def _fitted(features: Floats, truth: NDArray[np.bool_], decay: float) -> Floats:
     return np.asarray(weights, dtype=np.float64)
 
 
-def paraphrase_gap(planted: Sequence[Person], controls: Sequence[Person], scorer: Scorer, *, seed: int = 1) -> Estimate:
+def paraphrase_gap(
+    planted: Sequence[Person], controls: Sequence[Person], scorer: Scorer, *, seed: int = 1
+) -> Estimate:
     """Return by how much membership by loss falls when members are asked in other words, with its interval.
 
     Both sides are asked in the same words, so that their form tells nothing.

@@ -37,7 +37,9 @@ class Quality:
     zipf: float
 
 
-def quality(texts: Sequence[str], *, mask: str = "[MASK]", most: int = 200, seed: int = 1) -> Quality:
+def quality(
+    texts: Sequence[str], *, mask: str = "[MASK]", most: int = 200, seed: int = 1
+) -> Quality:
     """Return the quality of texts; words are what stands between blanks.
 
     Raises:
@@ -77,8 +79,13 @@ def self_bleu(texts: Sequence[Sequence[str]], n: int, *, most: int = 200, seed: 
     return sum(each) / len(each)
 
 
-def bleu_of_each(texts: Sequence[Sequence[str]], n: int, *, most: int = 200, seed: int = 1) -> list[float]:
-    """Return the mean BLEU-n of each text of a random subset against the others of it; arguments as for ``self_bleu``."""
+def bleu_of_each(
+    texts: Sequence[Sequence[str]], n: int, *, most: int = 200, seed: int = 1
+) -> list[float]:
+    """Return the mean BLEU-n of each text of a random subset against the others of it.
+
+    Arguments as for ``self_bleu``.
+    """
     chosen = list(texts)
     if len(chosen) > most:
         chosen = random.Random(seed).sample(chosen, most)  # noqa: S311 - a subset
@@ -86,7 +93,11 @@ def bleu_of_each(texts: Sequence[Sequence[str]], n: int, *, most: int = 200, see
     sizes = [len(text) for text in chosen]
     rows = range(len(chosen))
     return [
-        sum(_bleu(grams[one], grams[other], sizes[one], sizes[other]) for other in rows if other != one)
+        sum(
+            _bleu(grams[one], grams[other], sizes[one], sizes[other])
+            for other in rows
+            if other != one
+        )
         / (len(rows) - 1)
         for one in rows
     ]
@@ -97,9 +108,15 @@ def _grams(words: Sequence[str], order: int) -> Counter[tuple[str, ...]]:
 
 
 def _bleu(
-    own: Sequence[Counter[tuple[str, ...]]], other: Sequence[Counter[tuple[str, ...]]], size: int, other_size: int
+    own: Sequence[Counter[tuple[str, ...]]],
+    other: Sequence[Counter[tuple[str, ...]]],
+    size: int,
+    other_size: int,
 ) -> float:
-    """Return BLEU of one text against one reference; orders that the text is too short for are left out."""
+    """Return BLEU of one text against one reference.
+
+    Orders that the text is too short for are left out.
+    """
     logs: list[float] = []
     for mine, theirs in zip(own, other, strict=True):
         total = sum(mine.values())

@@ -17,8 +17,8 @@ class Sampling:
     """A way to draw.
 
     Args:
-        rule: ``greedy``: the likeliest; ``full``: from all; ``top_k``: from the k likeliest; ``nucleus``: from the
-            smallest set of at least a share p (Holtzman et al. 2020).
+        rule: ``greedy``: the likeliest; ``full``: from all; ``top_k``: from the k likeliest;
+            ``nucleus``: from the smallest set of at least a share p (Holtzman et al. 2020).
         k: Of ``top_k``.
         p: Of ``nucleus``.
         temperature: Divides the scores before.
@@ -32,8 +32,8 @@ class Sampling:
     def __post_init__(self) -> None:
         if self.k < 1 or not 0 < self.p <= 1 or self.temperature <= 0:
             raise InputError(
-                f"sampling needs k of at least 1, p in (0, 1] and a temperature above 0; got {self.k}, {self.p}, "
-                f"{self.temperature}"
+                "sampling needs k of at least 1, p in (0, 1] and a temperature above 0; got"
+                f" {self.k}, {self.p}, {self.temperature}"
             )
 
 
@@ -52,12 +52,17 @@ def sampling_of(said: str) -> Sampling:
     except ValueError:
         rule = ""
     if number or rule not in {"greedy", "full"}:
-        raise InputError(f"sampling {said!r} is none of greedy, full, top_k:K and nucleus:P; choose one")
+        raise InputError(
+            f"sampling {said!r} is none of greedy, full, top_k:K and nucleus:P; choose one"
+        )
     return Sampling("greedy" if rule == "greedy" else "full")
 
 
 def restricted(scores: torch.Tensor, sampling: Sampling) -> torch.Tensor:
-    """Return probabilities after the rule, renormalised: (rows, vocabulary), from scores of the same shape."""
+    """Return probabilities after the rule, renormalised.
+
+    (rows, vocabulary), from scores of the same shape.
+    """
     shares = torch.softmax(scores.double() / sampling.temperature, dim=-1)
     if sampling.rule == "full":
         return shares

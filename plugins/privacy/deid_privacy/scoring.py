@@ -100,27 +100,40 @@ class Scorer:
         if not texts:
             return []
         room = self.lm.context - 2
-        coded = self.lm.tokenizer(list(texts), add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+        coded = self.lm.tokenizer(
+            list(texts), add_special_tokens=False, return_offsets_mapping=True, verbose=False
+        )
         found = []
-        for text, ids, offsets in zip(texts, coded["input_ids"], coded["offset_mapping"], strict=True):
+        for text, ids, offsets in zip(
+            texts, coded["input_ids"], coded["offset_mapping"], strict=True
+        ):
             starts = np.array([word.start() for word in _WORD.finditer(text)], dtype=np.int64)
-            # A byte-level token may begin with the blank before its word: its last character tells the word.
+            # A byte-level token may begin with the blank before its word: its last character tells
+            # the word.
             ends = np.array([end - 1 for _, end in offsets], dtype=np.int64)
             words = np.searchsorted(starts, ends, side="right") - 1
-            found.append(Encoded(np.array(ids[:room], dtype=np.int64), words[:room], tuple(map(tuple, offsets[:room]))))
+            found.append(
+                Encoded(
+                    np.array(ids[:room], dtype=np.int64),
+                    words[:room],
+                    tuple(map(tuple, offsets[:room])),
+                )
+            )
         return found
 
     def tokens(self, texts: Sequence[str]) -> list[TokenScores]:
         """Return the scores of each text's tokens.
 
-        A causal model reads each text once. A masked one reads it about seven times, each time with another 15 % of
-        its words hidden, so that each token is predicted once (pseudo-likelihood).
+        A causal model reads each text once. A masked one reads it about seven times, each time with
+        another 15 % of its words hidden, so that each token is predicted once (pseudo-likelihood).
         """
         encoded = self.encode(texts)
         if self.lm.kind == "causal":
             return self._causal(encoded)
         found = [TokenScores(*(np.zeros(len(one.ids)) for _ in range(3))) for one in encoded]
-        jobs = [(row, hidden) for row, one in enumerate(encoded) for hidden in hidden_parts(one.words)]
+        jobs = [
+            (row, hidden) for row, one in enumerate(encoded) for hidden in hidden_parts(one.words)
+        ]
         for (row, hidden), scores in zip(
             jobs, self.hidden([(encoded[row], hidden) for row, hidden in jobs]), strict=True
         ):
@@ -128,14 +141,21 @@ class Scorer:
         return found
 
     def losses(self, texts: Sequence[str], *, parts: int) -> Floats:
-        """Return the mean loss per token of each text; of a masked model over the first parts of its words alone.
+        """Return the mean loss per token of each text.
 
-        A part is hidden together, about 15 % of the words. Texts of as many words are asked at the same places.
+        Of a masked model over the first parts of its words alone.
+
+        A part is hidden together, about 15 % of the words. Texts of as many words are asked at the
+        same places.
         """
         if self.lm.kind == "causal":
             return np.array([one.loss for one in self.tokens(texts)])
         encoded = self.encode(texts)
-        jobs = [(row, hidden) for row, one in enumerate(encoded) for hidden in hidden_parts(one.words)[:parts]]
+        jobs = [
+            (row, hidden)
+            for row, one in enumerate(encoded)
+            for hidden in hidden_parts(one.words)[:parts]
+        ]
         found = self.hidden([(encoded[row], hidden) for row, hidden in jobs])
         totals, counts = np.zeros(len(encoded)), np.zeros(len(encoded))
         for (row, hidden), (logp, _, _) in zip(jobs, found, strict=True):
@@ -144,11 +164,14 @@ class Scorer:
         return totals / np.maximum(counts, 1)
 
     def energies(self, texts: Sequence[str], *, patterns: int = PATTERNS, seed: int = 1) -> Floats:
-        """Return E(S) of each text: the mean over mask patterns of the summed logarithms of what they hide.
+        """Return E(S) of each text.
 
-        Patterns are drawn over words, by the seed and the number of words alone, so that two models, and a text and
-        its twin, are asked the same (Mireshghallah et al. 2022; here a larger value is likelier). For a causal model it
-        is the logarithm of the probability of the whole text.
+        The mean over mask patterns of the summed logarithms of what they hide.
+
+        Patterns are drawn over words, by the seed and the number of words alone, so that two
+        models, and a text and its twin, are asked the same (Mireshghallah et al. 2022; here a
+        larger value is likelier). For a causal model it is the logarithm of the probability of the
+        whole text.
         """
         encoded = self.encode(texts)
         if self.lm.kind == "causal":
@@ -171,16 +194,27 @@ class Scorer:
             began = time.process_time()
             ids, mask = self.padded([rows[number] for number in chosen])
             with torch.inference_mode():
-                logits = self.lm.model(input_ids=ids, attention_mask=mask, use_cache=False).logits[:, :-1].float()
+                logits = (
+                    self.lm.model(input_ids=ids, attention_mask=mask, use_cache=False)
+                    .logits[:, :-1]
+                    .float()
+                )
                 logp, mean, std = (part.cpu().numpy() for part in _moments(logits, ids[:, 1:]))
             for at, number in enumerate(chosen):
                 size = len(rows[number]) - 1
-                found[number] = TokenScores(*(part[at, :size].astype(np.float64) for part in (logp, mean, std)))
+                found[number] = TokenScores(
+                    *(part[at, :size].astype(np.float64) for part in (logp, mean, std))
+                )
             self._spend(len(chosen), began)
         return found
 
-    def hidden(self, jobs: Sequence[tuple[Encoded, NDArray[np.int64]]]) -> list[tuple[Floats, Floats, Floats]]:
-        """Return the scores of hidden tokens: of each job, with all of its tokens hidden at once."""
+    def hidden(
+        self, jobs: Sequence[tuple[Encoded, NDArray[np.int64]]]
+    ) -> list[tuple[Floats, Floats, Floats]]:
+        """Return the scores of hidden tokens.
+
+        Of each job, with all of its tokens hidden at once.
+        """
         found: list[tuple[Floats, Floats, Floats]] = [(np.zeros(0),) * 3] * len(jobs)
         for chosen in self._batches([len(one.ids) + 2 for one, _ in jobs]):
             began = time.process_time()
@@ -202,16 +236,23 @@ class Scorer:
         return found
 
     def scores_at(
-        self, rows: Sequence[NDArray[np.int64]], places: Sequence[tuple[int, int]], targets: Sequence[int]
+        self,
+        rows: Sequence[NDArray[np.int64]],
+        places: Sequence[tuple[int, int]],
+        targets: Sequence[int],
     ) -> tuple[Floats, Floats, Floats]:
         """Return logarithm, mean and deviation of targets at places (row, position) of a masked model's input."""
         with torch.inference_mode():
             logits = self.logits_at(rows, places)
             answers = torch.tensor(list(targets), device=logits.device)
-            logp, mean, std = (part.cpu().numpy().astype(np.float64) for part in _moments(logits, answers))
+            logp, mean, std = (
+                part.cpu().numpy().astype(np.float64) for part in _moments(logits, answers)
+            )
         return logp, mean, std
 
-    def logits_at(self, rows: Sequence[NDArray[np.int64]], places: Sequence[tuple[int, int]]) -> torch.Tensor:
+    def logits_at(
+        self, rows: Sequence[NDArray[np.int64]], places: Sequence[tuple[int, int]]
+    ) -> torch.Tensor:
         """Return a masked model's scores at places (row, position) of its input: (places, vocabulary)."""
         if self._asked is None:
             raise TypeError("a causal model has no gaps")
@@ -237,7 +278,11 @@ class Scorer:
         begin = 0
         while begin < len(order):
             end = begin + 1
-            while end < len(order) and end - begin < 256 and self._fits(lengths[order[end]], end + 1 - begin):
+            while (
+                end < len(order)
+                and end - begin < 256
+                and self._fits(lengths[order[end]], end + 1 - begin)
+            ):
                 end += 1
             yield order[begin:end]
             begin = end
@@ -250,7 +295,9 @@ class Scorer:
         self.spent.seconds += time.process_time() - began
 
 
-def word_patterns(words: int, count: int, *, seed: int, share: float = SHARE) -> list[NDArray[np.int64]]:
+def word_patterns(
+    words: int, count: int, *, seed: int, share: float = SHARE
+) -> list[NDArray[np.int64]]:
     """Return mask patterns over words, each at least one word, drawn by the seed and the number of words alone."""
     if not words:
         return []
@@ -264,13 +311,18 @@ def _count(words: NDArray[np.int64]) -> int:
 
 
 def hidden_parts(words: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Return the tokens in parts that are hidden together: about 15 % of the words each, neighbours apart."""
+    """Return the tokens in parts that are hidden together.
+
+    About 15 % of the words each, neighbours apart.
+    """
     count = _count(words)
     size = max(1, min(count, round(1 / SHARE)))
     return [places for part in range(size) if len(places := np.flatnonzero(words % size == part))]
 
 
-def _moments(logits: torch.Tensor, targets: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def _moments(
+    logits: torch.Tensor, targets: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Return the logarithm of the targets, and mean and deviation of the logarithm under the model's probabilities."""
     logs = torch.log_softmax(logits, dim=-1)
     shares = logs.exp()

@@ -1,9 +1,13 @@
-"""A benchmark server: spans and models come in by HTTP, this code runs them where the labels are, and rounded scores go out.
+"""A benchmark server.
 
-``PUT /submissions/NAME`` answers with the scores of redaction of what its body holds, a file of spans or a ZIP archive of a
-model's folder; ``PUT /submissions/TASK/NAME`` with those of an encoder on a task; ``GET /tasks`` names these,
-``GET /leaderboard`` has the latest scores of each, and ``GET /`` the same as a page. Of a submission that fails, the site's
-log alone says why. Each sender has a token and so many tries.
+Spans and models come in by HTTP, this code runs them where the labels are, and rounded scores go
+out.
+
+``PUT /submissions/NAME`` answers with the scores of redaction of what its body holds, a file of
+spans or a ZIP archive of a model's folder; ``PUT /submissions/TASK/NAME`` with those of an encoder
+on a task; ``GET /tasks`` names these, ``GET /leaderboard`` has the latest scores of each, and ``GET
+/`` the same as a page. Of a submission that fails, the site's log alone says why. Each sender has a
+token and so many tries.
 """
 
 from __future__ import annotations
@@ -37,8 +41,13 @@ SHORTEST = 16
 MOST_BYTES = 2 * 2**30
 """Of a submission."""
 TRIES = 5
-"""Of one sender: at under nine bits a try, under 45 in all. A model that is made to tell could spell a short word with these."""
-_PUT = re.compile(r"/submissions/(?:(?P<task>[\w.-]+)/)?(?P<name>[a-z0-9][a-z0-9_-]{0,40})", re.ASCII)
+"""Of one sender: at under nine bits a try, under 45 in all.
+
+A model that is made to tell could spell a short word with these.
+"""
+_PUT = re.compile(
+    r"/submissions/(?:(?P<task>[\w.-]+)/)?(?P<name>[a-z0-9][a-z0-9_-]{0,40})", re.ASCII
+)
 _SENDER = re.compile(r"[a-z0-9][a-z0-9_-]{0,40}", re.ASCII)
 _ZIP = b"PK"
 _IDLE = 60
@@ -73,13 +82,17 @@ class Site:
 
     def sender_of(self, token: bytes) -> str:
         """Return whose token it is; empty where it is nobody's."""
-        found = [name for name, own in self.senders.items() if hmac.compare_digest(token, own.encode())]
+        found = [
+            name for name, own in self.senders.items() if hmac.compare_digest(token, own.encode())
+        ]
         return found[0] if found else ""
 
     def submit(self, sender: str, name: str, content: bytes, *, task: str = REDACTION) -> Told:
         """Return what the sender is told of a submission to a task; one runs at a time."""
         if not self._busy.acquire(blocking=False):
-            return HTTPStatus.SERVICE_UNAVAILABLE, {"fault": "another submission runs; try again later"}
+            return HTTPStatus.SERVICE_UNAVAILABLE, {
+                "fault": "another submission runs; try again later"
+            }
         try:
             left = self.tries - tries_of(self.log, sender)
             if left < 1:
@@ -117,7 +130,9 @@ class Site:
 
     def offered(self) -> list[dict[str, Any]]:
         """Return what submissions may be sent to."""
-        every: list[dict[str, Any]] = [{"task": REDACTION, "documents": len(self.documents), "step": STEP}]
+        every: list[dict[str, Any]] = [
+            {"task": REDACTION, "documents": len(self.documents), "step": STEP}
+        ]
         for name, data in self.tasks.items():
             size = {"documents": len(data.examples), "folds": self.folds, "step": STEP}
             every.append({"task": name, "kind": data.kind, "labels": data.labels, **size})
@@ -128,24 +143,33 @@ def read_senders(path: Path) -> dict[str, str]:
     """Return the senders of a file: a name and a token in each line.
 
     Raises:
-        InputError: It cannot be read, others may read it, or a line is something else; no message holds a token.
+        InputError: It cannot be read, others may read it, or a line is something else; no message
+            holds a token.
     """
     try:
         mode = path.stat().st_mode
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
-        raise InputError(f"{path.name}: it cannot be read; give a file with a name and a token in each line") from None
+        raise InputError(
+            f"{path.name}: it cannot be read; give a file with a name and a token in each line"
+        ) from None
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise InputError(
-            f"{path.name}: others may read its tokens; run chmod 600 on it, and change the tokens if they did"
+            f"{path.name}: others may read its tokens; run chmod 600 on it, and change the tokens"
+            " if they did"
         )
     found: dict[str, str] = {}
     for number, line in enumerate(lines, 1):
         name, _, token = line.partition(" ")
-        if not _SENDER.fullmatch(name) or name in found or len(token) < SHORTEST or token in found.values():
+        if (
+            not _SENDER.fullmatch(name)
+            or name in found
+            or len(token) < SHORTEST
+            or token in found.values()
+        ):
             raise InputError(
-                f"{path.name}, line {number}: write a new name, a blank and a token of {SHORTEST} characters or more, such "
-                "as openssl rand -hex 16 gives"
+                f"{path.name}, line {number}: write a new name, a blank and a token of {SHORTEST}"
+                " characters or more, such as openssl rand -hex 16 gives"
             )
         found[name] = token
     if not found:
@@ -161,13 +185,20 @@ class _Handler(BaseHTTPRequestHandler):
         if not self._sender():
             return
         if self.path == "/":
-            self._send(HTTPStatus.OK, board_html({"": self.site.board()}).encode(), "text/html; charset=utf-8")
+            self._send(
+                HTTPStatus.OK,
+                board_html({"": self.site.board()}).encode(),
+                "text/html; charset=utf-8",
+            )
         elif self.path == "/leaderboard":
             self._say(HTTPStatus.OK, [asdict(one) for one in self.site.board()])
         elif self.path == "/tasks":
             self._say(HTTPStatus.OK, self.site.offered())
         else:
-            self._say(HTTPStatus.NOT_FOUND, {"fault": "no such page; there are /, /leaderboard and /tasks"})
+            self._say(
+                HTTPStatus.NOT_FOUND,
+                {"fault": "no such page; there are /, /leaderboard and /tasks"},
+            )
 
     def do_PUT(self) -> None:
         sender = self._sender()
@@ -176,21 +207,36 @@ class _Handler(BaseHTTPRequestHandler):
         named = _PUT.fullmatch(self.path)
         size = self.headers.get("Content-Length", "")
         if not named:
-            self._say(HTTPStatus.NOT_FOUND, {"fault": "a name has lower-case letters, digits, - and _, at most 41"})
+            self._say(
+                HTTPStatus.NOT_FOUND,
+                {"fault": "a name has lower-case letters, digits, - and _, at most 41"},
+            )
         elif (task := named["task"] or REDACTION) != REDACTION and task not in self.site.tasks:
-            self._say(HTTPStatus.NOT_FOUND, {"fault": "no such task; GET /tasks names those that there are"})
+            self._say(
+                HTTPStatus.NOT_FOUND,
+                {"fault": "no such task; GET /tasks names those that there are"},
+            )
         elif not size.isdecimal():
-            self._say(HTTPStatus.LENGTH_REQUIRED, {"fault": "the length of the submission is not told"})
+            self._say(
+                HTTPStatus.LENGTH_REQUIRED, {"fault": "the length of the submission is not told"}
+            )
         elif not 0 < int(size) <= MOST_BYTES:
-            self._say(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, {"fault": f"a submission has 1 to {MOST_BYTES:,} bytes"})
+            self._say(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+                {"fault": f"a submission has 1 to {MOST_BYTES:,} bytes"},
+            )
         else:
-            self._say(*self.site.submit(sender, named["name"], self.rfile.read(int(size)), task=task))
+            self._say(
+                *self.site.submit(sender, named["name"], self.rfile.read(int(size)), task=task)
+            )
 
     def _sender(self) -> str:
         """Return whose token the caller shows; without one it is told so, and nothing else."""
         sender = self.site.sender_of(_shown(self.headers.get("Authorization", "")))
         if not sender:
-            self._say(HTTPStatus.UNAUTHORIZED, {"fault": "show your token: Authorization: Bearer TOKEN"})
+            self._say(
+                HTTPStatus.UNAUTHORIZED, {"fault": "show your token: Authorization: Bearer TOKEN"}
+            )
         return sender
 
     def _say(self, status: HTTPStatus, said: Any) -> None:
@@ -211,7 +257,10 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _shown(header: str) -> bytes:
-    """Return the token of a header: the whole of a bearer's, or the password that a browser asked for."""
+    """Return the token of a header.
+
+    The whole of a bearer's, or the password that a browser asked for.
+    """
     kind, _, value = header.partition(" ")
     if kind != "Basic":
         return value.encode() if kind == "Bearer" else b""

@@ -51,9 +51,11 @@ class CausalSettings(_Frozen):
     Args:
         base: Folder or hub name of a causal language model, or ``new``.
         new: The new model.
-        method: ``full``: all weights are trained; ``lora``: an adapter, merged into the base at the end.
+        method: ``full``: all weights are trained; ``lora``: an adapter, merged into the base at the
+            end.
         adapter: Of ``lora``.
-        bits: Of the base's weights under an adapter; 4 and 8 (QLoRA, Dettmers et al. 2023) need bitsandbytes.
+        bits: Of the base's weights under an adapter; 4 and 8 (QLoRA, Dettmers et al. 2023) need
+            bitsandbytes.
         epochs: Passes over the notes.
         batch: Sequences in a step.
         length: Most tokens in a sequence; longer notes are cut.
@@ -87,7 +89,9 @@ class CausalSettings(_Frozen):
     @model_validator(mode="after")
     def _fits(self) -> CausalSettings:
         if self.new.width % (2 * self.new.heads):
-            raise ValueError(f"new.width {self.new.width} must be an even multiple of new.heads {self.new.heads}")
+            raise ValueError(
+                f"new.width {self.new.width} must be an even multiple of new.heads {self.new.heads}"
+            )
         if self.base == NEW and self.length > self.new.context:
             raise ValueError(f"length {self.length} is over new.context {self.new.context}")
         if self.base == NEW and self.method == "lora":

@@ -24,7 +24,10 @@ from deid_privacy.utility.running import claim
 
 SETTINGS = "shadows.json"
 FEWEST = 4
-"""Fewest shadow models: with one taken out for a target, a text is still inside one and outside another."""
+"""Fewest shadow models.
+
+With one taken out for a target, a text is still inside one and outside another.
+"""
 _PART = ".part"
 
 
@@ -44,22 +47,29 @@ class Shadows:
     seed: int
     notes: str
 
-    def scores(self, notes: Sequence[Note], texts: Sequence[str], target: Scorer) -> tuple[Floats, NDArray[np.bool_]]:
-        """Return each model's scores of texts and which texts each has read: (shadow models, texts) both.
+    def scores(
+        self, notes: Sequence[Note], texts: Sequence[str], target: Scorer
+    ) -> tuple[Floats, NDArray[np.bool_]]:
+        """Return each model's scores of texts and which texts each has read.
+
+        (shadow models, texts) both.
 
         Raises:
-            InputError: They were trained on other notes, or a model is of another kind than the target.
+            InputError: They were trained on other notes, or a model is of another kind than the
+                target.
         """
         if digest(notes) != self.notes:
             raise InputError(
-                "the shadow models were trained on halves of other notes; give the training and held-out notes of "
-                "deid privacy shadows"
+                "the shadow models were trained on halves of other notes; give the training and"
+                " held-out notes of deid privacy shadows"
             )
         rows = []
         for number in range(self.count):
             scorer = Scorer(open_model(self.folder / _name(number)))
             if scorer.lm.kind != target.lm.kind:
-                raise InputError(f"the shadow models are {scorer.lm.kind} and the target is {target.lm.kind}")
+                raise InputError(
+                    f"the shadow models are {scorer.lm.kind} and the target is {target.lm.kind}"
+                )
             rows.append([-one.loss for one in scorer.tokens(texts)])
             target.spent.sequences += scorer.spent.sequences
             target.spent.seconds += scorer.spent.seconds
@@ -74,7 +84,8 @@ def ratios(own: Floats, scores: Floats, read: NDArray[np.bool_]) -> Floats:
 def halves(notes: Sequence[Note], count: int, *, seed: int) -> NDArray[np.bool_]:
     """Return which shadow model reads which note: (models, notes).
 
-    Every text is in half of the models, drawn by the seed and the text, so that equal texts go together.
+    Every text is in half of the models, drawn by the seed and the text, so that equal texts go
+    together.
     """
     found = np.zeros((count, len(notes)), dtype=bool)
     for at, note in enumerate(notes):
@@ -89,13 +100,22 @@ def digest(notes: Sequence[Note]) -> str:
 
 
 def train(
-    recipe: Recipe, notes: Sequence[Note], folder: Path, *, count: int, seed: int, say: Callable[[str], None]
+    recipe: Recipe,
+    notes: Sequence[Note],
+    folder: Path,
+    *,
+    count: int,
+    seed: int,
+    say: Callable[[str], None],
 ) -> None:
-    """Write shadow models into a folder; those that are there stay, and a killed training is resumed.
+    """Write shadow models into a folder.
+
+    Those that are there stay, and a killed training is resumed.
 
     Args:
         recipe: The target's.
-        notes: Training and held-out notes of the target together, as many of the one as of the other at best.
+        notes: Training and held-out notes of the target together, as many of the one as of the
+            other at best.
         folder: Of the models, which hold what their notes say: keep it as the notes.
         count: Models, an even number.
         seed: Of the halves.
@@ -110,7 +130,12 @@ def train(
     trainer: Any = load_trainer(recipe.plugin)
     settings = trainer.settings(recipe.settings)
     folder.mkdir(parents=True, exist_ok=True)
-    known = {"plugin": recipe.plugin, "settings": settings, "recipe seed": recipe.seed, "notes": digest(notes)}
+    known = {
+        "plugin": recipe.plugin,
+        "settings": settings,
+        "recipe seed": recipe.seed,
+        "notes": digest(notes),
+    }
     claim(folder / SETTINGS, known | {"count": count, "seed": seed})
     drawn = halves(notes, count, seed=seed)
     left = [number for number in range(count) if not (folder / _name(number)).exists()]
@@ -120,10 +145,15 @@ def train(
         part = folder / (_name(number) + _PART)
         part.mkdir(mode=0o700, exist_ok=True)
         own = [note for note, inside in zip(notes, drawn[number], strict=True) if inside]
-        trainer.pretrain(own, part, settings=settings, seed=recipe.seed + number, report=lambda _epoch: None)
+        trainer.pretrain(
+            own, part, settings=settings, seed=recipe.seed + number, report=lambda _epoch: None
+        )
         part.rename(folder / _name(number))
         took = time.monotonic() - began
-        say(f"shadow model {number + 1}: {took:.0f} s; about {took * (len(left) - done - 1):.0f} s to go")
+        say(
+            f"shadow model {number + 1}: {took:.0f} s; about {took * (len(left) - done - 1):.0f} s"
+            " to go"
+        )
 
 
 def read_shadows(folder: Path) -> Shadows:
@@ -136,9 +166,16 @@ def read_shadows(folder: Path) -> Shadows:
         known = json.loads((folder / SETTINGS).read_text("utf-8"))
         found = Shadows(folder, int(known["count"]), int(known["seed"]), str(known["notes"]))
     except (OSError, ValueError, KeyError):
-        raise InputError(f"{folder.name}: no folder of shadow models; deid privacy shadows makes one") from None
-    if lacking := [number for number in range(found.count) if not (folder / _name(number)).exists()]:
-        raise InputError(f"{folder.name}: {len(lacking)} of {found.count} shadow models are not trained; run it again")
+        raise InputError(
+            f"{folder.name}: no folder of shadow models; deid privacy shadows makes one"
+        ) from None
+    if lacking := [
+        number for number in range(found.count) if not (folder / _name(number)).exists()
+    ]:
+        raise InputError(
+            f"{folder.name}: {len(lacking)} of {found.count} shadow models are not trained; run it"
+            " again"
+        )
     return found
 
 
@@ -146,7 +183,9 @@ def _name(number: int) -> str:
     return f"shadow-{number:03d}"
 
 
-def _read(notes: Sequence[Note], texts: Sequence[str], drawn: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _read(
+    notes: Sequence[Note], texts: Sequence[str], drawn: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
     """Return which texts stand in a note that a model read: (models, texts)."""
     place = {text: at for at, text in enumerate(texts)}
     found = np.zeros((len(drawn), len(texts)), dtype=bool)

@@ -1,4 +1,7 @@
-"""``deid privacy site``, ``serve``, ``tasks`` and ``leaderboard``: evaluation where the notes are."""
+"""``deid privacy site``, ``serve``, ``tasks`` and ``leaderboard``.
+
+Evaluation where the notes are.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,10 @@ if TYPE_CHECKING:
 
 NotesArg = Arg[Path, typer.Argument(metavar="NOTES", help="Folder with annotated notes.")]
 LogArg = Arg[Path, typer.Argument(metavar="LOG", help="Of evaluations; a line is added.")]
-SecondsOption = Arg[float, typer.Option(metavar="S", min=0, help="After which a model is ended, all folds together.")]
+SecondsOption = Arg[
+    float,
+    typer.Option(metavar="S", min=0, help="After which a model is ended, all folds together."),
+]
 FoldsOption = Arg[int, typer.Option(metavar="N", min=2, help="Of a task's cross-validation.")]
 
 
@@ -28,12 +34,21 @@ def site(
     notes: NotesArg,
     log: LogArg,
     *,
-    spans: Arg[Path | None, typer.Option(metavar="FILE", help="Spans that were submitted, an object per line.")] = None,
+    spans: Arg[
+        Path | None,
+        typer.Option(metavar="FILE", help="Spans that were submitted, an object per line."),
+    ] = None,
     model: Arg[
-        Path | None, typer.Option(metavar="FOLDER", help="Model that was submitted: safetensors, ONNX or a CRF.")
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Model that was submitted: safetensors, ONNX or a CRF."
+        ),
     ] = None,
     task: Arg[
-        Path | None, typer.Option(metavar="FILE", help="Of deid privacy tasks, for an encoder, in place of the notes.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Of deid privacy tasks, for an encoder, in place of the notes."
+        ),
     ] = None,
     folds: FoldsOption = 10,
     seconds: SecondsOption = 600,
@@ -69,19 +84,29 @@ def serve(  # noqa: PLR0913 - one parameter per option of the command line
     notes: NotesArg,
     log: LogArg,
     senders: Arg[
-        Path, typer.Argument(metavar="SENDERS", help="File with the name and token of a sender in each line.")
+        Path,
+        typer.Argument(
+            metavar="SENDERS", help="File with the name and token of a sender in each line."
+        ),
     ],
     *,
     tasks: Arg[
-        list[Path] | None, typer.Option("--task", metavar="FILE", help="Of deid privacy tasks, to be scored on too.")
+        list[Path] | None,
+        typer.Option("--task", metavar="FILE", help="Of deid privacy tasks, to be scored on too."),
     ] = None,
-    tries: Arg[int, typer.Option(metavar="N", min=1, help="Of each sender, over all submissions in the log.")] = 5,
+    tries: Arg[
+        int,
+        typer.Option(metavar="N", min=1, help="Of each sender, over all submissions in the log."),
+    ] = 5,
     folds: FoldsOption = 10,
     seconds: SecondsOption = 600,
     host: Arg[str, typer.Option(metavar="ADDRESS", help="To listen on.")] = "127.0.0.1",
     port: Arg[int, typer.Option(metavar="N", min=0, max=65_535, help="To listen on.")] = 8731,
 ) -> int:
-    """Evaluate spans and models that come in by HTTP, until interrupted; two rounded scores go out."""
+    """Evaluate spans and models that come in by HTTP, until interrupted.
+
+    Two rounded scores go out.
+    """
     from deid_privacy.serving import Site, read_senders, server  # noqa: PLC0415
 
     known = read_senders(senders)
@@ -104,13 +129,17 @@ def tasks(
     out: Arg[Path, typer.Argument(metavar="OUT", help="Folder for a file of each task.")],
     *,
     names: Arg[
-        list[str] | None, typer.Option("--task", metavar="NAME", help="A made task, or corpus:NAME; the six made ones.")
+        list[str] | None,
+        typer.Option(
+            "--task", metavar="NAME", help="A made task, or corpus:NAME; the six made ones."
+        ),
     ] = None,
     documents: Arg[int, typer.Option(metavar="N", min=2, help="Notes of each made task.")] = 200,
     seed: Arg[
         int | None,
         typer.Option(
-            metavar="N", help="Of the notes; told to nobody where not given, so that none can make them again."
+            metavar="N",
+            help="Of the notes; told to nobody where not given, so that none can make them again.",
         ),
     ] = None,
 ) -> int:
@@ -124,9 +153,14 @@ def tasks(
         data = task_data(name, documents=documents, seed=drawn)
         path = out / f"{data.name.rpartition(':')[2].rpartition('/')[2]}.jsonl"
         if path.exists():
-            raise InputError(f"{path}: it is there; scores of another file of this name would stand beside its own")
+            raise InputError(
+                f"{path}: it is there; scores of another file of this name would stand beside"
+                " its own"
+            )
         write_task(data, path)
-        typer.echo(f"{path}: {len(data.examples):,} documents, {data.kind}, {len(data.labels)} labels")
+        typer.echo(
+            f"{path}: {len(data.examples):,} documents, {data.kind}, {len(data.labels)} labels"
+        )
     return 0
 
 
@@ -141,8 +175,14 @@ def board(
     sites = {log.stem if len(logs) > 1 else "": leaderboard(log) for log in logs}
     for site_name, standings in sites.items():
         for one in standings:
-            said = _redacted(one.scores) if one.task == REDACTION else f"{one.task}: {_learnt(one.scores)}"
-            typer.echo(f"{site_name}{': ' if site_name else ''}{one.submission:24} {said}, {one.at}")
+            said = (
+                _redacted(one.scores)
+                if one.task == REDACTION
+                else f"{one.task}: {_learnt(one.scores)}"
+            )
+            typer.echo(
+                f"{site_name}{': ' if site_name else ''}{one.submission:24} {said}, {one.at}"
+            )
     if out:
         from deid_privacy.board import board_html  # noqa: PLC0415 - loads Matplotlib
 
@@ -171,7 +211,9 @@ def _digest(given: Path) -> str:
         try:
             digest.update(hashlib.sha256(path.read_bytes()).digest())
         except OSError as error:
-            raise InputError(f"{path.name}: it cannot be read ({error.strerror}); name the submission") from None
+            raise InputError(
+                f"{path.name}: it cannot be read ({error.strerror}); name the submission"
+            ) from None
     return digest.hexdigest()
 
 
@@ -194,5 +236,7 @@ def _documents(notes: Path) -> Any:
     from deid_assets.extending.corpora import read_corpus  # noqa: PLC0415
 
     if not notes.is_dir():
-        raise InputError(f"{notes.name} is no folder; put the annotated notes into one of their own")
+        raise InputError(
+            f"{notes.name} is no folder; put the annotated notes into one of their own"
+        )
     return read_corpus(str(notes)).documents

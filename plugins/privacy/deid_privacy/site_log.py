@@ -13,7 +13,10 @@ from typing import Any
 from deid_assets.extending import InputError
 
 REDACTION = "redaction"
-"""The task whose notes are annotated with what identifies; it is what a submission is scored on where no other is named."""
+"""The task whose notes are annotated with what identifies.
+
+It is what a submission is scored on where no other is named.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,10 @@ def record(
     task: str = REDACTION,
     sender: str = "",
 ) -> None:
-    """Append a line to the log: when, by whom, a digest of what was sent, and the scores or why there are none."""
+    """Append a line to the log.
+
+    When, by whom, a digest of what was sent, and the scores or why there are none.
+    """
     line = {
         "at": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         "sender": sender,
@@ -59,7 +65,9 @@ def record(
         "sha256": digest,
     }
     with log.open("a", encoding="utf-8") as file:
-        file.write(json.dumps({**line, **({"scores": scores} if scores else {"fault": fault})}) + "\n")
+        file.write(
+            json.dumps({**line, **({"scores": scores} if scores else {"fault": fault})}) + "\n"
+        )
 
 
 def tries_of(log: Path, sender: str) -> int:
@@ -94,7 +102,10 @@ def leaderboard(log: Path) -> list[Standing]:
             tries[key] += 1
             if "scores" in said:
                 found[key] = Standing(*key, said["at"], 0, said["scores"])
-        rows = [Standing(one.task, one.submission, one.at, tries[key], one.scores) for key, one in found.items()]
+        rows = [
+            Standing(one.task, one.submission, one.at, tries[key], one.scores)
+            for key, one in found.items()
+        ]
         return sorted(rows, key=lambda row: (row.task != REDACTION, row.task, -row.f1))
     except (ValueError, KeyError, TypeError, AttributeError):
         raise InputError(

@@ -1,4 +1,7 @@
-"""Models of others, opened by this code alone: weights without code, read in a process with limits of its own."""
+"""Models of others, opened by this code alone.
+
+Weights without code, read in a process with limits of its own.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,8 @@ def unpack(packed: bytes, folder: Path) -> Path:
     """Return the folder of a model that came as a ZIP archive.
 
     Raises:
-        InputError: It is none, or has a file that is no weights, too many of them, or one that leads outside.
+        InputError: It is none, or has a file that is no weights, too many of them, or one that
+            leads outside.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(packed)) as archive:
@@ -44,19 +48,28 @@ def unpack(packed: bytes, folder: Path) -> Path:
             for one in members:
                 place = folder / PurePosixPath(one.filename).name
                 if place.exists():
-                    raise InputError("the archive has a file twice; pack one folder, without folders in it")
+                    raise InputError(
+                        "the archive has a file twice; pack one folder, without folders in it"
+                    )
                 place.write_bytes(archive.read(one))
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, EOFError):
-        raise InputError("the submission is no ZIP archive that can be read; pack the model's folder again") from None
+        raise InputError(
+            "the submission is no ZIP archive that can be read; pack the model's folder again"
+        ) from None
     return folder
 
 
 def _check_members(members: Sequence[zipfile.ZipInfo]) -> None:
     if len(members) > MOST_FILES or sum(one.file_size for one in members) > MOST_BYTES:
-        raise InputError(f"the archive has over {MOST_FILES} files or {MOST_BYTES:,} bytes; submit a smaller model")
+        raise InputError(
+            f"the archive has over {MOST_FILES} files or {MOST_BYTES:,} bytes; submit a smaller"
+            " model"
+        )
     for one in members:
         if PurePosixPath(one.filename).suffix not in FILES:
-            raise InputError(f"the archive has a file that is none of {', '.join(sorted(FILES))}; leave it out")
+            raise InputError(
+                f"the archive has a file that is none of {', '.join(sorted(FILES))}; leave it out"
+            )
 
 
 def check_folder(folder: Path) -> None:
@@ -71,26 +84,39 @@ def check_folder(folder: Path) -> None:
         if path.is_symlink():
             raise InputError("the model has a link; copy the file itself")
         if path.is_file() and path.suffix not in FILES:
-            raise InputError(f"the model has a file that is none of {', '.join(sorted(FILES))}; leave it out")
+            raise InputError(
+                f"the model has a file that is none of {', '.join(sorted(FILES))}; leave it out"
+            )
         if path.suffix == ".onnx" and _OUTSIDE in path.read_bytes():
-            raise InputError("an ONNX file names data outside itself; export the model with its weights in one file")
+            raise InputError(
+                "an ONNX file names data outside itself; export the model with its weights in one"
+                " file"
+            )
 
 
-def answers(folder: Path, notes: Sequence[Note], *, seconds: float) -> list[frozenset[tuple[int, int, str]]]:
+def answers(
+    folder: Path, notes: Sequence[Note], *, seconds: float
+) -> list[frozenset[tuple[int, int, str]]]:
     """Return the spans that a tagger finds in each note; of a note on which it fails, none.
 
     Raises:
         InputError: The folder is none of a tagger, or it failed or took too long.
     """
     check_folder(folder)
-    found: list[frozenset[tuple[int, int, str]]] = apart(_tagged, (folder, tuple(notes)), seconds=seconds)
+    found: list[frozenset[tuple[int, int, str]]] = apart(
+        _tagged, (folder, tuple(notes)), seconds=seconds
+    )
     return found
 
 
 def _tagged(folder: Path, notes: Sequence[Note]) -> list[frozenset[tuple[int, int, str]]]:
     detector = load("submission", plugin=_kind_of(folder), options={"model": str(folder)})
     return [
-        frozenset() if isinstance(spans, Failed) else frozenset((one.start, one.end, one.label.value) for one in spans)
+        (
+            frozenset()
+            if isinstance(spans, Failed)
+            else frozenset((one.start, one.end, one.label.value) for one in spans)
+        )
         for spans in detector.detect(notes)
     ]
 
@@ -109,7 +135,8 @@ def _kind_of(folder: Path) -> str:
         kind = None
     if kind not in KINDS:
         raise InputError(
-            f"the model's {_TAGGER} names no plugin of {', '.join(KINDS)}; submit one that deid train wrote"
+            f"the model's {_TAGGER} names no plugin of {', '.join(KINDS)}; submit one that deid"
+            " train wrote"
         )
     return str(kind)
 
@@ -127,7 +154,9 @@ def apart(work: Callable[..., Any], given: tuple[Any, ...], *, seconds: float) -
     there.close()
     try:
         is_told = here.poll(seconds)
-        fault, value = here.recv() if is_told else (f"the submission took more than {seconds:g} s", None)
+        fault, value = (
+            here.recv() if is_told else (f"the submission took more than {seconds:g} s", None)
+        )
     except EOFError:
         fault, value = "the submission ended its process", None
     finally:
@@ -139,7 +168,9 @@ def apart(work: Callable[..., Any], given: tuple[Any, ...], *, seconds: float) -
     return value
 
 
-def _limited(pipe: Connection, work: Callable[..., Any], given: tuple[Any, ...], seconds: float) -> None:
+def _limited(
+    pipe: Connection, work: Callable[..., Any], given: tuple[Any, ...], seconds: float
+) -> None:
     """Do the work in a session without a terminal, whose streams go nowhere, and that may write no file."""
     os.setsid()
     nowhere = os.open(os.devnull, os.O_RDWR)

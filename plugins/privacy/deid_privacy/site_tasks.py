@@ -30,13 +30,17 @@ def check_task(data: TaskData, folds: int) -> None:
         if count < LEAST:
             what = "spans" if data.kind == "tokens" else "documents"
             raise InputError(
-                f"task {data.name}: a fold of it has {count} {what}; scores of fewer than {LEAST} are not given, "
-                "give more documents or fewer folds"
+                f"task {data.name}: a fold of it has {count} {what}; scores of fewer than {LEAST}"
+                " are not given, give more documents or fewer folds"
             )
 
 
-def evaluate_task(encoder: Path, data: TaskData, *, seconds: float = 600, folds: int = FOLDS) -> dict[str, Any]:
-    """Return the rounded mean F1 of an encoder over folds, and what a guess gives; nothing else of it.
+def evaluate_task(
+    encoder: Path, data: TaskData, *, seconds: float = 600, folds: int = FOLDS
+) -> dict[str, Any]:
+    """Return the rounded mean F1 of an encoder over folds, and what a guess gives.
+
+    Nothing else of it.
 
     Args:
         encoder: Folder of weights as transformers writes it; this code fine-tunes it on each fold.
@@ -45,7 +49,8 @@ def evaluate_task(encoder: Path, data: TaskData, *, seconds: float = 600, folds:
         folds: Of the cross-validation.
 
     Raises:
-        InputError: It is no such folder, failed or took too long; or the scores would be of too few.
+        InputError: It is no such folder, failed or took too long; or the scores would be of too
+            few.
     """
     check_task(data, folds)
     check_folder(encoder)
@@ -71,7 +76,9 @@ def _tuned(encoder: Path, data: TaskData, folds: int) -> list[float]:
     found = []
     for learnt, inside in _folds(data, folds):
         size = max(1, round(DEV * len(learnt)))
-        tuned = tune(data, learnt[size:], learnt[:size], encoder=encoder, tuning=Tuning(), seed=_SEED)
+        tuned = tune(
+            data, learnt[size:], learnt[:size], encoder=encoder, tuning=Tuning(), seed=_SEED
+        )
         found.append(tuned.score(inside)["f1"])
     return found
 

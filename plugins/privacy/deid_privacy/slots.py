@@ -1,4 +1,7 @@
-"""How likely a model finds words in a gap: of names, secrets and conditions, true ones against others."""
+"""How likely a model finds words in a gap.
+
+Of names, secrets and conditions, true ones against others.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,9 @@ class Question:
         if self.fragment.count(GAP) != 1:
             raise InputError(f"a fragment has {self.fragment.count(GAP)} gaps; write {GAP} once")
         if not self.others or self.truth in self.others:
-            raise InputError("a question needs other candidates than its truth; give some, without it")
+            raise InputError(
+                "a question needs other candidates than its truth; give some, without it"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +78,22 @@ class Answer:
         return (self.candidates - self.rank) / (self.candidates - 1)
 
 
-def answered(questions: Sequence[Question], scorer: Scorer, *, reference: Scorer | None = None) -> list[Answer]:
+def answered(
+    questions: Sequence[Question], scorer: Scorer, *, reference: Scorer | None = None
+) -> list[Answer]:
     """Return where a model ranks the truth of each question.
 
     Args:
         questions: Gaps.
         scorer: The model under attack.
-        reference: A model that did not read the notes; what it finds likely is taken off, so that a common name is not
-            taken for a remembered one.
+        reference: A model that did not read the notes; what it finds likely is taken off, so that a
+            common name is not taken for a remembered one.
     """
-    filled = [(question.fragment, one) for question in questions for one in (question.truth, *question.others)]
+    filled = [
+        (question.fragment, one)
+        for question in questions
+        for one in (question.truth, *question.others)
+    ]
     scores = gap_scores(filled, scorer)
     if reference is not None:
         scores = scores - gap_scores(filled, reference)
@@ -91,7 +102,9 @@ def answered(questions: Sequence[Question], scorer: Scorer, *, reference: Scorer
         end = begin + 1 + len(question.others)
         own, others = scores[begin], scores[begin + 1 : end]
         rank = 1 + float((others > own).sum()) + float((others == own).sum()) / 2
-        found.append(Answer(rank, end - begin, float(own - others.mean()), question.repeats, question.group))
+        found.append(
+            Answer(rank, end - begin, float(own - others.mean()), question.repeats, question.group)
+        )
         begin = end
     return found
 
@@ -99,17 +112,23 @@ def answered(questions: Sequence[Question], scorer: Scorer, *, reference: Scorer
 def gap_scores(filled: Sequence[tuple[str, str]], scorer: Scorer) -> Floats:
     """Return the logarithm of the probability of each text (fragment, filling).
 
-    A causal model is asked for the whole text; a masked one for the filling, token by token from the left, what is to
-    its right in the filling hidden (Kauf and Ivanova 2023).
+    A causal model is asked for the whole text; a masked one for the filling, token by token from
+    the left, what is to its right in the filling hidden (Kauf and Ivanova 2023).
     """
     texts = [fragment.replace(GAP, filling) for fragment, filling in filled]
     if scorer.lm.kind == "causal":
         return np.array([one.logp.sum() for one in scorer.tokens(texts)])
     jobs: list[tuple[Encoded, NDArray[np.int64]]] = []
     owners: list[int] = []
-    for number, ((fragment, filling), one) in enumerate(zip(filled, scorer.encode(texts), strict=True)):
+    for number, ((fragment, filling), one) in enumerate(
+        zip(filled, scorer.encode(texts), strict=True)
+    ):
         begin = fragment.index(GAP)
-        places = [at for at, (left, right) in enumerate(one.offsets) if left < begin + len(filling) and right > begin]
+        places = [
+            at
+            for at, (left, right) in enumerate(one.offsets)
+            if left < begin + len(filling) and right > begin
+        ]
         for at in range(len(places)):
             jobs.append((one, np.array(places[at:], dtype=np.int64)))
             owners.append(number)
@@ -137,7 +156,10 @@ def summary(answers: Sequence[Answer], *, seed: int = 1, unit: str = "questions"
         "others beaten": ([answer.beaten for answer in answers], 0.5),
         "exposure in bits": ([answer.exposure for answer in answers], guess),
     }
-    draws = [np.bincount(drawn, minlength=len(index)) for (drawn,) in resampled([len(index)], RESAMPLES, seed)]
+    draws = [
+        np.bincount(drawn, minlength=len(index))
+        for (drawn,) in resampled([len(index)], RESAMPLES, seed)
+    ]
     found = []
     for name, (column, chance) in columns.items():
         values = np.asarray(column, dtype=np.float64)
@@ -145,12 +167,17 @@ def summary(answers: Sequence[Answer], *, seed: int = 1, unit: str = "questions"
         mean = float(values.mean())
         low, high = _around(mean, drawn, len(index))
         limit = np.log2(size) if name == "exposure in bits" else 1.0
-        found.append(Estimate(name, mean, max(0.0, low), float(min(limit, high)), float(chance), len(index)))
+        found.append(
+            Estimate(name, mean, max(0.0, low), float(min(limit, high)), float(chance), len(index))
+        )
     return found
 
 
 def _around(value: float, drawn: Sequence[float], groups: int) -> tuple[float, float]:
-    """Return the interval of draws, with the value in it; where all are alike, by the rule of three over the groups."""
+    """Return the interval of draws, with the value in it.
+
+    Where all are alike, by the rule of three over the groups.
+    """
     low, high = percentiles(drawn)
     slack = 3 / groups if low == high else 0.0
     return min(low, value) - slack, max(high, value) + slack
@@ -178,12 +205,16 @@ def in_other_words(
         before.setdefault(answer.group, []).append(answer.beaten)
     groups = [group for group in before if group in beaten]
     if len(groups) < FEWEST:
-        raise InputError(f"there are {len(groups)} {unit} in other words, an interval needs {FEWEST}; give more")
+        raise InputError(
+            f"there are {len(groups)} {unit} in other words, an interval needs {FEWEST}; give more"
+        )
     after = np.array([np.mean(beaten[group]) for group in groups])
     lost = np.array([np.mean(before[group]) for group in groups]) - after
     found = []
     for name, values, chance in (("others beaten, in other words", after, 0.5), (LOST, lost, 0.0)):
-        drawn = [float(values[rows].mean()) for (rows,) in resampled([len(groups)], RESAMPLES, seed)]
+        drawn = [
+            float(values[rows].mean()) for (rows,) in resampled([len(groups)], RESAMPLES, seed)
+        ]
         mean = float(values.mean())
         found.append(Estimate(name, mean, *_around(mean, drawn, len(groups)), chance, len(groups)))
     return found

@@ -88,36 +88,65 @@ class Bench:
     def corpus(self) -> Planted:
         """Corpus of 80 sentences and 60 people who are said 4 times each, with as many controls."""
         if self._corpus is None:
-            self._corpus = planted_corpus(notes=80, people=PEOPLE, repeats=(4,), seed=self.seed, longest=14)
+            self._corpus = planted_corpus(
+                notes=80, people=PEOPLE, repeats=(4,), seed=self.seed, longest=14
+            )
         return self._corpus
 
     @property
     def masked(self) -> LanguageModel:
-        """Masked model of the corpus, as it would be released; of what knows its notes by heart the trends do not speak."""
+        """Masked model of the corpus, as it would be released.
+
+        Of what knows its notes by heart the trends do not speak.
+        """
         if self._masked is None:
-            sides = [[note.text for note in part] for part in (self.corpus.training, self.corpus.calibration)]
+            sides = [
+                [note.text for note in part]
+                for part in (self.corpus.training, self.corpus.calibration)
+            ]
             self._masked = released(sides[0], sides[1], "masked", seed=self.seed)
         return self._masked
 
     def leaks(self, name: str, sampling: Sampling) -> tuple[list[str], Links]:
         """Return texts drawn from the masked model by a rule, and their links."""
         if name not in self._leaks:
-            settings = Gibbs(length=12, burn_in=60, steps=140, sampling=sampling, batch=50, prompted=0.0)
+            settings = Gibbs(
+                length=12, burn_in=60, steps=140, sampling=sampling, batch=50, prompted=0.0
+            )
             texts = masked_texts(Scorer(self.masked), TEXTS, settings=settings, seed=self.seed)
-            self._leaks[name] = texts, count_links(texts, register_of(self.corpus.people), seed=self.seed)
+            self._leaks[name] = (
+                texts,
+                count_links(texts, register_of(self.corpus.people), seed=self.seed),
+            )
         return self._leaks[name]
 
 
 def t6(bench: Bench) -> Trend:
-    """Compare k = 40 with a nucleus of 0.95: distance of Self-BLEU 4 from human text, and rates of right links."""
+    """Compare k = 40 with a nucleus of 0.95.
+
+    Distance of Self-BLEU 4 from human text, and rates of right links.
+    """
     human = self_bleu([note.text.split() for note in bench.corpus.training], 4, seed=bench.seed)
-    old, new = bench.leaks("k", Sampling("top_k", k=40)), bench.leaks("p", Sampling("nucleus", p=0.95))
-    far = [abs(self_bleu([text.split() for text in texts], 4, seed=bench.seed) - human) for texts, _ in (old, new)]
-    named = [next(one for one in links.estimates() if "last name" in one.name) for _, links in (old, new)]
+    old, new = (
+        bench.leaks("k", Sampling("top_k", k=40)),
+        bench.leaks("p", Sampling("nucleus", p=0.95)),
+    )
+    far = [
+        abs(self_bleu([text.split() for text in texts], 4, seed=bench.seed) - human)
+        for texts, _ in (old, new)
+    ]
+    named = [
+        next(one for one in links.estimates() if "last name" in one.name) for _, links in (old, new)
+    ]
     apart = named[0].high < named[1].low or named[1].high < named[0].low
-    numbers = f"Self-BLEU 4 from human {human:.3f}: k=40 {far[0]:.3f}, p=0.95 {far[1]:.3f}; {named[0]}; {named[1]}"
+    numbers = (
+        f"Self-BLEU 4 from human {human:.3f}: k=40 {far[0]:.3f}, p=0.95 {far[1]:.3f}; {named[0]};"
+        f" {named[1]}"
+    )
     if not max(one.value for one in named):
-        return Trend("undecided", numbers + "; no text has a name, so that no leak could have changed")
+        return Trend(
+            "undecided", numbers + "; no text has a name, so that no leak could have changed"
+        )
     return Trend("pass" if far[1] < far[0] and not apart else "fail", numbers)
 
 
@@ -125,7 +154,8 @@ def t7(bench: Bench) -> Trend:
     """Count right and wrong links in text of a masked model."""
     _, links = bench.leaks("p", Sampling("nucleus", p=0.95))
     numbers = (
-        f"right {links.right}, wrong {links.wrong} of {links.named} texts with a name; by chance {links.by_chance:.1f}"
+        f"right {links.right}, wrong {links.wrong} of {links.named} texts with a name; by chance"
+        f" {links.by_chance:.1f}"
     )
     if links.right + links.wrong < 20:
         return Trend("undecided", numbers + "; fewer than 20 links")
@@ -138,9 +168,12 @@ def t8(bench: Bench) -> Trend:
     scorer = Scorer(released(inside.texts, calibration.texts, "causal", seed=bench.seed))
     named = inside.named
     roles = Roles(
-        inside.plain, outside.plain, [one.text for one in named], [one.twin for one in named],
+        inside.plain,
+        outside.plain,
+        [one.text for one in named],
+        [one.twin for one in named],
         [one.text for one in outside.named],
-    )  # fmt: skip
+    )
     found = blindness(roles, Setup(scorer, [], calibration.texts, seed=bench.seed), ["loss"])[0]
     entity = entity_level([one.question(pool[form(one.name)][:OTHERS]) for one in named], scorer)[1]
     gain = found.named.value - 0.5
@@ -178,10 +211,16 @@ def _row(values: Sequence[float]) -> str:
 def _recalls(lm: LanguageModel, learnt: Sequence[str], bench: Bench) -> list[float]:
     """Return the recall of n-grams for n = 3, 5 and 10, of all and of those that hold a part of a planted name."""
     settings = Continuing(Sampling("nucleus", p=0.95), longest=40)
-    made = [text for _, text in continued(Scorer(lm), [""], each=300, settings=settings, seed=bench.seed)]
+    made = [
+        text
+        for _, text in continued(Scorer(lm), [""], each=300, settings=settings, seed=bench.seed)
+    ]
     own = lm.tokenizer(list(learnt), add_special_tokens=False, return_offsets_mapping=True)
     theirs = lm.tokenizer(made, add_special_tokens=False)["input_ids"]
-    spans = [[found.span() for one in bench.corpus.people if (found := re.search(one.name, text))] for text in learnt]
+    spans = [
+        [found.span() for one in bench.corpus.people if (found := re.search(one.name, text))]
+        for text in learnt
+    ]
     marked = [
         [any(begin < end and start < stop for begin, stop in names) for start, end in offsets]
         for names, offsets in zip(spans, own["offset_mapping"], strict=True)
@@ -199,17 +238,30 @@ def t14(bench: Bench) -> Trend:
         return Trend("undecided", "the audit hips is not installed: make add PLUGIN=hips")
     policies = [load_policy(name) for name in ("surrogate", "tag")]
     cases = [
-        Case(one.note, one.spans, one.spans) for one in read_corpus(f"synthetic:en:{HIDDEN}:{bench.seed}").documents
+        Case(one.note, one.spans, one.spans)
+        for one in read_corpus(f"synthetic:en:{HIDDEN}:{bench.seed}").documents
     ]
     key = Key(b"trends of made notes, no secret")
     audit = next(iter(found)).load()(recalls=(0.9,))
     result = audit.run(Material(key=key, seed=bench.seed, cases=cases, policies=policies))
-    picks = {one.group.split(",")[0]: one for one in result.figures if one.name.startswith("share of the attacker")}
+    picks = {
+        one.group.split(",")[0]: one
+        for one in result.figures
+        if one.name.startswith("share of the attacker")
+    }
     if result.outcome is Outcome.VOID or len(picks) < len(policies):
         return Trend("undecided", f"hips: {result.outcome.value}, {result.reason}")
-    numbers = ", ".join(f"{name} {one.value:.3f} [{one.low:.3f}, {one.high:.3f}]" for name, one in picks.items())
+    numbers = ", ".join(
+        f"{name} {one.value:.3f} [{one.low:.3f}, {one.high:.3f}]" for name, one in picks.items()
+    )
     hidden, plain = picks["surrogate"], picks["tag"]
-    verdict: Verdict = "pass" if hidden.high < plain.low else "fail" if hidden.value >= plain.value else "undecided"
+    verdict: Verdict = (
+        "pass"
+        if hidden.high < plain.low
+        else "fail"
+        if hidden.value >= plain.value
+        else "undecided"
+    )
     return Trend(verdict, f"share of the attacker's picks that is real: {numbers}")
 
 
@@ -230,13 +282,26 @@ def t15(bench: Bench) -> Trend:
     order = [np.argsort(np.argsort([one[side] for one in found])) for side in (0, 1)]
     spearman = float(np.corrcoef(order[0], order[1])[0, 1])
     said = ", ".join(f"{size:,} parameters {ms:.2f} ms" for size, ms in found)
-    return Trend("pass" if spearman > 0 else "fail", f"rank correlation {spearman:.2f}: {said} of CPU per sequence")
+    return Trend(
+        "pass" if spearman > 0 else "fail",
+        f"rank correlation {spearman:.2f}: {said} of CPU per sequence",
+    )
 
 
 def _untrained(texts: Sequence[str], width: int, layers: int) -> LanguageModel:
-    """Return a causal model that read the texts once: its speed does not depend on what it learnt."""
+    """Return a causal model that read the texts once.
+
+    Its speed does not depend on what it learnt.
+    """
     trainer = CausalTrainer()
-    shape = {"vocabulary": 600, "context": 128, "width": width, "layers": layers, "heads": 4, "feed_forward": 2 * width}
+    shape = {
+        "vocabulary": 600,
+        "context": 128,
+        "width": width,
+        "layers": layers,
+        "heads": 4,
+        "feed_forward": 2 * width,
+    }
     notes = [Note(f"n{number}", text) for number, text in enumerate(texts)]
     with tempfile.TemporaryDirectory() as folder:
         settings = trainer.settings({"epochs": 1, "length": 96, "threads": 1, "new": shape})
@@ -244,12 +309,24 @@ def _untrained(texts: Sequence[str], width: int, layers: int) -> LanguageModel:
         return open_model(Path(folder), device="cpu")
 
 
-RUNS: dict[str, Callable[[Bench], Trend]] = {"T6": t6, "T7": t7, "T8": t8, "T13": t13, "T14": t14, "T15": t15}
+RUNS: dict[str, Callable[[Bench], Trend]] = {
+    "T6": t6,
+    "T7": t7,
+    "T8": t8,
+    "T13": t13,
+    "T14": t14,
+    "T15": t15,
+}
 
 
 def control(bench: Bench) -> Trend:
-    """Return the positive control of the bench: the causal model tells its own sentences from held-out ones."""
-    sides = [[note.text for note in part] for part in (bench.corpus.training, bench.corpus.held_out)]
+    """Return the positive control of the bench.
+
+    The causal model tells its own sentences from held-out ones.
+    """
+    sides = [
+        [note.text for note in part] for part in (bench.corpus.training, bench.corpus.held_out)
+    ]
     scorer = Scorer(over_fitted(sides[0], "causal", seed=bench.seed))
     values = [np.array([-one.loss for one in scorer.tokens(side)]) for side in sides]
     found = estimated("AUC of the loss", values[0], values[1], auc, chance=0.5, seed=bench.seed)

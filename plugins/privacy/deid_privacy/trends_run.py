@@ -38,7 +38,9 @@ class Sizes:
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
-def trends(names: Sequence[str], folder: Path, *, sizes: Sizes, seed: int) -> Iterator[tuple[str, Trend]]:
+def trends(
+    names: Sequence[str], folder: Path, *, sizes: Sizes, seed: int
+) -> Iterator[tuple[str, Trend]]:
     """Yield each trend as it is judged, and before those that rest on attacks their positive control.
 
     Args:
@@ -52,7 +54,9 @@ def trends(names: Sequence[str], folder: Path, *, sizes: Sizes, seed: int) -> It
     """
     if unknown := sorted(set(names) - set(CLAIMS)):
         raise InputError(f"unknown trend {unknown[0]!r}; choose of {', '.join(CLAIMS)}")
-    place = folder / "-".join(("seed", str(seed), *(f"{name}-{value}" for name, value in sizes.given.items())))
+    place = folder / "-".join(
+        ("seed", str(seed), *(f"{name}-{value}" for name, value in sizes.given.items()))
+    )
     bench = Bench(seed)
     grids = tuned.Tuned(place, seed=seed, **sizes.given)
     notes = synthesis.Synthesis(place, seed=seed, **sizes.given)
@@ -82,4 +86,7 @@ def _kept(path: Path, run: Callable[[], Trend]) -> Trend:
 
 def said(name: str, found: Trend) -> str:
     """Return a trend as a line."""
-    return f"{name:8}{found.verdict:10}{CLAIMS.get(name, 'what is learnt by heart is told apart')}: {found.numbers}"
+    return (
+        f"{name:8}{found.verdict:10}{CLAIMS.get(name, 'what is learnt by heart is told apart')}:"
+        f" {found.numbers}"
+    )

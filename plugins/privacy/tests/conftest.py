@@ -30,7 +30,9 @@ def small_world() -> World:
 @pytest.fixture(scope="session")
 def causal_folder(small_world: World, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A causal model that knows its notes by heart."""
-    return train_causal(small_world.corpus.training, tmp_path_factory.mktemp("causal") / "model", **CAUSAL)
+    return train_causal(
+        small_world.corpus.training, tmp_path_factory.mktemp("causal") / "model", **CAUSAL
+    )
 
 
 @pytest.fixture(scope="session")
@@ -52,7 +54,9 @@ def other(other_folder: Path) -> LanguageModel:
 @pytest.fixture(scope="session")
 def masked_folder(small_world: World, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A masked model that knows its notes by heart."""
-    return train_masked(small_world.corpus.training, tmp_path_factory.mktemp("masked") / "model", **MASKED)
+    return train_masked(
+        small_world.corpus.training, tmp_path_factory.mktemp("masked") / "model", **MASKED
+    )
 
 
 @pytest.fixture(scope="session")

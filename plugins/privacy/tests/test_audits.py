@@ -1,4 +1,7 @@
-"""The audits as they are installed: they answer with intervals, carry their controls, and say what they cannot use."""
+"""The audits as they are installed.
+
+They answer with intervals, carry their controls, and say what they cannot use.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +87,10 @@ def test_the_members_of_a_model_that_learnt_by_heart_fail_the_audit(material):
     assert {one.chance for one in areas.values()} == {0.5}
     assert "AUC of patients" in {one.name for one in result.figures}
     assert {one.unit for one in result.figures if one.name.startswith("AUC")} == {"patients"}
-    assert [(one.expected, one.reacted) for one in result.controls] == [(True, True), (False, False)]
+    assert [(one.expected, one.reacted) for one in result.controls] == [
+        (True, True),
+        (False, False),
+    ]
     assert result.counts["sequences per second of CPU"] > 0
 
 
@@ -130,7 +136,10 @@ def test_names_are_filled_into_their_gaps(material):
     assert json.dumps(result.to_json())
     assert beaten.low > 0.5
     assert result.outcome is Outcome.FAILED, result.reason
-    assert [(one.expected, one.reacted) for one in result.controls] == [(True, True), (False, False)]
+    assert [(one.expected, one.reacted) for one in result.controls] == [
+        (True, True),
+        (False, False),
+    ]
 
 
 def test_texts_drawn_from_the_model_name_patients_with_their_conditions(material):
@@ -161,7 +170,11 @@ def test_bad_material_is_not_assessed_in_one_line(unread, name, changes, said):
         "few": material.held_out[:3],
     } | {
         "nameless": [
-            Case(Note("n", "Pain."), DisjointSpans.of(Note("n", "Pain."), []), DisjointSpans.of(Note("n", "Pain."), []))
+            Case(
+                Note("n", "Pain."),
+                DisjointSpans.of(Note("n", "Pain."), []),
+                DisjointSpans.of(Note("n", "Pain."), []),
+            )
         ]
     }
     given = {field: values[source] for field, source in changes.items()}
@@ -211,7 +224,10 @@ def test_an_estimate_is_of_the_size_of_the_run_and_its_steps_are_told(material, 
     audit, told = load_audit(name, options), []
     estimate = estimated_seconds(name, material, options)
     began = time.perf_counter()
-    run_audit(audit, replace(material, report=lambda done, steps, coming: told.append((done, steps, coming))))
+    run_audit(
+        audit,
+        replace(material, report=lambda done, steps, coming: told.append((done, steps, coming))),
+    )
     spent = time.perf_counter() - began
 
     assert spent / 8 < estimate < 8 * spent

@@ -13,7 +13,18 @@ from deid_privacy.bundle import BUNDLE
 @pytest.fixture(scope="module")
 def first(tmp_path_factory):
     out = tmp_path_factory.mktemp("grid") / "first"
-    command = ["grid", str(out), "--model", "majority", "--task", "icd10", "--folds", "2", "--documents", "12"]
+    command = [
+        "grid",
+        str(out),
+        "--model",
+        "majority",
+        "--task",
+        "icd10",
+        "--folds",
+        "2",
+        "--documents",
+        "12",
+    ]
     assert main([*command, "--version", "raw", "--version", "tag", "--seed", "4"]) == 0
     return out
 

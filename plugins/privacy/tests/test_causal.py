@@ -49,7 +49,9 @@ def test_a_run_that_was_stopped_ends_as_one_that_was_not(small_world, tmp_path):
     assert all(torch.equal(first[name], second[name]) for name in first)
 
 
-def test_an_adapter_trains_its_own_weights_alone_and_merges_without_a_trace(causal_folder, small_world, tmp_path):
+def test_an_adapter_trains_its_own_weights_alone_and_merges_without_a_trace(
+    causal_folder, small_world, tmp_path
+):
     settings = {
         "base": str(causal_folder),
         "method": "lora",
@@ -60,7 +62,10 @@ def test_an_adapter_trains_its_own_weights_alone_and_merges_without_a_trace(caus
     }
     out = train_causal(small_world.other[:24], tmp_path / "adapted", **settings)
 
-    base, merged = (transformers.AutoModelForCausalLM.from_pretrained(folder).eval() for folder in (causal_folder, out))
+    base, merged = (
+        transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
+        for folder in (causal_folder, out)
+    )
     ids = torch.arange(20).reshape(2, 10)
     import peft
 
@@ -71,7 +76,9 @@ def test_an_adapter_trains_its_own_weights_alone_and_merges_without_a_trace(caus
     assert not torch.allclose(before, after, atol=1e-3)
 
 
-def test_an_adapter_on_four_bits_learns_and_is_merged_into_what_the_model_computes_with(small_world, tmp_path):
+def test_an_adapter_on_four_bits_learns_and_is_merged_into_what_the_model_computes_with(
+    small_world, tmp_path
+):
     pytest.importorskip("bitsandbytes")
     import peft
     from peft.utils.integrations import dequantize_module_weight
@@ -81,23 +88,33 @@ def test_an_adapter_on_four_bits_learns_and_is_merged_into_what_the_model_comput
 
     # Outside of training bitsandbytes computes on some processors with widths of 32, 64, … alone.
     wide = CAUSAL["new"] | {"width": 64, "feed_forward": 128}
-    base_folder = train_causal(small_world.other[:48], tmp_path / "base", **FEW | {"epochs": 1, "new": wide})
+    base_folder = train_causal(
+        small_world.other[:48], tmp_path / "base", **FEW | {"epochs": 1, "new": wide}
+    )
     settings = FEW | {
-        "base": str(base_folder), "method": "lora", "bits": 4, "learning_rate": 1e-2, "keep_epochs": True,
-        "held_out": 0.2, "adapter": {"dropout": 0.0},
-    }  # fmt: skip
+        "base": str(base_folder),
+        "method": "lora",
+        "bits": 4,
+        "learning_rate": 1e-2,
+        "keep_epochs": True,
+        "held_out": 0.2,
+        "adapter": {"dropout": 0.0},
+    }
     out = train_causal(small_world.corpus.training[:48], tmp_path / "quantised", **settings)
 
     curve = json.loads((out / "curve.json").read_text())
     assert curve[-1]["loss"] < curve[0]["loss"]
-    base = load_base(str(base_folder), bits=4, place=torch.device("cpu"), allow_download=False).eval()
+    base = load_base(
+        str(base_folder), bits=4, place=torch.device("cpu"), allow_download=False
+    ).eval()
     added = load_file(out / "adapter" / "adapter_model.safetensors")
     for name, found in load_file(out / "model.safetensors").items():
         module = name.removesuffix(".weight")
         wanted = dequantize_module_weight(base.get_submodule(module)).float()
         if first := [key for key in added if key.endswith(f"{module}.lora_A.weight")]:
             wanted = wanted + 32 / 8 * added[first[0].replace("lora_A", "lora_B")] @ added[first[0]]
-        torch.testing.assert_close(found.float(), wanted, rtol=2**-8, atol=1e-6)  # the mantissa of 8 bits
+        # the mantissa of 8 bits
+        torch.testing.assert_close(found.float(), wanted, rtol=2**-8, atol=1e-6)
     whole = transformers.AutoModelForCausalLM.from_pretrained(out).float().eval()
     ids = torch.arange(40).reshape(4, 10)
     with torch.inference_mode():
@@ -109,7 +126,11 @@ def test_an_adapter_on_four_bits_learns_and_is_merged_into_what_the_model_comput
 def test_an_adapter_has_r_times_a_plus_b_weights():
     layer = torch.nn.Module()
     config = transformers.LlamaConfig(
-        vocab_size=50, hidden_size=1024, intermediate_size=8, num_hidden_layers=1, num_attention_heads=4
+        vocab_size=50,
+        hidden_size=1024,
+        intermediate_size=8,
+        num_hidden_layers=1,
+        num_attention_heads=4,
     )
     model = transformers.AutoModelForCausalLM.from_config(config)
     settings = CausalSettings(base="given", method="lora", adapter={"targets": ("q_proj",)})
@@ -144,7 +165,11 @@ def test_no_text_is_no_training_material(tmp_path):
 def test_a_model_without_its_head_is_refused(tmp_path):
     tagger = transformers.BertForTokenClassification(
         transformers.BertConfig(
-            vocab_size=30, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8
+            vocab_size=30,
+            hidden_size=8,
+            num_hidden_layers=1,
+            num_attention_heads=1,
+            intermediate_size=8,
         )
     )
     tagger.save_pretrained(tmp_path / "tagger")
@@ -159,7 +184,11 @@ def test_a_head_that_the_weights_lack_is_refused(masked_folder, tmp_path):
 
     shutil.copytree(masked_folder, tmp_path / "m")
     path = tmp_path / "m" / "model.safetensors"
-    kept = {name: one for name, one in load_file(path).items() if not name.startswith("cls.predictions.transform")}
+    kept = {
+        name: one
+        for name, one in load_file(path).items()
+        if not name.startswith("cls.predictions.transform")
+    }
     save_file(kept, path, {"format": "pt"})
     with pytest.raises(InputError, match="language-model head"):
         open_model(tmp_path / "m")

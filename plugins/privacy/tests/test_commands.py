@@ -30,7 +30,22 @@ def test_recall_is_none_of_nothing_shared_and_all_of_a_copy():
 def test_the_planted_folder_holds_what_the_audits_read(tmp_path, capsys):
     out = tmp_path / "planted"
     assert (
-        main(["plant", str(out), "--notes", "20", "--people", "2", "--canaries", "1", "--repeat", "1", "--repeat", "7"])
+        main(
+            [
+                "plant",
+                str(out),
+                "--notes",
+                "20",
+                "--people",
+                "2",
+                "--canaries",
+                "1",
+                "--repeat",
+                "1",
+                "--repeat",
+                "7",
+            ]
+        )
         == 0
     )
 
@@ -60,17 +75,45 @@ def test_a_trend_that_was_judged_is_not_run_again_and_one_of_other_sizes_is(tmp_
             (tmp_path / place / f"{name}.json").write_text(json.dumps(known), encoding="utf-8")
     assert main(["trends", "T15", "T1", "--folder", str(tmp_path), "--steps", "7"]) == 0
     said = capsys.readouterr().out.splitlines()
-    assert [line.split()[:2] for line in said] == [["control", "fail"], ["T1", "fail"], ["T15", "fail"]]
+    assert [line.split()[:2] for line in said] == [
+        ["control", "fail"],
+        ["T1", "fail"],
+        ["T15", "fail"],
+    ]
     assert "of seed-1-steps-7" in said[1]
     made = list(trends_run.trends(["T15"], tmp_path, sizes=trends_run.Sizes(), seed=1))
     assert made[1][1].numbers == "of seed-1"
 
 
-def test_the_cost_of_an_audit_is_extrapolated_from_a_share(tmp_path, capsys, causal_folder, other_folder):
+def test_the_cost_of_an_audit_is_extrapolated_from_a_share(
+    tmp_path, capsys, causal_folder, other_folder
+):
     assert (
-        main(["plant", str(tmp_path / "p"), "--notes", "30", "--people", "2", "--canaries", "1", "--repeat", "1"]) == 0
+        main(
+            [
+                "plant",
+                str(tmp_path / "p"),
+                "--notes",
+                "30",
+                "--people",
+                "2",
+                "--canaries",
+                "1",
+                "--repeat",
+                "1",
+            ]
+        )
+        == 0
     )
-    argv = ["cost", str(causal_folder), str(tmp_path / "p" / "training.jsonl"), "--share", "10", "--of", "10000"]
+    argv = [
+        "cost",
+        str(causal_folder),
+        str(tmp_path / "p" / "training.jsonl"),
+        "--share",
+        "10",
+        "--of",
+        "10000",
+    ]
     assert main([*argv, "--reference", str(other_folder)]) == 0
     said = capsys.readouterr().out.splitlines()[1:]
     assert "10,000 notes" in said[0]

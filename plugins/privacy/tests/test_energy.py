@@ -1,4 +1,7 @@
-"""Counters of energy: rounds are counted, parts of a package are not counted twice, and a ledger says what it rests on."""
+"""Counters of energy.
+
+Rounds are counted, parts of a package are not counted twice, and a ledger says what it rests on.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,10 @@ def counter(folder, name, microjoules, *, most=1_000_000):
 
 @pytest.fixture
 def powercap(tmp_path):
-    """Two packages, and what must not be counted: a part of one, the platform, the same package by another way."""
+    """Two packages, and what must not be counted.
+
+    A part of one, the platform, the same package by another way.
+    """
     root = tmp_path / "powercap"
     first = counter(root / "intel-rapl:0", "package-0", 900_000)
     second = counter(root / "intel-rapl:1", "package-1", 5)
@@ -55,12 +61,16 @@ def test_a_counter_that_cannot_be_read_to_the_end_tells_nothing(powercap):
 
 def test_the_ledger_of_a_grid_says_what_its_energy_rests_on(powercap, tmp_path):
     root, *_ = powercap
-    plan = Plan(models=["majority"], versions=["raw"], tests=["raw"], tasks=["icd10"], folds=2, documents=8)
+    plan = Plan(
+        models=["majority"], versions=["raw"], tests=["raw"], tasks=["icd10"], folds=2, documents=8
+    )
     grid = Grid(plan, tmp_path / "out", powercap=root)
     results = grid.run()
     assert all(set(one["joules"]) == {"package-0", "package-1"} for one in results)
     page = grid_html(results, plan, title="Counted", watts=10, provenance={})
     assert "0.000 Wh, counted" in page
     assert "package-0, package-1" in page
-    assumed = grid_html([one | {"joules": {}} for one in results], plan, title="Assumed", watts=10, provenance={})
+    assumed = grid_html(
+        [one | {"joules": {}} for one in results], plan, title="Assumed", watts=10, provenance={}
+    )
     assert "Wh, assumed" in assumed

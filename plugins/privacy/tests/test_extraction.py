@@ -1,4 +1,7 @@
-"""Generators against stub models of known distributions; counts and text quality against hand-made corpora."""
+"""Generators against stub models of known distributions.
+
+Counts and text quality against hand-made corpora.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +27,15 @@ MASK = 9
 
 
 def test_rules_keep_what_they_say():
-    assert restricted(SCORES, Sampling("full"))[0].tolist() == pytest.approx([0.5, 0.3, 0.15, 0.05], abs=1e-6)
-    assert restricted(SCORES, Sampling("top_k", k=2))[0].tolist() == pytest.approx([0.625, 0.375, 0, 0], abs=1e-6)
-    assert restricted(SCORES, Sampling("nucleus", p=0.8))[0].tolist() == pytest.approx([0.625, 0.375, 0, 0], abs=1e-6)
+    assert restricted(SCORES, Sampling("full"))[0].tolist() == pytest.approx(
+        [0.5, 0.3, 0.15, 0.05], abs=1e-6
+    )
+    assert restricted(SCORES, Sampling("top_k", k=2))[0].tolist() == pytest.approx(
+        [0.625, 0.375, 0, 0], abs=1e-6
+    )
+    assert restricted(SCORES, Sampling("nucleus", p=0.8))[0].tolist() == pytest.approx(
+        [0.625, 0.375, 0, 0], abs=1e-6
+    )
     assert restricted(SCORES, Sampling("nucleus", p=0.81))[0, 2] > 0
     assert draw(SCORES, Sampling("greedy"), source_of(1)).tolist() == [0]
     cold = restricted(SCORES, Sampling("full", temperature=0.1))[0, 0]
@@ -59,7 +68,12 @@ def test_gibbs_without_burn_in_or_steps_leaves_gaps():
     start = torch.full((2, 5), MASK)
     settings = Gibbs(length=5, burn_in=0, steps=0)
     found = gibbs(
-        lambda ids, _: SCORES.expand(len(ids), 4), start, range(5), settings=settings, mask=MASK, source=source_of(1)
+        lambda ids, _: SCORES.expand(len(ids), 4),
+        start,
+        range(5),
+        settings=settings,
+        mask=MASK,
+        source=source_of(1),
     )
     assert (found == MASK).all()
 
@@ -81,7 +95,9 @@ def test_mask_predict_fills_the_unsure_again():
 
 def test_a_masked_model_writes_texts_of_the_wanted_length_without_gaps(masked):
     scorer = Scorer(masked)
-    settings = Gibbs(length=12, burn_in=30, steps=90, sampling=Sampling("nucleus", p=0.95), batch=5, prompted=0.0)
+    settings = Gibbs(
+        length=12, burn_in=30, steps=90, sampling=Sampling("nucleus", p=0.95), batch=5, prompted=0.0
+    )
 
     texts = masked_texts(scorer, 5, settings=settings, seed=1)
 
@@ -94,11 +110,15 @@ def test_a_masked_model_writes_texts_of_the_wanted_length_without_gaps(masked):
 
 
 def test_mask_predict_writes_different_texts_from_one_start(masked):
-    settings = Gibbs(length=12, rounds=4, sampling=sampling_of("nucleus:0.95"), batch=5, prompted=0.0)
+    settings = Gibbs(
+        length=12, rounds=4, sampling=sampling_of("nucleus:0.95"), batch=5, prompted=0.0
+    )
     texts = masked_texts(Scorer(masked), 5, settings=settings, seed=1)
     assert len(set(texts)) == 5
     assert not any("[MASK]" in text for text in texts)
-    greedy = masked_texts(Scorer(masked), 5, settings=replace(settings, sampling=sampling_of("greedy")), seed=1)
+    greedy = masked_texts(
+        Scorer(masked), 5, settings=replace(settings, sampling=sampling_of("greedy")), seed=1
+    )
     assert len(set(greedy)) == 1
 
 
@@ -114,7 +134,15 @@ def test_a_causal_model_says_what_it_learnt_by_heart_and_nothing_unplanted(causa
     never = [one for one in small_world.corpus.canaries if not one.repeats]
     settings = Continuing(Sampling("greedy"), longest=16)
 
-    found = dict(continued(Scorer(causal), [one.prefix for one in (*often, *never)], each=1, settings=settings, seed=1))
+    found = dict(
+        continued(
+            Scorer(causal),
+            [one.prefix for one in (*often, *never)],
+            each=1,
+            settings=settings,
+            seed=1,
+        )
+    )
 
     assert all(one.secret in found[at] for at, one in enumerate(often))
     assert not any(one.secret in text for one in never for text in found.values())
@@ -170,7 +198,9 @@ def test_links_without_memory_are_as_many_as_by_chance():
     conditions = [f"disease{chr(97 + n)}" for n in range(20)]
     register = Register(patients, {name: {conditions[at]} for at, name in enumerate(patients)})
     rng = np.random.default_rng(1)
-    texts = [f"A{chr(97 + rng.integers(20))} has {conditions[rng.integers(20)]}." for _ in range(400)]
+    texts = [
+        f"A{chr(97 + rng.integers(20))} has {conditions[rng.integers(20)]}." for _ in range(400)
+    ]
 
     found = count_links(texts, register)
 
@@ -225,8 +255,13 @@ def _program(path, body):
 
 
 def test_a_concept_tagger_is_a_program_and_what_it_does_wrong_is_said(tmp_path):
-    upper = "for line in sys.stdin: print(json.dumps([w for w in json.loads(line)['text'].split() if w.isupper()]))"
-    tag = program_tagger(_program(tmp_path / "upper", upper), ["has MS", "has MS", "none", "\u2028 HIV TB"])
+    upper = (
+        "for line in sys.stdin: print(json.dumps([w for w in json.loads(line)['text'].split() if"
+        " w.isupper()]))"
+    )
+    tag = program_tagger(
+        _program(tmp_path / "upper", upper), ["has MS", "has MS", "none", "\u2028 HIV TB"]
+    )
     assert (tag("has MS"), tag("none"), tag("\u2028 HIV TB")) == ({"MS"}, set(), {"HIV", "TB"})
     for body, said in (
         ("sys.exit(3)", "it ended with 3"),
@@ -242,9 +277,14 @@ def test_a_concept_tagger_is_a_program_and_what_it_does_wrong_is_said(tmp_path):
 
 def test_copies_are_found_and_told_from_other_texts(small_world, causal):
     assert copies(["x a b c y", "a b", "b c d"], ["a b c d", "x y"], run=3) == [True, False, True]
-    assert copies(["c d e"], ["a b c", "d e f"], run=2) == [True]  # "d e"; none crosses from note to note
+    # "d e"; none crosses from note to note
+    assert copies(["c d e"], ["a b c", "d e f"], run=2) == [True]
     assert copies(["b d"], ["a b", "d e"], run=2) == [False]
-    notes = list(dict.fromkeys(note.text for note in small_world.corpus.training if len(note.text.split()) >= RUN))[:30]
+    notes = list(
+        dict.fromkeys(
+            note.text for note in small_world.corpus.training if len(note.text.split()) >= RUN
+        )
+    )[:30]
     texts = [*notes, *(" ".join(sorted(text.split())) for text in notes)]
     share, told = unprompted(texts, notes, Scorer(causal), seed=1)
     assert share.value == 0.5

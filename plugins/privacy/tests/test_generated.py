@@ -25,7 +25,9 @@ from deid_privacy.generated import (
     words_of,
 )
 
-TRAINING = "Olive Smith came in today because of a fall at home and was seen on the ward by the surgeon."
+TRAINING = (
+    "Olive Smith came in today because of a fall at home and was seen on the ward by the surgeon."
+)
 OTHER = "The wound is clean and dry, there is no fever, and the knee can be bent without pain."
 
 
@@ -38,23 +40,37 @@ def sieve(**changes):
 def test_planted_copies_and_repeats_are_dropped_and_others_kept():
     planted = {
         "too short": "No.",
-        "too long": OTHER
-        + " It will be looked at again next week by the nurse who comes to the house on each second day.",
+        "too long": (
+            OTHER
+            + " It will be looked at again next week by the nurse who comes to the house on each"
+            " second day."
+        ),
         "repeats itself": "He has no pain and no fever at all and no fever at all",
         "said before": OTHER.upper(),
-        "copy of a training note": "Yesterday she had a fall at home and was seen on the ward again.",
+        "copy of a training note": (
+            "Yesterday she had a fall at home and was seen on the ward again."
+        ),
         "identifier with what stands beside it": "I saw that Olive Smith came late.",
-        "another language": "Patienten har ingen feber och mår bra, såret är rent och torrt i dag och hon går hem.",
+        "another language": (
+            "Patienten har ingen feber och mår bra, såret är rent och torrt i dag och hon går hem."
+        ),
     }
-    kept, dropped = sieve(lang="en").kept([OTHER, *planted.values(), "Olive has no pain in the left knee."])
+    kept, dropped = sieve(lang="en").kept(
+        [OTHER, *planted.values(), "Olive has no pain in the left knee."]
+    )
     assert kept == [OTHER, "Olive has no pain in the left knee."]
     assert dropped == dict.fromkeys(planted, 1)
-    everything = sieve(copied=None, sensitive=None, longest=None, shortest=0).kept(list(planted.values()))
+    everything = sieve(copied=None, sensitive=None, longest=None, shortest=0).kept(
+        list(planted.values())
+    )
     assert everything[1] == {"repeats itself": 1}
 
 
 def document(text, **labelled):
-    spans = [Span(text.index(words), text.index(words) + len(words), Phi(label)) for label, words in labelled.items()]
+    spans = [
+        Span(text.index(words), text.index(words) + len(words), Phi(label))
+        for label, words in labelled.items()
+    ]
     note = Note("n", text, lang="en")
     return Document(note, DisjointSpans.of(note, spans))
 
@@ -83,11 +99,16 @@ def test_names_and_numbers_of_real_notes_are_dropped_wherever_they_stand():
         AGE="45",
     )
     began = document("Basil Reed was seen.", NAME="Basil Reed")
-    own = Sieve(Filters(copied=None, sensitive=None, lang=""), [], [], identifiers_of([read, began]))
+    own = Sieve(
+        Filters(copied=None, sensitive=None, lang=""), [], [], identifiers_of([read, began])
+    )
     said = [
-        "Today Mrs Smith has no pain at all.", "The number 4471 stands on the chart.", "He moved to 12 Elm Row last week.",
-        "basil came in with a cough today.", "OLIVE SMITH has gone home again.",
-    ]  # fmt: skip
+        "Today Mrs Smith has no pain at all.",
+        "The number 4471 stands on the chart.",
+        "He moved to 12 Elm Row last week.",
+        "basil came in with a cough today.",
+        "OLIVE SMITH has gone home again.",
+    ]
     kept, dropped = own.kept([*said, "A patient of 45 has no pain.", "Elm Row is a long way off."])
     assert kept == ["A patient of 45 has no pain.", "Elm Row is a long way off."]
     assert dropped == {"identifier of a real note": len(said)}
@@ -126,26 +147,43 @@ def test_stems_are_counted_at_the_same_size():
 
 
 def test_a_generator_writes_notes_with_labels_that_are_filtered_and_described(tmp_path, capsys):
-    names = [f"{first} {last}" for first in ("Olive", "Hazel", "Basil", "Reed") for last in ("Smith", "Jones", "Brown")]
-    notes = [f"{name} was seen today for pain in the {side} knee." for name in names for side in ("left", "right")]
+    names = [
+        f"{first} {last}"
+        for first in ("Olive", "Hazel", "Basil", "Reed")
+        for last in ("Smith", "Jones", "Brown")
+    ]
+    notes = [
+        f"{name} was seen today for pain in the {side} knee."
+        for name in names
+        for side in ("left", "right")
+    ]
     gold = tmp_path / "gold.jsonl"
     gold.write_text(
         "".join(
-            json.dumps({
-                "id": f"n{at}", "lang": "en", "text": text,
-                "spans": [{"start": 0, "end": text.index(" was"), "label": "NAME"}],
-            }) + "\n"
+            json.dumps(
+                {
+                    "id": f"n{at}",
+                    "lang": "en",
+                    "text": text,
+                    "spans": [{"start": 0, "end": text.index(" was"), "label": "NAME"}],
+                }
+            )
+            + "\n"
             for at, text in enumerate(notes)
         )
-    )  # fmt: skip
+    )
     assert main(["inline", str(gold), str(tmp_path / "inline.jsonl")]) == 0
-    texts = [json.loads(line)["text"] for line in (tmp_path / "inline.jsonl").read_text().splitlines()]
+    texts = [
+        json.loads(line)["text"] for line in (tmp_path / "inline.jsonl").read_text().splitlines()
+    ]
     before = gold.read_bytes()
     assert main(["inline", str(gold), str(gold)]) != 0
     assert "also an input" in capsys.readouterr().err
     assert gold.read_bytes() == before
     model = train_causal(
-        [Note(f"n{at}", text) for at, text in enumerate(texts)], tmp_path / "model", **CAUSAL | {"epochs": 25}
+        [Note(f"n{at}", text) for at, text in enumerate(texts)],
+        tmp_path / "model",
+        **CAUSAL | {"epochs": 25},
     )
     out = tmp_path / "made.jsonl"
     command = ["generate", str(model), str(gold), str(out), "--training", str(gold), "--inline"]
@@ -159,8 +197,10 @@ def test_a_generator_writes_notes_with_labels_that_are_filtered_and_described(tm
     made = [json.loads(line) for line in out.read_text().splitlines()]
     labelled = [one for one in made if one["spans"]]
     assert labelled
-    assert {one["text"][span["start"] : span["end"]].split()[0] for one in labelled for span in one["spans"]} & set(
-        " ".join(names).split()
-    )
+    assert {
+        one["text"][span["start"] : span["end"]].split()[0]
+        for one in labelled
+        for span in one["spans"]
+    } & set(" ".join(names).split())
     assert main([*command, "--each", "2", "--copied", "6"]) in {0, 1, 2}
     assert "dropped, copy of a training note: " in capsys.readouterr().out

@@ -21,7 +21,9 @@ OTHERS = (
 def _bench(tmp_path, gold: float, scores: dict[Recipe, float]) -> Synthesis:
     bench = Synthesis(tmp_path)
     for recipe, score in {None: gold, **dict.fromkeys(OTHERS, gold), **scores}.items():
-        bench._scores[recipe] = Row.of(Setting("tagger", str(recipe), "raw"), [score - 0.001, score, score + 0.001])
+        bench._scores[recipe] = Row.of(
+            Setting("tagger", str(recipe), "raw"), [score - 0.001, score, score + 0.001]
+        )
     return bench
 
 

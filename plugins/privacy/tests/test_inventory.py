@@ -13,7 +13,11 @@ from deid_assets.cli import app
 from deid_privacy.trends import CLAIMS
 
 ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / "docs" / "privacy-inventory.md").read_text(encoding="utf-8").replace("`PT/", "`plugins/privacy/tests/")
+PAGE = (
+    (ROOT / "docs" / "privacy-inventory.md")
+    .read_text(encoding="utf-8")
+    .replace("`PT/", "`plugins/privacy/tests/")
+)
 SECTIONS = dict(part.split("\n", 1) for part in PAGE.split("\n## ")[1:])
 FILES = sorted(set(re.findall(r"`((?:tests|plugins)/[\w/]+\.py)", PAGE)))
 
@@ -50,5 +54,7 @@ def test_nothing_is_left_out():
     assert {name for row in rows("Trends") for name in row[0].split(", ")} == set(CLAIMS)
     for section in SECTIONS:
         assert [
-            row for row in rows(section) if not re.search(r"\.py::|not built|shipped|below|best\b", " ".join(row))
+            row
+            for row in rows(section)
+            if not re.search(r"\.py::|not built|shipped|below|best\b", " ".join(row))
         ] == []

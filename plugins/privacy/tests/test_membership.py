@@ -35,7 +35,9 @@ from deid_privacy.scoring import Scorer, TokenScores, word_patterns
 
 
 def texts_of(notes):
-    return [note.text for note in notes if note.note_id.startswith(("training", "held", "calibration"))]
+    return [
+        note.text for note in notes if note.note_id.startswith(("training", "held", "calibration"))
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +60,9 @@ def test_every_attack_finds_the_members_of_an_over_fitted_model(over_fitted):
 def test_neighbours_find_members_of_a_masked_model_by_a_part_of_their_words(small_world, masked):
     scorer = Scorer(masked)
     setup = Setup(scorer, [], texts_of(small_world.corpus.calibration))
-    inside, outside = (texts_of(side)[:40] for side in (small_world.corpus.training, small_world.corpus.held_out))
+    inside, outside = (
+        texts_of(side)[:40] for side in (small_world.corpus.training, small_world.corpus.held_out)
+    )
     found = [scores(side, setup, ["neighbourhood"])["neighbourhood"] for side in (inside, outside)]
     assert auc(*found) > 0.8
     assert scorer.spent.sequences <= (len(inside) + len(outside)) * (7 + 2 * (1 + 10))
@@ -66,7 +70,10 @@ def test_neighbours_find_members_of_a_masked_model_by_a_part_of_their_words(smal
 
 def test_no_attack_finds_members_of_a_model_that_did_not_read_them(small_world, causal, other):
     setup = Setup(Scorer(other), [], texts_of(small_world.corpus.calibration))
-    sides = [scores(texts_of(side), setup) for side in (small_world.corpus.training, small_world.corpus.held_out)]
+    sides = [
+        scores(texts_of(side), setup)
+        for side in (small_world.corpus.training, small_world.corpus.held_out)
+    ]
 
     assert set(sides[0]) == set(ATTACKS) - NEED_REFERENCE
     for name in sides[0]:
@@ -76,7 +83,9 @@ def test_no_attack_finds_members_of_a_model_that_did_not_read_them(small_world, 
 
 def test_a_masked_model_that_learnt_by_heart_is_found_out(small_world, masked):
     scorer = Scorer(masked)
-    inside, outside = (texts_of(side) for side in (small_world.corpus.training, small_world.corpus.held_out))
+    inside, outside = (
+        texts_of(side) for side in (small_world.corpus.training, small_world.corpus.held_out)
+    )
 
     losses = [np.array([-one.loss for one in scorer.tokens(side)]) for side in (inside, outside)]
 
@@ -97,7 +106,9 @@ def test_the_energy_of_a_masked_model_is_the_mean_over_its_patterns(masked):
         hidden = np.flatnonzero(np.isin(encoded.words, words))
         ids = np.concatenate([[masked.opens], encoded.ids, [masked.closes]])
         ids[hidden + 1] = masked.mask
-        logp, _, _ = scorer.scores_at([ids], [(0, place + 1) for place in hidden], encoded.ids[hidden].tolist())
+        logp, _, _ = scorer.scores_at(
+            [ids], [(0, place + 1) for place in hidden], encoded.ids[hidden].tolist()
+        )
         by_hand.append(logp.sum())
     assert whole == pytest.approx(np.mean(by_hand), rel=1e-4)
 
@@ -138,16 +149,23 @@ def test_shadow_models_tell_who_is_inside():
     rng = np.random.default_rng(1)
     inside, outside = rng.normal(2, 1, (8, 100)), rng.normal(0, 1, (8, 100))
     assert (
-        auc(shadow_ratio(rng.normal(2, 1, 100), inside, outside), shadow_ratio(rng.normal(0, 1, 100), inside, outside))
+        auc(
+            shadow_ratio(rng.normal(2, 1, 100), inside, outside),
+            shadow_ratio(rng.normal(0, 1, 100), inside, outside),
+        )
         > 0.8
     )
     same = rng.normal(0, 1, (8, 100))
-    gap = auc(shadow_ratio(rng.normal(0, 1, 100), same, outside), shadow_ratio(rng.normal(0, 1, 100), same, outside))
+    gap = auc(
+        shadow_ratio(rng.normal(0, 1, 100), same, outside),
+        shadow_ratio(rng.normal(0, 1, 100), same, outside),
+    )
     assert abs(gap - 0.5) < 0.15
 
 
 @pytest.mark.parametrize(
-    ("precision", "recall", "rate", "accuracy"), [(0.99, 0.566, 0.0057, 0.780), (0.99, 0.548, 0.0055, 0.771)]
+    ("precision", "recall", "rate", "accuracy"),
+    [(0.99, 0.566, 0.0057, 0.780), (0.99, 0.548, 0.0055, 0.771)],
 )
 def test_balanced_figures_of_the_published_runs(precision, recall, rate, accuracy):
     found = balanced_identity(precision, recall)
@@ -180,13 +198,18 @@ def test_low_false_positive_figures_need_enough_negatives():
     rng = np.random.default_rng(3)
     found, left_out = ranking(rng.normal(1, 1, 150), rng.normal(0, 1, 150))
     assert [one.name for one in found] == ["AUC", "true positives at 1.0% false positives"]
-    assert left_out == ["true positives at 0.1% false positives: the out-set has 150 notes, 1000 are needed"]
+    assert left_out == [
+        "true positives at 0.1% false positives: the out-set has 150 notes, 1000 are needed"
+    ]
     assert true_positives_at(np.array([3.0, 5.0]), np.arange(100) / 25, 0.01) == pytest.approx(0.5)
 
 
 def test_the_interval_of_an_area_holds_chance_when_there_is_nothing():
     rng = np.random.default_rng(4)
-    held = [estimated("AUC", rng.normal(size=60), rng.normal(size=60), auc, chance=0.5) for _ in range(20)]
+    held = [
+        estimated("AUC", rng.normal(size=60), rng.normal(size=60), auc, chance=0.5)
+        for _ in range(20)
+    ]
     assert sum(one.low <= 0.5 <= one.high for one in held) >= 17
     assert all(one.low < one.high for one in held)
 
@@ -225,13 +248,16 @@ def test_intervals_are_those_that_each_measure_drew_for_itself():
     rng = np.random.default_rng(5)
     one, out, twin = rng.normal(1, 1, 60), rng.normal(0, 1, 70), rng.normal(0.8, 1, 60)
     area, gap = estimated("AUC", one, out, auc, chance=0.5), difference(one, twin, out)
-    assert (area.value, area.low, area.high) == pytest.approx((0.7688095238, 0.6946369048, 0.8460238095))
+    assert (area.value, area.low, area.high) == pytest.approx(
+        (0.7688095238, 0.6946369048, 0.8460238095)
+    )
     assert (gap.value, gap.low, gap.high) == pytest.approx((-0.02, -0.1071726190, 0.0615))
 
 
 def test_a_released_model_is_of_the_epoch_that_reads_other_texts_best(small_world):
     texts, others = (
-        [note.text for note in part] for part in (small_world.corpus.training, small_world.corpus.held_out)
+        [note.text for note in part]
+        for part in (small_world.corpus.training, small_world.corpus.held_out)
     )
     models = (released(texts[:48], asked, "causal") for asked in (others[:30], texts[:48]))
     losses = [np.mean([one.loss for one in Scorer(lm).tokens(others[:30])]) for lm in models]

@@ -1,4 +1,7 @@
-"""Differential privacy: accountants against reference values, clipping, no noise as plain training, and the page."""
+"""Differential privacy.
+
+Accountants against reference values, clipping, no noise as plain training, and the page.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,14 @@ def sgd(model, *, learning_rate, weight_decay):
 def start(tmp_path_factory):
     tokenizer = make_tokenizer(TEXTS, tmp_path_factory.mktemp("tokens"), vocabulary=300, whole=())
     torch.manual_seed(1)
-    shape = {"vocabulary": 300, "context": 64, "width": 16, "layers": 1, "heads": 2, "feed_forward": 16}
+    shape = {
+        "vocabulary": 300,
+        "context": 64,
+        "width": 16,
+        "layers": 1,
+        "heads": 2,
+        "feed_forward": 16,
+    }
     model = make_model(NewModel(**shape), tokenizer)
     end = tokenizer.eos_token_id
     return model, [[end, *ids, end] for ids in tokenizer(TEXTS)["input_ids"]], end
@@ -52,7 +62,8 @@ def vector(model):
 
 
 def test_epsilon_is_what_another_library_accounts_for_the_same_run():
-    # dp-accounting 0.6.0 (Google): RdpAccountant 1.79900, PLDAccountant 1.54386 for Poisson-sampled Gaussian noise.
+    # dp-accounting 0.6.0 (Google): RdpAccountant 1.79900, PLDAccountant 1.54386 for Poisson-sampled
+    # Gaussian noise.
     promised = Guarantee(noise=2.0, rate=0.1, steps=100, delta=1e-3)
     assert promised.epsilon("rdp") == pytest.approx(1.79900, abs=1e-4)
     assert promised.epsilon("prv") == pytest.approx(1.54386, rel=0.01)
@@ -80,7 +91,10 @@ def test_no_note_moves_the_weights_by_more_than_the_longest_gradient(start):
 
 
 def test_the_noise_of_a_step_is_what_the_guarantee_counts(start):
-    """Its deviation is noise times clip over the notes of a step: with half of it the promised epsilon is not kept."""
+    """Its deviation is noise times clip over the notes of a step.
+
+    With half of it the promised epsilon is not kept.
+    """
     model, rows, end = start
     found = []
     for noise, clip in ((2.0, 0.05), (1.0, 0.05), (2.0, 0.1)):
@@ -88,7 +102,8 @@ def test_the_noise_of_a_step_is_what_the_guarantee_counts(start):
         one = Course(steps=1, batch=2, length=16, learning_rate=1.0, clip=clip)
         train_private(trained, rows[:2], one, noise=noise, end=end, seed=1, make_optimizer=sgd)
         found.append(float((vector(trained) - vector(model)).std()))
-    # The gradients of two notes add at most their clipped lengths to thousands of weights: they do not show beside it.
+    # The gradients of two notes add at most their clipped lengths to thousands of weights: they do
+    # not show beside it.
     assert found == pytest.approx([2.0 * 0.05 / 2, 1.0 * 0.05 / 2, 2.0 * 0.1 / 2], rel=0.05)
 
 
@@ -111,7 +126,9 @@ def test_without_noise_it_is_plain_training(start):
         optimizer.param_groups[0]["lr"] = 0.1 * warmed(step, steps=course.steps, warm_up=0.05)
         optimizer.zero_grad()
         for at in chosen:
-            loss, count = response_loss(plain, batch_of([Pair(rows[at][:1], rows[at][1:16])], end, plain.device))
+            loss, count = response_loss(
+                plain, batch_of([Pair(rows[at][:1], rows[at][1:16])], end, plain.device)
+            )
             (loss / count / course.batch).backward()
         optimizer.step()
 
@@ -134,7 +151,10 @@ def test_the_same_seed_gives_the_same_noise_and_another_gives_other(start):
 @pytest.mark.parametrize(("value", "said"), [(0.9, "Positive control held"), (0.52, "VOID")])
 def test_the_page_is_void_where_the_undefended_model_gives_nothing_away(value, said):
     loss = Estimate("loss per token", 3.0, 2.9, 3.1, 6.4, 100)
-    attacks = tuple(Estimate(name, value, value - 0.05, value + 0.05, 0.5, 50) for name in ("membership AUC", "names"))
+    attacks = tuple(
+        Estimate(name, value, value - 0.05, value + 0.05, 0.5, 50)
+        for name in ("membership AUC", "names")
+    )
     promised = Guarantee(1.0, 0.05, 100, 1e-4)
     epsilons = {"prv": 3.0, "rdp": 3.4}
     arms = [
@@ -152,7 +172,11 @@ def test_rates_are_chosen_on_another_corpus_and_no_trial_is_run_twice(tmp_path):
     wanted = Wanted(notes=40, people=2, epsilons=(8.0,), course=Course(steps=2, batch=8))
     courses, tried = choose(wanted, (1e-3, 2e-2), (0.5,), tmp_path)
     best = min(tried, key=lambda one: one.loss)
-    assert (courses[8.0].learning_rate, courses[8.0].clip, courses[8.0].steps) == (best.learning_rate, 0.5, 2)
+    assert (courses[8.0].learning_rate, courses[8.0].clip, courses[8.0].steps) == (
+        best.learning_rate,
+        0.5,
+        2,
+    )
     again = []
     assert choose(wanted, (1e-3, 2e-2), (0.5,), tmp_path, again.append) == (courses, tried)
     assert again == []

@@ -1,4 +1,7 @@
-"""Probes find a planted signal and nothing in random labels; a grid lists the published numbers of jobs."""
+"""Probes find a planted signal and nothing in random labels.
+
+A grid lists the published numbers of jobs.
+"""
 
 from __future__ import annotations
 
@@ -44,13 +47,17 @@ def test_a_probe_finds_a_planted_signal_and_nothing_in_random_labels():
 def test_states_do_not_depend_on_the_batch(causal):
     scorer = Scorer(causal)
     texts = ["A short one.", "A text that is longer than the other one by some words."]
-    np.testing.assert_allclose(states(scorer, texts)[0], states(scorer, texts[:1])[0], rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(
+        states(scorer, texts)[0], states(scorer, texts[:1])[0], rtol=1e-3, atol=1e-4
+    )
 
 
 def test_the_paraphrase_probe_gives_its_gap_with_an_interval(causal):
     people = planted_corpus(notes=20, people=21, repeats=(2,), seed=3, longest=14).people
     found = paraphrase_gap(
-        [one for one in people if one.repeats], [one for one in people if not one.repeats], Scorer(causal)
+        [one for one in people if one.repeats],
+        [one for one in people if not one.repeats],
+        Scorer(causal),
     )
     assert found.low <= found.value <= found.high
     with pytest.raises(InputError, match="plant some"):

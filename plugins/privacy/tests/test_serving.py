@@ -19,17 +19,26 @@ from deid_privacy.utility.tasks import Example, TaskData
 
 TOKENS = {"north": "the token of the north", "south": "the token of the south"}
 SPANS = [{"start": 0, "end": 4, "label": "NAME"}]
-HONEST = "\n".join(json.dumps({"id": f"patient-{number}", "spans": SPANS}) for number in range(12)).encode()
+HONEST = "\n".join(
+    json.dumps({"id": f"patient-{number}", "spans": SPANS}) for number in range(12)
+).encode()
 PROGRAM = b"import sys; print(sys.stdin.read())"
 
 
 @pytest.fixture
 def address(tmp_path):
     notes = [Note(f"patient-{number}", "Anna was seen.", lang="en") for number in range(12)]
-    documents = [Document(one, DisjointSpans(one.note_id, one.digest, (Span(0, 4, Phi.NAME),))) for one in notes]
-    examples = (Example(f"d{number}", f"Visit {number}.", labels=frozenset({"in"})) for number in range(30))
+    documents = [
+        Document(one, DisjointSpans(one.note_id, one.digest, (Span(0, 4, Phi.NAME),)))
+        for one in notes
+    ]
+    examples = (
+        Example(f"d{number}", f"Visit {number}.", labels=frozenset({"in"})) for number in range(30)
+    )
     tasks = {"triage": TaskData("triage", "classes", ("in", "out"), tuple(examples))}
-    site = Site(documents, tmp_path / "log.jsonl", TOKENS, seconds=30, tasks=tasks, folds=3, tries=3)
+    site = Site(
+        documents, tmp_path / "log.jsonl", TOKENS, seconds=30, tasks=tasks, folds=3, tries=3
+    )
     with server(site) as listening:
         thread = threading.Thread(target=listening.serve_forever)
         thread.start()
@@ -52,7 +61,10 @@ def test_scores_go_out_and_stand_on_the_board(address):
     status, scores = asked(port, "PUT", "/submissions/honest", HONEST)
     assert (status, scores) == (200, {"notes": 12, "f1": 1.0, "covered": 1.0})
     status, rows = asked(port, "GET", "/leaderboard")
-    assert (status, [(row["task"], row["submission"]) for row in rows]) == (200, [("redaction", "honest")])
+    assert (status, [(row["task"], row["submission"]) for row in rows]) == (
+        200,
+        [("redaction", "honest")],
+    )
     assert "Anna" not in json.dumps(rows) + site.log.read_text("utf-8")
 
 
@@ -64,7 +76,9 @@ def test_the_page_shows_what_the_log_has_and_no_word_of_a_note(address):
     assert [row["task"] for row in asked(port, "GET", "/tasks")[1]] == ["redaction", "triage"]
     browser = base64.b64encode(f"anybody:{TOKENS['south']}".encode()).decode()
     with urllib.request.urlopen(
-        urllib.request.Request(f"http://127.0.0.1:{port}/", headers={"Authorization": f"Basic {browser}"})
+        urllib.request.Request(
+            f"http://127.0.0.1:{port}/", headers={"Authorization": f"Basic {browser}"}
+        )
     ) as answer:
         page = answer.read().decode()
     assert "honest" in page
@@ -76,7 +90,10 @@ def test_a_program_is_no_submission_and_the_log_alone_says_why(address):
     port, site = address
     for path in ("/submissions/talker", "/submissions/triage/talker"):
         status, said = asked(port, "PUT", path, PROGRAM)
-        assert (status, said) == (422, {"fault": "the submission gave no scores; the log of the site says why"})
+        assert (status, said) == (
+            422,
+            {"fault": "the submission gave no scores; the log of the site says why"},
+        )
     assert "line 1 of the spans is no object" in site.log.read_text("utf-8")
     assert "a task takes an encoder" in site.log.read_text("utf-8")
 
@@ -84,7 +101,9 @@ def test_a_program_is_no_submission_and_the_log_alone_says_why(address):
 def test_tries_are_counted_for_each_sender_whatever_the_name(address):
     port, site = address
     bodies = [HONEST, PROGRAM, HONEST, HONEST, PROGRAM]
-    told = [asked(port, "PUT", f"/submissions/name-{at}", body)[0] for at, body in enumerate(bodies)]
+    told = [
+        asked(port, "PUT", f"/submissions/name-{at}", body)[0] for at, body in enumerate(bodies)
+    ]
     assert told == [200, 422, 200, 429, 429]
     assert asked(port, "PUT", "/submissions/name-0", HONEST, token=TOKENS["south"])[0] == 200
     assert len(site.log.read_text("utf-8").splitlines()) == 4

@@ -1,4 +1,7 @@
-"""Shadow models are trained on known halves and find members; gradients are those of the loss, by group of weights."""
+"""Shadow models are trained on known halves and find members.
+
+Gradients are those of the loss, by group of weights.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,11 @@ def recipe(path, settings):
 
 
 def lines_of(path, notes):
-    path.write_text("".join(json.dumps({"id": one.note_id, "lang": "en", "text": one.text}) + "\n" for one in notes))
+    path.write_text(
+        "".join(
+            json.dumps({"id": one.note_id, "lang": "en", "text": one.text}) + "\n" for one in notes
+        )
+    )
     return path
 
 
@@ -48,9 +55,16 @@ def sides(small_world):
 def shadows(sides, tmp_path_factory):
     folder = tmp_path_factory.mktemp("shadows")
     inside, outside = (
-        lines_of(folder / f"{name}.jsonl", side) for name, side in zip(("in", "out"), sides, strict=True)
+        lines_of(folder / f"{name}.jsonl", side)
+        for name, side in zip(("in", "out"), sides, strict=True)
     )
-    command = ["shadows", str(recipe(folder / "recipe.toml", COURSE)), str(folder / "made"), "--count", "4"]
+    command = [
+        "shadows",
+        str(recipe(folder / "recipe.toml", COURSE)),
+        str(folder / "made"),
+        "--count",
+        "4",
+    ]
     command += ["--training", str(inside), "--held-out", str(outside)]
     assert main(command) == 0
     return command, folder / "made"
@@ -104,7 +118,9 @@ def test_a_text_that_every_shadow_model_read_is_judged_by_the_gap_of_the_others(
 def test_a_gradient_is_that_of_the_loss_and_its_groups_add_up(causal, masked):
     text = "Olive was seen in clinic today for pain."
     found = gradients.scores([text, ""], Scorer(causal))
-    ids = torch.tensor([[causal.opens, *causal.tokenizer(text, add_special_tokens=False)["input_ids"]]])
+    ids = torch.tensor(
+        [[causal.opens, *causal.tokenizer(text, add_special_tokens=False)["input_ids"]]]
+    )
     causal.model.zero_grad()
     causal.model(input_ids=ids, labels=ids).loss.backward()
     norm = torch.cat([one.grad.flatten() for one in causal.model.parameters()]).norm()
@@ -112,5 +128,7 @@ def test_a_gradient_is_that_of_the_loss_and_its_groups_add_up(causal, masked):
     assert np.exp(-found[gradients.WHOLE][0]) == pytest.approx(float(norm), rel=1e-4)
     for scores in (found, gradients.scores([text, ""], Scorer(masked))):
         assert {"embeddings", "layer 1", "layer 2", "head"} <= set(scores)
-        parts = [np.exp(-2 * values[0]) for group, values in scores.items() if group != gradients.WHOLE]
+        parts = [
+            np.exp(-2 * values[0]) for group, values in scores.items() if group != gradients.WHOLE
+        ]
         assert sum(parts) == pytest.approx(np.exp(-2 * scores[gradients.WHOLE][0]), rel=1e-6)

@@ -1,4 +1,7 @@
-"""A submission is spans or weights that this code runs; two rounded scores leave, and nothing of the notes."""
+"""A submission is spans or weights that this code runs.
+
+Two rounded scores leave, and nothing of the notes.
+"""
 
 from __future__ import annotations
 
@@ -41,11 +44,17 @@ def lines(documents, spans_of):
 
 
 def gold_of(document):
-    return [{"start": one.start, "end": one.end, "label": one.label.value} for one in document.spans]
+    return [
+        {"start": one.start, "end": one.end, "label": one.label.value} for one in document.spans
+    ]
 
 
 def test_spans_get_two_rounded_scores_and_nothing_of_the_notes(documents, tmp_path):
-    assert evaluate_spans(lines(documents, gold_of), documents) == {"notes": 12, "f1": 1.0, "covered": 1.0}
+    assert evaluate_spans(lines(documents, gold_of), documents) == {
+        "notes": 12,
+        "f1": 1.0,
+        "covered": 1.0,
+    }
     found = evaluate_spans(lines(documents, lambda one: gold_of(one)[:1]), documents)
     assert found == {"notes": 12, "f1": 0.9, "covered": 0.8}  # 24 / 27 and 12 / 15
     log = tmp_path / "log.jsonl"
@@ -68,7 +77,9 @@ def test_what_a_submission_is_told_fits_into_nine_bits():
             spans |= {(at, at + 3, "DATE") for at in range(1, 1 + wrong)}
             told.add(json.dumps(scores([Document(note, gold)], {"n": spans})))
     assert len(told) <= 21**2 < 2**9
-    assert {rounded(number / 1_000) for number in range(1_001)} == {round(STEP * at, 2) for at in range(21)}
+    assert {rounded(number / 1_000) for number in range(1_001)} == {
+        round(STEP * at, 2) for at in range(21)
+    }
 
 
 @pytest.mark.parametrize(
@@ -76,10 +87,22 @@ def test_what_a_submission_is_told_fits_into_nine_bits():
     [
         ("Anna", "line 1 of the spans is no object"),
         ('{"id": "other", "spans": []}', "an unknown note"),
-        ('{"id": "patient-0", "spans": []}\n{"id": "patient-0", "spans": []}', "line 2 .* or one twice"),
-        ('{"id": "patient-0", "spans": [{"start": 0, "end": 999, "label": "NAME"}]}', "outside its note"),
-        ('{"id": "patient-0", "spans": [{"start": NaN, "end": 1, "label": "NAME"}]}', "no object of id and spans"),
-        ('{"id": "patient-0", "spans": [{"start": 0, "end": 1e999, "label": "NAME"}]}', "no object of id and spans"),
+        (
+            '{"id": "patient-0", "spans": []}\n{"id": "patient-0", "spans": []}',
+            "line 2 .* or one twice",
+        ),
+        (
+            '{"id": "patient-0", "spans": [{"start": 0, "end": 999, "label": "NAME"}]}',
+            "outside its note",
+        ),
+        (
+            '{"id": "patient-0", "spans": [{"start": NaN, "end": 1, "label": "NAME"}]}',
+            "no object of id and spans",
+        ),
+        (
+            '{"id": "patient-0", "spans": [{"start": 0, "end": 1e999, "label": "NAME"}]}',
+            "no object of id and spans",
+        ),
         ('{"id": ["n0"], "spans": []}', "no object of id and spans"),
         ("[" * 100_000, "no object of id and spans"),
     ],
@@ -100,7 +123,12 @@ def tagger(tmp_path_factory):
     """A CRF of synthetic notes, and others to score it on."""
     pytest.importorskip("deid_crf")
     folder = tmp_path_factory.mktemp("tagger") / "model"
-    recipe = Recipe(name="submitted", plugin="crf", corpora=["synthetic:en:60:3"], settings={"max_iterations": 30})
+    recipe = Recipe(
+        name="submitted",
+        plugin="crf",
+        corpora=["synthetic:en:60:3"],
+        settings={"max_iterations": 30},
+    )
     train_model(recipe, Materials(corpora=[read_corpus("synthetic:en:60:3")]), folder)
     return folder, read_corpus("synthetic:en:20:4").documents
 
@@ -130,7 +158,8 @@ def archive_of(**files):
 
 
 @pytest.mark.parametrize(
-    "name", ["run_dot_py", "weights_dot_pt", "model_dot_bin", "code_dot_so", "x_dot_pkl", "noending"]
+    "name",
+    ["run_dot_py", "weights_dot_pt", "model_dot_bin", "code_dot_so", "x_dot_pkl", "noending"],
 )
 def test_what_may_hold_code_is_no_model(tmp_path, name):
     with pytest.raises(InputError, match="a file that is none of"):
@@ -163,7 +192,9 @@ def test_data_outside_an_onnx_file_and_links_are_refused(tmp_path):
         check_folder(tmp_path)
 
 
-@pytest.mark.parametrize("content", ['{"plugin": "evil"}', '{"plugin": "flair"}', "{}", "[", '{"plugin": {}}'])
+@pytest.mark.parametrize(
+    "content", ['{"plugin": "evil"}', '{"plugin": "flair"}', "{}", "[", '{"plugin": {}}']
+)
 def test_no_other_plugin_opens_a_submission(documents, tmp_path, content):
     (tmp_path / "tagger.json").write_text(content)
     with pytest.raises(InputError, match="names no plugin of crf, onnx, transformers"):
@@ -206,7 +237,12 @@ def test_the_process_of_a_model_has_no_terminal_and_limits():
 def test_the_command_takes_spans_and_no_program(tmp_path, capsys):
     (tmp_path / "notes").mkdir()
     rows = [
-        {"id": f"n{n}", "lang": "en", "text": "Anna was seen.", "spans": [{"start": 0, "end": 4, "label": "NAME"}]}
+        {
+            "id": f"n{n}",
+            "lang": "en",
+            "text": "Anna was seen.",
+            "spans": [{"start": 0, "end": 4, "label": "NAME"}],
+        }
         for n in range(12)
     ]
     (tmp_path / "notes" / "gold.jsonl").write_text("\n".join(map(json.dumps, rows)))

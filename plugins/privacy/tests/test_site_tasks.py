@@ -18,7 +18,9 @@ def triage():
     """Thirty documents of two labels that their first word tells, in three folds."""
     made = (
         Example(
-            f"d{number}", f"{('Stays', 'Leaves')[number % 2]} today.", labels=frozenset({("in", "out")[number % 2]})
+            f"d{number}",
+            f"{('Stays', 'Leaves')[number % 2]} today.",
+            labels=frozenset({("in", "out")[number % 2]}),
         )
         for number in range(30)
     )
@@ -62,14 +64,21 @@ def test_a_task_comes_back_from_its_file(tmp_path, name):
     [
         ("{", "line 2: no object"),
         ('{"id": "b", "text": "Anna"}', "line 2: no object"),
-        ('{"id": "b", "text": "Anna", "spans": [{"start": 0, "end": 9, "label": "A"}]}', "line 2: no object"),
+        (
+            '{"id": "b", "text": "Anna", "spans": [{"start": 0, "end": 9, "label": "A"}]}',
+            "line 2: no object",
+        ),
         ('{"id": "b", "text": "Anna", "label": "x"}', "line 2: another kind of label"),
         ('{"id": "a", "text": "Anna", "spans": []}', "line 2: another kind of label, or an id"),
     ],
 )
 def test_a_wrong_line_of_a_file_is_told_by_its_number(tmp_path, line, said):
     path = tmp_path / "own.jsonl"
-    path.write_text('{"id": "a", "text": "Anna", "spans": [{"start": 0, "end": 4, "label": "A"}]}\n' + line + "\n")
+    path.write_text(
+        '{"id": "a", "text": "Anna", "spans": [{"start": 0, "end": 4, "label": "A"}]}\n'
+        + line
+        + "\n"
+    )
     with pytest.raises(InputError, match=said) as caught:
         read_task(path)
     assert "Anna" not in str(caught.value)
@@ -79,5 +88,10 @@ def test_folds_share_no_document():
     names = [f"d{number}" for number in range(25)]
     inside = [split(names, fold, folds=5, seed=1)[1] for fold in range(5)]
     assert sorted(name for part in inside for name in part) == sorted(names)
-    assert all(not set(part) & set(split(names, fold, folds=5, seed=1)[0]) for fold, part in enumerate(inside))
-    assert json.dumps(inside) == json.dumps([split(names, fold, folds=5, seed=1)[1] for fold in range(5)])
+    assert all(
+        not set(part) & set(split(names, fold, folds=5, seed=1)[0])
+        for fold, part in enumerate(inside)
+    )
+    assert json.dumps(inside) == json.dumps(
+        [split(names, fold, folds=5, seed=1)[1] for fold in range(5)]
+    )

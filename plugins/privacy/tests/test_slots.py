@@ -1,4 +1,7 @@
-"""Planted secrets, names and conditions are found, unplanted ones are not; replaced names are seen by the measure that can."""
+"""Planted secrets, names and conditions are found, unplanted ones are not.
+
+Replaced names are seen by the measure that can.
+"""
 
 from __future__ import annotations
 
@@ -54,12 +57,21 @@ def test_exposure_rises_with_repeats_and_unplanted_canaries_have_none(small_worl
     canaries = small_world.corpus.canaries
     found = answered(questions_of(canaries, seed=1), Scorer(causal))
 
-    planted = {one.repeats: answer for one, answer in zip(canaries, found, strict=True) if one.repeats}
-    controls = [answer.exposure for one, answer in zip(canaries, found, strict=True) if not one.repeats]
+    planted = {
+        one.repeats: answer for one, answer in zip(canaries, found, strict=True) if one.repeats
+    }
+    controls = [
+        answer.exposure for one, answer in zip(canaries, found, strict=True) if not one.repeats
+    ]
     assert planted[30].rank == 1
     assert planted[30].margin > planted[1].margin
     assert max(controls) < planted[30].exposure
-    assert np.mean([answer.beaten for one, answer in zip(canaries, found, strict=True) if not one.repeats]) < 0.95
+    assert (
+        np.mean(
+            [answer.beaten for one, answer in zip(canaries, found, strict=True) if not one.repeats]
+        )
+        < 0.95
+    )
 
 
 def test_prompts_draw_out_what_was_said_often(small_world, causal):
@@ -120,7 +132,9 @@ def test_rank_and_exposure_by_hand():
     assert Answer(3, 5, 0.0).beaten == 0.5
     found = summary([Answer(1, 4, 0.0)] * 30)
     assert [one.chance for one in found[:2]] == [0.25, 0.5]
-    assert {type(part) for one in found for part in (one.value, one.low, one.high, one.chance)} == {float}
+    assert {type(part) for one in found for part in (one.value, one.low, one.high, one.chance)} == {
+        float
+    }
     assert all(one.low < one.value == one.high for one in found)
     with pytest.raises(InputError, match="2 questions, an interval needs 20"):
         summary([Answer(1, 4, 0.0)] * 2)
@@ -134,7 +148,10 @@ def test_eidetic_counts_documents_and_needs_extraction():
 def test_others_have_the_form_of_the_secret():
     found = alike("A7-b", 50, seed=1)
     assert len(set(found)) == 50
-    assert all(one[0].isupper() and one[1].isdigit() and one[2] == "-" and one[3].islower() for one in found)
+    assert all(
+        one[0].isupper() and one[1].isdigit() and one[2] == "-" and one[3].islower()
+        for one in found
+    )
     with pytest.raises(InputError, match="make it longer"):
         alike("7", 50, seed=1)
 
@@ -150,12 +167,19 @@ def test_files_of_canaries(tmp_path):
     path.write_text("{")
     with pytest.raises(InputError, match="no file of canaries"):
         read_canaries(path)
-    with pytest.raises(InputError, match="canary 0: the training notes say it 1 times and the file 3"):
+    with pytest.raises(
+        InputError, match="canary 0: the training notes say it 1 times and the file 3"
+    ):
         check_planted(planted, ["The code is 12."])
 
 
-def test_the_protocol_reports_the_gap_with_its_interval_and_the_entity_measure_reacts(causal, other):
-    """Sets of 24 people said 3 times each: the same world as the model's, made larger for intervals."""
+def test_the_protocol_reports_the_gap_with_its_interval_and_the_entity_measure_reacts(
+    causal, other
+):
+    """Sets of 24 people said 3 times each.
+
+    The same world as the model's, made larger for intervals.
+    """
     rng = np.random.default_rng(1)
     words = [f"w{number}" for number in range(40)]
 
@@ -204,7 +228,11 @@ def test_sentences_with_names_have_twins_of_the_same_form_and_parts_share_nothin
         assert asked.fragment.replace(GAP, one.name) == one.text
         assert one.name not in asked.others
         assert {form(name) for name in asked.others} == {form(one.name)}
-    assert [form(name) for name in ("O'Brien", "VAN DYK, Ana", "J. Ruiz")] == ["A'Aa", "AA AA, Aa", "A. Aa"]
+    assert [form(name) for name in ("O'Brien", "VAN DYK, Ana", "J. Ruiz")] == [
+        "A'Aa",
+        "AA AA, Aa",
+        "A. Aa",
+    ]
 
 
 def test_fragments_have_the_line_ends_that_the_model_read():
@@ -214,7 +242,9 @@ def test_fragments_have_the_line_ends_that_the_model_read():
         name = f"Al{letters} Be{letters}"
         text = f"Ward 3\n\nName:\t{name}\nSeen:  today"
         note = Note(f"n{number}", text, f"p{number}")
-        gold = DisjointSpans.of(note, [Span(text.index(name), text.index(name) + len(name), Phi.NAME)])
+        gold = DisjointSpans.of(
+            note, [Span(text.index(name), text.index(name) + len(name), Phi.NAME)]
+        )
         cases.append(Case(note, gold, gold))
     questions = name_gaps(cases, candidates=5, most=40, seed=1)
     texts = {case.note.text for case in cases}

@@ -1,4 +1,7 @@
-"""Tasks keep their spans under every version; fine-tuning keeps the best epoch; a grid resumes, pairs folds and is tested."""
+"""Tasks keep their spans under every version.
+
+Fine-tuning keeps the best epoch; a grid resumes, pairs folds and is tested.
+"""
 
 from __future__ import annotations
 
@@ -56,14 +59,17 @@ def test_spans_are_carried_into_a_redacted_text():
         pytest.fail("the detector no longer finds the name; choose another one")
     found = carried(one, redacted)
     assert [(found.text[start:end], label) for start, end, label in found.marks] == [
-        ("[NAME]", "First_Name"), ("asthma", "Diagnosis"),
-    ]  # fmt: skip
+        ("[NAME]", "First_Name"),
+        ("asthma", "Diagnosis"),
+    ]
 
 
 def test_versions_keep_what_is_learnt_and_lose_what_is_cut_out():
     data = task_data("phi_ner", documents=12, seed=1)
     assert version_of(data, "raw", detectors=("rules",)) is data
-    surrogate, cut = (version_of(data, policy, detectors=("rules",)) for policy in ("surrogate", "drop_sentence"))
+    surrogate, cut = (
+        version_of(data, policy, detectors=("rules",)) for policy in ("surrogate", "drop_sentence")
+    )
     count = [sum(len(one.marks) for one in side.examples) for side in (data, surrogate, cut)]
     assert count[0] == count[1] > count[2]
     for one in surrogate.examples:
@@ -83,17 +89,26 @@ def test_scores_agree_with_another_library():
 
 @pytest.fixture(scope="module")
 def grid(tmp_path_factory):
-    plan = Plan(models=("general", "adapted:surrogate"), versions=("raw",), tests=("raw", "surrogate"),
-                tasks=("icd10", "clinical_ner"), **SMALL)  # fmt: skip
+    plan = Plan(
+        models=("general", "adapted:surrogate"),
+        versions=("raw",),
+        tests=("raw", "surrogate"),
+        tasks=("icd10", "clinical_ner"),
+        **SMALL,
+    )
     made = Grid(plan, tmp_path_factory.mktemp("grid"))
     made.run()
     return made
 
 
 def test_a_guess_without_text_is_scored_by_what_is_frequent():
-    event, codes = (task_data(name, documents=200, seed=1) for name in ("adverse_drug_event", "icd10"))
+    event, codes = (
+        task_data(name, documents=200, seed=1) for name in ("adverse_drug_event", "icd10")
+    )
     share = sum("not_caused" in one.labels for one in event.examples) / 200
-    assert guess_scores(event, event.examples, event.examples)["f1"] == pytest.approx(share * 2 * share / (1 + share))
+    assert guess_scores(event, event.examples, event.examples)["f1"] == pytest.approx(
+        share * 2 * share / (1 + share)
+    )
     assert 0.25 < guess_scores(codes, codes.examples, codes.examples)["f1"] < 0.35
     assert guess_scores(task_data("phi_ner", documents=9, seed=1), (), ())["f1"] == 0
 
@@ -109,11 +124,16 @@ def test_a_grid_runs_each_job_once_and_goes_on_after_a_kill(grid):
     gone.unlink()
     said = []
     again = Grid(grid.plan, grid.folder)
-    assert [one["scores"] for one in again.run(lambda job, _: said.append(job))] == [one["scores"] for one in results]
+    assert [one["scores"] for one in again.run(lambda job, _: said.append(job))] == [
+        one["scores"] for one in results
+    ]
     assert said == [grid.plan.jobs[3]]
     assert json.loads(gone.read_text("utf-8"))["scores"] == before["scores"]
     with pytest.raises(InputError, match="another run"):
-        Grid(Plan(models=("general",), versions=("raw",), tests=("raw",), tasks=("icd10",), **SMALL), grid.folder).run()
+        Grid(
+            Plan(models=("general",), versions=("raw",), tests=("raw",), tasks=("icd10",), **SMALL),
+            grid.folder,
+        ).run()
 
 
 def test_of_the_epochs_of_a_pre_training_each_task_takes_its_best(grid, tmp_path):
@@ -123,7 +143,13 @@ def test_of_the_epochs_of_a_pre_training_each_task_takes_its_best(grid, tmp_path
     for number, name in enumerate(("general", "adapted-surrogate"), start=1):
         shutil.copytree(grid.folder / "encoders" / name, epochs / f"{number:03d}")
     assert epochs_of("general") == epochs_of(f"read={epochs / '001'}") == []
-    plan = Plan(models=(f"read={epochs}",), versions=("raw",), tests=("raw",), tasks=("clinical_ner",), **SMALL)
+    plan = Plan(
+        models=(f"read={epochs}",),
+        versions=("raw",),
+        tests=("raw",),
+        tasks=("clinical_ner",),
+        **SMALL,
+    )
     found = Grid(plan, tmp_path / "grid").run()
     assert {one["encoder"] for one in found} <= {"001", "002"}
     worse, better = SimpleNamespace(curve=[0.2, 0.1]), SimpleNamespace(curve=[0.1, 0.3])
@@ -131,7 +157,10 @@ def test_of_the_epochs_of_a_pre_training_each_task_takes_its_best(grid, tmp_path
 
 
 def test_detectors_are_named_with_their_models():
-    assert named(["rules", "crf=models/a=b"]) == (["rules", "crf"], {"crf": {"model": "models/a=b"}})
+    assert named(["rules", "crf=models/a=b"]) == (
+        ["rules", "crf"],
+        {"crf": {"model": "models/a=b"}},
+    )
 
 
 def test_the_interval_of_a_mean_counts_that_folds_share_documents():
@@ -140,7 +169,9 @@ def test_the_interval_of_a_mean_counts_that_folds_share_documents():
     assert [f"{t.ppf(0.975, df):.3f}" for df in range(1, 20)] == [f"{one:.3f}" for one in STUDENT]
     setting = Setting("m", "raw", "raw")
     low, high = Row.of(setting, [0.5, 0.6, 0.55, 0.65, 0.6]).interval
-    naive = t.interval(0.95, 4, loc=0.58, scale=Row.of(setting, [0.5, 0.6, 0.55, 0.65, 0.6]).deviation / 5**0.5)
+    naive = t.interval(
+        0.95, 4, loc=0.58, scale=Row.of(setting, [0.5, 0.6, 0.55, 0.65, 0.6]).deviation / 5**0.5
+    )
     assert (high - low) / (naive[1] - naive[0]) == pytest.approx((1 + 5 / 4) ** 0.5, rel=1e-3)
     assert Row.of(setting, [0.5]).interval is None
     assert Row.of(setting, [1.0] * 10).interval == (0.7, 1.0)
@@ -148,7 +179,10 @@ def test_the_interval_of_a_mean_counts_that_folds_share_documents():
 
 @pytest.mark.parametrize(
     "name",
-    ["adverse_drug_event", *(pytest.param(one, marks=pytest.mark.slow) for one in ("clinical_ner", "icd10"))],
+    [
+        "adverse_drug_event",
+        *(pytest.param(one, marks=pytest.mark.slow) for one in ("clinical_ner", "icd10")),
+    ],
 )
 def test_fine_tuning_learns_fifty_documents_and_restores_the_best_epoch(grid, name):
     data = task_data(name, documents=50, seed=2)
@@ -156,8 +190,19 @@ def test_fine_tuning_learns_fifty_documents_and_restores_the_best_epoch(grid, na
     settings = Tuning(epochs=14, patience=14, learning_rate=4e-3)
     tuned = tune(data, data.examples, data.examples[:20], encoder=encoder, tuning=settings, seed=1)
     assert max(tuned.curve) > 0.75
-    assert tuned.score(data.examples[:20])["f1"] == tuned.curve[tuned.best_epoch - 1] == max(tuned.curve)
-    hasty = tune(data, data.examples, data.examples[:20], encoder=encoder, tuning=Tuning(epochs=30, patience=1), seed=1)
+    assert (
+        tuned.score(data.examples[:20])["f1"]
+        == tuned.curve[tuned.best_epoch - 1]
+        == max(tuned.curve)
+    )
+    hasty = tune(
+        data,
+        data.examples,
+        data.examples[:20],
+        encoder=encoder,
+        tuning=Tuning(epochs=30, patience=1),
+        seed=1,
+    )
     assert len(hasty.curve) < 30
 
 
@@ -175,7 +220,13 @@ def test_folds_are_disjoint_and_the_same_for_every_model(grid):
 def test_a_job_that_fails_says_why_and_the_others_go_on(tmp_path, grid):
     missing = tmp_path / "none"
     encoder = grid.folder / "encoders" / "general"
-    plan = Plan(models=(f"a={missing}", f"b={encoder}"), versions=("raw",), tests=("raw",), tasks=("icd10",), **SMALL)
+    plan = Plan(
+        models=(f"a={missing}", f"b={encoder}"),
+        versions=("raw",),
+        tests=("raw",),
+        tasks=("icd10",),
+        **SMALL,
+    )
     results = Grid(plan, tmp_path / "out").run()
     assert ["fault" in one for one in results] == [True, False, True, False]
     assert "does not load" in results[0]["fault"]
@@ -186,7 +237,10 @@ def test_a_job_that_fails_says_why_and_the_others_go_on(tmp_path, grid):
 
 def test_differences_and_tests_are_those_of_the_published_formulas(grid):
     first, second = (Setting(model, "raw", "raw") for model in "ab")
-    low, high = [0.1 + number / 1_000 for number in range(10)], [0.2 + number / 1_000 for number in range(10)]
+    low, high = (
+        [0.1 + number / 1_000 for number in range(10)],
+        [0.2 + number / 1_000 for number in range(10)],
+    )
     results = [
         {"task": "t", "model": setting.model, "version": "raw", "scores": {"raw": {"f1": value}}}
         for setting, values in ((first, low), (second, high))
@@ -209,7 +263,10 @@ def test_differences_and_tests_are_those_of_the_published_formulas(grid):
 def test_a_dry_run_lists_the_published_numbers_of_runs(capsys, tmp_path, shape, count):
     models, versions, tasks = shape
     argv = ["grid", str(tmp_path / "out"), "--dry-run"]
-    given = {"model": [f"m{number}=x" for number in range(models)], "version": ["raw", "surrogate", "tag"][:versions]}
+    given = {
+        "model": [f"m{number}=x" for number in range(models)],
+        "version": ["raw", "surrogate", "tag"][:versions],
+    }
     for name, values in (given | {"task": TASKS[:tasks]}).items():
         argv += [word for value in values for word in (f"--{name}", value)]
     assert main(argv) == 0
@@ -241,8 +298,13 @@ def test_errors_are_put_in_at_their_rates_and_grow_monotonely():
 
 
 def test_the_page_of_a_sweep_shows_what_is_left(tmp_path, grid):
-    plan = Plan(models=(f"b={grid.folder / 'encoders' / 'general'}",), versions=("tag@1", "tag@0.5", "tag@1/0.5"),
-                tests=("raw",), tasks=("clinical_ner",), **SMALL)  # fmt: skip
+    plan = Plan(
+        models=(f"b={grid.folder / 'encoders' / 'general'}",),
+        versions=("tag@1", "tag@0.5", "tag@1/0.5"),
+        tests=("raw",),
+        tasks=("clinical_ner",),
+        **SMALL,
+    )
     results = Grid(plan, tmp_path / "sweep").run()
     page = grid_html(results, plan, title="Sweep", watts=None, provenance={})
     assert "What is left, and what is learnt" in page
@@ -259,15 +321,29 @@ def test_the_page_of_a_sweep_shows_what_is_left(tmp_path, grid):
         (Tuning(learning_rate=1e-4, length=256), 7_000_000, 128, 1e-4, 128),
     ],
 )
-def test_rate_and_length_fit_the_size_of_an_encoder_unless_they_are_given(given, weights, positions, rate, length):
-    assert (given.rate_for(weights), given.length_for(weights, positions=positions)) == (rate, length)
+def test_rate_and_length_fit_the_size_of_an_encoder_unless_they_are_given(
+    given, weights, positions, rate, length
+):
+    assert (given.rate_for(weights), given.length_for(weights, positions=positions)) == (
+        rate,
+        length,
+    )
 
 
-def test_a_document_is_read_to_the_length_that_is_given_and_no_further_than_the_encoder_has_positions(grid):
+def test_a_document_is_read_to_the_length_that_is_given_and_no_further_than_the_encoder_has_positions(
+    grid,
+):
     data = task_data("clinical_ner", documents=24, seed=1)
     encoder = grid.folder / "encoders" / "general"
     said = [
-        tune(data, data.examples[:4], (), encoder=encoder, tuning=Tuning(epochs=1, length=length), seed=1).length
+        tune(
+            data,
+            data.examples[:4],
+            (),
+            encoder=encoder,
+            tuning=Tuning(epochs=1, length=length),
+            seed=1,
+        ).length
         for length in (8, 100_000)
     ]
     assert said[0] == 8

@@ -1,4 +1,7 @@
-"""What a verdict follows from: the worst of what was measured, by hand-made figures and without a model."""
+"""What a verdict follows from.
+
+The worst of what was measured, by hand-made figures and without a model.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +22,18 @@ from deid_privacy.unprompted import copies
 
 def figure(name, high, *, group="loss", value=None, units=100):
     value = high if value is None else value
-    return Measurement(name=name, value=value, low=min(value, 0.4), high=high, chance=0.5, units=units, group=group)
+    return Measurement(
+        name=name, value=value, low=min(value, 0.4), high=high, chance=0.5, units=units, group=group
+    )
 
 
 CLEAN = [
-    figure("AUC", 0.55), figure("AUC of notes", 0.55), figure("AUC of patients", 0.56),
-    figure("true positives at 1.0% false positives", 0.05), figure("AUC", 0.55, group="shadow_models"),
-]  # fmt: skip
+    figure("AUC", 0.55),
+    figure("AUC of notes", 0.55),
+    figure("AUC of patients", 0.56),
+    figure("true positives at 1.0% false positives", 0.05),
+    figure("AUC", 0.55, group="shadow_models"),
+]
 
 
 @pytest.mark.parametrize(
@@ -56,11 +64,19 @@ SPREAD = [float(rank) for rank in range(3, 63, 3)]
 
 
 def canary_figures(planted=0.55, *, others=0.55, drawn=0, again=0):
-    found = [figure("others beaten", 0.5, group="unplanted"), figure("others beaten", planted, group="planted")]
+    found = [
+        figure("others beaten", 0.5, group="unplanted"),
+        figure("others beaten", planted, group="planted"),
+    ]
     for group, high in (("unplanted", 0.5), ("planted", others)):
         found.append(figure("others beaten, in other words", high, group=group))
-    for name, hits in (("drawn out by a prompt", drawn), ("drawn out by a prompt in other words", again)):
-        found.append(Measurement.share(name, hits, 20, chance=0.0, unit="canaries", group="planted"))
+    for name, hits in (
+        ("drawn out by a prompt", drawn),
+        ("drawn out by a prompt in other words", again),
+    ):
+        found.append(
+            Measurement.share(name, hits, 20, chance=0.0, unit="canaries", group="planted")
+        )
     return found
 
 
@@ -69,7 +85,11 @@ def canary_figures(planted=0.55, *, others=0.55, drawn=0, again=0):
     [
         (canary_figures(), answers(SPREAD), []),
         (canary_figures(planted=0.61), answers(SPREAD), ["planted secrets rank as unplanted ones"]),
-        (canary_figures(others=0.61), answers(SPREAD), ["planted secrets rank as unplanted ones, in other words"]),
+        (
+            canary_figures(others=0.61),
+            answers(SPREAD),
+            ["planted secrets rank as unplanted ones, in other words"],
+        ),
         (canary_figures(drawn=1), answers(SPREAD), ["no secret is drawn out word for word"]),
         (canary_figures(again=1), answers(SPREAD), ["no secret is drawn out word for word"]),
         # The mean hides what is said thirty times among what is said once.
@@ -78,7 +98,8 @@ def canary_figures(planted=0.55, *, others=0.55, drawn=0, again=0):
             [*answers(SPREAD), *answers([1, 1, 1, 70, 80], repeats=30)],
             ["no more secrets rank first than by chance"],
         ),
-        # One of five at the first of 100 places: chance gives that once in twenty, over two numbers of repeats.
+        # One of five at the first of 100 places: chance gives that once in twenty, over two numbers
+        # of repeats.
         (canary_figures(), [*answers(SPREAD), *answers([1, 50, 60, 70, 80], repeats=30)], []),
         (canary_figures(), answers([1.0, *SPREAD]), []),
     ],
@@ -97,15 +118,22 @@ def estimate(name, value, low, high, chance):
     [
         ({}, []),
         ({"others beaten": (0.6, 0.5, 0.61, 0.5)}, ["true names rank as others do"]),
-        ({"others beaten, in other words": (0.6, 0.5, 0.7, 0.5)}, ["true names rank as others do, in other words"]),
-        ({"truth ranked first": (0.2, 0.1, 0.3, 0.05)}, ["true names rank first no more often than by chance"]),
+        (
+            {"others beaten, in other words": (0.6, 0.5, 0.7, 0.5)},
+            ["true names rank as others do, in other words"],
+        ),
+        (
+            {"truth ranked first": (0.2, 0.1, 0.3, 0.05)},
+            ["true names rank first no more often than by chance"],
+        ),
     ],
 )
 def test_slot_filling_fails_by_its_worst_figure(changes, failed):
     own = {
-        "truth ranked first": (0.05, 0.01, 0.15, 0.05), "others beaten": (0.5, 0.42, 0.58, 0.5),
+        "truth ranked first": (0.05, 0.01, 0.15, 0.05),
+        "others beaten": (0.5, 0.42, 0.58, 0.5),
         "others beaten, in other words": (0.5, 0.42, 0.58, 0.5),
-    }  # fmt: skip
+    }
     found = [estimate(name, *values) for name, values in (own | changes).items()]
     assert [rule.name for rule in audit_slots._rules(found, limit=0.6) if not rule.passed] == failed
 
@@ -128,19 +156,30 @@ def patients(tmp_path):
 
 def test_a_model_that_recites_notes_fails_though_it_names_nobody(patients):
     """Links of names and conditions are not all: whole notes without either are a leak."""
-    recites = ["We know: the son found her at the foot of the cellar stairs."] * 3 + ["It rained."] * 97
+    recites = ["We know: the son found her at the foot of the cellar stairs."] * 3 + [
+        "It rained."
+    ] * 97
     shares = ["Seen today on the ward. Nothing else was said of it."] * 50 + ["It rained."] * 50
     for texts, passed in ((recites, False), (shares, True), (["It rained."] * 100, True)):
-        found = audit_extraction._recited([text.replace("the son", "The son") for text in texts], patients)
+        found = audit_extraction._recited(
+            [text.replace("the son", "The son") for text in texts], patients
+        )
         assert audit_extraction._of_copies(found).passed is passed
     assert copies(shares[:1], [*NOTES, SHARED]) == [True]
 
 
 def test_right_links_above_chance_fail_though_wrong_ones_are_more():
     known = {
-        "Olive": "porphyria", "Hazel": "uveitis", "Basil": "gout", "Reed": "sepsis", "Fern": "ileus", "Rose": "asthma",
-    }  # fmt: skip
-    register = Register({one: (one, "Rao") for one in known}, {one: {condition} for one, condition in known.items()})
+        "Olive": "porphyria",
+        "Hazel": "uveitis",
+        "Basil": "gout",
+        "Reed": "sepsis",
+        "Fern": "ileus",
+        "Rose": "asthma",
+    }
+    register = Register(
+        {one: (one, "Rao") for one in known}, {one: {condition} for one, condition in known.items()}
+    )
     right = ["Olive has porphyria."] * 40
     wrong = ["Hazel has gout."] * 25 + ["Basil has sepsis."] * 25
     links = count_links([*right, *wrong], register)
@@ -164,7 +203,9 @@ def test_samples_of_one_patient_are_one_unit_of_the_interval():
     owners = [f"p{at // 25}" for at in range(1_000)]
     sides = values[:500], values[500:]
     alone = estimated("AUC", *sides, auc, chance=0.5)
-    whole = estimated("AUC", *sides, auc, chance=0.5, owners=(owners[:500], owners[500:]), unit="patients")
+    whole = estimated(
+        "AUC", *sides, auc, chance=0.5, owners=(owners[:500], owners[500:]), unit="patients"
+    )
     assert whole.value == alone.value
     assert whole.units == 40
     assert whole.high - whole.low > 3 * (alone.high - alone.low)
@@ -174,7 +215,8 @@ def test_samples_of_one_patient_are_one_unit_of_the_interval():
 
 
 @pytest.mark.parametrize(
-    ("rate", "outside", "share"), [(0.01, 100, 0.25), (0.01, 199, 0.25), (0.02, 100, 0.75), (0.005, 100, 0.0)]
+    ("rate", "outside", "share"),
+    [(0.01, 100, 0.25), (0.01, 199, 0.25), (0.02, 100, 0.75), (0.005, 100, 0.0)],
 )
 def test_false_positives_are_counted_to_the_last_one(rate, outside, share):
     """Of 100 others one may lie above the threshold at 1 %, and no second one."""

@@ -17,20 +17,39 @@ CAUSAL: dict[str, Any] = {
     "learning_rate": 8e-3,
     "length": 48,
     "threads": 1,
-    "new": {"vocabulary": 450, "context": 64, "width": 48, "heads": 4, "feed_forward": 96, "layers": 2},
+    "new": {
+        "vocabulary": 450,
+        "context": 64,
+        "width": 48,
+        "heads": 4,
+        "feed_forward": 96,
+        "layers": 2,
+    },
 }
 MASKED: dict[str, Any] = {
     "encoder": "new",
     "threads": 1,
     "new": {
-        "architecture": "bert", "layers": 2, "hidden": 64, "heads": 4, "positions": 64, "vocabulary": 450,
-        "lines": False, "kinds": False, "dropout": 0.0,
+        "architecture": "bert",
+        "layers": 2,
+        "hidden": 64,
+        "heads": 4,
+        "positions": 64,
+        "vocabulary": 450,
+        "lines": False,
+        "kinds": False,
+        "dropout": 0.0,
     },
     "pretrain": {
-        "steps": 360, "batch": 16, "length": 48, "packed": False, "learning_rate": 5e-3, "save_every": 360,
+        "steps": 360,
+        "batch": 16,
+        "length": 48,
+        "packed": False,
+        "learning_rate": 5e-3,
+        "save_every": 360,
         "mask": 0.25,
     },
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -41,7 +60,9 @@ class World:
 
 def world() -> World:
     corpus = planted_corpus(notes=60, people=2, repeats=(1, 10, 30), seed=1, longest=14)
-    return World(corpus, planted_corpus(notes=110, people=1, repeats=(1,), seed=9, longest=14).training)
+    return World(
+        corpus, planted_corpus(notes=110, people=1, repeats=(1,), seed=9, longest=14).training
+    )
 
 
 def train_causal(notes: Sequence[Note], out: Path, **settings: Any) -> Path:

@@ -1,4 +1,7 @@
-"""``deid models add``: a published token classifier becomes a folder that the detector ``published`` runs."""
+"""``deid models add``.
+
+A published token classifier becomes a folder that the detector ``published`` runs.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +45,15 @@ class Importer:
     def said(self, card: Mapping[str, Any]) -> str:
         """Return a line on what was added."""
         parity, how = card["parity"], card["aggregation"]
-        units = "the best tags that may follow one another" if how == "viterbi" else f"{how} sub-token of a word"
-        return f"{card['architecture']}, tags {card['scheme']}, {units}, windows of {card['window']}; export and network find the same {parity['spans']} spans in {parity['notes']} notes"
+        units = (
+            "the best tags that may follow one another"
+            if how == "viterbi"
+            else f"{how} sub-token of a word"
+        )
+        return (
+            f"{card['architecture']}, tags {card['scheme']}, {units}, windows of {card['window']};"
+            f" export and network find the same {parity['spans']} spans in {parity['notes']} notes"
+        )
 
     def maps(self) -> Mapping[str, LabelChoice]:
         """Return the label maps that come along."""
@@ -56,17 +66,22 @@ def add(wanted: Wanted, notes: Sequence[Note]) -> Mapping[str, Any]:
         return _added(wanted, notes)
     except DeidError:
         raise
-    except Exception as error:  # files of a model may hold anything, and its libraries raise many kinds
+    except Exception as error:
+        # files of a model may hold anything, and its libraries raise many kinds
         raise PluginError(
-            f"{wanted.source}: the model cannot be used ({class_name(error)}); see that its config.json, tokenizer and "
-            "weights are of one model, or fetch it again"
+            f"{wanted.source}: the model cannot be used ({class_name(error)}); see that its"
+            " config.json, tokenizer and weights are of one model, or fetch it again"
         ) from error
 
 
 def _added(wanted: Wanted, notes: Sequence[Note]) -> Mapping[str, Any]:
-    source = open_source(wanted.source, fetch=wanted.fetch, revision=wanted.revision, trust=wanted.trust)
+    source = open_source(
+        wanted.source, fetch=wanted.fetch, revision=wanted.revision, trust=wanted.trust
+    )
     found = labels_of(source.tags)
-    choice = chosen(wanted.labels, known=built_in(), source=source.name, labels=found, file=wanted.proposal)
+    choice = chosen(
+        wanted.labels, known=built_in(), source=source.name, labels=found, file=wanted.proposal
+    )
     scheme = recognised(source.tags)
     labels = decided(found, choice, where=wanted.source, file=wanted.proposal)
     convention = _convention(wanted, choice, scheme, source.path)
@@ -89,7 +104,9 @@ def _added(wanted: Wanted, notes: Sequence[Note]) -> Mapping[str, Any]:
     return write_folder(wanted, source.name, labels, choice, fill, check)
 
 
-def _convention(wanted: Wanted, choice: LabelChoice, scheme: Scheme, source: Path) -> Mapping[str, Any]:
+def _convention(
+    wanted: Wanted, choice: LabelChoice, scheme: Scheme, source: Path
+) -> Mapping[str, Any]:
     """Return how the model is read, as the card says it.
 
     Raises:
@@ -106,7 +123,9 @@ def _convention(wanted: Wanted, choice: LabelChoice, scheme: Scheme, source: Pat
     if found["aggregation"] != "viterbi":
         return found
     if scheme is not Scheme.BILOU:
-        raise ConfigError(f"{wanted.source}: its tags are {scheme.value}, and viterbi needs BIOES or BILOU")
+        raise ConfigError(
+            f"{wanted.source}: its tags are {scheme.value}, and viterbi needs BIOES or BILOU"
+        )
     return {**found, "biases": read_biases(source)}
 
 
@@ -116,7 +135,7 @@ def _gate(source: Source, part: Path, notes: Sequence[Note]) -> Mapping[str, Any
     found = parity(source, part, notes)
     if found["differing_spans"]:
         raise PluginError(
-            f"{source.name}: the export differs from the network in {found['differing_spans']} of {found['spans']} "
-            "spans; it was not kept"
+            f"{source.name}: the export differs from the network in {found['differing_spans']} of"
+            f" {found['spans']} spans; it was not kept"
         )
     return found

@@ -1,9 +1,12 @@
-"""From the scores of sub-tokens to spans: the conventions of the authors' pipelines, and words read from the text.
+"""From the scores of sub-tokens to spans.
 
-``simple``, ``first``, ``max`` and ``average`` with ``words = "pipeline"`` are what the pipeline of the library
-``transformers`` does, its heuristics for words included. With ``words = "text"`` a word ends at every blank and sign,
-so that a name after a line break or a colon is a word of its own, which the pipeline may join to the word before it.
-``viterbi`` gives all sub-tokens the best tags that may follow one another.
+The conventions of the authors' pipelines, and words read from the text.
+
+``simple``, ``first``, ``max`` and ``average`` with ``words = "pipeline"`` are what the pipeline of
+the library ``transformers`` does, its heuristics for words included. With ``words = "text"`` a word
+ends at every blank and sign, so that a name after a line break or a colon is a word of its own,
+which the pipeline may join to the word before it. ``viterbi`` gives all sub-tokens the best tags
+that may follow one another.
 """
 
 from __future__ import annotations
@@ -75,7 +78,9 @@ class Convention:
     has_prefix: bool = False
     biases: Mapping[str, float] = field(default_factory=dict)
 
-    def entities(self, text: str, pieces: Sequence[Piece], scores: NDArray[np.float32]) -> list[Entity]:
+    def entities(
+        self, text: str, pieces: Sequence[Piece], scores: NDArray[np.float32]
+    ) -> list[Entity]:
         """Return the entities of a text.
 
         Args:
@@ -91,10 +96,14 @@ class Convention:
             tags = best(scores, self.tags, self.biases).tolist()
             sure = [float(shares[at, tag]) for at, tag in enumerate(tags)]
         else:
-            tags, sure = map(list, zip(*(self._tag(shares[first:stop]) for first, stop in units), strict=True))
+            tags, sure = map(
+                list, zip(*(self._tag(shares[first:stop]) for first, stop in units), strict=True)
+            )
         found = []
         for first, last, label in groups([self.tags[tag] for tag in tags], self.scheme):
-            start, end = _trimmed(text, pieces[units[first][0]].start, pieces[units[last][1] - 1].end)
+            start, end = _trimmed(
+                text, pieces[units[first][0]].start, pieces[units[last][1] - 1].end
+            )
             if start < end:
                 found.append(Entity(start, end, label, float(np.mean(sure[first : last + 1]))))
         return found
@@ -130,11 +139,19 @@ class Convention:
 
 
 def _continues_text(text: str, before: Piece, piece: Piece) -> bool:
-    """Whether a piece goes on with the word before it: letters and digits touch, or only a blank piece stands before."""
+    """Whether a piece goes on with the word before it.
+
+    Letters and digits touch, or only a blank piece stands before.
+    """
     start, _ = _trimmed(text, piece.start, piece.end)
     if not text[before.start : before.end].strip():
         return start == before.end
-    return start == before.end and start < piece.end and _is_inner(text[start]) and _is_inner(text[start - 1])
+    return (
+        start == before.end
+        and start < piece.end
+        and _is_inner(text[start])
+        and _is_inner(text[start - 1])
+    )
 
 
 def _is_inner(character: str) -> bool:
@@ -166,7 +183,9 @@ class PieceWindow:
 
 
 def piece_windows(count: int, *, room: int, overlap: int) -> list[PieceWindow]:
-    """Return windows over pieces, all of one length; each piece is owned by the window in which it is most central.
+    """Return windows over pieces, all of one length.
+
+    Each piece is owned by the window in which it is most central.
 
     Args:
         count: Pieces of the text.
@@ -179,5 +198,6 @@ def piece_windows(count: int, *, room: int, overlap: int) -> list[PieceWindow]:
     starts = [*range(0, count - room, step), count - room]
     borders = [0, *((left + room + right) // 2 for left, right in pairwise(starts)), count]
     return [
-        PieceWindow(start, start + room, borders[number], borders[number + 1]) for number, start in enumerate(starts)
+        PieceWindow(start, start + room, borders[number], borders[number + 1])
+        for number, start in enumerate(starts)
     ]

@@ -9,25 +9,43 @@ from typing import Any
 import torch
 from transformers import masking_utils
 
-_AFTER_PADDING = frozenset({
-    "camembert", "data2vec-text", "esm", "ibert", "longformer", "luke", "mpnet", "roberta", "roberta-prelayernorm",
-    "xlm-roberta", "xlm-roberta-xl", "xmod",
-})  # fmt: skip
+_AFTER_PADDING = frozenset(
+    {
+        "camembert",
+        "data2vec-text",
+        "esm",
+        "ibert",
+        "longformer",
+        "luke",
+        "mpnet",
+        "roberta",
+        "roberta-prelayernorm",
+        "xlm-roberta",
+        "xlm-roberta-xl",
+        "xmod",
+    }
+)
 """Architectures whose positions begin after the padding's."""
 
 
 def positions(config: Any) -> int:
-    """Return how many positions a network has for sub-tokens, special ones included; 0 where it names no number."""
+    """Return how many positions a network has for sub-tokens, special ones included.
+
+    0 where it names no number.
+    """
     named = max(0, int(getattr(config, "max_position_embeddings", 0) or 0))
-    return named - config.pad_token_id - 1 if named and config.model_type in _AFTER_PADDING else named
+    return (
+        named - config.pad_token_id - 1 if named and config.model_type in _AFTER_PADDING else named
+    )
 
 
 @contextmanager
 def exportable(model: Any) -> Iterator[None]:
     """Hold a network in a form that can be traced: no loop or branch of it depends on the text.
 
-    Longformer's windows, a mixture's experts and the masks of causal networks are written in ways that a trace fixes to
-    the text it was made with. The gate compares the export with the network as it is.
+    Longformer's windows, a mixture's experts and the masks of causal networks are written in ways
+    that a trace fixes to the text it was made with. The gate compares the export with the network
+    as it is.
     """
     forms: list[tuple[Any, str, Any]] = [
         (module, name, _FORMS[type(child).__name__](child))
@@ -49,13 +67,19 @@ def exportable(model: Any) -> Iterator[None]:
 
 
 def _spread(function: Callable[..., Any], *, bh_indices: bool = True) -> Callable[..., Any]:
-    """Return a mask's function over all indices at once; of positions alone, or of rows and heads as well."""
+    """Return a mask's function over all indices at once.
+
+    Of positions alone, or of rows and heads as well.
+    """
 
     def over(row: Any, head: Any, query: Any, key: Any) -> Any:
         if not bh_indices:
             return function(row, head, query[:, None], key[None])
         return function(
-            row[:, None, None, None], head[None, :, None, None], query[None, None, :, None], key[None, None, None]
+            row[:, None, None, None],
+            head[None, :, None, None],
+            query[None, None, :, None],
+            key[None, None, None],
         )
 
     return over
@@ -64,15 +88,21 @@ def _spread(function: Callable[..., Any], *, bh_indices: bool = True) -> Callabl
 class _LocalAttention(torch.nn.Module):
     """Longformer's attention (Beltagy, Peters and Cohan 2020) without global positions, which token classifiers have not.
 
-    Each block of queries meets its own block of keys and both neighbours, of which what is out of reach is masked.
+    Each block of queries meets its own block of keys and both neighbours, of which what is out of
+    reach is masked.
     """
 
     def __init__(self, given: Any) -> None:
         super().__init__()
         self.given = given
 
-    def forward(self, hidden_states: Any, attention_mask: Any, is_index_masked: Any, **_: Any) -> tuple[Any, ...]:
-        """Return (rows, positions, width); the number of positions is a multiple of twice the reach."""
+    def forward(
+        self, hidden_states: Any, attention_mask: Any, is_index_masked: Any, **_: Any
+    ) -> tuple[Any, ...]:
+        """Return (rows, positions, width).
+
+        The number of positions is a multiple of twice the reach.
+        """
         own, reach = self.given, self.given.one_sided_attn_window_size
         rows, length, width = hidden_states.shape
 
@@ -80,19 +110,32 @@ class _LocalAttention(torch.nn.Module):
             return values.view(rows, -1, reach, own.num_heads, own.head_dim).permute(0, 3, 1, 2, 4)
 
         queries = blocks(own.query(hidden_states) / own.head_dim**0.5)
-        keys, values = (_with_neighbours(blocks(layer(hidden_states))) for layer in (own.key, own.value))
-        masked = torch.nn.functional.pad((attention_mask != 0).to(queries.dtype), (reach, reach), value=1.0)
+        keys, values = (
+            _with_neighbours(blocks(layer(hidden_states))) for layer in (own.key, own.value)
+        )
+        masked = torch.nn.functional.pad(
+            (attention_mask != 0).to(queries.dtype), (reach, reach), value=1.0
+        )
         masked = masked.view(rows, 1, -1, reach, 1)
-        masked = torch.cat([masked[:, :, :-2], masked[:, :, 1:-1], masked[:, :, 2:]], dim=3).transpose(3, 4)
+        masked = torch.cat(
+            [masked[:, :, :-2], masked[:, :, 1:-1], masked[:, :, 2:]], dim=3
+        ).transpose(3, 4)
         apart = torch.arange(3 * reach)[None] - reach - torch.arange(reach)[:, None]
         scores = queries @ keys.transpose(-1, -2)
-        scores = scores.masked_fill((apart.abs() > reach) | (masked > 0), torch.finfo(scores.dtype).min)
-        found = (scores.softmax(dim=-1) @ values).permute(0, 2, 3, 1, 4).reshape(rows, length, width)
+        scores = scores.masked_fill(
+            (apart.abs() > reach) | (masked > 0), torch.finfo(scores.dtype).min
+        )
+        found = (
+            (scores.softmax(dim=-1) @ values).permute(0, 2, 3, 1, 4).reshape(rows, length, width)
+        )
         return (found.masked_fill(is_index_masked[:, :, None], 0.0),)
 
 
 def _with_neighbours(blocks: Any) -> Any:
-    """Return (…, blocks, three times as many positions, width): each block between the one before and the one after."""
+    """Return (…, blocks, three times as many positions, width).
+
+    Each block between the one before and the one after.
+    """
     padded = torch.nn.functional.pad(blocks, (0, 0, 0, 0, 1, 1))
     return torch.cat([padded[:, :, :-2], padded[:, :, 1:-1], padded[:, :, 2:]], dim=3)
 

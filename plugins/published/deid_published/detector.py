@@ -28,11 +28,12 @@ class PublishedDetector:
         providers: As for the detector ``onnx``.
         threads: Cores to use; all that the process may use when not given.
         min_score: Least score of a span that is kept.
-        biases: Of a model that is decoded by ``viterbi``, in place of its operating point's; those that are not given
-            are 0. A lower ``background_stay`` finds more.
+        biases: Of a model that is decoded by ``viterbi``, in place of its operating point's; those
+            that are not given are 0. A lower ``background_stay`` finds more.
 
     Raises:
-        PluginError: The folder is no added model, is broken or altered, or the hardware asked for is not there.
+        PluginError: The folder is no added model, is broken or altered, or the hardware asked for
+            is not there.
         ConfigError: An option has no such value.
     """
 
@@ -58,19 +59,26 @@ class PublishedDetector:
         self.name = name
         self.version = f"{VERSION}+{added.version}"
         self.labels = frozenset(category for category in added.labels.values() if category)
-        self.native_labels = frozenset(label for label, category in added.labels.items() if category)
+        self.native_labels = frozenset(
+            label for label, category in added.labels.items() if category
+        )
         self._reader = reader(added, session.run)
         self._added, self._min_score = added, min_score
 
     def detect(self, notes: Sequence[Note]) -> Iterable[SpanSet]:
         """Yield the spans of each note."""
         for note in notes:
-            yield SpanSet.of(note, spans_of(note.text, self._reader, self._added, self.name, self._min_score))
+            yield SpanSet.of(
+                note, spans_of(note.text, self._reader, self._added, self.name, self._min_score)
+            )
 
 
 def _with_biases(added: Added, biases: Mapping[str, float]) -> Added:
     if added.convention.aggregation != "viterbi":
-        raise ConfigError(f"{added.path}: biases are of viterbi, and it is read by {added.convention.aggregation!r}")
+        raise ConfigError(
+            f"{added.path}: biases are of viterbi, and it is read by"
+            f" {added.convention.aggregation!r}"
+        )
     found = checked(biases)
     digest = hashlib.sha256(f"{added.version} {sorted(found.items())}".encode()).hexdigest()[:12]
     return replace(added, convention=replace(added.convention, biases=found), version=digest)
@@ -78,11 +86,18 @@ def _with_biases(added: Added, biases: Mapping[str, float]) -> Added:
 
 def reader(added: Added, run: Run) -> Reader:
     """Return what reads text for an added model."""
-    return Reader(added.path, run, window=added.window, overlap=added.overlap, unknown=added.unknown)
+    return Reader(
+        added.path, run, window=added.window, overlap=added.overlap, unknown=added.unknown
+    )
 
 
-def spans_of(text: str, reader: Reader, added: Added, source: str, min_score: float = 0.0) -> list[Span]:
-    """Return the spans of a text under their categories; labels that are decided to be no PHI are left out."""
+def spans_of(
+    text: str, reader: Reader, added: Added, source: str, min_score: float = 0.0
+) -> list[Span]:
+    """Return the spans of a text under their categories.
+
+    Labels that are decided to be no PHI are left out.
+    """
     pieces, scores = reader.read(text)
     found = []
     for entity in added.convention.entities(text, pieces, scores):
@@ -90,5 +105,14 @@ def spans_of(text: str, reader: Reader, added: Added, source: str, min_score: fl
         if category is None or entity.score < min_score:
             continue
         native = "" if entity.label == category.value else entity.label
-        found.append(Span(entity.start, entity.end, category, min(1.0, round(entity.score, _DIGITS)), source, native))
+        found.append(
+            Span(
+                entity.start,
+                entity.end,
+                category,
+                min(1.0, round(entity.score, _DIGITS)),
+                source,
+                native,
+            )
+        )
     return found

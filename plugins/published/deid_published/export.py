@@ -1,4 +1,7 @@
-"""The network of a published model as ONNX, and the gate that compares the two. Needs the extra ``add``."""
+"""The network of a published model as ONNX, and the gate that compares the two.
+
+Needs the extra ``add``.
+"""
 
 from __future__ import annotations
 
@@ -65,11 +68,18 @@ def load(source: Source) -> Any:
                 f"{source.path}: the head or another layer has not the width that config.json says "
                 f"({len(source.tags)} labels); find out which is true"
             ) from None
-        raise PluginError(f"{source.path}: the weights do not load ({type(error).__name__})") from None
+        raise PluginError(
+            f"{source.path}: the weights do not load ({type(error).__name__})"
+        ) from None
     except Exception as error:
-        raise PluginError(f"{source.path}: the network does not load ({type(error).__name__})") from error
+        raise PluginError(
+            f"{source.path}: the network does not load ({type(error).__name__})"
+        ) from error
     if missing := sorted(info["missing_keys"]):
-        raise PluginError(f"{source.path}: the weights lack {missing[0]} and {len(missing) - 1} more; fetch it again")
+        raise PluginError(
+            f"{source.path}: the weights lack {missing[0]} and {len(missing) - 1} more; fetch it"
+            " again"
+        )
     return model.eval()
 
 
@@ -77,7 +87,8 @@ def write_graph(source: Source, out: Path, *, window: int, overlap: int) -> Mapp
     """Write ``model.onnx`` and ``tokenizer.json``, and return what the card says of them.
 
     Raises:
-        PluginError: There is no tokenizer with offsets, the network does not load, or it cannot be exported.
+        PluginError: There is no tokenizer with offsets, the network does not load, or it cannot be
+            exported.
     """
     _check_known(source)
     tokenizer = _tokenizer(source)
@@ -92,12 +103,16 @@ def write_graph(source: Source, out: Path, *, window: int, overlap: int) -> Mapp
     try:
         _trace(model, out / GRAPH, ids, mask)
     except Exception as error:
-        raise PluginError(f"{source.path}: the network cannot be exported ({type(error).__name__})") from error
+        raise PluginError(
+            f"{source.path}: the network cannot be exported ({type(error).__name__})"
+        ) from error
     return {
         "window": size,
         "overlap": min(overlap, size // 4),
         "unknown": tokenizer.unk_token_id,
-        "has_prefix": bool(getattr(tokenizer.backend_tokenizer.model, "continuing_subword_prefix", None)),
+        "has_prefix": bool(
+            getattr(tokenizer.backend_tokenizer.model, "continuing_subword_prefix", None)
+        ),
         "parameters": sum(weight.numel() for weight in model.parameters()),
     }
 
@@ -107,8 +122,8 @@ def _check_known(source: Source) -> None:
     if not hasattr(transformers, name):
         saved = source.config.get("transformers_version", "a version that it does not name")
         raise PluginError(
-            f"{source.path}: transformers {transformers.__version__} has no {name}; the model was saved by {saved}: "
-            "add it in an environment with a version that has it"
+            f"{source.path}: transformers {transformers.__version__} has no {name}; the model was"
+            f" saved by {saved}: add it in an environment with a version that has it"
         )
 
 
@@ -116,11 +131,18 @@ def _tokenizer(source: Source) -> Any:
     try:
         auto: Any = transformers.AutoTokenizer
         with _quiet():
-            found = auto.from_pretrained(source.path, use_fast=True, local_files_only=True, trust_remote_code=False)
+            found = auto.from_pretrained(
+                source.path, use_fast=True, local_files_only=True, trust_remote_code=False
+            )
     except Exception as error:
-        raise PluginError(f"{source.path}: the tokenizer does not load ({type(error).__name__})") from error
+        raise PluginError(
+            f"{source.path}: the tokenizer does not load ({type(error).__name__})"
+        ) from error
     if not found.is_fast:
-        raise PluginError(f"{source.path}: its tokenizer has no offsets (no tokenizer.json), so spans cannot be placed")
+        raise PluginError(
+            f"{source.path}: its tokenizer has no offsets (no tokenizer.json), so spans cannot be"
+            " placed"
+        )
     return found
 
 
@@ -129,8 +151,8 @@ def _check_vocabulary(source: Source, tokenizer: Any, model: Any) -> None:
     greatest = max(tokenizer.get_vocab().values(), default=-1)
     if greatest >= rows:
         raise PluginError(
-            f"{source.path}: the tokenizer has a token number {greatest}, and the network {rows} embeddings; they are "
-            "of different models: fetch it again"
+            f"{source.path}: the tokenizer has a token number {greatest}, and the network {rows}"
+            " embeddings; they are of different models: fetch it again"
         )
 
 
@@ -170,7 +192,8 @@ def parity(source: Source, folder: Path, notes: Sequence[Note]) -> Mapping[str, 
     """Return how an export differs from its network on notes.
 
     Raises:
-        PluginError: There is no note with text, or the logits are further apart than rounding explains.
+        PluginError: There is no note with text, or the logits are further apart than rounding
+            explains.
     """
     added = read_added(folder)
     network = reader(added, runner(load(source)))
@@ -182,13 +205,26 @@ def parity(source: Source, folder: Path, notes: Sequence[Note]) -> Mapping[str, 
     farthest = 0.0
     for text in texts:
         (_, wanted), (_, found) = network.read(text), _run(exported, text, source)
-        farthest = max(farthest, float(np.abs(wanted - found).max() / max(1.0, float(np.abs(wanted).max()))))
-        sides = [Counter(_key(span) for span in spans_of(text, one, added, "")) for one in (network, exported)]
+        farthest = max(
+            farthest, float(np.abs(wanted - found).max() / max(1.0, float(np.abs(wanted).max())))
+        )
+        sides = [
+            Counter(_key(span) for span in spans_of(text, one, added, ""))
+            for one in (network, exported)
+        ]
         differing += sum(((sides[0] - sides[1]) + (sides[1] - sides[0])).values())
         spans += sum(sides[0].values())
     if farthest > _CLOSE:
-        raise PluginError(f"{source.name}: the export's scores are {farthest:.4f} off the network's; it was not kept")
-    return {"notes": len(texts), "spans": spans, "differing_spans": differing, "farthest": round(farthest, 7)}
+        raise PluginError(
+            f"{source.name}: the export's scores are {farthest:.4f} off the network's; it was not"
+            " kept"
+        )
+    return {
+        "notes": len(texts),
+        "spans": spans,
+        "differing_spans": differing,
+        "farthest": round(farthest, 7),
+    }
 
 
 def _run(exported: Reader, text: str, source: Source) -> tuple[Any, NDArray[np.float32]]:
@@ -196,7 +232,8 @@ def _run(exported: Reader, text: str, source: Source) -> tuple[Any, NDArray[np.f
         return exported.read(text)
     except Exception as error:
         raise PluginError(
-            f"{source.name}: the export of {source.config['architectures'][0]} does not run ({type(error).__name__})"
+            f"{source.name}: the export of {source.config['architectures'][0]} does not run"
+            f" ({type(error).__name__})"
         ) from error
 
 

@@ -1,4 +1,7 @@
-"""The folder of an added model: what ``published.json`` says, and files that are still those that were added."""
+"""The folder of an added model.
+
+What ``published.json`` says, and files that are still those that were added.
+"""
 
 from __future__ import annotations
 
@@ -58,12 +61,16 @@ def read_added(path: Path) -> Added:
     try:
         card = json.loads((path / CARD).read_text(encoding="utf-8"))
         if card["format"] != FORMAT:
-            raise PluginError(f"{path}: {CARD} has format {card['format']!r}, this version reads {FORMAT}")
+            raise PluginError(
+                f"{path}: {CARD} has format {card['format']!r}, this version reads {FORMAT}"
+            )
         if library := card.get("library"):
             raise PluginError(f"{path}: {library} runs this model; use --detector {library}={path}")
         found = _checked(path, card)
     except (ValueError, KeyError, TypeError, AttributeError, ConfigError) as error:
-        raise PluginError(f"{path}: {CARD} is broken ({type(error).__name__}); add the model again") from None
+        raise PluginError(
+            f"{path}: {CARD} is broken ({type(error).__name__}); add the model again"
+        ) from None
     check_files(path, card["files"])
     return found
 
@@ -80,12 +87,16 @@ def _checked(path: Path, card: Mapping[str, Any]) -> Added:
         biases=checked(card["biases"]) if card["aggregation"] == "viterbi" else {},
     )
     biases = [card["biases"]] if convention.biases else []
-    digests = json.dumps([card["files"], card["labels"], card["aggregation"], card["words"], *biases], sort_keys=True)
+    digests = json.dumps(
+        [card["files"], card["labels"], card["aggregation"], card["words"], *biases], sort_keys=True
+    )
     return Added(
         path=path,
         name=str(card["name"]),
         convention=convention,
-        labels={str(label): Phi(value) if value else None for label, value in card["labels"].items()},
+        labels={
+            str(label): Phi(value) if value else None for label, value in card["labels"].items()
+        },
         window=int(card["window"]),
         overlap=int(card["overlap"]),
         unknown=card["unknown"],
@@ -102,7 +113,9 @@ def check_files(path: Path, files: Mapping[str, str]) -> None:
     """
     for name, wanted in files.items():
         if not (path / name).is_file() or sha256(path / name) != wanted:
-            raise PluginError(f"{path / name}: missing, or not the file that was added; add the model again")
+            raise PluginError(
+                f"{path / name}: missing, or not the file that was added; add the model again"
+            )
 
 
 def sha256(path: Path) -> str:

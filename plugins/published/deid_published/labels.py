@@ -1,4 +1,7 @@
-"""Label maps of published models: those that come along, what is proposed for others, and none that is half decided."""
+"""Label maps of published models.
+
+Those that come along, what is proposed for others, and none that is half decided.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,9 @@ class LabelChoice:
 def built_in(package: str = _HERE) -> dict[str, LabelChoice]:
     """Return the label maps that come along with a package, by name."""
     folder = resources.files(package) / "maps"
-    files = [file for file in folder.iterdir() if file.name.endswith(".toml") and file.name != _PROPOSALS]
+    files = [
+        file for file in folder.iterdir() if file.name.endswith(".toml") and file.name != _PROPOSALS
+    ]
     return {
         file.name[:-5]: replace(_parsed(file.read_text("utf-8"), file.name), is_built_in=True)
         for file in sorted(files, key=lambda file: file.name)
@@ -70,7 +75,9 @@ def read_labels(given: str, known: Mapping[str, LabelChoice] | None = None) -> L
     try:
         return _parsed(Path(given).read_text(encoding="utf-8"), given)
     except (OSError, UnicodeDecodeError):
-        raise ConfigError(f"label map {given!r} is no file and none of {', '.join(known) or 'no maps'}") from None
+        raise ConfigError(
+            f"label map {given!r} is no file and none of {', '.join(known) or 'no maps'}"
+        ) from None
 
 
 def _parsed(text: str, name: str) -> LabelChoice:
@@ -83,7 +90,9 @@ def _parsed(text: str, name: str) -> LabelChoice:
         raise ConfigError(f'{name}: no [labels]; write LABEL = "CATEGORY" lines')
     for key, allowed in (("aggregation", ("", *AGGREGATIONS)), ("words", ("", *WORDS))):
         if values.get(key, "") not in allowed:
-            raise ConfigError(f"{name}: {key} is {values[key]!r}; choose of {', '.join(allowed[1:])}")
+            raise ConfigError(
+                f"{name}: {key} is {values[key]!r}; choose of {', '.join(allowed[1:])}"
+            )
     threshold = values.get("threshold")
     if threshold is not None and not (isinstance(threshold, float) and 0 <= threshold <= 1):
         raise ConfigError(f"{name}: threshold is {threshold!r}; give 0.0 to 1.0")
@@ -92,7 +101,9 @@ def _parsed(text: str, name: str) -> LabelChoice:
         labels={label: _category(value, f"{name}: {label}") for label, value in labels.items()},
         models=tuple(values.get("models", ())),
         facts={
-            key: str(value) for key, value in values.items() if key in ("languages", "licence", "size", "sure", "note")
+            key: str(value)
+            for key, value in values.items()
+            if key in ("languages", "licence", "size", "sure", "note")
         },
         aggregation=str(values.get("aggregation", "")),
         words=str(values.get("words", "")),
@@ -107,10 +118,14 @@ def _category(value: Any, where: str) -> Phi | None:
     try:
         return Phi(value)
     except ValueError:
-        raise ConfigError(f"{where}: {value!r} is no category; choose of {', '.join(Phi)}, or {NO_PHI}") from None
+        raise ConfigError(
+            f"{where}: {value!r} is no category; choose of {', '.join(Phi)}, or {NO_PHI}"
+        ) from None
 
 
-def decided(labels: Sequence[str], choice: LabelChoice, *, where: str, file: Path) -> dict[str, Phi | None]:
+def decided(
+    labels: Sequence[str], choice: LabelChoice, *, where: str, file: Path
+) -> dict[str, Phi | None]:
     """Return the category of every label of a model.
 
     Args:
@@ -120,7 +135,8 @@ def decided(labels: Sequence[str], choice: LabelChoice, *, where: str, file: Pat
         file: Where a whole map is proposed for a model that a map which came along does not decide.
 
     Raises:
-        ConfigError: A label is not in the map: it is neither covered nor passed over until someone decides.
+        ConfigError: A label is not in the map: it is neither covered nor passed over until someone
+            decides.
     """
     if missing := [label for label in labels if label not in choice.labels]:
         proposal = propose(missing)
@@ -129,12 +145,18 @@ def decided(labels: Sequence[str], choice: LabelChoice, *, where: str, file: Pat
         if not choice.is_built_in:
             raise ConfigError(f"{told}; add {lines}")
         _write_proposal(file, whole_map(labels, choice, model=where))
-        raise ConfigError(f"{told} ({lines}); a whole map is proposed in {file}: check it and give --labels {file}")
+        raise ConfigError(
+            f"{told} ({lines}); a whole map is proposed in {file}: check it and give --labels"
+            f" {file}"
+        )
     return {label: choice.labels[label] for label in labels}
 
 
 def whole_map(labels: Sequence[str], choice: LabelChoice, *, model: str) -> str:
-    """Return a label map for a model: what a map decides, how it says that the model is read, and proposals for the rest."""
+    """Return a label map for a model.
+
+    What a map decides, how it says that the model is read, and proposals for the rest.
+    """
     read = {
         "aggregation": choice.aggregation,
         "words": choice.words,
@@ -143,15 +165,23 @@ def whole_map(labels: Sequence[str], choice: LabelChoice, *, model: str) -> str:
     }
     known = [label for label in labels if label in choice.labels]
     proposed = propose([label for label in labels if label not in choice.labels])
-    return "\n".join([
-        f'# Proposed for {model} from the map {choice.name}: check the lines behind the last #. "{NO_PHI}" is no PHI.',
-        *(f"{key} = {json.dumps(value)}" for key, value in read.items() if value),
-        "[labels]",
-        *(_line(label, category.value if (category := choice.labels[label]) else NO_PHI) for label in known),
-        f"# From their names alone, since {choice.name} does not know them:",
-        *(_line(label, value) for label, value in proposed.items()),
-        "",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            (
+                f"# Proposed for {model} from the map {choice.name}: check the lines behind the"
+                f' last #. "{NO_PHI}" is no PHI.'
+            ),
+            *(f"{key} = {json.dumps(value)}" for key, value in read.items() if value),
+            "[labels]",
+            *(
+                _line(label, category.value if (category := choice.labels[label]) else NO_PHI)
+                for label in known
+            ),
+            f"# From their names alone, since {choice.name} does not know them:",
+            *(_line(label, value) for label, value in proposed.items()),
+            "",
+        ]
+    )
 
 
 def _line(label: str, value: str) -> str:
@@ -166,9 +196,14 @@ def _write_proposal(file: Path, text: str) -> None:
 
 
 def propose(labels: Sequence[str]) -> dict[str, str]:
-    """Return the category that a label's name speaks for; ``OTHER`` where nothing is known of it, never no PHI."""
+    """Return the category that a label's name speaks for.
+
+    ``OTHER`` where nothing is known of it, never no PHI.
+    """
     known = _known()
-    return {label: known.get(re.sub(r"[\W_]", "", label).lower(), Phi.OTHER.value) for label in labels}
+    return {
+        label: known.get(re.sub(r"[\W_]", "", label).lower(), Phi.OTHER.value) for label in labels
+    }
 
 
 @cache
@@ -198,11 +233,16 @@ def chosen(
         if source in choice.models:
             return choice
     _write_proposal(file, proposal_text(labels, model=source))
-    raise ConfigError(f"{source}: no label map; one is proposed in {file}: check it and give --labels {file}")
+    raise ConfigError(
+        f"{source}: no label map; one is proposed in {file}: check it and give --labels {file}"
+    )
 
 
 def proposal_text(labels: Sequence[str], *, model: str) -> str:
     """Return a label map to look through and give with ``--labels``."""
     lines = [_line(label, value) for label, value in propose(labels).items()]
-    head = f'# Proposed for {model} from the names of its labels: check each line. "{NO_PHI}" is no PHI.'
+    head = (
+        f'# Proposed for {model} from the names of its labels: check each line. "{NO_PHI}" is no'
+        " PHI."
+    )
     return "\n".join([head, "[labels]", *lines, ""])

@@ -1,4 +1,7 @@
-"""A published model that its own library runs: its folder, its files pinned, every label decided."""
+"""A published model that its own library runs.
+
+Its folder, its files pinned, every label decided.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +35,15 @@ class LibraryWanted(Wanted):
             ConfigError: An option was given that is of token classifiers alone.
         """
         if self.fetch or self.revision:
-            raise PluginError(f"{self.source}: models of {self.library} are not fetched; copy it and give its folder")
+            raise PluginError(
+                f"{self.source}: models of {self.library} are not fetched; copy it and give its"
+                " folder"
+            )
         for option in ("aggregation", "words"):
             if getattr(self, option):
-                raise ConfigError(f"--{option} is of token classifiers; {self.library} has its own way")
+                raise ConfigError(
+                    f"--{option} is of token classifiers; {self.library} has its own way"
+                )
         return Path(self.source).resolve()
 
 
@@ -60,30 +68,41 @@ def read_model(path: Path, library: str) -> LibraryModel:
     """Return what a folder says, after comparing its files with their digests.
 
     Raises:
-        PluginError: It is no folder of an added model of this library, or a file is missing, another or too many.
+        PluginError: It is no folder of an added model of this library, or a file is missing,
+            another or too many.
     """
     try:
         card = json.loads((path / CARD).read_text(encoding="utf-8"))
         if card["format"] != FORMAT:
-            raise PluginError(f"{path}: {CARD} has format {card['format']!r}, this version reads {FORMAT}")
+            raise PluginError(
+                f"{path}: {CARD} has format {card['format']!r}, this version reads {FORMAT}"
+            )
         if (other := card.get("library", "published")) != library:
             raise PluginError(f"{path}: {other} runs this model; use --detector {other}={path}")
         found = LibraryModel(
             path=path / FILES,
-            labels={str(label): Phi(value) if value else None for label, value in card["labels"].items()},
-            version=hashlib.sha256(json.dumps([card["files"], card["labels"]], sort_keys=True).encode()).hexdigest()[
-                :12
-            ],
+            labels={
+                str(label): Phi(value) if value else None for label, value in card["labels"].items()
+            },
+            version=hashlib.sha256(
+                json.dumps([card["files"], card["labels"]], sort_keys=True).encode()
+            ).hexdigest()[:12],
             card=card,
         )
         files = dict(card["files"])
     except OSError:
-        raise PluginError(f"{path}: no {CARD}; give the folder that `deid models add` wrote") from None
+        raise PluginError(
+            f"{path}: no {CARD}; give the folder that `deid models add` wrote"
+        ) from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise PluginError(f"{path}: {CARD} is broken ({type(error).__name__}); add the model again") from None
+        raise PluginError(
+            f"{path}: {CARD} is broken ({type(error).__name__}); add the model again"
+        ) from None
     check_files(path, files)
     if more := sorted(files_of(path) - set(files) - {CARD}):
-        raise PluginError(f"{path / more[0]}: not a file that was added; remove it, or add the model again")
+        raise PluginError(
+            f"{path / more[0]}: not a file that was added; remove it, or add the model again"
+        )
     return found
 
 
@@ -96,7 +115,8 @@ def write_model(
 ) -> Mapping[str, Any]:
     """Write the folder of a model, all or nothing, and return its card.
 
-    The arguments are those of ``write_folder``; ``fill`` is given the folder of the files that the library reads.
+    The arguments are those of ``write_folder``; ``fill`` is given the folder of the files that the
+    library reads.
     """
     source = Path(wanted.source)
 
@@ -108,4 +128,6 @@ def write_model(
             **fill(folder / FILES),
         }
 
-    return write_folder(wanted, source.name, labels, choice, filled, lambda folder: {"check": check(folder)})
+    return write_folder(
+        wanted, source.name, labels, choice, filled, lambda folder: {"check": check(folder)}
+    )

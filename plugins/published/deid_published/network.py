@@ -1,4 +1,7 @@
-"""A published model's scores: its own tokenizer over the whole text, windows of sub-tokens, ONNX Runtime."""
+"""A published model's scores.
+
+Its own tokenizer over the whole text, windows of sub-tokens, ONNX Runtime.
+"""
 
 from __future__ import annotations
 
@@ -31,13 +34,17 @@ class Reader:
         PluginError: The tokenizer is missing or broken, or the window has no room.
     """
 
-    def __init__(self, folder: Path, run: Run, *, window: int, overlap: int, unknown: int | None = None) -> None:
+    def __init__(
+        self, folder: Path, run: Run, *, window: int, overlap: int, unknown: int | None = None
+    ) -> None:
         from tokenizers import Tokenizer  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415 - light import
 
         try:
             self._tokenizer: Any = Tokenizer.from_file(str(folder / TOKENIZER))
         except Exception as error:
-            raise PluginError(f"{folder / TOKENIZER} is no tokenizer ({type(error).__name__}); add again") from error
+            raise PluginError(
+                f"{folder / TOKENIZER} is no tokenizer ({type(error).__name__}); add again"
+            ) from error
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         self._run = run
@@ -49,14 +56,18 @@ class Reader:
         self._room = window - len(empty.ids)
         self._overlap = overlap
         if not 0 <= overlap < self._room:
-            raise PluginError(f"window {window}, overlap {overlap}: a window must be longer than its overlap")
+            raise PluginError(
+                f"window {window}, overlap {overlap}: a window must be longer than its overlap"
+            )
 
     def read(self, text: str) -> tuple[list[Piece], NDArray[np.float32]]:
         """Return the sub-tokens of a text, without special ones, and their scores (pieces, tags)."""
         encoding = self._tokenizer.encode(text, add_special_tokens=False)
         pieces = [
             Piece(start, end, token, is_unknown=number == self._unknown)
-            for (start, end), token, number in zip(encoding.offsets, encoding.tokens, encoding.ids, strict=True)
+            for (start, end), token, number in zip(
+                encoding.offsets, encoding.tokens, encoding.ids, strict=True
+            )
         ]
         if not pieces:
             return [], np.zeros((0, 0), dtype=np.float32)
@@ -68,7 +79,8 @@ class Reader:
         for at in range(0, len(windows), _TOGETHER):
             some = windows[at : at + _TOGETHER]
             rows = np.array(
-                [[*self._before, *ids[each.start : each.stop], *self._after] for each in some], dtype=np.int64
+                [[*self._before, *ids[each.start : each.stop], *self._after] for each in some],
+                dtype=np.int64,
             )
             found = self._run({"input_ids": rows, "attention_mask": np.ones_like(rows)})
             for row, each in zip(found, some, strict=True):

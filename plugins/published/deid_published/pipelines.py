@@ -1,4 +1,7 @@
-"""Pipelines of other libraries that set entities: one detector and one way to add them, whatever the library."""
+"""Pipelines of other libraries that set entities.
+
+One detector and one way to add them, whatever the library.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +42,8 @@ class Library:
         version: Of the plugin and the library.
         is_here: Whether a folder holds a pipeline.
         copy: Copies what is needed of a pipeline into a folder and returns settings for the card.
-        open: Loads what ``copy`` wrote, given the settings and a device of PyTorch, or ``None`` for the one that there
-            is; it raises ``PluginError`` where that fails.
+        open: Loads what ``copy`` wrote, given the settings and a device of PyTorch, or ``None`` for
+            the one that there is; it raises ``PluginError`` where that fails.
     """
 
     name: str
@@ -52,7 +55,9 @@ class Library:
 
 
 class PipelineDetector:
-    """Finds what an added pipeline finds. Notes are read one by one; libraries give no scores, every span has 1.
+    """Finds what an added pipeline finds.
+
+    Notes are read one by one; libraries give no scores, every span has 1.
 
     Args:
         library: Whose pipeline it is.
@@ -61,15 +66,20 @@ class PipelineDetector:
         device: ``cpu``, ``cuda``, ``cuda:1`` and so on; a GPU where there is one when not given.
 
     Raises:
-        PluginError: The folder is no added model, or is broken or altered, or the device is not there.
+        PluginError: The folder is no added model, or is broken or altered, or the device is not
+            there.
     """
 
-    def __init__(self, library: Library, *, model: str | Path, name: str, device: str | None = None) -> None:
+    def __init__(
+        self, library: Library, *, model: str | Path, name: str, device: str | None = None
+    ) -> None:
         added = read_model(Path(model), library.name)
         self.name = name
         self.version = f"{library.version}+{added.version}"
         self.labels = frozenset(category for category in added.labels.values() if category)
-        self.native_labels = frozenset(label for label, category in added.labels.items() if category)
+        self.native_labels = frozenset(
+            label for label, category in added.labels.items() if category
+        )
         self._labels, self._library = added.labels, library.name
         self._read = library.open(added.path, added.card["settings"], device).read
 
@@ -80,14 +90,16 @@ class PipelineDetector:
             UnknownLabelError: The pipeline set an entity under a label that was not decided.
         """
         for note in notes:
-            yield SpanSet.of(note, {span for found in self._read(note.text) if (span := self._span(found))})
+            yield SpanSet.of(
+                note, {span for found in self._read(note.text) if (span := self._span(found))}
+            )
 
     def _span(self, found: Entity) -> Span | None:
         start, end, native = found
         if native not in self._labels:
             raise UnknownLabelError(
-                f"{self._library}: the pipeline finds {native!r}, which its label map does not decide; write a line for it "
-                "into a map and add the model again with --labels"
+                f"{self._library}: the pipeline finds {native!r}, which its label map does not"
+                " decide; write a line for it into a map and add the model again with --labels"
             )
         label = self._labels[native]
         if label is None or start >= end:
@@ -117,13 +129,24 @@ class PipelineImporter:
         wanted = LibraryWanted(library=self.name, **options)
         source = wanted.folder()
         if pythons := sorted(source.rglob("*.py")):
-            raise PluginError(f"{pythons[0]}: it brings code of its own, which is not run; choose another model")
+            raise PluginError(
+                f"{pythons[0]}: it brings code of its own, which is not run; choose another model"
+            )
         if wanted.window:
             raise PluginError(f"--window is of networks; {self.name} cuts a note itself")
         labels = self._labels_of(source, wanted)
-        choice = chosen(wanted.labels, known=self.maps(), source=source.name, labels=labels, file=wanted.proposal)
+        choice = chosen(
+            wanted.labels,
+            known=self.maps(),
+            source=source.name,
+            labels=labels,
+            file=wanted.proposal,
+        )
         mapped = decided(
-            list(dict.fromkeys([*labels, *choice.labels])), choice, where=wanted.source, file=wanted.proposal
+            list(dict.fromkeys([*labels, *choice.labels])),
+            choice,
+            where=wanted.source,
+            file=wanted.proposal,
         )
 
         def fill(folder: Path) -> Mapping[str, Any]:
@@ -131,7 +154,10 @@ class PipelineImporter:
 
         def check(folder: Path) -> Mapping[str, Any]:
             detector = PipelineDetector(self._library, model=folder, name=self.name, device="cpu")
-            return {"notes": len(notes), "spans": sum(len(spans) for spans in detector.detect(notes))}
+            return {
+                "notes": len(notes),
+                "spans": sum(len(spans) for spans in detector.detect(notes)),
+            }
 
         return write_model(wanted, mapped, choice, fill, check)
 
@@ -146,7 +172,10 @@ class PipelineImporter:
     def said(self, card: Mapping[str, Any]) -> str:
         """Return a line on what was added."""
         check = card["check"]
-        return f"{self.name}, {len(card['labels'])} labels; {check['spans']} spans in {check['notes']} notes"
+        return (
+            f"{self.name}, {len(card['labels'])} labels; {check['spans']} spans in {check['notes']}"
+            " notes"
+        )
 
     def maps(self) -> Mapping[str, LabelChoice]:
         """Return the label maps that come along."""

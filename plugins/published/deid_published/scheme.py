@@ -26,7 +26,10 @@ class Scheme(StrEnum):
 
 
 def parts(tag: str) -> tuple[str, str]:
-    """Return prefix and label of a tag; a tag without a prefix has an empty one, an outside tag no label either."""
+    """Return prefix and label of a tag.
+
+    A tag without a prefix has an empty one, an outside tag no label either.
+    """
     if tag in OUTSIDE:
         return "", ""
     prefix, hyphen, label = tag.partition("-")
@@ -44,8 +47,8 @@ def recognised(tags: Sequence[str]) -> Scheme:
     bare = [label for prefix, label in pairs if not prefix]
     if bare and len(found) > 1:
         raise PluginError(
-            f"tags {', '.join(bare[:3])} have no prefix and others have one; fix id2label in config.json, "
-            "or say in the label map that these are outside"
+            f"tags {', '.join(bare[:3])} have no prefix and others have one; fix id2label in"
+            " config.json, or say in the label map that these are outside"
         )
     if found & set("LUES"):
         return Scheme.BILOU
@@ -62,8 +65,9 @@ def labels_of(tags: Sequence[str]) -> list[str]:
 def groups(tags: Sequence[str], scheme: Scheme) -> list[tuple[int, int, str]]:
     """Return entities as ``(first, last, label)`` over a sequence of tags.
 
-    ``B-``, ``U-`` and ``S-`` begin one; ``L-``, ``E-``, ``U-`` and ``S-`` end it; another label begins another. A tag
-    inside an entity that was not begun begins one: an error of the model never hides what it found.
+    ``B-``, ``U-`` and ``S-`` begin one; ``L-``, ``E-``, ``U-`` and ``S-`` end it; another label
+    begins another. A tag inside an entity that was not begun begins one: an error of the model
+    never hides what it found.
     """
     found: list[tuple[int, int, str]] = []
     first, open_label, closed = 0, "", True
@@ -84,19 +88,25 @@ def check_tags(id2label: Mapping[str, str], *, where: str) -> list[str]:
     """Return a configuration's tags in the order of the head's outputs.
 
     Raises:
-        PluginError: The numbers are not 0, 1, 2 and so on, a tag comes twice, or the tags say nothing.
+        PluginError: The numbers are not 0, 1, 2 and so on, a tag comes twice, or the tags say
+            nothing.
     """
     numbers = sorted(int(number) for number in id2label)
     if numbers != list(range(len(numbers))) or not numbers:
-        raise PluginError(f"{where}: id2label is not numbered 0 to {len(numbers) - 1}; fix config.json")
+        raise PluginError(
+            f"{where}: id2label is not numbered 0 to {len(numbers) - 1}; fix config.json"
+        )
     tags = [str(id2label[str(number)]) for number in numbers]
     if len(set(tags)) < len(tags):
         twice = next(tag for tag in tags if tags.count(tag) > 1)
         raise PluginError(f"{where}: id2label gives {twice!r} twice; fix config.json")
     if all(tag.startswith("LABEL_") for tag in tags):
         raise PluginError(
-            f"{where}: id2label says only {tags[0]} to {tags[-1]}; write the authors' labels into config.json"
+            f"{where}: id2label says only {tags[0]} to {tags[-1]}; write the authors' labels into"
+            " config.json"
         )
     if not any(tag in OUTSIDE for tag in tags):
-        raise PluginError(f"{where}: no tag is O, so nothing would be left alone; fix id2label in config.json")
+        raise PluginError(
+            f"{where}: no tag is O, so nothing would be left alone; fix id2label in config.json"
+        )
     return tags

@@ -51,42 +51,62 @@ def open_source(given: str, *, fetch: bool, revision: str, trust: bool) -> Sourc
     """Return a model that a folder has, or that is fetched where that is asked for.
 
     Raises:
-        PluginError: It is not there, runs code of its own, holds pickles alone, is no token classifier, or its
-            ``config.json`` is broken or lies about its labels.
+        PluginError: It is not there, runs code of its own, holds pickles alone, is no token
+            classifier, or its ``config.json`` is broken or lies about its labels.
     """
     path = Path(given)
     name = path.name if path.is_dir() else given
     if not path.is_dir():
         if not fetch:
-            raise PluginError(f"{given}: no such folder; give a folder, or a hub name with --fetch and --revision")
+            raise PluginError(
+                f"{given}: no such folder; give a folder, or a hub name with --fetch and --revision"
+            )
         path, revision = _fetched(given, revision, trust=trust)
     config = _config(path)
-    tags = check_tags({str(key): value for key, value in config["id2label"].items()}, where=str(path / CONFIG))
+    tags = check_tags(
+        {str(key): value for key, value in config["id2label"].items()}, where=str(path / CONFIG)
+    )
     _check_counts(config, tags, path)
     if not list(path.glob("*.safetensors")):
         refuse_pickles(path, trust=trust)
     _check_weights(path)
-    files = {file.relative_to(path).as_posix(): sha256(file) for file in sorted(path.rglob("*")) if file.is_file()}
-    return Source(path=path, name=name, revision=revision, config=config, tags=tags, files=files, trust=trust)
+    files = {
+        file.relative_to(path).as_posix(): sha256(file)
+        for file in sorted(path.rglob("*"))
+        if file.is_file()
+    }
+    return Source(
+        path=path, name=name, revision=revision, config=config, tags=tags, files=files, trust=trust
+    )
 
 
 def _fetched(name: str, revision: str, *, trust: bool) -> tuple[Path, str]:
     if not _COMMIT.fullmatch(revision):
-        raise PluginError(f"{name}: give --revision with the 40 digits of a commit, so that it stays the same model")
+        raise PluginError(
+            f"{name}: give --revision with the 40 digits of a commit, so that it stays the same"
+            " model"
+        )
     try:
-        from huggingface_hub import snapshot_download  # noqa: PLC0415 - only where a model is fetched
+        from huggingface_hub import (
+            snapshot_download,
+        )  # noqa: PLC0415 - only where a model is fetched
 
         patterns = [*_FETCHED, "*.bin"] if trust else list(_FETCHED)
         return Path(snapshot_download(name, revision=revision, allow_patterns=patterns)), revision
     except Exception as error:
-        raise PluginError(f"{name} at {revision[:12]} cannot be fetched ({type(error).__name__})") from error
+        raise PluginError(
+            f"{name} at {revision[:12]} cannot be fetched ({type(error).__name__})"
+        ) from error
 
 
 def _config(path: Path) -> Mapping[str, Any]:
     try:
         config = json.loads((path / CONFIG).read_text(encoding="utf-8"))
     except OSError:
-        remedy = next((what for file, what in _OTHERS.items() if (path / file).is_file()), "give the folder of one")
+        remedy = next(
+            (what for file, what in _OTHERS.items() if (path / file).is_file()),
+            "give the folder of one",
+        )
         raise PluginError(f"{path}: no {CONFIG}, so no model of transformers; {remedy}") from None
     except ValueError:
         raise PluginError(f"{path / CONFIG}: not JSON; fetch the model again") from None
@@ -94,15 +114,20 @@ def _config(path: Path) -> Mapping[str, Any]:
         raise PluginError(f"{path / CONFIG}: not a configuration; fetch the model again")
     if "auto_map" in config or list(path.glob("*.py")):
         raise PluginError(
-            f"{path}: it brings code of its own, which is not run; choose a model of a known architecture, or remove "
-            "auto_map from config.json and the .py files where transformers itself has the architecture"
+            f"{path}: it brings code of its own, which is not run; choose a model of a known"
+            " architecture, or remove auto_map from config.json and the .py files where"
+            " transformers itself has the architecture"
         )
     if config.get("model_type") == "extractor":
-        raise PluginError(f"{path}: it is a GLiNER2 model: run `make add PLUGIN='gliner[gliner2]'` in the checkout")
+        raise PluginError(
+            f"{path}: it is a GLiNER2 model: run `make add PLUGIN='gliner[gliner2]'` in the"
+            " checkout"
+        )
     kinds = config.get("architectures") or []
     if not any(str(kind).endswith("ForTokenClassification") for kind in kinds):
         raise PluginError(
-            f"{path}: it is {', '.join(map(str, kinds)) or 'of no architecture'}, not a model for token classification"
+            f"{path}: it is {', '.join(map(str, kinds)) or 'of no architecture'}, not a model for"
+            " token classification"
         )
     if not isinstance(config.get("id2label"), dict):
         raise PluginError(f"{path / CONFIG}: no id2label; write the authors' labels into it")
@@ -114,20 +139,31 @@ def _check_counts(config: Mapping[str, Any], tags: list[str], path: Path) -> Non
     if (
         isinstance(reverse, dict)
         and reverse
-        and {str(tag): int(at) for tag, at in reverse.items()} != {tag: at for at, tag in enumerate(tags)}
+        and {str(tag): int(at) for tag, at in reverse.items()}
+        != {tag: at for at, tag in enumerate(tags)}
     ):
-        raise PluginError(f"{path / CONFIG}: id2label and label2id contradict each other; find out which is true")
+        raise PluginError(
+            f"{path / CONFIG}: id2label and label2id contradict each other; find out which is true"
+        )
     said = config.get("num_labels")
     if said is not None and said != len(tags):
-        raise PluginError(f"{path / CONFIG}: num_labels is {said}, id2label has {len(tags)}; find out which is true")
+        raise PluginError(
+            f"{path / CONFIG}: num_labels is {said}, id2label has {len(tags)}; find out which is"
+            " true"
+        )
 
 
 def _check_weights(path: Path) -> None:
-    from safetensors import SafetensorError, safe_open  # noqa: PLC0415 - only where a model is added
+    from safetensors import (
+        SafetensorError,
+        safe_open,
+    )  # noqa: PLC0415 - only where a model is added
 
     for file in sorted(path.glob("*.safetensors")):
         try:
             with safe_open(file, framework="np") as tensors:
                 tensors.keys()
         except (SafetensorError, OSError) as error:
-            raise PluginError(f"{file}: cut off or broken ({type(error).__name__}); fetch it again") from None
+            raise PluginError(
+                f"{file}: cut off or broken ({type(error).__name__}); fetch it again"
+            ) from None

@@ -1,7 +1,8 @@
 """The best allowed tags of all sub-tokens together, as the authors of OpenAI's privacy filter decode it (2026).
 
-An entity is ``S-``, or ``B-``, any number of ``I-`` and ``E-`` of one label; a text begins and ends outside or with a whole
-entity. Six biases are added to the transitions: the operating point, with which its authors trade precision for recall.
+An entity is ``S-``, or ``B-``, any number of ``I-`` and ``E-`` of one label; a text begins and ends
+outside or with a whole entity. Six biases are added to the transitions: the operating point, with
+which its authors trade precision for recall.
 """
 
 from __future__ import annotations
@@ -19,8 +20,13 @@ from deid_published.scheme import parts
 
 CALIBRATION = "viterbi_calibration.json"
 BIASES = (
-    "background_stay", "background_to_start", "inside_to_continue", "inside_to_end", "end_to_background", "end_to_start",
-)  # fmt: skip
+    "background_stay",
+    "background_to_start",
+    "inside_to_continue",
+    "inside_to_end",
+    "end_to_background",
+    "end_to_start",
+)
 _PREFIX = "transition_bias_"
 _KINDS = {"": "O", "B": "B", "I": "I", "E": "E", "L": "E", "S": "S", "U": "S"}
 _NAMES: Mapping[tuple[str, str], str] = {
@@ -31,11 +37,16 @@ _NAMES: Mapping[tuple[str, str], str] = {
     **{(before, "O"): "end_to_background" for before in "ES"},
     **{(before, after): "end_to_start" for before in "ES" for after in "BS"},
 }
-"""The bias of each transition that is allowed; into the inside or the end of an entity the label must be the same."""
+"""The bias of each transition that is allowed.
+
+Into the inside or the end of an entity the label must be the same.
+"""
 
 
 def read_biases(folder: Path) -> dict[str, float]:
-    """Return the biases of a model's operating point ``default``: zeros where it has no ``viterbi_calibration.json``.
+    """Return the biases of a model's operating point ``default``.
+
+    Zeros where it has no ``viterbi_calibration.json``.
 
     Raises:
         PluginError: The file is broken.
@@ -44,11 +55,14 @@ def read_biases(folder: Path) -> dict[str, float]:
     if not file.is_file():
         return dict.fromkeys(BIASES, 0.0)
     try:
-        given = json.loads(file.read_text(encoding="utf-8"))["operating_points"]["default"]["biases"]
+        given = json.loads(file.read_text(encoding="utf-8"))["operating_points"]["default"][
+            "biases"
+        ]
         return checked({str(name).removeprefix(_PREFIX): value for name, value in given.items()})
     except (ValueError, KeyError, TypeError, AttributeError, ConfigError) as error:
         raise PluginError(
-            f"{file}: not the six biases of an operating point 'default' ({type(error).__name__}); fetch the model again"
+            f"{file}: not the six biases of an operating point 'default' ({type(error).__name__});"
+            " fetch the model again"
         ) from None
 
 
@@ -67,7 +81,10 @@ def checked(given: Mapping[str, object]) -> dict[str, float]:
 
 
 def chain(tags: Sequence[str], biases: Mapping[str, float]) -> tuple[Scores, Scores, Scores]:
-    """Return the scores of transitions (tags, tags), of a first and of a last tag; minus infinity forbids."""
+    """Return the scores of transitions (tags, tags), of a first and of a last tag.
+
+    Minus infinity forbids.
+    """
     split = [(_KINDS[prefix], label) for prefix, label in map(parts, tags)]
     transitions = np.full((len(tags), len(tags)), -np.inf, dtype=np.float32)
     for row, (before, label) in enumerate(split):
@@ -75,7 +92,10 @@ def chain(tags: Sequence[str], biases: Mapping[str, float]) -> tuple[Scores, Sco
             name = _NAMES.get((before, after))
             if name is not None and (after not in "IE" or label == other):
                 transitions[row, column] = biases[name]
-    ends = [np.array([0.0 if kind in some else -np.inf for kind, _ in split], np.float32) for some in ("OBS", "OES")]
+    ends = [
+        np.array([0.0 if kind in some else -np.inf for kind, _ in split], np.float32)
+        for some in ("OBS", "OES")
+    ]
     return transitions, ends[0], ends[1]
 
 

@@ -66,8 +66,8 @@ def write_folder(  # noqa: PLR0917 - what a card is made of
         labels: Every label of the model, decided.
         choice: The map that decided.
         fill: Writes the model into a folder and returns what the card says of it.
-        check: Reads the added model as the detector will, and returns what the card says of that; it raises where
-            the model cannot be used.
+        check: Reads the added model as the detector will, and returns what the card says of that;
+            it raises where the model cannot be used.
     """
     part = wanted.out.with_name(wanted.out.name + ".part")
     shutil.rmtree(part, ignore_errors=True)
@@ -78,7 +78,9 @@ def write_folder(  # noqa: PLR0917 - what a card is made of
             "name": wanted.name,
             "source": source,
             "trusted": wanted.trust,
-            "labels": {label: category.value if category else None for label, category in labels.items()},
+            "labels": {
+                label: category.value if category else None for label, category in labels.items()
+            },
             "label_map": choice.name,
             "facts": dict(choice.facts),
             "added_at": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -100,4 +102,6 @@ def files_of(folder: Path) -> set[str]:
 
 
 def _write(folder: Path, card: Mapping[str, Any]) -> None:
-    (folder / CARD).write_text(json.dumps(card, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    (folder / CARD).write_text(
+        json.dumps(card, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+    )

@@ -1,4 +1,7 @@
-"""Tests of this folder share what is in ``families_here``; one thread each, so that they do not wait for one another."""
+"""Tests of this folder share what is in ``families_here``.
+
+One thread each, so that they do not wait for one another.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Tiny models of every family, made from configurations: architecture, tokenizer kind and tags, and no training."""
+"""Tiny models of every family, made from configurations.
+
+Architecture, tokenizer kind and tags, and no training.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +12,33 @@ from typing import Any
 
 import torch
 import transformers
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import (
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
 
 from deid_assets import Note
 
 BIO = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC", "B-DATE", "I-DATE")
 BILOU = ("O", *(f"{prefix}-{label}" for label in ("PATIENT", "STAFF") for prefix in "BILU"))
-BIOES = ("O", *(f"{prefix}-{label}" for label in ("private_person", "private_date") for prefix in "BIES"))
+BIOES = (
+    "O",
+    *(f"{prefix}-{label}" for label in ("private_person", "private_date") for prefix in "BIES"),
+)
 PLAIN = ("PATIENT", "O", "HCW", "DATE")
 IO = ("I-LOC", "I-PER", "O", "I-MISC")
 SMALL: Mapping[str, Any] = {
-    "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 48,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 48,
     "max_position_embeddings": 66,
-}  # fmt: skip
+}
 SPECIALS = {
     "bert": ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"],
     "roberta": ["<s>", "<pad>", "</s>", "<unk>", "<mask>"],
@@ -71,12 +88,19 @@ WORDS = [
 
 
 def texts(count: int, *, seed: int = 1) -> list[str]:
-    """Return texts of words, blanks, line breaks and tabs; every seventh is longer than any window here."""
+    """Return texts of words, blanks, line breaks and tabs.
+
+    Every seventh is longer than any window here.
+    """
     draw = random.Random(seed)
     found = []
     for number in range(count):
         words = draw.choices(WORDS, k=300 if number % 7 == 6 else draw.randint(3, 24))
-        found.append("".join(word + draw.choice([" ", " ", " ", "\n", "  ", ":\n", "\t"]) for word in words).strip())
+        found.append(
+            "".join(
+                word + draw.choice([" ", " ", " ", "\n", "  ", ":\n", "\t"]) for word in words
+            ).strip()
+        )
     return found
 
 
@@ -88,7 +112,9 @@ def wordpiece(*, lowercase: bool = False) -> Tokenizer:
     made = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     made.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
     made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    trainer = trainers.WordPieceTrainer(vocab_size=160, special_tokens=SPECIALS["bert"], show_progress=False)
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=160, special_tokens=SPECIALS["bert"], show_progress=False
+    )
     made.train_from_iterator(texts(40, seed=9), trainer)
     made.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
     return made
@@ -99,9 +125,11 @@ def byte_pairs(*, trim: bool = True) -> Tokenizer:
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=400, special_tokens=SPECIALS["roberta"], show_progress=False,
+        vocab_size=400,
+        special_tokens=SPECIALS["roberta"],
+        show_progress=False,
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-    )  # fmt: skip
+    )
     made.train_from_iterator(texts(40, seed=9), trainer)
     made.post_processor = processors.RobertaProcessing(
         ("</s>", 2), ("<s>", 0), trim_offsets=trim, add_prefix_space=False
@@ -116,8 +144,11 @@ def unigram(kind: str) -> Tokenizer:
     made.decoder = decoders.Metaspace()
     unknown = "[UNK]" if kind == "bert" else "<unk>"
     trainer = trainers.UnigramTrainer(
-        vocab_size=180, special_tokens=specials, unk_token=unknown, show_progress=False,
-    )  # fmt: skip
+        vocab_size=180,
+        special_tokens=specials,
+        unk_token=unknown,
+        show_progress=False,
+    )
     made.train_from_iterator(texts(40, seed=9), trainer)
     ends = ("[CLS]", 2, "[SEP]", 3) if kind == "bert" else ("<s>", 0, "</s>", 2)
     made.post_processor = processors.TemplateProcessing(
@@ -136,16 +167,28 @@ def _named(kind: str) -> dict[str, str]:
             "mask_token": "[MASK]",
         }
     return {
-        "unk_token": "<unk>", "pad_token": "<pad>", "cls_token": "<s>", "sep_token": "</s>", "mask_token": "<mask>",
-        "bos_token": "<s>", "eos_token": "</s>",
-    }  # fmt: skip
+        "unk_token": "<unk>",
+        "pad_token": "<pad>",
+        "cls_token": "<s>",
+        "sep_token": "</s>",
+        "mask_token": "<mask>",
+        "bos_token": "<s>",
+        "eos_token": "</s>",
+    }
 
 
 _DISTIL = {"dim": 32, "n_layers": 2, "n_heads": 2, "hidden_dim": 48, "max_position_embeddings": 66}
 _DEBERTA = {
-    **SMALL, "relative_attention": True, "position_buckets": 16, "norm_rel_ebd": "layer_norm", "share_att_key": True,
-    "pos_att_type": ["p2c", "c2p"], "position_biased_input": False, "type_vocab_size": 0, "pad_token_id": 0,
-}  # fmt: skip
+    **SMALL,
+    "relative_attention": True,
+    "position_buckets": 16,
+    "norm_rel_ebd": "layer_norm",
+    "share_att_key": True,
+    "pos_att_type": ["p2c", "c2p"],
+    "position_biased_input": False,
+    "type_vocab_size": 0,
+    "pad_token_id": 0,
+}
 _MODERN = {
     **SMALL,
     "global_attn_every_n_layers": 2,
@@ -157,10 +200,22 @@ _MODERN = {
     "sep_token_id": 2,
 }
 _DECODER = {**SMALL, "num_key_value_heads": 1, "head_dim": 16, "pad_token_id": 1, "eos_token_id": 2}
-_LONG = {**SMALL, "max_position_embeddings": 132, "attention_window": 16, "pad_token_id": 1, "sep_token_id": 2}
+_LONG = {
+    **SMALL,
+    "max_position_embeddings": 132,
+    "attention_window": 16,
+    "pad_token_id": 1,
+    "sep_token_id": 2,
+}
 _MIXTURE = {**_DECODER, "num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": 8}
 _EURO = {**SMALL, "num_key_value_heads": 2, "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}
-_ROBERTA = {**SMALL, "max_position_embeddings": 68, "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}
+_ROBERTA = {
+    **SMALL,
+    "max_position_embeddings": 68,
+    "pad_token_id": 1,
+    "bos_token_id": 0,
+    "eos_token_id": 2,
+}
 EVERY: Mapping[str, tuple[str, str, Callable[[], Tokenizer], Mapping[str, Any], Sequence[str]]] = {
     "bert": ("Bert", "bert", wordpiece, SMALL, PLAIN),
     "roberta": ("Roberta", "roberta", byte_pairs, _ROBERTA, BIO),
@@ -174,11 +229,24 @@ EVERY: Mapping[str, tuple[str, str, Callable[[], Tokenizer], Mapping[str, Any], 
     "longformer": ("Longformer", "roberta", byte_pairs, _LONG, BIO),
     "qwen3": ("Qwen3", "roberta", byte_pairs, _DECODER, BIO),
     "eurobert": ("EuroBert", "roberta", lambda: byte_pairs(trim=False), _EURO, BIO),
-    "privacy-filter": ("OpenAIPrivacyFilter", "roberta", lambda: byte_pairs(trim=False), _MIXTURE, BIO),
+    "privacy-filter": (
+        "OpenAIPrivacyFilter",
+        "roberta",
+        lambda: byte_pairs(trim=False),
+        _MIXTURE,
+        BIO,
+    ),
 }
 """Family to the name of its classes, its special tokens, its tokenizer, its configuration and its tags."""
-FAMILIES = [family for family, (name, *_) in EVERY.items() if hasattr(transformers, f"{name}ForTokenClassification")]
-"""Those that the installed ``transformers`` has: EuroBERT and OpenAI's privacy filter are of version 5."""
+FAMILIES = [
+    family
+    for family, (name, *_) in EVERY.items()
+    if hasattr(transformers, f"{name}ForTokenClassification")
+]
+"""Those that the installed ``transformers`` has.
+
+EuroBERT and OpenAI's privacy filter are of version 5.
+"""
 
 
 def save(family: str, out: Path, *, tags: Sequence[str] | None = None, seed: int = 3) -> Path:
@@ -188,16 +256,21 @@ def save(family: str, out: Path, *, tags: Sequence[str] | None = None, seed: int
     made = tokenizer()
     torch.manual_seed(seed)
     config: Any = getattr(transformers, f"{name}Config")(
-        vocab_size=made.get_vocab_size(), id2label=dict(enumerate(tags)), label2id={tag: at for at, tag in enumerate(tags)},
+        vocab_size=made.get_vocab_size(),
+        id2label=dict(enumerate(tags)),
+        label2id={tag: at for at, tag in enumerate(tags)},
         **values,
-    )  # fmt: skip
+    )
     model: Any = getattr(transformers, f"{name}ForTokenClassification")(config).eval()
     with torch.no_grad():
         for weight in model.parameters():
             weight.mul_(6.0 if weight.dim() > 1 else 1.0)
     model.save_pretrained(out)
     transformers.PreTrainedTokenizerFast(
-        tokenizer_object=made, model_max_length=values.get("max_position_embeddings", 66) - (2 if kind == "roberta" else 0),
-        model_input_names=["input_ids", "attention_mask"], **_named(kind),
-    ).save_pretrained(out)  # fmt: skip
+        tokenizer_object=made,
+        model_max_length=values.get("max_position_embeddings", 66)
+        - (2 if kind == "roberta" else 0),
+        model_input_names=["input_ids", "attention_mask"],
+        **_named(kind),
+    ).save_pretrained(out)
     return out

@@ -1,4 +1,7 @@
-"""Each family against the pipeline of the library that its models are published for: the same spans."""
+"""Each family against the pipeline of the library that its models are published for.
+
+The same spans.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +71,9 @@ def compared(source: Path, out: Path, some: list[Note], aggregation: str) -> tup
     """Return the spans of the pipeline, and those that one of the two alone finds."""
     card = json.loads((out / "published.json").read_text())
     (out / "published.json").write_text(json.dumps({**card, "aggregation": aggregation}))
-    pipe = transformers.pipeline("token-classification", str(source), aggregation_strategy=aggregation, device="cpu")
+    pipe = transformers.pipeline(
+        "token-classification", str(source), aggregation_strategy=aggregation, device="cpu"
+    )
     theirs = [pipeline_spans(pipe, note.text) for note in some]
     ours = our_spans(PublishedDetector(model=out, threads=1), some)
     return sum(map(len, theirs)), sum(len(a ^ b) for a, b in zip(ours, theirs, strict=True))
@@ -81,7 +86,8 @@ def short(some: list[Note]) -> list[Note]:
 
 def family_of(name: str) -> Any:
     missing = pytest.mark.skipif(
-        name not in FAMILIES, reason=f"transformers {transformers.__version__} has no {EVERY[name][0]}"
+        name not in FAMILIES,
+        reason=f"transformers {transformers.__version__} has no {EVERY[name][0]}",
     )
     return pytest.param(name, marks=missing)
 
@@ -161,11 +167,20 @@ def test_bilou_is_read_as_such(tmp_path) -> None:
 def test_tags_that_may_not_follow_one_another_are_not_taken_together(family, tmp_path) -> None:
     source, out = added(tmp_path, family, tags=BIOES, aggregation="viterbi")
     (source / CALIBRATION).write_text(
-        json.dumps({"operating_points": {"default": {"biases": {"transition_bias_background_stay": 1.0}}}})
+        json.dumps(
+            {"operating_points": {"default": {"biases": {"transition_bias_background_stay": 1.0}}}}
+        )
     )
-    options = {"source": str(source), "name": "careful", "out": tmp_path / "careful", "aggregation": "viterbi"}
+    options = {
+        "source": str(source),
+        "name": "careful",
+        "out": tmp_path / "careful",
+        "aggregation": "viterbi",
+    }
     add(Wanted(**options, labels=str(tmp_path / "labels.toml")), notes(4, seed=5))
-    neutral, careful = (PublishedDetector(model=one, threads=1) for one in (out, tmp_path / "careful"))
+    neutral, careful = (
+        PublishedDetector(model=one, threads=1) for one in (out, tmp_path / "careful")
+    )
     same = PublishedDetector(model=out, threads=1, biases={"background_stay": 1.0})
     counts = [sum(map(len, our_spans(one, notes(30)))) for one in (careful, neutral)]
 

@@ -17,17 +17,20 @@ from deid_published.scheme import Scheme, groups, labels_of, recognised
 
 PUBLISHED = {
     "ai4privacy": (
-        "ACCOUNTNAME ACCOUNTNUMBER AGE AMOUNT BIC BITCOINADDRESS BUILDINGNUMBER CITY COMPANYNAME COMPANY_NAME COUNTY "
-        "CREDITCARDCVV CREDITCARDISSUER CREDITCARDNUMBER CURRENCY CURRENCYCODE CURRENCYNAME CURRENCYSYMBOL DATE "
-        "DISPLAYNAME DOB EMAIL ETHEREUMADDRESS EYECOLOR FIRSTNAME FULLNAME GENDER HEIGHT IBAN IP IPV4 IPV6 JOBAREA "
-        "JOBDESCRIPTOR JOBTITLE JOBTYPE LASTNAME LITECOINADDRESS MAC MASKEDNUMBER MIDDLENAME NAME NEARBYGPSCOORDINATE "
-        "NUMBER ORDINALDIRECTION PASSWORD PHONEIMEI PHONENUMBER PHONE_NUMBER PIN PREFIX SECONDARYADDRESS SEX SEXTYPE SSN "
-        "STATE STREET STREETADDRESS SUFFIX TIME URL USERAGENT USERNAME VEHICLEVIN VEHICLEVRM ZIPCODE"
+        "ACCOUNTNAME ACCOUNTNUMBER AGE AMOUNT BIC BITCOINADDRESS BUILDINGNUMBER CITY COMPANYNAME"
+        " COMPANY_NAME COUNTY CREDITCARDCVV CREDITCARDISSUER CREDITCARDNUMBER CURRENCY CURRENCYCODE"
+        " CURRENCYNAME CURRENCYSYMBOL DATE DISPLAYNAME DOB EMAIL ETHEREUMADDRESS EYECOLOR FIRSTNAME"
+        " FULLNAME GENDER HEIGHT IBAN IP IPV4 IPV6 JOBAREA JOBDESCRIPTOR JOBTITLE JOBTYPE LASTNAME"
+        " LITECOINADDRESS MAC MASKEDNUMBER MIDDLENAME NAME NEARBYGPSCOORDINATE NUMBER"
+        " ORDINALDIRECTION PASSWORD PHONEIMEI PHONENUMBER PHONE_NUMBER PIN PREFIX SECONDARYADDRESS"
+        " SEX SEXTYPE SSN STATE STREET STREETADDRESS SUFFIX TIME URL USERAGENT USERNAME VEHICLEVIN"
+        " VEHICLEVRM ZIPCODE"
     ),
     "ghmschrft": (
-        "<PERSOON> <PERSOONAFKORTING> <LEEFTIJD> <ZIEKENHUIS> <ADRES> <PLAATS> <BEDRIJF> <STUDIE_NAAM> <DATUM> <TIJD> "
-        "<TELEFOONNUMMER> <EMAIL> <URL> <PATIENTNUMMER> <ZNUMMER> <RAPPORT_ID> <DOCUMENTID> <DOCUMENTNUMMER> "
-        "<ACCREDITATIE_NUMMER> <AGBNUMMER> <BIGNUMMER> <BSN> <IBAN> <PHINUMMER>"
+        "<PERSOON> <PERSOONAFKORTING> <LEEFTIJD> <ZIEKENHUIS> <ADRES> <PLAATS> <BEDRIJF>"
+        " <STUDIE_NAAM> <DATUM> <TIJD> <TELEFOONNUMMER> <EMAIL> <URL> <PATIENTNUMMER> <ZNUMMER>"
+        " <RAPPORT_ID> <DOCUMENTID> <DOCUMENTNUMMER> <ACCREDITATIE_NUMMER> <AGBNUMMER> <BIGNUMMER>"
+        " <BSN> <IBAN> <PHINUMMER>"
     ),
     "swedish_ner": "OBJ TME ORG/PRS OBJ/ORG PRS/WRK WRK LOC ORG PER LOC/PRS LOC/ORG MSR EVN",
     "scandinavian": "PER ORG GPE_LOC PROD LOC GPE_ORG DRV EVT MISC",
@@ -107,10 +110,16 @@ def test_the_first_sub_token_speaks_for_its_word_and_a_blank_one_belongs_to_the_
 
 
 @given(st.integers(1, 600), st.integers(4, 80), st.data())
-def test_each_sub_token_is_taken_from_the_window_in_which_it_is_most_central(count, room, data) -> None:
+def test_each_sub_token_is_taken_from_the_window_in_which_it_is_most_central(
+    count, room, data
+) -> None:
     overlap = data.draw(st.integers(0, room - 1))
     windows = piece_windows(count, room=room, overlap=overlap)
-    owners = [(number, at) for number, one in enumerate(windows) for at in range(one.own_start, one.own_stop)]
+    owners = [
+        (number, at)
+        for number, one in enumerate(windows)
+        for at in range(one.own_start, one.own_stop)
+    ]
 
     assert [at for _, at in owners] == list(range(count))
     assert {one.stop - one.start for one in windows} == {min(count, room)}
@@ -121,7 +130,9 @@ def test_each_sub_token_is_taken_from_the_window_in_which_it_is_most_central(cou
         right = one.stop - at - 1 if one.stop < count else count
         return min(left, right)
 
-    inside = {at: [margin(at, one) for one in windows if one.start <= at < one.stop] for _, at in owners}
+    inside = {
+        at: [margin(at, one) for one in windows if one.start <= at < one.stop] for _, at in owners
+    }
     assert all(margin(at, windows[number]) >= max(inside[at]) - 1 for number, at in owners)
 
 
@@ -136,14 +147,22 @@ def test_every_label_map_that_comes_along_reads_and_says_how_sure_it_is() -> Non
 def test_the_page_of_public_models_names_every_map_that_comes_along() -> None:
     root = Path(__file__).parents[3]
     page = (root / "docs" / "published-models.md").read_text()
-    maps = [file.stem for file in root.glob("plugins/*/deid_*/maps/*.toml") if file.name != "proposals.toml"]
+    maps = [
+        file.stem
+        for file in root.glob("plugins/*/deid_*/maps/*.toml")
+        if file.name != "proposals.toml"
+    ]
 
     assert len(maps) > 15
     assert [name for name in maps if f"`{name}`" not in page] == []
 
 
 def test_a_label_that_no_map_knows_stops_the_model_and_a_whole_map_is_proposed(tmp_path) -> None:
-    choice, file, labels = read_labels("stanford_deidentifier"), tmp_path / "m.labels.toml", ("HCW", "FECHAS", "XYZ")
+    choice, file, labels = (
+        read_labels("stanford_deidentifier"),
+        tmp_path / "m.labels.toml",
+        ("HCW", "FECHAS", "XYZ"),
+    )
     assert decided(("HCW", "ID"), choice, where="m", file=file) == {"HCW": Phi.NAME, "ID": Phi.ID}
     with pytest.raises(
         ConfigError, match=r"does not decide 2 labels .*whole map is proposed in .* give --labels"
@@ -152,7 +171,11 @@ def test_a_label_that_no_map_knows_stops_the_model_and_a_whole_map_is_proposed(t
     assert "\n" not in str(told.value)
 
     own = read_labels(str(file))
-    assert decided(labels, own, where="m", file=file) == {"HCW": Phi.NAME, "FECHAS": Phi.DATE, "XYZ": Phi.OTHER}
+    assert decided(labels, own, where="m", file=file) == {
+        "HCW": Phi.NAME,
+        "FECHAS": Phi.DATE,
+        "XYZ": Phi.OTHER,
+    }
     assert own.window == choice.window == 512
     with pytest.raises(ConfigError, match=r'does not decide 1 labels; add "NEW" = "OTHER"$'):
         decided((*labels, "NEW"), own, where="m", file=file)
@@ -164,18 +187,31 @@ def test_a_label_that_no_map_knows_stops_the_model_and_a_whole_map_is_proposed(t
 
 @pytest.mark.parametrize(("name", "labels"), PUBLISHED.items(), ids=PUBLISHED)
 def test_maps_decide_the_labels_that_were_published(name, labels, tmp_path) -> None:
-    assert set(decided(labels.split(), read_labels(name), where=name, file=tmp_path / "x.toml")) == set(labels.split())
+    assert set(
+        decided(labels.split(), read_labels(name), where=name, file=tmp_path / "x.toml")
+    ) == set(labels.split())
 
 
 def test_a_proposal_reads_again_and_decides_every_label(tmp_path) -> None:
-    tags = ("O", "B-date_of_birth", "I-date_of_birth", "B-<BSN>", "B-NOMBRE_SUJETO_ASISTENCIA", "B-ODD", "B-time")
+    tags = (
+        "O",
+        "B-date_of_birth",
+        "I-date_of_birth",
+        "B-<BSN>",
+        "B-NOMBRE_SUJETO_ASISTENCIA",
+        "B-ODD",
+        "B-time",
+    )
     path = tmp_path / "labels.toml"
     path.write_text(proposal_text(labels_of(tags), model="m"))
 
     assert decided(labels_of(tags), read_labels(str(path)), where="m", file=path) == {
-        "date_of_birth": Phi.DATE, "<BSN>": Phi.NATIONAL_ID, "NOMBRE_SUJETO_ASISTENCIA": Phi.NAME, "ODD": Phi.OTHER,
+        "date_of_birth": Phi.DATE,
+        "<BSN>": Phi.NATIONAL_ID,
+        "NOMBRE_SUJETO_ASISTENCIA": Phi.NAME,
+        "ODD": Phi.OTHER,
         "time": Phi.OTHER,
-    }  # fmt: skip
+    }
     assert labels_of(tags) == list(propose(labels_of(tags)))
 
 

@@ -18,9 +18,13 @@ BIOES = ("O", "B-p", "I-p", "E-p", "S-p", "B-q", "I-q", "E-q", "S-q")
 BILOU = tuple(tag.replace("E-", "L-").replace("S-", "U-") for tag in BIOES)
 ALLOWED = re.compile(r"(O|S-.|B-(.)(I-\2)*E-\2)*")
 WAYS = {
-    r"O>O": "background_stay", r"O>[BS]": "background_to_start", r"[BI]>I": "inside_to_continue",
-    r"[BI]>E": "inside_to_end", r"[ES]>O": "end_to_background", r"[ES]>[BS]": "end_to_start",
-}  # fmt: skip
+    r"O>O": "background_stay",
+    r"O>[BS]": "background_to_start",
+    r"[BI]>I": "inside_to_continue",
+    r"[BI]>E": "inside_to_end",
+    r"[ES]>O": "end_to_background",
+    r"[ES]>[BS]": "end_to_start",
+}
 
 
 def by_hand(scores: np.ndarray, biases: dict[str, float]) -> tuple[str, ...]:
@@ -30,7 +34,10 @@ def by_hand(scores: np.ndarray, biases: dict[str, float]) -> tuple[str, ...]:
         tags = [BIOES[at] for at in path]
         if ALLOWED.fullmatch("".join(tags)):
             ways = [f"{a[0]}>{b[0]}" for a, b in itertools.pairwise(tags)]
-            added = sum(biases[next(name for way, name in WAYS.items() if re.fullmatch(way, one))] for one in ways)
+            added = sum(
+                biases[next(name for way, name in WAYS.items() if re.fullmatch(way, one))]
+                for one in ways
+            )
             found.append((float(scores[np.arange(len(path)), path].sum()) + added, tuple(tags)))
     return max(found)[1]
 
@@ -43,7 +50,9 @@ def test_the_best_tags_are_the_best_of_every_allowed_sequence(seed) -> None:
     wanted = by_hand(scores, biases)
 
     assert tuple(BIOES[at] for at in best(scores, BIOES, biases)) == wanted
-    other = [BILOU[at].replace("L-", "E-").replace("U-", "S-") for at in best(scores, BILOU, biases)]
+    other = [
+        BILOU[at].replace("L-", "E-").replace("U-", "S-") for at in best(scores, BILOU, biases)
+    ]
     assert tuple(other) == wanted
 
 
@@ -69,10 +78,17 @@ def test_an_entity_that_argmax_breaks_stays_whole() -> None:
 def test_the_operating_point_is_read_and_a_broken_one_is_told(tmp_path) -> None:
     assert read_biases(tmp_path) == dict.fromkeys(BIASES, 0.0)
     given = {f"transition_bias_{name}": number / 8 for number, name in enumerate(BIASES)}
-    (tmp_path / CALIBRATION).write_text(json.dumps({"operating_points": {"default": {"biases": given}}}))
+    (tmp_path / CALIBRATION).write_text(
+        json.dumps({"operating_points": {"default": {"biases": given}}})
+    )
     assert list(read_biases(tmp_path).values()) == [number / 8 for number in range(6)]
 
-    for text in ("", "[]", '{"operating_points": {}}', '{"operating_points": {"default": {"biases": {"x": 1}}}}'):
+    for text in (
+        "",
+        "[]",
+        '{"operating_points": {}}',
+        '{"operating_points": {"default": {"biases": {"x": 1}}}}',
+    ):
         (tmp_path / CALIBRATION).write_text(text)
         with pytest.raises(PluginError, match="not the six biases of an operating point 'default'"):
             read_biases(tmp_path)

@@ -1,7 +1,8 @@
 """Singling out, linkability and inference, each with a main, a control and a baseline arm (Giomi et al., 2023).
 
-Main: persons who are in the release. Control: persons who are not, who show what follows from the population alone.
-Baseline: guesses that do not look at the release. Beside them the plain attack: which record is this person's?
+Main: persons who are in the release. Control: persons who are not, who show what follows from the
+population alone. Baseline: guesses that do not look at the release. Beside them the plain attack:
+which record is this person's?
 """
 
 from __future__ import annotations
@@ -51,11 +52,16 @@ class Release:
         seed: Of ties and draws.
     """
 
-    def __init__(self, records: Sequence[Person], population: Sequence[Person], *, seed: int) -> None:
+    def __init__(
+        self, records: Sequence[Person], population: Sequence[Person], *, seed: int
+    ) -> None:
         self.records = records
         self.random = Random(seed)  # noqa: S311 - an attack, no cryptography
         self._bearers = Counter(
-            (kind, value) for person in population for kind, values in person.values.items() for value in values
+            (kind, value)
+            for person in population
+            for kind, values in person.values.items()
+            for value in values
         )
         self._size = max(2, len(population))
         self._index: dict[tuple[Kind, str], list[int]] = defaultdict(list)
@@ -72,17 +78,30 @@ class Release:
         """Return the number of the record that fits best, ties broken by a draw, and whether any fitted at all."""
         scores: dict[int, float] = defaultdict(float)
         for kind, value in known.items():
-            for number in {number for form in forms(kind, value) for number in self._index.get((kind, form), ())}:
+            for number in {
+                number
+                for form in forms(kind, value)
+                for number in self._index.get((kind, form), ())
+            }:
                 scores[number] += self.weight(kind, value)
         if not scores:
             return self.random.randrange(len(self.records)), False
         best = max(scores.values())
-        return self.random.choice([number for number, score in scores.items() if score == best]), True
+        return (
+            self.random.choice([number for number, score in scores.items() if score == best]),
+            True,
+        )
 
 
-def known_of(person: Person, random: Random, kinds: Iterable[Kind] = tuple(Kind)) -> dict[Kind, str]:
+def known_of(
+    person: Person, random: Random, kinds: Iterable[Kind] = tuple(Kind)
+) -> dict[Kind, str]:
     """Return one value of each kind that an outsider knows of a person, drawn at random."""
-    return {kind: random.choice(sorted(person.values[kind])) for kind in kinds if person.values.get(kind)}
+    return {
+        kind: random.choice(sorted(person.values[kind]))
+        for kind in kinds
+        if person.values.get(kind)
+    }
 
 
 def linked(release: Release, persons: Sequence[Person], *, attributes: int) -> tuple[int, int]:
@@ -97,7 +116,10 @@ def linked(release: Release, persons: Sequence[Person], *, attributes: int) -> t
 
 
 def singling_out(release: Release, released: Sequence[Person], others: Sequence[Person]) -> Arms:
-    """Attack with predicates made of the values of a record: a hit where exactly one person satisfies them all."""
+    """Attack with predicates made of the values of a record.
+
+    A hit where exactly one person satisfies them all.
+    """
     main = control = baseline = 0
     for record in release.records:
         predicate = _predicate([record] * PREDICATE, release)
@@ -113,7 +135,9 @@ def _predicate(sources: Sequence[Person], release: Release) -> dict[Kind, str]:
     """Return a value of another kind from each source; of one that has no further kind, none."""
     found: dict[Kind, str] = {}
     for source in sources:
-        kinds = sorted(kind for kind in source.values if kind not in found and kind is not Kind.FACT)
+        kinds = sorted(
+            kind for kind in source.values if kind not in found and kind is not Kind.FACT
+        )
         if kinds:
             kind = release.random.choice(kinds)
             found[kind] = release.random.choice(sorted(source.values[kind]))
@@ -123,7 +147,9 @@ def _predicate(sources: Sequence[Person], release: Release) -> dict[Kind, str]:
 def _satisfying(persons: Sequence[Person], predicate: Known) -> int:
     if not predicate:
         return 0
-    return sum(all(_has(person, kind, value) for kind, value in predicate.items()) for person in persons)
+    return sum(
+        all(_has(person, kind, value) for kind, value in predicate.items()) for person in persons
+    )
 
 
 def _has(person: Person, kind: Kind, value: str) -> bool:
@@ -131,24 +157,33 @@ def _has(person: Person, kind: Kind, value: str) -> bool:
 
 
 def linkability(release: Release, released: Sequence[Person], others: Sequence[Person]) -> Arms:
-    """Attack with two outside sources: a hit where what each knows of a person leads to the same record."""
+    """Attack with two outside sources.
+
+    A hit where what each knows of a person leads to the same record.
+    """
 
     def hit(person: Person) -> bool:
-        places = [release.nearest(known_of(person, release.random, kinds)) for kinds in (FIRST, SECOND)]
+        places = [
+            release.nearest(known_of(person, release.random, kinds)) for kinds in (FIRST, SECOND)
+        ]
         return all(fits for _, fits in places) and places[0][0] == places[1][0]
 
     count = len(release.records)
-    guesses = sum(release.random.randrange(count) == release.random.randrange(count) for _ in released)
+    guesses = sum(
+        release.random.randrange(count) == release.random.randrange(count) for _ in released
+    )
     return _arms("linkability", hit, released, others, (guesses, len(released)))
 
 
 def inference(release: Release, released: Sequence[Person], others: Sequence[Person]) -> Arms:
     """Attack a secret of a person: a hit where the record that fits the other values holds it.
 
-    The guess is one value of that kind in the record; the baseline draws it from all values of the release.
+    The guess is one value of that kind in the record; the baseline draws it from all values of the
+    release.
     """
     everything = {
-        kind: sorted(value for record in release.records for value in record.values.get(kind, ())) for kind in SECRETS
+        kind: sorted(value for record in release.records for value in record.values.get(kind, ()))
+        for kind in SECRETS
     }
 
     def attempt(person: Person, values_of: Callable[[Kind], Sequence[str]]) -> bool:

@@ -21,13 +21,22 @@ def curves_png(found: Sequence[Attacked], *, chance: float, title: str) -> bytes
         known = range(1, len(each.curve) + 1)
         colour = COLOURS[place % len(COLOURS)]
         axes.plot(
-            known, [point.value for point in each.curve], color=colour, marker="o", markersize=3,
-            linewidth=max(1.0, 4.5 - 0.6 * place), label=each.policy.replace("_", " "),
-        )  # fmt: skip
+            known,
+            [point.value for point in each.curve],
+            color=colour,
+            marker="o",
+            markersize=3,
+            linewidth=max(1.0, 4.5 - 0.6 * place),
+            label=each.policy.replace("_", " "),
+        )
         axes.fill_between(
-            known, [point.low for point in each.curve], [point.high for point in each.curve], color=colour, alpha=0.1,
+            known,
+            [point.low for point in each.curve],
+            [point.high for point in each.curve],
+            color=colour,
+            alpha=0.1,
             linewidth=0,
-        )  # fmt: skip
+        )
     axes.axhline(chance, color=MUTED, linestyle=":", linewidth=1, label="a guess")
     axes.set_xlabel("Values known of a person, each of another kind", fontsize=8, color=MUTED)
     axes.set_ylabel("Share of persons", fontsize=8, color=MUTED)

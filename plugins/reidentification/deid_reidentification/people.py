@@ -1,4 +1,7 @@
-"""People as an outsider knows them, and as a release shows them: values of quasi-identifiers by kind."""
+"""People as an outsider knows them, and as a release shows them.
+
+Values of quasi-identifiers by kind.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +33,17 @@ class Kind(StrEnum):
 
 
 KINDS: Mapping[Phi, Kind] = {
-    Phi.AGE: Kind.AGE, Phi.SEX: Kind.SEX, Phi.PROFESSION: Kind.PROFESSION, Phi.RELATIVE: Kind.FAMILY, Phi.DATE: Kind.DATE,
-    Phi.HOSPITAL: Kind.ITINERARY, Phi.ORGANIZATION: Kind.ITINERARY,
-    **dict.fromkeys((Phi.CITY, Phi.REGION, Phi.ZIP, Phi.LOCATION, Phi.COUNTRY, Phi.STREET), Kind.PLACE),
-}  # fmt: skip
+    Phi.AGE: Kind.AGE,
+    Phi.SEX: Kind.SEX,
+    Phi.PROFESSION: Kind.PROFESSION,
+    Phi.RELATIVE: Kind.FAMILY,
+    Phi.DATE: Kind.DATE,
+    Phi.HOSPITAL: Kind.ITINERARY,
+    Phi.ORGANIZATION: Kind.ITINERARY,
+    **dict.fromkeys(
+        (Phi.CITY, Phi.REGION, Phi.ZIP, Phi.LOCATION, Phi.COUNTRY, Phi.STREET), Kind.PLACE
+    ),
+}
 RARE_SHARE = 0.1
 """A word of the story that at most so many patients share is a rare fact."""
 _WORD = re.compile(r"[^\W\d_]{5,}")
@@ -67,7 +77,8 @@ class Person:
 def forms(kind: Kind, value: str) -> tuple[str, ...]:
     """Return the texts that would give a value away: itself, and what is coarser.
 
-    Of a date its month, as 2019-05, and its year; of an age its bare number; of a US code its three digits, as 021xx.
+    Of a date its month, as 2019-05, and its year; of an age its bare number; of a US code its three
+    digits, as 021xx.
     """
     if kind is Kind.DATE:
         years = _YEAR.findall(value)[:1]
@@ -84,12 +95,18 @@ def forms(kind: Kind, value: str) -> tuple[str, ...]:
 
 
 def covers(kind: Kind, written: str, value: str) -> bool:
-    """Return whether a written text stands for a value: the value itself, or something coarser that holds it."""
+    """Return whether a written text stands for a value.
+
+    The value itself, or something coarser that holds it.
+    """
     return not {written, *_holding(kind, written)}.isdisjoint(forms(kind, value))
 
 
 def _holding(kind: Kind, written: str) -> frozenset[str]:
-    """Return what a coarser text is known by: ages of a range, the month of a date without a day, a code's three digits."""
+    """Return what a coarser text is known by.
+
+    Ages of a range, the month of a date without a day, a code's three digits.
+    """
     if kind is Kind.AGE:
         return frozenset(_ages(written))
     if kind is Kind.DATE and is_month(written):
@@ -100,9 +117,12 @@ def _holding(kind: Kind, written: str) -> frozenset[str]:
 
 
 def left_of(person: Person, record: Person) -> dict[Kind, list[str]]:
-    """Return what a record's text says of a person, by kind: each value as it is written there, the exact text if it is.
+    """Return what a record's text says of a person, by kind.
 
-    A value that was made coarser is left as the coarser text: how many people share it is to be counted of that.
+    Each value as it is written there, the exact text if it is.
+
+    A value that was made coarser is left as the coarser text: how many people share it is to be
+    counted of that.
     """
     left: dict[Kind, list[str]] = {}
     for kind, values in person.values.items():
@@ -124,7 +144,8 @@ def people_of(cases: Iterable[Case]) -> dict[str, Person]:
     """Return the patients as their original notes describe them.
 
     Args:
-        cases: Notes; the gold says what is a quasi-identifier. Words outside it that few patients share are rare facts.
+        cases: Notes; the gold says what is a quasi-identifier. Words outside it that few patients
+            share are rare facts.
     """
     found: dict[str, dict[Kind, set[str]]] = defaultdict(lambda: defaultdict(set))
     for case in cases:
@@ -143,7 +164,8 @@ def people_of(cases: Iterable[Case]) -> dict[str, Person]:
 def records_of(cases: Iterable[Case], policy: Policy, *, key: Key) -> dict[str, Person]:
     """Return the records of a release as one reads them who knows quasi-identifiers when seeing them.
 
-    What was written in the place of one is read as if it were real, since nobody can tell; so is what was left.
+    What was written in the place of one is read as if it were real, since nobody can tell; so is
+    what was left.
 
     Raises:
         PolicyError: The policy cannot be carried out.
@@ -157,14 +179,23 @@ def records_of(cases: Iterable[Case], policy: Policy, *, key: Key) -> dict[str, 
                 values[KINDS[edit.label]].add(_plain(redacted.text[edit.new_start : edit.new_end]))
         covered = union((edit.start, edit.end) for edit in redacted.edits)
         for span in case.gold:
-            if span.label in KINDS and not any(start < span.end and span.start < end for start, end in covered):
+            if span.label in KINDS and not any(
+                start < span.end and span.start < end for start, end in covered
+            ):
                 values[KINDS[span.label]].add(_plain(case.note.text[span.start : span.end]))
-        values[Kind.FACT] |= _words(redacted.text, ((edit.new_start, edit.new_end) for edit in redacted.edits))
-    return {name: Person(name, _frozen(_with_coarser(values)), _frozen(values)) for name, values in written.items()}
+        values[Kind.FACT] |= _words(
+            redacted.text, ((edit.new_start, edit.new_end) for edit in redacted.edits)
+        )
+    return {
+        name: Person(name, _frozen(_with_coarser(values)), _frozen(values))
+        for name, values in written.items()
+    }
 
 
 def read_population(path: Path) -> list[Person]:
-    """Return people of a file, an object per line: categories to a text or a list of texts, as in ``{"AGE": "70"}``.
+    """Return people of a file, an object per line.
+
+    Categories to a text or a list of texts, as in ``{"AGE": "70"}``.
 
     Raises:
         InputError: A line is something else, or there is none.
@@ -176,7 +207,9 @@ def read_population(path: Path) -> list[Person]:
             values: dict[Kind, set[str]] = defaultdict(set)
             for label, value in fields.items():
                 if label in KINDS:
-                    values[KINDS[label]] |= {_plain(text) for text in ([value] if isinstance(value, str) else value)}
+                    values[KINDS[label]] |= {
+                        _plain(text) for text in ([value] if isinstance(value, str) else value)
+                    }
         except (AttributeError, TypeError, ValueError):
             raise InputError(
                 f"population, line {number}: not an object of categories and texts; fix the line"
@@ -199,14 +232,18 @@ def split(cases: Sequence[Case], *, key: Key, least: int) -> tuple[list[Case], l
     fewest = min(len({owner_of(case) for case in half}) for half in halves)
     if fewest < least:
         raise InputError(
-            f"{fewest} patients in one half, {least} are needed for an interval; give notes of more patients"
+            f"{fewest} patients in one half, {least} are needed for an interval; give notes of more"
+            " patients"
         )
     return halves
 
 
 def _with_coarser(written: Mapping[Kind, set[str]]) -> dict[Kind, set[str]]:
     """Return values with what their coarser texts are known by, such as every age of a range."""
-    return {kind: texts.union(*(_holding(kind, text) for text in texts)) for kind, texts in written.items()}
+    return {
+        kind: texts.union(*(_holding(kind, text) for text in texts))
+        for kind, texts in written.items()
+    }
 
 
 def _ages(text: str) -> Iterator[str]:

@@ -1,4 +1,7 @@
-"""What is left, and what was damaged: found and missed per category, and expected numbers in a larger corpus."""
+"""What is left, and what was damaged.
+
+Found and missed per category, and expected numbers in a larger corpus.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,10 @@ _HALF = 0.5
 TERMS = ("eponyms", "common_words")
 """Lists of the vocabulary whose entries are no identifiers by themselves."""
 _SHOWN = 40
-_ASSUMED = "The exposure is an assumption taken from elsewhere: no attack on this model has measured it, and it has no interval."
+_ASSUMED = (
+    "The exposure is an assumption taken from elsewhere: no attack on this model has measured it,"
+    " and it has no interval."
+)
 _WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
 
 
@@ -68,8 +74,10 @@ class Residue:
 
     Args:
         least_found: Smallest lower end of the share of identifiers found, all categories together.
-        predicted: Spans by category in the corpus that the model was trained on; the notes' own where not given.
-        exposure: Chance that an attack exposes an identifier that was left, an assumption; none where not given.
+        predicted: Spans by category in the corpus that the model was trained on; the notes' own
+            where not given.
+        exposure: Chance that an attack exposes an identifier that was left, an assumption; none
+            where not given.
     """
 
     name = "residue"
@@ -77,19 +85,35 @@ class Residue:
     title = "Which identifiers were missed, and what was redacted needlessly?"
     needs = frozenset({Need.GOLD})
     blind_spots = (
-        "Expected numbers hold where the annotated notes are like the corpus; on other notes less is found.",
+        (
+            "Expected numbers hold where the annotated notes are like the corpus; on other notes"
+            " less is found."
+        ),
         "What the annotators did not mark is neither missed nor damaged.",
-        "What is left is an upper bound on what a model can have learnt of it, not what it has learnt.",
+        (
+            "What is left is an upper bound on what a model can have learnt of it, not what it has"
+            " learnt."
+        ),
         "Eponyms and words count where they stand in the lists of this version.",
     )
 
     def __init__(
-        self, *, least_found: float = 0.9, predicted: Mapping[str, int] | None = None, exposure: float | None = None
+        self,
+        *,
+        least_found: float = 0.9,
+        predicted: Mapping[str, int] | None = None,
+        exposure: float | None = None,
     ) -> None:
         unknown = sorted(set(predicted or {}) - {label.value for label in Phi})
-        if not 0 <= least_found <= 1 or unknown or any(count < 0 for count in (predicted or {}).values()):
+        if (
+            not 0 <= least_found <= 1
+            or unknown
+            or any(count < 0 for count in (predicted or {}).values())
+        ):
             raise ConfigError(
-                f"category {unknown[0]!r} is unknown" if unknown else "give a share in [0, 1], and counts of 0 or more"
+                f"category {unknown[0]!r} is unknown"
+                if unknown
+                else "give a share in [0, 1], and counts of 0 or more"
             )
         if exposure is not None and not 0 <= exposure <= 1:
             raise ConfigError(f"exposure is {exposure}; it is a chance in [0, 1]")
@@ -100,33 +124,52 @@ class Residue:
         found = _share(counted, ALL)
         halved = [_replaced(case, Injector(_HALF, seed=material.seed)) for case in material.cases]
         whole = [Case(case.note, case.gold, case.gold) for case in material.cases]
-        labels = [label for label, counts in sorted(counted.by_category.items()) if counts.found + counts.missed > 1]
+        labels = [
+            label
+            for label, counts in sorted(counted.by_category.items())
+            if counts.found + counts.missed > 1
+        ]
         expected = [
-            figure for label in labels if label != ALL for figure in self._expected(label, counted, material.seed)
+            figure
+            for label in labels
+            if label != ALL
+            for figure in self._expected(label, counted, material.seed)
         ]
         return conclude(
             self,
-            figures=[*(_share(counted, label) for label in labels), *expected, *self._exposed(counted, labels)],
+            figures=[
+                *(_share(counted, label) for label in labels),
+                *expected,
+                *self._exposed(counted, labels),
+            ],
             controls=[
-                self._control("half of the identifiers uncovered", _share(count(halved), ALL), expected=True),
-                self._control("every identifier covered", _share(count(whole), ALL), expected=False),
+                self._control(
+                    "half of the identifiers uncovered", _share(count(halved), ALL), expected=True
+                ),
+                self._control(
+                    "every identifier covered", _share(count(whole), ALL), expected=False
+                ),
             ],
             rules=[
                 Rule(
-                    name="enough found", passed=found.low >= self._least,
+                    name="enough found",
+                    passed=found.low >= self._least,
                     description=f"lower end {found.low:.3f}, at least {self._least:.3f}",
                 )
             ],
             tables=[_counts(counted), _terms(counted)],
             counts={"notes": len(material.cases), "terms_damaged": sum(counted.terms.values())},
-            blind_spots=self.blind_spots if self._exposure is None else (*self.blind_spots, _ASSUMED),
-        )  # fmt: skip
+            blind_spots=(
+                self.blind_spots if self._exposure is None else (*self.blind_spots, _ASSUMED)
+            ),
+        )
 
     def _exposed(self, counted: Counted, labels: Sequence[str]) -> list[Measurement]:
         """Return the share of identifiers that are left by the chance that one of these is exposed.
 
-        The chain by which Vakili et al. (2022) argue for sharing a model: 3 % of the names remain, and other models exposed
-        fewer than 10 % (Jagannatha et al. 2021). The interval is that of the share; the chance is given, so that it has none.
+        The chain by which Vakili et al. (2022) argue for sharing a model: 3 % of the names remain,
+        and other models exposed fewer than 10 % (Jagannatha et al. 2021). The interval is that of
+        the share; the chance is given, so that it has none.
         """
         if self._exposure is None:
             return []
@@ -135,10 +178,14 @@ class Residue:
             share, risk = _share(counted, label), self._exposure
             found.append(
                 replace(
-                    share, name=f"{EXPOSED} {risk:g}", value=(1 - share.value) * risk, low=(1 - share.high) * risk,
-                    high=(1 - share.low) * risk, chance="an estimate, no attack",
+                    share,
+                    name=f"{EXPOSED} {risk:g}",
+                    value=(1 - share.value) * risk,
+                    low=(1 - share.high) * risk,
+                    high=(1 - share.low) * risk,
+                    chance="an estimate, no attack",
                 )
-            )  # fmt: skip
+            )
         return found
 
     def _expected(self, label: str, counted: Counted, seed: int) -> list[Measurement]:
@@ -153,9 +200,16 @@ class Residue:
         draws = np.random.default_rng([seed, *label.encode()])
         precision = draws.beta(counts.right + 0.5, counts.wrong + 0.5, DRAWS)
         recall = draws.beta(counts.found + 0.5, counts.missed + 0.5, DRAWS)
-        known = counts.right / (counts.right + counts.wrong), counts.found / (counts.found + counts.missed)
+        known = (
+            counts.right / (counts.right + counts.wrong),
+            counts.found / (counts.found + counts.missed),
+        )
         expected = (
-            (LEFT, predicted * known[0] * (1 / known[1] - 1), predicted * precision * (1 / recall - 1)),
+            (
+                LEFT,
+                predicted * known[0] * (1 / known[1] - 1),
+                predicted * precision * (1 / recall - 1),
+            ),
             (DAMAGED, predicted * (1 - known[0]), predicted * (1 - precision)),
         )
         return [
@@ -174,13 +228,19 @@ class Residue:
 
     def _control(self, name: str, measured: Measurement, *, expected: bool) -> Control:
         return Control(
-            name=name, expected=expected, reacted=measured.high < self._least, measurement=measured,
+            name=name,
+            expected=expected,
+            reacted=measured.high < self._least,
+            measurement=measured,
             description=f"reacts where the whole interval lies below {self._least:.3f}",
-        )  # fmt: skip
+        )
 
 
 def count(cases: Sequence[Case]) -> Counted:
-    """Return what was found, missed and redacted needlessly; an identifier counts as found where it is covered whole."""
+    """Return what was found, missed and redacted needlessly.
+
+    An identifier counts as found where it is covered whole.
+    """
     counted = Counted()
     for case in cases:
         found = union((span.start, span.end) for span in case.found)
@@ -203,7 +263,10 @@ def count(cases: Sequence[Case]) -> Counted:
 
 
 def _note_term(case: Case, span: Span, counted: Counted) -> None:
-    """Count a span that is an entry of a list, or else each word of it that is one; an eponym before an ordinary word."""
+    """Count a span that is an entry of a list, or else each word of it that is one.
+
+    An eponym before an ordinary word.
+    """
     text = " ".join(case.note.text[span.start : span.end].split()).casefold()
     words = [found[0].removesuffix("'s") for found in _WORD.finditer(text)]
     for part in [text] if _list_of(text, case.note.lang) else words:
@@ -222,7 +285,9 @@ def _lists(lang: str) -> dict[str, frozenset[str]]:
     if lang not in _cached:
         files = {**vocabulary.files(vocabulary.ANY), **vocabulary.files(lang)}
         _cached[lang] = {
-            kind: frozenset(word.casefold() for word in read_words(files[kind])) for kind in TERMS if kind in files
+            kind: frozenset(word.casefold() for word in read_words(files[kind]))
+            for kind in TERMS
+            if kind in files
         }
     return _cached[lang]
 
@@ -230,7 +295,12 @@ def _lists(lang: str) -> dict[str, frozenset[str]]:
 def _share(counted: Counted, label: str) -> Measurement:
     counts = counted.by_category[label]
     return Measurement.share(
-        FOUND, counts.found, counts.found + counts.missed, chance="nothing is guessed", unit="identifiers", group=label
+        FOUND,
+        counts.found,
+        counts.found + counts.missed,
+        chance="nothing is guessed",
+        unit="identifiers",
+        group=label,
     )
 
 
@@ -253,7 +323,8 @@ def _counts(counted: Counted) -> Table:
 
 def _terms(counted: Counted) -> Table:
     rows = tuple(
-        (kind.replace("_", " "), term, times) for (kind, term), times in counted.terms.most_common(_SHOWN)
+        (kind.replace("_", " "), term, times)
+        for (kind, term), times in counted.terms.most_common(_SHOWN)
     )  # entries of the word lists, never other text of a note
     return Table(
         name="terms",

@@ -1,4 +1,7 @@
-"""Who is unique is found where nothing is redacted, and nobody is where nothing is left; else nothing is claimed."""
+"""Who is unique is found where nothing is redacted, and nobody is where nothing is left.
+
+Else nothing is claimed.
+"""
 
 import json
 import random
@@ -11,7 +14,15 @@ from deid_assets.extending.audits import Case, Key, Material, Outcome, Policy
 from deid_assets.privacy.running import run_audit
 from deid_reidentification import Reidentification
 from deid_reidentification.attacks import Release, linked, singling_out
-from deid_reidentification.people import Kind, Person, covers, people_of, read_population, records_of, split
+from deid_reidentification.people import (
+    Kind,
+    Person,
+    covers,
+    people_of,
+    read_population,
+    records_of,
+    split,
+)
 
 KEY = Key(bytes(range(32)))
 KEPT = Policy("kept", lambda text, _span, _context: text, keep=frozenset(Phi))
@@ -45,17 +56,30 @@ CASES = [case(number) for number in range(64)]
 def test_people_have_the_values_of_their_notes():
     people = people_of([case(1), case(2, story="was stricken by lightning")])
 
-    assert set(people["p1"].values) >= {Kind.AGE, Kind.PLACE, Kind.PROFESSION, Kind.DATE, Kind.ITINERARY}
+    assert set(people["p1"].values) >= {
+        Kind.AGE,
+        Kind.PLACE,
+        Kind.PROFESSION,
+        Kind.DATE,
+        Kind.ITINERARY,
+    }
     assert {"lightning", "stricken"} <= people["p2"].values[Kind.FACT]
     assert "patient" not in people["p1"].values.get(Kind.FACT, ())
 
 
 def test_a_range_and_a_year_give_the_value_away():
-    rounded = Policy("r", GONE.default, {Phi.AGE: lambda *_: "40-49", Phi.DATE: lambda text, *_: text[-4:]})
+    rounded = Policy(
+        "r", GONE.default, {Phi.AGE: lambda *_: "40-49", Phi.DATE: lambda text, *_: text[-4:]}
+    )
     (record,) = records_of([case(1)], rounded, key=KEY).values()
     date = next(iter(people_of([case(1)])["p1"].values[Kind.DATE]))
 
-    assert [record.holds(Kind.AGE, age) for age in ("39", "40", "49", "50")] == [False, True, True, False]
+    assert [record.holds(Kind.AGE, age) for age in ("39", "40", "49", "50")] == [
+        False,
+        True,
+        True,
+        False,
+    ]
     assert record.holds(Kind.DATE, date)
     assert not record.holds(Kind.PLACE, "ashford")
 
@@ -80,7 +104,9 @@ def test_the_more_is_known_the_more_are_linked():
 def test_a_record_singles_out_its_person_and_no_other():
     own, others = split(CASES, key=KEY, least=20)
     released, rest = (list(people_of(half).values()) for half in (own, others))
-    arms = singling_out(Release(list(records_of(own, KEPT, key=KEY).values()), released, seed=1), released, rest)
+    arms = singling_out(
+        Release(list(records_of(own, KEPT, key=KEY).values()), released, seed=1), released, rest
+    )
 
     assert arms.main[0] > 0.8 * arms.main[1]
     assert arms.control[0] < 0.2 * arms.control[1]
@@ -88,13 +114,18 @@ def test_a_record_singles_out_its_person_and_no_other():
 
 
 def test_a_policy_that_leaves_nothing_passes_and_one_that_leaves_all_fails():
-    result = run_audit(Reidentification(most_linked=0.3), Material(key=KEY, cases=CASES, policies=[GONE, KEPT]))
+    result = run_audit(
+        Reidentification(most_linked=0.3), Material(key=KEY, cases=CASES, policies=[GONE, KEPT])
+    )
     passed = {rule.name: rule.passed for rule in result.rules}
 
     assert result.outcome is Outcome.FAILED
     assert passed == {
-        "attacks under gone": True, "linkage under gone": True, "attacks under kept": False, "linkage under kept": False,
-    }  # fmt: skip
+        "attacks under gone": True,
+        "linkage under gone": True,
+        "attacks under kept": False,
+        "linkage under kept": False,
+    }
     assert all(control.held for control in result.controls)
     assert result.plots[0].png.startswith(b"\x89PNG")
     held = {row[:2]: row[2].value for row in result.tables[0].rows}
@@ -102,8 +133,14 @@ def test_a_policy_that_leaves_nothing_passes_and_one_that_leaves_all_fails():
 
 
 def test_a_rare_history_is_counted_though_every_identifier_is_gone():
-    """Two people were struck by lightning; that and no more is left of them, and nothing of the others."""
-    cases = [*CASES[:60], *(case(number, story="was stricken by lightning") for number in range(60, 64))]
+    """Two people were struck by lightning.
+
+    That and no more is left of them, and nothing of the others.
+    """
+    cases = [
+        *CASES[:60],
+        *(case(number, story="was stricken by lightning") for number in range(60, 64)),
+    ]
     result = run_audit(Reidentification(), Material(key=KEY, cases=cases, policies=[GONE]))
     held = {row[:2]: row[2].value for row in result.tables[0].rows}
 
@@ -112,14 +149,17 @@ def test_a_rare_history_is_counted_though_every_identifier_is_gone():
 
 def test_one_seed_gives_one_answer():
     one, again = (
-        run_audit(Reidentification(), Material(key=KEY, seed=5, cases=CASES[:60], policies=[KEPT])) for _ in range(2)
+        run_audit(Reidentification(), Material(key=KEY, seed=5, cases=CASES[:60], policies=[KEPT]))
+        for _ in range(2)
     )
 
     assert one == again
 
 
 def test_where_the_attack_fails_on_the_notes_themselves_nothing_is_proved():
-    alike = [Case(*(getattr(twin, name) for name in ("note", "gold", "found"))) for twin in _alike(60)]
+    alike = [
+        Case(*(getattr(twin, name) for name in ("note", "gold", "found"))) for twin in _alike(60)
+    ]
     result = run_audit(Reidentification(), Material(key=KEY, cases=alike, policies=[GONE]))
 
     assert (result.outcome, "did not react" in result.reason) == (Outcome.VOID, True)
@@ -166,7 +206,10 @@ def test_a_wrong_population_names_the_line(tmp_path, line):
 
 
 def test_synthetic_people_can_be_added():
-    made = run_audit(Reidentification(made="synthetic:en:60:3"), Material(key=KEY, cases=CASES[:60], policies=[GONE]))
+    made = run_audit(
+        Reidentification(made="synthetic:en:60:3"),
+        Material(key=KEY, cases=CASES[:60], policies=[GONE]),
+    )
 
     assert made.counts["population"] > 60
 
@@ -181,7 +224,9 @@ def test_ties_are_broken_by_a_draw():
 
 def sharing_of(cases, policy):
     """Return the rows of patients who share what is left with nobody, and with fewer than five."""
-    table = run_audit(Reidentification(), Material(key=KEY, cases=cases, policies=[policy])).tables[0]
+    table = run_audit(Reidentification(), Material(key=KEY, cases=cases, policies=[policy])).tables[
+        0
+    ]
     return [row[2].value for row in table.rows if "share" in row[1]]
 
 
@@ -189,7 +234,10 @@ def dated(number, value, label=Phi.DATE):
     """One note with one value, beside a ward that the policy takes out."""
     text = f"Seen {value} in Ashford {number % 7} House {number}."
     ward = f"Ashford {number % 7} House {number}"
-    spans = [Span(5, 5 + len(value), label), Span(text.index(ward), text.index(ward) + len(ward), Phi.HOSPITAL)]
+    spans = [
+        Span(5, 5 + len(value), label),
+        Span(text.index(ward), text.index(ward) + len(ward), Phi.HOSPITAL),
+    ]
     note = Note(f"n{number}", text, f"p{number}", "en")
     gold = DisjointSpans.of(note, spans)
     return Case(note, gold, gold)
@@ -286,5 +334,5 @@ def test_a_coarser_value_of_one_patient_alone_is_unique():
     own, _ = split(cases, key=Key(KEY.derive("found", "1")), least=20)
     alone = cases.index(own[0])
     changed = [dated(n, "3 May 1987") if n == alone else one for n, one in enumerate(cases)]
-    (unique, few) = sharing_of(changed, policy)
+    unique, few = sharing_of(changed, policy)
     assert unique == few == pytest.approx(1 / len(own))

@@ -31,7 +31,9 @@ def test_what_was_found_missed_and_damaged_is_counted():
 
     assert (counts.found, counts.missed, counts.right, counts.wrong) == (97, 3, 97, 50)
     result = run(cases)
-    assert [row for row in result.tables[1].rows if row[1] == "alzheimer"] == [("eponyms", "alzheimer", 50)]
+    assert [row for row in result.tables[1].rows if row[1] == "alzheimer"] == [
+        ("eponyms", "alzheimer", 50)
+    ]
     assert result.outcome is Outcome.PASSED
 
 
@@ -55,7 +57,10 @@ def test_half_a_name_that_is_left_is_missed():
 def test_the_published_estimate_lies_in_the_interval():
     """Vakili (2025): 12,525,688 first names predicted at precision .98 and recall .97 leave 0.38 million."""
     cases = [case(number, missed=number < 30, wrong=number >= 980) for number in range(1_000)]
-    figures = {figure.name.split(",")[0]: figure for figure in run(cases, predicted={"NAME": 12_525_688}).figures}
+    figures = {
+        figure.name.split(",")[0]: figure
+        for figure in run(cases, predicted={"NAME": 12_525_688}).figures
+    }
 
     left = figures["identifiers left"]
     assert left.value == pytest.approx(0.38e6, rel=0.02)
@@ -63,7 +68,10 @@ def test_the_published_estimate_lies_in_the_interval():
 
 
 def test_what_is_left_is_multiplied_by_an_exposure_that_is_said_to_be_assumed():
-    """Vakili et al. (2022): 3 % of the names remain, fewer than 10 % of those are exposed: below 0.3 %."""
+    """Vakili et al. (2022).
+
+    3 % of the names remain, fewer than 10 % of those are exposed: below 0.3 %.
+    """
     cases = [case(number, missed=number < 30) for number in range(1_000)]
     result = run(cases, exposure=0.1)
 
@@ -82,7 +90,9 @@ def test_too_many_misses_fail():
     assert (result.outcome, "lower end" in result.reason) == (Outcome.FAILED, True)
 
 
-@pytest.mark.parametrize("options", [{"least_found": 2.0}, {"predicted": {"PERSON": 3}}, {"predicted": {"NAME": -1}}])
+@pytest.mark.parametrize(
+    "options", [{"least_found": 2.0}, {"predicted": {"PERSON": 3}}, {"predicted": {"NAME": -1}}]
+)
 def test_wrong_options_are_refused(options):
     with pytest.raises(ConfigError):
         Residue(**options)

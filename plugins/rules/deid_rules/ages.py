@@ -10,15 +10,51 @@ from deid_rules.patterns import OVER_89
 
 _YEARS = re.compile(r"\D{0,12}(\d{1,3})(?!\d)")
 _UNITS = (
-    "mo", "month", "wk", "week", "day", "hour", "hr",  # English
-    r"mes\b", "meses", "semana", r"d[ií]as?", "hora",  # Spanish
-    r"mes[ei]\b", "settiman", "giorn", "ore",  # Italian
-    "mois", "semaine", "jour", "heure", r"sa\b",  # French
-    "monat", "woche", "tag", "stunde", "ssw",  # German
-    "maand", r"we?ken?\b", "dag", "uur",  # Dutch
-    "mån", r"man\b", "veck", "dygn", "timm",  # Swedish; dagar begin as in Dutch
-    "kuukau", "kk", "viiko", "vk", "vrk", "päiv", "paiv", "tunti", "tunni",  # Finnish
-)  # fmt: skip
+    "mo",
+    "month",
+    "wk",
+    "week",
+    "day",
+    "hour",
+    "hr",  # English
+    r"mes\b",
+    "meses",
+    "semana",
+    r"d[ií]as?",
+    "hora",  # Spanish
+    r"mes[ei]\b",
+    "settiman",
+    "giorn",
+    "ore",  # Italian
+    "mois",
+    "semaine",
+    "jour",
+    "heure",
+    r"sa\b",  # French
+    "monat",
+    "woche",
+    "tag",
+    "stunde",
+    "ssw",  # German
+    "maand",
+    r"we?ken?\b",
+    "dag",
+    "uur",  # Dutch
+    "mån",
+    r"man\b",
+    "veck",
+    "dygn",
+    "timm",  # Swedish; dagar begin as in Dutch
+    "kuukau",
+    "kk",
+    "viiko",
+    "vk",
+    "vrk",
+    "päiv",
+    "paiv",
+    "tunti",
+    "tunni",  # Finnish
+)
 _SHORTER = re.compile(rf"(?:[.,]\d)?[\s-]{{0,2}}(?:{'|'.join(_UNITS)})", re.IGNORECASE)
 """A unit shorter than a year, after the number."""
 

@@ -1,4 +1,7 @@
-"""Chooses among overlapping candidates of this detector; what the winner does not cover stays marked."""
+"""Chooses among overlapping candidates of this detector.
+
+What the winner does not cover stays marked.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,8 @@ MIN_REMAINDER = 2
 def arbitrate(candidates: Iterable[Candidate], text: str) -> list[Candidate]:
     """Return candidates of which no two overlap, sorted.
 
-    The higher score wins, then the longer, the earlier, the severer category. A loser that sticks out keeps the words that
-    stick out, if there is a capital or a digit among them.
+    The higher score wins, then the longer, the earlier, the severer category. A loser that sticks
+    out keeps the words that stick out, if there is a capital or a digit among them.
     """
     chosen: list[Candidate] = []
     group: list[Candidate] = []
@@ -46,7 +49,11 @@ def _settle(group: list[Candidate], stop: int, text: str) -> list[Candidate]:
     for candidate in ranked:
         for start, end in _free(candidate.start - origin, candidate.end - origin, taken):
             whole = end - start == candidate.end - candidate.start
-            first, last = (start + origin, end + origin) if whole else _trimmed(text, start + origin, end + origin)
+            first, last = (
+                (start + origin, end + origin)
+                if whole
+                else _trimmed(text, start + origin, end + origin)
+            )
             if first < last:
                 kept.append(candidate._replace(start=first, end=last))
                 taken[first - origin : last - origin] = b"\1" * (last - first)
@@ -73,6 +80,8 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
         start += 1
     while start < end and not text[end - 1].isalnum():
         end -= 1
-    if end - start < MIN_REMAINDER or not any(letter.isupper() or letter.isdigit() for letter in text[start:end]):
+    if end - start < MIN_REMAINDER or not any(
+        letter.isupper() or letter.isdigit() for letter in text[start:end]
+    ):
         return start, start
     return start, end

@@ -1,4 +1,7 @@
-"""Checks of a match by number: check digits, calendars and number plans. Anything a check raises is an error."""
+"""Checks of a match by number: check digits, calendars and number plans.
+
+Anything a check raises is an error.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,9 @@ Check = Callable[[str], bool]
 
 def _stdnum(module: str) -> Check:
     def check(text: str) -> bool:
-        from importlib import import_module  # noqa: PLC0415 - each number's module loads when first met
+        from importlib import (
+            import_module,
+        )  # noqa: PLC0415 - each number's module loads when first met
 
         return bool(import_module(f"stdnum.{module}").is_valid(text))
 
@@ -54,7 +59,10 @@ def _ip(text: str) -> bool:
 
 
 def _phone(text: str) -> bool:
-    """Digits of a telephone number with its extension: 7 to 17, not all the same (ITU-T E.164 allows 15 without)."""
+    """Digits of a telephone number with its extension.
+
+    7 to 17, not all the same (ITU-T E.164 allows 15 without).
+    """
     digits = _digits(text)
     return 7 <= len(digits) <= 17 and len(set(digits)) > 1
 
@@ -89,7 +97,12 @@ def _initials(text: str) -> bool:
 
 def _slash_range(text: str) -> bool:
     """Days such as ``7/3-7/5``, where ``4/5-5/5`` are grades: the second numbers differ."""
-    return len({part.split("/")[1] for part in text.replace("\u2013", "-").replace(" ", "").split("-")}) > 1
+    return (
+        len(
+            {part.split("/")[1] for part in text.replace("\u2013", "-").replace(" ", "").split("-")}
+        )
+        > 1
+    )
 
 
 def _slash_day(text: str) -> bool:
@@ -124,7 +137,10 @@ CHECKS: Mapping[str, Check] = {
     "ssn": _stdnum("us.ssn"),
     "vin": _vin,
 }
-"""Checks by the name a pattern uses; ``stdnum:MODULE`` names any other module of python-stdnum, ``stdnum:es.dni``."""
+"""Checks by the name a pattern uses.
+
+``stdnum:MODULE`` names any other module of python-stdnum, ``stdnum:es.dni``.
+"""
 
 
 def check_named(name: str) -> Check:

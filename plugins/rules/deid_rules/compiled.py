@@ -80,7 +80,10 @@ def compile_pattern(pattern: Pattern, origin: str, *, paged: bool = True) -> Com
         check = check_named(pattern.check) if pattern.check else None
         not_before = _ending(pattern.not_before, options) if pattern.not_before else None
         not_after = _python(pattern.not_after) if pattern.not_after else None
-        groups = tuple((index, _group_label(name.decode(), pattern)) for name, index in regex.groupindex.items())
+        groups = tuple(
+            (index, _group_label(name.decode(), pattern))
+            for name, index in regex.groupindex.items()
+        )
     except (re2.error, re.error, KeyError, ValueError) as error:
         raise ConfigError(f"{origin}: pattern {pattern.id!r}: {error}") from error
     if not groups and pattern.label is None and not pattern.keep:
@@ -91,7 +94,11 @@ def compile_pattern(pattern: Pattern, origin: str, *, paged: bool = True) -> Com
         find=regex._regexp.Match,  # noqa: SLF001
         groups=groups or ((0, pattern.label or Phi.OTHER),),
         check=check,
-        phone=phone_in(*(region for region in pattern.phone if region != "+")) if pattern.phone else None,
+        phone=(
+            phone_in(*(region for region in pattern.phone if region != "+"))
+            if pattern.phone
+            else None
+        ),
         whole=whole,
         within=pattern.walk in WITHIN,
         bounded=pattern.boundary != "none",
@@ -105,9 +112,12 @@ def compile_pattern(pattern: Pattern, origin: str, *, paged: bool = True) -> Com
 
 
 def matches(find: Any, data: bytes) -> Iterator[Sequence[tuple[int, int]]]:
-    """Yield the byte offsets of the groups of each match, as ``finditer`` finds them; (-1, -1) for one that took no part.
+    """Yield the byte offsets of the groups of each match, as ``finditer`` finds them.
 
-    What the engine's module puts around each match costs more than most matches do, so its machine is asked itself.
+    (-1, -1) for one that took no part.
+
+    What the engine's module puts around each match costs more than most matches do, so its machine
+    is asked itself.
 
     Args:
         find: The machine's ``Match``.
@@ -125,8 +135,8 @@ def matches(find: Any, data: bytes) -> Iterator[Sequence[tuple[int, int]]]:
 def _ending(regex: str, options: Any) -> Callable[[str], object]:
     """Return what tells whether a piece of text ends with an expression.
 
-    Python's engine tries each alternative at each character. Where there are many, RE2 reads a piece in ASCII, in which the two
-    agree, once.
+    Python's engine tries each alternative at each character. Where there are many, RE2 reads a
+    piece in ASCII, in which the two agree, once.
     """
     python = _python(rf"(?:{regex})\Z").search
     if regex.count("|") < _MANY or _PYTHON_ALONE.search(regex):
@@ -134,7 +144,11 @@ def _ending(regex: str, options: Any) -> Callable[[str], object]:
     find = re2.compile(rf"(?:{regex})\z".encode(), options=options)._regexp.Match  # noqa: SLF001
 
     def ends(piece: str) -> object:
-        return find(_ANYWHERE, piece.encode(), 0, len(piece))[0][0] >= 0 if piece.isascii() else python(piece)
+        return (
+            find(_ANYWHERE, piece.encode(), 0, len(piece))[0][0] >= 0
+            if piece.isascii()
+            else python(piece)
+        )
 
     return ends
 

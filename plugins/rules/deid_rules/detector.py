@@ -6,7 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 
-from deid_assets.extending import ConfigError, Note, Phi, Profile, Span, SpanSet, runs_of, uncollected
+from deid_assets.extending import (
+    ConfigError,
+    Note,
+    Phi,
+    Profile,
+    Span,
+    SpanSet,
+    runs_of,
+    uncollected,
+)
 from deid_assets.extending import profile as profile_named
 from deid_rules.candidate import Candidate
 from deid_rules.language import ANY, OTHER, available, read_gazetteer, read_language
@@ -19,25 +28,31 @@ from deid_rules.view import View, views_of
 MAX_RULEBOOKS = 16
 """Combinations of languages kept ready; one per language, and those of mixed notes."""
 GROUP_CHARS = 2_000_000
-"""Characters of text that are read together: each set of patterns stays in the cache while it reads them."""
+"""Characters of text that are read together.
+
+Each set of patterns stays in the cache while it reads them.
+"""
 
 
 class RulesDetector:
     """Finds PHI by patterns, dictionaries and word grammars.
 
-    A note is read with the rules of the language that it names, and of those its text is in to a good part. Where
-    neither tells, all rules are used; in a language that has none, the rules for no language in particular.
+    A note is read with the rules of the language that it names, and of those its text is in to a
+    good part. Where neither tells, all rules are used; in a language that has none, the rules for
+    no language in particular.
 
     Args:
         langs: Languages to use; each is a folder of ``deid_rules/languages``. All when not given.
-        profile: Name of the profile; only its categories are looked for. Professions, sex and words for
-            relatives are found where the profile has a label of their own for them.
-        gazetteers: Your own lists: compiled ones (``.gaz``), or text whose name says what it holds (``hospitals.txt``).
+        profile: Name of the profile; only its categories are looked for. Professions, sex and words
+            for relatives are found where the profile has a label of their own for them.
+        gazetteers: Your own lists: compiled ones (``.gaz``), or text whose name says what it holds
+            (``hospitals.txt``).
         min_score: Findings below it are not returned.
         ocr: Read also with letters and digits exchanged that a scan confuses, ``O6l2`` as ``0612``.
 
     Raises:
-        ConfigError: A language, profile or list is unknown, a file is wrong, or the score is outside [0, 1].
+        ConfigError: A language, profile or list is unknown, a file is wrong, or the score is
+            outside [0, 1].
     """
 
     name = "rules"
@@ -66,12 +81,16 @@ class RulesDetector:
         self._allowed = _allowed(profile_named(profile))
         self._min_score, self._ocr = min_score, ocr
         read = [(code, read_language(code)) for code in (ANY, OTHER, *self._langs)]
-        self._rules = {code: rules_of(folder, allowed=self._allowed, profile=profile) for code, folder in read}
+        self._rules = {
+            code: rules_of(folder, allowed=self._allowed, profile=profile) for code, folder in read
+        }
         self._telling = Telling({code: read_language(code).telling for code in self._langs})
         self._lists = [read_gazetteer(Path(path)) for path in gazetteers]
         self._rulebook = lru_cache(MAX_RULEBOOKS)(self._made_rulebook)
         folders = (folder for _, folder in read)
-        every = frozenset[Phi]({Phi.NAME}).union(*(each.labels for each in (*folders, *self._lists)))
+        every = frozenset[Phi]({Phi.NAME}).union(
+            *(each.labels for each in (*folders, *self._lists))
+        )
         self.labels = every & self._allowed
         self.native_labels = NATIVE_LABELS
 
@@ -83,12 +102,18 @@ class RulesDetector:
         """Yield one set of spans per note, in order; no two of a note's spans overlap."""
         for group in runs_of(notes, chars=GROUP_CHARS):
             with uncollected():
-                found = [self._spans(note, found) for note, found in zip(group, self._found(group), strict=True)]
+                found = [
+                    self._spans(note, found)
+                    for note, found in zip(group, self._found(group), strict=True)
+                ]
             yield from found
 
     def _spans(self, note: Note, found: Sequence[Candidate]) -> SpanSet:
         name = self.name
-        spans = [Span(start, end, label, score, name, native) for start, end, label, score, _, native in found]
+        spans = [
+            Span(start, end, label, score, name, native)
+            for start, end, label, score, _, native in found
+        ]
         return SpanSet(note.note_id, note.digest, tuple(spans))
 
     def _found(self, notes: Sequence[Note]) -> list[list[Candidate]]:
@@ -136,7 +161,8 @@ class RulesDetector:
 def _allowed(profile: Profile) -> frozenset[Phi]:
     """Categories to look for.
 
-    Where a profile gives relatives the label of names it means relatives' names, not the words for kinship.
+    Where a profile gives relatives the label of names it means relatives' names, not the words for
+    kinship.
     """
     labels = {label for label in Phi if profile.label_of(label) is not None}
     if profile.label_of(Phi.RELATIVE) == profile.label_of(Phi.NAME):

@@ -34,7 +34,13 @@ class NameGrammar:
         self._inverted = Inverted(lexicon)
 
     def name_at(
-        self, view: View, first: int, *, any_case: bool = False, inverted: bool = False, titled: bool = False
+        self,
+        view: View,
+        first: int,
+        *,
+        any_case: bool = False,
+        inverted: bool = False,
+        titled: bool = False,
     ) -> tuple[int, int] | None:
         """Return the name that begins with ``words[first]``.
 
@@ -43,7 +49,8 @@ class NameGrammar:
             first: Index of a word.
             any_case: The name may be in lower case.
             inverted: The family name may come first, with a comma.
-            titled: A title stands before it, so that a word of ordinary vocabulary will do where it has a capital.
+            titled: A title stands before it, so that a word of ordinary vocabulary will do where it
+                has a capital.
         """
         word = view.words[first]
         letter = len(word) == 1
@@ -51,8 +58,14 @@ class NameGrammar:
             return None
         if inverted and (last := self._inverted.end(view, first, any_case=any_case)) is not None:
             return view.starts[first], self.name_end(view, last)
-        begins = self._may_begin(word, any_case=any_case) or (letter and pointed(view, first, any_case=any_case))
-        if not begins and not self._leads(view, first) and not (titled and self._may_bear_title(view, first)):
+        begins = self._may_begin(word, any_case=any_case) or (
+            letter and pointed(view, first, any_case=any_case)
+        )
+        if (
+            not begins
+            and not self._leads(view, first)
+            and not (titled and self._may_bear_title(view, first))
+        ):
             return None
         last = self._end(view, first, any_case=any_case)
         if last == first and not any_case and not word[0].isupper():
@@ -64,7 +77,9 @@ class NameGrammar:
         last, previous = first, view.words[first]
         for index in range(first + 1, min(len(view.starts), first + MAX_NAME_WORDS)):
             gap = view.gaps[index]
-            if not (self._joins(previous, gap) or ("\n" in gap and self._wraps(view, first, index))):
+            if not (
+                self._joins(previous, gap) or ("\n" in gap and self._wraps(view, first, index))
+            ):
                 break
             word = view.words[index]
             if not self._leads(view, index):
@@ -73,7 +88,10 @@ class NameGrammar:
                     break
                 if not (
                     self._may_follow(previous, word, any_case=any_case)
-                    or (letter and (pointed(view, index, any_case=any_case) or middle_initial(view, index)))
+                    or (
+                        letter
+                        and (pointed(view, index, any_case=any_case) or middle_initial(view, index))
+                    )
                     or self._closes_capitals(view, index)
                 ):
                     break
@@ -84,7 +102,10 @@ class NameGrammar:
     def _closes_capitals(self, view: View, index: int) -> bool:
         """Whether a family name that is a word too ends a name in capitals, ``ANNA WHITE,``."""
         word, previous = view.words[index], view.words[index - 1]
-        if not (word.isupper() and previous.isupper() and self.kind(word) & Kind.LAST) or self.kind(word) & Kind.STOP:
+        if (
+            not (word.isupper() and previous.isupper() and self.kind(word) & Kind.LAST)
+            or self.kind(word) & Kind.STOP
+        ):
             return False
         gap = view.gaps[index + 1]
         ends = gap[:1] in ("", ",", ".", "\r", "\n") or gap.strip(" /")[:1].isdigit()
@@ -99,18 +120,34 @@ class NameGrammar:
             view.words[index][0].isupper()
             and len(view.words[index]) > 1
             and not kind & (Kind.STOP | Kind.COMMON)
-            and (bool(kind & Kind.LAST) or any(self.kind(word) & Kind.FIRST for word in view.between(first, index)))
+            and (
+                bool(kind & Kind.LAST)
+                or any(self.kind(word) & Kind.FIRST for word in view.between(first, index))
+            )
         )
 
     def _may_bear_title(self, view: View, index: int) -> bool:
         """Whether a capitalised word of ordinary vocabulary may be a family name after a short title, ``Dr. Head``."""
         title = view.words[index - 1] if index else ""
-        if not 1 < len(title) < MAX_TITLE_LETTERS or not title[1:].islower() or view.gaps[index] not in (" ", ". "):
+        if (
+            not 1 < len(title) < MAX_TITLE_LETTERS
+            or not title[1:].islower()
+            or view.gaps[index] not in (" ", ". ")
+        ):
             return False
         word, following = view.words[index], view.between(index + 1, index + 2)
-        ends = not following or following[0].islower() or view.gaps[index + 1][:1] in (",", ".", ";", ")", "\r", "\n")
+        ends = (
+            not following
+            or following[0].islower()
+            or view.gaps[index + 1][:1] in (",", ".", ";", ")", "\r", "\n")
+        )
         kind = self.kind(word)
-        return word[0].isupper() and word[1:].islower() and ends and (not kind & Kind.STOP or bool(kind & Kind.LAST))
+        return (
+            word[0].isupper()
+            and word[1:].islower()
+            and ends
+            and (not kind & Kind.STOP or bool(kind & Kind.LAST))
+        )
 
     def name_line(self, view: View, start: int, end: int) -> tuple[int, int] | None:
         """Return the name that is [start, end): its given or family name, or a final initial, must tell."""
@@ -118,9 +155,15 @@ class NameGrammar:
         if found is None:
             return None
         words = view.between(view.word_from(start), view.word_before(found[1]) + 1)
-        known = any(self.kind(word) & Kind.NAME and not self.kind(word) & Kind.COMMON for word in words)
+        known = any(
+            self.kind(word) & Kind.NAME and not self.kind(word) & Kind.COMMON for word in words
+        )
         given = any(self.kind(word) & Kind.FIRST for word in words)
-        return found if (known and given) or ("," in view.text[start:end] and is_initial(words[-1])) else None
+        return (
+            found
+            if (known and given) or ("," in view.text[start:end] and is_initial(words[-1]))
+            else None
+        )
 
     def name_header(self, view: View, start: int, end: int) -> tuple[int, int] | None:
         """Return the name that is [start, end), of two words or more; what stands beside it says that it is one."""
@@ -128,13 +171,19 @@ class NameGrammar:
         if first is None:
             return None
         inverted = "," in view.text[start:end]
-        if not inverted and not any(self.kind(word) & Kind.NAME for word in view.between(first, view.word_from(end))):
+        if not inverted and not any(
+            self.kind(word) & Kind.NAME for word in view.between(first, view.word_from(end))
+        ):
             return None
         found = self.name_at(view, first, inverted=True)
         if found is None or not end - 1 <= found[1] <= end + 1:
             return None
         words = view.between(first, view.word_before(found[1]) + 1)
-        kinds = [self.kind(word) for word in words if len(word) > 1 and not self.kind(word) & Kind.PARTICLE]
+        kinds = [
+            self.kind(word)
+            for word in words
+            if len(word) > 1 and not self.kind(word) & Kind.PARTICLE
+        ]
         if (
             not kinds
             or len(words) < 2
@@ -151,7 +200,11 @@ class NameGrammar:
     def _leads(self, view: View, index: int) -> bool:
         """Whether a particle, ``de`` or ``DE``, leads on to a capitalised word."""
         word = view.words[index]
-        if not self.kind(word) & Kind.PARTICLE or view.gaps[index + 1] not in _BLANKS or index + 1 == len(view.starts):
+        if (
+            not self.kind(word) & Kind.PARTICLE
+            or view.gaps[index + 1] not in _BLANKS
+            or index + 1 == len(view.starts)
+        ):
             return False
         following = view.words[index + 1]
         if word[0].isupper() and word[1:].islower():
@@ -167,8 +220,16 @@ class NameGrammar:
         kind = self.kind(word)
         if not word[0].isupper() and kind & Kind.COMMON and len(word) > 2:
             return None
-        initialled = first + 2 < len(view.starts) and pointed(view, first + 1) and view.words[first + 2].islower()
-        if kind & Kind.EPONYM and not initialled and (not kind & Kind.FIRST or self.eponymous(view, first)):
+        initialled = (
+            first + 2 < len(view.starts)
+            and pointed(view, first + 1)
+            and view.words[first + 2].islower()
+        )
+        if (
+            kind & Kind.EPONYM
+            and not initialled
+            and (not kind & Kind.FIRST or self.eponymous(view, first))
+        ):
             return None
         if len(word) > 1 and without_possessive(word).isupper() and not kind & Kind.NAME:
             words = view.between(first, view.word_before(found[1]) + 1)
@@ -202,12 +263,20 @@ class NameGrammar:
         if found := self.name_at(view, first, titled=True):
             return found
         title = view.words[first - 1] if first else ""
-        return self.name_lower(view, first) if len(title) < MAX_TITLE_LETTERS and title[1:].islower() else None
+        return (
+            self.name_lower(view, first)
+            if len(title) < MAX_TITLE_LETTERS and title[1:].islower()
+            else None
+        )
 
     def name_small(self, view: View, first: int) -> tuple[int, int] | None:
         """A name of two words or more as ``name_lower`` finds it, of which a list knows the first."""
         found = self.name_lower(view, first)
-        if found is None or found[1] <= view.stops[first] or not self.kind(view.words[first]) & Kind.NAME:
+        if (
+            found is None
+            or found[1] <= view.stops[first]
+            or not self.kind(view.words[first]) & Kind.NAME
+        ):
             return None
         return found
 
@@ -215,9 +284,15 @@ class NameGrammar:
         """Whether a family name that is no word comes next, as in ``mark silva``."""
         following = view.between(index + 1, index + 2)
         kind = self.kind(following[0]) if following else 0
-        return view.gaps[index + 1] in _BLANKS and bool(kind & Kind.LAST) and not kind & (Kind.COMMON | Kind.STOP)
+        return (
+            view.gaps[index + 1] in _BLANKS
+            and bool(kind & Kind.LAST)
+            and not kind & (Kind.COMMON | Kind.STOP)
+        )
 
-    def name_before(self, view: View, offset: int, *, strange: bool = False) -> tuple[int, int] | None:
+    def name_before(
+        self, view: View, offset: int, *, strange: bool = False
+    ) -> tuple[int, int] | None:
         """Return the name that ends at ``offset``, as before a degree.
 
         Args:
@@ -235,7 +310,12 @@ class NameGrammar:
             if index < last and not self._joins(word, gaps[index + 1]):
                 break
             kind = self.kind(word)
-            if index < last and kind & Kind.PARTICLE and not pointed(view, index) and self._leads(view, index):
+            if (
+                index < last
+                and kind & Kind.PARTICLE
+                and not pointed(view, index)
+                and self._leads(view, index)
+            ):
                 first = index if word[0].isupper() else first
                 index -= 1
                 continue
@@ -254,13 +334,24 @@ class NameGrammar:
         kind = self.kind(word)
         if kind & Kind.NAME:
             return True
-        return strange and not kind & (Kind.PLACE | Kind.INSTITUTION | Kind.EPONYM) and word[1:].islower()
+        return (
+            strange
+            and not kind & (Kind.PLACE | Kind.INSTITUTION | Kind.EPONYM)
+            and word[1:].islower()
+        )
 
     def name_end(self, view: View, last: int) -> int:
-        """End of a name whose last word is ``words[last]``: with its suffix or final point, without ``'s``."""
+        """End of a name whose last word is ``words[last]``.
+
+        With its suffix or final point, without ``'s``.
+        """
         following, word = last + 1, view.words[last]
         gap = view.gaps[following]
-        if gap in (" ", ", ") and following < len(view.starts) and self.kind(view.words[following]) & Kind.SUFFIX:
+        if (
+            gap in (" ", ", ")
+            and following < len(view.starts)
+            and self.kind(view.words[following]) & Kind.SUFFIX
+        ):
             return view.stops[following]
         if len(word) == 1 and gap.startswith("."):
             return view.stops[last] + 1
@@ -282,7 +373,9 @@ class NameGrammar:
             return any_case and not previous[0].isupper() and not kind & Kind.COMMON
         if not kind & Kind.COMMON:
             return True
-        return bool(kind & Kind.NAME) and not (word.isupper() and previous.isupper() and len(word) > 1)
+        return bool(kind & Kind.NAME) and not (
+            word.isupper() and previous.isupper() and len(word) > 1
+        )
 
     def _joins(self, left: str, gap: str) -> bool:
         if gap in _BLANKS:

@@ -27,7 +27,9 @@ class Inverted:
         words, gaps = view.words, view.gaps
         comma = first + 1
         while (
-            comma < len(view.starts) and self._joins(words[comma - 1], gaps[comma]) and comma - first < MAX_FAMILY_WORDS
+            comma < len(view.starts)
+            and self._joins(words[comma - 1], gaps[comma])
+            and comma - first < MAX_FAMILY_WORDS
         ):
             if self.kind(words[comma]) & Kind.STOP and not self.kind(words[comma]) & Kind.PARTICLE:
                 return None
@@ -40,13 +42,22 @@ class Inverted:
             return None
         if not self._given(view, comma, words[comma - 1], any_case=any_case):
             return None
-        family = [self.kind(word) for word in view.between(first, comma) if not self.kind(word) & Kind.PARTICLE]
+        family = [
+            self.kind(word)
+            for word in view.between(first, comma)
+            if not self.kind(word) & Kind.PARTICLE
+        ]
         if len(family) > 1 and family[0] & Kind.FIRST and not self.kind(words[comma]) & Kind.FIRST:
             return None
         last, index = comma, comma + 1
-        while index < len(view.starts) and index - comma < MAX_GIVEN_WORDS and gaps[index] in _GIVEN_GAPS:
+        while (
+            index < len(view.starts)
+            and index - comma < MAX_GIVEN_WORDS
+            and gaps[index] in _GIVEN_GAPS
+        ):
             if degree(view, index) or not (
-                self._is_letter(view, index, any_case) or self._second_given(words[comma], words[index], any_case)
+                self._is_letter(view, index, any_case)
+                or self._second_given(words[comma], words[index], any_case)
             ):
                 break
             last, index = index, index + 1
@@ -55,18 +66,28 @@ class Inverted:
 
     @staticmethod
     def _joins(left: str, gap: str) -> bool:
-        """Whether a gap joins words of a family name: a blank, or the point of an initial or of ``St.``."""
-        return gap in _FAMILY_GAPS and (gap != ". " or len(left) == 1 or left.lower() in ABBREVIATIONS)
+        """Whether a gap joins words of a family name.
+
+        A blank, or the point of an initial or of ``St.``.
+        """
+        return gap in _FAMILY_GAPS and (
+            gap != ". " or len(left) == 1 or left.lower() in ABBREVIATIONS
+        )
 
     def _may_be_family(self, view: View, index: int, *, any_case: bool) -> bool:
         word, following = view.words[index], view.words[index + 1]
         kind = self.kind(word)
         if kind & Kind.STOP and not kind & (Kind.PARTICLE | Kind.LAST):
             return False
-        return any_case or word[0].isupper() or bool(kind & Kind.PARTICLE and following[0].isupper())
+        return (
+            any_case or word[0].isupper() or bool(kind & Kind.PARTICLE and following[0].isupper())
+        )
 
     def _given(self, view: View, index: int, family: str, *, any_case: bool) -> bool:
-        """Whether a word after the comma is a given name: by dictionary, or a word no list knows."""
+        """Whether a word after the comma is a given name.
+
+        By dictionary, or a word no list knows.
+        """
         word = view.words[index]
         kind = self.kind(word)
         if kind & (Kind.STOP | Kind.SUFFIX | Kind.INSTITUTION) or degree(view, index):
@@ -81,7 +102,10 @@ class Inverted:
 
     @staticmethod
     def _is_letter(view: View, index: int, any_case: bool) -> bool:
-        """Whether a word is an initial that ends there: ``M.``, ``M`` before a mark or the line's end."""
+        """Whether a word is an initial that ends there.
+
+        ``M.``, ``M`` before a mark or the line's end.
+        """
         word = view.words[index]
         if len(word) != 1 or not (any_case or word.isupper()):
             return False

@@ -58,7 +58,8 @@ class Language:
         """The patterns of all its files.
 
         Raises:
-            ConfigError: A file is wrong, or a pattern gives a category that the folder does not declare.
+            ConfigError: A file is wrong, or a pattern gives a category that the folder does not
+                declare.
         """
         patterns: list[Pattern] = []
         for path in sorted((LANGUAGES / self.code).glob("patterns*.toml")):
@@ -84,7 +85,10 @@ class Language:
 
 def available() -> frozenset[str]:
     """Codes of the languages that have a folder."""
-    return frozenset(folder.parent.name for folder in LANGUAGES.glob("*/language.toml")) - {ANY, OTHER}
+    return frozenset(folder.parent.name for folder in LANGUAGES.glob("*/language.toml")) - {
+        ANY,
+        OTHER,
+    }
 
 
 @cache
@@ -96,7 +100,9 @@ def read_language(code: str) -> Language:
     """
     folder = LANGUAGES / code
     if not (folder / "language.toml").is_file():
-        raise ConfigError(f"no rules for language {code!r}; choose from {', '.join(sorted(available()))}")
+        raise ConfigError(
+            f"no rules for language {code!r}; choose from {', '.join(sorted(available()))}"
+        )
     origin = f"{code}/language.toml"
     settings = _toml(folder / "language.toml")
     words: dict[str, Sequence[str]] = settings.pop("words", {})
@@ -107,7 +113,8 @@ def read_language(code: str) -> Language:
     files = {**vocabulary.files(code), **own}
     if unknown := {*settings, *(set(names) - NAME_SETTINGS)}:
         raise ConfigError(
-            f"{origin}: unknown keys {', '.join(sorted(unknown))}; known are words, names, labels and telling"
+            f"{origin}: unknown keys {', '.join(sorted(unknown))}; known are words, names, labels"
+            " and telling"
         )
     for kind in (*words, *files):
         _check_kind(kind, origin=f"{code}/{files[kind].name}" if kind in files else origin)
@@ -127,7 +134,9 @@ def _labels(declared: str, origin: str) -> frozenset[Phi]:
     try:
         return frozenset(map(Phi, declared.split()))
     except ValueError as error:
-        raise ConfigError(f"{origin}: labels: {error}; name categories of deid_assets.Phi") from None
+        raise ConfigError(
+            f"{origin}: labels: {error}; name categories of deid_assets.Phi"
+        ) from None
 
 
 def _ending(entry: str) -> tuple[str, str]:

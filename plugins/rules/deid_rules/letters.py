@@ -15,7 +15,10 @@ def is_initial(word: str) -> bool:
 
 
 def pointed(view: View, index: int, *, any_case: bool = False) -> bool:
-    """Whether a word of the text is a capital with a point, ``J.``; with ``any_case``, any letter."""
+    """Whether a word of the text is a capital with a point, ``J.``.
+
+    With ``any_case``, any letter.
+    """
     word = view.words[index]
     return len(word) == 1 and (any_case or word.isupper()) and view.gaps[index + 1].startswith(".")
 
@@ -29,7 +32,11 @@ def degree(view: View, index: int) -> bool:
 
 def middle_initial(view: View, index: int) -> bool:
     """Whether a capital stands alone before another capitalised word, ``A`` in ``Anna A Lee``."""
-    if not is_initial(view.words[index]) or view.gaps[index + 1] != " " or index + 1 == len(view.starts):
+    if (
+        not is_initial(view.words[index])
+        or view.gaps[index + 1] != " "
+        or index + 1 == len(view.starts)
+    ):
         return False
     following = view.words[index + 1]
     return following[0].isupper() and following[1:2].islower()

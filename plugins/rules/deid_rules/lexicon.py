@@ -1,4 +1,7 @@
-"""What a language knows about single words and phrases: one look-up per word, whatever the number of lists."""
+"""What a language knows about single words and phrases.
+
+One look-up per word, whatever the number of lists.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,10 @@ from deid_rules.view import words_of
 
 
 class Kind:
-    """Kinds of a word, as bits; a word may be several things. Plain integers, for they are tested at each word."""
+    """Kinds of a word, as bits; a word may be several things.
+
+    Plain integers, for they are tested at each word.
+    """
 
     FIRST = 1
     LAST = 2
@@ -85,7 +91,10 @@ class _Memory(dict[str, Any]):
 
 @dataclass(frozen=True)
 class Lists:
-    """Words by kind and phrases by first word, of one language or of the user; keys are in lower case."""
+    """Words by kind and phrases by first word, of one language or of the user.
+
+    Keys are in lower case.
+    """
 
     kinds: dict[str, int] = field(default_factory=dict, repr=False)
     phrases: Phrases = field(default_factory=dict, repr=False)
@@ -112,7 +121,10 @@ class Lists:
     def labels(self) -> frozenset[Phi]:
         """Categories of the phrases."""
         return frozenset(
-            label for seconds in self.phrases.values() for entries in seconds.values() for _, label in entries
+            label
+            for seconds in self.phrases.values()
+            for entries in seconds.values()
+            for _, label in entries
         )
 
     def kind_of(self, key: str) -> int | None:
@@ -133,7 +145,9 @@ class CompiledList:
     @property
     def labels(self) -> frozenset[Phi]:
         """Category of the phrases, if they are phrases."""
-        return frozenset(label for kind, label in PHRASE_LABELS.items() if kind == self.gazetteer.kind)
+        return frozenset(
+            label for kind, label in PHRASE_LABELS.items() if kind == self.gazetteer.kind
+        )
 
     def kind_of(self, key: str) -> int | None:
         """Kinds of a word in lower case, or ``None``."""
@@ -153,11 +167,14 @@ class Lexicon:
 
     Args:
         layers: Lists; what they say of a word adds up.
-        endings: Inflectional endings with what stands in their place in the lists, such as ``("sen", "nen")``. A word
-            that no list has is looked up again without each; such a word is a name or a place, or nothing.
+        endings: Inflectional endings with what stands in their place in the lists, such as
+            ``("sen", "nen")``. A word that no list has is looked up again without each; such a word
+            is a name or a place, or nothing.
     """
 
-    def __init__(self, layers: Sequence[Lists | CompiledList], *, endings: Iterable[tuple[str, str]] = ()) -> None:
+    def __init__(
+        self, layers: Sequence[Lists | CompiledList], *, endings: Iterable[tuple[str, str]] = ()
+    ) -> None:
         self._layers = tuple(layers)
         self._endings: dict[str, list[str]] = {}
         for ending, instead in sorted(set(endings)):
@@ -168,13 +185,24 @@ class Lexicon:
         self.stems: Callable[[str], tuple[str, ...]] = _Memory(self._stems_of).__getitem__
         """Words that a word in lower case may be without its ending, the longest ending first."""
         self.kind: Callable[[str], int] = _Memory(self._look_up).__getitem__
-        """Tells the kinds of a word, without its possessive ``'s``; asked at every word, so answers are remembered."""
-        self.phrases_at: Callable[[str], Mapping[str, Entries]] = _Memory(self._phrases_of).__getitem__
-        """The phrases that begin with a word, in any case: by second word, the longest first, or "" for the word alone."""
-        self.flags: Callable[[str], int] = _Memory(self._flags_of).__getitem__
-        """Kinds of a word, and whether it is one letter or begins a phrase: what is asked of each with a capital.
+        """Tells the kinds of a word, without its possessive ``'s``.
 
-        ``PHRASE`` where at most ``NEAR`` words follow in a phrase, ``ALONE`` where none does, or more.
+        Asked at every word, so answers are remembered.
+        """
+        self.phrases_at: Callable[[str], Mapping[str, Entries]] = _Memory(
+            self._phrases_of
+        ).__getitem__
+        """The phrases that begin with a word, in any case.
+
+        By second word, the longest first, or "" for the word alone.
+        """
+        self.flags: Callable[[str], int] = _Memory(self._flags_of).__getitem__
+        """Kinds of a word, and whether it is one letter or begins a phrase.
+
+        What is asked of each with a capital.
+
+        ``PHRASE`` where at most ``NEAR`` words follow in a phrase, ``ALONE`` where none does, or
+        more.
         """
 
     def is_phrase(self, words: Sequence[str]) -> bool:
@@ -187,7 +215,11 @@ class Lexicon:
         if not self._longest_ending:
             return ()
         lengths = range(min(self._longest_ending, len(key) - MIN_STEM_LETTERS), 0, -1)
-        return tuple(key[:-length] + instead for length in lengths for instead in self._endings.get(key[-length:], ()))
+        return tuple(
+            key[:-length] + instead
+            for length in lengths
+            for instead in self._endings.get(key[-length:], ())
+        )
 
     def _flags_of(self, word: str) -> int:
         flags = self.kind(word) | (Kind.LETTER if len(word) == 1 else 0)
@@ -219,7 +251,9 @@ class Lexicon:
     def _compound(self, key: str) -> int:
         """Kind of a hyphenated word: common when a part is common and no part is a name."""
         parts = [self._kinds(part) or 0 for part in key.split("-")]
-        common = any(part & Kind.COMMON for part in parts) and not any(part & Kind.NAME for part in parts)
+        common = any(part & Kind.COMMON for part in parts) and not any(
+            part & Kind.NAME for part in parts
+        )
         return Kind.COMMON if common else 0
 
     def _phrases_of(self, word: str) -> Mapping[str, Entries]:
@@ -235,7 +269,10 @@ class Lexicon:
             for second, entries in phrases.items():
                 merged.setdefault(second, []).extend(entries)
         alone = merged.pop("", [])
-        longer = {second: sorted(entries, key=lambda entry: -len(entry[0])) for second, entries in merged.items()}
+        longer = {
+            second: sorted(entries, key=lambda entry: -len(entry[0]))
+            for second, entries in merged.items()
+        }
         return {second: entries + alone for second, entries in longer.items()} | {"": alone}
 
     def _phrases_at_stem(self, stem: str) -> list[tuple[tuple[str, ...], Phi]]:

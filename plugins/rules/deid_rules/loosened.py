@@ -1,7 +1,10 @@
-"""A looser form of a pattern, which occurs wherever the pattern does: what sets look for, to tell where patterns are tried.
+"""A looser form of a pattern, which occurs wherever the pattern does.
 
-An automaton that counts repetitions, or that tells the letters beyond ASCII apart, has many more states than one that
-does not, and takes as much more memory and time to grow. So texts are narrowed to one byte for each character first.
+What sets look for, to tell where patterns are tried.
+
+An automaton that counts repetitions, or that tells the letters beyond ASCII apart, has many more
+states than one that does not, and takes as much more memory and time to grow. So texts are narrowed
+to one byte for each character first.
 """
 
 from __future__ import annotations
@@ -13,7 +16,10 @@ from deid_rules.paged import BEYOND_ASCII, CLASS, class_of, code_of, members_of
 
 MAX_COUNTED = 3
 """Repetitions between the fewest and the most that are still counted."""
-_TOKEN = re.compile(rf"(?P<character>{BEYOND_ASCII})|\\.|(?P<class>{CLASS})|\{{(?P<min>\d+),(?P<max>\d*)\}}", re.DOTALL)
+_TOKEN = re.compile(
+    rf"(?P<character>{BEYOND_ASCII})|\\.|(?P<class>{CLASS})|\{{(?P<min>\d+),(?P<max>\d*)\}}",
+    re.DOTALL,
+)
 _LEAD = re.compile(rf"((?:\(\?\w+\))?)(?=\[\^){CLASS}(?:[*+]|\{{\d+,?\}})\??", re.DOTALL)
 """What else may stand before a match, which says little of where it is."""
 _BEYOND = r"\x80-\xff"
@@ -34,8 +40,9 @@ def narrowed(text: str) -> bytes | None:
 def loosened(regex: str) -> str:
     r"""Return an expression that matches wherever ``regex`` does, and perhaps elsewhere.
 
-    Repetitions have no upper bound unless it is near the lower one and what is repeated is one character; and a class that
-    has a letter beyond ASCII has all. A group that is counted stands in the automaton as often as it may be repeated.
+    Repetitions have no upper bound unless it is near the lower one and what is repeated is one
+    character; and a class that has a letter beyond ASCII has all. A group that is counted stands in
+    the automaton as often as it may be repeated.
 
     Args:
         regex: RE2 syntax, with code points beyond ASCII as they are or as ``\x{e9}``.
@@ -65,7 +72,10 @@ def _loose(token: re.Match[str]) -> str:
 
 @lru_cache(4096)
 def _class(declared: str) -> str:
-    """A class of characters with all beyond ASCII or none of them; a negated one excludes no character beyond ASCII."""
+    """A class of characters with all beyond ASCII or none of them.
+
+    A negated one excludes no character beyond ASCII.
+    """
     negated = declared.startswith("[^")
     kept, beyond, folded = "", "", ""
     for written, first, last in members_of(declared):

@@ -14,10 +14,12 @@ MIN_DIGITS = 2
 
 
 def mend(text: str) -> str:
-    """Return the text with ``O6l2`` as ``0612`` and ``J0hn`` as ``JOhn``; its length does not change.
+    """Return the text with ``O6l2`` as ``0612`` and ``J0hn`` as ``JOhn``.
 
-    A run of letters and digits with more digits than letters becomes a number, one that has a single digit among
-    letters becomes a word.
+    Its length does not change.
+
+    A run of letters and digits with more digits than letters becomes a number, one that has a
+    single digit among letters becomes a word.
     """
     return _TOKEN.sub(lambda token: _mended(token[0]), text)
 
@@ -35,5 +37,9 @@ def _mended(token: str) -> str:
 def with_more(found: Sequence[Candidate], more: Iterable[Candidate]) -> list[Candidate]:
     """Return the candidates and those of ``more`` that overlap none of them, sorted."""
     taken = [(candidate.start, candidate.end) for candidate in found]
-    added = [each for each in more if not any(start < each.end and each.start < end for start, end in taken)]
+    added = [
+        each
+        for each in more
+        if not any(start < each.end and each.start < end for start, end in taken)
+    ]
     return sorted([*found, *added])

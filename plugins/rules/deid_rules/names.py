@@ -1,4 +1,7 @@
-"""Names by dictionary: given and family names in the orders people write them, and what a cue nearby makes of them."""
+"""Names by dictionary.
+
+Given and family names in the orders people write them, and what a cue nearby makes of them.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,15 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-FULL, MIXED, INVERTED, INITIALLED, CUED, SINGLE_FIRST, SINGLE_LAST = 0.85, 0.7, 0.8, 0.75, 0.75, 0.55, 0.5
+FULL, MIXED, INVERTED, INITIALLED, CUED, SINGLE_FIRST, SINGLE_LAST = (
+    0.85,
+    0.7,
+    0.8,
+    0.75,
+    0.75,
+    0.55,
+    0.5,
+)
 GIVEN_LAST = COMMON_FAMILY = 0.6
 GIVEN_PLACE = 0.5
 _BLANK = (" ", "\u00a0")
@@ -29,8 +40,8 @@ class NameFinder:
 
     Args:
         grammar: The language's grammar and lexicon.
-        pairs_only: Accept only a given with a family name; for text in a language without word lists,
-            where a capital says little.
+        pairs_only: Accept only a given with a family name; for text in a language without word
+            lists, where a capital says little.
     """
 
     def __init__(self, grammar: NameGrammar, *, pairs_only: bool = False) -> None:
@@ -38,7 +49,9 @@ class NameFinder:
         self._kind = grammar.kind
         self._pairs_only = pairs_only
 
-    def may_begin(self, flags: NDArray[np.int64], following: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def may_begin(
+        self, flags: NDArray[np.int64], following: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
         """Whether each capitalised word may begin a name; others need no closer look.
 
         Args:
@@ -47,8 +60,13 @@ class NameFinder:
         """
         admitted: NDArray[np.bool_] = flags & Kind.STOP == 0
         if not self._pairs_only:
-            # A word that no list knows, right before a family name; else a given name or a family name that is no word.
-            strange = (flags & Kind.ANY == 0) & (following & Kind.LAST > 0) & (following & _NO_FAMILY == 0)
+            # A word that no list knows, right before a family name; else a given name or a family
+            # name that is no word.
+            strange = (
+                (flags & Kind.ANY == 0)
+                & (following & Kind.LAST > 0)
+                & (following & _NO_FAMILY == 0)
+            )
             known = (flags & Kind.FIRST > 0) | (flags & (Kind.LAST | Kind.COMMON) == Kind.LAST)
             admitted &= strange | known
         admitted |= flags & Kind.LETTER > 0
@@ -75,13 +93,24 @@ class NameFinder:
 
     def _name(self, view: View, index: int, kind: int) -> tuple[int, float, str] | None:
         if kind & Kind.LETTER:
-            return self._initialled(view, index) if view.text.startswith(".", view.stops[index]) else None
+            return (
+                self._initialled(view, index)
+                if view.text.startswith(".", view.stops[index])
+                else None
+            )
         gap = view.gaps[index + 1]
         found = self._ordered(view, index, kind, gap)
-        return None if found is None or (gap in _BINDING and self._eponymous(view, index)) else found
+        return (
+            None if found is None or (gap in _BINDING and self._eponymous(view, index)) else found
+        )
 
-    def _ordered(self, view: View, index: int, kind: int, gap: str) -> tuple[int, float, str] | None:
-        """The name in the first order that fits; each order needs its first word to be of some kind, and a gap."""
+    def _ordered(
+        self, view: View, index: int, kind: int, gap: str
+    ) -> tuple[int, float, str] | None:
+        """The name in the first order that fits.
+
+        Each order needs its first word to be of some kind, and a gap.
+        """
         if self._pairs_only and view.words[index].isupper() and not kind & Kind.COMMON:
             return self._surname_first(view, index)
         found = self._inverted(view, index, kind) if gap == ", " and kind & Kind.LAST else None
@@ -92,7 +121,10 @@ class NameFinder:
         return found or self._single(view, index, kind)
 
     def _pair(self, view: View, index: int, kind: int) -> tuple[int, float, str] | None:
-        """``Anna Maria Lee``, ``Anna M. Lee``, ``Anna S.``; the given name must be in the dictionary."""
+        """``Anna Maria Lee``, ``Anna M. Lee``, ``Anna S.``.
+
+        The given name must be in the dictionary.
+        """
         words, gaps = view.words, view.gaps
         last, score = index, 0.0
         at = index + 1
@@ -115,7 +147,11 @@ class NameFinder:
         if not has_capital(word) or kind & (Kind.STOP | Kind.EPONYM_TAIL | Kind.SUFFIX):
             return 0.0
         if word.isupper() and not (kind & Kind.NAME and not (kind | first_kind) & Kind.COMMON):
-            return MIXED if self._pairs_only and _surname(word, kind) and not first_kind & Kind.COMMON else 0.0
+            return (
+                MIXED
+                if self._pairs_only and _surname(word, kind) and not first_kind & Kind.COMMON
+                else 0.0
+            )
         if kind & Kind.LAST:
             return FULL if not kind & first_kind & Kind.COMMON else 0.0
         if first_kind & (Kind.COMMON | Kind.EPONYM) or kind & Kind.PLACE:
@@ -123,10 +159,15 @@ class NameFinder:
         return self._common_family(view, at) if kind & Kind.COMMON else MIXED
 
     def _common_family(self, view: View, at: int) -> float:
-        """``Stephanie Kitchen``: a common word in title case where the sentence goes on in lower case."""
+        """``Stephanie Kitchen``.
+
+        A common word in title case where the sentence goes on in lower case.
+        """
         gap, following = view.gaps[at + 1], view.between(at + 1, at + 2)
         goes_on = gap[:1] in ",;)" if gap.strip() else bool(following) and following[0].islower()
-        return COMMON_FAMILY if goes_on and not self._pairs_only and len(view.words[at]) > 3 else 0.0
+        return (
+            COMMON_FAMILY if goes_on and not self._pairs_only and len(view.words[at]) > 3 else 0.0
+        )
 
     def _initial_after(self, view: View, at: int, first_kind: int) -> float:
         """``Anna S.`` anywhere, ``Frank L.`` after a comma or cue, ``Anna S`` before a word in lower case."""
@@ -137,10 +178,17 @@ class NameFinder:
         if middle_initial(view, at) and self._may_be_family(following):
             return MIXED
         plain = not following[:1].isupper() and view.gaps[at + 1][:1] in ("", " ", ",")
-        return MIXED if plain and not first_kind & (Kind.COMMON | Kind.EPONYM) and view.words[at] != "I" else 0.0
+        return (
+            MIXED
+            if plain and not first_kind & (Kind.COMMON | Kind.EPONYM) and view.words[at] != "I"
+            else 0.0
+        )
 
     def _given_last(self, view: View, index: int, kind: int) -> tuple[int, float, str] | None:
-        """``Dupont Marie``, ``Xolani Smith``: a word that no list knows, or a family name, before a name."""
+        """``Dupont Marie``, ``Xolani Smith``.
+
+        A word that no list knows, or a family name, before a name.
+        """
         words, at = view.words, index + 1
         if kind & (Kind.COMMON | Kind.PLACE) or len(words[index]) < 3:
             return None
@@ -159,11 +207,24 @@ class NameFinder:
         return not kind & Kind.STOP and bool(kind & Kind.LAST or not kind & Kind.COMMON)
 
     def _surname_first(self, view: View, index: int) -> tuple[int, float, str] | None:
-        """``DUPONT Marie``, ``DE LA TOUR Marie``: capitals, then a given name in ordinary letters."""
+        """``DUPONT Marie``, ``DE LA TOUR Marie``.
+
+        Capitals, then a given name in ordinary letters.
+        """
         words, at = view.words, index + 1
-        while at < len(view.starts) and view.gaps[at] in _BLANK and words[at].isupper() and at - index < 3:
+        while (
+            at < len(view.starts)
+            and view.gaps[at] in _BLANK
+            and words[at].isupper()
+            and at - index < 3
+        ):
             at += 1
-        if at >= len(view.starts) or view.gaps[at] not in _BLANK or words[at].isupper() or not words[at][0].isupper():
+        if (
+            at >= len(view.starts)
+            or view.gaps[at] not in _BLANK
+            or words[at].isupper()
+            or not words[at][0].isupper()
+        ):
             return None
         kind = self._kind(words[at])
         if not kind & Kind.FIRST or kind & (Kind.COMMON | Kind.STOP) or len(words[index]) < 3:
@@ -176,7 +237,11 @@ class NameFinder:
         if at >= len(view.starts):
             return None
         following = self._kind(words[at])
-        if not following & Kind.FIRST or not words[at][0].isupper() or (kind | following) & (Kind.COMMON | Kind.PLACE):
+        if (
+            not following & Kind.FIRST
+            or not words[at][0].isupper()
+            or (kind | following) & (Kind.COMMON | Kind.PLACE)
+        ):
             return None
         if at + 1 < len(view.starts) and is_initial(words[at + 1]) and view.gaps[at + 1] == " ":
             at += 1
@@ -187,11 +252,20 @@ class NameFinder:
         words, gaps, at = view.words, view.gaps, index
         if index and len(words[index - 1]) == 1 and gaps[index].startswith("."):
             return None
-        while at < len(view.starts) and is_initial(words[at]) and gaps[at + 1] in (".", ". ") and at - index < 3:
+        while (
+            at < len(view.starts)
+            and is_initial(words[at])
+            and gaps[at + 1] in (".", ". ")
+            and at - index < 3
+        ):
             at += 1
         if at == index or at >= len(view.starts):
             return None
-        while at < len(view.starts) - 1 and self._kind(words[at]) & Kind.PARTICLE and view.gaps[at + 1] in _BLANK:
+        while (
+            at < len(view.starts) - 1
+            and self._kind(words[at]) & Kind.PARTICLE
+            and view.gaps[at + 1] in _BLANK
+        ):
             at += 1
         kind, word = self._kind(words[at]), words[at]
         if (
@@ -222,7 +296,10 @@ class NameFinder:
     def _cued(self, view: View, index: int) -> bool:
         if index == 0:
             return False
-        return bool(self._kind(view.words[index - 1]) & Kind.CUE) and view.gaps[index].strip(" ,:") == ""
+        return (
+            bool(self._kind(view.words[index - 1]) & Kind.CUE)
+            and view.gaps[index].strip(" ,:") == ""
+        )
 
     def _joined(self, left: str, gap: str) -> bool:
         return gap in _BLANK or (len(left) == 1 and gap in (". ", "."))

@@ -1,6 +1,7 @@
 """Checks of national and health identifiers that python-stdnum does not have.
 
-What python-stdnum has is named in a pattern directly, ``check = "stdnum:nl.bsn"``. Check digits load when first met.
+What python-stdnum has is named in a pattern directly, ``check = "stdnum:nl.bsn"``. Check digits
+load when first met.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ def _de_kvnr(text: str) -> bool:
 
 
 def _de_rvnr(text: str) -> bool:
-    """Versicherungsnummer of the pension insurance: a letter in the ninth place, the last digit the check digit."""
+    """Versicherungsnummer of the pension insurance.
+
+    A letter in the ninth place, the last digit the check digit.
+    """
     from deid_assets.extending.numbers import check_digits  # noqa: PLC0415
 
     number = text.replace(" ", "").upper()
@@ -29,7 +33,9 @@ def _de_rvnr(text: str) -> bool:
 
 
 def _se_personnummer(text: str) -> bool:
-    """Personnummer or samordningsnummer: a date, in the latter with 60 added to the day, and Luhn over ten digits.
+    """Personnummer or samordningsnummer.
+
+    A date, in the latter with 60 added to the day, and Luhn over ten digits.
 
     Folkbokföringslag (1991:481), section 18; lag (2022:1697) om samordningsnummer.
     """
@@ -39,7 +45,11 @@ def _se_personnummer(text: str) -> bool:
     if len(digits) not in (10, 12):
         return False
     month, day = int(digits[-8:-6]), int(digits[-6:-4])
-    return 1 <= month <= 12 and (1 <= day <= 31 or 61 <= day <= 91) and bool(luhn.is_valid(digits[-10:]))
+    return (
+        1 <= month <= 12
+        and (1 <= day <= 31 or 61 <= day <= 91)
+        and bool(luhn.is_valid(digits[-10:]))
+    )
 
 
 NATIONAL_CHECKS: Mapping[str, Callable[[str], bool]] = {

@@ -1,8 +1,8 @@
 r"""Texts and patterns in Windows-1252, where each character is one byte.
 
-In UTF-8 a class of letters beyond ASCII is a small automaton of its own, and byte offsets must be turned into code
-points. Where a text fits Windows-1252, as nearly all do in the languages of the rules, neither is needed. What is found is
-the same.
+In UTF-8 a class of letters beyond ASCII is a small automaton of its own, and byte offsets must be
+turned into code points. Where a text fits Windows-1252, as nearly all do in the languages of the
+rules, neither is needed. What is found is the same.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ CLASS = rf"\[\^?\]?(?:{_CODE}|\\.|\[:\^?\w+:\]|[^\]\\])*\]"
 BEYOND_ASCII = rf"{_CODE}|[^\x00-\x7f]"
 """What may stand for a class of characters, and for one that may be beyond ASCII, in RE2's syntax."""
 _MEMBER = re.compile(
-    rf"(?P<kind>\[:\^?\w+:\]|\\[dswDSWpP])|(?P<first>{_CHARACTER})(?:-(?P<last>{_CHARACTER}))?", re.DOTALL
+    rf"(?P<kind>\[:\^?\w+:\]|\\[dswDSWpP])|(?P<first>{_CHARACTER})(?:-(?P<last>{_CHARACTER}))?",
+    re.DOTALL,
 )
 _TOKEN = re.compile(
     rf"(?P<character>{BEYOND_ASCII})|\\.|(?P<class>{CLASS})|(?P<open>\((?:\?(?P<flags>[imsU-]+)(?P<end>[:)]))?)|(?P<close>\))",
@@ -39,8 +40,13 @@ def encoded(text: str) -> tuple[bytes, bool]:
 
 
 def members_of(declared: str) -> Iterator[tuple[str, int, int]]:
-    """Yield the members of a class: how each is written, and its first and last code point; (0, 0) for a named kind."""
-    for member in _MEMBER.finditer(declared, 2 if declared.startswith("[^") else 1, len(declared) - 1):
+    """Yield the members of a class: how each is written, and its first and last code point.
+
+    (0, 0) for a named kind.
+    """
+    for member in _MEMBER.finditer(
+        declared, 2 if declared.startswith("[^") else 1, len(declared) - 1
+    ):
         first = 0 if member["kind"] else code_of(member["first"])
         yield member[0], first, code_of(member["last"]) if member["last"] else first
 
@@ -57,7 +63,8 @@ def recoded(regex: str) -> str:
         regex: RE2 syntax.
 
     Returns:
-        RE2 syntax in ASCII, to be compiled for Latin-1: it only takes bytes for characters, and their case is put in here.
+        RE2 syntax in ASCII, to be compiled for Latin-1: it only takes bytes for characters, and
+        their case is put in here.
     """
     folds = [False]
 
@@ -84,7 +91,8 @@ def recoded(regex: str) -> str:
 @lru_cache(4096)
 def _class(declared: str, *, folds: bool) -> str:
     kept = "".join(
-        written if last < 0x80 else _bytes(first, last, folds=folds) for written, first, last in members_of(declared)
+        written if last < 0x80 else _bytes(first, last, folds=folds)
+        for written, first, last in members_of(declared)
     )
     return class_of(kept, negated=declared.startswith("[^"))
 
@@ -98,7 +106,10 @@ def class_of(members: str, *, negated: bool = False) -> str:
 
 @lru_cache(4096)
 def _bytes(first: int, last: int, *, folds: bool) -> str:
-    """Members of a class: the bytes of the characters in a range, and where case does not count of those like them."""
+    """Members of a class.
+
+    The bytes of the characters in a range, and where case does not count of those like them.
+    """
     return "".join(
         rf"\x{byte:02x}"
         for byte, code, alike in _page()
@@ -113,4 +124,6 @@ def _page() -> tuple[tuple[int, int, frozenset[int]], ...]:
     for code in range(_LAST_FOLDED):
         alike.setdefault(chr(code).casefold(), []).append(code)
     known = ((byte, bytes([byte]).decode(ENCODING, "ignore")) for byte in range(0x100))
-    return tuple((byte, ord(sign), frozenset(alike[sign.casefold()])) for byte, sign in known if sign)
+    return tuple(
+        (byte, ord(sign), frozenset(alike[sign.casefold()])) for byte, sign in known if sign
+    )

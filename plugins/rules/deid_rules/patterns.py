@@ -9,9 +9,12 @@ from typing import Any
 
 from deid_assets.extending import ConfigError, Phi
 
-# Letters by code range, which keeps RE2's programs small: Latin with accents and those of Vietnamese, combining marks,
-# Greek, Cyrillic; of blocks where capitals alternate with small letters, both.
-_LETTER = r"A-Za-z\x{aa}\x{ba}\x{c0}-\x{d6}\x{d8}-\x{f6}\x{f8}-\x{24f}\x{300}-\x{52f}\x{1e00}-\x{1eff}"
+# Letters by code range, which keeps RE2's programs small: Latin with accents and those of
+# Vietnamese, combining marks, Greek, Cyrillic; of blocks where capitals alternate with small
+# letters, both.
+_LETTER = (
+    r"A-Za-z\x{aa}\x{ba}\x{c0}-\x{d6}\x{d8}-\x{f6}\x{f8}-\x{24f}\x{300}-\x{52f}\x{1e00}-\x{1eff}"
+)
 _CAPITAL = r"A-Z\x{c0}-\x{d6}\x{d8}-\x{de}\x{100}-\x{17f}\x{1a0}-\x{1b0}\x{218}-\x{21b}\x{386}-\x{3ab}\x{400}-\x{42f}\x{1e00}-\x{1eff}"
 BUILTIN_WORDS: Mapping[str, Sequence[str]] = {
     "letter": [f"[{_LETTER}]"],
@@ -25,9 +28,22 @@ BUILTIN_WORDS: Mapping[str, Sequence[str]] = {
 WITHIN = ("name_line", "name_header", "name_margin", "name_author")
 """Walks that judge the group ``phi`` of a match."""
 WALKS = (
-    *WITHIN, "name", "name_titled", "name_cased", "name_any", "name_field", "name_plain", "name_lower", "name_small", "name_known", "name_back", "name_back_any",
-    "proper", "proper_plain", "proper_back",
-)  # fmt: skip
+    *WITHIN,
+    "name",
+    "name_titled",
+    "name_cased",
+    "name_any",
+    "name_field",
+    "name_plain",
+    "name_lower",
+    "name_small",
+    "name_known",
+    "name_back",
+    "name_back_any",
+    "proper",
+    "proper_plain",
+    "proper_back",
+)
 BOUNDARIES = ("word", "class", "none")
 OVER_89 = "over_89"
 NATIVE_LABELS = frozenset(("", OVER_89, "year"))
@@ -45,31 +61,36 @@ class Pattern:
 
     Args:
         id: Unique within the language.
-        regex: RE2 syntax; ``{{words}}`` stands for an alternation. A group ``phi`` narrows the span, a group
-            named as a category (``CITY``, ``ZIP2``) gives a span of its own.
-        label: Category of the match or of its group ``phi``; not needed where only category groups are used.
+        regex: RE2 syntax; ``{{words}}`` stands for an alternation. A group ``phi`` narrows the
+            span, a group named as a category (``CITY``, ``ZIP2``) gives a span of its own.
+        label: Category of the match or of its group ``phi``; not needed where only category groups
+            are used.
         score: Evidence, or 0 where the pattern counts only with its context or check.
         native: Finer kind, one of ``NATIVE_LABELS``.
         check: Name of a check the span must pass.
         unchecked_score: Score where the check fails; 0 drops the match.
-        phone: Regions whose number plans judge the span: a valid number scores at least ``phone_score``, one that no
-            plan allows loses a tenth of its score. ``["+"]`` for numbers with a country code.
+        phone: Regions whose number plans judge the span: a valid number scores at least
+            ``phone_score``, one that no plan allows loses a tenth of its score. ``["+"]`` for
+            numbers with a country code.
         phone_score: Score of a valid number.
         context: Words of which one must be near for ``context_score``.
         context_score: Score with context.
         reach: How many characters before and after the match the context may be.
-        not_before: Python regex, with four bars or more also RE2's; drops the match when the 24 characters before the span end
-            with it. With category groups, what counts is the whole match.
-        not_after: Python regex; drops the match when the 40 characters after the span begin with it.
-        walk: From the match on, or from its group ``phi``, let a word grammar find the end (``name``, ``name_cased``, ``name_any``, ``proper``)
-            or the start (``name_back``, ``proper_back``).
-        keep: The match, or its group ``phi``, is no PHI: candidates within it of a lower score are dropped. Entries of the
-            array ``keep`` have it set.
-        proper: Drop the match when the words of its first group are all common vocabulary, or all names of
-            people; for places that only a format tells.
+        not_before: Python regex, with four bars or more also RE2's; drops the match when the 24
+            characters before the span end with it. With category groups, what counts is the whole
+            match.
+        not_after: Python regex; drops the match when the 40 characters after the span begin with
+            it.
+        walk: From the match on, or from its group ``phi``, let a word grammar find the end
+            (``name``, ``name_cased``, ``name_any``, ``proper``) or the start (``name_back``,
+            ``proper_back``).
+        keep: The match, or its group ``phi``, is no PHI: candidates within it of a lower score are
+            dropped. Entries of the array ``keep`` have it set.
+        proper: Drop the match when the words of its first group are all common vocabulary, or all
+            names of people; for places that only a format tells.
         profiles: Names of the profiles the pattern is for; empty for all.
-        boundary: ``word``: no letter or digit may touch the span; ``class``: no letter a letter and no digit
-            a digit; ``none``: not checked.
+        boundary: ``word``: no letter or digit may touch the span; ``class``: no letter a letter and
+            no digit a digit; ``none``: not checked.
     """
 
     id: str
@@ -104,11 +125,14 @@ class Pattern:
 _KEYS = frozenset(known.name for known in fields(Pattern))
 
 
-def read_patterns(declared: Mapping[str, Any], words: Mapping[str, Sequence[str]], origin: str) -> list[Pattern]:
+def read_patterns(
+    declared: Mapping[str, Any], words: Mapping[str, Sequence[str]], origin: str
+) -> list[Pattern]:
     """Return the patterns of a parsed ``patterns.toml`` with their macros expanded.
 
     Args:
-        declared: The parsed file: an optional table ``words`` and the arrays ``pattern`` and ``keep``.
+        declared: The parsed file: an optional table ``words`` and the arrays ``pattern`` and
+            ``keep``.
         words: Word lists of other files that the patterns may use.
         origin: Named in errors.
 
@@ -117,19 +141,30 @@ def read_patterns(declared: Mapping[str, Any], words: Mapping[str, Sequence[str]
     """
     alternations = Alternations({**BUILTIN_WORDS, **words, **declared.get("words", {})})
     if unknown := set(declared) - {"words", "pattern", "keep"}:
-        raise ConfigError(f"{origin}: unknown keys {', '.join(sorted(unknown))}; known are words, pattern and keep")
+        raise ConfigError(
+            f"{origin}: unknown keys {', '.join(sorted(unknown))}; known are words, pattern and"
+            " keep"
+        )
     kept = [{"score": 1.0, **entry, "keep": True} for entry in declared.get("keep", [])]
-    patterns = [_read_pattern(entry, alternations, origin) for entry in [*declared.get("pattern", []), *kept]]
+    patterns = [
+        _read_pattern(entry, alternations, origin)
+        for entry in [*declared.get("pattern", []), *kept]
+    ]
     ids = [pattern.id for pattern in patterns]
     if doubled := {id_ for id_ in ids if ids.count(id_) > 1}:
-        raise ConfigError(f"{origin}: pattern ids must differ, these occur twice: {', '.join(sorted(doubled))}")
+        raise ConfigError(
+            f"{origin}: pattern ids must differ, these occur twice: {', '.join(sorted(doubled))}"
+        )
     return patterns
 
 
 def _read_pattern(entry: Mapping[str, Any], alternations: Alternations, origin: str) -> Pattern:
     name = f"{origin}: pattern {entry.get('id', '(without id)')!r}"
     if unknown := set(entry) - _KEYS:
-        raise ConfigError(f"{name}: unknown keys {', '.join(sorted(unknown))}; known are {', '.join(sorted(_KEYS))}")
+        raise ConfigError(
+            f"{name}: unknown keys {', '.join(sorted(unknown))}; known are"
+            f" {', '.join(sorted(_KEYS))}"
+        )
     settings = dict(entry)
     if "regex" not in entry:
         raise ConfigError(f"{name}: a pattern needs a regex")
@@ -145,7 +180,8 @@ def _read_pattern(entry: Mapping[str, Any], alternations: Alternations, origin: 
         raise ConfigError(f"{name}: {error}") from error
     if unread := _NOT_READ.intersection(_ESCAPED.findall(pattern.regex)):
         raise ConfigError(
-            f"{name}: \\{min(unread)} is not read; write {{{{letter}}}} or {{{{capital}}}}, or the characters"
+            f"{name}: \\{min(unread)} is not read; write {{{{letter}}}} or {{{{capital}}}}, or the"
+            " characters"
         )
     _check_choices(pattern, name)
     return pattern
@@ -155,7 +191,9 @@ def _check_choices(pattern: Pattern, name: str) -> None:
     if pattern.walk and pattern.walk not in WALKS:
         raise ConfigError(f"{name}: walk must be one of {', '.join(WALKS)}")
     if pattern.native not in NATIVE_LABELS:
-        raise ConfigError(f"{name}: native must be one of {', '.join(sorted(NATIVE_LABELS - {''}))}")
+        raise ConfigError(
+            f"{name}: native must be one of {', '.join(sorted(NATIVE_LABELS - {''}))}"
+        )
     if pattern.boundary not in BOUNDARIES:
         raise ConfigError(f"{name}: boundary must be one of {', '.join(BOUNDARIES)}")
 

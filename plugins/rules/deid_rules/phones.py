@@ -26,7 +26,8 @@ def phone_in(*regions: str) -> Confirm:
     """Return the judge of a number as dialled in any of the regions.
 
     Args:
-        regions: ISO 3166 codes whose plans are tried in turn; none where the number must begin with ``+`` or ``00``.
+        regions: ISO 3166 codes whose plans are tried in turn; none where the number must begin with
+            ``+`` or ``00``.
     """
 
     @lru_cache(maxsize=CACHED_NUMBERS)

@@ -34,7 +34,8 @@ class PlaceFinder:
 
         Args:
             flags: What the lexicon says of the words.
-            ahead: How many words on the next capital is, 0 for none; the last word of a phrase has one.
+            ahead: How many words on the next capital is, 0 for none; the last word of a phrase has
+                one.
         """
         near: NDArray[np.bool_] = (ahead > 0) & (ahead <= NEAR)
         return (near & (flags & Kind.PHRASE > 0)) | (flags & Kind.ALONE > 0)
@@ -55,9 +56,17 @@ class PlaceFinder:
                 continue
             for rest, label in entries:
                 score = self._score(view, index, rest, label)
-                if score and not view.touches_digit(view.starts[index], view.stops[index + len(rest)]):
+                if score and not view.touches_digit(
+                    view.starts[index], view.stops[index + len(rest)]
+                ):
                     done = index + len(rest)
-                    yield Candidate(view.starts[index], view.stops[done], label, score, f"dictionary_{label.lower()}")
+                    yield Candidate(
+                        view.starts[index],
+                        view.stops[done],
+                        label,
+                        score,
+                        f"dictionary_{label.lower()}",
+                    )
                     break
 
     def _score(self, view: View, index: int, rest: tuple[str, ...], label: Phi) -> float:
@@ -88,13 +97,19 @@ class PlaceFinder:
         return SINGLE
 
     def _cued(self, view: View, index: int) -> bool:
-        return index > 0 and bool(self._kind(view.words[index - 1]) & Kind.PLACE_CUE) and view.gaps[index] == " "
+        return (
+            index > 0
+            and bool(self._kind(view.words[index - 1]) & Kind.PLACE_CUE)
+            and view.gaps[index] == " "
+        )
 
     def _before_institution(self, view: View, index: int) -> bool:
         """Whether a word such as ``clinic`` or ``area`` follows in lower case."""
         at = index + 1
         return (
-            at < len(view.starts) and view.words[at].islower() and bool(self._kind(view.words[at]) & Kind.INSTITUTION)
+            at < len(view.starts)
+            and view.words[at].islower()
+            and bool(self._kind(view.words[at]) & Kind.INSTITUTION)
         )
 
     def _within_phrase(self, view: View, index: int) -> bool:

@@ -17,19 +17,38 @@ MAX_SOUGHT = 40
 """Words that are looked for one by one."""
 _WORDS = Kind.COMMON | Kind.STOP
 _AUXILIARIES = frozenset(
-    ("was", "is", "has", "had", "will", "est", "était", "fue", "está", "tiene", "heeft", "är", "har")
+    (
+        "was",
+        "is",
+        "has",
+        "had",
+        "will",
+        "est",
+        "était",
+        "fue",
+        "está",
+        "tiene",
+        "heeft",
+        "är",
+        "har",
+    )
 )
-"""Words that follow a person, though not persons alone: a note that names ``Mark Silva`` means him by ``Mark was``."""
+"""Words that follow a person, though not persons alone.
+
+A note that names ``Mark Silva`` means him by ``Mark was``.
+"""
 
 
 def propagate(
     names: Iterable[Candidate], view: View, grammar: NameGrammar, *, capitals_tell: bool = True
 ) -> Iterator[Candidate]:
-    """Yield each mention of a word of a strong name, whatever its possessive; and in lower case if it is no word.
+    """Yield each mention of a word of a strong name, whatever its possessive.
 
-    A word of ordinary vocabulary (``Wood``) is carried over from names of strong evidence only, and only to
-    where it has a capital within a sentence or a person's verb or possessive follows; not where capitals do not tell
-    a name, as in German.
+    And in lower case if it is no word.
+
+    A word of ordinary vocabulary (``Wood``) is carried over from names of strong evidence only, and
+    only to where it has a capital within a sentence or a person's verb or possessive follows; not
+    where capitals do not tell a name, as in German.
     """
     strong = [name for name in names if name.score >= STRONG]
     known, common, found = _words(strong, view, grammar)
@@ -44,7 +63,9 @@ def propagate(
                 view.starts[_initials(view, index)],
                 view.starts[index] + len(without_possessive(view.words[index])),
             )
-            yield Candidate(start, _with_initial(view, index, end), Phi.NAME, PROPAGATED, "name_propagated")
+            yield Candidate(
+                start, _with_initial(view, index, end), Phi.NAME, PROPAGATED, "name_propagated"
+            )
 
 
 def _mentions(view: View, words: set[str], found: set[int], grammar: NameGrammar) -> list[int]:
@@ -66,19 +87,27 @@ def _standing(view: View, words: set[str], found: set[int]) -> Iterator[int]:
     lowered = view.text.lower()
     if len(words) > MAX_SOUGHT or len(lowered) != len(view.text) or "\u03a3" in view.text:
         # Many words, or letters in lower case that are more letters or other ones within a word.
-        yield from (i for i, start in enumerate(view.starts) if start not in found and view.key(i) in words)
+        yield from (
+            i for i, start in enumerate(view.starts) if start not in found and view.key(i) in words
+        )
         return
     for word in words:
         at = lowered.find(word)
         while at >= 0:
             if at not in found:
                 index = view.word_from(at)
-                if index < len(view.starts) and view.starts[index] == at and view.key(index) == word:
+                if (
+                    index < len(view.starts)
+                    and view.starts[index] == at
+                    and view.key(index) == word
+                ):
                     yield index
             at = lowered.find(word, at + len(word))
 
 
-def _words(names: Iterable[Candidate], view: View, grammar: NameGrammar) -> tuple[set[str], set[str], set[int]]:
+def _words(
+    names: Iterable[Candidate], view: View, grammar: NameGrammar
+) -> tuple[set[str], set[str], set[int]]:
     """Words of the names that are no ordinary vocabulary, those of the surest names that are, and where all start."""
     surest: dict[tuple[int, int], bool] = {}
     for start, end, _, score, *_ in names:
@@ -104,7 +133,9 @@ def _words(names: Iterable[Candidate], view: View, grammar: NameGrammar) -> tupl
             continue
         if not kind & Kind.COMMON:
             known.add(key)
-            known.update(stem for stem in grammar.lexicon.stems(key) if not grammar.kind(stem) & _WORDS)
+            known.update(
+                stem for stem in grammar.lexicon.stems(key) if not grammar.kind(stem) & _WORDS
+            )
         elif sure:
             common.add(key)
     return known, common - known, found
@@ -121,14 +152,21 @@ def _personal(view: View, index: int, grammar: NameGrammar) -> bool:
         return True
     inside = gap in (" ", ", ") and index > 0 and not view.words[index - 1][0].isupper()
     return (
-        inside and not following[:1].isupper() and not grammar.kind(following) & (Kind.EPONYM_TAIL | Kind.INSTITUTION)
+        inside
+        and not following[:1].isupper()
+        and not grammar.kind(following) & (Kind.EPONYM_TAIL | Kind.INSTITUTION)
     )
 
 
 def _with_initial(view: View, index: int, end: int) -> int:
     """End of ``Lee J.`` after ``Lee``, or ``end``."""
     at = index + 1
-    if at < len(view.starts) and view.gaps[at] == " " and pointed(view, at) and not degree(view, at):
+    if (
+        at < len(view.starts)
+        and view.gaps[at] == " "
+        and pointed(view, at)
+        and not degree(view, at)
+    ):
         return view.stops[at] + 1
     return end
 

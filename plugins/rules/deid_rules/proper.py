@@ -26,12 +26,18 @@ class ProperGrammar:
         stop = view.word_from(start)
         first, index, specific = stop, stop - 1, False
         while index >= 0 and stop - index <= MAX_PROPER_WORDS:
-            if not self._binds(words[index], gaps[index + 1]) and not (index + 1 == stop and view.wrapped(stop)):
+            if not self._binds(words[index], gaps[index + 1]) and not (
+                index + 1 == stop and view.wrapped(stop)
+            ):
                 break
             word = words[index]
             kind = self.kind(word)
             if kind & Kind.CONNECTOR and not word[0].isupper():
-                if word in _CONJUNCTIONS and index and self.kind(words[index - 1]) & Kind.INSTITUTION:
+                if (
+                    word in _CONJUNCTIONS
+                    and index
+                    and self.kind(words[index - 1]) & Kind.INSTITUTION
+                ):
                     break
                 index -= 1
                 continue

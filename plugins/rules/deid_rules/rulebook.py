@@ -25,7 +25,10 @@ from deid_rules.view import View
 
 T = TypeVar("T")
 MAX_RULES = 32
-"""Rules kept for detectors that are made later in the process: those of every folder for three profiles."""
+"""Rules kept for detectors that are made later in the process.
+
+Those of every folder for three profiles.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +71,9 @@ class Rules:
 
 @lru_cache(MAX_RULES)
 def rules_of(language: Language, *, allowed: frozenset[Phi], profile: str) -> Rules:
-    """Return the rules of a language for a profile; detectors of a process share them, with their automata.
+    """Return the rules of a language for a profile.
+
+    Detectors of a process share them, with their automata.
 
     The arguments are those of ``Rules``.
     """
@@ -104,15 +109,24 @@ class Rulebook:
         self._allowed, self._min_score = allowed, min_score
         self._grammar = NameGrammar(lexicon)
         self._capitals_tell = any(language.capitals_tell for language in languages)
-        self._kept_ids = frozenset(pattern.id for each in rules for pattern in each.patterns if pattern.keep)
-        self._scanner = Scanner([pattern_set for each in rules for pattern_set in each.sets], lexicon)
-        self._names = NameFinder(self._grammar, pairs_only=all(language.pairs_only for language in languages))
+        self._kept_ids = frozenset(
+            pattern.id for each in rules for pattern in each.patterns if pattern.keep
+        )
+        self._scanner = Scanner(
+            [pattern_set for each in rules for pattern_set in each.sets], lexicon
+        )
+        self._names = NameFinder(
+            self._grammar, pairs_only=all(language.pairs_only for language in languages)
+        )
         self._places = PlaceFinder(self._grammar)
 
     def find(self, views: Sequence[View]) -> list[list[Candidate]]:
         """Return for each text the candidates that stand after arbitration, sorted, no two overlapping."""
         begun = self._begun(views)
-        return [self._settled(*each) for each in zip(views, self._scanner.scan(views), *begun, strict=True)]
+        return [
+            self._settled(*each)
+            for each in zip(views, self._scanner.scan(views), *begun, strict=True)
+        ]
 
     def _begun(self, views: Sequence[View]) -> tuple[list[list[tuple[int, int]]], list[list[int]]]:
         """The words of each text that may begin a name, with their kinds, and those that may begin a phrase."""
@@ -127,9 +141,14 @@ class Rulebook:
         following = np.append(flags[1:], 0) * (ahead == 1)
         names = self._names.may_begin(flags, following).nonzero()[0]
         places = self._places.may_begin(flags, ahead).nonzero()[0]
-        named = list(zip(at[names].tolist(), (flags[names] & (Kind.ANY | Kind.LETTER)).tolist(), strict=True))
+        named = list(
+            zip(at[names].tolist(), (flags[names] & (Kind.ANY | Kind.LETTER)).tolist(), strict=True)
+        )
         placed = at[places].tolist()
-        name_ends, place_ends = np.searchsorted(names, ends).tolist(), np.searchsorted(places, ends).tolist()
+        name_ends, place_ends = (
+            np.searchsorted(names, ends).tolist(),
+            np.searchsorted(places, ends).tolist(),
+        )
         return _parts(named, name_ends), _parts(placed, place_ends)
 
     def _settled(
@@ -154,8 +173,13 @@ def _parts(items: list[T], ends: Sequence[int]) -> list[list[T]]:
     return [items[start:end] for start, end in pairwise((0, *ends))]
 
 
-def _outside(found: list[Candidate], kept: list[Candidate], kept_ids: frozenset[str]) -> list[Candidate]:
-    """Candidates that lie within no kept range of a higher score; the kept ranges themselves are left out."""
+def _outside(
+    found: list[Candidate], kept: list[Candidate], kept_ids: frozenset[str]
+) -> list[Candidate]:
+    """Candidates that lie within no kept range of a higher score.
+
+    The kept ranges themselves are left out.
+    """
     if not kept or not found:
         return found
     ranges = [(keep.start, keep.end, keep.score) for keep in sorted(kept, key=START)]

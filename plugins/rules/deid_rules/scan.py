@@ -46,7 +46,8 @@ class Scanner:
     def scan(self, views: Sequence[View]) -> list[list[Candidate]]:
         """Return what the patterns find in each text.
 
-        Patterns are in the outer loop: an automaton that stays in the processor's cache runs several times faster.
+        Patterns are in the outer loop: an automaton that stays in the processor's cache runs
+        several times faster.
         """
         found: list[list[Candidate]] = [[] for _ in views]
         for paged in (True, False):
@@ -67,7 +68,11 @@ class Scanner:
                 start, end = groups[group]
                 if walk:
                     stop = groups[within][1]
-                    span = walk(view, start, stop) if paged else walk(view, view.offset(start), view.offset(stop))
+                    span = (
+                        walk(view, start, stop)
+                        if paged
+                        else walk(view, view.offset(start), view.offset(stop))
+                    )
                     if span:
                         _spanned(compiled, text, label, span, added)
                 elif compiled.several:
@@ -76,11 +81,19 @@ class Scanner:
                     span = (start, end) if paged else (view.offset(start), view.offset(end))
                     _spanned(compiled, text, label, span, added)
 
-    def _grouped(self, compiled: Compiled, groups: Groups, view: View, found: list[Candidate]) -> None:
+    def _grouped(
+        self, compiled: Compiled, groups: Groups, view: View, found: list[Candidate]
+    ) -> None:
         """Add the candidates of a match that gives several spans, or that must hold a proper noun."""
-        if compiled.pattern.proper and not self._is_proper(*_span(groups[compiled.groups[0][0]], view), view):
+        if compiled.pattern.proper and not self._is_proper(
+            *_span(groups[compiled.groups[0][0]], view), view
+        ):
             return
-        if compiled.whole and compiled.forbids and _forbidden(compiled, view.text, *_span(groups[0], view)):
+        if (
+            compiled.whole
+            and compiled.forbids
+            and _forbidden(compiled, view.text, *_span(groups[0], view))
+        ):
             return
         for group, label in compiled.groups:
             span = _span(groups[group], view)
@@ -174,11 +187,17 @@ def _score(compiled: Compiled, text: str, start: int, end: int) -> float:
     score = pattern.score
     if score <= 0 and compiled.check and not compiled.check(text[start:end]):
         return pattern.unchecked_score
-    if compiled.context and compiled.context.search(text[max(0, start - pattern.reach) : end + pattern.reach]):
+    if compiled.context and compiled.context.search(
+        text[max(0, start - pattern.reach) : end + pattern.reach]
+    ):
         score = max(score, pattern.context_score)
     if score > 0 and compiled.check and not compiled.check(text[start:end]):
         score = pattern.unchecked_score
-    return _judged(compiled.phone(text[start:end]), score, pattern) if compiled.phone and score > 0 else score
+    return (
+        _judged(compiled.phone(text[start:end]), score, pattern)
+        if compiled.phone and score > 0
+        else score
+    )
 
 
 def _judged(phone: Phone, score: float, pattern: Pattern) -> float:

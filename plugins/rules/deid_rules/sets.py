@@ -16,9 +16,16 @@ from deid_rules.patterns import Pattern
 T = TypeVar("T")
 _SET_BYTES = 16 << 20
 _SET_SIZE = 28
-"""Patterns per set. Larger ones are a little faster once warm, but their automata take more memory and keep growing on new notes."""
+"""Patterns per set.
+
+Larger ones are a little faster once warm, but their automata take more memory and keep growing on
+new notes.
+"""
 _SENTINEL = rb"\z"
-"""Occurs in every text. A set that runs out of memory answers as if nothing occurred; this gives it away."""
+"""Occurs in every text.
+
+A set that runs out of memory answers as if nothing occurred; this gives it away.
+"""
 _OPENING = re.compile(r"(?:\(\?[a-z]+\)|\\b|\(\?[a-z]*:|\(\?P<\w+>|\((?!\?)|\^)*(\\?.)(.?.?)")
 
 
@@ -39,7 +46,9 @@ class PatternSet:
         self._set = _set_of(patterns, origin)
 
     def occurring(self, texts: Sequence[bytes | None]) -> dict[int, list[int]]:
-        """Return by index of a pattern the texts to try it in: all in which it occurs, and few others.
+        """Return by index of a pattern the texts to try it in.
+
+        All in which it occurs, and few others.
 
         Where the set ran out of memory, it is every pattern.
 
@@ -58,15 +67,18 @@ class PatternSet:
     def compiled(self, index: int, *, paged: bool) -> Compiled:
         """One of the patterns, compiled alone when first asked for, for texts in Windows-1252 or in UTF-8."""
         if (index, paged) not in self._compiled:
-            self._compiled[index, paged] = compile_pattern(self.patterns[index], self._origin, paged=paged)
+            self._compiled[index, paged] = compile_pattern(
+                self.patterns[index], self._origin, paged=paged
+            )
         return self._compiled[index, paged]
 
 
 def pattern_sets(patterns: Sequence[Pattern], origin: str) -> list[PatternSet]:
     """Return the patterns in sets of such as begin alike.
 
-    An automaton for patterns that all begin with a digit or mark rests while there is none; one for such as begin with
-    digits, capitals and words has a state for each way in which these can be under way at once.
+    An automaton for patterns that all begin with a digit or mark rests while there is none; one for
+    such as begin with digits, capitals and words has a state for each way in which these can be
+    under way at once.
     """
     alike: dict[str, list[tuple[Pattern, str]]] = {}
     for pattern in patterns:
@@ -82,7 +94,10 @@ def _runs(patterns: Sequence[T]) -> list[Sequence[T]]:
 
 
 def _opening(regex: str) -> str:
-    """What kind of character a pattern seems to begin with; a wrong guess costs time, no finding."""
+    """What kind of character a pattern seems to begin with.
+
+    A wrong guess costs time, no finding.
+    """
     if "^" in regex[:10] or "[\\r\\n" in regex[:30]:
         return "line"
     found = _OPENING.match(regex)
@@ -110,5 +125,7 @@ def _set_of(patterns: Sequence[tuple[Pattern, str]], origin: str) -> Any:
     try:
         made.Compile()
     except re2.error as error:
-        raise ConfigError(f"{origin}: a set of {len(patterns)} patterns needs more memory than it may take") from error
+        raise ConfigError(
+            f"{origin}: a set of {len(patterns)} patterns needs more memory than it may take"
+        ) from error
     return made._set  # noqa: SLF001 - the module around the engine only encodes texts

@@ -14,7 +14,10 @@ import re2
 from deid_assets.extending.lists import languages_in
 
 MIN_CHARS = 2_000
-"""Shorter texts are left to the library: in 15 % of them, where a second language counts, few words may tell it."""
+"""Shorter texts are left to the library.
+
+In 15 % of them, where a second language counts, few words may tell it.
+"""
 MIN_SEEN = 12
 """Different words and letters from which the language of a note that names none is taken."""
 
@@ -23,8 +26,8 @@ class Telling:
     """Words and letters that tell a language from others.
 
     Args:
-        words: Of each language. One that several have tells each of them from the rest. Where a language has none,
-            all texts are left to the library.
+        words: Of each language. One that several have tells each of them from the rest. Where a
+            language has none, all texts are left to the library.
     """
 
     def __init__(self, words: Mapping[str, Sequence[str]]) -> None:
@@ -41,9 +44,14 @@ class Telling:
 
         Args:
             text: Of a note.
-            declared: The language that the note names. It alone is returned where no word of another is seen.
+            declared: The language that the note names. It alone is returned where no word of
+                another is seen.
         """
-        if len(text) >= MIN_CHARS and declared in (None, *self._languages) and (seen := self._seen(text)):
+        if (
+            len(text) >= MIN_CHARS
+            and declared in (None, *self._languages)
+            and (seen := self._seen(text))
+        ):
             possible = self._languages.intersection(*seen)
             if declared in possible:
                 return (str(declared),)
@@ -52,7 +60,10 @@ class Telling:
         return languages_in(text, declared=declared)
 
     def _seen(self, text: str) -> list[frozenset[str]]:
-        """The languages of each word or letter that stands in a text, and all of them; nothing if the set lacks memory."""
+        """The languages of each word or letter that stands in a text, and all of them.
+
+        Nothing if the set lacks memory.
+        """
         return [self._owners[index] for index in self._set.Match(text.encode())]
 
     @cached_property

@@ -1,4 +1,7 @@
-"""Names that no capital shows or no cue announces: in lower case after a cue, at a line's margin, in lists of authors."""
+"""Names that no capital shows or no cue announces.
+
+In lower case after a cue, at a line's margin, in lists of authors.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,10 @@ class Uncased:
         self.kind = lexicon.kind
 
     def known(self, view: View, first: int) -> tuple[int, int] | None:
-        """A given with a family name in lower case, ``john smith`` or ``smith, john``; the given name is no word."""
+        """A given with a family name in lower case, ``john smith`` or ``smith, john``.
+
+        The given name is no word.
+        """
         word = view.words[first]
         kind = self.kind(word)
         if not kind & Kind.NAME or (kind & _COMMON and not kind & Kind.LAST) or not word.islower():
@@ -52,9 +58,15 @@ class Uncased:
 
     def _inverted(self, view: View, first: int) -> tuple[int, int] | None:
         given = first + 1
-        if given >= len(view.starts) or not view.words[given].islower() or not self._family(view, first):
+        if (
+            given >= len(view.starts)
+            or not view.words[given].islower()
+            or not self._family(view, first)
+        ):
             return None
-        return (view.starts[first], view.stops[given]) if self._is(view, given, Kind.FIRST) else None
+        return (
+            (view.starts[first], view.stops[given]) if self._is(view, given, Kind.FIRST) else None
+        )
 
     def margin(self, view: View, start: int, end: int) -> tuple[int, int] | None:
         """The family name that is [start, end), at the beginning of a line before a colon or slash."""
@@ -70,13 +82,17 @@ class Uncased:
     def author(self, view: View, start: int, end: int) -> tuple[int, int] | None:
         """The name that is [start, end), ``Lee KA``, in a list that a word such as ``Authors`` begins."""
         family = range(view.word_from(start), view.word_before(end))
-        if not any(self._family(view, index) for index in family) or self._pointed(view, start, end):
+        if not any(self._family(view, index) for index in family) or self._pointed(
+            view, start, end
+        ):
             return None
         return (start, end) if _BYLINE.search(view.text[max(0, start - _REACH) : start]) else None
 
     def _pointed(self, view: View, start: int, end: int) -> bool:
         """Whether it is a given name with a pointed initial, ``Anna R.``, after which the family name may follow."""
-        pointed = view.text[end : end + 2] in (". ", ".,") and view.text[end - 2 : end - 1].isspace()
+        pointed = (
+            view.text[end : end + 2] in (". ", ".,") and view.text[end - 2 : end - 1].isspace()
+        )
         return pointed and bool(self.kind(view.words[view.word_from(start)]) & Kind.FIRST)
 
     def _family(self, view: View, index: int) -> bool:
@@ -92,4 +108,6 @@ class Uncased:
     @staticmethod
     def _joins(view: View, index: int) -> bool:
         word, gap = view.words[index], view.gaps[index]
-        return word.islower() and (gap in _BLANKS or (gap in (". ", "-") and len(view.words[index - 1]) == 1))
+        return word.islower() and (
+            gap in _BLANKS or (gap in (". ", "-") and len(view.words[index - 1]) == 1)
+        )

@@ -1,4 +1,7 @@
-"""A note's text as the rules see it: bytes for RE2, words for the grammars, and the way back to code points."""
+"""A note's text as the rules see it.
+
+Bytes for RE2, words for the grammars, and the way back to code points.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Letters of the alphabets with case, and the combining marks; apostrophes and hyphens join inside a word.
+# Letters of the alphabets with case, and the combining marks; apostrophes and hyphens join inside a
+# word.
 _LETTERS = "A-Za-zÀ-ÖØ-öø-\u02af\u0300-\u037d\u037f-\u0481\u048a-\u052f\u0531-\u0556\u0561-\u0587\u1e00-\u1fff"
 _JOINERS = "'\u2019\u2010\u2011-"
 _WORDS = re.compile(f"[{_LETTERS}]+(?:[{_JOINERS}][{_LETTERS}]+)*")
@@ -87,7 +91,9 @@ class _Gaps(dict[int, str]):
 
     def __missing__(self, index: int) -> str:
         start = self._stops[index - 1] if index else 0
-        self[index] = gap = self._text[start : self._starts[index] if index < len(self._starts) else None]
+        self[index] = gap = self._text[
+            start : self._starts[index] if index < len(self._starts) else None
+        ]
         return gap
 
 
@@ -96,7 +102,8 @@ class View:
 
     Args:
         text: The text.
-        cut: Its words as ``views_of`` found them among those of other texts; found alone if not given.
+        cut: Its words as ``views_of`` found them among those of other texts; found alone if not
+            given.
     """
 
     def __init__(self, text: str, cut: Cut | None = None) -> None:
@@ -158,7 +165,10 @@ class View:
 
 
 def views_of(texts: Sequence[str]) -> list[View]:
-    """Return a view of each text; words are found and cut together, in the narrowest encoding that the texts fit."""
+    """Return a view of each text.
+
+    Words are found and cut together, in the narrowest encoding that the texts fit.
+    """
     alike: dict[str, list[int]] = {}
     for at, text in enumerate(texts):
         alike.setdefault(_encoding(text), []).append(at)
@@ -185,8 +195,11 @@ def _cut(texts: Sequence[str], run: Sequence[int], encoding: str) -> Iterator[tu
     turns = np.zeros(len(codes), np.int8)
     turns[starts[capitals] + 1] = 1
     turns[stops[capitals] + 1] -= 1
-    # The words that begin with a capital, with a blank, which is less than all that is in a word, for all else.
-    among = np.maximum(codes * np.cumsum(turns, dtype=np.int8).astype(bool), codes.dtype.type(ord(" ")))
+    # The words that begin with a capital, with a blank, which is less than all that is in a word,
+    # for all else.
+    among = np.maximum(
+        codes * np.cumsum(turns, dtype=np.int8).astype(bool), codes.dtype.type(ord(" "))
+    )
     capital_words = among.tobytes().decode(encoding).split()
     begins = np.cumsum([1, *(len(texts[at]) + 1 for at in run)])
     firsts = np.searchsorted(starts, begins - 1)
@@ -211,7 +224,8 @@ def _borders(codes: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp], N
     """Starts and stops of the words, and whether each begins with a capital.
 
     Args:
-        codes: Code points of a text after a line's end and before another, which offsets do not count.
+        codes: Code points of a text after a line's end and before another, which offsets do not
+            count.
     """
     import numpy as np  # noqa: PLC0415
 

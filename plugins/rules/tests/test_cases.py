@@ -1,6 +1,7 @@
 """Each language's tables: what must be found, and near-misses that must not.
 
-A case has ``text`` with marks; where the marks would be too many, ``text`` is plain and ``expect`` has them.
+A case has ``text`` with marks; where the marks would be too many, ``text`` is plain and ``expect``
+has them.
 """
 
 from __future__ import annotations

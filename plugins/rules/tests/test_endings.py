@@ -1,4 +1,7 @@
-"""What may not stand before a span: two engines tell whether a piece of text ends with it, and agree."""
+"""What may not stand before a span.
+
+Two engines tell whether a piece of text ends with it, and agree.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,9 @@ def _pieces(regex: str, chance: random.Random) -> list[str]:
     """Pieces of text that end with words of an expression, as they are, in capitals or cut, and signs between them."""
     words = [*re.findall(r"[A-Za-z]{2,}", regex), "x"]
     parts = [
-        chance.choice((chance.choice(words), chance.choice(words).upper(), *chance.choices(SIGNS, k=3)))
+        chance.choice(
+            (chance.choice(words), chance.choice(words).upper(), *chance.choices(SIGNS, k=3))
+        )
         for _ in range(90)
     ]
     return ["".join(parts[at : at + 3])[-24:] for at in range(0, 90, 3)]
@@ -26,7 +31,9 @@ def _pieces(regex: str, chance: random.Random) -> list[str]:
 def test_both_engines_say_the_same_of_every_expression() -> None:
     chance, options, ended = random.Random(7), re2.Options(), 0
     folders = (read_language(code) for code in (ANY, OTHER, *available()))
-    for regex in sorted({pattern.not_before for folder in folders for pattern in folder.patterns} - {""}):
+    for regex in sorted(
+        {pattern.not_before for folder in folders for pattern in folder.patterns} - {""}
+    ):
         ends, python = _ending(regex, options), _python(rf"(?:{regex})\Z").search
         for piece in _pieces(regex, chance):
             assert bool(ends(piece)) == bool(python(piece)), (regex, piece)

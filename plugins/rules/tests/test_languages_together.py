@@ -11,8 +11,14 @@ from deid_rules import RulesDetector, spoken
 from deid_rules.language import read_language
 
 DETECTOR = RulesDetector()
-GERMAN = "Die Patientin wurde gestern mit Fieber und Husten aufgenommen, Zustand jetzt stabil, Entlassung geplant. "
-FRENCH = "La patiente a été hospitalisée hier pour de la fièvre et une toux, son état est stable, sortie prévue. "
+GERMAN = (
+    "Die Patientin wurde gestern mit Fieber und Husten aufgenommen, Zustand jetzt stabil,"
+    " Entlassung geplant. "
+)
+FRENCH = (
+    "La patiente a été hospitalisée hier pour de la fièvre et une toux, son état est stable, sortie"
+    " prévue. "
+)
 
 
 def marked_by(text: str, lang: str | None = None, *, detector: RulesDetector = DETECTOR) -> str:
@@ -30,7 +36,9 @@ def test_each_part_of_a_mixed_note_is_read_with_its_rules(lang: str | None) -> N
 
 
 def test_a_note_that_names_the_wrong_language_is_read_with_the_rules_of_its_text_too() -> None:
-    assert "Frau <NAME>Zedmarlow</NAME>" in marked_by(f"{GERMAN}Überwiesen von Frau Zedmarlow.", "en")
+    assert "Frau <NAME>Zedmarlow</NAME>" in marked_by(
+        f"{GERMAN}Überwiesen von Frau Zedmarlow.", "en"
+    )
 
 
 TELLING = spoken.Telling({code: read_language(code).telling for code in ("de", "en", "fr")})
@@ -42,7 +50,10 @@ def test_a_long_text_without_words_of_another_language_is_told_by_its_words(
 ) -> None:
     asked: list[str] = []
     monkeypatch.setattr(spoken, "languages_in", lambda text, declared: asked.append(text) or ())
-    sentence = "Sie ist nicht zu uns und war seit Stunden mit dem Mann bei uns, wurde für ihn auf, nach, ohne das, bis vor die Tür. "
+    sentence = (
+        "Sie ist nicht zu uns und war seit Stunden mit dem Mann bei uns, wurde für ihn auf, nach,"
+        " ohne das, bis vor die Tür. "
+    )
     text = GERMAN + sentence * 20
     assert TELLING.languages(text, declared=declared) == ("de",)
     assert not asked
@@ -57,7 +68,9 @@ def test_a_long_text_without_words_of_another_language_is_told_by_its_words(
     assert asked == others[: 4 if declared is None else 3]
 
 
-def test_a_set_of_words_without_memory_leaves_the_text_to_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_set_of_words_without_memory_leaves_the_text_to_the_library(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     telling = spoken.Telling({"de": ("und",), "en": ("the",)})
     monkeypatch.setattr(telling, "_seen", lambda text: [])
     monkeypatch.setattr(spoken, "languages_in", lambda text, declared: ("fr",))
@@ -71,7 +84,8 @@ def test_a_language_without_telling_words_leaves_all_texts_to_the_library() -> N
 
 def test_an_unknown_language_is_read_with_the_rules_that_need_none() -> None:
     text = (
-        "Pacjentka została przyjęta wczoraj z gorączką i kaszlem, stan stabilny. Kontakt: zed@example.org, 2021-05-03."
+        "Pacjentka została przyjęta wczoraj z gorączką i kaszlem, stan stabilny. Kontakt:"
+        " zed@example.org, 2021-05-03."
     )
     assert marked_by(text).endswith("<EMAIL>zed@example.org</EMAIL>, <DATE>2021-05-03</DATE>.")
 
@@ -89,21 +103,26 @@ def test_an_unknown_language_is_read_with_the_rules_that_need_none() -> None:
 )
 def test_days_are_no_years(text: str, lang: str) -> None:
     (spans,) = DETECTOR.detect([Note("n", text, lang=lang)])
-    assert [span for span in spans if span.label is Phi.AGE and span.native_label == "over_89"] == []
+    assert [
+        span for span in spans if span.label is Phi.AGE and span.native_label == "over_89"
+    ] == []
 
 
 def test_a_disease_keeps_its_name_in_the_note_of_a_namesake() -> None:
     text = "Seen: Mr. Parkinson. No sign of Parkinson's disease. Parkinson left at noon."
-    assert marked_by(text, "en") == (
-        "Seen: Mr. <NAME>Parkinson</NAME>. No sign of Parkinson's disease. <NAME>Parkinson</NAME> left at noon."
+    assert (
+        marked_by(text, "en") == "Seen: Mr. <NAME>Parkinson</NAME>. No sign of Parkinson's disease."
+        " <NAME>Parkinson</NAME> left at noon."
     )
 
 
 def test_a_scan_is_read_with_its_confusions_mended() -> None:
     scan = RulesDetector(langs=("en",), ocr=True)
     text = "Seen by Dr. Zedmarlow on O3/l2/2O21, SSN 5l2-34-S678, BP l2O/8O."
-    assert marked_by(text, "en", detector=scan) == (
-        "Seen by Dr. <NAME>Zedmarlow</NAME> on <DATE>O3/l2/2O21</DATE>, SSN <NATIONAL_ID>5l2-34-S678</NATIONAL_ID>, BP l2O/8O."
+    assert (
+        marked_by(text, "en", detector=scan)
+        == "Seen by Dr. <NAME>Zedmarlow</NAME> on <DATE>O3/l2/2O21</DATE>, SSN"
+        " <NATIONAL_ID>5l2-34-S678</NATIONAL_ID>, BP l2O/8O."
     )
     assert "<DATE>" not in marked_by(text, "en")
 

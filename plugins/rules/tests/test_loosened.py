@@ -57,7 +57,9 @@ def test_a_looser_form_occurs_where_its_pattern_does(more: str) -> None:
 
 
 @pytest.mark.parametrize("letter", ["\u017f", "\u212a"])
-def test_letters_that_are_ascii_where_case_does_not_count_are_left_to_the_pattern(letter: str) -> None:
+def test_letters_that_are_ascii_where_case_does_not_count_are_left_to_the_pattern(
+    letter: str,
+) -> None:
     assert narrowed(f"12 {letter}") is None
 
 

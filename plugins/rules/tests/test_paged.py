@@ -22,20 +22,53 @@ def found(regex: str, text: str) -> tuple[list[tuple[int, int]], list[tuple[int,
     """Spans in code points of each group of each match, in UTF-8 and in Windows-1252."""
     data, paged = encoded(text)
     assert paged
-    wide = [found.span(group) for found in re2.finditer(regex, text) for group in range(found.re.groups + 1)]
+    wide = [
+        found.span(group)
+        for found in re2.finditer(regex, text)
+        for group in range(found.re.groups + 1)
+    ]
     machine = re2.compile(recoded(regex).encode("ascii"), options=LATIN1)
-    return wide, [found.span(group) for found in machine.finditer(data) for group in range(machine.groups + 1)]
+    return wide, [
+        found.span(group) for found in machine.finditer(data) for group in range(machine.groups + 1)
+    ]
 
 
 @pytest.mark.parametrize(
     "regex",
     [
-        "é", "(?i)É+", "œ?", "(?i)Œ", "œ(?i)œ", "(?i:œ)œ", "(?i)œ(?-i:œ)", "((?i)œ|Š)š", "(?i:(?:ž)|(š))Ž",
-        r"[^é\x{2019}\-]+", "[À-Ö]", "(?i)[à-ö]{2,3}", r"(?i)[é-\x{17f}]", r"(?i)[\x{386}-\x{3ab}]", r"(?i)\x{212b}",
-        r"[\x{2264}]|\x{2264}|a", r"[^\x{2264}]", r"[]ß]", r"(?i)\x{1e9e}", r"[\x{2010}-\x{2015}]", r"\W\S.", r"[\W_]+", r"[^\W\d]+",
-        r"\bß\b", r"[!-\x{17f}]+", "ÿ", "(?i)ÿ", r"(?P<one>\xe9)\x27?", r"[\xe0-\xef]", r"\(é\)", "(?P<a>é)(?i)(É)",
+        "é",
+        "(?i)É+",
+        "œ?",
+        "(?i)Œ",
+        "œ(?i)œ",
+        "(?i:œ)œ",
+        "(?i)œ(?-i:œ)",
+        "((?i)œ|Š)š",
+        "(?i:(?:ž)|(š))Ž",
+        r"[^é\x{2019}\-]+",
+        "[À-Ö]",
+        "(?i)[à-ö]{2,3}",
+        r"(?i)[é-\x{17f}]",
+        r"(?i)[\x{386}-\x{3ab}]",
+        r"(?i)\x{212b}",
+        r"[\x{2264}]|\x{2264}|a",
+        r"[^\x{2264}]",
+        r"[]ß]",
+        r"(?i)\x{1e9e}",
+        r"[\x{2010}-\x{2015}]",
+        r"\W\S.",
+        r"[\W_]+",
+        r"[^\W\d]+",
+        r"\bß\b",
+        r"[!-\x{17f}]+",
+        "ÿ",
+        "(?i)ÿ",
+        r"(?P<one>\xe9)\x27?",
+        r"[\xe0-\xef]",
+        r"\(é\)",
+        "(?P<a>é)(?i)(É)",
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("joint", ["", " ", "e"])
 def test_what_is_found_is_the_same(regex: str, joint: str) -> None:
     wide, paged = found(regex, joint.join(PAGE) + "šœŒ ÿŸ (é) é' ŒœŠš")
@@ -43,8 +76,16 @@ def test_what_is_found_is_the_same(regex: str, joint: str) -> None:
 
 
 def test_the_classes_and_characters_of_the_rules_stand_for_the_same() -> None:
-    regexes = {pattern.regex for code in (ANY, OTHER, *available()) for pattern in read_language(code).patterns}
-    parts = {part[0] for regex in regexes for part in re.finditer(rf"\\[^x]|{CLASS}|{BEYOND_ASCII}", regex)}
+    regexes = {
+        pattern.regex
+        for code in (ANY, OTHER, *available())
+        for pattern in read_language(code).patterns
+    }
+    parts = {
+        part[0]
+        for regex in regexes
+        for part in re.finditer(rf"\\[^x]|{CLASS}|{BEYOND_ASCII}", regex)
+    }
     assert len(parts) > 100
     for part in parts:
         if part[0] != "\\" or part[1] == "x":
@@ -65,7 +106,12 @@ def test_notes_are_read_alike_in_both(lang: str) -> None:
     texts = [note.text for note, _ in make_corpus(lang=lang, notes=24, seed=5)]
     texts += [text.translate(signs).replace("oe", "œ") for text in texts]
     paged, wide = (
-        [found.spans for found in detector.detect([Note("n", f"{text}\n\n{end}", lang=lang) for text in texts])]
+        [
+            found.spans
+            for found in detector.detect(
+                [Note("n", f"{text}\n\n{end}", lang=lang) for text in texts]
+            )
+        ]
         for end in ("×", "\u2264")
     )
     assert paged == wide

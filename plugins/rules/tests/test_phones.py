@@ -23,7 +23,9 @@ from deid_rules.phones import Phone, phone_in
         ("912 345 678", ("US", "ES"), Phone.VALID),
     ],
 )
-def test_a_number_is_judged_by_the_plans_of_its_regions(text: str, regions: tuple[str, ...], phone: Phone) -> None:
+def test_a_number_is_judged_by_the_plans_of_its_regions(
+    text: str, regions: tuple[str, ...], phone: Phone
+) -> None:
     assert phone_in(*regions)(text) is phone
 
 

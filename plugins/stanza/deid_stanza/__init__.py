@@ -22,7 +22,9 @@ READ = ("tokenize", "mwt", "ner", "pretrain", "forward_charlm", "backward_charlm
 class StanzaDetector(PipelineDetector):
     """Takes a pipeline's entities; arguments and errors as ``PipelineDetector``."""
 
-    def __init__(self, *, model: str | Path, name: str = "stanza", device: str | None = None) -> None:
+    def __init__(
+        self, *, model: str | Path, name: str = "stanza", device: str | None = None
+    ) -> None:
         super().__init__(_LIBRARY, model=model, name=name, device=device)
 
 
@@ -43,7 +45,8 @@ def _copy(source: Path, out: Path) -> Mapping[str, Any]:
         own = resources[source.name]
     except (ValueError, KeyError, TypeError):
         raise PluginError(
-            f"{source.parent / RESOURCES}: not JSON, or it does not name {source.name!r}; download the language again"
+            f"{source.parent / RESOURCES}: not JSON, or it does not name {source.name!r}; download"
+            " the language again"
         ) from None
     for name in READ:
         if (source / name).is_dir():
@@ -58,24 +61,36 @@ def _open(folder: Path, settings: Mapping[str, Any], device: str | None) -> Pipe
 
     try:
         made = stanza.Pipeline(
-            settings["lang"], dir=str(folder), processors="tokenize,ner", download_method=None, verbose=False,
+            settings["lang"],
+            dir=str(folder),
+            processors="tokenize,ner",
+            download_method=None,
+            verbose=False,
             device=place,
-        )  # fmt: skip
+        )
     except Exception as error:
         raise PluginError(
-            f"{folder}: the pipeline does not load ({type(error).__name__}); its folder needs the models of tokenize "
-            "and ner, and what these need (mwt, pretrain, character models), as stanza.download lays them"
+            f"{folder}: the pipeline does not load ({type(error).__name__}); its folder needs the"
+            " models of tokenize and ner, and what these need (mwt, pretrain, character models),"
+            " as stanza.download lays them"
         ) from error
 
     def read(text: str) -> Iterable[Entity]:
-        return [_trimmed(text, found.start_char, found.end_char, found.type) for found in made(text).ents]
+        return [
+            _trimmed(text, found.start_char, found.end_char, found.type)
+            for found in made(text).ents
+        ]
 
     return Pipeline(made.processors["ner"].get_known_tags(), read)
 
 
 def _trimmed(text: str, start: int, end: int, label: str) -> Entity:
     inside = text[start:end]
-    return start + len(inside) - len(inside.lstrip()), end - len(inside) + len(inside.rstrip()), label
+    return (
+        start + len(inside) - len(inside.lstrip()),
+        end - len(inside) + len(inside.rstrip()),
+        label,
+    )
 
 
 _LIBRARY = Library("stanza", "deid_stanza", "0.1.0", _is_here, _copy, _open)

@@ -1,4 +1,7 @@
-"""Pipelines that Stanza's own trainers made, from a folder: the entities are the library's, at exact offsets."""
+"""Pipelines that Stanza's own trainers made, from a folder.
+
+The entities are the library's, at exact offsets.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,12 @@ TEXT = "Vu par Dupont le 3 mai.\nVu par  Martin \U0001f600 le 12\tjuin.\r\n"
 
 def added(folder: Path, source: Path, *, text: str = MAP, **given: Any) -> Path:
     (folder / "labels.toml").write_text(text)
-    options = {"source": str(source), "name": "mine", "out": folder / "mine", "labels": str(folder / "labels.toml")}
+    options = {
+        "source": str(source),
+        "name": "mine",
+        "out": folder / "mine",
+        "labels": str(folder / "labels.toml"),
+    }
     Importer().add({**options, **given}, [Note("n", TEXT)])
     return folder / "mine"
 
@@ -40,12 +48,21 @@ def test_the_entities_are_the_librarys_where_they_stand(source, detector) -> Non
 
     assert Importer().recognises(source)
     texts = [TEXT, TEXT * 30]
-    made = stanza.Pipeline("fr", dir=str(source.parent), processors="tokenize,ner", download_method=None, verbose=False)
-    theirs = [[(found.start_char, found.end_char, found.type) for found in made(text).ents] for text in texts]
-    found = [list(spans) for spans in detector.detect([Note(f"n{at}", text) for at, text in enumerate(texts)])]
+    made = stanza.Pipeline(
+        "fr", dir=str(source.parent), processors="tokenize,ner", download_method=None, verbose=False
+    )
+    theirs = [
+        [(found.start_char, found.end_char, found.type) for found in made(text).ents]
+        for text in texts
+    ]
+    found = [
+        list(spans)
+        for spans in detector.detect([Note(f"n{at}", text) for at, text in enumerate(texts)])
+    ]
 
     assert [
-        [(span.start, span.end, span.native_label or span.label.value) for span in spans] for spans in found
+        [(span.start, span.end, span.native_label or span.label.value) for span in spans]
+        for spans in found
     ] == theirs
     assert "Dupont" in {TEXT[span.start : span.end] for span in found[0] if span.label is Phi.NAME}
     assert len(found[1]) > 60
@@ -87,7 +104,10 @@ def cut(folder: Path) -> None:
 
 FAULTS = {
     "no such language": (nameless, "it does not name 'fr'; download the language again"),
-    "no tokenizer": (without("tokenize"), "the pipeline does not load .*needs the models of tokenize"),
+    "no tokenizer": (
+        without("tokenize"),
+        "the pipeline does not load .*needs the models of tokenize",
+    ),
     "a model that is cut off": (cut, "the pipeline does not load"),
 }
 

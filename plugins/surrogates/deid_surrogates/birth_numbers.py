@@ -1,7 +1,8 @@
 """Identifiers that hold a birthday: the day moves by the patient's offset, the serial is redrawn.
 
-Each function takes an identifier without its separators, a row of choices and the offset in days. Those whose check
-characters stand at the end take and return it without them. ``None`` asks for the next draw.
+Each function takes an identifier without its separators, a row of choices and the offset in days.
+Those whose check characters stand at the end take and return it without them. ``None`` asks for the
+next draw.
 """
 
 from __future__ import annotations

@@ -9,7 +9,9 @@ from deid_assets.extending.replacing import ATTEMPTS, IDENTIFIERS, Context, norm
 _OWN = "own values"  # in the context's numbers: alone when they are there, and with each of them
 
 
-def first_free(draw: Callable[[int], str | None], original: str, context: Context, attempt: int = 0) -> str | None:
+def first_free(
+    draw: Callable[[int], str | None], original: str, context: Context, attempt: int = 0
+) -> str | None:
     """Return the first of the draws from ``attempt`` on that is nobody's value, or ``None`` after eight.
 
     Args:

@@ -1,4 +1,7 @@
-"""Surrogates for addresses on the net: user names follow the names they are made of, hosts are set aside for examples."""
+"""Surrogates for addresses on the net.
+
+User names follow the names they are made of, hosts are set aside for examples.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,10 @@ _INITIALS = 2  # at most, before or after a name
 
 
 def email(text: str, context: Context, attempt: int = 0) -> str:
-    """Return an address whose user is the surrogate of the original's, at a host for examples; one host for one host."""
+    """Return an address whose user is the surrogate of the original's, at a host for examples.
+
+    One host for one host.
+    """
     user, _, host = text.rpartition("@")
     draw = Draw(context, "email", fold(host), attempt=attempt)
     drawn = _account(user or host, context, attempt, is_word=True)
@@ -31,7 +37,10 @@ def email(text: str, context: Context, attempt: int = 0) -> str:
 
 
 def username(text: str, context: Context, attempt: int = 0) -> str:
-    """Return an account name that follows the name it is made of; one of the same shape where it is made of none."""
+    """Return an account name that follows the name it is made of.
+
+    One of the same shape where it is made of none.
+    """
     drawn = _account(text, context, attempt)
     return drawn if drawn != text else reshape(text, context, "USERNAME", attempt)
 
@@ -41,7 +50,9 @@ def url(text: str, context: Context, attempt: int = 0) -> str:
     draw = Draw(context, "url", text.casefold(), attempt=attempt)
     scheme, separator, rest = text.rpartition("://")
     host = "www." if rest.lower().startswith("www.") else ""
-    start = f"{scheme.lower()}://" if separator and scheme.lower() in ("http", "https", "ftp") else ""
+    start = (
+        f"{scheme.lower()}://" if separator and scheme.lower() in ("http", "https", "ftp") else ""
+    )
     return f"{start}{host}{draw.pick(_DOMAINS)}/{draw.below(16**6):06x}"
 
 
@@ -89,7 +100,10 @@ def _renamed(part: str, context: Context, attempt: int) -> str:
 
 
 def _glued(piece: str, context: Context) -> tuple[str, ...] | None:
-    """Return the names and initials that a piece is made of; names of the note go before those of the lists."""
+    """Return the names and initials that a piece is made of.
+
+    Names of the note go before those of the lists.
+    """
     if len(piece) < _SHORTEST_NAME:
         return (piece,)
     note = context.note
@@ -126,7 +140,11 @@ def _particles(run: str, particles: Container[str]) -> tuple[str, ...]:
     """Return the particles that a run of letters is made of, none where it is not."""
     if run in particles:
         return (run,)
-    splits = ((run[:at], _particles(run[at:], particles)) for at in range(2, len(run) - 1) if run[:at] in particles)
+    splits = (
+        (run[:at], _particles(run[at:], particles))
+        for at in range(2, len(run) - 1)
+        if run[:at] in particles
+    )
     return next(((first, *rest) for first, rest in splits if rest), ())
 
 
@@ -143,7 +161,9 @@ def _listed(piece: str, lang: str | None) -> tuple[str, ...] | None:
         if _is_long_name(locale, first) and _is_long_name(locale, last):
             return first, last
     for first, last in sorted(splits, key=lambda split: min(map(len, split))):
-        if min(len(first), len(last)) <= _INITIALS and _is_long_name(locale, max(first, last, key=len)):
+        if min(len(first), len(last)) <= _INITIALS and _is_long_name(
+            locale, max(first, last, key=len)
+        ):
             return first, last
     return None
 

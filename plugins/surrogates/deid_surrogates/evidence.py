@@ -1,4 +1,7 @@
-"""What a note tells of a word that no list settles: whose name it is, and whether it stands there at all."""
+"""What a note tells of a word that no list settles.
+
+Whose name it is, and whether it stands there at all.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,10 @@ from deid_assets.extending.replacing import Context, fold
 from deid_surrogates.locales import Locale
 
 Role = Literal["f", "m", "n", "last", "family"]
-"""Woman's, man's or either's given name, surname; ``family`` where a particle before it leaves no doubt."""
+"""Woman's, man's or either's given name, surname.
+
+``family`` where a particle before it leaves no doubt.
+"""
 _LOOKED_AT = 5  # mentions of a word
 _LOOKED_BACK = 30  # characters
 _BLANKS = (" ", "\t")
@@ -26,7 +32,9 @@ def stands_in(note: Note, word: str) -> bool:
 
 
 def stands_as_name(context: Context, word: str) -> bool:
-    """Whether the word stands in the note where it may be somebody's name: with a capital, or inside a span.
+    """Whether the word stands in the note where it may be somebody's name.
+
+    With a capital, or inside a span.
 
     ``brown sputum`` takes the surname Brown from nobody.
     """
@@ -36,7 +44,8 @@ def stands_as_name(context: Context, word: str) -> bool:
     mentions = re.finditer(rf"(?<![^\W\d_]){re.escape(word)}(?![^\W\d_])", text, re.IGNORECASE)
     spans = context.spans or ()
     return any(
-        match[0][0].isupper() or any(span.start <= match.start() < span.end for span in spans) for match in mentions
+        match[0][0].isupper() or any(span.start <= match.start() < span.end for span in spans)
+        for match in mentions
     )
 
 
@@ -99,7 +108,10 @@ def _mentions(text: str, word: str) -> Iterator[int]:
 
 
 def _word_before(text: str, start: int) -> str:
-    """Return the word on the line before an offset, without its full stop; empty where none is next to it."""
+    """Return the word on the line before an offset, without its full stop.
+
+    Empty where none is next to it.
+    """
     if not start or text[start - 1] not in _BLANKS:
         return ""
     words = text[max(0, start - _LOOKED_BACK) : start].rpartition("\n")[2].rsplit(None, 1)
@@ -115,7 +127,9 @@ def _role_after(text: str, locale: Locale, word: str) -> Role | None:
         after = _AFTER.match(text, start + len(word))
         follows = after is not None and after[1][0].isupper()
         next_value = fold(after[1]) if after is not None and follows else ""
-        is_first = next_value in locale.surnames or bool(next_value and locale.given.get(next_value))
+        is_first = next_value in locale.surnames or bool(
+            next_value and locale.given.get(next_value)
+        )
         before = _word_before(text, start)
         previous = fold(before)
         title = sex_of_title(previous, locale) if previous else None

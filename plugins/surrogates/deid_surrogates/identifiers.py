@@ -1,4 +1,7 @@
-"""Identifiers with check characters or dates in them: another of the same kind, valid where the original was."""
+"""Identifiers with check characters or dates in them.
+
+Another of the same kind, valid where the original was.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,10 @@ _STAFF = frozenset((Phi.LICENSE, Phi.ID))
 _MONEY = frozenset((Phi.ACCOUNT, Phi.HEALTH_PLAN, Phi.ID))
 
 Redraw = Callable[[str, Draw, int], str | None]
-"""Function of an identifier, a row of choices and the patient's offset in days; ``None`` asks for the next draw."""
+"""Function of an identifier, a row of choices and the patient's offset in days.
+
+``None`` asks for the next draw.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +38,8 @@ class Scheme:
         langs: Languages in whose notes it comes before others.
         is_valid: Whether the check characters are right.
         redraw: Gives another.
-        core: How many of the last characters say who it is: a personal number has its century or not.
+        core: How many of the last characters say who it is: a personal number has its century or
+            not.
     """
 
     name: str
@@ -68,11 +75,16 @@ def scheme_of(value: str, label: Phi, lang: str | None) -> Scheme | None:
 @lru_cache(maxsize=len(Phi))
 def _any_of(label: Phi) -> re.Pattern[str]:
     """Return what matches every value that may be of one of the kinds of a category: few are."""
-    return re.compile("|".join(f"(?:{scheme.pattern.pattern})" for scheme in schemes_for(label, None)))
+    return re.compile(
+        "|".join(f"(?:{scheme.pattern.pattern})" for scheme in schemes_for(label, None))
+    )
 
 
 def redrawn(value: str, draw: Draw, *, may_begin_with_0: bool = False) -> str:
-    """Return digits for digits and letters for letters; a first digit that is not 0 stays so unless it may be."""
+    """Return digits for digits and letters for letters.
+
+    A first digit that is not 0 stays so unless it may be.
+    """
     drawn: list[str] = []
     for place, character in enumerate(value):
         if character.isdigit():
@@ -128,7 +140,15 @@ def _scheme(
         end = None if drawn is None else check_of(drawn)
         return None if end is None else f"{drawn}{end}"
 
-    return Scheme(name, re.compile(pattern), frozenset(labels), frozenset(listed(langs)), is_valid, redraw, core)
+    return Scheme(
+        name,
+        re.compile(pattern),
+        frozenset(labels),
+        frozenset(listed(langs)),
+        is_valid,
+        redraw,
+        core,
+    )
 
 
 def _idnr(value: str, draw: Draw, days: int) -> str:
@@ -148,7 +168,10 @@ def _is_idnr(value: str) -> bool:
 
 def _iban(value: str, draw: Draw, days: int) -> str:
     del days
-    country, account = value[:2], check.own_account(value[:2], redrawn(value[4:], draw, may_begin_with_0=True))
+    country, account = (
+        value[:2],
+        check.own_account(value[:2], redrawn(value[4:], draw, may_begin_with_0=True)),
+    )
     return country + check.iban(country, account) + account
 
 
@@ -184,16 +207,37 @@ def _own(
 _DAY = r"(?:0[1-9]|[12]\d|3[01])"
 _MONTH = r"(?:0[1-9]|1[0-2])"
 SCHEMES: tuple[Scheme, ...] = (
-    _scheme("codice fiscale", rf"[A-Z]{{6}}\d\d[A-EHLMPR-T](?:{_DAY}|[4-7]\d)[A-Z]\d{{3}}[A-Z]",
-            check.codice_fiscale, birth_numbers.fiscale, langs="it"),
-    _scheme("nir", r"[12378]\d{4}(?:\d\d|2[AB])\d{8}", check.nir, birth_numbers.nir, langs="fr", tail=2),
+    _scheme(
+        "codice fiscale",
+        rf"[A-Z]{{6}}\d\d[A-EHLMPR-T](?:{_DAY}|[4-7]\d)[A-Z]\d{{3}}[A-Z]",
+        check.codice_fiscale,
+        birth_numbers.fiscale,
+        langs="it",
+    ),
+    _scheme(
+        "nir", r"[12378]\d{4}(?:\d\d|2[AB])\d{8}", check.nir, birth_numbers.nir, langs="fr", tail=2
+    ),
     _scheme("dni", r"(?:\d{8}|[XYZ]\d{7})[A-Z]", check.dni, _dni, langs="es"),
     _scheme("kvnr", r"[A-Z]\d{9}", check.kvnr, langs="de"),
-    _scheme("personnummer", rf"(?:19|20)?\d\d{_MONTH}(?:{_DAY}|6[1-9]|[78]\d|9[01])\d{{4}}",
-            lambda body: check.luhn(body[-9:]) if len(body) in (9, 11) else None, birth_numbers.personnummer, langs="sv fi", core=10),
-    _own("niss", rf"\d\d{_MONTH}{_DAY}\d{{5}}", birth_numbers.is_niss, birth_numbers.niss, langs="nl fr"),
+    _scheme(
+        "personnummer",
+        rf"(?:19|20)?\d\d{_MONTH}(?:{_DAY}|6[1-9]|[78]\d|9[01])\d{{4}}",
+        lambda body: check.luhn(body[-9:]) if len(body) in (9, 11) else None,
+        birth_numbers.personnummer,
+        langs="sv fi",
+        core=10,
+    ),
+    _own(
+        "niss",
+        rf"\d\d{_MONTH}{_DAY}\d{{5}}",
+        birth_numbers.is_niss,
+        birth_numbers.niss,
+        langs="nl fr",
+    ),
     _scheme("ahv", r"756\d{10}", check.ean, _keeping(3), langs="de fr it"),
-    _own("svnr", rf"[1-9]\d{{3}}{_DAY}\d{{4}}", birth_numbers.is_svnr, birth_numbers.svnr, langs="de"),
+    _own(
+        "svnr", rf"[1-9]\d{{3}}{_DAY}\d{{4}}", birth_numbers.is_svnr, birth_numbers.svnr, langs="de"
+    ),
     _own("idnr", r"[1-9]\d{10}", _is_idnr, _idnr, langs="de"),
     _scheme("nass", r"(?:0[1-9]|[1-4]\d|5[0-3])\d{10}", check.nass, _nass, langs="es", tail=2),
     _scheme("nhs", r"\d{10}", check.nhs, langs="en"),
@@ -204,11 +248,17 @@ SCHEMES: tuple[Scheme, ...] = (
     _own("iban", r"[A-Z]{2}\d\d[A-Z0-9]{11,30}", _is_iban, _iban, labels=_MONEY),
     _scheme("card", r"\d{13,19}", check.luhn, _keeping(1), labels=_MONEY),
     _own("vin", r"[A-HJ-NPR-Z0-9]{17}", _is_vin, _vin, labels=frozenset((Phi.VEHICLE, Phi.ID))),
-)  # fmt: skip
-"""Every kind that is known; the first that fits is taken. A Finnish HETU has a century sign between its digits: see ``HETU``."""
+)
+"""Every kind that is known; the first that fits is taken.
+
+A Finnish HETU has a century sign between its digits: see ``HETU``.
+"""
 
 HETU = _scheme(
-    "hetu", rf"{_DAY}{_MONTH}\d\d[-+A-FU-Y]\d{{3}}[0-9A-Y]",
-    lambda body: check.hetu(body[:6] + body[7:]), birth_numbers.hetu, langs="fi sv",
-)  # fmt: skip
+    "hetu",
+    rf"{_DAY}{_MONTH}\d\d[-+A-FU-Y]\d{{3}}[0-9A-Y]",
+    lambda body: check.hetu(body[:6] + body[7:]),
+    birth_numbers.hetu,
+    langs="fi sv",
+)
 """Looked for in the text without blanks; the century sign says the century."""

@@ -1,4 +1,7 @@
-"""Telephone numbers: another of the same country, kind and length, in a range kept for fiction where there is one."""
+"""Telephone numbers.
+
+Another of the same country, kind and length, in a range kept for fiction where there is one.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +26,16 @@ _REGIONS: Mapping[str, tuple[str, ...]] = {
 }
 """Regions in which a number without a country code is looked up, by the note's language."""
 
-# What may stand beside a telephone number; any other word may be a name, or spell the number: 1-800-FLOWERS.
+# What may stand beside a telephone number; any other word may be a name, or spell the number:
+# 1-800-FLOWERS.
 _WORDS = frozenset(
     listed(
-        "tel tele telf tfno tlf telefono telefon telefoon telefonnr telefonnummer telephone phone ph fax mobile movil "
-        "mob mobil mobiel mobiltel cell handy pager beeper ext extn exten extension interno int x number num no nr n "
-        "office home work p t f m h w c o puh puhelin gsm faksi matkapuhelin alanumero alanro anknytning ankn vx vaxel "
-        "toestel tst poste portable durchwahl dw apparat cellulare cell numero numeroa nummer rufnummer telefax bip app"
+        "tel tele telf tfno tlf telefono telefon telefoon telefonnr telefonnummer telephone phone"
+        " ph fax mobile movil mob mobil mobiel mobiltel cell handy pager beeper ext extn exten"
+        " extension interno int x number num no nr n office home work p t f m h w c o puh puhelin"
+        " gsm faksi matkapuhelin alanumero alanro anknytning ankn vx vaxel toestel tst poste"
+        " portable durchwahl dw apparat cellulare cell numero numeroa nummer rufnummer telefax"
+        " bip app"
     )
 )
 _EXTENSION = re.compile(
@@ -46,12 +52,15 @@ _FICTION: Mapping[int, Mapping[str, tuple[str, ...]]] = {
     44: {
         _MOBILE: ("7700-900xxx",),
         _FIXED: listed(
-            "20-79460xxx 113-4960xxx 114-4960xxx 115-4960xxx 116-4960xxx 117-4960xxx 118-4960xxx 121-4960xxx "
-            "131-4960xxx 141-4960xxx 151-4960xxx 161-4960xxx 191-4980xxx 1632-960xxx"
+            "20-79460xxx 113-4960xxx 114-4960xxx 115-4960xxx 116-4960xxx 117-4960xxx 118-4960xxx"
+            " 121-4960xxx 131-4960xxx 141-4960xxx 151-4960xxx 161-4960xxx 191-4980xxx 1632-960xxx"
         ),
     },
     # Arcep, décision 2018-0881: numbers for audiovisual works.
-    33: {_MOBILE: ("6-3998xxxx",), _FIXED: listed("1-9900xxxx 2-6191xxxx 3-5301xxxx 4-6571xxxx 5-3649xxxx")},
+    33: {
+        _MOBILE: ("6-3998xxxx",),
+        _FIXED: listed("1-9900xxxx 2-6191xxxx 3-5301xxxx 4-6571xxxx 5-3649xxxx"),
+    },
     # Bundesnetzagentur, Rufnummern für Film und Fernsehen.
     49: {
         _MOBILE: ("171-39200xx", "176-040690xx"),
@@ -60,12 +69,16 @@ _FICTION: Mapping[int, Mapping[str, tuple[str, ...]]] = {
     # Post- och telestyrelsen, telefonnummer för böcker och filmer.
     46: {
         _MOBILE: listed(
-            "70-174061x 70-174062x 70-174063x 70-174064x 70-174065x 70-174066x 70-174067x 70-174068x 70-174069x"
+            "70-174061x 70-174062x 70-174063x 70-174064x 70-174065x 70-174066x 70-174067x"
+            " 70-174068x 70-174069x"
         ),
         _FIXED: listed("31-39006xx 40-62804xx 8-465004xx 980-3192xx"),
     },
 }
-"""National numbers by calling code; the area or network code stands before the hyphen, x is any digit."""
+"""National numbers by calling code.
+
+The area or network code stands before the hyphen, x is any digit.
+"""
 _FICTION_LINE = "55501"  # ATIS-0300115: 555-0100 to 555-0199 of every North American area
 _SPAIN = 34  # 6 and 7 are mobile, 8 and 9 fixed lines
 _NORTH_AMERICA, _ITALY = 1, 39  # only in Italy's plan does a national number begin with 0
@@ -98,8 +111,8 @@ class NumberingPlan(NamedTuple):
 def phone(text: str, context: Context, attempt: int = 0) -> str | None:
     """Return a number with the same separators, of the same country and kind, and nobody's of note and batch.
 
-    ``None`` where there is no number, or a word that does not only say what the number is. A number that no country
-    of the note's language has, such as a pager's, gets other digits.
+    ``None`` where there is no number, or a word that does not only say what the number is. A number
+    that no country of the note's language has, such as a pager's, gets other digits.
     """
     if len(digits_of(text)) < 3 or not (_PLAIN.fullmatch(text) or _is_worded(text)):
         return None
@@ -122,7 +135,11 @@ def _phone(text: str, context: Context, attempt: int) -> str:
     # With or without the country's code, it is the same number.
     value = digits if plan is None else f"+{plan.country}{digits[plan.kept :]}"
     draw = Draw(context, "phone", value, attempt=attempt)
-    drawn = _other_digits(digits, draw) if plan is None else digits[: plan.kept] + _drawn(digits, plan, draw)
+    drawn = (
+        _other_digits(digits, draw)
+        if plan is None
+        else digits[: plan.kept] + _drawn(digits, plan, draw)
+    )
     if not rest:
         return _filled(main, drawn)
     tail = Draw(context, "extension", text, attempt=attempt)
@@ -142,7 +159,9 @@ def _drawn(digits: str, plan: NumberingPlan, draw: Draw) -> str:
     if plan.country == _NORTH_AMERICA:
         return f"{lead}{_FICTION_LINE}{draw.below(100):02}"
     # A subscriber's number does not begin with 0 or 1 in many plans.
-    return f"{lead}{2 + draw.below(8)}{draw.below(10 ** (rest - 1)):0{rest - 1}}" if rest > 1 else lead
+    return (
+        f"{lead}{2 + draw.below(8)}{draw.below(10 ** (rest - 1)):0{rest - 1}}" if rest > 1 else lead
+    )
 
 
 def _plan_of(main: str, digits: str, lang: str | None) -> NumberingPlan | None:
@@ -181,7 +200,10 @@ def _forms(plan: NumberingPlan) -> tuple[str, ...]:
     """Return the fictional ranges of the plan's kind and length, with area codes of its length where there are any."""
     import phonenumbers  # noqa: PLC0415
 
-    kinds = {phonenumbers.PhoneNumberType.MOBILE: _MOBILE, phonenumbers.PhoneNumberType.FIXED_LINE: _FIXED}
+    kinds = {
+        phonenumbers.PhoneNumberType.MOBILE: _MOBILE,
+        phonenumbers.PhoneNumberType.FIXED_LINE: _FIXED,
+    }
     forms = _FICTION.get(plan.country, {}).get(kinds.get(plan.kind, ""), ())
     fitting = [form for form in forms if len(form) == plan.size + 1]
     same_area = [form for form in fitting if form.index("-") == plan.area]
@@ -196,7 +218,8 @@ def _leads(plan: NumberingPlan) -> tuple[str, ...]:
     width = max(plan.area, _LEAD_DIGITS if plan.size > 2 * _LEAD_DIGITS else 2)
     found: list[str] = []
     for step in range(min(10**width, _MOST_TRIED)):
-        # A step that shares no factor with a power of ten visits every number, not the lowest ones first.
+        # A step that shares no factor with a power of ten visits every number, not the lowest ones
+        # first.
         lead = f"{step * 397 % 10**width:0{width}}"
         if not lead.startswith(plan.first) or (lead[0] == "0" and plan.country != _ITALY):
             continue
@@ -215,7 +238,9 @@ def _leads(plan: NumberingPlan) -> tuple[str, ...]:
 
 
 def _other_digits(digits: str, draw: Draw) -> str:
-    return "".join(str(1 + draw.below(9) if place == 0 else draw.below(10)) for place in range(len(digits)))
+    return "".join(
+        str(1 + draw.below(9) if place == 0 else draw.below(10)) for place in range(len(digits))
+    )
 
 
 def _filled(text: str, digits: str) -> str:

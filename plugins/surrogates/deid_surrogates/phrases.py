@@ -14,7 +14,9 @@ from deid_surrogates.words import renamed
 
 Kind = Literal["streets", "hospitals", "organizations"]
 CityMaker = Callable[[str, Context, int], str | None]
-_TOKEN = re.compile(r"\d+(?:st|nd|rd|th)\b|\d+|[dDlL]['\u2019](?=\w)|[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
+_TOKEN = re.compile(
+    r"\d+(?:st|nd|rd|th)\b|\d+|[dDlL]['\u2019](?=\w)|[^\W\d_]+(?:['\u2019][^\W\d_]+)*"
+)
 _BREAK = re.compile(r"[\d,;:/()\n]")
 _DE_VOWEL = re.compile(r"\b([dD])e (?=[AEIOUYÀÂÉÈÊÎÔ])")
 _D_CONSONANT = re.compile(r"\b([dD])['\u2019](?=[BCDFGJKLMNPQRSTVWXZ])")
@@ -25,7 +27,10 @@ _SHORTEST_CITY = 3
 
 
 class Drawing(NamedTuple):
-    """Functions that a surrogate is drawn with; ``city`` gives another city for one, and ``None`` for other words."""
+    """Functions that a surrogate is drawn with.
+
+    ``city`` gives another city for one, and ``None`` for other words.
+    """
 
     context: Context
     attempt: int
@@ -35,7 +40,8 @@ class Drawing(NamedTuple):
 class Token(NamedTuple):
     """A word or number of a phrase.
 
-    ``kept``: says what it is; ``link``: between others; ``compound``: ends with what it is, from ``tail`` on.
+    ``kept``: says what it is; ``link``: between others; ``compound``: ends with what it is, from
+    ``tail`` on.
     """
 
     start: int
@@ -56,7 +62,13 @@ def template(text: str, context: Context, kind: Kind, attempt: int, city: CityMa
     locale, value = locale_of(context.note.lang), fold(text)
     words: PhraseWords = getattr(locale, kind)
     tokens = tokens_of(text, context.note.lang, kind)
-    if kind == "streets" and tokens and tokens[0].kind == "link" and (linked := _street_names(locale)[1]):  # Am Markt 3
+    if (
+        kind == "streets"
+        and tokens
+        and tokens[0].kind == "link"
+        and (linked := _street_names(locale)[1])
+    ):
+        # Am Markt 3
         return Draw(context, kind, value, attempt=attempt).pick(linked)
     form = Draw(context, f"{kind} form", value).pick(words.templates)
     name = locale.last.pick(Draw(context, kind, value, attempt=attempt))
@@ -74,7 +86,9 @@ def street(text: str, context: Context, attempt: int, city: CityMaker) -> str:
     is_typed = any(token.kind in ("kept", "compound") for token in tokens)
     is_named = any(token.kind == "name" for token in tokens)
     if (is_named and not is_typed) or not _has_name(tokens):
-        number = next((text[token.start : token.end] for token in tokens if token.kind == "number"), None)
+        number = next(
+            (text[token.start : token.end] for token in tokens if token.kind == "number"), None
+        )
         drawn = template(text, context, "streets", attempt, city)
         return drawn if number is None else f"{drawn} {_number(number, context, attempt)}"
     parts: list[str] = []
@@ -115,7 +129,9 @@ def _token(match: re.Match[str], words: PhraseWords) -> Token:
         return Token(start, end, "link")
     if len(value) == 1:
         return Token(start, end, "letter")
-    tail = next((at for at in range(2, len(match[0]) - 1) if fold(match[0][at:]) in words.suffixes), 0)
+    tail = next(
+        (at for at in range(2, len(match[0]) - 1) if fold(match[0][at:]) in words.suffixes), 0
+    )
     return Token(start, end, "compound" if tail else "name", tail)
 
 
@@ -126,18 +142,25 @@ def _has_name(tokens: tuple[Token, ...]) -> bool:
 def _street_parts(
     text: str, tokens: tuple[Token, ...], locale: Locale, context: Context, attempt: int
 ) -> list[tuple[int, int, str]]:
-    """Return bounds and replacements; a run of names and the links before and within it is one street name."""
+    """Return bounds and replacements.
+
+    A run of names and the links before and within it is one street name.
+    """
     parts: list[tuple[int, int, str]] = []
     run: list[Token] = []
     for token in tokens:
         word = text[token.start : token.end]
-        if run and (token.kind not in ("name", "link") or _BREAK.search(text, run[-1].end, token.start)):
+        if run and (
+            token.kind not in ("name", "link") or _BREAK.search(text, run[-1].end, token.start)
+        ):
             parts += _named(text, run, locale, context, attempt)
             run = []
         if token.kind == "number":
             parts.append((token.start, token.end, _number(word, context, attempt)))
         elif token.kind == "compound":
-            parts.append((token.start, token.end, _compound(word, token.tail, "streets", context, attempt)))
+            parts.append(
+                (token.start, token.end, _compound(word, token.tail, "streets", context, attempt))
+            )
         elif token.kind == "letter":
             parts.append((token.start, token.end, _letter(word, context, attempt)))
         elif token.kind != "kept":
@@ -145,13 +168,22 @@ def _street_parts(
     return [*parts, *_named(text, run, locale, context, attempt)]
 
 
-def _named(text: str, run: list[Token], locale: Locale, context: Context, attempt: int) -> list[tuple[int, int, str]]:
-    """Return bounds and replacement of a street's name: that of a person word by word, any other as a whole."""
+def _named(
+    text: str, run: list[Token], locale: Locale, context: Context, attempt: int
+) -> list[tuple[int, int, str]]:
+    """Return bounds and replacement of a street's name.
+
+    That of a person word by word, any other as a whole.
+    """
     names = [token for token in run if token.kind == "name"]
     if not names:
         return []
     words = [text[token.start : token.end] for token in names]
-    if len(names) > 1 and (words[0].istitle() or words[0].isupper()) and fold(words[0]) in locale.given:
+    if (
+        len(names) > 1
+        and (words[0].istitle() or words[0].isupper())
+        and fold(words[0]) in locale.given
+    ):
         return [
             (
                 token.start,
@@ -176,7 +208,10 @@ def _named(text: str, run: list[Token], locale: Locale, context: Context, attemp
 
 @cache
 def _street_names(locale: Locale) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the names of streets that begin with a name, and those that begin with a link: de la Paz."""
+    """Return the names of streets that begin with a name, and those that begin with a link.
+
+    De la Paz.
+    """
     names = locale.streets.names
     linked = tuple(name for name in names if _starts_with_link(name, locale.streets))
     return tuple(name for name in names if name not in linked), linked
@@ -184,7 +219,11 @@ def _street_names(locale: Locale) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 def _starts_with_link(name: str, words: PhraseWords) -> bool:
     first = _TOKEN.match(name)
-    return first is not None and fold(first[0]).partition("'")[0] in words.links and len(name) > len(first[0])
+    return (
+        first is not None
+        and fold(first[0]).partition("'")[0] in words.links
+        and len(name) > len(first[0])
+    )
 
 
 def _compound(word: str, tail: int, kind: Kind, context: Context, attempt: int) -> str:
@@ -200,7 +239,9 @@ def _compound(word: str, tail: int, kind: Kind, context: Context, attempt: int) 
     return cased_like(word, drawn + end)
 
 
-def _proper(text: str, tokens: tuple[Token, ...], place: int, kind: Kind, drawing: Drawing) -> tuple[int, str]:
+def _proper(
+    text: str, tokens: tuple[Token, ...], place: int, kind: Kind, drawing: Drawing
+) -> tuple[int, str]:
     """Return how many tokens, from one place on, are replaced by what."""
     token = tokens[place]
     word = text[token.start : token.end]
@@ -211,7 +252,11 @@ def _proper(text: str, tokens: tuple[Token, ...], place: int, kind: Kind, drawin
         return 1, _saint(word, drawing, kind, is_female=saint in _FEMALE_SAINTS)
     for used in range(min(3, len(tokens) - place) if word[0].isupper() else 0, 0, -1):
         name = text[token.start : tokens[place + used - 1].end]
-        drawn = drawing.city(name, drawing.context, drawing.attempt) if len(name) > _SHORTEST_CITY else None
+        drawn = (
+            drawing.city(name, drawing.context, drawing.attempt)
+            if len(name) > _SHORTEST_CITY
+            else None
+        )
         if drawn is not None:
             return used, drawn
     if word.isupper() and len(word) < _ACRONYM_CHARS and not text.isupper():
@@ -225,11 +270,15 @@ def _saint(word: str, drawing: Drawing, kind: Kind, *, is_female: bool) -> str:
     words: PhraseWords = getattr(locale, kind)
     known = words.female_saints + words.male_saints
     lemma, form = locale.inflection.split(word, lambda name: fold(name) in map(fold, known))
-    is_female = fold(lemma) in map(fold, words.female_saints) or (is_female and lemma not in words.male_saints)
+    is_female = fold(lemma) in map(fold, words.female_saints) or (
+        is_female and lemma not in words.male_saints
+    )
     saints = words.female_saints if is_female else words.male_saints
     others = [saint for saint in saints if fold(saint) != fold(lemma)]
     if not others:
-        return renamed(word, drawing.context, role="f" if is_female else "m", attempt=drawing.attempt)
+        return renamed(
+            word, drawing.context, role="f" if is_female else "m", attempt=drawing.attempt
+        )
     drawn = Draw(drawing.context, "saint", fold(lemma), attempt=drawing.attempt).pick(others)
     return cased_like(word, locale.inflection.join(drawn, form))
 
@@ -248,7 +297,9 @@ def _simple(word: str, token: Token, kind: Kind, drawing: Drawing) -> str:
 def _letter(letter: str, context: Context, attempt: int) -> str:
     """Return another letter of a house, or initial of a street's name."""
     others = "abcdef".replace(fold(letter), "")
-    return cased_like(letter, Draw(context, "house letter", fold(letter), attempt=attempt).pick(others))
+    return cased_like(
+        letter, Draw(context, "house letter", fold(letter), attempt=attempt).pick(others)
+    )
 
 
 def _acronym(text: str, context: Context, attempt: int) -> str:

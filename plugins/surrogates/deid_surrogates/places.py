@@ -20,20 +20,37 @@ _SUOMI_CASES = {"n": "gen", "ssa": "ine", "sta": "ela", "en": "ill", "a": "par"}
 _SUOMI = re.compile(r"suome(n|ssa|sta|en|a)", re.IGNORECASE)
 _LARGE = 1_000_000  # inhabitants of a country that is written; smaller ones are read only
 _SEPARATOR = re.compile(r"[,;()/\n]")
-_CODED = re.compile(r"((?:[A-Z]{1,3}-)?\d{4,5}|\d{3} \d{2}|\d{4} ?[A-Z]{2}|\d{5}-\d{4})(?: ([^\W\d].*))?")
+_CODED = re.compile(
+    r"((?:[A-Z]{1,3}-)?\d{4,5}|\d{3} \d{2}|\d{4} ?[A-Z]{2}|\d{5}-\d{4})(?: ([^\W\d].*))?"
+)
 _PART = re.compile(r"[^,;()/\n]+")
 _LOOKED_BACK, _CITY_WORDS = 60, 3  # characters; words of a city at most
 _STATE = re.compile(r"[A-Z]{2},?")
 _WORDS_AFTER = re.compile(r"[ ,\n]+((?:[^\W\d_][\w'\u2019.-]* ?){1,3})")
-_FORM_OF_CASE = {"gen": "gen", "ine": "in", "ade": "in", "ela": "from", "abl": "from", "ill": "to", "all": "to"}
+_FORM_OF_CASE = {
+    "gen": "gen",
+    "ine": "in",
+    "ade": "in",
+    "ela": "from",
+    "abl": "from",
+    "ill": "to",
+    "all": "to",
+}
 _FORMS_OF_CITY = frozenset((*_FORM_OF_CASE, *_FORM_OF_CASE.values()))
 _FINNISH_CASE = re.compile(r".{3,}(?:ss[aä]|st[aä]|ll[aä]|lt[aä]|lle|(?<!ne)n)")
 
 
 def city(text: str, context: Context, attempt: int = 0, *, start: int = 0) -> str | None:
-    """Return a city of the same country and about the same size; region and country after a comma change too."""
+    """Return a city of the same country and about the same size.
+
+    Region and country after a comma change too.
+    """
     del start
-    return location(text, context, attempt) if _SEPARATOR.search(text) else other_city(text, context, attempt)
+    return (
+        location(text, context, attempt)
+        if _SEPARATOR.search(text)
+        else other_city(text, context, attempt)
+    )
 
 
 def location(text: str, context: Context, attempt: int = 0) -> str | None:
@@ -66,7 +83,10 @@ def other_city(text: str, context: Context, attempt: int = 0) -> str | None:
 
 
 def known_city(text: str, context: Context, attempt: int = 0) -> str | None:
-    """Return another city for one that is in the lists, else ``None``; for names within names of institutions."""
+    """Return another city for one that is in the lists, else ``None``.
+
+    For names within names of institutions.
+    """
     locale = locale_of(context.note.lang)
     name, form = _read_city(text, context.note.lang)
     found = find_city(locale, name)
@@ -77,7 +97,10 @@ def known_city(text: str, context: Context, attempt: int = 0) -> str | None:
 
 
 def region(text: str, context: Context, attempt: int = 0, *, start: int = 0) -> str | None:
-    """Return a region of the same country; for a state or province after a city, that of the city's surrogate."""
+    """Return a region of the same country.
+
+    For a state or province after a city, that of the city's surrogate.
+    """
     locale = locale_of(context.note.lang)
     if text.isupper() and len(text) == 2:
         town = _city_before(context.note.text, start, locale)
@@ -107,13 +130,18 @@ def country(text: str, context: Context, attempt: int = 0) -> str | None:
         else _declined_countries().split(text, lambda name: fold(name) in names)
     )
     code = names.get(fold(lemma))
-    options = [name for name in continents.get(code or "", ()) if _declined_countries().can_join(name)]
+    options = [
+        name for name in continents.get(code or "", ()) if _declined_countries().can_join(name)
+    ]
     drawn = _one_of(options, lemma, context, "country", attempt) if code else None
     return drawn and cased_like(text, _declined_countries().join(drawn.capitalize(), case))
 
 
 def postcode(text: str, context: Context, attempt: int = 0, *, start: int = 0) -> str | None:
-    """Return a code of the same shape; one of the surrogate's where a city stands beside it, else one that exists."""
+    """Return a code of the same shape.
+
+    One of the surrogate's where a city stands beside it, else one that exists.
+    """
     locale = locale_of(context.note.lang)
     note = context.note.text
     town = _city_after(note, start + len(text), locale) or _city_before(note, start, locale)
@@ -150,13 +178,22 @@ def relative(text: str, context: Context, attempt: int = 0) -> str | None:
 
 
 def _part(name: str, town: str, context: Context, attempt: int) -> str | None:
-    """Return what stands for one part of an address; ``town`` is the surrogate of a city before it."""
+    """Return what stands for one part of an address.
+
+    ``town`` is the surrogate of a city before it.
+    """
     locale = locale_of(context.note.lang)
     coded = _CODED.fullmatch(name)
     if coded is not None:
         rest = coded[2] and _part(coded[2], town, context, attempt)
         code = postcode_of(rest or town or None, coded[1], context, attempt)
-        return code if not coded[2] else None if rest is None else name.replace(coded[1], code).replace(coded[2], rest)
+        return (
+            code
+            if not coded[2]
+            else None
+            if rest is None
+            else name.replace(coded[1], code).replace(coded[2], rest)
+        )
     if any(map(str.isdigit, name)) and not re.search(r"[^\W\d_]{3}", name):
         return reshape(name, context, "location", attempt)
     if town and len(name) == 2 and (state := state_of(locale, town)) is not None:
@@ -172,10 +209,19 @@ def _part(name: str, town: str, context: Context, attempt: int) -> str | None:
 def _typed(name: str, context: Context, attempt: int) -> str | None:
     """Return a street or institution for what has the words of one, ``None`` for other places."""
     has_number = any(map(str.isdigit, name))
-    kinds: tuple[phrases.Kind, ...] = ("streets", "hospitals") if has_number else ("hospitals", "streets")
+    kinds: tuple[phrases.Kind, ...] = (
+        ("streets", "hospitals") if has_number else ("hospitals", "streets")
+    )
     for kind in kinds:
-        if any(token.kind in ("kept", "compound") for token in phrases.tokens_of(name, context.note.lang, kind)):
-            return street(name, context, attempt) if kind == "streets" else hospital(name, context, attempt)
+        if any(
+            token.kind in ("kept", "compound")
+            for token in phrases.tokens_of(name, context.note.lang, kind)
+        ):
+            return (
+                street(name, context, attempt)
+                if kind == "streets"
+                else hospital(name, context, attempt)
+            )
     return street(name, context, attempt) if has_number else None
 
 
@@ -185,7 +231,11 @@ def _read_city(text: str, lang: str | None) -> tuple[str, str]:
     declined = locale.places.city_forms.get(fold(text))
     if declined is not None:
         return declined
-    name, form = locale.inflection.split(text, lambda word: find_city(locale, word) is not None) if text else (text, "")
+    name, form = (
+        locale.inflection.split(text, lambda word: find_city(locale, word) is not None)
+        if text
+        else (text, "")
+    )
     return (name, form) if find_city(locale, name) is not None else (text, "")
 
 
@@ -225,7 +275,14 @@ def _city_before(text: str, start: int, locale: Locale) -> str | None:
 def _city_after(text: str, end: int, locale: Locale) -> str | None:
     found = _WORDS_AFTER.match(text, end)
     words = found[1].split() if found else []
-    return next((name for size in range(len(words), 0, -1) if find_city(locale, name := " ".join(words[:size]))), None)
+    return next(
+        (
+            name
+            for size in range(len(words), 0, -1)
+            if find_city(locale, name := " ".join(words[:size]))
+        ),
+        None,
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -254,7 +311,11 @@ def _countries(lang: str) -> tuple[Mapping[str, str], Mapping[str, Sequence[str]
 @cache
 def _declined_countries() -> Finnish:
     """Return the cases of the countries whose names Finnish declines as it does given names, in the inner cases."""
-    names = [name for name in _countries("fi")[0] if name.isalpha() and not name.endswith(_HARD_TO_DECLINE)]
+    names = [
+        name
+        for name in _countries("fi")[0]
+        if name.isalpha() and not name.endswith(_HARD_TO_DECLINE)
+    ]
     return Finnish([_spelling("fi")[name] for name in names], ())
 
 
@@ -271,7 +332,9 @@ def _folded(options: tuple[str, ...]) -> frozenset[str]:
     return frozenset(map(fold, options))
 
 
-def _one_of(options: Sequence[str], text: str, context: Context, kind: str, attempt: int) -> str | None:
+def _one_of(
+    options: Sequence[str], text: str, context: Context, kind: str, attempt: int
+) -> str | None:
     value = fold(text)
     for number in range(attempt, attempt + ATTEMPTS if options else attempt):
         drawn = Draw(context, kind, value, attempt=number).pick(options)

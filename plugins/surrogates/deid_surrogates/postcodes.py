@@ -19,7 +19,8 @@ def postcode_of(city: str | None, text: str, context: Context, attempt: int) -> 
     """Return a postal code in the shape of the original.
 
     Args:
-        city: The surrogate that stands beside it; without one, or without a list, any start that exists is taken.
+        city: The surrogate that stands beside it; without one, or without a list, any start that
+            exists is taken.
         text: The original.
         context: The note and the key.
         attempt: Another number gives another code.
@@ -54,7 +55,11 @@ def _start(locale: Locale, city: str | None, text: str, context: Context, attemp
     if city is not None and locale.lang == "it":  # whose provinces are written as US states are
         if near := _codes_of(locale, city):
             return draw.pick(near)
-    elif city is not None and (state := state_of(locale, city)) is not None and state in _state_ranges():
+    elif (
+        city is not None
+        and (state := state_of(locale, city)) is not None
+        and state in _state_ranges()
+    ):
         low, high = _state_ranges()[state]
         return f"{low + draw.below(high - low + 1):05}"
     known = locale.places.postcodes

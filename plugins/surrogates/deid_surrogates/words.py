@@ -35,12 +35,15 @@ def renamed(word: str, context: Context, *, role: Role | None = None, attempt: i
     return drawn_name(word, context, role=role, attempt=attempt)[1]
 
 
-def drawn_name(word: str, context: Context, *, role: Role | None = None, attempt: int = 0) -> tuple[str, str]:
+def drawn_name(
+    word: str, context: Context, *, role: Role | None = None, attempt: int = 0
+) -> tuple[str, str]:
     """Return another name, as the lists have it, and in the form, case and role of a word.
 
-    The draw is by patient and base form, so that every mention agrees in every note; its first letter is the one that
-    ``reletter`` draws, so that initials agree too, and may be the original's. It never is the word's own base form.
-    Whether it stands in the note is for the caller to see.
+    The draw is by patient and base form, so that every mention agrees in every note; its first
+    letter is the one that ``reletter`` draws, so that initials agree too, and may be the
+    original's. It never is the word's own base form. Whether it stands in the note is for the
+    caller to see.
 
     Args:
         word: One word, with its ending.
@@ -52,9 +55,13 @@ def drawn_name(word: str, context: Context, *, role: Role | None = None, attempt
     locale = locale_of(lang)
     value, form, full, settled = _read(lang, word)
     if settled is None and not form and value not in locale.surnames and value not in locale.given:
-        lemma, form = locale.inflection.split(word, lambda base: is_name(locale, base) or stands_in(context.note, base))
+        lemma, form = locale.inflection.split(
+            word, lambda base: is_name(locale, base) or stands_in(context.note, base)
+        )
         value = full = fold(lemma)
-    found = "last" if role == "family" else settled or role_in(context.note, locale, word, value, role)
+    found = (
+        "last" if role == "family" else settled or role_in(context.note, locale, word, value, role)
+    )
     drawn = base = _drawn(context, full, found, attempt)
     if full != value and not form:
         drawn = locale.name_words.short_forms.get(fold(drawn), drawn)
@@ -66,7 +73,9 @@ def reletter(letter: str, context: Context) -> str:
 
     It may be the same: were it never, releases under several keys would leave one letter over.
     """
-    return cased_like(letter, _initial(context.key, owner_of(context), context.note.lang, fold(letter)[:1]))
+    return cased_like(
+        letter, _initial(context.key, owner_of(context), context.note.lang, fold(letter)[:1])
+    )
 
 
 @lru_cache(maxsize=16384)
@@ -98,7 +107,9 @@ def _candidate(key: Key, owner: str, lang: str | None, wanted: tuple[Role, str, 
     """Return the name that one attempt draws for an owner's role and value."""
     role, value, number = wanted
     pool = _pool(locale_of(lang), role)
-    return pool.starting(_initial(key, owner, lang, value[0])).pick(Draw.of(key, owner, "name", value, attempt=number))
+    return pool.starting(_initial(key, owner, lang, value[0])).pick(
+        Draw.of(key, owner, "name", value, attempt=number)
+    )
 
 
 def _pool(locale: Locale, role: Role) -> Pool:

@@ -74,7 +74,8 @@ def test_no_surrogate_of_a_crowded_batch_is_a_real_value():
     drawn = [redacted(note, spans, originals) for note, spans in batch]
 
     assert not set(drawn) & set(values)
-    # A draw is free with a chance of 56 %: eight fail together for one value in seven hundred, which gets the tag.
+    # A draw is free with a chance of 56 %: eight fail together for one value in seven hundred,
+    # which gets the tag.
     assert sum(one == "[MRN]" for one in drawn) < 5
 
 
@@ -97,7 +98,10 @@ def test_digests_are_keyed_and_show_nothing():
 
 
 def test_the_digests_of_two_batches_can_be_joined():
-    first, second = Originals.of(KEY, [note_of("12-345")]), Originals.of(KEY, [note_of("67-890", "12345")])
+    first, second = (
+        Originals.of(KEY, [note_of("12-345")]),
+        Originals.of(KEY, [note_of("67-890", "12345")]),
+    )
 
     both = Originals.merged(KEY, [first, second])
 

@@ -1,7 +1,8 @@
 """Golden tables: what becomes of originals of every shape, in eight languages, under one key.
 
-The tables are written by ``python plugins/surrogates/tests/test_golden.py`` and read by eye before they are committed. A
-difference means that stored corpora and new ones no longer agree: raise ``files.REVISION`` with it.
+The tables are written by ``python plugins/surrogates/tests/test_golden.py`` and read by eye before
+they are committed. A difference means that stored corpora and new ones no longer agree: raise
+``files.REVISION`` with it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ WEEKS, DAYS = Shift(max_days=364), Shift(max_days=60, whole_weeks=False)
 
 
 def replaced(text: str, label: Phi, lang: str, replacer: Replacer | None = None) -> str:
-    span, context = Span(0, len(text), label), Context(Note("n", text, patient_id="golden", lang=lang), KEY)
+    span, context = (
+        Span(0, len(text), label),
+        Context(Note("n", text, patient_id="golden", lang=lang), KEY),
+    )
     if replacer is not None:
         return replacer(text, span, context)
     made = phone(text, context) if label in PHONES else identifier(label, text, context)
@@ -43,7 +47,9 @@ def written(path: Path) -> str:
     for line in lines:
         if kind == "dates":
             original = line.split("\t")[0]
-            rows.append((original, *(replaced(original, Phi.DATE, lang, one) for one in (WEEKS, DAYS))))
+            rows.append(
+                (original, *(replaced(original, Phi.DATE, lang, one) for one in (WEEKS, DAYS)))
+            )
         else:
             label, original = line.split("\t")[:2]
             rows.append((label, original, replaced(original, Phi(label), lang)))

@@ -1,6 +1,7 @@
 """Golden tables: fifty values of all shapes per language and their surrogates under one key, read by eye.
 
-``python plugins/surrogates/tests/test_golden_surrogates.py`` writes the surrogates anew, to be read before they are committed.
+``python plugins/surrogates/tests/test_golden_surrogates.py`` writes the surrogates anew, to be read
+before they are committed.
 """
 
 from __future__ import annotations
@@ -33,7 +34,10 @@ def rows_of(lang: str) -> list[list[str]]:
 
 
 def surrogate_of(lang: str, label: str, before: str, original: str) -> str:
-    """Return the surrogate of a value in a note of its own; all values of a language are of one patient."""
+    """Return the surrogate of a value in a note of its own.
+
+    All values of a language are of one patient.
+    """
     note = Note("golden", before + original, patient_id=PATIENT, lang=lang)
     span = Span(len(before), len(note.text), Phi(label))
     return Surrogate()(original, span, Context(note, KEY))
@@ -44,12 +48,17 @@ def test_surrogates_are_those_of_the_golden_table(lang):
     rows = rows_of(lang)
 
     assert len(rows) >= 50
-    assert [(*row[:3], surrogate_of(lang, *row[:3])) for row in rows] == [tuple(row) for row in rows]
+    assert [(*row[:3], surrogate_of(lang, *row[:3])) for row in rows] == [
+        tuple(row) for row in rows
+    ]
 
 
 def test_another_worker_draws_the_same():
     """Sets are ordered by a seed of the process, which must not show."""
-    code = f"import runpy; run = runpy.run_path({__file__!r}); print([run['surrogate_of']('fi', *r[:3]) for r in run['rows_of']('fi')])"
+    code = (
+        f"import runpy; run = runpy.run_path({__file__!r}); print([run['surrogate_of']('fi',"
+        " *r[:3]) for r in run['rows_of']('fi')])"
+    )
     found = {
         subprocess.run(
             [sys.executable, "-c", code],

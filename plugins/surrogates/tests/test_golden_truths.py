@@ -23,8 +23,10 @@ GOLDEN = Path(__file__).parent / "golden"
 LANGS = ("de", "en", "es", "fi", "fr", "it", "nl", "sv")
 SHIFT = Shift(max_days=400, whole_weeks=False)
 MOVED = {
-    # 3 May 2021 was a Monday, and 30 days later it was Wednesday, 2 June; 2024 is a leap year, 2021 to 2023 are none.
-    "en": """
+    # 3 May 2021 was a Monday, and 30 days later it was Wednesday, 2 June; 2024 is a leap year, 2021
+    # to 2023 are none.
+    "en": (
+        """
         30 | 05/03/2021 | 06/02/2021
         30 | 5/3/21 | 6/2/21
         30 | 20210503 | 20210602
@@ -44,8 +46,10 @@ MOVED = {
         366 | 02/29/2020 | 03/01/2021
         7 | yesterday | [DATE]
         7 | 31 February 2020 | [DATE]
-    """,
-    "de": """
+    """
+    ),
+    "de": (
+        """
         30 | 03.05.2021 | 02.06.2021
         30 | 3.5.21 | 2.6.21
         30 | Montag, 3. Mai 2021 | Mittwoch, 2. Juni 2021
@@ -58,8 +62,10 @@ MOVED = {
         366 | 29.02.2020 | 01.03.2021
         7 | gestern | [DATE]
         7 | 31.02.2020 | [DATE]
-    """,
-    "es": """
+    """
+    ),
+    "es": (
+        """
         30 | 03/05/2021 | 02/06/2021
         30 | 3 de mayo de 2021 | 2 de junio de 2021
         30 | 3 de mayo del 2021 | 2 de junio del 2021
@@ -70,8 +76,10 @@ MOVED = {
         30 | 03/05/2021 a las 10:30 | 02/06/2021 a las 10:30
         7 | ayer | [DATE]
         7 | 31/02/2020 | [DATE]
-    """,
-    "fi": """
+    """
+    ),
+    "fi": (
+        """
         30 | 3.5.2021 | 2.6.2021
         30 | 03.05.2021 | 02.06.2021
         30 | 3. toukokuuta 2021 | 2. kesäkuuta 2021
@@ -82,8 +90,10 @@ MOVED = {
         30 | 3.5.2021 klo 10.30 | 2.6.2021 klo 10.30
         7 | eilen | [DATE]
         7 | 31.2.2020 | [DATE]
-    """,
-    "fr": """
+    """
+    ),
+    "fr": (
+        """
         30 | 03/05/2021 | 02/06/2021
         30 | 3 mai 2021 | 2 juin 2021
         30 | lundi 3 mai 2021 | mercredi 2 juin 2021
@@ -94,8 +104,10 @@ MOVED = {
         30 | le 3/5/2021 à 10h30 | le 2/6/2021 à 10h30
         7 | hier | [DATE]
         7 | 31/02/2020 | [DATE]
-    """,
-    "it": """
+    """
+    ),
+    "it": (
+        """
         30 | 03/05/2021 | 02/06/2021
         30 | 3 maggio 2021 | 2 giugno 2021
         30 | lunedì 3 maggio 2021 | mercoledì 2 giugno 2021
@@ -106,8 +118,10 @@ MOVED = {
         30 | 03/05/2021 alle ore 10.30 | 02/06/2021 alle ore 10.30
         7 | ieri | [DATE]
         7 | 31/02/2020 | [DATE]
-    """,
-    "nl": """
+    """
+    ),
+    "nl": (
+        """
         30 | 03-05-2021 | 02-06-2021
         30 | 3-5-21 | 2-6-21
         30 | maandag 3 mei 2021 | woensdag 2 juni 2021
@@ -118,8 +132,10 @@ MOVED = {
         30 | 03-05-2021 om 10:30 uur | 02-06-2021 om 10:30 uur
         7 | gisteren | [DATE]
         7 | 31-02-2020 | [DATE]
-    """,
-    "sv": """
+    """
+    ),
+    "sv": (
+        """
         30 | 2021-05-03 | 2021-06-02
         30 | 210503 | 210602
         30 | 21-05-03 | 21-06-02
@@ -132,7 +148,8 @@ MOVED = {
         30 | 2021-05-03 kl. 10.30 | 2021-06-02 kl. 10.30
         7 | igår | [DATE]
         7 | 2021-02-31 | [DATE]
-    """,
+    """
+    ),
 }
 """Days, a date, and the same date so many days later; or the tag, where no calendar has it."""
 ROWS = [
@@ -144,7 +161,9 @@ ROWS = [
 
 @pytest.mark.parametrize(("lang", "days", "original", "moved"), ROWS)
 def test_a_date_moved_by_so_many_days_is_the_date_of_the_calendar(lang, days, original, moved):
-    context = Context(Note("n", original, patient_id="p", lang=lang), Key(b"no key has a part in this test"))
+    context = Context(
+        Note("n", original, patient_id="p", lang=lang), Key(b"no key has a part in this test")
+    )
     context.numbers[id(SHIFT)] = days
 
     assert SHIFT(original, Span(0, len(original), Phi.DATE), context) == moved
@@ -152,14 +171,18 @@ def test_a_date_moved_by_so_many_days_is_the_date_of_the_calendar(lang, days, or
 
 @pytest.mark.parametrize("lang", LANGS)
 def test_every_table_of_dates_moves_by_the_two_offsets_of_its_patient(lang):
-    rows = dict(line.split("\t", 1) for line in (GOLDEN / f"dates_{lang}.tsv").read_text("utf-8").splitlines())
+    rows = dict(
+        line.split("\t", 1)
+        for line in (GOLDEN / f"dates_{lang}.tsv").read_text("utf-8").splitlines()
+    )
     day = dt.date(2021, 5, 3)
 
     assert rows[day.isoformat()] == f"{day + dt.timedelta(weeks=40)}\t{day + dt.timedelta(days=54)}"
 
 
 NUMBERS = {
-    # By the issuer's rules, as python-stdnum has them: which numbers are sound, and which have a wrong check digit.
+    # By the issuer's rules, as python-stdnum has them: which numbers are sound, and which have a
+    # wrong check digit.
     "en": {
         "us.ssn": (["536-22-8726", "536228726"], []),
         "gb.nhs": (["943 476 5919"], []),
@@ -170,7 +193,10 @@ NUMBERS = {
         "de.idnr": (["36 574 261 809", "36574261809"], ["36574261808"]),
         "at.vnr": (["1237 010180"], []),
         "ch.ssn": (["756.9217.0769.85"], []),
-        "iban": (["DE89 3704 0044 0532 0130 00", "DE89370400440532013000", "AT61 1904 3002 3457 3201"], []),
+        "iban": (
+            ["DE89 3704 0044 0532 0130 00", "DE89370400440532013000", "AT61 1904 3002 3457 3201"],
+            [],
+        ),
     },
     "es": {
         "es.dni": (["12345678Z", "12345678z"], ["12345678A"]),
@@ -183,7 +209,10 @@ NUMBERS = {
         "iban": (["FI21 1234 5600 0007 85", "FI2112345600000785"], []),
     },
     "fr": {
-        "fr.nir": (["2 95 10 99 126 111 93", "295109912611193", "1 85 05 2A 004 036 46"], ["2 95 10 99 126 111 94"]),
+        "fr.nir": (
+            ["2 95 10 99 126 111 93", "295109912611193", "1 85 05 2A 004 036 46"],
+            ["2 95 10 99 126 111 94"],
+        ),
         "be.nn": (["85.07.30-033 28"], []),
         "iban": (["FR14 2004 1010 0505 0001 3M02 606", "FR7630006000011234567890189"], []),
     },
@@ -206,7 +235,9 @@ NUMBERS = {
 @pytest.mark.parametrize("lang", LANGS)
 def test_the_surrogate_of_a_sound_number_is_sound_and_that_of_a_wrong_one_is_wrong(lang):
     lines = (GOLDEN / f"ids_{lang}.tsv").read_text("utf-8").splitlines()[1:]
-    surrogates = {original: surrogate for _, original, surrogate in (line.split("\t") for line in lines)}
+    surrogates = {
+        original: surrogate for _, original, surrogate in (line.split("\t") for line in lines)
+    }
 
     for module, (sound, wrong) in NUMBERS[lang].items():
         is_valid = import_module(f"stdnum.{module}").is_valid
@@ -216,4 +247,6 @@ def test_the_surrogate_of_a_sound_number_is_sound_and_that_of_a_wrong_one_is_wro
                 original in sound
             ] * 2
             assert surrogate != original
-            assert sum(a == b for a, b in zip(original, surrogate, strict=True)) < 0.75 * len(original)
+            assert sum(a == b for a, b in zip(original, surrogate, strict=True)) < 0.75 * len(
+                original
+            )

@@ -86,7 +86,11 @@ def test_what_was_valid_stays_valid_in_its_own_shape(lang, label, text, module):
         assert is_valid(re.sub("[ .]", "", one).upper())
         assert one != text
         # The control sign of a Finnish code is a digit or a letter.
-        assert shape(one)[:-1] == shape(text)[:-1] if module == "fi.hetu" else shape(one) == shape(text)
+        assert (
+            shape(one)[:-1] == shape(text)[:-1]
+            if module == "fi.hetu"
+            else shape(one) == shape(text)
+        )
 
 
 @pytest.mark.parametrize(
@@ -96,8 +100,16 @@ def test_what_was_valid_stays_valid_in_its_own_shape(lang, label, text, module):
         (Phi.LICENSE, "AB1234563", lambda value: check.dea(value[:-1]) == value[-1]),
         (Phi.VEHICLE, "1M8GDM9AXKP042788", lambda value: check.vin(value) == value[8]),
         (Phi.HEALTH_PLAN, "A123456780", lambda value: check.kvnr(value[:-1]) == value[-1]),
-        (Phi.HEALTH_PLAN, "28 12345678 40", lambda value: check.nass(value.replace(" ", "")[:-2]) == value[-2:]),
-        (Phi.LICENSE, "1000345678" + check.luhn("1000345678"), lambda value: check.luhn(value[:-1]) == value[-1]),
+        (
+            Phi.HEALTH_PLAN,
+            "28 12345678 40",
+            lambda value: check.nass(value.replace(" ", "")[:-2]) == value[-2:],
+        ),
+        (
+            Phi.LICENSE,
+            "1000345678" + check.luhn("1000345678"),
+            lambda value: check.luhn(value[:-1]) == value[-1],
+        ),
     ],
 )
 def test_kinds_without_a_reference_keep_their_check_characters(label, text, is_valid):
@@ -105,20 +117,34 @@ def test_kinds_without_a_reference_keep_their_check_characters(label, text, is_v
     assert all(is_valid(draw(text, label, patient=patient)) for patient in PATIENTS)
 
 
-@pytest.mark.parametrize(("function", "body", "end"), [
-    # Worked examples of the issuers.
-    (check.luhn, "7992739871", "3"), (check.npi, "123456789", "3"), (check.nhs, "943476591", "9"),
-    (check.dni, "12345678", "Z"), (check.dni, "X1234567", "L"), (check.hetu, "131052308", "T"),
-    (check.idnr, "3657426180", "9"), (check.ean, "756921707698", "5"), (check.bsn, "11122233", "3"),
-    (check.niss, "850730033", "28"), (check.niss_2000, "170730033", "84"), (check.svnr, "123010180", "7"),
-    (check.kvnr, "A12345678", "0"), (check.dea, "AB123456", "3"), (check.nass, "2812345678", "40"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("function", "body", "end"),
+    [
+        # Worked examples of the issuers.
+        (check.luhn, "7992739871", "3"),
+        (check.npi, "123456789", "3"),
+        (check.nhs, "943476591", "9"),
+        (check.dni, "12345678", "Z"),
+        (check.dni, "X1234567", "L"),
+        (check.hetu, "131052308", "T"),
+        (check.idnr, "3657426180", "9"),
+        (check.ean, "756921707698", "5"),
+        (check.bsn, "11122233", "3"),
+        (check.niss, "850730033", "28"),
+        (check.niss_2000, "170730033", "84"),
+        (check.svnr, "123010180", "7"),
+        (check.kvnr, "A12345678", "0"),
+        (check.dea, "AB123456", "3"),
+        (check.nass, "2812345678", "40"),
+    ],
+)
 def test_the_check_characters_are_the_issuers(function, body, end):
     assert function(body) == end
 
 
 @pytest.mark.parametrize(
-    ("function", "body"), [(check.nhs, "000000006"), (check.bsn, "00000005"), (check.svnr, "102010180")]
+    ("function", "body"),
+    [(check.nhs, "000000006"), (check.bsn, "00000005"), (check.svnr, "102010180")],
 )
 def test_a_body_the_issuer_leaves_out_has_no_check_character(function, body):
     assert function(body) is None or function(body).isdigit()
@@ -134,7 +160,9 @@ def test_a_body_the_issuer_leaves_out_has_no_check_character(function, body):
         ("de", "1237010180", "%d%m%y", slice(4, 10)),
     ],
 )
-@pytest.mark.parametrize("policy", [None, Policy("p", Tag(), {Phi.DATE: Shift(max_days=365, whole_weeks=False)})])
+@pytest.mark.parametrize(
+    "policy", [None, Policy("p", Tag(), {Phi.DATE: Shift(max_days=365, whole_weeks=False)})]
+)
 def test_a_birthday_in_it_moves_as_the_patients_dates_do(lang, text, form, place, policy):
     from datetime import datetime
 
@@ -145,13 +173,17 @@ def test_a_birthday_in_it_moves_as_the_patients_dates_do(lang, text, form, place
     for patient in PATIENTS:
         days = patient_days(context(patient, lang, policy))
 
-        assert born(draw(text, lang=lang, patient=patient, policy=policy)) == born(text) + timedelta(days=days)
+        assert born(draw(text, lang=lang, patient=patient, policy=policy)) == born(
+            text
+        ) + timedelta(days=days)
 
 
 def test_the_birthday_of_a_fiscal_code_moves_and_keeps_the_forty_of_a_woman():
     months = "ABCDEHLMPRST"
     for patient in PATIENTS:
-        drawn = draw("RSSMRA85M50A562" + check.codice_fiscale("RSSMRA85M50A562"), lang="it", patient=patient)
+        drawn = draw(
+            "RSSMRA85M50A562" + check.codice_fiscale("RSSMRA85M50A562"), lang="it", patient=patient
+        )
         after = date(1985, 8, 10) + timedelta(days=patient_days(context(patient, "it")))
 
         assert drawn[6:11] == f"{after.year % 100:02}{months[after.month - 1]}{after.day + 40}"
@@ -171,7 +203,9 @@ def test_the_sign_of_a_finnish_code_says_the_new_century():
     signs = {}
     for patient in PATIENTS:
         days = patient_days(context(patient, "fi"))
-        signs[(date(2000, 1, 1) + timedelta(days=days)).year >= 2000] = draw(text, lang="fi", patient=patient)[6]
+        signs[(date(2000, 1, 1) + timedelta(days=days)).year >= 2000] = draw(
+            text, lang="fi", patient=patient
+        )[6]
 
     assert signs == {True: "A", False: "-"}
 
@@ -184,7 +218,9 @@ def test_a_belgian_number_crosses_the_century_with_the_right_rest():
     assert all(is_valid(draw(text, lang="nl", patient=patient)) for patient in PATIENTS)
 
 
-@pytest.mark.parametrize("text", ["12345678A", "880320-0017", "ES91 2100 0418 4502 0005 1333", "MRN-12.345/6"])
+@pytest.mark.parametrize(
+    "text", ["12345678A", "880320-0017", "ES91 2100 0418 4502 0005 1333", "MRN-12.345/6"]
+)
 def test_what_was_not_valid_keeps_its_shape_only(text):
     assert shape(draw(text, Phi.ID, lang="es")) == shape(text)
 
@@ -207,11 +243,15 @@ def test_the_same_patient_has_the_same_surrogate_and_it_is_never_the_original(ro
     assert drawn == draw(text, label, lang=lang, patient=patient) != text
 
 
-@given(st.from_regex(r"[A-Z]{0,3}[-./ ]?[0-9]{4,14}([-/][0-9a-z]{1,4})?", fullmatch=True), st.sampled_from(sorted(Phi)))
+@given(
+    st.from_regex(r"[A-Z]{0,3}[-./ ]?[0-9]{4,14}([-/][0-9a-z]{1,4})?", fullmatch=True),
+    st.sampled_from(sorted(Phi)),
+)
 def test_any_identifier_keeps_its_shape(text, label):
     drawn = draw(text, label)
 
-    # A control letter may take the place of a letter only; the French account and the VIN draw like for like too.
+    # A control letter may take the place of a letter only; the French account and the VIN draw like
+    # for like too.
     assert drawn is None or shape(drawn) == shape(text)
 
 

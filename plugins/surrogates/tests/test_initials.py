@@ -22,15 +22,22 @@ def draw(text: str, *, number: int, lang: str = "en") -> str:
     return Surrogate()(text, Span(0, len(text), Phi.NAME), Context(note, Key(b"%032d" % number)))
 
 
-@pytest.mark.parametrize(("lang", "names"), [("en", ("Smith", "Brown")), ("de", ("Schmidt", "Müller"))])
+@pytest.mark.parametrize(
+    ("lang", "names"), [("en", ("Smith", "Brown")), ("de", ("Schmidt", "Müller"))]
+)
 def test_the_originals_initial_is_drawn_as_often_as_for_any_other_name(lang, names):
-    first, second = (Counter(draw(name, number=n, lang=lang)[0] for n in range(KEYS)) for name in names)
+    first, second = (
+        Counter(draw(name, number=n, lang=lang)[0] for n in range(KEYS)) for name in names
+    )
 
     assert first[names[0][0]] > 0
     for letter in first | second:
         # Two shares of 600 draws each: the difference stays within 4.5 standard deviations.
         pooled = (first[letter] + second[letter]) / (2 * KEYS)
-        assert abs(first[letter] - second[letter]) / KEYS < 4.5 * (2 * pooled * (1 - pooled) / KEYS) ** 0.5
+        assert (
+            abs(first[letter] - second[letter]) / KEYS
+            < 4.5 * (2 * pooled * (1 - pooled) / KEYS) ** 0.5
+        )
 
 
 @pytest.mark.parametrize("name", ["Smith", "John", "Mary"])

@@ -57,7 +57,9 @@ def test_a_pack_has_what_surrogates_need(lang):
     assert min(sizes) >= 150
     assert len(locale.neutral.names) >= 8
     assert len(locale.initials.names) >= 8
-    assert not {fold(name) for name in locale.last.names} & {fold(name) for name in locale.female.names}
+    assert not {fold(name) for name in locale.last.names} & {
+        fold(name) for name in locale.female.names
+    }
     assert locale.jobs
     assert locale.relatives
     assert locale.places.regions
@@ -89,7 +91,9 @@ def test_a_city_becomes_one_of_its_country_and_about_its_size(lang, name, countr
     assert city.country == country
     others = [find_city(locale, other) for other in cities_like(locale, city)]
     assert name not in cities_like(locale, city)
-    assert sum(other is not None and other.country == country for other in others) >= len(others) - 2
+    assert (
+        sum(other is not None and other.country == country for other in others) >= len(others) - 2
+    )
 
 
 @pytest.mark.parametrize(
@@ -102,7 +106,9 @@ def test_a_state_or_province_follows_the_city_before_it(lang, town, between, are
         context = Context(Note("n", f"{town}{between}{area})", patient_id=patient, lang=lang), KEY)
         city = Surrogate()(town, Span(0, len(town), Phi.CITY), context)
 
-        assert Surrogate()(area, Span(start, start + 2, Phi.REGION), context) == state_of(locale_of(lang), city)
+        assert Surrogate()(area, Span(start, start + 2, Phi.REGION), context) == state_of(
+            locale_of(lang), city
+        )
 
 
 @pytest.mark.parametrize("lang", ["da", "ja", "xx"])
@@ -163,15 +169,13 @@ def test_a_wrong_pack_is_refused_with_its_file_and_key(tmp_path, old, new, messa
 def install(folder, *, name: str = "deid-danish", entry: str = "da = deid_danish:locale") -> None:
     """Write a small distribution with a locale pack, as an installer would leave it."""
     (folder / "deid_danish.py").write_text(
-        textwrap.dedent(
-            """
+        textwrap.dedent("""
             from pathlib import Path
             from deid_surrogates.locales import read_locale
 
             def locale():
                 return read_locale(Path(__file__).with_name("danish.toml"))
-            """
-        )
+            """)
     )
     (folder / "danish.toml").write_text(PACK, "utf-8")
     info = folder / f"{name.replace('-', '_')}-1.0.dist-info"
@@ -182,7 +186,9 @@ def install(folder, *, name: str = "deid-danish", entry: str = "da = deid_danish
 
 def run(folder, code: str) -> subprocess.CompletedProcess[str]:
     program = f"import sys; sys.path.insert(0, {str(folder)!r})\n{textwrap.dedent(code)}"
-    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
 
 
 DRAW = """
@@ -221,7 +227,10 @@ def test_two_plugins_for_one_language_are_refused(tmp_path):
 
     done = run(tmp_path, "from deid_surrogates.locales import locale_of\nlocale_of('da')")
 
-    assert "locale pack 'da': named by both deid-danish 1.0 and other-danish 1.0; uninstall one" in done.stderr
+    assert (
+        "locale pack 'da': named by both deid-danish 1.0 and other-danish 1.0; uninstall one"
+        in done.stderr
+    )
 
 
 def test_a_plugin_that_does_not_load_is_named(tmp_path):
@@ -233,7 +242,8 @@ def test_a_plugin_that_does_not_load_is_named(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "raised", ["ValueError", "GeneratorExit", "asyncio.CancelledError", "type(TEXT, (BaseException,), {})"]
+    "raised",
+    ["ValueError", "GeneratorExit", "asyncio.CancelledError", "type(TEXT, (BaseException,), {})"],
 )
 def test_of_what_a_plugin_raises_the_class_alone_is_said(tmp_path, raised):
     install(tmp_path)
@@ -247,7 +257,10 @@ def test_of_what_a_plugin_raises_the_class_alone_is_said(tmp_path, raised):
 
 
 def test_finding_languages_reads_no_list():
-    done = run("", "from deid_surrogates.locales import languages\nlanguages()\nprint('faker' in sys.modules)")
+    done = run(
+        "",
+        "from deid_surrogates.locales import languages\nlanguages()\nprint('faker' in sys.modules)",
+    )
 
     assert done.stdout == "False\n", done.stderr
     assert set(EIGHT) < set(languages())

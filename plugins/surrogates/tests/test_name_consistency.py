@@ -79,7 +79,9 @@ def test_a_whole_name_of_the_batch_is_not_drawn():
     st.booleans(),
     st.integers(0, 99),
 )
-def test_a_name_has_one_surrogate_in_every_note_and_batch_or_the_tag(first, last, others, is_met, patient):
+def test_a_name_has_one_surrogate_in_every_note_and_batch_or_the_tag(
+    first, last, others, is_met, patient
+):
     name, beside = f"{first} {last}", " ".join(others)
     alone = draw(name, patient=str(patient))
     met = {full_name(name, "en"), full_name(alone, "en") if is_met else "somebody else"}
@@ -97,7 +99,21 @@ def test_a_name_has_one_surrogate_in_every_note_and_batch_or_the_tag(first, last
     st.sampled_from(LANGS),
     st.lists(
         st.sampled_from(
-            ("Ann", "LEE", "García", "J", "J.", "de", "Mr.", "MD", "Jr", "M.", "Walter", "McKay", "o'Neill")
+            (
+                "Ann",
+                "LEE",
+                "García",
+                "J",
+                "J.",
+                "de",
+                "Mr.",
+                "MD",
+                "Jr",
+                "M.",
+                "Walter",
+                "McKay",
+                "o'Neill",
+            )
         ),
         min_size=1,
         max_size=4,
@@ -110,12 +126,19 @@ def test_a_name_has_one_surrogate_in_every_note_and_batch_or_the_tag(first, last
 @example("es", ["Ana", "García", "López"], " ", str.upper)
 def test_names_read_word_by_word_are_read_as_all_others_are(lang, words, separator, cased):
     text = cased(separator.join(words))
-    for name in (text, text.replace(separator, " "), text.replace(separator, " ").replace(" ", separator, 1)):
+    for name in (
+        text,
+        text.replace(separator, " "),
+        text.replace(separator, " ").replace(" ", separator, 1),
+    ):
         plain = names._plain(name, lang)
 
         assert plain is None or plain[0] == names._parsed(name, lang)[0]
 
 
-@pytest.mark.parametrize("text", ["Ann Lee", "LEE, ANN", "LEES,ANNA", "Lee", "Ann J. Lee", "Lee, Ann J"])
+@pytest.mark.parametrize(
+    "text", ["Ann Lee", "LEE, ANN", "LEES,ANNA", "Lee", "Ann J. Lee", "Lee, Ann J"]
+)
 def test_the_usual_names_are_read_word_by_word(text):
-    assert (names._plain(text, "en") is None) is (text == "LEE, ANN")  # short capitals may be initials
+    # short capitals may be initials
+    assert (names._plain(text, "en") is None) is (text == "LEE, ANN")

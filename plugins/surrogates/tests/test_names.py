@@ -27,7 +27,15 @@ LANGS = ("de", "en", "es", "fi", "fr", "it", "nl", "sv")
 PATIENTS = [f"patient {number}" for number in range(12)]
 
 
-def draw(text: str, *, lang: str = "en", patient: str = "p", label: Phi = Phi.NAME, before: str = "", after: str = ""):
+def draw(
+    text: str,
+    *,
+    lang: str = "en",
+    patient: str = "p",
+    label: Phi = Phi.NAME,
+    before: str = "",
+    after: str = "",
+):
     note = Note("n", before + text + after, patient_id=patient, lang=lang)
     return Surrogate()(text, Span(len(before), len(before + text), label), Context(note, KEY))
 
@@ -45,7 +53,10 @@ def draw(text: str, *, lang: str = "en", patient: str = "p", label: Phi = Phi.NA
     ],
 )
 def test_forms_of_one_name_name_one_person(patient, lang, one, other):
-    last = [draw(text, lang=lang, patient=patient).split()[-1 if "," not in text else 0] for text in (one, other)]
+    last = [
+        draw(text, lang=lang, patient=patient).split()[-1 if "," not in text else 0]
+        for text in (one, other)
+    ]
     first = [draw(text.split()[0].strip(","), lang=lang, patient=patient) for text in (one, other)]
     nick = locale_of(lang).name_words.nicknames
 
@@ -66,7 +77,10 @@ def test_forms_of_one_name_name_one_person(patient, lang, one, other):
     ],
 )
 def test_a_surname_may_stand_first(patient, lang, surname_first, given_first):
-    drawn = [fold(draw(text, lang=lang, patient=patient)).split() for text in (surname_first, given_first)]
+    drawn = [
+        fold(draw(text, lang=lang, patient=patient)).split()
+        for text in (surname_first, given_first)
+    ]
 
     assert sorted(drawn[0]) == sorted(drawn[1])
     assert drawn[0] != drawn[1]
@@ -91,13 +105,19 @@ def test_an_account_of_initial_particles_and_surname_follows_them(patient):
     drawn = draw(account, lang="nl", patient=patient, label=Phi.EMAIL, before=f"{name} ")
 
     assert particles == ["van", "der"]
-    assert re.fullmatch(rf"{fold(first)[0]}vander{fold(last)}[0-9]{{2}}@example\.(com|net|org)", drawn)
+    assert re.fullmatch(
+        rf"{fold(first)[0]}vander{fold(last)}[0-9]{{2}}@example\.(com|net|org)", drawn
+    )
 
 
 @pytest.mark.parametrize("patient", PATIENTS)
-@pytest.mark.parametrize(("lang", "surname"), [("en", "Smith"), ("de", "Schmidt"), ("nl", "Smit"), ("fi", "Virtanen")])
+@pytest.mark.parametrize(
+    ("lang", "surname"), [("en", "Smith"), ("de", "Schmidt"), ("nl", "Smit"), ("fi", "Virtanen")]
+)
 def test_initials_and_addresses_follow_the_name(patient, lang, surname):
-    first, last = (fold(word) for word in draw(f"Robert {surname}", lang=lang, patient=patient).split())
+    first, last = (
+        fold(word) for word in draw(f"Robert {surname}", lang=lang, patient=patient).split()
+    )
 
     assert fold(draw(f"R. {surname}", lang=lang, patient=patient)) == f"{first[0]}. {last}"
     assert fold(draw(f"R{surname[0]}", lang=lang, patient=patient)) == first[0] + last[0]
@@ -145,7 +165,11 @@ def test_a_given_name_stays_of_its_sex(lang):
     for pool in (locale.female, locale.male):
         for name in pool.names[::40]:
             drawn = draw(name, lang=lang)
-            assert drawn in pool.names or fold(drawn) in locale.name_words.nicknames or fold(name) in locale.surnames
+            assert (
+                drawn in pool.names
+                or fold(drawn) in locale.name_words.nicknames
+                or fold(name) in locale.surnames
+            )
 
 
 @pytest.mark.parametrize(
@@ -189,14 +213,20 @@ def test_finnish_names_take_their_cases(name, is_given, forms):
 
 
 @settings(deadline=None)
-@given(st.sampled_from(locale_of("fi").last.names), st.sampled_from(["gen", "par", "ine", "ela", "ill", "ade", "all"]))
+@given(
+    st.sampled_from(locale_of("fi").last.names),
+    st.sampled_from(["gen", "par", "ine", "ela", "ill", "ade", "all"]),
+)
 def test_a_finnish_name_in_any_case_has_the_surrogate_of_its_base_form_in_that_case(name, case):
     inflection = locale_of("fi").inflection
     drawn = draw(name, lang="fi")
     inflected = inflection.join(name, case)
 
     # Salosta is of Salo and of Salonen.
-    if inflection.split(inflected, lambda word: is_name(locale_of("fi"), word)) == (fold(name), case):
+    if inflection.split(inflected, lambda word: is_name(locale_of("fi"), word)) == (
+        fold(name),
+        case,
+    ):
         assert draw(inflected, lang="fi") == inflection.join(drawn, case)
 
 
@@ -233,12 +263,17 @@ def test_a_word_that_lists_do_not_settle_is_what_the_note_says(word):
 
 
 def test_two_words_of_a_name_seldom_become_one():
-    drawn = [draw("María del Mar García", lang="es", patient=f"p{number}").split() for number in range(300)]
+    drawn = [
+        draw("María del Mar García", lang="es", patient=f"p{number}").split()
+        for number in range(300)
+    ]
 
     assert sum(first == second for first, _, second, _ in drawn) <= 3
 
 
-NAMES = st.sampled_from(["Ann Lee", "LEE, Ann", "Ann", "Lee's", "A. Lee", "Dr. Lee", "Maria Garcia-Lopez", "Bob Hill"])
+NAMES = st.sampled_from(
+    ["Ann Lee", "LEE, Ann", "Ann", "Lee's", "A. Lee", "Dr. Lee", "Maria Garcia-Lopez", "Bob Hill"]
+)
 
 
 @settings(deadline=None)
@@ -257,7 +292,11 @@ def test_a_name_has_the_same_surrogate_in_every_note_of_the_patient(names, other
     shared = {name: again[name] for name in once}
     # A surrogate that is a word of one note alone is drawn again there.
     real = {fold(word) for value in (*names, *others) for word in re.findall(r"\w{2,}", value)}
-    assert all(once[name] == shared[name] for name in once if not real & set(re.findall(r"\w+", fold(once[name]))))
+    assert all(
+        once[name] == shared[name]
+        for name in once
+        if not real & set(re.findall(r"\w+", fold(once[name])))
+    )
 
 
 @settings(deadline=None)  # the lists of a language are read with its first value
@@ -278,7 +317,10 @@ def test_any_text_has_a_surrogate_that_is_not_itself(text, label, lang):
 @given(st.data())
 def test_no_word_of_a_name_survives(lang, data):
     locale = locale_of(lang)
-    pools = st.sampled_from((*locale.female.names, *locale.male.names)), st.sampled_from(locale.last.names)
+    pools = (
+        st.sampled_from((*locale.female.names, *locale.male.names)),
+        st.sampled_from(locale.last.names),
+    )
     first, last = (data.draw(pool) for pool in pools)
 
     drawn = set(re.findall(r"\w+", fold(draw(f"{first} {last}", lang=lang))))

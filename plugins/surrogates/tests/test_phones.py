@@ -1,4 +1,7 @@
-"""Telephone numbers: the same country, kind, length and separators, and a fictional range where there is one."""
+"""Telephone numbers.
+
+The same country, kind, length and separators, and a fictional range where there is one.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +88,9 @@ def test_a_number_keeps_its_country_kind_and_form(lang, text, region):
     ],
 )
 def test_a_number_is_of_a_range_kept_for_fiction(lang, text, fictional):
-    assert all(re.fullmatch(fictional, draw(text, lang=lang, patient=patient)) for patient in PATIENTS)
+    assert all(
+        re.fullmatch(fictional, draw(text, lang=lang, patient=patient)) for patient in PATIENTS
+    )
 
 
 @pytest.mark.parametrize(
@@ -120,20 +125,26 @@ def test_with_or_without_the_country_it_is_the_same_number(lang, own, abroad):
     assert second.endswith(first.lstrip("0"))
 
 
-@pytest.mark.parametrize("text", ["-", "12", "617-253-0143 (Mary)", "1-800-FLOWERS", "\u0661\u0662\u0663 456 7890"])
+@pytest.mark.parametrize(
+    "text", ["-", "12", "617-253-0143 (Mary)", "1-800-FLOWERS", "\u0661\u0662\u0663 456 7890"]
+)
 def test_what_is_no_number_or_holds_a_word_has_no_surrogate(text):
     assert draw(text) is None
 
 
 @pytest.mark.parametrize(
-    ("lang", "text"), [("en", "4321"), ("en", "253-0143"), ("es", "12 34 56"), ("xx", "123 456 789")]
+    ("lang", "text"),
+    [("en", "4321"), ("en", "253-0143"), ("es", "12 34 56"), ("xx", "123 456 789")],
 )
 def test_a_number_of_no_plan_keeps_its_form(lang, text):
     assert separators(draw(text, lang=lang)) == separators(text)
     assert draw(text, lang=lang) != text
 
 
-@given(st.from_regex(r"\+?[0-9]{3,15}", fullmatch=True), st.sampled_from(["en", "es", "de", "fi", None]))
+@given(
+    st.from_regex(r"\+?[0-9]{3,15}", fullmatch=True),
+    st.sampled_from(["en", "es", "de", "fi", None]),
+)
 def test_any_number_has_another_of_its_form_and_always_the_same(text, lang):
     drawn = draw(text, lang=lang)
 

@@ -22,7 +22,9 @@ KEY = Key(b"a key for tests, 24 bytes")
 GENERATED = sorted(set(Phi) - {Phi.AGE, Phi.SEX, Phi.RELATIVE, Phi.OTHER})
 
 
-def draw(text: str, label: Phi, *, lang: str | None = "en", patient: str = "p", key: Key = KEY) -> str:
+def draw(
+    text: str, label: Phi, *, lang: str | None = "en", patient: str = "p", key: Key = KEY
+) -> str:
     context = Context(Note("n", text, patient_id=patient, lang=lang), key)
     return Surrogate()(text, Span(0, len(text), label), context)
 
@@ -53,7 +55,16 @@ def test_a_name_keeps_its_form(lang, text, shape):
     drawn = draw(text, Phi.NAME, lang=lang)
 
     assert re.fullmatch(shape, drawn)
-    assert not words_of(drawn) & words_of(text) - {"dr", "miss", "md", "de", "la", "del", "van", "s"}
+    assert not words_of(drawn) & words_of(text) - {
+        "dr",
+        "miss",
+        "md",
+        "de",
+        "la",
+        "del",
+        "van",
+        "s",
+    }
 
 
 def test_words_of_a_name_agree_over_its_forms():
@@ -64,7 +75,9 @@ def test_words_of_a_name_agree_over_its_forms():
     assert draw("Garcia's", Phi.NAME) == f"{last}'s"
 
 
-@pytest.mark.parametrize(("name", "gender"), [("Maria", "female"), ("Robert", "male"), ("Elizabeth", "female")])
+@pytest.mark.parametrize(
+    ("name", "gender"), [("Maria", "female"), ("Robert", "male"), ("Elizabeth", "female")]
+)
 def test_a_first_name_keeps_its_gender(name, gender):
     for patient in "abcdefgh":
         assert draw(name, Phi.NAME, patient=patient) in getattr(locale_of("en"), gender).names
@@ -93,7 +106,12 @@ def test_an_initial_that_looks_like_a_particle_does_not_stay(text):
         (Phi.PHONE, "en", "Tel: 617-253-0143 ext. 42", r"Tel: \d{3}-\d{3}-\d{4} ext. \d\d"),
         (Phi.FAX, "es", "942 20 25 28", r"9\d\d \d\d \d\d \d\d"),
         (Phi.EMAIL, "en", "jane.roe@hospital.org", r"[a-z]+\.[a-z]+@example\.(com|net|org)"),
-        (Phi.URL, "en", "https://www.hospital.org/jane", r"https://www\.example\.(com|net|org)/[0-9a-f]{6}"),
+        (
+            Phi.URL,
+            "en",
+            "https://www.hospital.org/jane",
+            r"https://www\.example\.(com|net|org)/[0-9a-f]{6}",
+        ),
         (Phi.URL, "en", "hospital.org", r"example\.(com|net|org)/[0-9a-f]{6}"),
         (Phi.IP, "en", "10.0.0.7", r"(192\.0\.2|198\.51\.100|203\.0\.113)\.\d+"),
         (Phi.IP, "en", "fe80::1", r"2001:db8::[0-9a-f]+"),
@@ -140,7 +158,10 @@ def test_check_digits_are_right_where_they_were_right(label, text, module):
 def test_a_provider_number_keeps_its_check_digit():
     luhn = pytest.importorskip("stdnum.luhn")
 
-    assert all(luhn.is_valid("80840" + draw("1234567893", Phi.LICENSE, patient=p)) for p in map(str, range(40)))
+    assert all(
+        luhn.is_valid("80840" + draw("1234567893", Phi.LICENSE, patient=p))
+        for p in map(str, range(40))
+    )
 
 
 def test_separators_and_case_do_not_change_an_identifier():
@@ -174,8 +195,12 @@ def test_what_cannot_be_read_is_tagged(label, text):
 def test_one_patient_has_one_surrogate_in_every_note(redacted):
     text = "<NAME>Ann Lee</NAME> <MRN>12345</MRN> <DATE>2021-05-03</DATE> <CITY>Boston</CITY>"
 
-    assert redacted(text, note_id="a") == redacted(f"Again: {text}", note_id="b").removeprefix("Again: ")
-    assert redacted(text, patient_id=None, note_id="a") != redacted(text, patient_id=None, note_id="b")
+    assert redacted(text, note_id="a") == redacted(f"Again: {text}", note_id="b").removeprefix(
+        "Again: "
+    )
+    assert redacted(text, patient_id=None, note_id="a") != redacted(
+        text, patient_id=None, note_id="b"
+    )
 
 
 def test_a_note_id_is_not_taken_for_a_patient(redacted):
@@ -194,7 +219,11 @@ def test_another_patient_or_key_gives_other_surrogates(label):
 
 
 @settings(deadline=None)  # the lists of a language are read with its first value
-@given(st.text(min_size=1, max_size=30), st.sampled_from(GENERATED), st.sampled_from(["en", "es", "de", "fi", None]))
+@given(
+    st.text(min_size=1, max_size=30),
+    st.sampled_from(GENERATED),
+    st.sampled_from(["en", "es", "de", "fi", None]),
+)
 @example("Garcia", Phi.NAME, "en")
 @example("0", Phi.MRN, "en")
 @example("a1", Phi.MRN, "en")
@@ -205,7 +234,10 @@ def test_a_surrogate_is_never_its_original_and_always_the_same(text, label, lang
     assert drawn == draw(text, label, lang=lang)
 
 
-@given(st.from_regex(r"[A-Z]{0,3}-?[0-9]{4,12}(-[0-9a-z]{1,4})?", fullmatch=True), st.sampled_from([Phi.MRN, Phi.ID]))
+@given(
+    st.from_regex(r"[A-Z]{0,3}-?[0-9]{4,12}(-[0-9a-z]{1,4})?", fullmatch=True),
+    st.sampled_from([Phi.MRN, Phi.ID]),
+)
 def test_an_identifier_keeps_its_shape(text, label):
     def shape(value: str) -> str:
         return re.sub("[a-z]", "a", re.sub("[A-Z]", "A", re.sub("[0-9]", "9", value)))
@@ -215,7 +247,12 @@ def test_an_identifier_keeps_its_shape(text, label):
 
 @settings(deadline=None)
 @given(
-    st.lists(st.tuples(st.text(max_size=8), st.sampled_from(list(Phi)), st.text(min_size=1, max_size=12)), max_size=6),
+    st.lists(
+        st.tuples(
+            st.text(max_size=8), st.sampled_from(list(Phi)), st.text(min_size=1, max_size=12)
+        ),
+        max_size=6,
+    ),
     st.sampled_from(BUILTIN),
 )
 def test_every_builtin_policy_redacts_any_text_and_leaves_the_rest(pieces, name):

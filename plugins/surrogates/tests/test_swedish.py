@@ -21,29 +21,40 @@ PATIENTS = [f"p{number}" for number in range(40)]
 
 def _surrogate(value: str, label: Phi, patient: str, *, lang: str = "sv") -> str:
     note = Note("n", value, patient_id=patient, lang=lang)
-    return redact(note, DisjointSpans.of(note, [Span(0, len(value), label)]), load_policy("swedish"), key=KEY).text
+    return redact(
+        note, DisjointSpans.of(note, [Span(0, len(value), label)]), load_policy("swedish"), key=KEY
+    ).text
 
 
 def test_ages_move_by_one_to_three_years_and_both_ways():
-    steps = {int(_surrogate("47 år", Phi.AGE, patient).removesuffix(" år")) - 47 for patient in PATIENTS}
+    steps = {
+        int(_surrogate("47 år", Phi.AGE, patient).removesuffix(" år")) - 47 for patient in PATIENTS
+    }
 
     assert steps == {-3, -2, -1, 1, 2, 3}
 
 
 def test_an_age_in_words_moves_as_well_and_none_falls_below_nought():
-    ages = {int(_surrogate("fyrtiosju år", Phi.AGE, patient).removesuffix(" år")) for patient in PATIENTS}
+    ages = {
+        int(_surrogate("fyrtiosju år", Phi.AGE, patient).removesuffix(" år"))
+        for patient in PATIENTS
+    }
 
     assert ages == {44, 45, 46, 48, 49, 50}
     assert all(0 <= int(_surrogate("1", Phi.AGE, patient)) <= 4 for patient in PATIENTS)
 
 
-@pytest.mark.parametrize(("value", "drawn"), [("93", "90+"), ("8 månader", "[AGE]"), ("50-60 år", "[AGE]")])
+@pytest.mark.parametrize(
+    ("value", "drawn"), [("93", "90+"), ("8 månader", "[AGE]"), ("50-60 år", "[AGE]")]
+)
 def test_what_tells_an_age_of_its_own_is_pooled_and_what_is_not_read_is_tagged(value, drawn):
     assert _surrogate(value, Phi.AGE, "p1") == drawn
 
 
 def test_dates_move_by_one_to_two_weeks():
-    moved = {date.fromisoformat(_surrogate("2019-03-14", Phi.DATE, patient)) for patient in PATIENTS}
+    moved = {
+        date.fromisoformat(_surrogate("2019-03-14", Phi.DATE, patient)) for patient in PATIENTS
+    }
     days = {(one - date(2019, 3, 14)).days for one in moved}
 
     assert {abs(day) for day in days} <= set(range(7, 15))
@@ -80,4 +91,7 @@ def test_a_unit_becomes_a_known_one_of_its_kind(unit, kind):
 
 def test_organisations_have_no_rule_and_other_languages_have_no_list():
     assert _surrogate("Volvo AB", Phi.ORGANIZATION, "p1") == "[ORGANIZATION]"
-    assert _surrogate("Boston General Hospital", Phi.HOSPITAL, "p1", lang="en") != "Boston General Hospital"
+    assert (
+        _surrogate("Boston General Hospital", Phi.HOSPITAL, "p1", lang="en")
+        != "Boston General Hospital"
+    )

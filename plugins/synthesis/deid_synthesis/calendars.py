@@ -24,9 +24,9 @@ def born_for(age: int, day: dt.date, rng: Random) -> dt.date:
 def date_variables(day: dt.date, grammar: Grammar) -> dict[str, str]:
     """Return the variables of a date as a subject.
 
-    ``d``/``dd`` and ``m``/``mm`` without and with a leading zero, ``yy``/``yyyy``, ``month``, ``mon`` (abbreviated),
-    ``weekday``, ``ordinal`` ("3rd") and ``dword`` ("third"), ``iso``, and ``dd_to``: the day two days later, for ranges
-    (kept within the month).
+    ``d``/``dd`` and ``m``/``mm`` without and with a leading zero, ``yy``/``yyyy``, ``month``,
+    ``mon`` (abbreviated), ``weekday``, ``ordinal`` ("3rd") and ``dword`` ("third"), ``iso``, and
+    ``dd_to``: the day two days later, for ranges (kept within the month).
     """
     words = grammar.lines("calendar.ordinals")
     until = day.day + 2 if day.day <= 26 else day.day
@@ -60,4 +60,8 @@ def _suffix(number: int) -> str:
 def age_variables(age: int, grammar: Grammar) -> dict[str, str]:
     """Return ``age`` in digits, ``age_words`` (young ages in digits, as notes have them) and ``decade`` ("nineties")."""
     words = str(age) if age < YOUNGEST_IN_WORDS else grammar.lines("numbers.words")[age]
-    return {"age": str(age), "age_words": words, "decade": grammar.lines("numbers.decades")[min(age // 10, 9)]}
+    return {
+        "age": str(age),
+        "age_words": words,
+        "decade": grammar.lines("numbers.decades")[min(age // 10, 9)],
+    }

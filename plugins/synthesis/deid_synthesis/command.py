@@ -29,17 +29,26 @@ def make(
     mix: Arg[
         str,
         typer.Option(
-            metavar="NAME", help="hospital; bare: no word announces what follows; triage: emergency notes, in French."
+            metavar="NAME",
+            help=(
+                "hospital; bare: no word announces what follows; triage: emergency notes, in"
+                " French."
+            ),
         ),
     ] = "hospital",
-    out: Arg[Path, typer.Option(metavar="PATH", help="Notes to write; the suffix chooses the format.")],
+    out: Arg[
+        Path, typer.Option(metavar="PATH", help="Notes to write; the suffix chooses the format.")
+    ],
     to: ToOption = None,
     as_json: JsonOption = False,
 ) -> int:
     """Make synthetic notes with annotated spans."""
     written_as = out_format(out, to)
     check_out(out, inputs=[], is_folder=written_as.is_folder)
-    made = (Annotated(note, spans) for note, spans in make_corpus(lang=lang, notes=notes, seed=seed, mix=mix))
+    made = (
+        Annotated(note, spans)
+        for note, spans in make_corpus(lang=lang, notes=notes, seed=seed, mix=mix)
+    )
     count = write_notes(out, made, format=written_as.name, options=write_options())
     if as_json:
         print_json({"notes": count, "out": str(out)})

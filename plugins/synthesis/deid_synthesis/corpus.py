@@ -39,9 +39,11 @@ class Mix:
 MIXES: Mapping[str, Mix] = MappingProxyType(
     {
         "hospital": Mix(KINDS, 0.125, (300, 6000)),
-        # A French emergency department: 31.2 % of 3,000 notes with PHI, 3 to 2,138 characters (Dorémus et al. 2025).
+        # A French emergency department: 31.2 % of 3,000 notes with PHI, 3 to 2,138 characters
+        # (Dorémus et al. 2025).
         "triage": Mix(("triage",), 0.688, (3, 2138)),
-        # Blocks, tables, lists of family, signatures, names in passing: no word announces what follows.
+        # Blocks, tables, lists of family, signatures, names in passing: no word announces what
+        # follows.
         "bare": Mix(("bare",), 0.0, (100, 6000)),
     }
 )
@@ -70,7 +72,8 @@ def make_corpus(
 ) -> Iterator[tuple[Note, SpanSet]]:
     """Return an iterator over notes and their gold spans.
 
-    The same arguments give the same bytes in every process, and a shorter corpus is the start of a longer one.
+    The same arguments give the same bytes in every process, and a shorter corpus is the start of a
+    longer one.
 
     Args:
         lang: A language with a grammar, one of ``languages()``.
@@ -80,7 +83,8 @@ def make_corpus(
         mix: One of ``MIXES``; ``triage`` is there for French alone.
 
     Raises:
-        InputError: The mix or a kind is not known or not written in the language, or ``notes`` is negative.
+        InputError: The mix or a kind is not known or not written in the language, or ``notes`` is
+            negative.
         ConfigError: The language has no grammar.
     """
     if mix not in MIXES:
@@ -89,7 +93,10 @@ def make_corpus(
     chosen = tuple(known if kinds is None else dict.fromkeys(kinds))
     unknown = sorted(set(chosen) - set(known))
     if unknown or not chosen:
-        raise InputError(f"unknown note kinds {', '.join(unknown) or '(none given)'}; choose of {', '.join(known)}")
+        raise InputError(
+            f"unknown note kinds {', '.join(unknown) or '(none given)'}; choose of"
+            f" {', '.join(known)}"
+        )
     if notes < 0:
         raise InputError(f"notes must be 0 or more, got {notes}")
     world = World(load_grammar(lang), seed)
@@ -123,7 +130,9 @@ def _note(
         "phi": "yes" if with_phi else "no",
         "cases": ",".join(cases),
     }
-    note = Note(note_id, str(text), patient_id=patient.patient_id, lang=world.grammar.lang, meta=meta)
+    note = Note(
+        note_id, str(text), patient_id=patient.patient_id, lang=world.grammar.lang, meta=meta
+    )
     return note, DisjointSpans.of(note, text.spans())
 
 
@@ -155,6 +164,10 @@ def _written(
 
 
 def _planned(rng: Random, *, very_old: bool) -> list[HardCase]:
-    cases = [case for case in HARD_CASES if rng.random() < case.rate and (very_old or case.name != "old_age")]
+    cases = [
+        case
+        for case in HARD_CASES
+        if rng.random() < case.rate and (very_old or case.name != "old_age")
+    ]
     rng.shuffle(cases)
     return cases

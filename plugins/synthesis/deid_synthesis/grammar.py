@@ -1,6 +1,7 @@
 """Grammar files: how sentences and notes of a language are written.
 
-A folder of ``deid_assets/reference/grammars`` holds ``*.txt`` files. A file holds rules, a rule holds alternatives::
+A folder of ``deid_assets/reference/grammars`` holds ``*.txt`` files. A file holds rules, a rule
+holds alternatives::
 
     # comment
     [symptom]                     one alternative per line
@@ -76,9 +77,15 @@ class Rule:
             ConfigError: There is none.
         """
         held = frozenset(tags)
-        nodes = [node for node, only in zip(self.alternatives, self.only, strict=True) if not only or only & held]
+        nodes = [
+            node
+            for node, only in zip(self.alternatives, self.only, strict=True)
+            if not only or only & held
+        ]
         if not nodes:
-            raise ConfigError(f"rule {self.name!r} has no alternative for tags {', '.join(sorted(held))}; add one")
+            raise ConfigError(
+                f"rule {self.name!r} has no alternative for tags {', '.join(sorted(held))}; add one"
+            )
         return nodes
 
 
@@ -101,7 +108,9 @@ class Grammar:
                 return rule
         if rule := self.rules.get(name):
             return rule
-        raise ConfigError(f"grammar {self.lang!r}: no rule {name!r} for tags {', '.join(tags) or 'none'}; add it")
+        raise ConfigError(
+            f"grammar {self.lang!r}: no rule {name!r} for tags {', '.join(tags) or 'none'}; add it"
+        )
 
     def lines(self, name: str, *tags: str) -> tuple[str, ...]:
         """Return the alternatives of a rule as written."""
@@ -113,10 +122,13 @@ def load_grammar(lang: str) -> Grammar:
     """Return the grammar of a language.
 
     Raises:
-        ConfigError: The language has no grammar, or a file has a fault; the message names file and line.
+        ConfigError: The language has no grammar, or a file has a fault; the message names file and
+            line.
     """
     if lang not in grammars.languages():
-        raise ConfigError(f"no grammar for language {lang!r}; choose one of {', '.join(grammars.languages())}")
+        raise ConfigError(
+            f"no grammar for language {lang!r}; choose one of {', '.join(grammars.languages())}"
+        )
     rules: dict[str, Rule] = {}
     topics = []
     for path in sorted(grammars.folder(lang).iterdir(), key=lambda entry: entry.name):
@@ -151,13 +163,16 @@ def _rules(source: str, filename: str, topic: str) -> Iterator[tuple[str, Rule]]
         header, body = _HEADER.match(line.strip()), []
         if header is None:
             raise ConfigError(
-                f"{filename}, line {number}: not a rule header; write [name], [name @tag] or [name : LABEL]"
+                f"{filename}, line {number}: not a rule header; write [name], [name @tag] or [name"
+                " : LABEL]"
             )
 
 
 def _rule(header: re.Match[str], body: list[str], place: str, topic: str) -> tuple[str, Rule]:
     if header["open"] == "[[":
-        lines = [block.strip("\n") for block in re.split(r"^---$", "\n".join(body), flags=re.MULTILINE)]
+        lines = [
+            block.strip("\n") for block in re.split(r"^---$", "\n".join(body), flags=re.MULTILINE)
+        ]
     else:
         lines = [line for text in body if text.strip() for line in _weighted(text)]
     conditions, lines = _conditions([line for line in lines if line])
@@ -167,13 +182,20 @@ def _rule(header: re.Match[str], body: list[str], place: str, topic: str) -> tup
     if label and label not in Phi.__members__:
         raise ConfigError(f"{place}: {label!r} is not a PHI category")
     try:
-        alternatives = tuple(parse(line.replace("\\n", "\n").replace("\\t", "\t")) for line in lines)
+        alternatives = tuple(
+            parse(line.replace("\\n", "\n").replace("\\t", "\t")) for line in lines
+        )
     except ValueError as error:
         raise ConfigError(f"{place}: rule {header['name']!r}: {error}") from None
     tag = header["tag"] or topic
     key = f"{header['name']}@{tag}" if tag else header["name"]
     return key, Rule(
-        header["name"], Phi(label) if label else None, bool(header["once"]), alternatives, tuple(lines), conditions
+        header["name"],
+        Phi(label) if label else None,
+        bool(header["once"]),
+        alternatives,
+        tuple(lines),
+        conditions,
     )
 
 
@@ -181,7 +203,9 @@ def _conditions(lines: list[str]) -> tuple[tuple[frozenset[str], ...], list[str]
     """Split the leading ``<tag tag>`` off each line."""
     matches = [_ONLY.match(line) for line in lines]
     only = tuple(frozenset(match[1].split()) if match else frozenset() for match in matches)
-    return only, [line[match.end() :] if match else line for line, match in zip(lines, matches, strict=True)]
+    return only, [
+        line[match.end() :] if match else line for line, match in zip(lines, matches, strict=True)
+    ]
 
 
 def _weighted(line: str) -> list[str]:

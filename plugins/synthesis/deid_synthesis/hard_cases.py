@@ -19,9 +19,12 @@ class HardCase:
     """Something detectors get wrong.
 
     Args:
-        name: Listed in ``note.meta["cases"]`` of the notes that hold it; for a sentence, the rule ``case.<name>``.
-        rate: Share of the notes with PHI for which it is planned; a note too short for it may go without.
-        distort: Changes one piece of the finished text; ``None`` where the grammar writes a sentence.
+        name: Listed in ``note.meta["cases"]`` of the notes that hold it; for a sentence, the rule
+            ``case.<name>``.
+        rate: Share of the notes with PHI for which it is planned; a note too short for it may go
+            without.
+        distort: Changes one piece of the finished text; ``None`` where the grammar writes a
+            sentence.
     """
 
     name: str
@@ -29,7 +32,9 @@ class HardCase:
     distort: Callable[[Text, Random], Text] | None = None
 
 
-def _altered(text: Text, rng: Random, *, fits: Callable[[Piece], bool], rewrite: Callable[[str], str]) -> Text:
+def _altered(
+    text: Text, rng: Random, *, fits: Callable[[Piece], bool], rewrite: Callable[[str], str]
+) -> Text:
     places = [index for index, piece in enumerate(text.pieces) if fits(piece)]
     if not places:
         return text
@@ -48,19 +53,30 @@ def _lower_name(text: Text, rng: Random) -> Text:
 
 
 def _upper_name(text: Text, rng: Random) -> Text:
-    return _altered(text, rng, fits=lambda piece: _is_name(piece) and not piece.text.isupper(), rewrite=str.upper)
+    return _altered(
+        text,
+        rng,
+        fits=lambda piece: _is_name(piece) and not piece.text.isupper(),
+        rewrite=str.upper,
+    )
 
 
 def _misspelt_name(text: Text, rng: Random) -> Text:
     """Swap, drop, double or misread one inner letter of a name."""
 
     def misspell(name: str) -> str:
-        inner = [i for i in range(1, len(name) - 2) if name[i : i + 2].isalpha() and name[i] != name[i + 1]]
+        inner = [
+            i
+            for i in range(1, len(name) - 2)
+            if name[i : i + 2].isalpha() and name[i] != name[i + 1]
+        ]
         if not inner:
             return name
         i = rng.choice(inner)
         read = LOOKALIKES.get(name[i], name[i] * 2)
-        return name[:i] + rng.choice((name[i + 1] + name[i] + name[i + 2 :], name[i + 1 :], read + name[i + 1 :]))
+        return name[:i] + rng.choice(
+            (name[i + 1] + name[i] + name[i + 2 :], name[i + 1 :], read + name[i + 1 :])
+        )
 
     return _altered(text, rng, fits=_is_name, rewrite=misspell)
 
@@ -71,7 +87,9 @@ def _digits(piece: Piece) -> int:
 
 def _spaced_digits(text: Text, rng: Random) -> Text:
     def fits(piece: Piece) -> bool:
-        return piece.label in NUMBERS and _digits(piece) >= 6 and piece.text.replace("-", "").isdigit()
+        return (
+            piece.label in NUMBERS and _digits(piece) >= 6 and piece.text.replace("-", "").isdigit()
+        )
 
     return _altered(text, rng, fits=fits, rewrite=lambda number: " ".join(number.replace("-", "")))
 
@@ -116,5 +134,7 @@ HARD_CASES = (
     HardCase("spaced_digits", 0.08, _spaced_digits),
     HardCase("wrapped_number", 0.08, _wrapped_number),
 )
-"""Planned per note. ``old_age`` applies to patients over 89 only. Names with particles, hyphens or made of words are
+"""Planned per note. ``old_age`` applies to patients over 89 only.
+
+Names with particles, hyphens or made of words are
 drawn per person (``people.py``), notes without PHI per note (``corpus.MIXES``)."""

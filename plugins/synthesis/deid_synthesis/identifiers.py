@@ -14,11 +14,17 @@ LETTERS = "ABCDEFGHJKLMNPRSTUVWXYZ"
 def filled(pattern: str, rng: Random) -> str:
     """Return the pattern with ``#`` replaced by digits, ``^`` by non-zero digits and ``@`` by capital letters."""
     choices = {"#": "0123456789", "^": "123456789", "@": LETTERS}
-    return "".join(rng.choice(choices[character]) if character in choices else character for character in pattern)
+    return "".join(
+        rng.choice(choices[character]) if character in choices else character
+        for character in pattern
+    )
 
 
 def ssn(rng: Random) -> str:
-    """Return a US social security number in an issuable range: no 000, 666 or 9xx area, no zero group."""
+    """Return a US social security number in an issuable range.
+
+    No 000, 666 or 9xx area, no zero group.
+    """
     area = rng.choice([n for n in (rng.randint(1, 665), rng.randint(667, 899)) if n])
     return f"{area:03d}-{rng.randint(1, 99):02d}-{rng.randint(1, 9999):04d}"
 
@@ -30,7 +36,10 @@ def npi(rng: Random) -> str:
 
 
 def dea(rng: Random) -> str:
-    """Return a US DEA registration number: two letters, six digits and a check digit (21 CFR 1301)."""
+    """Return a US DEA registration number.
+
+    Two letters, six digits and a check digit (21 CFR 1301).
+    """
     digits = filled("######", rng)
     body = rng.choice("ABFM") + rng.choice(LETTERS) + digits
     return body + check.dea(body)

@@ -1,4 +1,7 @@
-"""Layout of a note: headings, header blocks, bullets, line wraps, newlines, capitals and accents."""
+"""Layout of a note.
+
+Headings, header blocks, bullets, line wraps, newlines, capitals and accents.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,9 @@ class Style:
 def draw_style(rng: Random) -> Style:
     """Return the habits of one note."""
     return Style(
-        heading=rng.choice(("{}:\n", "{}: ", "{}\n", "{}:\n", "{}: ", "## {}\n", "** {} **\n", "[{}]\n", "{} -- ")),
+        heading=rng.choice(
+            ("{}:\n", "{}: ", "{}\n", "{}:\n", "{}: ", "## {}\n", "** {} **\n", "[{}]\n", "{} -- ")
+        ),
         heading_capitals=rng.random() < 0.5,
         field_mark=rng.choice((": ", ": ", ": ", ":  ", ":\t", ":", " : ", ".....: ", " - ")),
         field_gap=rng.choice(("\n", "\n", "\n", "\n", "    ", " | ", "\n\n", "; ")),
@@ -79,9 +84,14 @@ def _capitals(piece: Piece) -> str:
 
 
 def _without_accents(text: str) -> str:
-    """Strip acute accents and diaereses over vowels; the tilde of ñ is kept, as Spanish typists keep it."""
+    """Strip acute accents and diaereses over vowels.
+
+    The tilde of ñ is kept, as Spanish typists keep it.
+    """
     marks = {"\u0301", "\u0308", "\u0300"}
-    stripped = "".join(character for character in unicodedata.normalize("NFD", text) if character not in marks)
+    stripped = "".join(
+        character for character in unicodedata.normalize("NFD", text) if character not in marks
+    )
     return unicodedata.normalize("NFC", stripped)
 
 

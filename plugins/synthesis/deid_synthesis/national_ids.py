@@ -36,7 +36,22 @@ def it_codice_fiscale(rng: Random) -> str:
     """Return an Italian fiscal code with its control letter."""
     name = "".join(rng.choice("BCDFGLMNPRSTVZ") for _ in range(6))
     day = rng.randint(1, 28) + rng.choice((0, 40))
-    town = rng.choice(("A271", "A662", "A944", "C351", "D612", "D969", "F205", "F839", "H501", "L219", "L736", "L781"))
+    town = rng.choice(
+        (
+            "A271",
+            "A662",
+            "A944",
+            "C351",
+            "D612",
+            "D969",
+            "F205",
+            "F839",
+            "H501",
+            "L219",
+            "L736",
+            "L781",
+        )
+    )
     body = f"{name}{rng.randint(20, 99):02d}{rng.choice('ABCDEHLMPRST')}{day:02d}{town}"
     return body + check.codice_fiscale(body)
 
@@ -45,7 +60,11 @@ def it_iban(rng: Random) -> str:
     """Return an Italian IBAN of a bank that does not exist; the account has its control letter."""
     account = _digits(rng, 20)
     iban = _iban("IT", f"X99999{account[:5]}00{account[5:15]}").replace(" ", "")
-    return f"{iban[:4]} {iban[4]} {iban[5:10]} {iban[10:15]} {iban[15:]}" if rng.random() < 0.3 else iban
+    return (
+        f"{iban[:4]} {iban[4]} {iban[5:10]} {iban[10:15]} {iban[15:]}"
+        if rng.random() < 0.3
+        else iban
+    )
 
 
 def se_personnummer(rng: Random) -> str:
@@ -79,17 +98,25 @@ def de_kvnr(rng: Random) -> str:
 
 
 def de_idnr(rng: Random) -> str:
-    """Return a German tax number of eleven digits: one of the first ten stands twice (section 139b AO)."""
+    """Return a German tax number of eleven digits.
+
+    One of the first ten stands twice (section 139b AO).
+    """
     characters = rng.sample("0123456789", 9)
     if characters[0] == "0":
         characters[0], characters[1] = characters[1], characters[0]
     body = "".join(characters) + rng.choice(characters[:7])
     number = body + check.idnr(body)
-    return f"{number[:2]} {number[2:5]} {number[5:8]} {number[8:]}" if rng.random() < 0.7 else number
+    return (
+        f"{number[:2]} {number[2:5]} {number[5:8]} {number[8:]}" if rng.random() < 0.7 else number
+    )
 
 
 def de_lanr(rng: Random) -> str:
-    """Return a German physician's number: six digits, a check digit, a specialty (KBV, section 293 SGB V)."""
+    """Return a German physician's number.
+
+    Six digits, a check digit, a specialty (KBV, section 293 SGB V).
+    """
     body = str(rng.randint(100_000, 999_999))
     return f"{body}{check.lanr(body)}{rng.randint(1, 68):02d}"
 
@@ -117,20 +144,30 @@ def ch_ahv(rng: Random) -> str:
 def fr_nir(rng: Random) -> str:
     """Return a French social security number with its key (decree 46-1432 of 14 June 1946)."""
     body = f"{rng.randint(1, 2)}{rng.randint(25, 99):02d}{rng.randint(1, 12):02d}{rng.randint(1, 95):02d}"
-    body = body[:5] + ("21" if body[5:] == "20" else body[5:]) + f"{rng.randint(1, 699):03d}{rng.randint(1, 499):03d}"
+    body = (
+        body[:5]
+        + ("21" if body[5:] == "20" else body[5:])
+        + f"{rng.randint(1, 699):03d}{rng.randint(1, 499):03d}"
+    )
     key = check.nir(body)
     spaced = f"{body[0]} {body[1:3]} {body[3:5]} {body[5:7]} {body[7:10]} {body[10:]} {key}"
     return spaced if rng.random() < 0.6 else body + key
 
 
 def fr_rpps(rng: Random) -> str:
-    """Return a French professional's number, RPPS: eleven digits that begin with 10, the last by Luhn (ANS)."""
+    """Return a French professional's number, RPPS.
+
+    Eleven digits that begin with 10, the last by Luhn (ANS).
+    """
     body = "10" + _digits(rng, 8)
     return body + check.luhn(body)
 
 
 def fr_iban(rng: Random) -> str:
-    """Return a French IBAN of a bank that does not exist; its account has the key of the RIB (CFONB)."""
+    """Return a French IBAN of a bank that does not exist.
+
+    Its account has the key of the RIB (CFONB).
+    """
     return _iban("FR", f"99999{_digits(rng, 5)}{_digits(rng, 11)}00")
 
 
@@ -145,7 +182,10 @@ def _digits(rng: Random, count: int) -> str:
 
 
 def _iban(country: str, account: str) -> str:
-    """Return an IBAN in groups of four (ISO 13616); the account's own check digits are set right."""
+    """Return an IBAN in groups of four (ISO 13616).
+
+    The account's own check digits are set right.
+    """
     account = check.own_account(country, account)
     written = f"{country}{check.iban(country, account)}{account}"
     return " ".join(written[start : start + 4] for start in range(0, len(written), 4))
@@ -173,4 +213,7 @@ NATIONAL: Mapping[str, Callable[[Random], str]] = {
     "se_personnummer": se_personnummer,
     "se_personnummer_short": se_personnummer_short,
 }
-"""Generators a grammar may call as ``{valid NAME}``; names begin with the country, ``it_codice_fiscale``."""
+"""Generators a grammar may call as ``{valid NAME}``.
+
+Names begin with the country, ``it_codice_fiscale``.
+"""

@@ -1,4 +1,7 @@
-"""Constructs between braces in a grammar: one class per construct, and the parser that builds them."""
+"""Constructs between braces in a grammar.
+
+One class per construct, and the parser that builds them.
+"""
 
 from __future__ import annotations
 
@@ -252,5 +255,7 @@ def _call(word: str, rest: str) -> Node:
     if word in {"int", "dec"}:
         low, high = rest.split()
         decimals = len(re.split("[.,]", low)[-1]) if word == "dec" else 0
-        return Number(float(low.replace(",", ".")), float(high.replace(",", ".")), decimals, comma="," in low)
+        return Number(
+            float(low.replace(",", ".")), float(high.replace(",", ".")), decimals, comma="," in low
+        )
     raise ValueError(f"construct {{{word} {rest}}} is not known")

@@ -29,7 +29,10 @@ VERY_OLD_RATE = 0.15
 """Share of patients over 89 among topics that allow it; HIPAA treats these ages apart."""
 
 PROBLEM = ("problem", "dx", "complaint", "study", "keyfinding", "conclusion", "procedure")
-"""Variables that a line of the rule ``problems`` sets, separated by slashes: they belong together; ``problem`` is a tag."""
+"""Variables that a line of the rule ``problems`` sets, separated by slashes: they belong together.
+
+``problem`` is a tag.
+"""
 
 SPREAD = {
     "emergency": (0, 0),
@@ -40,7 +43,10 @@ SPREAD = {
     "letter": (3, 3),
     "message": (3, 3),
 }
-"""When a kind is written: from and to which of admission (0), stay (1), discharge (2) and follow-up (3)."""
+"""When a kind is written.
+
+From and to which of admission (0), stay (1), discharge (2) and follow-up (3).
+"""
 
 
 AT_ADMISSION = (0, 0)
@@ -93,7 +99,9 @@ class World:
         grammar = self.grammar
         rng = Random(f"deid-synthesis/{grammar.lang}/{self.seed}/patient/{index}")  # noqa: S311 - simulation
         topic, variant = rng.choice(grammar.topics), rng.choice(self._variants)
-        problem = dict(zip(PROBLEM, rng.choice(grammar.lines("problems", topic)).split(" / "), strict=True))
+        problem = dict(
+            zip(PROBLEM, rng.choice(grammar.lines("problems", topic)).split(" / "), strict=True)
+        )
         sex = rng.choice(grammar.lines("sexes", topic))
         person = draw_person(grammar, rng, role="PATIENT", sex=sex)
         admitted = FIRST_DAY + dt.timedelta(days=rng.randrange(DAYS))
@@ -104,7 +112,13 @@ class World:
         subjects: dict[str, Variables] = {
             "pt": person_variables(person, grammar) | {"key": "pt"},
             "rel": person_variables(relative, grammar) | {"key": "rel", "relation": relation},
-            "rel2": person_variables(second_relative, grammar) | {"key": "rel2", "relation": second_relation},
+            "rel2": (
+                person_variables(second_relative, grammar)
+                | {
+                    "key": "rel2",
+                    "relation": second_relation,
+                }
+            ),
             "word": person_variables(draw_person(grammar, rng, role="OTHER", word=True), grammar),
             "home": self._place(rng, variant) | {"key": "home"},
             "dob": date_variables(born, grammar),
@@ -124,17 +138,23 @@ class World:
         )
         return patient, rng
 
-    def encounters(self, patient: Patient, rng: Random, kinds: Sequence[str]) -> Iterator[Encounter]:
+    def encounters(
+        self, patient: Patient, rng: Random, kinds: Sequence[str]
+    ) -> Iterator[Encounter]:
         """Yield one to six notes of a patient, over one or two episodes, in the order of their dates."""
         admitted = patient.admitted
         for _ in range(rng.choice((1, 1, 2))):
             discharged = admitted + dt.timedelta(days=rng.randint(2, 12))
-            chosen = [kind for kind in kinds if rng.random() < SHARES.get(kind, 1.0)] or [rng.choice(kinds)]
+            chosen = [kind for kind in kinds if rng.random() < SHARES.get(kind, 1.0)] or [
+                rng.choice(kinds)
+            ]
             for kind in sorted(chosen, key=lambda kind: SPREAD.get(kind, AT_ADMISSION)):
                 yield self._encounter(patient, rng, kind, (admitted, discharged))
             admitted = discharged + dt.timedelta(days=rng.randint(20, 300))
 
-    def _encounter(self, patient: Patient, rng: Random, kind: str, stay: tuple[dt.date, dt.date]) -> Encounter:
+    def _encounter(
+        self, patient: Patient, rng: Random, kind: str, stay: tuple[dt.date, dt.date]
+    ) -> Encounter:
         admitted, discharged = stay
         middle = admitted + dt.timedelta(days=rng.randint(1, (discharged - admitted).days - 1))
         later = discharged + dt.timedelta(days=rng.randint(3, 40))
@@ -165,8 +185,16 @@ class World:
         return rng.randint(youngest, min(oldest, 89))
 
     def _place(self, rng: Random, variant: str) -> dict[str, str]:
-        city, region, region_long, code = rng.choice(self.grammar.lines("cities", variant)).split("/")
-        return {"city": city, "CITY": city.upper(), "region": region, "region_long": region_long, "zip": code}
+        city, region, region_long, code = rng.choice(self.grammar.lines("cities", variant)).split(
+            "/"
+        )
+        return {
+            "city": city,
+            "CITY": city.upper(),
+            "region": region,
+            "region_long": region_long,
+            "zip": code,
+        }
 
     def _site(self, rng: Random, variant: str, key: str, rule: str) -> Variables:
         place = self._place(rng, variant)

@@ -1,7 +1,7 @@
 """Patients, staff and relatives, and the variables a grammar sees of them.
 
-Names are drawn from the lists of the grammar and from a composer of rarer surnames, not from a public name list:
-a detector that looks names up would otherwise be measured on its own dictionary.
+Names are drawn from the lists of the grammar and from a composer of rarer surnames, not from a
+public name list: a detector that looks names up would otherwise be measured on its own dictionary.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ def ascii_letters(text: str) -> str:
     return "".join(character for character in plain if character.isascii() and character.isalnum())
 
 
-def draw_person(grammar: Grammar, rng: Random, *, role: str, sex: str | None = None, word: bool = False) -> Person:
+def draw_person(
+    grammar: Grammar, rng: Random, *, role: str, sex: str | None = None, word: bool = False
+) -> Person:
     """Return a person; a share of the names are words, carry particles or are hyphenated.
 
     Args:
@@ -92,11 +94,14 @@ def draw_surname(grammar: Grammar, rng: Random) -> str:
     return surname
 
 
-def draw_relative(grammar: Grammar, rng: Random, patient: Person, *, topic: str, age: int) -> tuple[Person, str]:
+def draw_relative(
+    grammar: Grammar, rng: Random, patient: Person, *, topic: str, age: int
+) -> tuple[Person, str]:
     """Return a relative and what he or she is to the patient.
 
-    A line of the rule ``relations`` is the word, the sex and the kin: a key of ``KIN_AGES`` or ``other``. The kin
-    must suit the patient's age. Surnames follow from it: one per family, or the father's and the mother's.
+    A line of the rule ``relations`` is the word, the sex and the kin: a key of ``KIN_AGES`` or
+    ``other``. The kin must suit the patient's age. Surnames follow from it: one per family, or the
+    father's and the mother's.
     """
     lines = (line.rsplit(" ", 2) for line in grammar.lines("relations", topic, patient.sex))
     suited = [line for line in lines if age in KIN_AGES.get(line[2], range(120))]
@@ -136,7 +141,10 @@ def person_variables(person: Person, grammar: Grammar) -> dict[str, str]:
 
 
 def sexed(grammar: Grammar, sex: str) -> dict[str, str]:
-    """Return the words that agree with a sex: lines ``name feminine / masculine`` of the rule ``sexed``."""
+    """Return the words that agree with a sex.
+
+    Lines ``name feminine / masculine`` of the rule ``sexed``.
+    """
     column = 0 if sex == "f" else 1
     pairs = (line.split(" ", 1) for line in grammar.lines("sexed"))
     return {name: forms.split("/")[column].strip() for name, forms in pairs}

@@ -1,4 +1,7 @@
-"""Text that carries its own gold spans: pieces are labelled when they are written, never searched for afterwards."""
+"""Text that carries its own gold spans.
+
+Pieces are labelled when they are written, never searched for afterwards.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,10 @@ class Text:
         return "".join(piece.text for piece in self.pieces)
 
     def map(self, rewrite: Callable[[Piece], str]) -> Text:
-        """Return the text with every piece's characters rewritten; labels stay with their pieces."""
+        """Return the text with every piece's characters rewritten.
+
+        Labels stay with their pieces.
+        """
         return Text(tuple(replace(piece, text=rewrite(piece)) for piece in self.pieces))
 
     def overwritten(self, characters: str) -> Text:
@@ -54,7 +60,9 @@ class Text:
             OffsetError: The length differs, so that the spans would move.
         """
         if len(characters) != sum(len(piece.text) for piece in self.pieces):
-            raise OffsetError(f"{len(characters)} characters do not overwrite a text of another length")
+            raise OffsetError(
+                f"{len(characters)} characters do not overwrite a text of another length"
+            )
         pieces, cursor = [], 0
         for piece in self.pieces:
             end = cursor + len(piece.text)

@@ -1,4 +1,7 @@
-"""One note being written: expands the rules of a grammar in the light of its patient, day and style."""
+"""One note being written.
+
+Expands the rules of a grammar in the light of its patient, day and style.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +65,9 @@ class NoteWriter:
         outer = self._scope
         if subject:
             if subject not in self.subjects:
-                raise ConfigError(f"grammar {self.grammar.lang!r}: no subject {subject!r} for {name!r}")
+                raise ConfigError(
+                    f"grammar {self.grammar.lang!r}: no subject {subject!r} for {name!r}"
+                )
             self._scope = self.subjects[subject]
         value = self._scope.get(name)
         if value is None:
@@ -96,7 +101,9 @@ class NoteWriter:
             self._pick(rule).emit(self, out)
             return
         if not self.with_phi:
-            raise ConfigError(f"grammar {self.grammar.lang!r}: a note without PHI reaches {rule.name!r}")
+            raise ConfigError(
+                f"grammar {self.grammar.lang!r}: a note without PHI reaches {rule.name!r}"
+            )
         inner: list[Piece] = []
         self.rng.choice(self._fitting(rule)).emit(self, inner)
         native = self._scope.get("role", "") if rule.label is Phi.NAME else ""
@@ -118,7 +125,10 @@ class NoteWriter:
         return unused.pop(self.rng.randrange(len(unused)))
 
     def left(self, name: str) -> int:
-        """Return how many alternatives of a rule this note has not used; all of them when none is left."""
+        """Return how many alternatives of a rule this note has not used.
+
+        All of them when none is left.
+        """
         rule = self._rule(name)
         return len(self._unused.get(id(rule)) or self._fitting(rule))
 
@@ -127,11 +137,17 @@ class NoteWriter:
         words: list[Piece] = []
         self._expand(f"head.{name}", words)
         title = "".join(piece.text for piece in words)
-        out.append(Piece(self.style.heading.format(title.upper() if self.style.heading_capitals else title)))
+        out.append(
+            Piece(
+                self.style.heading.format(title.upper() if self.style.heading_capitals else title)
+            )
+        )
 
     def header(self, fields: Sequence[str], out: list[Piece]) -> None:
         """Append field lines; a name that ends in ``?`` is left out of half of the notes."""
-        written = [name.rstrip("?") for name in fields if not name.endswith("?") or self.rng.random() < 0.5]
+        written = [
+            name.rstrip("?") for name in fields if not name.endswith("?") or self.rng.random() < 0.5
+        ]
         for number, name in enumerate(written):
             line: list[Piece] = []
             self._expand(f"field.{name}", line)
@@ -149,7 +165,11 @@ class NoteWriter:
             name, tab, rest = piece.text.partition("\t")
             named = bool(tab)
             mark = self.style.field_mark if tab else ""
-            yield Piece((name.upper() if self.style.field_capitals else name) + mark + rest.replace("\t", ": "))
+            yield Piece(
+                (name.upper() if self.style.field_capitals else name)
+                + mark
+                + rest.replace("\t", ": ")
+            )
 
     def hard_case(self, out: list[Piece]) -> None:
         """Append a planned hard case as a sentence of its own, after a space."""
@@ -168,6 +188,8 @@ def _without_double_stops(pieces: Iterable[Piece]) -> Iterator[Piece]:
     """Drop the full stop that follows one: "Seen by J.S.." becomes "Seen by J.S."."""
     last = ""
     for piece in pieces:
-        repeated = piece.label is None and last == "." and piece.text[:1] == "." and piece.text[:2] != ".."
+        repeated = (
+            piece.label is None and last == "." and piece.text[:1] == "." and piece.text[:2] != ".."
+        )
         yield Piece(piece.text[1:]) if repeated else piece
         last = piece.text[-1:] or last

@@ -36,11 +36,13 @@ def _covered(note, spans):
 
 def test_the_same_seed_gives_the_same_bytes_in_another_process(lang):
     code = (
-        "import sys, hashlib; from deid_synthesis import make_corpus; from deid_assets.testing import mark;"
-        f"texts = [mark(n, s) for n, s in make_corpus(lang={lang!r}, notes=12, seed=5)];"
-        "print(hashlib.sha256('\\0'.join(texts).encode()).hexdigest())"
+        "import sys, hashlib; from deid_synthesis import make_corpus; from deid_assets.testing"
+        f" import mark;texts = [mark(n, s) for n, s in make_corpus(lang={lang!r}, notes=12,"
+        " seed=5)];print(hashlib.sha256('\\0'.join(texts).encode()).hexdigest())"
     )
-    other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    other = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.strip()
     assert other == hashlib.sha256("\0".join(_texts(lang, 5)).encode()).hexdigest()
 
 
@@ -56,10 +58,14 @@ def test_bare_notes_label_every_name_that_they_hold(lang):
     for note, spans in make_corpus(lang=lang, notes=24, seed=4, mix="bare"):
         covered = _covered(note, spans)
         names = {
-            note.text[span.start : span.end] for span in spans if span.label is Phi.NAME and span.end > span.start + 5
+            note.text[span.start : span.end]
+            for span in spans
+            if span.label is Phi.NAME and span.end > span.start + 5
         }
         assert len(spans) > 3
-        for found in (match for name in names for match in re.finditer(rf"\b{re.escape(name)}\b", note.text)):
+        for found in (
+            match for name in names for match in re.finditer(rf"\b{re.escape(name)}\b", note.text)
+        ):
             assert covered >= set(range(*found.span())) or WORDS_TOO.search(found[0])
 
 
@@ -78,7 +84,11 @@ def test_patients_have_several_notes_and_keep_one_record_number(corpus):
     patients = {}
     for note, spans in corpus:
         if not {"spaced_digits", "wrapped_number"} & set(note.meta["cases"].split(",")):
-            found = {" ".join(note.text[s.start : s.end].split()).upper() for s in spans if s.label is Phi.MRN}
+            found = {
+                " ".join(note.text[s.start : s.end].split()).upper()
+                for s in spans
+                if s.label is Phi.MRN
+            }
             patients.setdefault(note.patient_id, []).append(found)
     assert statistics.mean(map(len, patients.values())) > 2
     for numbers in patients.values():
@@ -87,7 +97,12 @@ def test_patients_have_several_notes_and_keep_one_record_number(corpus):
 
 def test_the_ages_of_a_note_follow_from_its_birth_date(corpus):
     for note, spans in corpus:
-        ages = {int(age) for s in spans if s.label is Phi.AGE for age in re.findall(r"\d+", note.text[s.start : s.end])}
+        ages = {
+            int(age)
+            for s in spans
+            if s.label is Phi.AGE
+            for age in re.findall(r"\d+", note.text[s.start : s.end])
+        }
         assert len(ages) <= 1
         assert all(2 < age < 101 for age in ages)
 
@@ -120,7 +135,9 @@ def test_marked_text_reads_back_to_the_same_spans(corpus):
     for note, spans in corpus[:40]:
         again, again_spans = marked(mark(note, spans))
         assert again.text == note.text
-        assert [(s.start, s.end, s.label) for s in again_spans] == [(s.start, s.end, s.label) for s in spans]
+        assert [(s.start, s.end, s.label) for s in again_spans] == [
+            (s.start, s.end, s.label) for s in spans
+        ]
 
 
 def test_what_is_labelled_once_is_labelled_everywhere(corpus):
@@ -148,7 +165,9 @@ def test_about_one_note_in_eight_has_no_phi_and_none_of_the_names(corpus):
     free = [note for note, spans in corpus if not spans.spans]
     assert 0.06 <= len(free) / len(corpus) <= 0.20
     assert {note.meta["phi"] for note in free} == {"no"}
-    names = {note.text[s.start : s.end] for note, spans in corpus for s in spans if s.label is Phi.NAME}
+    names = {
+        note.text[s.start : s.end] for note, spans in corpus for s in spans if s.label is Phi.NAME
+    }
     for note in free:
         for name in names:
             if len(name) > 3 and not WORDS_TOO.fullmatch(name):
@@ -200,6 +219,11 @@ def test_an_unknown_language_kind_or_count_is_refused():
 
 
 def test_synthesis_needs_the_standard_library_only():
-    code = "import sys, deid_synthesis; print(sorted({'faker','pandas','dagster','pyarrow'} & set(sys.modules)))"
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    code = (
+        "import sys, deid_synthesis; print(sorted({'faker','pandas','dagster','pyarrow'} &"
+        " set(sys.modules)))"
+    )
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
     assert out.strip() == "[]"

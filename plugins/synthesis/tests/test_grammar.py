@@ -9,7 +9,19 @@ from deid_synthesis.hard_cases import HARD_CASES
 from deid_synthesis.nodes import Capital, Choice, Maybe, Reference, Repeat, Sequence, parse
 from deid_synthesis.patients import PROBLEM, World
 
-TOPIC_RULES = ("service", "clinic", "symptom", "negative", "pmh", "med", "exam", "lab", "course", "plan", "ages")
+TOPIC_RULES = (
+    "service",
+    "clinic",
+    "symptom",
+    "negative",
+    "pmh",
+    "med",
+    "exam",
+    "lab",
+    "course",
+    "plan",
+    "ages",
+)
 
 
 def _references(node):
@@ -33,7 +45,9 @@ def test_every_reference_leads_to_a_rule_or_a_variable(lang):
     names = {rule.name for rule in grammar.rules.values()}
     patient, rng = World(grammar, 1).patient(0)
     encounter = next(World(grammar, 1).encounters(patient, rng, KINDS))
-    variables = set(encounter.variables) | {name for scope in encounter.subjects.values() for name in scope}
+    variables = set(encounter.variables) | {
+        name for scope in encounter.subjects.values() for name in scope
+    }
     for key, rule in grammar.rules.items():
         for node in rule.alternatives:
             for reference in _references(node):
@@ -84,7 +98,9 @@ def test_a_fault_in_a_grammar_names_its_place(source, message):
 
 
 def test_weights_tags_and_conditions_are_read():
-    rules = dict(_rules("[a @gb : NAME !]\n3* x\n<f> y\n[[b]]\none\ntwo\n---\nthree", "t.txt", "topic"))
+    rules = dict(
+        _rules("[a @gb : NAME !]\n3* x\n<f> y\n[[b]]\none\ntwo\n---\nthree", "t.txt", "topic")
+    )
     rule = rules["a@gb"]
     assert (rule.lines, rule.once, rule.label) == (("x", "x", "x", "y"), True, "NAME")
     assert len(rule.fitting(["m"])) == 3

@@ -55,7 +55,9 @@ SPAN_CASES = [
 ]
 
 
-@pytest.mark.parametrize(("case", "pattern", "labels", "around"), SPAN_CASES, ids=[case[0] for case in SPAN_CASES])
+@pytest.mark.parametrize(
+    ("case", "pattern", "labels", "around"), SPAN_CASES, ids=[case[0] for case in SPAN_CASES]
+)
 def test_two_hundred_notes_hold(case, pattern, labels, around, corpus):
     assert _any(corpus, pattern, *labels, **around)
 
@@ -74,7 +76,11 @@ def test_two_hundred_notes_hold(case, pattern, labels, around, corpus):
 )
 def test_two_hundred_notes_hold_in_their_language(key, label, corpus, expected):
     pattern = expected[key]
-    assert _any(corpus, pattern.format(months=expected["months"]) if "{months}" in pattern else pattern, label)
+    assert _any(
+        corpus,
+        pattern.format(months=expected["months"]) if "{months}" in pattern else pattern,
+        label,
+    )
 
 
 def test_words_that_are_names_elsewhere_stay_plain(corpus, expected):
@@ -86,7 +92,9 @@ def test_names_without_title_occur_in_running_text(corpus, expected):
 
 
 def test_date_ranges_occur(corpus):
-    assert _any(corpus, r".*\d{1,2}\.?(-| to | a | al | - | au | bis | t/m | till | al? |–)\d.*", Phi.DATE)
+    assert _any(
+        corpus, r".*\d{1,2}\.?(-| to | a | al | - | au | bis | t/m | till | al? |–)\d.*", Phi.DATE
+    )
 
 
 def test_relatives_are_named(corpus):
@@ -109,7 +117,8 @@ def test_english_pagers_are_phones(corpora):
 
 def test_every_hard_case_is_placed_at_a_sixth_of_its_rate_or_more(corpus):
     with_phi = [note for note, spans in corpus if spans.spans]
-    assert sum("old_age" in note.meta["cases"] for note in with_phi) >= 2  # its rate is among patients over 89
+    # its rate is among patients over 89
+    assert sum("old_age" in note.meta["cases"] for note in with_phi) >= 2
     for case in HARD_CASES:
         held = sum(case.name in note.meta["cases"].split(",") for note in with_phi)
         assert case.name == "old_age" or held >= case.rate * len(with_phi) / 6, case.name
@@ -120,16 +129,22 @@ def test_every_category_of_the_guideline_occurs(corpus):
     assert absent == {Phi.SEX, Phi.RELATIVE, Phi.LOCATION, Phi.BIOMETRIC, Phi.OTHER}
 
 
-@pytest.mark.parametrize("case", [case for case in HARD_CASES if case.distort], ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case", [case for case in HARD_CASES if case.distort], ids=lambda case: case.name
+)
 def test_a_distortion_changes_one_labelled_piece_only(case):
-    text = Text.of("Seen: ", Piece("Anna Bergstrom", Phi.NAME), ", MRN ", Piece("123-4567", Phi.MRN), ".")
+    text = Text.of(
+        "Seen: ", Piece("Anna Bergstrom", Phi.NAME), ", MRN ", Piece("123-4567", Phi.MRN), "."
+    )
     changed = case.distort(text, Random(1))
     pairs = [(old, new) for old, new in zip(text.pieces, changed.pieces, strict=True) if old != new]
     assert len(pairs) == 1
     assert pairs[0][0].label is pairs[0][1].label is not None
 
 
-@pytest.mark.parametrize("case", [case for case in HARD_CASES if case.distort], ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case", [case for case in HARD_CASES if case.distort], ids=lambda case: case.name
+)
 def test_a_distortion_leaves_a_text_without_phi_alone(case):
     text = Text.of("BP 120/80, T 98.6.")
     assert case.distort(text, Random(1)) is text

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from deid_assets.core.phi import Phi
 from deid_synthesis.identifiers import VALID, filled
 
-stdnum = pytest.importorskip("stdnum", reason="python-stdnum is the independent judge of check digits")
+stdnum = pytest.importorskip(
+    "stdnum", reason="python-stdnum is the independent judge of check digits"
+)
 from stdnum import iban, luhn  # noqa: E402
 from stdnum.es import dni, nie  # noqa: E402
 from stdnum.gb import nhs  # noqa: E402
@@ -34,7 +36,10 @@ def _vin(number):
     values |= dict(zip("JKLMN", range(1, 6), strict=True)) | {"P": 7, "R": 9}
     values |= dict(zip("STUVWXYZ", range(2, 10), strict=True))
     weights = (8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2)
-    rest = sum(values[character] * weight for character, weight in zip(number, weights, strict=True)) % 11
+    rest = (
+        sum(values[character] * weight for character, weight in zip(number, weights, strict=True))
+        % 11
+    )
     return len(number) == 17 and number[8] == ("X" if rest == 10 else str(rest))
 
 
@@ -50,7 +55,10 @@ def _kvnr(number):
 
 def _lanr(number):
     digits = [int(character) for character in number if character.isdigit()]
-    return len(digits) >= 7 and -sum(d * w for d, w in zip(digits[:6], (4, 9) * 3, strict=True)) % 10 == digits[6]
+    return (
+        len(digits) >= 7
+        and -sum(d * w for d, w in zip(digits[:6], (4, 9) * 3, strict=True)) % 10 == digits[6]
+    )
 
 
 def _luhn(number):
@@ -127,5 +135,8 @@ def test_spanish_phones_are_valid(corpora):
         if span.label in {Phi.PHONE, Phi.FAX} and "ext" not in note.text[span.start : span.end]
     ]
     assert found
-    valid = sum(phonenumbers.is_valid_number(phonenumbers.parse(" ".join(number.split()), "ES")) for number in found)
+    valid = sum(
+        phonenumbers.is_valid_number(phonenumbers.parse(" ".join(number.split()), "ES"))
+        for number in found
+    )
     assert valid / len(found) > 0.95

@@ -1,6 +1,9 @@
-"""Analysis of trained taggers on annotated notes: scores, errors, what a change of recipe costs, and their vectors.
+"""Analysis of trained taggers on annotated notes.
 
-The document that comes of it holds labels, counts and coordinates; words only where that is asked for.
+Scores, errors, what a change of recipe costs, and their vectors.
+
+The document that comes of it holds labels, counts and coordinates; words only where that is asked
+for.
 """
 
 from __future__ import annotations
@@ -37,7 +40,10 @@ from deid_tagger_analysis.vectors import (
 from deid_tagger_analysis.words import ambiguous, neighbour_lists, word_counts
 
 SCHEMA, VERSION = "deid-assets/tagger-analysis", 1
-"""Name and version of the document. The version rises when a field changes its meaning or goes away."""
+"""Name and version of the document.
+
+The version rises when a field changes its meaning or goes away.
+"""
 EVIDENCE = 8
 """Rows of evidence that are shown of each label."""
 
@@ -51,7 +57,8 @@ class AnalysisOptions:
         seed: Of the draw of words, and of the intervals.
         with_words: Show words and evidence. The document is then as secret as the notes.
         asked: Words to show the neighbours of, where words are shown.
-        learnt: Training notes, to count words in; the analysed notes are counted where there are none.
+        learnt: Training notes, to count words in; the analysed notes are counted where there are
+            none.
     """
 
     tokens: int = TOKENS
@@ -61,17 +68,20 @@ class AnalysisOptions:
     learnt: Sequence[Document] = field(default=(), repr=False)
 
 
-def analyse(models: Sequence[Path], corpus: Corpus, *, options: AnalysisOptions | None = None) -> dict[str, Any]:
+def analyse(
+    models: Sequence[Path], corpus: Corpus, *, options: AnalysisOptions | None = None
+) -> dict[str, Any]:
     """Return the document that ``deid_tagger_analysis.page`` shows and ``json.dumps`` takes.
 
     Args:
-        models: Folders that ``train_model`` wrote. All are scored and compared with the first, whose errors and
-            vectors are shown.
+        models: Folders that ``train_model`` wrote. All are scored and compared with the first,
+            whose errors and vectors are shown.
         corpus: Annotated notes that none of them was trained on; the document says which was.
         options: How.
 
     Raises:
-        InputError: A folder is no whole model, or two are the same; a word that is asked for is not there.
+        InputError: A folder is no whole model, or two are the same; a word that is asked for is not
+            there.
         PluginError: A plugin is missing, or a model is damaged.
         TrainingError: A tagger fails on every note.
     """
@@ -80,8 +90,13 @@ def analyse(models: Sequence[Path], corpus: Corpus, *, options: AnalysisOptions 
     return describe([answer(model, corpus.documents) for model in models], corpus, options=options)
 
 
-def describe(answered: Sequence[Answered], corpus: Corpus, *, options: AnalysisOptions | None = None) -> dict[str, Any]:
-    """Return the document of models that have answered for the notes of a corpus; as ``analyse``."""
+def describe(
+    answered: Sequence[Answered], corpus: Corpus, *, options: AnalysisOptions | None = None
+) -> dict[str, Any]:
+    """Return the document of models that have answered for the notes of a corpus.
+
+    As ``analyse``.
+    """
     options = options or AnalysisOptions()
     first = answered[0]
     trainer = load_trainer(str(first.card.recipe["plugin"]))
@@ -120,15 +135,25 @@ def errors_json(answered: Answered, documents: Sequence[Document]) -> dict[str, 
 
 
 def vectors_json(
-    trainer: Trainer, model: Path, documents: Sequence[Document], *, native: bool, tokens: int = TOKENS, seed: int = 0
+    trainer: Trainer,
+    model: Path,
+    documents: Sequence[Document],
+    *,
+    native: bool,
+    tokens: int = TOKENS,
+    seed: int = 0,
 ) -> tuple[dict[str, Any], Space | None]:
-    """Return what the vectors of a model say without words, and the space; one line, and no space, where it has none.
+    """Return what the vectors of a model say without words, and the space.
+
+    One line, and no space, where it has none.
 
     Raises:
         PluginError: The model is damaged.
     """
     if not isinstance(trainer, VectorSource):
-        return {"left_out": f"a model of the plugin {trainer.name} has no vectors: it is no network"}, None
+        return {
+            "left_out": f"a model of the plugin {trainer.name} has no vectors: it is no network"
+        }, None
     try:
         space = read_space(trainer, model, documents, native=native, tokens=tokens, seed=seed)
     except InputError as error:
@@ -150,14 +175,23 @@ def vectors_json(
 def _projection_json(name: str, space: Space) -> dict[str, Any]:
     found = project(space.layers[name])
     points = [[round(float(value), 3) for value in point] for point in found.points]
-    return {"layer": name, "explained": [round(share, 4) for share in found.explained], "points": points}
+    return {
+        "layer": name,
+        "explained": [round(share, 4) for share in found.explained],
+        "points": points,
+    }
 
 
 def _shown(
     first: Answered, trainer: Trainer, documents: Sequence[Document], options: AnalysisOptions
 ) -> dict[str, Any]:
     vectors, space = vectors_json(
-        trainer, first.model, documents, native=first.native, tokens=options.tokens, seed=options.seed
+        trainer,
+        first.model,
+        documents,
+        native=first.native,
+        tokens=options.tokens,
+        seed=options.seed,
     )
     if not options.with_words:
         return {"vectors": vectors}
@@ -174,12 +208,18 @@ def _shown(
                 known=known,
                 missed=_missed(space, first, documents),
                 # One that is in the vocabulary need not be among the words that were drawn.
-                asked=[word for word in options.asked if word.casefold() in drawn or word not in vocabulary],
+                asked=[
+                    word
+                    for word in options.asked
+                    if word.casefold() in drawn or word not in vocabulary
+                ],
             ),
             "vocabulary": [{"word": word, "nearest": rows} for word, rows in vocabulary.items()],
             "ambiguous": ambiguous(space),
         }
-    evidence = trainer.evidence(first.model, most=EVIDENCE) if isinstance(trainer, EvidenceSource) else ()
+    evidence = (
+        trainer.evidence(first.model, most=EVIDENCE) if isinstance(trainer, EvidenceSource) else ()
+    )
     return {"vectors": vectors, "words": words, "evidence": [dict(row) for row in evidence]}
 
 

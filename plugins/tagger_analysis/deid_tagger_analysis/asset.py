@@ -14,7 +14,9 @@ from deid_tagger_analysis.page import alike_md, analysis_html, errors_md
 from deid_tagger_analysis.plots import space_png
 
 
-def show(model: Path, documents: Sequence[Document], outcomes: Sequence[SpanSet | Failed]) -> TaggerAnalysis:
+def show(
+    model: Path, documents: Sequence[Document], outcomes: Sequence[SpanSet | Failed]
+) -> TaggerAnalysis:
     """Return the errors of a model on development notes, and its vectors where it has some."""
     answered = Answered(model, read_card(model), outcomes)
     analysis = describe([answered], Corpus("development notes", tuple(documents)))
@@ -25,6 +27,8 @@ def show(model: Path, documents: Sequence[Document], outcomes: Sequence[SpanSet 
             "errors_on_development_notes": errors_md(analysis["errors"]),
             "neighbours_with_the_same_label": alike_md(vectors),
         },
-        pictures={} if "left_out" in vectors else {"vectors": (title, space_png(vectors, title=title))},
+        pictures=(
+            {} if "left_out" in vectors else {"vectors": (title, space_png(vectors, title=title))}
+        ),
         page=analysis_html(analysis),
     )

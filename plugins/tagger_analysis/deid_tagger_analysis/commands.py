@@ -13,33 +13,51 @@ from deid_assets.extending.commands import JsonOption, LabelsOption
 def analyse(  # noqa: PLR0913 - one parameter per option of the command line
     models: Arg[
         list[Path],
-        typer.Argument(metavar="MODEL...", help="Folders that deid train wrote; others are compared with the first."),
+        typer.Argument(
+            metavar="MODEL...",
+            help="Folders that deid train wrote; others are compared with the first.",
+        ),
     ],
     *,
-    notes: Arg[str, typer.Option(metavar="NOTES", help="Annotated notes that no model was trained on.")],
+    notes: Arg[
+        str, typer.Option(metavar="NOTES", help="Annotated notes that no model was trained on.")
+    ],
     out: Arg[Path, typer.Option(metavar="FOLDER", help="Folder for the page and its JSON.")],
     labels: LabelsOption = None,
     restricted: Arg[
-        bool, typer.Option("--restricted", help="Show words and what lies near them; only you may read the files.")
+        bool,
+        typer.Option(
+            "--restricted", help="Show words and what lies near them; only you may read the files."
+        ),
     ] = False,
     words: Arg[
-        list[str] | None, typer.Option("--word", metavar="WORD", help="Show the neighbours of this word too.")
+        list[str] | None,
+        typer.Option("--word", metavar="WORD", help="Show the neighbours of this word too."),
     ] = None,
     learnt: Arg[
-        list[str] | None, typer.Option("--train", metavar="NOTES", help="Training notes, to count words in.")
+        list[str] | None,
+        typer.Option("--train", metavar="NOTES", help="Training notes, to count words in."),
     ] = None,
     tokens: Arg[
-        int, typer.Option(metavar="N", min=4, max=5_000, help="Words whose vectors are compared, at most.")
+        int,
+        typer.Option(
+            metavar="N", min=4, max=5_000, help="Words whose vectors are compared, at most."
+        ),
     ] = 2_000,
-    seed: Arg[int, typer.Option(metavar="N", min=0, help="Seed of the drawn words and of the intervals.")] = 0,
+    seed: Arg[
+        int, typer.Option(metavar="N", min=0, help="Seed of the drawn words and of the intervals.")
+    ] = 0,
     as_json: JsonOption = False,
 ) -> int:
     """Show what taggers get wrong, and what their vectors say.
 
-    Scores and errors by label, what a change of recipe costs with its interval, and the words of the notes in space,
-    before and after the network.
+    Scores and errors by label, what a change of recipe costs with its interval, and the words of
+    the notes in space, before and after the network.
     """
-    from deid_tagger_analysis.writing import Wanted, write_analysis  # noqa: PLC0415 - loads pydantic and Jinja
+    from deid_tagger_analysis.writing import (
+        Wanted,
+        write_analysis,
+    )  # noqa: PLC0415 - loads pydantic and Jinja
 
     wanted = Wanted(
         models=models,
@@ -56,39 +74,58 @@ def analyse(  # noqa: PLR0913 - one parameter per option of the command line
 
 
 def sweep(  # noqa: PLR0913 - one parameter per option of the command line
-    recipe: Arg[str, typer.Argument(metavar="RECIPE", help="A name that deid recipes lists, or a TOML file.")],
+    recipe: Arg[
+        str,
+        typer.Argument(metavar="RECIPE", help="A name that deid recipes lists, or a TOML file."),
+    ],
     *,
     out: Arg[Path, typer.Option(metavar="FOLDER", help="Folder for the models and the page.")],
-    test: Arg[str, typer.Option(metavar="NOTES", help="Annotated notes that all models are scored on.")],
+    test: Arg[
+        str, typer.Option(metavar="NOTES", help="Annotated notes that all models are scored on.")
+    ],
     train_on: Arg[
-        list[str] | None, typer.Option("--train", metavar="NOTES", help="Training set; several in order.")
+        list[str] | None,
+        typer.Option("--train", metavar="NOTES", help="Training set; several in order."),
     ] = None,
     dev: Arg[str | None, typer.Option(metavar="NOTES", help="Development set.")] = None,
     raw: Arg[
-        list[str] | None, typer.Option("--raw", metavar="NOTES", help="Unannotated notes for language models.")
+        list[str] | None,
+        typer.Option("--raw", metavar="NOTES", help="Unannotated notes for language models."),
     ] = None,
     labels: LabelsOption = None,
     changes: Arg[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="In place of the recipe's value.")
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="In place of the recipe's value."),
     ] = None,
-    factors: Arg[str, typer.Option(metavar="N,N", help="Sentences grouped, the one to compare with first.")] = (
-        "1,2,4,8,16,32"
-    ),
-    limit: Arg[int, typer.Option(metavar="N", min=0, help="Tokens that an encoder takes; 0 for the recipe's.")] = 0,
+    factors: Arg[
+        str, typer.Option(metavar="N,N", help="Sentences grouped, the one to compare with first.")
+    ] = "1,2,4,8,16,32",
+    limit: Arg[
+        int,
+        typer.Option(metavar="N", min=0, help="Tokens that an encoder takes; 0 for the recipe's."),
+    ] = 0,
     restricted: Arg[
-        bool, typer.Option("--restricted", help="Show the words that are found; only you may read the files.")
+        bool,
+        typer.Option(
+            "--restricted", help="Show the words that are found; only you may read the files."
+        ),
     ] = False,
     as_json: JsonOption = False,
 ) -> int:
     """Train one model for each number of sentences grouped, and show what the larger ones find.
 
-    Six scores with a plot, the lengths of inputs, the grouping that auto takes, and the spans that the first factor
-    misses and another finds.
+    Six scores with a plot, the lengths of inputs, the grouping that auto takes, and the spans that
+    the first factor misses and another finds.
     """
-    from deid_assets.extending.taggers import Requested, changes_of  # noqa: PLC0415 - loads pydantic and Faker
+    from deid_assets.extending.taggers import (
+        Requested,
+        changes_of,
+    )  # noqa: PLC0415 - loads pydantic and Faker
     from deid_tagger_analysis.sweeping import Wanted, run_sweep  # noqa: PLC0415
 
-    read = Requested.read([recipe], changes_of(changes or [], labels), train=train_on, dev=dev, test=test, raw=raw)
+    read = Requested.read(
+        [recipe], changes_of(changes or [], labels), train=train_on, dev=dev, test=test, raw=raw
+    )
     (chosen,) = read.recipes
     wanted = Wanted(
         recipe=chosen,

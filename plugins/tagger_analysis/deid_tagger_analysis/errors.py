@@ -14,7 +14,10 @@ from deid_evaluation.span_errors import Kind
 
 @dataclass(frozen=True, slots=True)
 class TagError:
-    """A span that is wrong under the strict scheme; ``gold`` and ``found`` are ``None`` where that side has nothing."""
+    """A span that is wrong under the strict scheme.
+
+    ``gold`` and ``found`` are ``None`` where that side has nothing.
+    """
 
     kind: Kind
     gold: Labelled | None
@@ -87,7 +90,9 @@ class ErrorTally:
             self.kinds[error.label, error.kind] += 1
             if error.kind is Kind.LABEL and error.gold and error.found:
                 self.confused[error.gold[2], error.found[2]] += 1
-        for wanted, said in zip(*(token_labels(document.note.text, side) for side in (gold, found)), strict=True):
+        for wanted, said in zip(
+            *(token_labels(document.note.text, side) for side in (gold, found)), strict=True
+        ):
             self.tokens[wanted] += 1
             if wanted != said:
                 self.tokens_missed[wanted] += 1
@@ -98,8 +103,12 @@ class ErrorTally:
 
     def to_json(self) -> dict[str, Any]:
         """Return a row per label, the one with most errors first, the totals, and the confused pairs."""
-        labels = ({label for label, _ in self.kinds} | self.gold.keys() | self.tokens_spurious.keys()) - {OUTSIDE}
-        rows = sorted((self._row(label) for label in labels), key=lambda row: (-row["errors"], row["label"]))
+        labels = (
+            {label for label, _ in self.kinds} | self.gold.keys() | self.tokens_spurious.keys()
+        ) - {OUTSIDE}
+        rows = sorted(
+            (self._row(label) for label in labels), key=lambda row: (-row["errors"], row["label"])
+        )
         return {
             "errors": sum(self.kinds.values()),
             "kinds": {str(kind): sum(row["kinds"][str(kind)] for row in rows) for kind in Kind},
@@ -108,7 +117,9 @@ class ErrorTally:
             "labels": rows,
             "confused": [
                 {"gold": gold, "predicted": predicted, "spans": spans}
-                for (gold, predicted), spans in sorted(self.confused.items(), key=lambda pair: (-pair[1], pair[0]))
+                for (gold, predicted), spans in sorted(
+                    self.confused.items(), key=lambda pair: (-pair[1], pair[0])
+                )
             ],
         }
 
@@ -126,7 +137,10 @@ class ErrorTally:
 
 
 def token_labels(text: str, spans: Iterable[Labelled]) -> list[str]:
-    """Return the label of each token of a text, ``O`` for none; of spans that overlap, the first has the token."""
+    """Return the label of each token of a text, ``O`` for none.
+
+    Of spans that overlap, the first has the token.
+    """
     disjoint: list[Labelled] = []
     for span in sorted(spans):
         if not disjoint or span[0] >= disjoint[-1][1]:

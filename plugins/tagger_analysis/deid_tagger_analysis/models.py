@@ -1,4 +1,7 @@
-"""Several trained taggers on the same notes: what a change of recipe costs, and what chance alone may do."""
+"""Several trained taggers on the same notes.
+
+What a change of recipe costs, and what chance alone may do.
+"""
 
 from __future__ import annotations
 
@@ -51,8 +54,9 @@ class Answered:
 def comparison_json(answered: Sequence[Answered], corpus: Corpus, *, seed: int) -> dict[str, Any]:
     """Return ``models``, a row for each, ``labels``, the scores of the first by label, and ``drawn``, of intervals.
 
-    Differences are to the first model, on the same notes: paired bootstrap and approximate randomisation of patients
-    where they are known, else of notes. The level is strict F1 under the tag labels of each model.
+    Differences are to the first model, on the same notes: paired bootstrap and approximate
+    randomisation of patients where they are known, else of notes. The level is strict F1 under the
+    tag labels of each model.
 
     Raises:
         TrainingError: A tagger fails on every note.
@@ -80,32 +84,55 @@ def comparison_json(answered: Sequence[Answered], corpus: Corpus, *, seed: int) 
             for name, one, of, six in zip(names, answered, scores, sixes, strict=True)
         ],
         "labels": scores[0].to_json()["labels"],
-        "drawn": {"unit": comparison.unit, "units": comparison.units, "resamples": comparison.resamples, "seed": seed},
+        "drawn": {
+            "unit": comparison.unit,
+            "units": comparison.units,
+            "resamples": comparison.resamples,
+            "seed": seed,
+        },
     }
 
 
 def shown_names(answered: Sequence[Answered]) -> list[str]:
-    """Return the recipes' names; a name that comes again is followed by that of the folder, or by a number."""
+    """Return the recipes' names.
+
+    A name that comes again is followed by that of the folder, or by a number.
+    """
     found: list[str] = []
     for one in answered:
         name = str(one.card.recipe["name"])
-        tries = [name, f"{name} ({one.model.name})", *(f"{name} {number}" for number in range(2, len(answered) + 2))]
+        tries = [
+            name,
+            f"{name} ({one.model.name})",
+            *(f"{name} {number}" for number in range(2, len(answered) + 2)),
+        ]
         found.append(next(each for each in tries if each not in found))
     return found
 
 
 def changes(first: Card, other: Card) -> list[dict[str, str]]:
-    """Return what differs between the recipes of two models, completed: ``key``, ``first`` and ``other``."""
+    """Return what differs between the recipes of two models, completed.
+
+    ``key``, ``first`` and ``other``.
+    """
     pairs = [
         (key, first.recipe.get(key), other.recipe.get(key))
         for key in sorted({*first.recipe, *other.recipe} - _UNCOMPARED)
     ]
-    if first.recipe.get("plugin") == other.recipe.get("plugin"):  # two plugins have no setting in common
+    if first.recipe.get("plugin") == other.recipe.get("plugin"):
+        # two plugins have no setting in common
         pairs += _differing("settings", first.settings, other.settings)
-    learnt = [[(one.role, one.digest) for one in card.corpora if one.role == "train"] for card in (first, other)]
+    learnt = [
+        [(one.role, one.digest) for one in card.corpora if one.role == "train"]
+        for card in (first, other)
+    ]
     if learnt[0] != learnt[1] and first.recipe.get("corpora") == other.recipe.get("corpora"):
         pairs.append(("training notes", "as they were", "others"))
-    return [{"key": key, "first": _written(one), "other": _written(two)} for key, one, two in pairs if one != two]
+    return [
+        {"key": key, "first": _written(one), "other": _written(two)}
+        for key, one, two in pairs
+        if one != two
+    ]
 
 
 def _differing(key: str, first: Any, other: Any) -> Iterator[tuple[str, Any, Any]]:
@@ -113,7 +140,11 @@ def _differing(key: str, first: Any, other: Any) -> Iterator[tuple[str, Any, Any
     if isinstance(first, Mapping) and isinstance(other, Mapping):
         for name in sorted({*first, *other}):
             yield from _differing(f"{key}.{name}", first.get(name), other.get(name))
-    elif isinstance(first, (list, tuple)) and isinstance(other, (list, tuple)) and len(first) == len(other):
+    elif (
+        isinstance(first, (list, tuple))
+        and isinstance(other, (list, tuple))
+        and len(first) == len(other)
+    ):
         for number, (one, two) in enumerate(zip(first, other, strict=True), start=1):
             yield from _differing(f"{key}.{number}", one, two)
     elif first != other:
@@ -121,11 +152,16 @@ def _differing(key: str, first: Any, other: Any) -> Iterator[tuple[str, Any, Any
 
 
 def _written(value: Any) -> str:
-    """Return a short text of a setting; of a path its last part, because folders may be named after people."""
+    """Return a short text of a setting.
+
+    Of a path its last part, because folders may be named after people.
+    """
     if value is None:
         return "none"
     if isinstance(value, Mapping):
-        return str(value.get("kind") or ", ".join(f"{key} {_written(one)}" for key, one in value.items()))
+        return str(
+            value.get("kind") or ", ".join(f"{key} {_written(one)}" for key, one in value.items())
+        )
     if isinstance(value, (list, tuple)):
         return ", ".join(map(_written, value)) or "none"
     text = str(value)
@@ -141,9 +177,12 @@ def _model_json(name: str, one: Answered, corpus: Corpus) -> dict[str, Any]:
         "fingerprint": card.fingerprint,
         "trained_at": card.created_at,
         "learnt_from": [
-            {"name": each.name, "role": each.role, "notes": each.notes, "spans": each.spans} for each in card.corpora
+            {"name": each.name, "role": each.role, "notes": each.notes, "spans": each.spans}
+            for each in card.corpora
         ],
-        "these_are_its": next((each.role for each in card.corpora if corpus.is_named(each.digest)), ""),
+        "these_are_its": next(
+            (each.role for each in card.corpora if corpus.is_named(each.digest)), ""
+        ),
         "seconds": card.seconds,
         "size_bytes": card.size_bytes,
     }
@@ -156,7 +195,11 @@ def _interval_json(found: Interval | None) -> dict[str, float] | None:
 def difference_json(comparison: Comparison, name: str) -> dict[str, float] | None:
     """Return strict F1 less that of the first, with interval and p; none for the first."""
     found = comparison.difference(name, Scheme.STRICT, Ratio.F1)
-    return None if found is None else {"value": found.value, "low": found.low, "high": found.high, "p": found.p}
+    return (
+        None
+        if found is None
+        else {"value": found.value, "low": found.low, "high": found.high, "p": found.p}
+    )
 
 
 def _six(one: Answered, documents: Sequence[Document]) -> SixScores:
@@ -164,7 +207,10 @@ def _six(one: Answered, documents: Sequence[Document]) -> SixScores:
         SpanSet.of(document.note, ()) if isinstance(outcome, Failed) else outcome
         for document, outcome in zip(documents, one.outcomes, strict=True)
     ]
-    return six_scores((document.note, document.spans, spans) for document, spans in zip(documents, found, strict=True))
+    return six_scores(
+        (document.note, document.spans, spans)
+        for document, spans in zip(documents, found, strict=True)
+    )
 
 
 def _six_json(six: SixScores) -> dict[str, dict[str, float | None]]:

@@ -1,4 +1,7 @@
-"""The page and the tables of a tagger's analysis: counts, labels and coordinates; words where the document has them."""
+"""The page and the tables of a tagger's analysis: counts, labels and coordinates.
+
+Words where the document has them.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,11 @@ BAR_WIDTH = 150
 LINE_WIDTH, LINE_MARGIN = 130, 5
 """Width of the lines from before to after, in CSS pixels, and room for the dots at their ends."""
 LEVELS = (("entity", "Entities"), ("token", "Tokens"))
-GRANULARITIES = (("sub_category", "sub-category"), ("category", "category"), ("binary", "PHI or not"))
+GRANULARITIES = (
+    ("sub_category", "sub-category"),
+    ("category", "category"),
+    ("binary", "PHI or not"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +85,16 @@ class Shift:
 def analysis_html(document: Mapping[str, Any]) -> str:
     """Return one self-contained page of a document as ``deid_tagger_analysis.analysis`` makes it.
 
-    The page runs one script of its own, which its security policy names by digest, and loads nothing. It holds text of
-    notes only where the document does.
+    The page runs one script of its own, which its security policy names by digest, and loads
+    nothing. It holds text of notes only where the document does.
 
     Raises:
         InputError: The document is of another kind or version.
     """
     if (document.get("schema"), document.get("version")) != (SCHEMA, VERSION):
-        raise InputError(f"not an analysis of {SCHEMA}, version {VERSION}; make it again with this version")
+        raise InputError(
+            f"not an analysis of {SCHEMA}, version {VERSION}; make it again with this version"
+        )
     vectors, (code, digest) = document["vectors"], script("analysis/analysis.js", package=PACKAGE)
     has_vectors = "left_out" not in vectors
     return render(
@@ -116,17 +125,27 @@ def label_rows(labels: Mapping[str, Mapping[str, Any]]) -> list[LabelRow]:
     ]  # the interval is Wilson's, as in the card
     floor = axis_floor(recall for _, _, recall in found)
     rows = [
-        LabelRow(name, row["tp"] + row["fn"], row["precision"], recall, row["f1"], mark(recall, floor))
+        LabelRow(
+            name, row["tp"] + row["fn"], row["precision"], recall, row["f1"], mark(recall, floor)
+        )
         for name, row, recall in found
     ]
     return sorted(
         rows,
-        key=lambda row: (row.label == ALL, row.recall is None, row.recall.value if row.recall else 0.0, row.label),
+        key=lambda row: (
+            row.label == ALL,
+            row.recall is None,
+            row.recall.value if row.recall else 0.0,
+            row.label,
+        ),
     )
 
 
 def error_bars(errors: Mapping[str, Any]) -> dict[str, list[tuple[str, float, float]]]:
-    """Return for each label the parts of its bar: kind, start and width in CSS pixels; the longest fills the width."""
+    """Return for each label the parts of its bar: kind, start and width in CSS pixels.
+
+    The longest fills the width.
+    """
     most = max((row["errors"] for row in errors["labels"]), default=0) or 1
     found = {}
     for row in errors["labels"]:
@@ -187,7 +206,10 @@ def alike_md(vectors: Mapping[str, Any]) -> str:
         for row in vectors["alike"]
     ]
     table = table_md(["Label", "Words", "By chance", *map(escaped, layers)], rows, left=1)
-    return f"{table}\n\nShare of the {vectors['nearest']} nearest other words that have the same label, by layer."
+    return (
+        f"{table}\n\nShare of the {vectors['nearest']} nearest other words that have the same"
+        " label, by layer."
+    )
 
 
 def _by_label(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
@@ -214,7 +236,9 @@ def _points(vectors: Mapping[str, Any]) -> Markup:
             {
                 "name": one["layer"],
                 "explained": one["explained"],
-                "points": [[round(value, 3) for value in point] for point in boxed(one["points"]).tolist()],
+                "points": [
+                    [round(value, 3) for value in point] for point in boxed(one["points"]).tolist()
+                ],
             }
             for one in vectors["projections"]
         ],

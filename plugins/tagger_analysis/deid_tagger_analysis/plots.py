@@ -18,14 +18,19 @@ OUTSIDE = "O"
 OTHERS = "other labels"
 _NO_LABEL = "no label (O)"
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#1c2733")
-"""Colours distinguishable with any kind of colour vision (Okabe and Ito 2008); each has a marker of its own, too."""
+"""Colours distinguishable with any kind of colour vision (Okabe and Ito 2008).
+
+Each has a marker of its own, too.
+"""
 MARKERS = ("o", "^", "s", "D", "v", "P", "X")
 OUTSIDE_COLOUR, OTHERS_COLOUR = "#c3cad1", "#7d8894"
 AZIMUTH, ELEVATION = -0.9, 0.35
 """View angles of the box, in radians."""
 MOST_LANGUAGES = 3
 _PANEL_INCHES, _FRAME_INCHES = 3.6, 1.0
-_CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=np.float64)
+_CORNERS = np.array(
+    [[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=np.float64
+)
 _REACH = 0.99
 """Share of the points that the box holds; a few far ones would press all others into its middle."""
 
@@ -33,7 +38,10 @@ Points = NDArray[np.float64]
 
 
 def shown_labels(labels: Sequence[str]) -> dict[str, str]:
-    """Return for each label the one it is drawn as: itself for the most frequent, ``other labels`` for the rest."""
+    """Return for each label the one it is drawn as.
+
+    Itself for the most frequent, ``other labels`` for the rest.
+    """
     counts = {label: labels.count(label) for label in set(labels) - {OUTSIDE}}
     ordered = sorted(counts, key=lambda label: (-counts[label], label))
     own = ordered if len(ordered) <= len(COLOURS) else ordered[: len(COLOURS)]
@@ -41,7 +49,10 @@ def shown_labels(labels: Sequence[str]) -> dict[str, str]:
 
 
 def drawn_languages(languages: Sequence[str]) -> list[list[str]]:
-    """Return the languages of each row of the picture: one each where they are few, else all in one."""
+    """Return the languages of each row of the picture.
+
+    One each where they are few, else all in one.
+    """
     names = sorted(set(languages))
     return [[name] for name in names] if len(names) <= MOST_LANGUAGES else [names]
 
@@ -70,7 +81,9 @@ def space_png(vectors: Mapping[str, Any], *, title: str) -> bytes:
         vectors: Part ``vectors`` of an analysis that has any.
         title: Heading.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - 0.5 s, only where a plot is drawn
+    from matplotlib.backends.backend_agg import (
+        FigureCanvasAgg,
+    )  # noqa: PLC0415 - 0.5 s, only where a plot is drawn
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     rows, columns = drawn_languages(vectors["languages"]), vectors["projections"]
@@ -88,8 +101,10 @@ def space_png(vectors: Mapping[str, Any], *, title: str) -> bytes:
             where = f", {languages[0]}" if len(rows) > 1 else ""
             panels[row][column].set_title(
                 f"{projection['layer']}{where}: {sum(projection['explained']):.0%} of the variance",
-                fontsize=8.5, color=INK, parse_math=False,
-            )  # fmt: skip
+                fontsize=8.5,
+                color=INK,
+                parse_math=False,
+            )
     _legend(figure, panels[0][0])
     return png(figure)
 
@@ -110,18 +125,34 @@ def _draw(
         _name_axis(axes, axis, share)
     places = turned(boxed(projection["points"]))
     shown = np.array([drawn_as[label] for label in labels])
-    names = [name for name in dict.fromkeys([OUTSIDE, OTHERS, *drawn_as.values()]) if name in drawn_as.values()]
+    names = [
+        name
+        for name in dict.fromkeys([OUTSIDE, OTHERS, *drawn_as.values()])
+        if name in drawn_as.values()
+    ]
     own = [name for name in names if name not in (OUTSIDE, OTHERS)]
     for name in names:
         chosen = places[(shown == name) & np.array(here)]
         chosen = chosen[np.argsort(chosen[:, 2])]
         number = own.index(name) if name in own else -1
-        colour = OUTSIDE_COLOUR if name == OUTSIDE else OTHERS_COLOUR if name == OTHERS else COLOURS[number]
+        colour = (
+            OUTSIDE_COLOUR
+            if name == OUTSIDE
+            else OTHERS_COLOUR
+            if name == OTHERS
+            else COLOURS[number]
+        )
         marker = "." if name == OUTSIDE else "x" if name == OTHERS else MARKERS[number]
         axes.scatter(
-            chosen[:, 0], chosen[:, 1], s=9, color=colour, marker=marker, linewidths=0.6 if marker == "x" else 0,
-            label=name if name != OUTSIDE else _NO_LABEL, zorder=1 if name == OUTSIDE else 2,
-        )  # fmt: skip
+            chosen[:, 0],
+            chosen[:, 1],
+            s=9,
+            color=colour,
+            marker=marker,
+            linewidths=0.6 if marker == "x" else 0,
+            label=name if name != OUTSIDE else _NO_LABEL,
+            zorder=1 if name == OUTSIDE else 2,
+        )
     axes.set_aspect("equal")
     axes.set_xlim(-1.75, 1.75)
     axes.set_ylim(-1.5, 1.5)
@@ -133,16 +164,30 @@ def _name_axis(axes: Axes, axis: int, share: float) -> None:
     middle = np.array([[0.0, -1.0, -1.0], [1.0, 0.0, -1.0], [-1.0, -1.0, 0.0]])[[axis]] * 1.14
     right, upward, _ = turned(middle)[0]
     axes.text(
-        right, upward, f"PC{axis + 1}\n{share:.0%}", fontsize=7, color=MUTED, ha="center", va="center",
-    )  # fmt: skip
+        right,
+        upward,
+        f"PC{axis + 1}\n{share:.0%}",
+        fontsize=7,
+        color=MUTED,
+        ha="center",
+        va="center",
+    )
 
 
 def _legend(figure: Figure, axes: Axes) -> None:
     handles, names = axes.get_legend_handles_labels()
-    order = sorted(range(len(names)), key=lambda at: (names[at] == _NO_LABEL, names[at] == OTHERS, at))
+    order = sorted(
+        range(len(names)), key=lambda at: (names[at] == _NO_LABEL, names[at] == OTHERS, at)
+    )
     handles, names = [handles[at] for at in order], [names[at] for at in order]
     legend = figure.legend(
-        handles, names, loc="outside right upper", fontsize=7.5, frameon=False, markerscale=2.2, labelcolor=INK
+        handles,
+        names,
+        loc="outside right upper",
+        fontsize=7.5,
+        frameon=False,
+        markerscale=2.2,
+        labelcolor=INK,
     )
     for text in legend.get_texts():
         text.set_parse_math(False)

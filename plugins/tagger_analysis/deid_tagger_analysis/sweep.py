@@ -1,4 +1,6 @@
-"""A sweep over sentence grouping: one model per factor, six scores of each, and what the larger factors find.
+"""A sweep over sentence grouping.
+
+One model per factor, six scores of each, and what the larger factors find.
 
 Table 4.1 of Catelli (2021), with the lengths of table 3.7 and the found-at-k lists of section 6.
 """
@@ -12,7 +14,15 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from deid_assets.extending import ConfigError, Document, Failed, SpanSet, grouping_for, sentences, tokenize
+from deid_assets.extending import (
+    ConfigError,
+    Document,
+    Failed,
+    SpanSet,
+    grouping_for,
+    sentences,
+    tokenize,
+)
 from deid_assets.extending.taggers import (
     Card,
     Materials,
@@ -63,7 +73,8 @@ class Factor:
         most_tokens: Of the longest.
         card: Of its model.
         six: Micro F1 of the six scores on the test notes: mean and deviation over the runs.
-        difference: Strict F1 of the kept run less that of the first factor's, with paired interval and p.
+        difference: Strict F1 of the kept run less that of the first factor's, with paired interval
+            and p.
         found: What it finds and the first factor misses, by label.
         lost: What the first factor finds and it misses, by label.
     """
@@ -85,7 +96,10 @@ class Factor:
             "most_tokens": self.most_tokens,
             "seconds": self.card.seconds,
             "f1": [run.test_f1 for run in self.card.runs],
-            "six": {name: {"mean": mean, "deviation": deviation} for name, (mean, deviation) in self.six.items()},
+            "six": {
+                name: {"mean": mean, "deviation": deviation}
+                for name, (mean, deviation) in self.six.items()
+            },
             "difference": self.difference,
             "found": dict(self.found),
             "lost": dict(self.lost),
@@ -101,7 +115,8 @@ class Sweep:
         rows: A factor each, ascending.
         places: Spans that a factor finds and the first misses.
         by_budget: Factor whose mean length is nearest to the recipe's budget.
-        by_limit: Largest factor of which no input is longer than an encoder takes, where a limit is known.
+        by_limit: Largest factor of which no input is longer than an encoder takes, where a limit is
+            known.
         limit: That limit, in tokens.
     """
 
@@ -114,12 +129,26 @@ class Sweep:
 
     def to_json(self) -> dict[str, Any]:
         """Return what a machine reads, without words."""
-        chosen = {"by_budget": self.by_budget, "by_limit": self.by_limit, "limit_tokens": self.limit}
-        return {"recipe": self.recipe, "chosen": chosen, "factors": [row.to_json() for row in self.rows]}
+        chosen = {
+            "by_budget": self.by_budget,
+            "by_limit": self.by_limit,
+            "limit_tokens": self.limit,
+        }
+        return {
+            "recipe": self.recipe,
+            "chosen": chosen,
+            "factors": [row.to_json() for row in self.rows],
+        }
 
 
 def sweep(
-    recipe: Recipe, materials: Materials, factors: Sequence[int], out: Path, *, limit: int = 0, progress: Progress
+    recipe: Recipe,
+    materials: Materials,
+    factors: Sequence[int],
+    out: Path,
+    *,
+    limit: int = 0,
+    progress: Progress,
 ) -> Sweep:
     """Train a recipe once per factor and compare each with the first, on the same test notes.
 
@@ -141,21 +170,29 @@ def sweep(
     if len(factors) < 2 or list(factors) != sorted(set(factors)) or factors[0] < 1:
         raise ConfigError("--factors: give two or more ascending numbers from 1")
     tested = materials.test.documents
-    lengths = lengths_of([document for corpus in materials.corpora for document in corpus.documents])
+    lengths = lengths_of(
+        [document for corpus in materials.corpora for document in corpus.documents]
+    )
     cards, outcomes = {}, {}
     for factor in factors:
         grouped = recipe.model_copy(update={"grouping": factor})
         cards[factor] = train_model(grouped, materials, out / f"factor-{factor}", progress=progress)
-        outcomes[factor] = detect(open_model(grouped, out / f"factor-{factor}"), [one.note for one in tested])
+        outcomes[factor] = detect(
+            open_model(grouped, out / f"factor-{factor}"), [one.note for one in tested]
+        )
     native = recipe.native
     scores = {factor: score_outcomes(outcomes[factor], tested, native=native) for factor in factors}
     patients = {one.note.note_id: one.note.patient_id or one.note.note_id for one in tested}
-    compared = compare({str(at): strict_rows(of, tested) for at, of in scores.items()}, patients=patients)
+    compared = compare(
+        {str(at): strict_rows(of, tested) for at, of in scores.items()}, patients=patients
+    )
     right = {factor: _right(outcomes[factor], tested, native=native) for factor in factors}
     first = right[factors[0]]
     rows, places = [], []
     for factor in factors:
-        sizes = [sum(note[at : at + factor]) for note in lengths for at in range(0, len(note), factor)]
+        sizes = [
+            sum(note[at : at + factor]) for note in lengths for at in range(0, len(note), factor)
+        ]
         gained = right[factor] - first
         rows.append(
             Factor(
@@ -198,7 +235,9 @@ def _right(
 def _found(factor: int, place: tuple[int, int, int, str], tested: Sequence[Document]) -> Found:
     at, start, end, label = place
     note = tested[at].note
-    return Found(factor, label, note.note_id, start, end, note.text[max(start - AROUND, 0) : end + AROUND])
+    return Found(
+        factor, label, note.note_id, start, end, note.text[max(start - AROUND, 0) : end + AROUND]
+    )
 
 
 def _six(card: Card) -> dict[str, tuple[float | None, float | None]]:
@@ -207,5 +246,8 @@ def _six(card: Card) -> dict[str, tuple[float | None, float | None]]:
     for name in runs[0] if runs else ():
         known = [value for value in (run[name] for run in runs) if value is not None]
         whole = len(known) == len(runs)
-        found[name] = (fmean(known) if whole else None, stdev(known) if whole and len(known) > 1 else None)
+        found[name] = (
+            fmean(known) if whole else None,
+            stdev(known) if whole and len(known) > 1 else None,
+        )
     return found

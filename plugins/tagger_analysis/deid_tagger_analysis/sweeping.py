@@ -62,10 +62,19 @@ def run_sweep(wanted: Wanted, *, as_json: bool) -> int:
         wanted.out.mkdir(parents=True, exist_ok=True, mode=0o700)
     factors = [int(one) for one in wanted.factors.split(",")]
     with epochs() as progress:
-        done = sweep(wanted.recipe, wanted.materials, factors, wanted.out, limit=wanted.limit, progress=progress)
+        done = sweep(
+            wanted.recipe,
+            wanted.materials,
+            factors,
+            wanted.out,
+            limit=wanted.limit,
+            progress=progress,
+        )
     document = done.to_json()
     if wanted.restricted:
-        document["places"] = [{name: getattr(one, name) for name in Found.__slots__} for one in done.places]
+        document["places"] = [
+            {name: getattr(one, name) for name in Found.__slots__} for one in done.places
+        ]
     files = {
         DOCUMENT: json.dumps(document, ensure_ascii=False) + "\n",
         PAGE: sweep_html(done, restricted=wanted.restricted),
@@ -82,7 +91,16 @@ def run_sweep(wanted: Wanted, *, as_json: bool) -> int:
     return 0
 
 
-_HEADINGS = ("factor", "mean tokens", "most", *SCORES.values(), "to the first", "found", "lost", "s")
+_HEADINGS = (
+    "factor",
+    "mean tokens",
+    "most",
+    *SCORES.values(),
+    "to the first",
+    "found",
+    "lost",
+    "s",
+)
 
 
 def _cells(row: Factor) -> list[str]:
@@ -101,13 +119,22 @@ def _cells(row: Factor) -> list[str]:
 
 def _score(row: Factor, name: str) -> str:
     mean, deviation = row.six.get(name, (None, None))
-    return "-" if mean is None else f"{mean:.4f}" + (f" ±{deviation:.4f}" if deviation is not None else "")
+    return (
+        "-"
+        if mean is None
+        else f"{mean:.4f}" + (f" ±{deviation:.4f}" if deviation is not None else "")
+    )
 
 
 def _choices(done: Sweep) -> list[str]:
-    found = [f"grouping auto takes {done.by_budget}: the mean length nearest to the recipe's budget"]
+    found = [
+        f"grouping auto takes {done.by_budget}: the mean length nearest to the recipe's budget"
+    ]
     if done.by_limit is not None:
-        found.append(f"for an encoder of {done.limit} tokens it takes {done.by_limit}: the most that no input exceeds")
+        found.append(
+            f"for an encoder of {done.limit} tokens it takes {done.by_limit}: the most that no"
+            " input exceeds"
+        )
     return found
 
 
@@ -118,8 +145,8 @@ def sweep_html(done: Sweep, *, restricted: bool) -> str:
     sections = [
         Section(
             "Scores by sentences grouped",
-            "Micro F1 on the test notes, means over the runs. The difference is of strict F1 of the kept run, with 95 % of a "
-            "paired bootstrap.",
+            "Micro F1 on the test notes, means over the runs. The difference is of strict F1 of the"
+            " kept run, with 95 % of a paired bootstrap.",
             columns=_HEADINGS,
             rows=[_cells(row) for row in done.rows],
             pictures={"Six scores by sentences grouped": scores_png(done.rows)},
@@ -127,10 +154,17 @@ def sweep_html(done: Sweep, *, restricted: bool) -> str:
         ),
         Section(
             "What each factor finds",
-            f"Annotated spans that a factor finds with boundaries and label and factor {first} misses, and those that it loses.",
+            f"Annotated spans that a factor finds with boundaries and label and factor {first}"
+            " misses, and those that it loses.",
             columns=("Label", *(f"{row.factor}" for row in done.rows[1:])),
             rows=[
-                (label, *(f"+{row.found.get(label, 0)} -{row.lost.get(label, 0)}" for row in done.rows[1:]))
+                (
+                    label,
+                    *(
+                        f"+{row.found.get(label, 0)} -{row.lost.get(label, 0)}"
+                        for row in done.rows[1:]
+                    ),
+                )
                 for label in labels
             ],
         ),
@@ -148,10 +182,15 @@ def sweep_html(done: Sweep, *, restricted: bool) -> str:
     return study_html(
         kind="Sentence grouping",
         title=done.recipe,
-        about="One model for each number of sentences in an input. Choose a factor on development notes: the highest of several is optimistic.",
+        about=(
+            "One model for each number of sentences in an input. Choose a factor on development"
+            " notes: the highest of several is optimistic."
+        ),
         tiles={"Highest S_E": _best(done)},
         sections=sections,
-        provenance={f"Model of factor {row.factor}": row.card.fingerprint[:16] for row in done.rows},
+        provenance={
+            f"Model of factor {row.factor}": row.card.fingerprint[:16] for row in done.rows
+        },
     )
 
 
@@ -161,10 +200,15 @@ def _best(done: Sweep) -> tuple[str, str]:
 
 
 def _places(places: Sequence[Found]) -> list[tuple[str, ...]]:
-    """Return a row per span, with all factors that find it; spans that most factors find come first."""
+    """Return a row per span, with all factors that find it.
+
+    Spans that most factors find come first.
+    """
     factors: dict[tuple[str, int, int, str, str], list[int]] = {}
     for one in places:
-        factors.setdefault((one.note, one.start, one.end, one.label, one.text), []).append(one.factor)
+        factors.setdefault((one.note, one.start, one.end, one.label, one.text), []).append(
+            one.factor
+        )
     counted = Counter({key: len(found) for key, found in factors.items()})
     return [
         (", ".join(map(str, factors[key])), key[3], key[0], f"{key[1]}-{key[2]}", key[4])
@@ -181,7 +225,13 @@ def scores_png(rows: Sequence[Factor]) -> bytes:
         known = [(at, mean) for at, mean in zip(places, means, strict=True) if mean is not None]
         style = "-" if name.startswith("entity") else "--"
         axes.plot(
-            [at for at, _ in known], [mean for _, mean in known], style, marker="o", ms=4, color=colour, label=short
+            [at for at, _ in known],
+            [mean for _, mean in known],
+            style,
+            marker="o",
+            ms=4,
+            color=colour,
+            label=short,
         )
     axes.set_xticks(list(places), [str(row.factor) for row in rows], fontsize=8, color=INK)
     axes.set_xlabel("Sentences in an input", fontsize=8, color=MUTED)

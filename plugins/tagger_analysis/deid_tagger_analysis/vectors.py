@@ -1,6 +1,9 @@
-"""The vectors of a tagger's tokens, from its embeddings to its last layer: who is near whom, and a view in space.
+"""The vectors of a tagger's tokens, from its embeddings to its last layer.
 
-What leaves this module for a card, a database or a page are numbers and labels. Words stay in ``Space.words``.
+Who is near whom, and a view in space.
+
+What leaves this module for a card, a database or a page are numbers and labels. Words stay in
+``Space.words``.
 """
 
 from __future__ import annotations
@@ -14,7 +17,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deid_assets.extending import OUTSIDE, Document, InputError, Note, PluginError, labelled, tokenize
+from deid_assets.extending import (
+    OUTSIDE,
+    Document,
+    InputError,
+    Note,
+    PluginError,
+    labelled,
+    tokenize,
+)
 from deid_assets.extending.taggers import Layers, VectorSource
 from deid_tagger_analysis.errors import token_labels
 
@@ -88,7 +99,8 @@ def read_space(
 
     Raises:
         InputError: There are fewer than four tokens.
-        PluginError: The folder is no network of the trainer, or what the trainer gives is not as promised.
+        PluginError: The folder is no network of the trainer, or what the trainer gives is not as
+            promised.
     """
     drawn = _draw(documents, native=native, tokens=tokens, seed=seed)
     if len(drawn) < LEAST_TOKENS:
@@ -104,14 +116,21 @@ def read_space(
     )
 
 
-def _gathered(source: VectorSource, model: Path, documents: Sequence[Document], drawn: Sequence[_Drawn]) -> Layers:
-    """Return the vectors of the drawn tokens, which are in the order of the notes; of no others any is kept."""
+def _gathered(
+    source: VectorSource, model: Path, documents: Sequence[Document], drawn: Sequence[_Drawn]
+) -> Layers:
+    """Return the vectors of the drawn tokens, which are in the order of the notes.
+
+    Of no others any is kept.
+    """
     wanted: dict[int, list[int]] = {}
     for one in drawn:
         wanted.setdefault(one.note, []).append(one.token)
     notes = [documents[number].note for number in wanted]
     kept: dict[str, list[Rows]] = {}
-    for note, rows, layers in zip(notes, wanted.values(), source.vectors(model, notes), strict=True):
+    for note, rows, layers in zip(
+        notes, wanted.values(), source.vectors(model, notes), strict=True
+    ):
         for name, of_note in _checked(note, layers).items():
             kept.setdefault(name, []).append(of_note[rows])
     return {name: np.concatenate(parts) for name, parts in kept.items()}
@@ -124,8 +143,8 @@ def _checked(note: Note, layers: Layers) -> Layers:
         fault = fault or ("" if np.isfinite(rows).all() else "a vector that is not finite")
         if fault:
             raise PluginError(
-                f"note {note.note_id!r}: layer {name} has {fault}; train the model again, or report it to the "
-                "plugin's author"
+                f"note {note.note_id!r}: layer {name} has {fault}; train the model again, or report"
+                " it to the plugin's author"
             )
     return layers
 
@@ -141,18 +160,27 @@ def _draw(documents: Sequence[Document], *, native: bool, tokens: int, seed: int
         language = note.lang or "unknown"
         for token, (label, (start, _)) in enumerate(zip(labels, tokenize(note.text), strict=True)):
             if note.text[start].isalnum():
-                kinds.setdefault((label, language), []).append(_Drawn(number, token, label, language))
+                kinds.setdefault((label, language), []).append(
+                    _Drawn(number, token, label, language)
+                )
         read += len(labels)
         if read >= READ_TOKENS:
             break
     kept: list[_Drawn] = []
-    for place, (_, waiting) in enumerate(sorted(kinds.items(), key=lambda kind: (len(kind[1]), kind[0]))):
-        kept += chance.sample(waiting, min(len(waiting), (tokens - len(kept)) // (len(kinds) - place)))
+    for place, (_, waiting) in enumerate(
+        sorted(kinds.items(), key=lambda kind: (len(kind[1]), kind[0]))
+    ):
+        kept += chance.sample(
+            waiting, min(len(waiting), (tokens - len(kept)) // (len(kinds) - place))
+        )
     return sorted(kept, key=lambda one: (one.note, one.token))
 
 
 def project(rows: Rows) -> Projection:
-    """Return the first three principal components; a component has the sign that makes its largest value positive."""
+    """Return the first three principal components.
+
+    A component has the sign that makes its largest value positive.
+    """
     centred = rows.astype(np.float64) - rows.mean(axis=0, dtype=np.float64)
     is_tall = centred.shape[0] >= centred.shape[1]
     squares, axes = np.linalg.eigh(centred.T @ centred if is_tall else centred @ centred.T)
@@ -163,7 +191,9 @@ def project(rows: Rows) -> Projection:
     points[:, :shown] = found
     points *= np.where(points[np.abs(points).argmax(axis=0), range(3)] < 0, -1, 1)
     shares = [*(squares[:shown] / max(float(squares.sum()), 1e-12)), 0.0, 0.0]
-    return Projection(points.astype(np.float32), (float(shares[0]), float(shares[1]), float(shares[2])))
+    return Projection(
+        points.astype(np.float32), (float(shares[0]), float(shares[1]), float(shares[2]))
+    )
 
 
 def cosines(rows: Rows) -> Rows:
@@ -174,7 +204,10 @@ def cosines(rows: Rows) -> Rows:
 
 
 def others(words: Sequence[str]) -> NDArray[np.bool_]:
-    """Return (tokens, tokens): whether two tokens are different words. Case does not make a difference."""
+    """Return (tokens, tokens): whether two tokens are different words.
+
+    Case does not make a difference.
+    """
     numbers = np.unique([word.casefold() for word in words], return_inverse=True)[1].reshape(-1)
     different: NDArray[np.bool_] = numbers[:, None] != numbers[None, :]
     return different
@@ -183,15 +216,17 @@ def others(words: Sequence[str]) -> NDArray[np.bool_]:
 def alike(space: Space, *, nearest: int = NEIGHBOURS) -> list[dict[str, Any]]:
     """Return for each label how many of a token's nearest neighbours have its label, layer by layer.
 
-    Neighbours are the tokens of the greatest cosine, other words only: that one name lies beside itself says little.
+    Neighbours are the tokens of the greatest cosine, other words only: that one name lies beside
+    itself says little.
 
     Args:
         space: The tokens.
         nearest: Neighbours of each token, or all others where there are fewer.
 
     Returns:
-        Rows of ``label``, ``tokens``, ``chance``, the share where neighbours are drawn at random, and ``layers``, layer
-        to share; the row ``ALL`` is the mean over the tokens, and comes first.
+        Rows of ``label``, ``tokens``, ``chance``, the share where neighbours are drawn at random,
+        and ``layers``, layer to share; the row ``ALL`` is the mean over the tokens, and comes
+        first.
     """
     different = others(space.words)
     same = np.equal.outer(np.array(space.labels), np.array(space.labels))
@@ -199,11 +234,15 @@ def alike(space: Space, *, nearest: int = NEIGHBOURS) -> list[dict[str, Any]]:
     by_chance = (same & different).sum(axis=1) / np.maximum(different.sum(axis=1), 1)
     shares = {}
     for name, rows in space.layers.items():
-        order = np.argsort(np.where(different, -cosines(rows), np.inf), axis=1, kind="stable")[:, :nearest]
+        order = np.argsort(np.where(different, -cosines(rows), np.inf), axis=1, kind="stable")[
+            :, :nearest
+        ]
         hits = np.take_along_axis(same & different, order, axis=1).sum(axis=1)
         shares[name] = hits / np.maximum(counts, 1)
     labels = np.array(space.labels)
-    chosen = {"ALL": counts > 0} | {label: (labels == label) & (counts > 0) for label in _ordered(space.labels)}
+    chosen = {"ALL": counts > 0} | {
+        label: (labels == label) & (counts > 0) for label in _ordered(space.labels)
+    }
     return [
         {
             "label": label,
@@ -221,17 +260,21 @@ def _ordered(labels: Sequence[str]) -> list[str]:
 
 
 def apart(space: Space) -> list[dict[str, Any]]:
-    """Return how far the languages lie from each other, layer by layer; nothing where there is one language.
+    """Return how far the languages lie from each other, layer by layer.
 
-    The distance is 1 less the cosine of two languages' mean vectors of a label, after the mean of all tokens is taken
-    off: 0 where they lie alike, 1 where they have nothing in common. With more than two languages it is the mean over
-    the pairs.
+    Nothing where there is one language.
+
+    The distance is 1 less the cosine of two languages' mean vectors of a label, after the mean of
+    all tokens is taken off: 0 where they lie alike, 1 where they have nothing in common. With more
+    than two languages it is the mean over the pairs.
     """
     labels, languages = np.array(space.labels), np.array(space.languages)
     found = []
     for label in _ordered(space.labels):
         here = [
-            language for language in sorted(set(space.languages)) if ((labels == label) & (languages == language)).any()
+            language
+            for language in sorted(set(space.languages))
+            if ((labels == label) & (languages == language)).any()
         ]
         if len(here) > 1:
             masks = [(labels == label) & (languages == language) for language in here]

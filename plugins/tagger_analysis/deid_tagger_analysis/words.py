@@ -36,7 +36,8 @@ def neighbour_lists(
 ) -> list[dict[str, Any]]:
     """Return words with their nearest other words in the first and in the last layer.
 
-    A word under a label has the mean of its tokens' vectors: one that is a name here and a place there stands twice.
+    A word under a label has the mean of its tokens' vectors: one that is a name here and a place
+    there stands twice.
 
     Args:
         space: The tokens.
@@ -51,11 +52,15 @@ def neighbour_lists(
     entries = _entries(space)
     keys = list(entries)
     first, *_, last = [*space.layers, *space.layers]
-    near = {name: cosines(_means(space.layers[name], entries)) for name in dict.fromkeys((first, last))}
+    near = {
+        name: cosines(_means(space.layers[name], entries)) for name in dict.fromkeys((first, last))
+    }
     folded = np.array([word.casefold() for word, _ in keys])
 
     def nearest_of(at: int, values: Rows) -> list[dict[str, Any]]:
-        order = np.argsort(np.where(folded == folded[at], np.inf, -values[at]), kind="stable")[:nearest].tolist()
+        order = np.argsort(np.where(folded == folded[at], np.inf, -values[at]), kind="stable")[
+            :nearest
+        ].tolist()
         return [
             {**_entry(keys[other], known), "cosine": round(float(values[at, other]), 4)}
             for other in order
@@ -64,7 +69,11 @@ def neighbour_lists(
 
     chosen = _chosen(space, keys, entries, missed=missed, asked=asked)
     return [
-        {**_entry(keys[at], known), "why": why, "layers": {name: nearest_of(at, rows) for name, rows in near.items()}}
+        {
+            **_entry(keys[at], known),
+            "why": why,
+            "layers": {name: nearest_of(at, rows) for name, rows in near.items()},
+        }
         for at, why in chosen.items()
     ]
 
@@ -77,7 +86,8 @@ def _entry(key: tuple[str, str], known: Mapping[str, int]) -> dict[str, Any]:
 def ambiguous(space: Space) -> list[dict[str, Any]]:
     """Return the words that have several labels, and the cosine of their mean vectors in each layer.
 
-    1 is what a vector without context gives. The lower it falls, the more the context tells the two apart.
+    1 is what a vector without context gives. The lower it falls, the more the context tells the two
+    apart.
     """
     entries = _entries(space)
     by_word: dict[str, list[str]] = {}
@@ -89,10 +99,13 @@ def ambiguous(space: Space) -> list[dict[str, Any]]:
             for other in labels[at + 1 :]:
                 pair = {key: entries[key] for key in ((word, one), (word, other))}
                 layers = {
-                    name: round(float(cosines(_means(values, pair))[0, 1]), 4) for name, values in space.layers.items()
+                    name: round(float(cosines(_means(values, pair))[0, 1]), 4)
+                    for name, values in space.layers.items()
                 }
                 tokens = sum(map(len, pair.values()))
-                rows.append({"word": word, "labels": [one, other], "tokens": tokens, "layers": layers})
+                rows.append(
+                    {"word": word, "labels": [one, other], "tokens": tokens, "layers": layers}
+                )
     return sorted(rows, key=lambda row: -row["tokens"])[:PLACES]
 
 
@@ -121,11 +134,14 @@ def _chosen(
         places = [at for at, (known, _) in enumerate(keys) if known.casefold() == word.casefold()]
         if not places:
             raise InputError(
-                "a word given with --word is not among the words that were drawn; raise --tokens, or leave it out"
+                "a word given with --word is not among the words that were drawn; raise --tokens,"
+                " or leave it out"
             )
         found |= dict.fromkeys(places, "asked for")
     lost = [
-        key for key, is_missed in zip(zip(space.words, space.labels, strict=True), missed, strict=True) if is_missed
+        key
+        for key, is_missed in zip(zip(space.words, space.labels, strict=True), missed, strict=True)
+        if is_missed
     ]
     place = {key: at for at, key in enumerate(keys)}
     for key, _ in Counter(lost).most_common(MISSED):

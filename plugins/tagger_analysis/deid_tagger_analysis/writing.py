@@ -51,17 +51,22 @@ class Wanted:
     def __post_init__(self) -> None:
         for option, value in (("--word", self.words), ("--train", self.learnt)):
             if value and not self.restricted:
-                raise ConfigError(f"{option} is for a page with words; add --restricted, or leave it out")
+                raise ConfigError(
+                    f"{option} is for a page with words; add --restricted, or leave it out"
+                )
 
 
 def write_analysis(wanted: Wanted, *, as_json: bool) -> int:
     """Analyse models, write the report and print what it says.
 
     Raises:
-        InputError: A model or the notes cannot be read, or ``out`` holds a model or is open to others.
+        InputError: A model or the notes cannot be read, or ``out`` holds a model or is open to
+            others.
     """
     if (wanted.out / CARD).exists():
-        raise InputError(f"--out {wanted.out}: it holds a model; name another folder for the report")
+        raise InputError(
+            f"--out {wanted.out}: it holds a model; name another folder for the report"
+        )
     if wanted.restricted:
         check_restricted(wanted.out)
     labels = wanted.labels or str(read_card(wanted.models[0]).recipe["label_map"])
@@ -70,7 +75,11 @@ def write_analysis(wanted: Wanted, *, as_json: bool) -> int:
         seed=wanted.seed,
         with_words=wanted.restricted,
         asked=wanted.words,
-        learnt=[document for name in wanted.learnt for document in read_corpus(name, labels=labels).documents],
+        learnt=[
+            document
+            for name in wanted.learnt
+            for document in read_corpus(name, labels=labels).documents
+        ],
     )
     document = analyse(wanted.models, read_corpus(wanted.notes, labels=labels), options=options)
     files = {
@@ -91,22 +100,34 @@ def without_words(document: dict[str, Any]) -> dict[str, Any]:
     """Return what may be printed: figures, without words and without the thousands of points."""
     points = ("labels", "languages", "projections")
     shown = {key: value for key, value in document.items() if key not in ("words", "evidence")}
-    shown["vectors"] = {key: value for key, value in document["vectors"].items() if key not in points}
+    shown["vectors"] = {
+        key: value for key, value in document["vectors"].items() if key not in points
+    }
     return shown
 
 
 def _show(document: dict[str, Any]) -> None:
     if len(document["models"]) > 1:
         rows = [_model_row(model) for model in document["models"]]
-        print_table(("model", "F1", "low", "high", "difference", "low", "high", "p", "what differs"), rows)
+        print_table(
+            ("model", "F1", "low", "high", "difference", "low", "high", "p", "what differs"), rows
+        )
     errors = document["errors"]
     shown = [
         (row["label"], f"{row['gold']:,}", *(f"{row['kinds'][kind]:,}" for kind in KINDS))
         for row in errors["labels"]
         if row["errors"]
     ]
-    shown.append(("ALL", f"{document['notes']['spans']:,}", *(f"{errors['kinds'][kind]:,}" for kind in KINDS)))
-    print_table(("label", "annotated", *(words.lower() for words in KINDS.values())), shown, numbers_from=1)
+    shown.append(
+        (
+            "ALL",
+            f"{document['notes']['spans']:,}",
+            *(f"{errors['kinds'][kind]:,}" for kind in KINDS),
+        )
+    )
+    print_table(
+        ("label", "annotated", *(words.lower() for words in KINDS.values())), shown, numbers_from=1
+    )
     vectors = document["vectors"]
     if "left_out" in vectors:
         say(vectors["left_out"])
@@ -114,8 +135,8 @@ def _show(document: dict[str, Any]) -> None:
     layers = vectors["alike"][0]["layers"]
     shares = ", ".join(f"{share:.2f} in the {name}" for name, share in layers.items())
     say(
-        f"of a word's {vectors['nearest']} nearest other words, the share with its label is {shares} "
-        f"({vectors['alike'][0]['chance']:.2f} by chance)"
+        f"of a word's {vectors['nearest']} nearest other words, the share with its label is"
+        f" {shares} ({vectors['alike'][0]['chance']:.2f} by chance)"
     )
 
 

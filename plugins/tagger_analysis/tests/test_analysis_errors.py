@@ -22,8 +22,16 @@ CASES = {
     "another label, same ends": ([GOLD], [(4, 9, "CITY")], [("label", "NAME")]),
     "another label, other ends": ([GOLD], [(3, 9, "CITY")], [("label", "NAME")]),
     "touches nothing": ([], [(0, 2, "CITY")], [("spurious", "CITY")]),
-    "cut in two": ([GOLD], [(4, 6, "NAME"), (6, 9, "NAME")], [("boundary", "NAME"), ("boundary", "NAME")]),
-    "two joined": ([GOLD, (10, 12, "NAME")], [(4, 12, "NAME")], [("boundary", "NAME"), ("boundary", "NAME")]),
+    "cut in two": (
+        [GOLD],
+        [(4, 6, "NAME"), (6, 9, "NAME")],
+        [("boundary", "NAME"), ("boundary", "NAME")],
+    ),
+    "two joined": (
+        [GOLD, (10, 12, "NAME")],
+        [(4, 12, "NAME")],
+        [("boundary", "NAME"), ("boundary", "NAME")],
+    ),
     "right, and once more as another": ([GOLD], [GOLD, (5, 9, "CITY")], [("label", "NAME")]),
     "its own label before more of another": (
         [GOLD],
@@ -39,7 +47,10 @@ def test_an_error_has_one_kind(case):
     assert [(str(error.kind), error.label) for error in tag_errors(gold, found)] == wanted
 
 
-places = st.lists(st.tuples(st.integers(0, 28), st.integers(1, 6), st.sampled_from([Phi.NAME, Phi.CITY])), max_size=5)
+places = st.lists(
+    st.tuples(st.integers(0, 28), st.integers(1, 6), st.sampled_from([Phi.NAME, Phi.CITY])),
+    max_size=5,
+)
 
 
 @given(places, places)
@@ -50,11 +61,18 @@ def test_under_categories_the_errors_are_those_of_the_evaluation(gold, found):
         if start >= end:
             disjoint.append(Span(start, start + size, label))
             end = start + size
-    sides = [SpanSet.of(note, disjoint), SpanSet.of(note, [Span(at, at + size, of) for at, size, of in found])]
+    sides = [
+        SpanSet.of(note, disjoint),
+        SpanSet.of(note, [Span(at, at + size, of) for at, size, of in found]),
+    ]
     errors, _ = span_errors(*sides, profile=EVERY)
-    own = tag_errors(*([(span.start, span.end, span.label.value) for span in side] for side in sides))
+    own = tag_errors(
+        *([(span.start, span.end, span.label.value) for span in side] for side in sides)
+    )
 
-    assert sorted((error.kind, error.label) for error in own) == sorted((error.kind, error.label) for error in errors)
+    assert sorted((error.kind, error.label) for error in own) == sorted(
+        (error.kind, error.label) for error in errors
+    )
 
 
 def document(text, *, native=""):
@@ -78,7 +96,9 @@ def test_a_finer_label_that_is_wrong_counts_where_the_category_is_right():
     fine = tally_of(gold, found, native=True)
     assert fine["kinds"] == {"missed": 0, "boundary": 0, "label": 1, "spurious": 0}
     assert fine["confused"] == [{"gold": "DOCTOR", "predicted": "PATIENT", "spans": 1}]
-    assert [(row["label"], row["tokens_missed"], row["tokens_spurious"]) for row in fine["labels"]] == [
+    assert [
+        (row["label"], row["tokens_missed"], row["tokens_spurious"]) for row in fine["labels"]
+    ] == [
         ("DOCTOR", 1, 0),
         ("PATIENT", 0, 1),
     ]

@@ -38,12 +38,20 @@ class Lettered:
             first = np.array([[len(word), ord(word[0]) % 7, 1.0] for word in words], np.float32)
             last = np.zeros((len(words), 3), np.float32)
             for at, word in enumerate(words):
-                last[at, AXES["NAME" if word in NAMES else "CITY" if word in CITIES else "O"]] = 1.0 + len(word) / 100
+                last[at, AXES["NAME" if word in NAMES else "CITY" if word in CITIES else "O"]] = (
+                    1.0 + len(word) / 100
+                )
             yield {"before": first.reshape(-1, 3), "after": last}
 
 
 def space(layers, labels, words, languages=None):
-    return Space(labels, languages or ["en"] * len(labels), words, [(0, at) for at in range(len(labels))], layers)
+    return Space(
+        labels,
+        languages or ["en"] * len(labels),
+        words,
+        [(0, at) for at in range(len(labels))],
+        layers,
+    )
 
 
 def test_words_are_read_with_their_labels_and_vectors():
@@ -65,14 +73,21 @@ def test_a_layer_that_parts_the_labels_has_neighbours_of_one_label_alone():
     every, *by_label = alike(read_space(Lettered(), None, DOCUMENTS, native=False), nearest=4)
 
     assert [row["label"] for row in by_label] == ["CITY", "NAME", "O"]
-    assert {row["label"]: row["layers"]["after"] for row in by_label} == {"CITY": 1.0, "NAME": 1.0, "O": 1.0}
+    assert {row["label"]: row["layers"]["after"] for row in by_label} == {
+        "CITY": 1.0,
+        "NAME": 1.0,
+        "O": 1.0,
+    }
     assert every["layers"]["before"] < 0.9
     assert every["tokens"] == sum(row["tokens"] for row in by_label)
 
 
 def test_the_same_word_is_no_neighbour_and_chance_is_counted():
     rows = np.array([[1, 0], [1, 0.01], [1, 0.02], [0, 1]], np.float32)
-    found = alike(space({"one": rows}, ["NAME", "NAME", "CITY", "CITY"], ["Lee", "lee", "Rome", "Oslo"]), nearest=1)
+    found = alike(
+        space({"one": rows}, ["NAME", "NAME", "CITY", "CITY"], ["Lee", "lee", "Rome", "Oslo"]),
+        nearest=1,
+    )
 
     by_label = {row["label"]: row for row in found}
     assert by_label["NAME"]["layers"]["one"] == 0.0  # the nearest other word of both is Rome
@@ -129,10 +144,13 @@ def test_languages_lie_in_one_place_or_in_two():
 
 def test_labels_and_languages_are_drawn_alike_and_the_draw_repeats():
     other = [
-        document(f"Visto <NAME>Rossi</NAME> {number} volte dopo cena", lang="it", number=number) for number in range(30)
+        document(f"Visto <NAME>Rossi</NAME> {number} volte dopo cena", lang="it", number=number)
+        for number in range(30)
     ]
     both = [*DOCUMENTS, *other]
-    one, two = (read_space(Lettered(), None, both, native=False, tokens=25, seed=3) for _ in range(2))
+    one, two = (
+        read_space(Lettered(), None, both, native=False, tokens=25, seed=3) for _ in range(2)
+    )
 
     kinds = list(zip(one.labels, one.languages, strict=True))
     assert len(kinds) == 25
@@ -143,7 +161,12 @@ def test_labels_and_languages_are_drawn_alike_and_the_draw_repeats():
 
 FAULTS = {
     "too few words": ([document("a, b; c.")], Lettered(), InputError, "3 words are too few"),
-    "too few vectors": (DOCUMENTS, "short", PluginError, r"note 'en-\d': layer x has 1 vectors for 9 tokens"),
+    "too few vectors": (
+        DOCUMENTS,
+        "short",
+        PluginError,
+        r"note 'en-\d': layer x has 1 vectors for 9 tokens",
+    ),
     "no number": (DOCUMENTS, "nan", PluginError, "not finite"),
 }
 
@@ -162,7 +185,9 @@ class Broken:
 def test_faults_are_told(fault):
     documents, source, error, message = FAULTS[fault]
     with pytest.raises(error, match=message) as told:
-        read_space(Broken(source) if isinstance(source, str) else source, None, documents, native=False)
+        read_space(
+            Broken(source) if isinstance(source, str) else source, None, documents, native=False
+        )
     assert not any(word in str(told.value) for word in (*NAMES, *CITIES))
 
 
@@ -185,7 +210,9 @@ def test_neighbours_of_a_word_are_those_put_beside_it():
         ("Oslo", "frequent"),
         ("Lee", "frequent"),
     ]
-    near = {layer: [one["word"] for one in rows] for layer, rows in by_word["Jordan"]["layers"].items()}
+    near = {
+        layer: [one["word"] for one in rows] for layer, rows in by_word["Jordan"]["layers"].items()
+    }
     assert near == {"before": ["Oslo", "Rome"], "after": ["Lee", "ate"]}
     assert by_word["Jordan"]["layers"]["after"][0]["count"] == 3
     cosine = 1 / np.sqrt(1.01)
@@ -193,15 +220,28 @@ def test_neighbours_of_a_word_are_those_put_beside_it():
 
 
 def test_a_word_under_two_labels_shows_how_far_the_context_parts_it():
-    layers = {"before": np.array([[1, 0], [1, 0], [0, 1]]), "after": np.array([[1, 0], [0, 1], [0, 1]])}
+    layers = {
+        "before": np.array([[1, 0], [1, 0], [0, 1]]),
+        "after": np.array([[1, 0], [0, 1], [0, 1]]),
+    }
     rows = {name: values.astype(np.float32) for name, values in layers.items()}
     (found,) = ambiguous(space(rows, ["CITY", "NAME", "NAME"], ["Jordan", "Jordan", "Lee"]))
 
-    assert found == {"word": "Jordan", "labels": ["CITY", "NAME"], "tokens": 2, "layers": {"before": 1.0, "after": 0.0}}
+    assert found == {
+        "word": "Jordan",
+        "labels": ["CITY", "NAME"],
+        "tokens": 2,
+        "layers": {"before": 1.0, "after": 0.0},
+    }
 
 
 def test_a_word_that_is_not_there_is_refused_without_being_shown():
     rows = np.eye(4, dtype=np.float32)
     with pytest.raises(InputError, match="not among the words") as told:
-        neighbour_lists(space({"x": rows}, ["O"] * 4, list("abcd")), known={}, missed=[False] * 4, asked=["Qwertz"])
+        neighbour_lists(
+            space({"x": rows}, ["O"] * 4, list("abcd")),
+            known={},
+            missed=[False] * 4,
+            asked=["Qwertz"],
+        )
     assert "Qwertz" not in str(told.value)

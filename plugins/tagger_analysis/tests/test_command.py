@@ -12,10 +12,19 @@ from deid_assets.cli import app
 
 pytestmark = [
     pytest.mark.long,
-    pytest.mark.skipif("crf" not in plugins.available(plugins.TRAINERS), reason="the plugin crf is not installed"),
+    pytest.mark.skipif(
+        "crf" not in plugins.available(plugins.TRAINERS), reason="the plugin crf is not installed"
+    ),
 ]
 NOTES = "synthetic:en:6:3"
-FAST = ("--set", 'settings.predictions_of=""', "--set", "settings.min_score=0.0", "--set", "settings.min_patients=1")
+FAST = (
+    "--set",
+    'settings.predictions_of=""',
+    "--set",
+    "settings.min_score=0.0",
+    "--set",
+    "settings.min_patients=1",
+)
 
 
 @pytest.fixture(scope="module")
@@ -30,9 +39,18 @@ def models(deid, tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
     for name, iterations in (("long", 40), ("short", 8)):
         done = deid(
-            "train", "crf", "--train", "synthetic:en:16", "--set", f"name={name}",
-            "--set", f"settings.max_iterations={iterations}", "--out", folder / name, *FAST,
-        )  # fmt: skip
+            "train",
+            "crf",
+            "--train",
+            "synthetic:en:16",
+            "--set",
+            f"name={name}",
+            "--set",
+            f"settings.max_iterations={iterations}",
+            "--out",
+            folder / name,
+            *FAST,
+        )
         assert done.exit_code == 0, done.stderr
     return folder / "long", folder / "short"
 
@@ -47,7 +65,11 @@ def test_a_page_and_its_document_are_written_without_words(deid, models, tmp_pat
     assert not document["restricted"]
     assert {"words", "evidence"}.isdisjoint(document)
     total = done.stdout.strip().splitlines()[-1].split()
-    assert total == ["ALL", str(document["notes"]["spans"]), *map(str, document["errors"]["kinds"].values())]
+    assert total == [
+        "ALL",
+        str(document["notes"]["spans"]),
+        *map(str, document["errors"]["kinds"].values()),
+    ]
     assert "<h1>long</h1>" in (tmp_path / "report" / "analysis.html").read_text()
 
 
@@ -58,7 +80,9 @@ def test_models_are_compared_with_the_first(deid, models, tmp_path):
 
     first, second = printed["models"]
     assert (first["name"], second["name"]) == ("long", "short")
-    assert second["difference"]["value"] == pytest.approx(second["f1"]["value"] - first["f1"]["value"])
+    assert second["difference"]["value"] == pytest.approx(
+        second["f1"]["value"] - first["f1"]["value"]
+    )
     assert second["changes"] == [{"key": "max_iterations", "first": "40", "other": "8"}]
     assert "max_iterations: 40 → <b>8</b>" in (tmp_path / "report" / "analysis.html").read_text()
 
@@ -83,10 +107,26 @@ def test_words_are_written_for_the_owner_alone_and_never_printed(deid, models, t
 FAULTS = {
     "no model": ((), ("{tmp}/absent",), "no card.json in it"),
     "the same model twice": ((), ("{model}", "{model}"), "several different ones"),
-    "words without --restricted": (("--word", "Lee"), ("{model}",), "--word is for a page with words"),
-    "training notes without --restricted": (("--train", NOTES), ("{model}",), "--train is for a page with words"),
-    "no such notes": (("--notes", "absent.jsonl"), ("{model}",), "corpus absent.jsonl: no such file"),
-    "a folder that others may read": (("--restricted", "--out", "{tmp}/open"), ("{model}",), "is open to others"),
+    "words without --restricted": (
+        ("--word", "Lee"),
+        ("{model}",),
+        "--word is for a page with words",
+    ),
+    "training notes without --restricted": (
+        ("--train", NOTES),
+        ("{model}",),
+        "--train is for a page with words",
+    ),
+    "no such notes": (
+        ("--notes", "absent.jsonl"),
+        ("{model}",),
+        "corpus absent.jsonl: no such file",
+    ),
+    "a folder that others may read": (
+        ("--restricted", "--out", "{tmp}/open"),
+        ("{model}",),
+        "is open to others",
+    ),
     "a report into a model": (("--out", "{model}"), ("{model}",), "it holds a model"),
 }
 

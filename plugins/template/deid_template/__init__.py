@@ -23,10 +23,14 @@ class RecordNumberDetector:
     labels = frozenset({Phi.MRN})
 
     def __init__(self, *, prefix: str = "MRN", score: float = 0.9) -> None:
-        self._number = re.compile(rf"\b{re.escape(prefix)}\W{{0,3}}([0-9]{{3}}-[0-9]{{2}}-[0-9]{{2}})\b", re.IGNORECASE)
+        self._number = re.compile(
+            rf"\b{re.escape(prefix)}\W{{0,3}}([0-9]{{3}}-[0-9]{{2}}-[0-9]{{2}})\b", re.IGNORECASE
+        )
         self._score = score
 
     def detect(self, notes: Sequence[Note]) -> Iterable[SpanSet]:
         for note in notes:
             places = (match.span(1) for match in self._number.finditer(note.text))
-            yield SpanSet.of(note, [Span(*place, Phi.MRN, self._score, self.name) for place in places])
+            yield SpanSet.of(
+                note, [Span(*place, Phi.MRN, self._score, self.name) for place in places]
+            )

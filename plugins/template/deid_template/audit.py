@@ -42,7 +42,10 @@ class MissedAudit:
 
     def run(self, material: Material) -> AuditResult:
         found = _missed(material.cases)
-        dropped = [replace(case, found=Injector(0.5, seed=material.seed).kept(case.gold)) for case in material.cases]
+        dropped = [
+            replace(case, found=Injector(0.5, seed=material.seed).kept(case.gold))
+            for case in material.cases
+        ]
         perfect = [replace(case, found=case.gold) for case in material.cases]
         return conclude(
             self,
@@ -77,4 +80,6 @@ def _missed(cases: Sequence[Case]) -> Measurement:
         covered = union((span.start, span.end) for span in case.found)
         missed += sum(not is_touched((span.start, span.end), covered) for span in case.gold)
         trials += len(case.gold)
-    return Measurement.share(WANTED, missed, trials, chance="nothing is guessed", unit="identifiers")
+    return Measurement.share(
+        WANTED, missed, trials, chance="nothing is guessed", unit="identifiers"
+    )

@@ -32,13 +32,17 @@ def test_the_prefix_is_an_option() -> None:
 
     (found,) = RecordNumberDetector(prefix="Hosp. No.").detect([note])
 
-    assert [(span.start, span.end) for span in found] == [(span.start, span.end) for span in expected]
+    assert [(span.start, span.end) for span in found] == [
+        (span.start, span.end) for span in expected
+    ]
 
 
 def test_an_impossible_score_fails_the_note_instead_of_clearing_it() -> None:
     note, _ = marked("MRN <MRN>123-45-67</MRN>")
 
-    assert detect(RecordNumberDetector(score=2.0), [note]) == [Failed("marked", "spans_template", "OffsetError")]
+    assert detect(RecordNumberDetector(score=2.0), [note]) == [
+        Failed("marked", "spans_template", "OffsetError")
+    ]
 
 
 def test_the_contract_holds() -> None:

@@ -24,8 +24,8 @@ EMBEDDINGS, ENCODER = "embeddings", "encoder"
 def vectors(model: Path, notes: Sequence[Note]) -> Iterator[Mapping[str, Rows]]:
     """Yield the layers of each note, a row per token.
 
-    ``embeddings`` is the mean over a word's sub-tokens of what goes into the first block, ``encoder`` what the tags
-    are read from: the last block's state at the first sub-token.
+    ``embeddings`` is the mean over a word's sub-tokens of what goes into the first block,
+    ``encoder`` what the tags are read from: the last block's state at the first sub-token.
 
     Raises:
         PluginError: The folder is missing, broken, or of another plugin.
@@ -46,9 +46,15 @@ def _layers(encoder: Any, pieces: Pieces, note: Note, *, grouping: Grouping) -> 
     parts = inputs(note.text, tokens, grouping=grouping)
     owned_tokens = [tokens[part.start : part.stop] for part in parts]
     words = [pieces.of(note.text, some) for some in owned_tokens]
-    cut = [row for number, some in enumerate(owned_tokens) for row in pieces.rows(note.text, some, source=number)]
+    cut = [
+        row
+        for number, some in enumerate(owned_tokens)
+        for row in pieces.rows(note.text, some, source=number)
+    ]
     for batch in batches([len(row.ids) for row in cut], positions=POSITIONS):
-        states = _states(encoder, padded([cut[number] for number in batch], pad=pieces.settings.pad))
+        states = _states(
+            encoder, padded([cut[number] for number in batch], pad=pieces.settings.pad)
+        )
         for place, number in enumerate(batch):
             row = cut[number]
             first = parts[row.source].start + row.word
@@ -56,13 +62,18 @@ def _layers(encoder: Any, pieces: Pieces, note: Note, *, grouping: Grouping) -> 
             sizes = [len(word) for word in words[row.source][row.word : row.word + len(row.firsts)]]
             before, after = (state[place] for state in states)
             spans = zip(row.firsts.tolist(), sizes, strict=True)
-            found[EMBEDDINGS][owned] = np.stack([before[start : start + size].mean(axis=0) for start, size in spans])
+            found[EMBEDDINGS][owned] = np.stack(
+                [before[start : start + size].mean(axis=0) for start, size in spans]
+            )
             found[ENCODER][owned] = after[row.firsts]
     return found
 
 
 def _states(encoder: Any, feeds: Mapping[str, NDArray[np.int64]]) -> tuple[Rows, Rows]:
-    """Return what goes into the first block and what comes out of the last: (batch, positions, width)."""
+    """Return what goes into the first block and what comes out of the last.
+
+    (batch, positions, width).
+    """
     device = next(encoder.parameters()).device
     with torch.inference_mode():
         given = {name: torch.from_numpy(array).to(device) for name, array in feeds.items()}

@@ -1,4 +1,7 @@
-"""The checkpoint that a killed run resumes from: tensors in safetensors, the rest in JSON, replaced as one."""
+"""The checkpoint that a killed run resumes from.
+
+Tensors in safetensors, the rest in JSON, replaced as one.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,8 @@ _STATE = "state.json"
 class Checkpoint:
     """The latest state of one stage of a run.
 
-    The state names the folder of its tensors and is renamed into place last, so that a kill at any moment leaves
-    either the old state or the new one.
+    The state names the folder of its tensors and is renamed into place last, so that a kill at any
+    moment leaves either the old state or the new one.
 
     Args:
         folder: Of the stage.
@@ -45,7 +48,9 @@ class Checkpoint:
             state: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
             return state if state["fingerprint"] == self._fingerprint else None
         except (ValueError, KeyError, TypeError) as error:
-            raise TrainingError(f"{path} is broken; remove the folder checkpoint and train again") from error
+            raise TrainingError(
+                f"{path} is broken; remove the folder checkpoint and train again"
+            ) from error
 
     def tensors(self, state: Mapping[str, Any], name: str) -> Tensors:
         """Return tensors that were saved with a state.
@@ -57,7 +62,9 @@ class Checkpoint:
         try:
             return load_file(path)
         except Exception as error:
-            raise TrainingError(f"{path} is broken; remove the folder checkpoint and train again") from error
+            raise TrainingError(
+                f"{path} is broken; remove the folder checkpoint and train again"
+            ) from error
 
     def save(self, state: Mapping[str, Any], **tensors: Tensors) -> None:
         """Replace what was saved.
@@ -98,7 +105,11 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Tensors) -> Non
     """Restore to an optimiser the moments that ``optimizer_tensors`` returned."""
     for number, parameter in enumerate(_parameters(optimizer)):
         prefix = f"{number}."
-        found = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+        found = {
+            name.removeprefix(prefix): value
+            for name, value in tensors.items()
+            if name.startswith(prefix)
+        }
         if found:
             optimizer.state[parameter] = {name: value.clone() for name, value in found.items()}
 

@@ -51,11 +51,17 @@ class LinearChain(torch.nn.Module):
         """Return the scores for decoding, minus infinity where the scheme forbids."""
         learnt = (self.transitions, self.start, self.end)
         pairs = zip(learnt, self._fixed, strict=True)
-        return Chain(*((part.detach().cpu().numpy() + fixed).astype(np.float32) for part, fixed in pairs))
+        return Chain(
+            *((part.detach().cpu().numpy() + fixed).astype(np.float32) for part, fixed in pairs)
+        )
 
 
 def _all_paths(
-    emissions: torch.Tensor, mask: torch.Tensor, transitions: torch.Tensor, start: torch.Tensor, end: torch.Tensor
+    emissions: torch.Tensor,
+    mask: torch.Tensor,
+    transitions: torch.Tensor,
+    start: torch.Tensor,
+    end: torch.Tensor,
 ) -> torch.Tensor:
     score = start + emissions[:, 0]
     for at in range(1, emissions.shape[1]):

@@ -18,10 +18,12 @@ _NOTES_ON_GPU = 64
 
 
 class TransformersDetector:
-    """Finds what a tagger of this plugin was trained to find. ``deid export`` makes it faster and free of PyTorch.
+    """Finds what a tagger of this plugin was trained to find.
 
-    On a CPU, notes are run one by one, so that no result depends on the batch. On a GPU the inputs of 64 notes are
-    sorted by length together: scores may differ in the last digits with the batch.
+    ``deid export`` makes it faster and free of PyTorch.
+
+    On a CPU, notes are run one by one, so that no result depends on the batch. On a GPU the inputs
+    of 64 notes are sorted by length together: scores may differ in the last digits with the batch.
 
     Args:
         model: Folder that ``deid train`` wrote.
@@ -31,7 +33,8 @@ class TransformersDetector:
         trust: Whether files that may hold pickles may lie in the folder. They are not read.
 
     Raises:
-        PluginError: The folder is no model of this plugin, or is broken, or the device is not there.
+        PluginError: The folder is no model of this plugin, or is broken, or the device is not
+            there.
         ConfigError: An option has no such value.
     """
 
@@ -56,7 +59,9 @@ class TransformersDetector:
         place = torch.device(find_device(device))
         encoder = load_tagger(folder.path, folder.tags).to(place)
         self.name = name
-        self.version = f"{VERSION}+{digest(folder.path / TAGGER_FILE, folder.path / 'model.safetensors')}"
+        self.version = (
+            f"{VERSION}+{digest(folder.path / TAGGER_FILE, folder.path / 'model.safetensors')}"
+        )
         self.labels = folder.categories
         self.native_labels = frozenset(folder.labels)
         self.tagger = Tagger(

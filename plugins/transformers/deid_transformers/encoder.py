@@ -1,4 +1,7 @@
-"""An encoder and its tokenizer: loaded by path or hub name, or made new; and the tagger made of it."""
+"""An encoder and its tokenizer: loaded by path or hub name, or made new.
+
+And the tagger made of it.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,10 @@ _LEAST_OVERLAP_ROOM = 4
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep ``transformers`` from writing about what it loads: warnings, progress bars and advice."""
+    """Keep ``transformers`` from writing about what it loads.
+
+    Warnings, progress bars and advice.
+    """
     log: Any = transformers.logging
     level = log.get_verbosity()
     log.set_verbosity(logging.CRITICAL)
@@ -38,7 +44,10 @@ def make_new(texts: Iterable[str], settings: TransformersSettings) -> tuple[Any,
     """Return the configuration of a new encoder and its tokenizer, learnt from texts."""
     new = settings.new
     tokenizer = learn(texts, new)
-    kinds: dict[str, Any] = {"bert": transformers.BertConfig, "roformer": transformers.RoFormerConfig}
+    kinds: dict[str, Any] = {
+        "bert": transformers.BertConfig,
+        "roformer": transformers.RoFormerConfig,
+    }
     config = kinds[new.architecture](
         vocab_size=len(tokenizer),
         hidden_size=new.hidden,
@@ -72,7 +81,9 @@ def load_tokenizer(settings: TransformersSettings) -> Any:
     """
     tokenizer = _loaded(transformers.AutoTokenizer, settings, use_fast=True)
     if not tokenizer.is_fast:
-        raise TrainingError(f"encoder {settings.encoder!r} has no fast tokenizer (tokenizer.json); choose another")
+        raise TrainingError(
+            f"encoder {settings.encoder!r} has no fast tokenizer (tokenizer.json); choose another"
+        )
     return tokenizer
 
 
@@ -92,7 +103,10 @@ def _loaded(kind: Any, settings: TransformersSettings, **options: Any) -> Any:
     try:
         with quiet():
             return kind.from_pretrained(
-                settings.encoder, local_files_only=not settings.allow_download, trust_remote_code=False, **options
+                settings.encoder,
+                local_files_only=not settings.allow_download,
+                trust_remote_code=False,
+                **options,
             )
     except Exception as error:
         remedy = (
@@ -124,7 +138,8 @@ def piece_settings(tokenizer: Any, *, config: Any, settings: TransformersSetting
     pad = _first(tokenizer.pad_token_id, tokenizer.eos_token_id)
     if before is None or after is None or pad is None:
         raise TrainingError(
-            f"the tokenizer of {settings.encoder!r} lacks [CLS], [SEP] or [PAD]; choose another encoder"
+            f"the tokenizer of {settings.encoder!r} lacks [CLS], [SEP] or [PAD]; choose another"
+            " encoder"
         )
     unknown = _first(tokenizer.unk_token_id, tokenizer.mask_token_id, pad)
     wants_lines = settings.encoder != NEW or settings.new.lines
@@ -172,7 +187,8 @@ def load_tagger(folder: Path, tags: Sequence[str], *, attention: str | None = No
         attention: As in ``transformers``; the fastest that the architecture has when not given.
 
     Raises:
-        PluginError: A file is missing or broken, or the checkpoint has no trained head of these tags.
+        PluginError: A file is missing or broken, or the checkpoint has no trained head of these
+            tags.
     """
     try:
         with quiet():
@@ -186,13 +202,16 @@ def load_tagger(folder: Path, tags: Sequence[str], *, attention: str | None = No
             )
     except Exception as error:
         raise PluginError(
-            f"{folder}: config.json or model.safetensors is missing or broken ({type(error).__name__}); train again"
+            f"{folder}: config.json or model.safetensors is missing or broken"
+            f" ({type(error).__name__}); train again"
         ) from error
     _check_head(folder, model, info, tags)
     return model.eval()
 
 
-def _check_head(folder: Path, model: torch.nn.Module, info: Mapping[str, Any], tags: Sequence[str]) -> None:
+def _check_head(
+    folder: Path, model: torch.nn.Module, info: Mapping[str, Any], tags: Sequence[str]
+) -> None:
     if absent := sorted(info["missing_keys"]):
         raise PluginError(
             f"{folder}: model.safetensors lacks {absent[0]} and {len(absent) - 1} more; "
@@ -200,4 +219,7 @@ def _check_head(folder: Path, model: torch.nn.Module, info: Mapping[str, Any], t
         )
     outputs = int(getattr(model.config, "num_labels", 0))
     if outputs != len(tags):
-        raise PluginError(f"{folder}: the head has {outputs} outputs for {len(tags)} tags; give files of one training")
+        raise PluginError(
+            f"{folder}: the head has {outputs} outputs for {len(tags)} tags; give files of one"
+            " training"
+        )

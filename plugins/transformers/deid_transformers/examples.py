@@ -1,4 +1,7 @@
-"""Training examples: sequences of sub-tokens with the tags of the words they own, in batches of like length."""
+"""Training examples.
+
+Sequences of sub-tokens with the tags of the words they own, in batches of like length.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,9 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Examples as tensors: (examples, positions), and (examples, words) for the first sub-tokens and tags.
+    """Examples as tensors.
+
+    (examples, positions), and (examples, words) for the first sub-tokens and tags.
 
     Args:
         ids: Sub-tokens.
@@ -53,12 +58,15 @@ class Batch:
         """Return the batch on a device."""
         kinds = None if self.kinds is None else self.kinds.to(device)
         ids, attention, firsts, tags, words = (
-            part.to(device) for part in (self.ids, self.attention, self.firsts, self.tags, self.words)
+            part.to(device)
+            for part in (self.ids, self.attention, self.firsts, self.tags, self.words)
         )
         return Batch(ids, attention, kinds, firsts, tags, words)
 
 
-def read_examples(documents: Iterable[Document], task: Task, *, tags: Sequence[str], pieces: Pieces) -> list[Example]:
+def read_examples(
+    documents: Iterable[Document], task: Task, *, tags: Sequence[str], pieces: Pieces
+) -> list[Example]:
     """Return the examples of documents; each word is owned by exactly one."""
     numbers = {tag: number for number, tag in enumerate(tags)}
     found = []
@@ -93,15 +101,21 @@ class Reading:
     def count(self, examples: Sequence[Example]) -> int:
         """Return how many of the examples are read."""
         empty = sum(not example.tags.any() for example in examples)
-        return len(examples) - empty + max(round(self.keep_empty * empty), int(empty == len(examples)))
+        return (
+            len(examples) - empty + max(round(self.keep_empty * empty), int(empty == len(examples)))
+        )
 
 
-def read_batches(examples: Sequence[Example], reading: Reading, *, rng: np.random.Generator) -> Iterator[Batch]:
+def read_batches(
+    examples: Sequence[Example], reading: Reading, *, rng: np.random.Generator
+) -> Iterator[Batch]:
     """Yield the examples once, in a random order of batches of like length."""
     order = rng.permutation(len(examples))
     if reading.keep_empty < 1:
         is_full = np.array([example.tags.any() for example in examples])
-        order = np.concatenate([order[is_full[order]], order[~is_full[order]]])[: reading.count(examples)]
+        order = np.concatenate([order[is_full[order]], order[~is_full[order]]])[
+            : reading.count(examples)
+        ]
         order = rng.permutation(order)
     size = reading.size
     chunk = size * _CHUNK
@@ -121,7 +135,11 @@ def _batch(examples: Sequence[Example], reading: Reading, rng: np.random.Generat
     firsts, tags, words = (np.zeros(shape, dtype=np.int64) for _ in range(3))
     for number, example in enumerate(examples):
         count = len(example.tags)
-        firsts[number, :count], tags[number, :count], words[number, :count] = example.row.firsts, example.tags, 1
+        firsts[number, :count], tags[number, :count], words[number, :count] = (
+            example.row.firsts,
+            example.tags,
+            1,
+        )
     return Batch(
         ids=torch.from_numpy(arrays["input_ids"]),
         attention=torch.from_numpy(arrays["attention_mask"]),
@@ -132,7 +150,9 @@ def _batch(examples: Sequence[Example], reading: Reading, rng: np.random.Generat
     )
 
 
-def _hide(ids: NDArray[np.int64], examples: Sequence[Example], reading: Reading, rng: np.random.Generator) -> None:
+def _hide(
+    ids: NDArray[np.int64], examples: Sequence[Example], reading: Reading, rng: np.random.Generator
+) -> None:
     """Put the mask over the sub-tokens of some of the words that the examples own."""
     for number, example in enumerate(examples):
         stops = np.append(example.row.firsts[1:], len(example.row.ids) - 1)
@@ -160,7 +180,11 @@ def tag_weights(
     if isinstance(wanted, str):
         counts = Counter(labels[tag] for example in examples for tag in example.tags.tolist())
         mean = sum(counts.values()) / max(1, len(counts))
-        return torch.tensor([(mean / max(1, counts[label])) ** 0.5 for label in labels], dtype=torch.float32)
+        return torch.tensor(
+            [(mean / max(1, counts[label])) ** 0.5 for label in labels], dtype=torch.float32
+        )
     if unknown := sorted(set(wanted) - set(labels)):
-        raise ConfigError(f"class_weights names {unknown[0]!r}; the labels are {', '.join(dict.fromkeys(labels))}")
+        raise ConfigError(
+            f"class_weights names {unknown[0]!r}; the labels are {', '.join(dict.fromkeys(labels))}"
+        )
     return torch.tensor([wanted.get(label, 1.0) for label in labels], dtype=torch.float32)

@@ -48,7 +48,13 @@ def export(model: Path, out: Path) -> None:
     if is_packed:
         given = example(PieceSettings(**folder.settings["inputs"]))
         names = list(given)
-        _write(PackedEncoder(trained, names).eval(), out / "model.onnx", given, axes(names), output={0: "words"})
+        _write(
+            PackedEncoder(trained, names).eval(),
+            out / "model.onnx",
+            given,
+            axes(names),
+            output={0: "words"},
+        )
     else:
         _write(_Scores(trained).eval(), out / "model.onnx", _example(), _AXES, output=_ROWS)
     to_fp16(out / "model.onnx", out / "model.fp16.onnx")
@@ -58,7 +64,9 @@ def export(model: Path, out: Path) -> None:
             shutil.copyfile(model / name, out / name)
     layout = {"layout": PACKED} if is_packed else {}
     described = {**folder.settings, "trained_version": folder.version, **layout}
-    (out / TAGGER_FILE).write_text(json.dumps(described, indent=1, ensure_ascii=False), encoding="utf-8")
+    (out / TAGGER_FILE).write_text(
+        json.dumps(described, indent=1, ensure_ascii=False), encoding="utf-8"
+    )
 
 
 def _example() -> Mapping[str, torch.Tensor]:

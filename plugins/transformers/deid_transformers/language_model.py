@@ -1,4 +1,7 @@
-"""Pre-training as a step of its own: raw notes in, a masked language model out, with a checkpoint for each epoch."""
+"""Pre-training as a step of its own.
+
+Raw notes in, a masked language model out, with a checkpoint for each epoch.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,14 @@ from deid_onnx.devices import device
 from deid_onnx.pieces import TOKENIZER_FILE, Pieces
 from deid_onnx.session import cores
 from deid_transformers.checkpoint import Checkpoint
-from deid_transformers.encoder import load_config, load_model, load_tokenizer, make_new, piece_settings, quiet
+from deid_transformers.encoder import (
+    load_config,
+    load_model,
+    load_tokenizer,
+    make_new,
+    piece_settings,
+    quiet,
+)
 from deid_transformers.optimize import generator
 from deid_transformers.pretrain import loss_of, pretrain
 from deid_transformers.settings import NEW, Pretraining, TransformersSettings
@@ -39,11 +49,19 @@ class _Texts:
 
 
 def make_language_model(
-    notes: Sequence[Note], out: Path, settings: TransformersSettings, *, seed: int, version: str, report: Report
+    notes: Sequence[Note],
+    out: Path,
+    settings: TransformersSettings,
+    *,
+    seed: int,
+    version: str,
+    report: Report,
 ) -> None:
     """Write a masked language model and its tokenizer; see ``TransformersTrainer.pretrain``."""
     if settings.pretrain is None:
-        raise ConfigError("the recipe has no [settings.pretrain]; write how the model is trained there")
+        raise ConfigError(
+            "the recipe has no [settings.pretrain]; write how the model is trained there"
+        )
     torch.set_num_threads(settings.threads or cores())
     wanted = settings.pretrain
     texts = _split(notes, wanted, seed=seed)
@@ -59,7 +77,9 @@ def make_language_model(
 
     def reached(epoch: int, point: dict[str, Any]) -> None:
         if len(held_out.ids):
-            point["held_out_loss"] = loss_of(model, held_out, settings=wanted, seed=seed, bf16=settings.bf16)
+            point["held_out_loss"] = loss_of(
+                model, held_out, settings=wanted, seed=seed, bf16=settings.bf16
+            )
         _write(model, tokenizer, out / EPOCHS / f"{epoch:03d}")
 
     curve = pretrain(
@@ -95,7 +115,10 @@ def _begin(texts: _Texts, settings: TransformersSettings, out: Path) -> tuple[An
     else:
         config, tokenizer = load_config(settings), load_tokenizer(settings)
     if tokenizer.mask_token_id is None:
-        raise TrainingError(f"the tokenizer of {settings.encoder!r} has no mask token; choose a masked language model")
+        raise TrainingError(
+            f"the tokenizer of {settings.encoder!r} has no mask token; choose a masked language"
+            " model"
+        )
     tokenizer.save_pretrained(out)
     return tokenizer, config
 
@@ -107,7 +130,9 @@ def _write(model: Any, tokenizer: Any, folder: Path) -> None:
         model.save_pretrained(folder, safe_serialization=True)
 
 
-def _fingerprint(notes: Sequence[Note], settings: TransformersSettings, *, seed: int, version: str) -> str:
+def _fingerprint(
+    notes: Sequence[Note], settings: TransformersSettings, *, seed: int, version: str
+) -> str:
     """Return a digest of all that a run depends on, so that it resumes from its own checkpoint alone."""
     total = hashlib.sha256(settings.model_dump_json().encode() + repr((seed, version)).encode())
     for note in notes:

@@ -6,11 +6,19 @@ import numpy as np
 import torch
 
 
-def adamw(model: torch.nn.Module, *, learning_rate: float, weight_decay: float) -> torch.optim.AdamW:
-    """Return AdamW (Loshchilov and Hutter 2019) over a model; vectors, that is biases and norms, do not decay."""
+def adamw(
+    model: torch.nn.Module, *, learning_rate: float, weight_decay: float
+) -> torch.optim.AdamW:
+    """Return AdamW (Loshchilov and Hutter 2019) over a model.
+
+    Vectors, that is biases and norms, do not decay.
+    """
     wanted = [parameter for parameter in model.parameters() if parameter.requires_grad]
     groups = [
-        {"params": [parameter for parameter in wanted if parameter.ndim > 1], "weight_decay": weight_decay},
+        {
+            "params": [parameter for parameter in wanted if parameter.ndim > 1],
+            "weight_decay": weight_decay,
+        },
         {"params": [parameter for parameter in wanted if parameter.ndim <= 1], "weight_decay": 0.0},
     ]
     return torch.optim.AdamW(groups, lr=learning_rate)

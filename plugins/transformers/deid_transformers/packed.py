@@ -1,8 +1,11 @@
-"""BERT and RoFormer over sub-tokens that lie one behind the other: what is exported in place of the trained module.
+"""BERT and RoFormer over sub-tokens that lie one behind the other.
 
-It computes what that computes, with less work. Only attention sees rows of equal length; all else, nine tenths of the
-arithmetic, runs over the sub-tokens that there are. The last block runs over the first sub-tokens of words alone,
-since no other has a tag. The scale of attention is part of a matrix, and RoFormer's angles are one operator.
+What is exported in place of the trained module.
+
+It computes what that computes, with less work. Only attention sees rows of equal length; all else,
+nine tenths of the arithmetic, runs over the sub-tokens that there are. The last block runs over the
+first sub-tokens of words alone, since no other has a tag. The scale of attention is part of a
+matrix, and RoFormer's angles are one operator.
 """
 
 from __future__ import annotations
@@ -15,7 +18,8 @@ import torch
 from deid_onnx.families.transformers import packed_feeds
 from deid_onnx.pieces import PieceSettings, rows
 
-_HIDDEN = -1e4  # added where there is no sub-token; not minus infinity, which half precision turns into no number
+# added where there is no sub-token; not minus infinity, which half precision turns into no number
+_HIDDEN = -1e4
 _BASE = 10_000.0  # of the angles of RoFormer (Su et al. 2021)
 
 
@@ -23,7 +27,11 @@ def fits(model: Any) -> bool:
     """Return whether a model for token classification is one that ``PackedEncoder`` computes."""
     config = model.config
     if config.model_type == "roformer":
-        return not config.rotary_value and config.embedding_size == config.hidden_size and not config.is_decoder
+        return (
+            not config.rotary_value
+            and config.embedding_size == config.hidden_size
+            and not config.is_decoder
+        )
     is_absolute = getattr(config, "position_embedding_type", "absolute") == "absolute"
     return config.model_type == "bert" and is_absolute and not config.is_decoder
 
@@ -32,9 +40,11 @@ def axes(names: Sequence[str]) -> dict[str, dict[int, str]]:
     """Return the names of the axes of feeds, of which each has the same length in all of them."""
     rows_of = {"slots": "longest", "word_slots": "most_words"}
     return {
-        name: {0: "rows", 1: rows_of[name]}
-        if name in rows_of
-        else {0: "words" if name in {"words", "word_places"} else "sub_tokens"}
+        name: (
+            {0: "rows", 1: rows_of[name]}
+            if name in rows_of
+            else {0: "words" if name in {"words", "word_places"} else "sub_tokens"}
+        )
         for name in names
     }
 
@@ -46,7 +56,9 @@ def example(settings: PieceSettings) -> Mapping[str, torch.Tensor]:
     cut = [
         row
         for number, words in enumerate(lines)
-        for row in rows(words, settings, source=number, kinds=[1] * len(words) if settings.kinds else [])
+        for row in rows(
+            words, settings, source=number, kinds=[1] * len(words) if settings.kinds else []
+        )
     ]
     return {name: torch.from_numpy(array) for name, array in packed_feeds(cut).items()}
 
@@ -81,7 +93,9 @@ class PackedEncoder(torch.nn.Module):
         self.looks = given.token_type_embeddings
         self.stands = getattr(given, "position_embeddings", None)
         turns = _turns(model.config) if self.stands is None else None
-        self.blocks = torch.nn.ModuleList(_Block(layer, turns) for layer in model.base_model.encoder.layer)
+        self.blocks = torch.nn.ModuleList(
+            _Block(layer, turns) for layer in model.base_model.encoder.layer
+        )
         self.scores = model.classifier
 
     def forward(self, *given: torch.Tensor) -> torch.Tensor:
@@ -93,7 +107,10 @@ class PackedEncoder(torch.nn.Module):
         for block in self.blocks[:-1]:
             read = block((read, places), (read, places), hidden)
         words = feeds["words"]
-        asking = read[words], Places(feeds["word_slots"], feeds["word_places"], feeds["positions"][words])
+        asking = (
+            read[words],
+            Places(feeds["word_slots"], feeds["word_places"], feeds["positions"][words]),
+        )
         found: torch.Tensor = self.scores(self.blocks[-1](asking, (read, places), hidden))
         return found
 
@@ -122,12 +139,18 @@ class _Block(torch.nn.Module):
         self.turns = torch.nn.ParameterList(turns or [])
         self.query = _changed(attention.query, order, factor=size**-0.5)
         self.key, self.value = _changed(attention.key, order), attention.value
-        self.attended, self.attended_norm = layer.attention.output.dense, layer.attention.output.LayerNorm
+        self.attended, self.attended_norm = (
+            layer.attention.output.dense,
+            layer.attention.output.LayerNorm,
+        )
         self.wide, self.act = layer.intermediate.dense, layer.intermediate.intermediate_act_fn
         self.narrow, self.norm = layer.output.dense, layer.output.LayerNorm
 
     def forward(
-        self, asking: tuple[torch.Tensor, Places], read: tuple[torch.Tensor, Places], hidden: torch.Tensor
+        self,
+        asking: tuple[torch.Tensor, Places],
+        read: tuple[torch.Tensor, Places],
+        hidden: torch.Tensor,
     ) -> torch.Tensor:
         """Return the states of those that ask, after the block.
 
@@ -140,7 +163,11 @@ class _Block(torch.nn.Module):
         key = self._heads(self._turned(self.key(read[0]), read[1]), read[1])
         value = self._heads(self.value(read[0]), read[1])
         shares = torch.softmax(query @ key.transpose(2, 3) + hidden, dim=3)
-        seen = (shares @ value).transpose(1, 2).reshape(-1, self.attended.in_features)[asking[1].places]
+        seen = (
+            (shares @ value)
+            .transpose(1, 2)
+            .reshape(-1, self.attended.in_features)[asking[1].places]
+        )
         state = self.attended_norm(self.attended(seen) + asking[0])
         found: torch.Tensor = self.norm(self.narrow(self.act(self.wide(state))) + state)
         return found
@@ -163,16 +190,28 @@ class _Turn(torch.autograd.Function):
     """Turns each pair of numbers of a head by its angle; one operator of ONNX Runtime."""
 
     @staticmethod
-    def forward(_: Any, states: torch.Tensor, positions: torch.Tensor, *turns: torch.Tensor) -> torch.Tensor:
-        """Return states turned: (states, 1, width); of a head, the first half are the pairs' first numbers."""
+    def forward(
+        _: Any, states: torch.Tensor, positions: torch.Tensor, *turns: torch.Tensor
+    ) -> torch.Tensor:
+        """Return states turned: (states, 1, width).
+
+        Of a head, the first half are the pairs' first numbers.
+        """
         cosines, sines = (table[positions][:, :, None] for table in turns)
         first, second = states.reshape(len(states), 1, -1, 2, cosines.shape[3]).unbind(3)
-        return torch.stack([first * cosines - second * sines, second * cosines + first * sines], dim=3).flatten(2)
+        return torch.stack(
+            [first * cosines - second * sines, second * cosines + first * sines], dim=3
+        ).flatten(2)
 
     @staticmethod
     def symbolic(graph: Any, states: Any, positions: Any, *turns: Any) -> Any:
-        """Return the operator of the exported graph. It takes no row that is longer than the tables: each is a row."""
-        return graph.op("com.microsoft::RotaryEmbedding", states, positions, *turns).setType(states.type())
+        """Return the operator of the exported graph.
+
+        It takes no row that is longer than the tables: each is a row.
+        """
+        return graph.op("com.microsoft::RotaryEmbedding", states, positions, *turns).setType(
+            states.type()
+        )
 
 
 def _turns(config: Any) -> tuple[torch.Tensor, torch.Tensor]:
@@ -184,7 +223,10 @@ def _turns(config: Any) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def _halves(heads: int, size: int) -> torch.Tensor:
-    """Return the order in which a head's even numbers come before its odd ones. Products do not change with it."""
+    """Return the order in which a head's even numbers come before its odd ones.
+
+    Products do not change with it.
+    """
     return torch.arange(heads * size).reshape(heads, size // 2, 2).transpose(1, 2).flatten()
 
 

@@ -38,11 +38,13 @@ class Start:
     """Starting point of fine-tuning.
 
     Args:
-        encoder: Folder, hub name or, for a new encoder without pre-training, folder of a configuration alone.
+        encoder: Folder, hub name or, for a new encoder without pre-training, folder of a
+            configuration alone.
         has_weights: Whether there are weights to begin with.
         tokenizer: Folder with ``tokenizer.json``.
         inputs: How the encoder is fed.
-        mask: Number of the sub-token that stands for a hidden word's; the unknown one where there is no mask.
+        mask: Number of the sub-token that stands for a hidden word's; the unknown one where there
+            is no mask.
     """
 
     encoder: str
@@ -52,11 +54,14 @@ class Start:
     mask: int
 
 
-def prepare(task: Task, settings: TransformersSettings, checkpoint: Path, fingerprint: str, report: Report) -> Start:
+def prepare(
+    task: Task, settings: TransformersSettings, checkpoint: Path, fingerprint: str, report: Report
+) -> Start:
     """Return the encoder to fine-tune, with what a killed run of the same task had finished.
 
     Raises:
-        TrainingError: The encoder is not there, has no masks to pre-train with, or there is too little raw text.
+        TrainingError: The encoder is not there, has no masks to pre-train with, or there is too
+            little raw text.
     """
     ready = checkpoint / "encoder"
     known = _read(ready / _INPUTS)
@@ -74,7 +79,13 @@ def prepare(task: Task, settings: TransformersSettings, checkpoint: Path, finger
         else:
             stage = Checkpoint(checkpoint / "pretrain", fingerprint)
             curve = _pretrained(
-                task, settings, settings.pretrain, inputs=inputs, ready=ready, stage=stage, report=report
+                task,
+                settings,
+                settings.pretrain,
+                inputs=inputs,
+                ready=ready,
+                stage=stage,
+                report=report,
             )
             _write(ready / _CURVE, {"curve": curve})
     is_given = settings.encoder != NEW and not settings.pretrain
@@ -97,8 +108,13 @@ def _write(path: Path, values: Mapping[str, Any]) -> None:
         file.write(json.dumps(values).encode())
 
 
-def _write_tokenizer(task: Task, settings: TransformersSettings, ready: Path) -> tuple[PieceSettings, int]:
-    """Write an encoder's configuration and tokenizer; return how it is fed and the number of its mask."""
+def _write_tokenizer(
+    task: Task, settings: TransformersSettings, ready: Path
+) -> tuple[PieceSettings, int]:
+    """Write an encoder's configuration and tokenizer.
+
+    Return how it is fed and the number of its mask.
+    """
     if settings.encoder == NEW:
         config, tokenizer = make_new(_texts(task, with_training=True), settings)
     else:
@@ -106,7 +122,9 @@ def _write_tokenizer(task: Task, settings: TransformersSettings, ready: Path) ->
     config.save_pretrained(ready)
     tokenizer.save_pretrained(ready)
     inputs = piece_settings(tokenizer, config=config, settings=settings)
-    return inputs, inputs.unknown if tokenizer.mask_token_id is None else int(tokenizer.mask_token_id)
+    return inputs, (
+        inputs.unknown if tokenizer.mask_token_id is None else int(tokenizer.mask_token_id)
+    )
 
 
 def _pretrained(
@@ -124,7 +142,9 @@ def _pretrained(
         loader: Any = transformers.AutoTokenizer
         tokenizer = loader.from_pretrained(str(ready), local_files_only=True)
     if tokenizer.mask_token_id is None:
-        raise TrainingError(f"the tokenizer of {settings.encoder!r} has no [MASK]; leave pretrain out")
+        raise TrainingError(
+            f"the tokenizer of {settings.encoder!r} has no [MASK]; leave pretrain out"
+        )
     generator(task.seed, 0)
     kind: Any = transformers.AutoModelForMaskedLM
     if settings.encoder == NEW:

@@ -19,7 +19,8 @@ from deid_transformers.streams import NOTHING, Sequences, Stream
 
 PHASE = -1
 """Number of this part of a run in its learning curve: before the first phase."""
-_HIDDEN, _EXCHANGED = 0.8, 0.9  # 80 % hidden, 10 % exchanged, 10 % left (Devlin et al. 2019, section 3.1)
+# 80 % hidden, 10 % exchanged, 10 % left (Devlin et al. 2019, section 3.1)
+_HIDDEN, _EXCHANGED = 0.8, 0.9
 _WITH_KINDS = 0.5  # of the sequences are read with the kinds of their words
 _IGNORED = -100
 
@@ -45,8 +46,8 @@ def pretrain(
         seed: Of all that is random.
         bf16: As in the recipe.
         report: Called with the mean loss at each checkpoint, as epochs of phase -1.
-        reached: Called after each complete pass over the notes with its number, from 1, and the point of the curve, to
-            which it may add.
+        reached: Called after each complete pass over the notes with its number, from 1, and the
+            point of the curve, to which it may add.
 
     Raises:
         TrainingError: There is too little text for one sequence.
@@ -54,7 +55,9 @@ def pretrain(
     sequences = Sequences(stream, settings, seed=seed)
     per_epoch = sequences.per_epoch
     steps = settings.epochs * per_epoch if settings.epochs else settings.steps
-    optimizer = adamw(model, learning_rate=settings.learning_rate, weight_decay=settings.weight_decay)
+    optimizer = adamw(
+        model, learning_rate=settings.learning_rate, weight_decay=settings.weight_decay
+    )
     step, curve = _resume(model, optimizer, checkpoint, report)
     began = time.monotonic() - (curve[-1]["seconds"] if curve else 0.0)
     score = _scorer(model, bf16=bf16)
@@ -130,8 +133,13 @@ class _Masked:
     targets: NDArray[np.int64]
 
 
-def _batch(stream: Stream, places: NDArray[np.int64], *, step: int, settings: Pretraining, seed: int) -> _Masked:
-    """Return what a step reads. Half of the sequences read no kinds, so that the encoder can be used without."""
+def _batch(
+    stream: Stream, places: NDArray[np.int64], *, step: int, settings: Pretraining, seed: int
+) -> _Masked:
+    """Return what a step reads.
+
+    Half of the sequences read no kinds, so that the encoder can be used without.
+    """
     rng = generator(seed, 1, step)
     is_text = places != NOTHING
     given = np.where(is_text, stream.ids[places], stream.pad)
@@ -158,15 +166,17 @@ def masked(
     rng: np.random.Generator,
     words: NDArray[np.int64] | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return sequences with some sub-tokens hidden or exchanged, and what is to be predicted: -100 where nothing is.
+    """Return sequences with some sub-tokens hidden or exchanged, and what is to be predicted.
+
+    -100 where nothing is.
 
     Args:
         ids: (sequences, positions).
         stream: What they are of.
         share: Of the sub-tokens that are to be targets.
         rng: Draws them.
-        words: Number of each sub-token's word, rising along a sequence, where the words are drawn and not the
-            sub-tokens.
+        words: Number of each sub-token's word, rising along a sequence, where the words are drawn
+            and not the sub-tokens.
     """
     draw = rng.random(ids.shape)
     if words is not None:
@@ -189,13 +199,18 @@ def _loss(model: Any, score: _Score, batch: _Masked) -> tuple[torch.Tensor, int]
     device = next(model.parameters()).device
     answers = torch.from_numpy(batch.targets).to(device)
     wanted = answers != _IGNORED
-    scores = score({name: torch.from_numpy(array).to(device) for name, array in batch.feeds.items()}, wanted)
-    return torch.nn.functional.cross_entropy(scores.float(), answers[wanted], reduction="sum"), int(wanted.sum())
+    scores = score(
+        {name: torch.from_numpy(array).to(device) for name, array in batch.feeds.items()}, wanted
+    )
+    return torch.nn.functional.cross_entropy(scores.float(), answers[wanted], reduction="sum"), int(
+        wanted.sum()
+    )
 
 
 def _step(model: Any, optimizer: torch.optim.Optimizer, score: _Score, batch: _Masked) -> float:
     total, targets = _loss(model, score, batch)
-    loss = total / max(1, targets)  # a batch in which nothing is hidden has a loss of 0, not of no number
+    # a batch in which nothing is hidden has a loss of 0, not of no number
+    loss = total / max(1, targets)
     optimizer.zero_grad(set_to_none=True)
     torch.autograd.backward(loss)
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -206,11 +221,13 @@ def _step(model: Any, optimizer: torch.optim.Optimizer, score: _Score, batch: _M
 def _scorer(model: Any, *, bf16: bool) -> _Score:
     """Return how a model's scores are had.
 
-    Known heads are run on the wanted positions alone, which is a large part of a small encoder's time.
+    Known heads are run on the wanted positions alone, which is a large part of a small encoder's
+    time.
     """
     head: Any = getattr(model, "cls", None) or getattr(model, "lm_head", None)
     is_known = (
-        model.config.model_type in {"bert", "roformer", "roberta", "xlm-roberta", "camembert"} and head is not None
+        model.config.model_type in {"bert", "roformer", "roberta", "xlm-roberta", "camembert"}
+        and head is not None
     )
 
     def at_positions(feeds: dict[str, torch.Tensor], wanted: torch.Tensor) -> torch.Tensor:

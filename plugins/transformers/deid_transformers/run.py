@@ -46,9 +46,15 @@ def run(task: Task, out: Path, report: Report, *, plugin: str, version: str) -> 
     begin = prepare(task, settings, out / CHECKPOINT, fingerprint, report)
     tags = tag_set(task.labels, task.scheme)
     folder = TaggerFolder(
-        path=out, plugin=plugin, version=version, tags=tags, labels=task.labels, scheme=task.scheme,
-        grouping=task.grouping, settings={},
-    )  # fmt: skip
+        path=out,
+        plugin=plugin,
+        version=version,
+        tags=tags,
+        labels=task.labels,
+        scheme=task.scheme,
+        grouping=task.grouping,
+        settings={},
+    )
     pieces = Pieces(begin.tokenizer / TOKENIZER_FILE, begin.inputs)
     phases = [read_examples(documents, task, tags=tags, pieces=pieces) for documents in task.phases]
     weights = tag_weights(phases[0], tags, settings.class_weights)
@@ -56,20 +62,35 @@ def run(task: Task, out: Path, report: Report, *, plugin: str, version: str) -> 
     def build(attempt: int) -> TagModel:
         generator(task.seed, 4, attempt)
         chain = LinearChain(tags, task.scheme) if settings.decoder == "crf" else None
-        return TagModel(_tag_model(begin, tags, settings), chain, weights).to(torch.device(device()))
+        return TagModel(_tag_model(begin, tags, settings), chain, weights).to(
+            torch.device(device())
+        )
 
     def tagger(model: TagModel) -> Tagger:
         network = EncoderNetwork(pieces, runner(model.model), len(tags))
-        return Tagger(folder=folder, network=network, chain=decoder(model.chain, folder, settings), source=plugin)
+        return Tagger(
+            folder=folder,
+            network=network,
+            chain=decoder(model.chain, folder, settings),
+            source=plugin,
+        )
 
     tuning = Tuning(
-        task=task, settings=settings, phases=phases, build=build, tagger=tagger, report=report,
-        checkpoint=Checkpoint(out / CHECKPOINT / "tune", fingerprint), reading=_reading(begin, settings),
-    )  # fmt: skip
+        task=task,
+        settings=settings,
+        phases=phases,
+        build=build,
+        tagger=tagger,
+        report=report,
+        checkpoint=Checkpoint(out / CHECKPOINT / "tune", fingerprint),
+        reading=_reading(begin, settings),
+    )
     model = tuning.run()
     if settings.pretrain and settings.pretrain.keep:
         _keep(begin.tokenizer, out / MASKED_LM)
-    write_model(model, begin, folder, settings=settings, native=task.native, run=asdict(tuning.progress))
+    write_model(
+        model, begin, folder, settings=settings, native=task.native, run=asdict(tuning.progress)
+    )
     shutil.rmtree(out / CHECKPOINT, ignore_errors=True)
 
 
@@ -91,14 +112,20 @@ def _reading(begin: Start, settings: TransformersSettings) -> Reading:
     )
 
 
-def decoder(chain: LinearChain | None, folder: TaggerFolder, settings: TransformersSettings) -> Chain:
+def decoder(
+    chain: LinearChain | None, folder: TaggerFolder, settings: TransformersSettings
+) -> Chain:
     """Return how tags are chosen from their scores."""
     if chain is not None:
         return chain.chain()
     if settings.decoder == "constrained":
         return Chain(*constraints(folder.tags, folder.scheme))
     count = len(folder.tags)
-    return Chain(np.zeros((count, count), np.float32), np.zeros(count, np.float32), np.zeros(count, np.float32))
+    return Chain(
+        np.zeros((count, count), np.float32),
+        np.zeros(count, np.float32),
+        np.zeros(count, np.float32),
+    )
 
 
 def _check(task: Task) -> None:
@@ -119,7 +146,10 @@ def _fingerprint(task: Task, settings: TransformersSettings, version: str) -> st
     for documents in (*task.phases, task.dev):
         total.update(b"\0")
         for document in documents:
-            total.update(document.note.digest.encode() + repr(labelled(document.spans, native=task.native)).encode())
+            total.update(
+                document.note.digest.encode()
+                + repr(labelled(document.spans, native=task.native)).encode()
+            )
     for note in task.raw:
         total.update(note.digest.encode())
     return total.hexdigest()
@@ -168,4 +198,6 @@ def write_model(
         "best_epoch": run["best_epoch"],
         "restarts": run["restarts"],
     }
-    (folder.path / TAGGER_FILE).write_text(json.dumps(described, indent=1, ensure_ascii=False), encoding="utf-8")
+    (folder.path / TAGGER_FILE).write_text(
+        json.dumps(described, indent=1, ensure_ascii=False), encoding="utf-8"
+    )

@@ -23,8 +23,9 @@ class NewEncoder(_Frozen):
     """An encoder that begins with no weights.
 
     Args:
-        architecture: ``roformer``: what a sub-token sees of others depends on how far away they are (Su et al. 2021);
-            ``bert``: on where each stands. From few notes, the first learns much more.
+        architecture: ``roformer``: what a sub-token sees of others depends on how far away they are
+            (Su et al. 2021); ``bert``: on where each stands. From few notes, the first learns much
+            more.
         layers: Transformer blocks.
         hidden: Width of a block; a multiple of ``heads``.
         heads: Attention heads.
@@ -64,19 +65,23 @@ class Pretraining(_Frozen):
         epochs: Passes over the notes, in place of ``steps``.
         batch: Sequences in a step.
         length: Most sub-tokens in a sequence.
-        packed: Whether notes are joined and cut, so that no sequence is padded; if not, no sequence has text of two
-            notes.
+        packed: Whether notes are joined and cut, so that no sequence is padded; if not, no sequence
+            has text of two notes.
         learning_rate: At its highest.
         warm_up: Share of the steps until then; it falls linearly to 0 after them.
         weight_decay: Of AdamW.
-        mask: Share of the sub-tokens to be predicted; 80 % of them are hidden, 10 % exchanged, 10 % left (Devlin 2019).
+        mask: Share of the sub-tokens to be predicted; 80 % of them are hidden, 10 % exchanged, 10 %
+            left (Devlin 2019).
         whole_words: Whether all sub-tokens of a word are masked together.
-        balance: Exponent of each language's share of the text; below 1, notes of the smaller ones are repeated.
-        held_out: Share of the raw notes that is held out; their loss is in the curve. Of ``deid pretrain`` only.
+        balance: Exponent of each language's share of the text; below 1, notes of the smaller ones
+            are repeated.
+        held_out: Share of the raw notes that is held out; their loss is in the curve. Of ``deid
+            pretrain`` only.
         training_notes: Whether the texts of the annotated training notes are read too.
         save_every: Steps between checkpoints.
-        keep: Whether the encoder is kept as it was before it learnt to tag, under its masked-LM head, in the model's
-            folder ``masked_lm``: for surrogates of a language model, and as the encoder of other recipes.
+        keep: Whether the encoder is kept as it was before it learnt to tag, under its masked-LM
+            head, in the model's folder ``masked_lm``: for surrogates of a language model, and as
+            the encoder of other recipes.
     """
 
     steps: Positive = 2_000
@@ -106,21 +111,23 @@ class TransformersSettings(_Frozen):
         epochs: Most passes over a phase's notes.
         batch: Sequences in a step.
         keep_empty: Share of the sequences without a span that an epoch reads, redrawn for each.
-        hide: Share of the words that are hidden behind ``[MASK]`` while it trains, redrawn at each step, so that
-            more is learnt from their neighbours and, where the encoder reads them, from their kinds.
+        hide: Share of the words that are hidden behind ``[MASK]`` while it trains, redrawn at each
+            step, so that more is learnt from their neighbours and, where the encoder reads them,
+            from their kinds.
         learning_rate: At its highest.
         warm_up: Share of the steps until then; it falls linearly to 0 after them.
         weight_decay: Of AdamW; biases and norms have none.
         clip: Longest gradient.
         dropout: Before the tag scores; the encoder's own when not given.
-        patience: Epochs without a better strict F1 on the development notes before a phase ends; counted once there
-            is any. The best epoch's weights are kept.
-        collapse_after: Epochs in which nothing but ``O`` was predicted before the run begins again with another seed.
+        patience: Epochs without a better strict F1 on the development notes before a phase ends;
+            counted once there is any. The best epoch's weights are kept.
+        collapse_after: Epochs in which nothing but ``O`` was predicted before the run begins again
+            with another seed.
         restarts: How often it may.
-        decoder: ``constrained``: the best of the legal tag sequences; ``crf``: a trained chain as well; ``softmax``:
-            each token for itself, as in Catelli 2021.
-        class_weights: Weight of each label in the loss, ``O`` included, 1 where none is given; or ``balanced``: the
-            root of how much rarer than the mean label it is. Not with ``crf``.
+        decoder: ``constrained``: the best of the legal tag sequences; ``crf``: a trained chain as
+            well; ``softmax``: each token for itself, as in Catelli 2021.
+        class_weights: Weight of each label in the loss, ``O`` included, 1 where none is given; or
+            ``balanced``: the root of how much rarer than the mean label it is. Not with ``crf``.
         window: Most sub-tokens in a sequence; less where the encoder holds fewer.
         overlap: Sub-tokens that neighbouring windows share; a quarter of the window when not given.
         bf16: Whether the networks are trained in bfloat16 where that is safe; for GPUs.
@@ -145,7 +152,9 @@ class TransformersSettings(_Frozen):
     collapse_after: Positive = 3
     restarts: Annotated[int, Field(ge=0, le=10)] = 3
     decoder: Literal["constrained", "crf", "softmax"] = "constrained"
-    class_weights: Literal["none", "balanced"] | Mapping[str, Annotated[float, Field(ge=0)]] = "none"
+    class_weights: Literal["none", "balanced"] | Mapping[str, Annotated[float, Field(ge=0)]] = (
+        "none"
+    )
     window: Annotated[int, Field(ge=16)] = 512
     overlap: Annotated[int, Field(ge=0)] | None = None
     bf16: bool = False
@@ -156,11 +165,18 @@ class TransformersSettings(_Frozen):
     @model_validator(mode="after")
     def _fits(self) -> TransformersSettings:
         if self.new.hidden % self.new.heads:
-            raise ValueError(f"new.hidden {self.new.hidden} must be a multiple of new.heads {self.new.heads}")
+            raise ValueError(
+                f"new.hidden {self.new.hidden} must be a multiple of new.heads {self.new.heads}"
+            )
         if self.new.architecture == "roformer" and self.new.hidden // self.new.heads % 2:
-            raise ValueError(f"new.hidden {self.new.hidden} must be an even multiple of new.heads {self.new.heads}")
+            raise ValueError(
+                f"new.hidden {self.new.hidden} must be an even multiple of new.heads"
+                f" {self.new.heads}"
+            )
         if self.encoder == NEW and self.pretrain and self.pretrain.length > self.new.positions:
-            raise ValueError(f"pretrain.length {self.pretrain.length} is over new.positions {self.new.positions}")
+            raise ValueError(
+                f"pretrain.length {self.pretrain.length} is over new.positions {self.new.positions}"
+            )
         if self.decoder == "crf" and self.class_weights != "none":
             raise ValueError("class_weights need decoder constrained or softmax, not crf")
         if self.overlap is not None and self.overlap > self.window // 2:

@@ -101,11 +101,17 @@ class Sequences:
     """
 
     def __init__(self, stream: Stream, settings: Pretraining, *, seed: int) -> None:
-        self._stream, self._batch, self._size, self._seed = stream, settings.batch, settings.length - 1, seed
+        self._stream, self._batch, self._size, self._seed = (
+            stream,
+            settings.batch,
+            settings.length - 1,
+            seed,
+        )
         self._packed = settings.packed
         if len(stream.ids) < (self._size if settings.packed else 1):
             raise TrainingError(
-                f"{len(stream.ids)} sub-tokens of raw text, one sequence takes {self._size}; give more notes"
+                f"{len(stream.ids)} sub-tokens of raw text, one sequence takes {self._size}; give"
+                " more notes"
             )
         self._rows = [] if settings.packed else _rows_of_notes(stream.ends, self._size)
         self._turns: dict[int, list[Array]] = {}
@@ -117,7 +123,10 @@ class Sequences:
         return -(-rows // self._batch)
 
     def places(self, step: int) -> Array:
-        """Return the places of a step's sub-tokens: (sequences, positions), ``NOTHING`` where a sequence is shorter."""
+        """Return the places of a step's sub-tokens.
+
+        (sequences, positions), ``NOTHING`` where a sequence is shorter.
+        """
         if self._packed:
             return self._joined(step)
         turn, number = divmod(step, self.per_epoch)
@@ -130,7 +139,10 @@ class Sequences:
         return found
 
     def _joined(self, step: int) -> Array:
-        """Return the places where notes are joined. Each pass over them has its own cuts and its own order."""
+        """Return the places where notes are joined.
+
+        Each pass over them has its own cuts and its own order.
+        """
         size, length = self._size, len(self._stream.ids)
         count = length // size
         turns: dict[int, Array] = {}
@@ -145,14 +157,21 @@ class Sequences:
         return np.stack(found)
 
     def _order(self, turn: int) -> list[Array]:
-        """Return the rows of each batch of a pass: sequences of like length together, in an order of their own."""
+        """Return the rows of each batch of a pass.
+
+        Sequences of like length together, in an order of their own.
+        """
         rng = np.random.default_rng([self._seed, 2, turn])
         lengths = np.array([len(row) for row in self._rows])
         order = rng.permutation(len(self._rows))
         pool = self._batch * _POOL
         parts = [order[first : first + pool] for first in range(0, len(order), pool)]
-        sorted_rows = np.concatenate([part[np.argsort(lengths[part], kind="stable")] for part in parts])
-        batches = [sorted_rows[first : first + self._batch] for first in range(0, len(order), self._batch)]
+        sorted_rows = np.concatenate(
+            [part[np.argsort(lengths[part], kind="stable")] for part in parts]
+        )
+        batches = [
+            sorted_rows[first : first + self._batch] for first in range(0, len(order), self._batch)
+        ]
         return [batches[number] for number in rng.permutation(len(batches))]
 
 
@@ -169,7 +188,8 @@ def _rows_of_notes(ends: Array, size: int) -> list[range]:
 def balanced(texts: Sequence[tuple[str, str]], exponent: float) -> list[str]:
     """Return texts so that each language's share of the characters is as its own share to the power of the exponent.
 
-    Texts of the smaller languages are repeated (Conneau et al. 2020, section 3.1, take 0.3); 1 leaves all as they are.
+    Texts of the smaller languages are repeated (Conneau et al. 2020, section 3.1, take 0.3); 1
+    leaves all as they are.
 
     Args:
         texts: Language and text.

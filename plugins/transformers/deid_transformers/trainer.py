@@ -37,35 +37,52 @@ class TransformersTrainer:
         return read_settings(given).model_dump(mode="json")
 
     def train(self, task: Task, out: Path, report: Report) -> None:
-        """Write the model into ``out``; resume from ``out/checkpoint`` where a killed run of the same task left it.
+        """Write the model into ``out``.
+
+        Resume from ``out/checkpoint`` where a killed run of the same task left it.
 
         Pre-training is reported as phase -1.
 
         Raises:
-            TrainingError: The encoder is not there, the notes have no spans, or no attempt learnt anything.
+            TrainingError: The encoder is not there, the notes have no spans, or no attempt learnt
+                anything.
         """
         from deid_transformers.run import run  # noqa: PLC0415 - loads PyTorch
 
         run(task, out, report, plugin=self.name, version=self.version)
 
     def pretrain(
-        self, notes: Sequence[Note], out: Path, *, settings: Mapping[str, Any], seed: int, report: Report
+        self,
+        notes: Sequence[Note],
+        out: Path,
+        *,
+        settings: Mapping[str, Any],
+        seed: int,
+        report: Report,
     ) -> None:
-        """Write a masked language model of raw notes into ``out``; resume from ``out/checkpoint`` as ``train`` does.
+        """Write a masked language model of raw notes into ``out``.
 
-        The folder holds the last weights, those of each epoch under ``epochs`` where the recipe counts epochs, and
-        the learning curve.
+        Resume from ``out/checkpoint`` as ``train`` does.
+
+        The folder holds the last weights, those of each epoch under ``epochs`` where the recipe
+        counts epochs, and the learning curve.
 
         Raises:
             ConfigError: The settings do not say how to pre-train.
             TrainingError: The encoder is not there, has no mask, or there is too little text.
         """
-        from deid_transformers.language_model import make_language_model  # noqa: PLC0415 - loads PyTorch
+        from deid_transformers.language_model import (
+            make_language_model,
+        )  # noqa: PLC0415 - loads PyTorch
 
-        make_language_model(notes, out, read_settings(settings), seed=seed, version=self.version, report=report)
+        make_language_model(
+            notes, out, read_settings(settings), seed=seed, version=self.version, report=report
+        )
 
     def export(self, model: Path, out: Path) -> None:
-        """Write the ONNX folder of a model, which the detector ``onnx`` loads: fp32, fp16 and dynamic int8.
+        """Write the ONNX folder of a model, which the detector ``onnx`` loads.
+
+        Fp32, fp16 and dynamic int8.
 
         Raises:
             PluginError: The model folder is broken.
@@ -74,8 +91,12 @@ class TransformersTrainer:
 
         export(model, out)
 
-    def vectors(self, model: Path, notes: Sequence[Note]) -> Iterator[Mapping[str, NDArray[np.float32]]]:
-        """Yield the layers of each note: ``embeddings``, and ``encoder``, from which the tags are read.
+    def vectors(
+        self, model: Path, notes: Sequence[Note]
+    ) -> Iterator[Mapping[str, NDArray[np.float32]]]:
+        """Yield the layers of each note.
+
+        ``embeddings``, and ``encoder``, from which the tags are read.
 
         Raises:
             PluginError: The model folder is broken.

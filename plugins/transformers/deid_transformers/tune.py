@@ -40,7 +40,9 @@ class TagModel(torch.nn.Module):
     def forward(self, batch: Batch) -> tuple[torch.Tensor, int]:
         """Return the loss summed over the words, and how many of them look like more than ``O``."""
         kinds = {} if batch.kinds is None else {"token_type_ids": batch.kinds}
-        scores = self.model(input_ids=batch.ids, attention_mask=batch.attention, **kinds).logits.float()
+        scores = self.model(
+            input_ids=batch.ids, attention_mask=batch.attention, **kinds
+        ).logits.float()
         places = batch.firsts[..., None].expand(-1, -1, scores.shape[2])
         emissions = scores.gather(1, places)
         marked = int(((emissions.argmax(dim=2) != 0) & batch.words).sum())
@@ -68,7 +70,9 @@ def runner(model: Any) -> Run:
 def strict_f1(tagger: Tagger, documents: Sequence[Document], *, native: bool) -> float:
     """Return the F1 of spans whose range and label are both right, over all documents together."""
     right = found = expected = 0
-    for document, spans in zip(documents, tagger.detect([each.note for each in documents]), strict=True):
+    for document, spans in zip(
+        documents, tagger.detect([each.note for each in documents]), strict=True
+    ):
         gold = set(labelled(document.spans, native=native))
         said = {(span.start, span.end, (span.native_label or span.label.value)) for span in spans}
         right, found, expected = right + len(gold & said), found + len(said), expected + len(gold)
@@ -153,7 +157,9 @@ class Tuning:
         progress, settings = self.progress, self._settings
         if self._start:
             model.load_state_dict(self._start)
-        optimizer = adamw(model, learning_rate=settings.learning_rate, weight_decay=settings.weight_decay)
+        optimizer = adamw(
+            model, learning_rate=settings.learning_rate, weight_decay=settings.weight_decay
+        )
         if state and progress.epoch:
             model.load_state_dict(self._checkpoint.tensors(state, "model"))
             restore_optimizer(optimizer, self._checkpoint.tensors(state, "optimizer"))
@@ -185,16 +191,21 @@ class Tuning:
         model.train()
         for number, batch in enumerate(read_batches(examples, self._reading, rng=rng)):
             step = progress.epoch * batches + number
-            rate = settings.learning_rate * linear_rate(step, steps=settings.epochs * batches, warm_up=settings.warm_up)
+            rate = settings.learning_rate * linear_rate(
+                step, steps=settings.epochs * batches, warm_up=settings.warm_up
+            )
             set_rate(optimizer, rate)
             loss, seen = _step(model, optimizer, batch, clip=settings.clip, bf16=settings.bf16)
             total, words = total + loss, words + int(batch.words.sum())
-            marked += seen if number >= batches // 2 else 0  # a new head marks words until it has learnt not to
+            # a new head marks words until it has learnt not to
+            marked += seen if number >= batches // 2 else 0
         progress.epoch += 1
         progress.silent = 0 if marked else progress.silent + 1
         f1 = self._score(model)
         point = {"phase": progress.phase, "epoch": progress.epoch, "loss": total / max(1, words)}
-        progress.curve.append({**point, "seconds": time.monotonic() - began, "dev_f1": f1, "learning_rate": rate})
+        progress.curve.append(
+            {**point, "seconds": time.monotonic() - began, "dev_f1": f1, "learning_rate": rate}
+        )
         self._report(Epoch(**progress.curve[-1]))
         self._judge(model, f1)
 
@@ -208,29 +219,43 @@ class Tuning:
         """Keep the weights of the best epoch, or of the last where there are no development notes."""
         progress = self.progress
         if f1 is None or f1 > progress.best_f1:
-            self._best = {name: value.detach().cpu().clone() for name, value in model.state_dict().items()}
-            progress.best_f1, progress.best_epoch, progress.stale = -1.0 if f1 is None else f1, progress.epoch, 0
+            self._best = {
+                name: value.detach().cpu().clone() for name, value in model.state_dict().items()
+            }
+            progress.best_f1, progress.best_epoch, progress.stale = (
+                -1.0 if f1 is None else f1,
+                progress.epoch,
+                0,
+            )
         elif progress.best_f1 > 0:
             progress.stale += 1
 
     def _again(self) -> TagModel:
         progress = self.progress
-        progress.restarts.append({"phase": progress.phase, "attempt": progress.attempt, "epochs": progress.epoch})
+        progress.restarts.append(
+            {"phase": progress.phase, "attempt": progress.attempt, "epochs": progress.epoch}
+        )
         if progress.attempt >= self._settings.restarts:
             raise TrainingError(
-                f"{progress.attempt + 1} runs predicted nothing but O; lower learning_rate, train for more epochs, "
-                "or weight the labels with class_weights"
+                f"{progress.attempt + 1} runs predicted nothing but O; lower learning_rate, train"
+                " for more epochs, or weight the labels with class_weights"
             )
         progress.attempt, progress.epoch, progress.stale, progress.silent, progress.best_f1 = (
-            progress.attempt + 1, 0, 0, 0, -1.0,
-        )  # fmt: skip
+            progress.attempt + 1,
+            0,
+            0,
+            0,
+            -1.0,
+        )
         self._best = {}
         return self._build(progress.attempt)
 
     def _save(self, model: TagModel, optimizer: torch.optim.Optimizer | None) -> None:
         state = {"progress": {name: getattr(self.progress, name) for name in Progress.__slots__}}
         moments = optimizer_tensors(optimizer) if optimizer else {}
-        self._checkpoint.save(state, model=model.state_dict(), optimizer=moments, best=self._best, start=self._start)
+        self._checkpoint.save(
+            state, model=model.state_dict(), optimizer=moments, best=self._best, start=self._start
+        )
 
 
 def _step(

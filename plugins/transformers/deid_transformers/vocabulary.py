@@ -28,8 +28,9 @@ _LETTERS = 1_000  # most letters that begin with a piece of their own
 def learn(texts: Iterable[str], settings: NewEncoder) -> Any:
     """Return a fast tokenizer of ``transformers`` whose vocabulary is learnt from the words of texts.
 
-    Case and accents are kept unless the settings say otherwise. The same texts give the same vocabulary for
-    ``wordpiece`` and ``bpe``; the library's training of ``unigram`` adds up in an order of its own.
+    Case and accents are kept unless the settings say otherwise. The same texts give the same
+    vocabulary for ``wordpiece`` and ``bpe``; the library's training of ``unigram`` adds up in an
+    order of its own.
     """
     words = Counter(word for text in texts for word in _words(text))
     tokenizer = _trained(words, settings)
@@ -73,7 +74,9 @@ def _trained(words: Counter[str], settings: NewEncoder) -> Any:
     size: dict[str, Any] = {"vocab_size": settings.vocabulary, "show_progress": False}
     if settings.tokenizer == "wordpiece":
         vocabulary = _word_pieces(words, size, settings)
-        model = models.WordPiece(vocab=vocabulary, unk_token=UNKNOWN, max_input_chars_per_word=_LONGEST)
+        model = models.WordPiece(
+            vocab=vocabulary, unk_token=UNKNOWN, max_input_chars_per_word=_LONGEST
+        )
         tokenizer = _around(model, settings)
         tokenizer.add_special_tokens(list(SPECIAL))
         return tokenizer
@@ -92,15 +95,19 @@ def _trained(words: Counter[str], settings: NewEncoder) -> Any:
 def _word_pieces(words: Counter[str], size: dict[str, Any], settings: NewEncoder) -> dict[str, int]:
     """Return the vocabulary of WordPiece as it is usually learnt: pairs merged by their count.
 
-    The library numbers the inner letters in the order of a hash table, and ties go by number. They are numbered
-    here first, as special tokens of a vocabulary that only serves to learn, so that the same words give the same.
+    The library numbers the inner letters in the order of a hash table, and ties go by number. They
+    are numbered here first, as special tokens of a vocabulary that only serves to learn, so that
+    the same words give the same.
     """
     tokenizer = _around(models.BPE(), settings)
     letters: Counter[str] = Counter()
     for word, count in words.items():
         for letter in tokenizer.normalizer.normalize_str(word.strip()):
             letters[letter] += count
-    kept = sorted(letter for letter, _ in sorted(letters.items(), key=lambda pair: (-pair[1], pair[0]))[:_LETTERS])
+    kept = sorted(
+        letter
+        for letter, _ in sorted(letters.items(), key=lambda pair: (-pair[1], pair[0]))[:_LETTERS]
+    )
     inner = [f"##{letter}" for letter in kept]
     trainer = trainers.BpeTrainer(
         **size,

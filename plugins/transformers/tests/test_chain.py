@@ -1,4 +1,7 @@
-"""The CRF's loss against every sequence written out; the schedule of the learning rate; optimiser states."""
+"""The CRF's loss against every sequence written out.
+
+The schedule of the learning rate; optimiser states.
+"""
 
 from __future__ import annotations
 
@@ -34,12 +37,17 @@ def test_the_loss_is_the_share_of_the_path_among_all(scheme: TagScheme) -> None:
     expected = torch.zeros(())
     for row, size in enumerate((4, 2)):
         scores = {
-            path: float(decoded.start[path[0]] + decoded.end[path[-1]])
-            + sum(float(decoded.transitions[a, b]) for a, b in itertools.pairwise(path))
-            + sum(float(emissions[row, at, tag]) for at, tag in enumerate(path))
+            path: (
+                float(decoded.start[path[0]] + decoded.end[path[-1]])
+                + sum(float(decoded.transitions[a, b]) for a, b in itertools.pairwise(path))
+                + sum(float(emissions[row, at, tag]) for at, tag in enumerate(path))
+            )
             for path in itertools.product(range(len(tags)), repeat=size)
         }
-        expected += torch.logsumexp(torch.tensor(list(scores.values())), 0) - scores[tuple(gold[row, :size].tolist())]
+        expected += (
+            torch.logsumexp(torch.tensor(list(scores.values())), 0)
+            - scores[tuple(gold[row, :size].tolist())]
+        )
     assert float(loss.detach()) == pytest.approx(float(expected), rel=1e-4)
 
 
@@ -64,7 +72,10 @@ def test_an_optimiser_goes_on_where_it_was() -> None:
 
     model, optimizer = made()
     step(model, optimizer)
-    kept, moments = {name: value.clone() for name, value in model.state_dict().items()}, optimizer_tensors(optimizer)
+    kept, moments = (
+        {name: value.clone() for name, value in model.state_dict().items()},
+        optimizer_tensors(optimizer),
+    )
     moments = {name: value.clone() for name, value in moments.items()}
     step(model, optimizer)
     other, second = made()
@@ -72,7 +83,10 @@ def test_an_optimiser_goes_on_where_it_was() -> None:
     restore_optimizer(second, moments)
     step(other, second)
 
-    assert all(torch.equal(left, right) for left, right in zip(model.parameters(), other.parameters(), strict=True))
+    assert all(
+        torch.equal(left, right)
+        for left, right in zip(model.parameters(), other.parameters(), strict=True)
+    )
 
 
 def test_a_checkpoint_is_the_last_one_of_its_task(tmp_path: Path) -> None:

@@ -24,16 +24,27 @@ from deid_transformers.encoder import positions_of
 pytestmark = pytest.mark.long
 
 SMALL = {
-    "vocab_size": 400, "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64,
-    "max_position_embeddings": 64, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0,
-}  # fmt: skip
+    "vocab_size": 400,
+    "hidden_size": 32,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "intermediate_size": 64,
+    "max_position_embeddings": 64,
+    "hidden_dropout_prob": 0.0,
+    "attention_probs_dropout_prob": 0.0,
+}
 TEXTS = [document.note.text for document in documents()] * 4
 
 
 def saved(tokenizer: Tokenizer, folder: Path, special: list[str]) -> None:
     pad, unknown, before, after, mask = special
     transformers.PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, pad_token=pad, unk_token=unknown, cls_token=before, sep_token=after, mask_token=mask
+        tokenizer_object=tokenizer,
+        pad_token=pad,
+        unk_token=unknown,
+        cls_token=before,
+        sep_token=after,
+        mask_token=mask,
     ).save_pretrained(folder)
 
 
@@ -41,7 +52,9 @@ def bert(folder: Path) -> Path:
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.train_from_iterator(TEXTS, trainers.WordPieceTrainer(vocab_size=200, special_tokens=special))
+    tokenizer.train_from_iterator(
+        TEXTS, trainers.WordPieceTrainer(vocab_size=200, special_tokens=special)
+    )
     saved(tokenizer, folder, special)
     transformers.BertForMaskedLM(transformers.BertConfig(**SMALL)).save_pretrained(folder)
     return folder
@@ -53,11 +66,14 @@ def roberta(folder: Path) -> Path:
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.train_from_iterator(
-        TEXTS, trainers.BpeTrainer(vocab_size=380, special_tokens=special, initial_alphabet=alphabet)
+        TEXTS,
+        trainers.BpeTrainer(vocab_size=380, special_tokens=special, initial_alphabet=alphabet),
     )
     tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
     saved(tokenizer, folder, ["<pad>", "<unk>", "<s>", "</s>", "<mask>"])
-    transformers.RobertaForMaskedLM(transformers.RobertaConfig(**SMALL, pad_token_id=1)).save_pretrained(folder)
+    transformers.RobertaForMaskedLM(
+        transformers.RobertaConfig(**SMALL, pad_token_id=1)
+    ).save_pretrained(folder)
     return folder
 
 
@@ -69,11 +85,17 @@ def xlm_roberta(folder: Path) -> Path:
         TEXTS, trainers.UnigramTrainer(vocab_size=150, special_tokens=special, unk_token="<unk>")
     )
     saved(tokenizer, folder, ["<pad>", "<unk>", "<s>", "</s>", "<mask>"])
-    transformers.XLMRobertaForMaskedLM(transformers.XLMRobertaConfig(**SMALL, pad_token_id=1)).save_pretrained(folder)
+    transformers.XLMRobertaForMaskedLM(
+        transformers.XLMRobertaConfig(**SMALL, pad_token_id=1)
+    ).save_pretrained(folder)
     return folder
 
 
-FAMILIES: dict[str, Callable[[Path], Path]] = {"bert": bert, "roberta": roberta, "xlm_roberta": xlm_roberta}
+FAMILIES: dict[str, Callable[[Path], Path]] = {
+    "bert": bert,
+    "roberta": roberta,
+    "xlm_roberta": xlm_roberta,
+}
 
 
 @pytest.fixture(scope="session")
@@ -94,13 +116,19 @@ def test_a_given_encoder_is_fine_tuned_whatever_its_tokenizer(
     assert [[(span.start, span.end, span.label) for span in spans] for spans in found] == [
         [(span.start, span.end, span.label) for span in document.spans] for document in documents()
     ]
-    check_detector(detector, texts=[*CONTRACT_TEXTS, "a\x00b \x07 \u200b", "x" * 3000, "\u0301 \ufffd"])
+    check_detector(
+        detector, texts=[*CONTRACT_TEXTS, "a\x00b \x07 \u200b", "x" * 3000, "\u0301 \ufffd"]
+    )
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_an_encoder_is_adapted_to_raw_notes_before(family: str, encoders: dict[str, Path], tmp_path: Path) -> None:
+def test_an_encoder_is_adapted_to_raw_notes_before(
+    family: str, encoders: dict[str, Path], tmp_path: Path
+) -> None:
     pretraining = {"steps": 3, "batch": 2, "length": 16, "save_every": 1}
-    given = with_settings(task(raw=[Note("r", TEXTS[0])]), encoder=str(encoders[family]), pretrain=pretraining)
+    given = with_settings(
+        task(raw=[Note("r", TEXTS[0])]), encoder=str(encoders[family]), pretrain=pretraining
+    )
     curve: list[Any] = []
 
     folder = train(given, tmp_path, curve)
@@ -121,7 +149,9 @@ def test_a_model_of_this_plugin_is_an_encoder_too(model: Path, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_given_encoder_is_exported_with_its_tags(family: str, encoders: dict[str, Path], tmp_path: Path) -> None:
+def test_a_given_encoder_is_exported_with_its_tags(
+    family: str, encoders: dict[str, Path], tmp_path: Path
+) -> None:
     model = train(with_settings(task(), encoder=str(encoders[family])), tmp_path)
 
     TransformersTrainer().export(model, tmp_path / "onnx")
@@ -135,7 +165,9 @@ def test_a_given_encoder_is_exported_with_its_tags(family: str, encoders: dict[s
     assert fp32.largest_difference < 1e-4
 
 
-def test_windows_of_an_encoder_are_no_longer_than_it_holds(encoders: dict[str, Path], tmp_path: Path) -> None:
+def test_windows_of_an_encoder_are_no_longer_than_it_holds(
+    encoders: dict[str, Path], tmp_path: Path
+) -> None:
     given = with_settings(task(), encoder=str(encoders["roberta"]), window=512)
 
     described = json.loads((train(given, tmp_path) / "tagger.json").read_text())
@@ -151,7 +183,9 @@ def test_an_encoder_that_is_not_here_is_one_clear_line_and_no_network(tmp_path: 
     assert "\n" not in str(raised.value)
 
 
-def test_an_encoder_in_pickles_is_refused_unless_trusted(encoders: dict[str, Path], tmp_path: Path) -> None:
+def test_an_encoder_in_pickles_is_refused_unless_trusted(
+    encoders: dict[str, Path], tmp_path: Path
+) -> None:
     pickled = tmp_path / "pickled"
     shutil.copytree(encoders["bert"], pickled)
     (pickled / "model.safetensors").unlink()
@@ -172,7 +206,10 @@ def _change(folder: Path, **changes: Any) -> None:
 
 BROKEN = {
     "no weights": (lambda folder: (folder / "model.safetensors").unlink(), "missing or broken"),
-    "cut weights": (lambda folder: (folder / "model.safetensors").write_bytes(b"\x10"), "missing or broken"),
+    "cut weights": (
+        lambda folder: (folder / "model.safetensors").write_bytes(b"\x10"),
+        "missing or broken",
+    ),
     "no config": (lambda folder: (folder / "config.json").unlink(), "missing or broken"),
     "other config": (lambda folder: _change(folder, hidden_size=64), "missing or broken"),
     "no tokenizer": (lambda folder: (folder / "tokenizer.json").unlink(), "no such file"),
@@ -202,7 +239,9 @@ def test_a_device_that_is_not_there_is_an_error(model: Path) -> None:
         TransformersDetector(model=model, device="cuda:99")
 
 
-def test_a_language_model_without_a_head_is_no_tagger(model: Path, encoders: dict[str, Path], tmp_path: Path) -> None:
+def test_a_language_model_without_a_head_is_no_tagger(
+    model: Path, encoders: dict[str, Path], tmp_path: Path
+) -> None:
     folder = tmp_path / "headless"
     shutil.copytree(model, folder)
     transformers.BertForMaskedLM.from_pretrained(encoders["bert"]).save_pretrained(folder)

@@ -32,8 +32,12 @@ def read(examples: list[Example], reading: Reading, seed: int) -> list[int]:
     size=st.integers(1, 9),
     seed=st.integers(0, 99),
 )
-def test_every_sequence_with_a_span_is_read_and_a_share_of_the_others(tagged, keep, size, seed) -> None:
-    examples = [example(number, words=number % 5 + 1, tagged=one) for number, one in enumerate(tagged)]
+def test_every_sequence_with_a_span_is_read_and_a_share_of_the_others(
+    tagged, keep, size, seed
+) -> None:
+    examples = [
+        example(number, words=number % 5 + 1, tagged=one) for number, one in enumerate(tagged)
+    ]
     reading = Reading(size=size, pad=PAD, keep_empty=keep)
 
     found = read(examples, reading, seed)
@@ -52,16 +56,23 @@ def test_another_epoch_reads_others() -> None:
     assert read(examples, reading, 1) == read(examples, reading, 1)
 
 
-@pytest.mark.parametrize(("hide", "least", "most"), [(0.0, 0, 0), (0.25, 0.15, 0.35), (0.9, 0.8, 1.0)])
+@pytest.mark.parametrize(
+    ("hide", "least", "most"), [(0.0, 0, 0), (0.25, 0.15, 0.35), (0.9, 0.8, 1.0)]
+)
 def test_whole_words_are_hidden_and_nothing_else(hide, least, most) -> None:
     examples = [example(number, words=9, tagged=True) for number in range(40)]
     hidden = words = 0
-    for batch in read_batches(examples, Reading(size=8, pad=PAD, mask=MASK, hide=hide), rng=np.random.default_rng(3)):
+    for batch in read_batches(
+        examples, Reading(size=8, pad=PAD, mask=MASK, hide=hide), rng=np.random.default_rng(3)
+    ):
         ids = batch.ids.numpy()
         assert (ids[:, 0] == BEFORE).all()
         assert (ids[:, -1] == AFTER).all()
         assert batch.tags.all()
         is_hidden = (ids[:, 1:-1] == MASK).reshape(len(ids), -1, 2)
         assert (is_hidden[..., 0] == is_hidden[..., 1]).all()
-        hidden, words = hidden + int(is_hidden[..., 0].sum()), words + is_hidden.shape[0] * is_hidden.shape[1]
+        hidden, words = (
+            hidden + int(is_hidden[..., 0].sum()),
+            words + is_hidden.shape[0] * is_hidden.shape[1],
+        )
     assert least <= hidden / words <= most

@@ -30,26 +30,34 @@ def exported(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_the_fp32_export_gives_the_same_spans_with_the_same_scores(model: Path, exported: Path) -> None:
+def test_the_fp32_export_gives_the_same_spans_with_the_same_scores(
+    model: Path, exported: Path
+) -> None:
     torch_spans = list(TransformersDetector(model=model, name="both", threads=1).detect(NOTES))
     onnx_spans = list(OnnxDetector(model=exported, name="both", threads=1).detect(NOTES))
 
     for left, right in zip(torch_spans, onnx_spans, strict=True):
         places = [(span.start, span.end, span.label, span.native_label) for span in left]
         assert places == [(span.start, span.end, span.label, span.native_label) for span in right]
-        assert [span.score for span in left] == pytest.approx([span.score for span in right], abs=2e-4)
+        assert [span.score for span in left] == pytest.approx(
+            [span.score for span in right], abs=2e-4
+        )
     assert sum(map(len, torch_spans)) > 10
 
 
 def test_parity_is_full_at_fp32_and_bounded_below(model: Path, exported: Path) -> None:
-    found = {one.precision: one for one in parity(TransformersDetector(model=model, threads=1).tagger, exported, NOTES)}
+    found = {
+        one.precision: one
+        for one in parity(TransformersDetector(model=model, threads=1).tagger, exported, NOTES)
+    }
 
     assert set(found) == {"fp32", "fp16", "int8"}
     assert found["fp32"].share == 1.0
     assert found["fp32"].largest_difference < 1e-4
     assert found["fp16"].largest_difference < 0.1
     assert found["fp16"].share > 0.99
-    assert found["int8"].share > 0.5  # a processor without instructions for it saturates; `deid export` measures it
+    # a processor without instructions for it saturates; `deid export` measures it
+    assert found["int8"].share > 0.5
 
 
 @pytest.mark.parametrize("precision", ["fp32", "fp16", "int8"])
@@ -71,7 +79,15 @@ def test_a_trained_chain_is_exported_too(tmp_path: Path) -> None:
 def test_the_export_says_what_it_is(exported: Path) -> None:
     described = json.loads((exported / "tagger.json").read_text())
 
-    assert (described["family"], described["plugin"], described["format"]) == ("transformers", "transformers", 1)
+    assert (described["family"], described["plugin"], described["format"]) == (
+        "transformers",
+        "transformers",
+        1,
+    )
     assert {path.name for path in exported.iterdir()} == {
-        "tagger.json", "tokenizer.json", "model.onnx", "model.fp16.onnx", "model.int8.onnx",
-    }  # fmt: skip
+        "tagger.json",
+        "tokenizer.json",
+        "model.onnx",
+        "model.fp16.onnx",
+        "model.int8.onnx",
+    }

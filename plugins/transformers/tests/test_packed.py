@@ -17,15 +17,24 @@ from deid_onnx.pieces import Row, padded
 from deid_transformers.packed import PackedEncoder, fits
 
 SIZES = {
-    "vocab_size": 60, "hidden_size": 24, "num_attention_heads": 3, "intermediate_size": 40,
-    "max_position_embeddings": 40, "num_labels": 5, "initializer_range": 0.4,
-}  # fmt: skip
+    "vocab_size": 60,
+    "hidden_size": 24,
+    "num_attention_heads": 3,
+    "intermediate_size": 40,
+    "max_position_embeddings": 40,
+    "num_labels": 5,
+    "initializer_range": 0.4,
+}
 
 
 def encoder(kind: str, *, layers: int, kinds: int = 2, **options: Any) -> Any:
     torch.manual_seed(1)
     made = {"bert": transformers.BertConfig, "roformer": transformers.RoFormerConfig}[kind](
-        **SIZES, num_hidden_layers=layers, type_vocab_size=kinds, attn_implementation="eager", **options
+        **SIZES,
+        num_hidden_layers=layers,
+        type_vocab_size=kinds,
+        attn_implementation="eager",
+        **options,
     )
     return transformers.AutoModelForTokenClassification.from_config(made).eval()
 
@@ -36,7 +45,9 @@ def rows_of(lengths: list[int], *, with_kinds: bool, seed: int) -> list[Row]:
     for length in lengths:
         ids = rng.integers(3, SIZES["vocab_size"], length).tolist()
         words = np.sort(rng.choice(np.arange(1, length), size=max(1, length // 2), replace=False))
-        found.append(Row(ids, words, 0, 0, rng.integers(0, KINDS, length).tolist() if with_kinds else ()))
+        found.append(
+            Row(ids, words, 0, 0, rng.integers(0, KINDS, length).tolist() if with_kinds else ())
+        )
     return found
 
 
@@ -45,14 +56,18 @@ def rows_of(lengths: list[int], *, with_kinds: bool, seed: int) -> list[Row]:
 @pytest.mark.parametrize("kind", ["bert", "roformer"])
 @settings(max_examples=10, deadline=None)
 @given(lengths=st.lists(st.integers(2, 30), min_size=1, max_size=5), seed=st.integers(0, 1_000))
-def test_packed_scores_are_the_scores_of_the_padded(kind, layers, with_kinds, lengths, seed) -> None:
+def test_packed_scores_are_the_scores_of_the_padded(
+    kind, layers, with_kinds, lengths, seed
+) -> None:
     model = encoder(kind, layers=layers, kinds=KINDS if with_kinds else 2)
     some = rows_of(lengths, with_kinds=with_kinds, seed=seed)
     feeds = {name: torch.from_numpy(array) for name, array in packed_feeds(some).items()}
 
     with torch.inference_mode():
         found = PackedEncoder(model, list(feeds))(*feeds.values()).numpy()
-        whole = model(**{name: torch.from_numpy(array) for name, array in padded(some, pad=0).items()}).logits.numpy()
+        whole = model(
+            **{name: torch.from_numpy(array) for name, array in padded(some, pad=0).items()}
+        ).logits.numpy()
 
     wanted = np.concatenate([whole[number, row.firsts] for number, row in enumerate(some)])
     assert fits(model)
@@ -75,8 +90,12 @@ def test_rows_of_a_batch_do_not_see_each_other() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "options"),
-    [("bert", {"position_embedding_type": "relative_key"}), ("roformer", {"rotary_value": True}), ("bert", {"is_decoder": True})],
-)  # fmt: skip
+    [
+        ("bert", {"position_embedding_type": "relative_key"}),
+        ("roformer", {"rotary_value": True}),
+        ("bert", {"is_decoder": True}),
+    ],
+)
 def test_what_is_computed_in_another_way_is_not_packed(kind, options) -> None:
     assert not fits(encoder(kind, layers=1, **options))
 

@@ -26,7 +26,9 @@ def test_sequences_hold_text_of_two_notes_only_where_they_are_packed(packed: boo
     ends = np.array([5, 12, 15, 30], dtype=np.int64)
     stream = Stream(np.arange(30), None, np.arange(0), before=2, mask=4, vocabulary=50, ends=ends)
     sequences = Sequences(stream, Pretraining(batch=2, length=8, packed=packed), seed=1)
-    places = [row[row != NOTHING] for step in range(sequences.per_epoch) for row in sequences.places(step)]
+    places = [
+        row[row != NOTHING] for step in range(sequences.per_epoch) for row in sequences.places(step)
+    ]
     crossed = [len(set(np.searchsorted(ends, row, side="right"))) > 1 for row in places]
     assert any(crossed) is packed
     if not packed:
@@ -64,7 +66,9 @@ def test_the_loss_of_pre_training_falls(tmp_path: Path) -> None:
 
 def test_too_little_raw_text_is_said(tmp_path: Path) -> None:
     pretraining = {"steps": 1, "batch": 1, "length": 512, "training_notes": False}
-    few = with_settings(task(raw=[Note("r", "Fever.")]), pretrain=pretraining, new={**TINY["new"], "positions": 512})
+    few = with_settings(
+        task(raw=[Note("r", "Fever.")]), pretrain=pretraining, new={**TINY["new"], "positions": 512}
+    )
 
     with pytest.raises(TrainingError, match="give more notes"):
         train(few, tmp_path)
@@ -104,7 +108,9 @@ def test_text_that_looks_like_a_special_sub_token_is_none(tmp_path: Path) -> Non
     learn(TEXTS, NewEncoder(vocabulary=400)).save_pretrained(tmp_path)
     settings = PieceSettings(before=2, after=3, pad=0, unknown=1, line=5)
 
-    words = Pieces(tmp_path / "tokenizer.json", settings).of("[SEP] [MASK] </s>", tokenize("[SEP] [MASK] </s>"))
+    words = Pieces(tmp_path / "tokenizer.json", settings).of(
+        "[SEP] [MASK] </s>", tokenize("[SEP] [MASK] </s>")
+    )
 
     assert not {0, 2, 3, 4, 5} & {piece for word in words for piece in word}
 
@@ -116,7 +122,9 @@ def test_a_kept_encoder_writes_surrogates_and_is_one_to_start_from(tmp_path: Pat
 
     kept = model / "masked_lm"
     policy = tmp_path / "mine.toml"
-    policy.write_text(f'name = "mine"\n[actions]\nNAME = {{ action = "surrogate_mlm", model = "{kept}" }}')
+    policy.write_text(
+        f'name = "mine"\n[actions]\nNAME = {{ action = "surrogate_mlm", model = "{kept}" }}'
+    )
     note, spans = marked("Seen by Dr. <NAME>Lee</NAME>.")
     redacted = redact(note, spans, load_policy(policy), key=Key(b"a key for tests, 24 bytes")).text
     assert "Lee" not in redacted

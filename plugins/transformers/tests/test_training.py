@@ -134,7 +134,9 @@ SLOW = {**TINY, "new": {**TINY["new"], "architecture": "bert", "kinds": False}}
 
 
 def test_a_run_that_predicts_nothing_begins_again_with_another_seed(tmp_path: Path) -> None:
-    mute = with_settings(task(SLOW), class_weights={"O": 1e3}, collapse_after=2, epochs=4, restarts=2)
+    mute = with_settings(
+        task(SLOW), class_weights={"O": 1e3}, collapse_after=2, epochs=4, restarts=2
+    )
     curve: list[Epoch] = []
 
     with pytest.raises(TrainingError, match="3 runs predicted nothing but O"):
@@ -146,7 +148,14 @@ def test_a_run_that_predicts_nothing_begins_again_with_another_seed(tmp_path: Pa
 
 def test_a_new_start_is_on_record(tmp_path: Path) -> None:
     # With O at three times its weight, about half of all starts are mute for three epochs.
-    heavy = {**SLOW, "class_weights": {"O": 3.0}, "collapse_after": 3, "restarts": 10, "epochs": 16, "patience": 16}
+    heavy = {
+        **SLOW,
+        "class_weights": {"O": 3.0},
+        "collapse_after": 3,
+        "restarts": 10,
+        "epochs": 16,
+        "patience": 16,
+    }
     for seed in range(2, 30):
         out = tmp_path / str(seed)
         with suppress(TrainingError):
@@ -175,7 +184,11 @@ LONG = {
 def unbroken(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, bytes], list[Epoch]]:
     """Run pre-training and two phases; return what is written and reported."""
     curve: list[Epoch] = []
-    folder = train(task(LONG, phases=[documents(), documents()[:4]]), tmp_path_factory.mktemp("unbroken"), curve)
+    folder = train(
+        task(LONG, phases=[documents(), documents()[:4]]),
+        tmp_path_factory.mktemp("unbroken"),
+        curve,
+    )
     return files(folder), curve
 
 
@@ -242,12 +255,16 @@ TransformersTrainer().train(task(), Path(sys.argv[2]), kill)
 def test_one_label_alone_is_learnt(tmp_path: Path) -> None:
     only = [documents()[number] for number in (0, 5)]
     kept = [
-        type(document)(document.note, type(document.spans)(
-            document.note.note_id, document.note.digest,
-            tuple(span for span in document.spans if span.label is Phi.NAME),
-        ))
+        type(document)(
+            document.note,
+            type(document.spans)(
+                document.note.note_id,
+                document.note.digest,
+                tuple(span for span in document.spans if span.label is Phi.NAME),
+            ),
+        )
         for document in only
-    ]  # fmt: skip
+    ]
 
     folder = train(task(phases=[kept], dev=kept), tmp_path)
 
@@ -260,7 +277,10 @@ def test_empty_and_blank_notes_are_read_over(tmp_path: Path) -> None:
         for document, note in zip(documents(), [Note("a", ""), Note("b", " \n\t")], strict=False)
     ]
 
-    assert spans(train(task(phases=[[*empty, *documents()]], dev=[*empty, *documents()]), tmp_path)) == GOLD
+    assert (
+        spans(train(task(phases=[[*empty, *documents()]], dev=[*empty, *documents()]), tmp_path))
+        == GOLD
+    )
 
 
 @pytest.mark.parametrize(
@@ -285,7 +305,12 @@ def test_settings_without_sense_are_refused(settings: dict[str, Any], message: s
 def test_settings_are_completed_and_can_be_recorded() -> None:
     given = TransformersTrainer().settings({"encoder": "some/encoder"})
 
-    assert (given["epochs"], given["batch"], given["learning_rate"], given["warm_up"]) == (5, 32, 5e-5, 0.1)
+    assert (given["epochs"], given["batch"], given["learning_rate"], given["warm_up"]) == (
+        5,
+        32,
+        5e-5,
+        0.1,
+    )
     assert TransformersTrainer().settings(json.loads(json.dumps(given))) == given
 
 
@@ -326,9 +351,12 @@ def test_a_broken_checkpoint_is_said(tmp_path: Path) -> None:
 
 def test_importing_the_plugin_loads_no_pytorch() -> None:
     program = (
-        "import sys, deid_transformers; print(sorted({'torch', 'transformers', 'onnxruntime'} & set(sys.modules)))"
+        "import sys, deid_transformers; print(sorted({'torch', 'transformers', 'onnxruntime'} &"
+        " set(sys.modules)))"
     )
 
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
 
     assert done.stdout.strip() == "[]"

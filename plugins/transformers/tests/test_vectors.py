@@ -27,7 +27,8 @@ def test_each_layer_has_a_vector_for_each_token_of_any_note(model) -> None:
     for note, layers in zip(notes, found, strict=True):
         assert list(layers) == ["embeddings", "encoder"]
         assert {rows.shape for rows in layers.values()} == {(len(tokenize(note.text)), 32)}
-        assert all(np.linalg.norm(rows, axis=1).all() for rows in layers.values())  # no token was passed over
+        # no token was passed over
+        assert all(np.linalg.norm(rows, axis=1).all() for rows in layers.values())
 
 
 @pytest.mark.parametrize("note", [documents()[4].note, LONG], ids=["short", "in windows"])
@@ -53,13 +54,21 @@ def test_the_first_layer_is_the_mean_over_the_sub_tokens_of_a_word(model) -> Non
     ids = torch.tensor([[pieces.settings.before, *word, pieces.settings.after]])
     looks = torch.tensor([[0, *pieces.kinds(note.text, tokenize(note.text)) * len(word), 0]])
     with torch.inference_mode():
-        states = encoder(input_ids=ids, token_type_ids=looks, output_hidden_states=True).hidden_states[0][0].numpy()
+        states = (
+            encoder(input_ids=ids, token_type_ids=looks, output_hidden_states=True)
+            .hidden_states[0][0]
+            .numpy()
+        )
     assert len(word) > 1
-    np.testing.assert_allclose(layers["embeddings"][0], states[1 : 1 + len(word)].mean(axis=0), atol=1e-5)
+    np.testing.assert_allclose(
+        layers["embeddings"][0], states[1 : 1 + len(word)].mean(axis=0), atol=1e-5
+    )
 
 
 def test_the_folder_of_another_plugin_is_refused(model, tmp_path) -> None:
-    text = (model / "tagger.json").read_text().replace('"plugin": "transformers"', '"plugin": "flair"')
+    text = (
+        (model / "tagger.json").read_text().replace('"plugin": "transformers"', '"plugin": "flair"')
+    )
     (tmp_path / "tagger.json").write_text(text)
 
     with pytest.raises(PluginError, match="trained by 'flair'"):

@@ -27,13 +27,22 @@ def documents(texts: Sequence[str] = TEXTS) -> list[Document]:
     found = []
     for number, text in enumerate(texts):
         note, spans = marked(text, note_id=f"toy-{number}")
-        gold = [Span(span.start, span.end, span.label, native_label=f"X_{span.label}") for span in spans]
+        gold = [
+            Span(span.start, span.end, span.label, native_label=f"X_{span.label}") for span in spans
+        ]
         found.append(Document(note, DisjointSpans(note.note_id, note.digest, tuple(gold))))
     return found
 
 
 TINY: Mapping[str, Any] = {
-    "new": {"layers": 1, "hidden": 32, "heads": 2, "positions": 64, "vocabulary": 300, "dropout": 0.0},
+    "new": {
+        "layers": 1,
+        "hidden": 32,
+        "heads": 2,
+        "positions": 64,
+        "vocabulary": 300,
+        "dropout": 0.0,
+    },
     "window": 48,
     "epochs": 60,
     "batch": 8,
@@ -82,4 +91,8 @@ def train(given: Task, out: Path, curve: list[Epoch] | None = None) -> Path:
 
 def files(folder: Path) -> dict[str, bytes]:
     """Return every file of a folder."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }

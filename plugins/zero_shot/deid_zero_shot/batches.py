@@ -20,7 +20,9 @@ _WIDEST = 48_000_000
 class Ask(Protocol):
     """Runs the network once."""
 
-    def __call__(self, ids: Array, mask: Array, rows: Array, places: Array, targets: Array) -> NDArray[np.float32]:
+    def __call__(
+        self, ids: Array, mask: Array, rows: Array, places: Array, targets: Array
+    ) -> NDArray[np.float32]:
         """Return the natural logarithm of the probability of each target: (questions,).
 
         Args:
@@ -57,9 +59,17 @@ class _Row:
 
 
 def answers(
-    windows: Sequence[Variants], ask: Ask, specials: Specials, *, batch: int, vocabulary: int, spent: Spent
+    windows: Sequence[Variants],
+    ask: Ask,
+    specials: Specials,
+    *,
+    batch: int,
+    vocabulary: int,
+    spent: Spent,
 ) -> Iterator[tuple[int, int, float]]:
-    """Yield window, word and the logarithm for each question; a word's come in the order of its sub-tokens.
+    """Yield window, word and the logarithm for each question.
+
+    A word's come in the order of its sub-tokens.
 
     Args:
         windows: Of one note.
@@ -69,7 +79,11 @@ def answers(
         vocabulary: How many sub-tokens it has.
         spent: Counted up.
     """
-    rows = [_Row(number, variant) for number, found in enumerate(windows) for variant in range(len(found.masked))]
+    rows = [
+        _Row(number, variant)
+        for number, found in enumerate(windows)
+        for variant in range(len(found.masked))
+    ]
     rows.sort(key=lambda row: (len(windows[row.window].ids), row.window, row.variant))
     got: dict[tuple[int, int], list[tuple[int, float]]] = {}
     for some in _batches(rows, windows, batch=batch, most=max(1, _WIDEST // vocabulary)):
@@ -80,7 +94,9 @@ def answers(
             yield window, word, value
 
 
-def _batches(rows: Sequence[_Row], windows: Sequence[Variants], *, batch: int, most: int) -> Iterator[list[_Row]]:
+def _batches(
+    rows: Sequence[_Row], windows: Sequence[Variants], *, batch: int, most: int
+) -> Iterator[list[_Row]]:
     found: list[_Row] = []
     asked = 0
     for row in rows:

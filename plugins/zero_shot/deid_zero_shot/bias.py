@@ -85,7 +85,9 @@ def renamed(
                 size += span.start - cursor + len(name)
                 ranges.append((size - len(name), size))
                 cursor = span.end
-        note = Note(document.note.note_id, "".join([*parts, text[cursor:]]), lang=document.note.lang)
+        note = Note(
+            document.note.note_id, "".join([*parts, text[cursor:]]), lang=document.note.lang
+        )
         found.append((note, ranges))
     return found
 
@@ -115,7 +117,10 @@ def recall_by_origin(
         notes = renamed(documents, names, seed=seed)
         answers = detect([note for note, _ in notes])
         counts[name] = np.array(
-            [(_covered(note, spans, some), len(some)) for spans, (note, some) in zip(answers, notes, strict=True)]
+            [
+                (_covered(note, spans, some), len(some))
+                for spans, (note, some) in zip(answers, notes, strict=True)
+            ]
         )
     origins = []
     for name, of_notes in counts.items():
@@ -129,12 +134,15 @@ def recall_by_origin(
     first, second = counts[best.name][drawn].sum(axis=1), counts[worst.name][drawn].sum(axis=1)
     gaps = (first[:, 0] / first[:, 1].clip(1)) - (second[:, 0] / second[:, 1].clip(1))
     low, high = np.quantile(gaps, [0.025, 0.975])
-    return origins, Gap(best.name, worst.name, best.recall - worst.recall, (float(low), float(high)))
+    return origins, Gap(
+        best.name, worst.name, best.recall - worst.recall, (float(low), float(high))
+    )
 
 
 def _covered(note: Note, spans: SpanSet, ranges: Sequence[tuple[int, int]]) -> int:
     """Return how many ranges have all that is no blank in spans."""
     covered = {place for span in spans for place in range(span.start, span.end)}
     return sum(
-        all(place in covered or note.text[place].isspace() for place in range(start, end)) for start, end in ranges
+        all(place in covered or note.text[place].isspace() for place in range(start, end))
+        for start, end in ranges
     )

@@ -1,4 +1,7 @@
-"""Thresholds for one model: chosen on development notes, kept with what they hold for, refused for anything else."""
+"""Thresholds for one model.
+
+Chosen on development notes, kept with what they hold for, refused for anything else.
+"""
 
 from __future__ import annotations
 
@@ -81,8 +84,12 @@ class Calibration:
             PluginError: It is of another model, another tokenizer or another way of scoring.
         """
         if self.model != model:
-            raise PluginError(f"{path}: calibrated for another model or tokenizer; calibrate this one")
-        if differing := sorted(key for key in {*self.scoring, *scoring} if self.scoring.get(key) != scoring.get(key)):
+            raise PluginError(
+                f"{path}: calibrated for another model or tokenizer; calibrate this one"
+            )
+        if differing := sorted(
+            key for key in {*self.scoring, *scoring} if self.scoring.get(key) != scoring.get(key)
+        ):
             raise PluginError(
                 f"{path}: calibrated with {differing[0]} = {self.scoring.get(differing[0])!r}, "
                 f"not {scoring.get(differing[0])!r}; calibrate again, or score as then"
@@ -90,8 +97,15 @@ class Calibration:
         return self
 
     def options(self) -> Mapping[str, Any]:
-        """Return the scoring options that the calibration itself can give; lists and other models must be named."""
-        return {key: value for key, value in self.scoring.items() if key not in {"allow_list", "against"}}
+        """Return the scoring options that the calibration itself can give.
+
+        Lists and other models must be named.
+        """
+        return {
+            key: value
+            for key, value in self.scoring.items()
+            if key not in {"allow_list", "against"}
+        }
 
     def with_language(self, lang: str, threshold: Threshold) -> Calibration:
         """Return the calibration with one language more, or another threshold for it."""
@@ -101,8 +115,8 @@ class Calibration:
 def threshold_for(method: Method, documents: Sequence[Document], *, target: str) -> Threshold:
     """Return the threshold for annotated notes of one language, and what they tell of categories.
 
-    Where words that look like no PHI stay, each half of the notes tells which those are in the other half, so that the
-    threshold fits notes that nothing was learnt from.
+    Where words that look like no PHI stay, each half of the notes tells which those are in the
+    other half, so that the threshold fits notes that nothing was learnt from.
 
     Raises:
         InputError: As for ``choose``.
@@ -110,10 +124,15 @@ def threshold_for(method: Method, documents: Sequence[Document], *, target: str)
     taught = [(each.note, method.words(each.note), tuple(each.spans)) for each in documents]
     if method.typed:
         known = crossed(taught)
-        scored = [method.score(each.note, categories=one) for each, one in zip(documents, known, strict=True)]
+        scored = [
+            method.score(each.note, categories=one)
+            for each, one in zip(documents, known, strict=True)
+        ]
     else:
         scored = [method.score(each.note) for each in documents]
-    points = points_of((found, document.spans) for document, found in zip(documents, scored, strict=True))
+    points = points_of(
+        (found, document.spans) for document, found in zip(documents, scored, strict=True)
+    )
     chosen = choose(points, target, [document.note for document in documents])
     return replace(chosen, categories=learn(taught, others=method.typed))
 
@@ -125,7 +144,8 @@ def choose(points: Points, target: str, notes: Sequence[Note] = ()) -> Threshold
 
     Args:
         points: Of the development notes.
-        target: ``f1``, ``f2``, ``f0.5`` or the like, or ``recall=R``: the highest precision with that recall.
+        target: ``f1``, ``f2``, ``f0.5`` or the like, or ``recall=R``: the highest precision with
+            that recall.
         notes: Which they are.
 
     Raises:
@@ -133,7 +153,9 @@ def choose(points: Points, target: str, notes: Sequence[Note] = ()) -> Threshold
     """
     found = sweep(points).below(KEPT)
     if not 0 < found.positives < found.total:
-        raise InputError("the development notes need words with and without PHI; give annotated notes")
+        raise InputError(
+            "the development notes need words with and without PHI; give annotated notes"
+        )
     beta, wanted = _target(target)
     if wanted is None:
         best = int(np.argmax(found.f(beta)))
@@ -142,8 +164,12 @@ def choose(points: Points, target: str, notes: Sequence[Note] = ()) -> Threshold
         if not len(enough):
             raise InputError(f"no threshold reaches recall {wanted}; lower it")
         best = int(enough[np.argmax(found.precision[enough])])
-    rows = np.stack([found.thresholds, found.accuracy, found.f(), found.precision, found.recall], axis=1)
-    kept = np.unique(np.append(np.linspace(0, len(rows) - 1, min(_CURVE, len(rows))).round().astype(int), best))
+    rows = np.stack(
+        [found.thresholds, found.accuracy, found.f(), found.precision, found.recall], axis=1
+    )
+    kept = np.unique(
+        np.append(np.linspace(0, len(rows) - 1, min(_CURVE, len(rows))).round().astype(int), best)
+    )
     return Threshold(
         log_threshold=float(found.thresholds[best]),
         target=target,
@@ -181,7 +207,10 @@ def refuse_common(calibrated: Threshold, notes: Iterable[Note]) -> None:
     known = frozenset(calibrated.digests)
     for note in notes:
         if note.digest in known:
-            raise InputError(f"note {note.note_id!r}: the threshold was chosen on it; a score on it would mean nothing")
+            raise InputError(
+                f"note {note.note_id!r}: the threshold was chosen on it; a score on it would mean"
+                " nothing"
+            )
 
 
 def write(path: Path, calibration: Calibration) -> None:
@@ -206,16 +235,22 @@ def read(path: Path) -> Calibration:
     try:
         values = json.loads(path.read_text("utf-8"))
         if values["format"] != FORMAT:
-            raise PluginError(f"{path}: format {values['format']!r}, this version reads {FORMAT}; calibrate again")
+            raise PluginError(
+                f"{path}: format {values['format']!r}, this version reads {FORMAT}; calibrate again"
+            )
         languages = {str(lang): _threshold(found) for lang, found in values["languages"].items()}
         if not all(
-            isinstance(one.log_threshold, float) and math.isfinite(one.log_threshold) for one in languages.values()
+            isinstance(one.log_threshold, float) and math.isfinite(one.log_threshold)
+            for one in languages.values()
         ):
             raise PluginError(f"{path}: a threshold is no number; calibrate again")
-        return Calibration(str(values["model"]), {"alone": True, "typed": False} | values["scoring"], languages)
+        return Calibration(
+            str(values["model"]), {"alone": True, "typed": False} | values["scoring"], languages
+        )
     except FileNotFoundError:
         raise PluginError(
-            f"{path}: no such file; run deid zero-shot calibrate, or give threshold= a probability of your own"
+            f"{path}: no such file; run deid zero-shot calibrate, or give threshold= a probability"
+            " of your own"
         ) from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise PluginError(f"{path} is broken ({type(error).__name__}); calibrate again") from None

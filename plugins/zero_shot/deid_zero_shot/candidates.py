@@ -24,7 +24,9 @@ POOL, NOTE_POOL = 256, 64
 """Words of the model's distribution that are compared with the original, in a sentence for the category and in a note,
 where each costs more; those after them are improbable."""
 NEAR = 32
-"""Sub-tokens of a note on each side of a word in which candidates are compared with the original; which ones are
+"""Sub-tokens of a note on each side of a word in which candidates are compared with the original.
+
+Which ones are
 probable, a whole window tells."""
 _WINDOW, _SMALLEST = 256, 8  # sub-tokens of a note around a word
 _BATCH = 64  # sequences in one call
@@ -73,7 +75,9 @@ class MaskedModel:
         pieces = [self._encoder.written(number) for number in range(loaded.vocabulary)]
         marked = any(piece.startswith("##") for piece in pieces)
         self._vocabulary = len(pieces)
-        self._inner = [number for number, piece in enumerate(pieces) if _is_inner(piece, marked=marked)]
+        self._inner = [
+            number for number, piece in enumerate(pieces) if _is_inner(piece, marked=marked)
+        ]
         self._words: dict[int, str | None] = {}
         self._frames: dict[Sentence, Blank] = {}
         self._pools: dict[tuple[Sentence | Blank, str], _Pool] = {}
@@ -98,8 +102,9 @@ class MaskedModel:
     def answer(self, questions: Iterable[Question], *, top_k: int) -> list[tuple[str, ...]]:
         """Return, for each question, the words most like the hidden one, in alphabetical order.
 
-        Of the model's most probable words, those are taken whose last hidden state in the blank has the largest
-        cosine with that of the original in its place. Fewer than ``top_k`` where the model knows no more.
+        Of the model's most probable words, those are taken whose last hidden state in the blank has
+        the largest cosine with that of the original in its place. Fewer than ``top_k`` where the
+        model knows no more.
         """
         asked = list(questions)
         known = {question: self._answers.get((question, top_k)) for question in asked}
@@ -111,13 +116,17 @@ class MaskedModel:
             self._of_notes = 0
         vectors = self._vectors([(question, self._pieces(question.word)) for question in new])
         for question, vector in zip(new, vectors, strict=True):
-            self._answers[question, top_k] = known[question] = self._nearest(question, vector, top_k)
+            self._answers[question, top_k] = known[question] = self._nearest(
+                question, vector, top_k
+            )
         return [known[question] or () for question in asked]
 
     def _pieces(self, text: str) -> list[int]:
         return self._encoder.pieces(text)[:_LONGEST]
 
-    def _sequence(self, question: Question, pieces: Sequence[int], *, is_near: bool = True) -> tuple[list[int], range]:
+    def _sequence(
+        self, question: Question, pieces: Sequence[int], *, is_near: bool = True
+    ) -> tuple[list[int], range]:
         """Return what the model reads with the pieces in the blank to predict, and where they stand.
 
         Args:
@@ -133,19 +142,29 @@ class MaskedModel:
                 self._frames[blank] = self._frame(blank)
             blank = self._frames[blank]
         elif is_near:
-            blank = Blank((blank.before[0], *blank.before[1:][-NEAR:]), (*blank.after[:-1][:NEAR], blank.after[-1]))
+            blank = Blank(
+                (blank.before[0], *blank.before[1:][-NEAR:]),
+                (*blank.after[:-1][:NEAR], blank.after[-1]),
+            )
         before, after = blank
         return [*before, *pieces, *after], range(len(before), len(before) + len(pieces))
 
     def _frame(self, sentence: Sentence) -> Blank:
-        parts = [[self._specials.mask] if part is None else self._pieces(part) for part in sentence.parts]
-        before = [self._specials.before, *(self._encoder.pieces(sentence.opening) if sentence.opening else [])]
+        parts = [
+            [self._specials.mask] if part is None else self._pieces(part) for part in sentence.parts
+        ]
+        before = [
+            self._specials.before,
+            *(self._encoder.pieces(sentence.opening) if sentence.opening else []),
+        ]
         before += [piece for part in parts[: sentence.place] for piece in part]
         after = [piece for part in parts[sentence.place + 1 :] for piece in part]
         end = self._encoder.encode(".").ids.tolist()
         return Blank(tuple(before), (*after, *end, self._specials.after))
 
-    def _nearest(self, question: Question, vector: NDArray[np.float64], top_k: int) -> tuple[str, ...]:
+    def _nearest(
+        self, question: Question, vector: NDArray[np.float64], top_k: int
+    ) -> tuple[str, ...]:
         """Return the words of the pool that are most like the original and do not give it away by their letters."""
         pool, original = self._pool(question), fold(question.word)
         if not pool.words:
@@ -164,7 +183,10 @@ class MaskedModel:
         return tuple(sorted(found.values()))
 
     def _pool(self, question: Question) -> _Pool:
-        """Return the candidates of a blank. They depend on the blank and on the case and script of what it hides."""
+        """Return the candidates of a blank.
+
+        They depend on the blank and on the case and script of what it hides.
+        """
         is_upper = self._is_cased and question.word[0].isupper()
         kind = f"{is_upper} {question.is_proper} {_script(question.word)}"
         blank = (question.blank, kind)
@@ -191,10 +213,15 @@ class MaskedModel:
         return found
 
     def _ask_whole(self, question: Question, pool: _Pool, places: Sequence[int]) -> None:
-        """Note after which words the model expects another one: a vocabulary has beginnings of words too."""
+        """Note after which words the model expects another one.
+
+        A vocabulary has beginnings of words too.
+        """
         for first in range(0, len(places), _BATCH):
             some = places[first : first + _BATCH]
-            rows = [self._sequence(question, [pool.ids[place], self._specials.mask]) for place in some]
+            rows = [
+                self._sequence(question, [pool.ids[place], self._specials.mask]) for place in some
+            ]
             scores = self._scores([row for row, _ in rows], [asked[1] for _, asked in rows])
             odds = np.exp(scores - scores.max(axis=1, keepdims=True))
             goes_on = odds[:, self._inner].sum(axis=1) / odds.sum(axis=1)
@@ -216,7 +243,10 @@ class MaskedModel:
         return len(pieces) == 1 and self._word(pieces[0]) == word.lower()
 
     def _word(self, number: int) -> str | None:
-        """Return the word that a sub-token is; ``None`` for special ones and for those that are part of a word."""
+        """Return the word that a sub-token is.
+
+        ``None`` for special ones and for those that are part of a word.
+        """
         if number not in self._words:
             word = self._encoder.text_of(number).strip().lstrip(_BLANKS)
             is_whole = len(word) >= _SHORTEST and word.isalpha() and self._pieces(word) == [number]
@@ -229,12 +259,18 @@ class MaskedModel:
 
         found: list[NDArray[np.float64]] = []
         for first in range(0, len(asked), _BATCH):
-            rows = [self._sequence(question, pieces) for question, pieces in asked[first : first + _BATCH]]
+            rows = [
+                self._sequence(question, pieces)
+                for question, pieces in asked[first : first + _BATCH]
+            ]
             ids, seen = self._padded([row for row, _ in rows])
             with torch.inference_mode():
-                states = self._network.model.base_model(input_ids=ids, attention_mask=seen)[0].numpy()
+                states = self._network.model.base_model(input_ids=ids, attention_mask=seen)[
+                    0
+                ].numpy()
             means = (
-                state[places.start : places.stop].mean(axis=0) for state, (_, places) in zip(states, rows, strict=True)
+                state[places.start : places.stop].mean(axis=0)
+                for state, (_, places) in zip(states, rows, strict=True)
             )
             found += [mean / max(float(np.linalg.norm(mean)), 1e-12) for mean in means]
         return np.array(found)
@@ -258,7 +294,10 @@ class MaskedModel:
 
 
 def _is_inner(piece: str, *, marked: bool) -> bool:
-    """Whether a sub-token continues a word; ``marked`` where the vocabulary has ``##`` before those that do."""
+    """Whether a sub-token continues a word.
+
+    ``marked`` where the vocabulary has ``##`` before those that do.
+    """
     return piece.startswith("##") if marked else piece[:1].isalpha() and piece[0] not in _BLANKS
 
 

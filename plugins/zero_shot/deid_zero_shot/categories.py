@@ -1,8 +1,11 @@
-"""Categories of found words, learnt from the annotated notes that a threshold is chosen on: naive Bayes, no word kept.
+"""Categories of found words, learnt from the annotated notes that a threshold is chosen on.
 
-A masked language model tells that a word was not to be guessed, not what it is. What it is shows in its shape and in
-the ordinary words and field labels around it. Of other words, which may name somebody, only the shape is kept. The
-same evidence tells words that are no PHI, where those were learnt too.
+Naive Bayes, no word kept.
+
+A masked language model tells that a word was not to be guessed, not what it is. What it is shows in
+its shape and in the ordinary words and field labels around it. Of other words, which may name
+somebody, only the shape is kept. The same evidence tells words that are no PHI, where those were
+learnt too.
 """
 
 from __future__ import annotations
@@ -39,7 +42,8 @@ class Categories:
     """Counts of features by category.
 
     Args:
-        words: Annotated words of each category; under ``NO_PHI`` the others, where those were learnt.
+        words: Annotated words of each category; under ``NO_PHI`` the others, where those were
+            learnt.
         features: Of each feature, how many words of each category have it.
     """
 
@@ -54,26 +58,40 @@ class Categories:
     def of(self, note: Note, start: int, end: int) -> Phi:
         """Return the likeliest category of the word [start, end), in code points of the note.
 
-        An e-mail or web address is one by its form, and where nothing was learnt the form decides alone.
+        An e-mail or web address is one by its form, and where nothing was learnt the form decides
+        alone.
         """
         form = label_of(note.text[start:end])
         if form in CERTAIN or not self.labels:
             return form
         present = self._present(note, start, end)
-        return Phi(max(sorted(self.labels), key=lambda label: self._log_probability(label, present)))
+        return Phi(
+            max(sorted(self.labels), key=lambda label: self._log_probability(label, present))
+        )
 
     def no_phi(self, note: Note, places: Sequence[Token]) -> frozenset[int]:
-        """Return the numbers of the words that are likelier no PHI than any; none where such words were not learnt."""
+        """Return the numbers of the words that are likelier no PHI than any.
+
+        None where such words were not learnt.
+        """
         if not self.words.get(NO_PHI):
             return frozenset()
-        return frozenset(number for number, place in enumerate(places) if self._is_no_phi(note, *place))
+        return frozenset(
+            number for number, place in enumerate(places) if self._is_no_phi(note, *place)
+        )
 
     def _is_no_phi(self, note: Note, start: int, end: int) -> bool:
         if label_of(note.text[start:end]) in CERTAIN:
             return False
         present = self._present(note, start, end)
         against = self._log_probability(NO_PHI, present)
-        return sum(math.exp(min(50.0, self._log_probability(label, present) - against)) for label in self.labels) < 1.0
+        return (
+            sum(
+                math.exp(min(50.0, self._log_probability(label, present) - against))
+                for label in self.labels
+            )
+            < 1.0
+        )
 
     def _present(self, note: Note, start: int, end: int) -> Sequence[Mapping[str, int]]:
         return [self.features[one] for one in features_of(note, start, end) if one in self.features]
@@ -103,7 +121,9 @@ def learn(documents: Iterable[Taught], *, others: bool = False) -> Categories:
             words[label] += 1
             for one in features_of(note, *place):
                 features.setdefault(one, Counter())[label] += 1
-    return Categories(dict(words), {name: dict(counts) for name, counts in sorted(features.items())})
+    return Categories(
+        dict(words), {name: dict(counts) for name, counts in sorted(features.items())}
+    )
 
 
 def crossed(documents: Sequence[Taught]) -> Sequence[Categories]:
@@ -120,18 +140,32 @@ def _labelled(places: Sequence[Token], spans: Sequence[Span]) -> Iterator[tuple[
 
 
 def features_of(note: Note, start: int, end: int) -> frozenset[str]:
-    """Return what shows of a word: its shape and length, its neighbours, the field label of its line."""
+    """Return what shows of a word.
+
+    Its shape and length, its neighbours, the field label of its line.
+    """
     text = note.text
     line = text.rfind("\n", 0, start) + 1
     left = _NEIGHBOUR.findall(text, max(0, start - _REACH), start)[-_LEFT:]
     right = _NEIGHBOUR.findall(text, end, end + _REACH)[:_RIGHT]
-    found = {f"shape {shape(text[start:end])}", f"length {min(_LONGEST, end - start)}", f"first {start == line}"}
+    found = {
+        f"shape {shape(text[start:end])}",
+        f"length {min(_LONGEST, end - start)}",
+        f"first {start == line}",
+    }
     # The word before tells most; which of the two before it stands where tells little.
-    found.update(f"{'before' if at == 1 else 'further'} {_shown(word, note)}" for at, word in enumerate(left[::-1], 1))
+    found.update(
+        f"{'before' if at == 1 else 'further'} {_shown(word, note)}"
+        for at, word in enumerate(left[::-1], 1)
+    )
     found.update(f"after {at} {_shown(word, note)}" for at, word in enumerate(right, 1))
     label, colon, _ = text[line:start].partition(":")
     if colon:
-        found.update(f"field {word}" for word in label.lower().split() if vocabulary.is_ordinary(word, note.lang))
+        found.update(
+            f"field {word}"
+            for word in label.lower().split()
+            if vocabulary.is_ordinary(word, note.lang)
+        )
     return frozenset(found)
 
 
@@ -142,6 +176,9 @@ def _shown(word: str, note: Note) -> str:
 
 
 def shape(word: str) -> str:
-    """Return a word with ``X`` for capitals, ``x`` for other letters, ``d`` for digits; runs of three and more as two."""
+    """Return a word with ``X`` for capitals, ``x`` for other letters, ``d`` for digits.
+
+    Runs of three and more as two.
+    """
     letters = re.sub(r"[^\W\d_]", lambda letter: "X" if letter[0].isupper() else "x", word)
     return re.sub(r"(.)\1{2,}", r"\1\1", re.sub(r"\d", "d", letters))

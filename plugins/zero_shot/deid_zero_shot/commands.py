@@ -24,14 +24,25 @@ app = typer.Typer(
     help="Masked language models as zero-shot detectors.",
 )
 
-ModelArg = Arg[str, typer.Argument(metavar="MODEL", help="Folder or hub name of a masked language model.")]
-NotesOption = Arg[str, typer.Option(metavar="NOTES", help="Annotated notes, or synthetic:LANG:NOTES.")]
-LabelsOption = Arg[str, typer.Option(metavar="NAME", help="Label map of the notes, as deid labels lists.")]
-SetOption = Arg[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="How words are scored, the value as in TOML.")
+ModelArg = Arg[
+    str, typer.Argument(metavar="MODEL", help="Folder or hub name of a masked language model.")
 ]
-DownloadOption = Arg[bool, typer.Option("--allow-download", help="Fetch the model by its hub name.")]
-ThreadsOption = Arg[int | None, typer.Option(metavar="N", min=1, help="Cores to use; all when not given.")]
+NotesOption = Arg[
+    str, typer.Option(metavar="NOTES", help="Annotated notes, or synthetic:LANG:NOTES.")
+]
+LabelsOption = Arg[
+    str, typer.Option(metavar="NAME", help="Label map of the notes, as deid labels lists.")
+]
+SetOption = Arg[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="How words are scored, the value as in TOML."),
+]
+DownloadOption = Arg[
+    bool, typer.Option("--allow-download", help="Fetch the model by its hub name.")
+]
+ThreadsOption = Arg[
+    int | None, typer.Option(metavar="N", min=1, help="Cores to use; all when not given.")
+]
 
 
 @app.command("calibrate")
@@ -40,18 +51,24 @@ def calibrate(  # noqa: PLR0913 - one parameter per option of the command line
     model: ModelArg,
     *,
     notes: NotesOption,
-    lang: Arg[str | None, typer.Option(metavar="CODE", help="Language; that of the notes when not given.")] = None,
+    lang: Arg[
+        str | None, typer.Option(metavar="CODE", help="Language; that of the notes when not given.")
+    ] = None,
     labels: LabelsOption = "",
-    target: Arg[str, typer.Option(metavar="TARGET", help="f1, f2 or another F-beta, or recall=0.95.")] = "f1",
-    out: Arg[Path | None, typer.Option(metavar="FILE", help="MODEL/calibration.json when not given.")] = None,
+    target: Arg[
+        str, typer.Option(metavar="TARGET", help="f1, f2 or another F-beta, or recall=0.95.")
+    ] = "f1",
+    out: Arg[
+        Path | None, typer.Option(metavar="FILE", help="MODEL/calibration.json when not given.")
+    ] = None,
     changes: SetOption = None,
     threads: ThreadsOption = None,
     allow_download: DownloadOption = False,
 ) -> int:
     """Choose the threshold of a model for a language on annotated development notes.
 
-    Thresholds of other languages that the file has stay. Beside it, the curve over all thresholds is written as PNG
-    and CSV.
+    Thresholds of other languages that the file has stay. Beside it, the curve over all thresholds
+    is written as PNG and CSV.
     """
     options = options_of(changes)
     runtime = Runtime(threads=threads, allow_download=allow_download)
@@ -68,13 +85,19 @@ def calibrate(  # noqa: PLR0913 - one parameter per option of the command line
     calibration.write(path, known.with_language(code, threshold))
     title = f"{Path(model).name}, {code}"
     path.with_name(f"{path.stem}-{code}.png").write_bytes(plots.curve_png(threshold, title=title))
-    path.with_name(f"{path.stem}-{code}.csv").write_text(plots.curve_csv(threshold), encoding="utf-8")
+    path.with_name(f"{path.stem}-{code}.csv").write_text(
+        plots.curve_csv(threshold), encoding="utf-8"
+    )
     typer.echo(
-        f"{code}: threshold {threshold.probability:.3g}; on {threshold.notes} development notes "
-        f"F1 {threshold.f1:.3f}, recall {threshold.recall:.3f}, precision {threshold.precision:.3f}; written to {path}"
+        f"{code}: threshold {threshold.probability:.3g}; on {threshold.notes} development notes F1"
+        f" {threshold.f1:.3f}, recall {threshold.recall:.3f}, precision {threshold.precision:.3f};"
+        f" written to {path}"
     )
     per_note = [count / threshold.notes for count in (seconds, spent.variants, spent.runs)]
-    typer.echo(f"a note took {per_note[0]:.2f} CPU s: {per_note[1]:.0f} masked variants in {per_note[2]:.0f} runs")
+    typer.echo(
+        f"a note took {per_note[0]:.2f} CPU s: {per_note[1]:.0f} masked variants in"
+        f" {per_note[2]:.0f} runs"
+    )
     return 0
 
 
@@ -86,7 +109,10 @@ def export(
     out: Arg[Path, typer.Option(metavar="FOLDER", help="Where the ONNX files go.")],
     allow_download: DownloadOption = False,
 ) -> int:
-    """Write a model as ONNX: fp32, fp16 for GPUs, int8 for CPUs. Its calibration holds for it too."""
+    """Write a model as ONNX: fp32, fp16 for GPUs, int8 for CPUs.
+
+    Its calibration holds for it too.
+    """
     from deid_zero_shot.export import export as write  # noqa: PLC0415
     from deid_zero_shot.guard import load  # noqa: PLC0415 - loads PyTorch
 
@@ -98,7 +124,9 @@ def export(
     return 0
 
 
-def calibrated(method: Method, documents: tuple[Document, ...], *, target: str, model: str) -> calibration.Threshold:
+def calibrated(
+    method: Method, documents: tuple[Document, ...], *, target: str, model: str
+) -> calibration.Threshold:
     """Return a threshold chosen on documents that the model was not trained on.
 
     Raises:
@@ -106,7 +134,9 @@ def calibrated(method: Method, documents: tuple[Document, ...], *, target: str, 
     """
     notes = [document.note for document in documents]
     if learnt := learnt_from(Path(model), notes):
-        raise InputError(f"note {learnt[0]!r}: the model was pre-trained on it; give notes that it has not read")
+        raise InputError(
+            f"note {learnt[0]!r}: the model was pre-trained on it; give notes that it has not read"
+        )
     return calibration.threshold_for(method, documents, target=target)
 
 

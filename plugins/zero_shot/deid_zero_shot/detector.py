@@ -22,34 +22,39 @@ VERSION = "0.1.0"
 class ZeroShotDetector:
     """Redacts words that a masked language model could not have guessed from the note around them.
 
-    No PHI is trained on; annotated development notes only choose the threshold. A note in a language without a
-    threshold fails: thresholds differ by orders of magnitude between languages and models. On a CPU each note is
-    scored by itself, so that no result depends on the batch.
+    No PHI is trained on; annotated development notes only choose the threshold. A note in a
+    language without a threshold fails: thresholds differ by orders of magnitude between languages
+    and models. On a CPU each note is scored by itself, so that no result depends on the batch.
 
     Args:
-        model: Folder or hub name of a masked language model, or a folder that ``deid zero-shot export`` wrote.
+        model: Folder or hub name of a masked language model, or a folder that ``deid zero-shot
+            export`` wrote.
         name: Source of the spans.
-        calibration_file: That ``deid zero-shot calibrate`` wrote; ``calibration.json`` in the model's folder when not
-            given.
-        threshold: Probability below which a word is redacted, in any language, in place of a calibration.
-        everywhere: Whether a found word with a capital goes wherever else it stands: in any case, in another form of its
-            lemma, inside e-mail addresses.
-        stages: 1 to score each word alone; 2 to do so only where many words masked at once leave a doubt.
+        calibration_file: That ``deid zero-shot calibrate`` wrote; ``calibration.json`` in the
+            model's folder when not given.
+        threshold: Probability below which a word is redacted, in any language, in place of a
+            calibration.
+        everywhere: Whether a found word with a capital goes wherever else it stands: in any case,
+            in another form of its lemma, inside e-mail addresses.
+        stages: 1 to score each word alone; 2 to do so only where many words masked at once leave a
+            doubt.
         batch: Most masked variants in one run.
         precision: Of an export: ``fp32``, ``fp16`` or ``int8``.
         providers: Of an export, as for the detector ``onnx``.
-        device: Of a model that is no export: ``cpu``, ``cuda`` and so on; a GPU where there is one when not given.
+        device: Of a model that is no export: ``cpu``, ``cuda`` and so on; a GPU where there is one
+            when not given.
         threads: Cores to use; all when not given.
         allow_download: Whether the model may be fetched by its hub name.
         trust: Whether its weights may be in files that can run code when read.
-        scoring: As ``deid_zero_shot.method.Options`` lists them; those of the calibration when none is given, which
-            holds for the same ones only.
+        scoring: As ``deid_zero_shot.method.Options`` lists them; those of the calibration when none
+            is given, which holds for the same ones only.
 
     Attributes:
         digests: SHA-256 of the notes that its thresholds were chosen on.
 
     Raises:
-        PluginError: The model is not there, is no trained masked language model, or the calibration is of another.
+        PluginError: The model is not there, is no trained masked language model, or the calibration
+            is of another.
         ConfigError: An option has no such value.
     """
 
@@ -75,7 +80,11 @@ class ZeroShotDetector:
             raise ConfigError(f"threshold {threshold} must be a probability above 0")
         if stages not in (1, 2):
             raise ConfigError(f"stages is {stages}; give 1 or 2")
-        known = None if threshold is not None else Path(calibration_file or Path(model) / calibration.FILE)
+        known = (
+            None
+            if threshold is not None
+            else Path(calibration_file or Path(model) / calibration.FILE)
+        )
         found = None if known is None else calibration.read(known)
         options = read_options(scoring or (found.options() if found else {}))
         if stages > 1 and (options.prior or options.against):
@@ -83,11 +92,18 @@ class ZeroShotDetector:
         if stages > 1 and not options.alone:
             raise ConfigError("stages = 2 masks doubtful words alone; leave out alone = false")
         if options.typed and found is None:
-            raise ConfigError("typed needs what a calibration learnt; leave out threshold, or typed")
+            raise ConfigError(
+                "typed needs what a calibration learnt; leave out threshold, or typed"
+            )
         runtime = Runtime(
-            precision=precision, providers=providers, device=device, threads=threads, batch=batch,
-            allow_download=allow_download, trust=trust,
-        )  # fmt: skip
+            precision=precision,
+            providers=providers,
+            device=device,
+            threads=threads,
+            batch=batch,
+            allow_download=allow_download,
+            trust=trust,
+        )
         self.method = method_of(model, options, runtime)
         self._stages, self._everywhere = stages, everywhere
         self._threshold = None if threshold is None else math.log(threshold)
@@ -106,7 +122,9 @@ class ZeroShotDetector:
             for lang, found in (self._calibration.languages if self._calibration else {}).items()
         )
         scoring = sorted(self.method.described.items())
-        whole = repr([self.method.digest, scoring, self._stages, self._everywhere, thresholds, precision])
+        whole = repr(
+            [self.method.digest, scoring, self._stages, self._everywhere, thresholds, precision]
+        )
         return hashlib.sha256(whole.encode()).hexdigest()[:12]
 
     def detect(self, notes: Sequence[Note]) -> Iterable[SpanSet]:
@@ -131,7 +149,9 @@ class ZeroShotDetector:
             if word.score < threshold and note.text[word.start].isupper():
                 for other in read.alike(number):
                     if found[other].score < KEPT:
-                        found[other] = found[other]._replace(score=min(found[other].score, word.score))
+                        found[other] = found[other]._replace(
+                            score=min(found[other].score, word.score)
+                        )
         return found
 
     def threshold(self, note: Note) -> float:
@@ -143,7 +163,9 @@ class ZeroShotDetector:
         return self._calibrated(note).log_threshold if self._threshold is None else self._threshold
 
     def calibrated(self, note: Note) -> calibration.Threshold | None:
-        """Return what was calibrated for a note's language; ``None`` where a threshold was given in its place.
+        """Return what was calibrated for a note's language.
+
+        ``None`` where a threshold was given in its place.
 
         Raises:
             DetectorError: None was, for its language.
@@ -164,13 +186,18 @@ class ZeroShotDetector:
             return next(iter(known.values()))
         if note.lang is None or note.lang not in known:
             raise DetectorError(
-                f"{self.name}: note {note.note_id!r} is in language {note.lang!r}, "
-                f"thresholds were calibrated for {', '.join(sorted(known)) or 'none'}; calibrate on notes in that language"
+                f"{self.name}: note {note.note_id!r} is in language {note.lang!r}, thresholds were"
+                f" calibrated for {', '.join(sorted(known)) or 'none'}; calibrate on notes in that"
+                " language"
             )
         return known[note.lang]
 
-    def _spans(self, note: Note, words: Sequence[Word], threshold: float, categories: Categories) -> Iterator[Span]:
+    def _spans(
+        self, note: Note, words: Sequence[Word], threshold: float, categories: Categories
+    ) -> Iterator[Span]:
         for word in words:
             if word.score < threshold:
                 label = categories.of(note, word.start, word.end)
-                yield Span(word.start, word.end, label, 1.0 - math.exp(min(word.score, 0.0)), self.name)
+                yield Span(
+                    word.start, word.end, label, 1.0 - math.exp(min(word.score, 0.0)), self.name
+                )

@@ -67,13 +67,25 @@ class Encoder:
         from tokenizers import Tokenizer  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415 - stays light
 
         try:
-            given = json.loads(tokenizer) | {"truncation": None, "padding": None, "post_processor": None}
+            given = json.loads(tokenizer) | {
+                "truncation": None,
+                "padding": None,
+                "post_processor": None,
+            }
             self._tokenizer: Any = Tokenizer.from_str(json.dumps(given))
         except Exception as error:
-            raise PluginError(f"tokenizer.json is no tokenizer ({type(error).__name__}); save it again") from error
+            raise PluginError(
+                f"tokenizer.json is no tokenizer ({type(error).__name__}); save it again"
+            ) from error
         self._tokenizer.encode_special_tokens = True  # a note that says [MASK] says six letters
         self.specials = specials
-        self._not_text = {specials.before, specials.after, specials.pad, specials.mask, specials.line} - {None}
+        self._not_text = {
+            specials.before,
+            specials.after,
+            specials.pad,
+            specials.mask,
+            specials.line,
+        } - {None}
         self._unknown = specials.mask if specials.unknown is None else specials.unknown
 
     def encode(self, text: str) -> Encoded:
@@ -104,7 +116,10 @@ class Encoder:
         return found
 
     def written(self, number: int) -> str:
-        """Return what the vocabulary writes for a sub-token, its marks included; ``""`` where there is none."""
+        """Return what the vocabulary writes for a sub-token, its marks included.
+
+        ``""`` where there is none.
+        """
         return self._tokenizer.id_to_token(number) or ""
 
     def text_of(self, number: int) -> str:
@@ -120,16 +135,23 @@ def _breaks(gap: str) -> bool:
 
 
 def pieces_of(encoded: Encoded, words: Sequence[Token]) -> list[range]:
-    """Return each word's sub-tokens as a range of their numbers; empty where the tokenizer leaves nothing of it.
+    """Return each word's sub-tokens as a range of their numbers.
+
+    Empty where the tokenizer leaves nothing of it.
 
     A sub-token that reaches over two words belongs to both.
     """
     has_text = encoded.ends > encoded.starts
     numbers = np.flatnonzero(has_text)
-    starts, ends = encoded.starts[numbers], np.maximum.accumulate(encoded.ends[numbers]) if len(numbers) else numbers
+    starts, ends = (
+        encoded.starts[numbers],
+        (np.maximum.accumulate(encoded.ends[numbers]) if len(numbers) else numbers),
+    )
     found = []
     for start, end in words:
         first = int(np.searchsorted(ends, start, side="right"))
         last = int(np.searchsorted(starts, end, side="left"))
-        found.append(range(int(numbers[first]), int(numbers[last - 1]) + 1) if first < last else range(0))
+        found.append(
+            range(int(numbers[first]), int(numbers[last - 1]) + 1) if first < last else range(0)
+        )
     return found

@@ -18,7 +18,11 @@ from deid_zero_shot.guard import Loaded
 
 FILE = "masked_lm.json"
 FORMAT = 1
-PRECISIONS: Mapping[str, str] = {"fp32": "model.onnx", "fp16": "model.fp16.onnx", "int8": "model.int8.onnx"}
+PRECISIONS: Mapping[str, str] = {
+    "fp32": "model.onnx",
+    "fp16": "model.fp16.onnx",
+    "int8": "model.int8.onnx",
+}
 _OPSET = 17
 _NAMES = ("input_ids", "attention_mask", "rows", "places", "targets")
 
@@ -58,8 +62,11 @@ def export(loaded: Loaded, out: Path) -> None:
     to_int8(out / PRECISIONS["fp32"], out / PRECISIONS["int8"])
     (out / "tokenizer.json").write_text(loaded.tokenizer, encoding="utf-8")
     described = {
-        "format": FORMAT, "specials": asdict(loaded.specials), "vocabulary": loaded.vocabulary, "digest": loaded.digest,
-    }  # fmt: skip
+        "format": FORMAT,
+        "specials": asdict(loaded.specials),
+        "vocabulary": loaded.vocabulary,
+        "digest": loaded.digest,
+    }
     (out / FILE).write_text(json.dumps(described, indent=1), encoding="utf-8")
 
 
@@ -72,11 +79,20 @@ def read(folder: Path) -> tuple[str, Specials, int, str]:
     try:
         described: Mapping[str, Any] = json.loads((folder / FILE).read_text("utf-8"))
         if described["format"] != FORMAT:
-            raise PluginError(f"{folder}: {FILE} has format {described['format']!r}, this version reads {FORMAT}")
+            raise PluginError(
+                f"{folder}: {FILE} has format {described['format']!r}, this version reads {FORMAT}"
+            )
         tokenizer = (folder / "tokenizer.json").read_text("utf-8")
-        return tokenizer, Specials(**described["specials"]), int(described["vocabulary"]), str(described["digest"])
+        return (
+            tokenizer,
+            Specials(**described["specials"]),
+            int(described["vocabulary"]),
+            str(described["digest"]),
+        )
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise PluginError(f"{folder}: {FILE} or tokenizer.json is missing or broken; export the model again") from error
+        raise PluginError(
+            f"{folder}: {FILE} or tokenizer.json is missing or broken; export the model again"
+        ) from error
 
 
 def asker(folder: Path, *, precision: str, providers: tuple[str, ...], threads: int) -> Ask:

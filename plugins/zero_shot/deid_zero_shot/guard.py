@@ -57,8 +57,9 @@ def load(name: str, *, allow_download: bool = False, trust: bool = False) -> Loa
         trust: Whether its weights may be in files that can run code when read.
 
     Raises:
-        PluginError: It is not there, is of another kind, has no fast tokenizer or no mask, or its masked-LM head was
-            not trained: the weights lack part of it, as those of an encoder or of an entity linker do.
+        PluginError: It is not there, is of another kind, has no fast tokenizer or no mask, or its
+            masked-LM head was not trained: the weights lack part of it, as those of an encoder or
+            of an entity linker do.
     """
     import transformers  # noqa: PLC0415 - takes seconds to load
 
@@ -74,9 +75,14 @@ def load(name: str, *, allow_download: bool = False, trust: bool = False) -> Loa
                 name, use_safetensors=None if trust else True, output_loading_info=True, **options
             )
     except Exception as error:
-        remedy = "check the name" if allow_download else "give a folder, or allow_download=true for a name on the hub"
+        remedy = (
+            "check the name"
+            if allow_download
+            else "give a folder, or allow_download=true for a name on the hub"
+        )
         raise PluginError(
-            f"model {name!r} does not load as a masked language model ({type(error).__name__}); {remedy}"
+            f"model {name!r} does not load as a masked language model ({type(error).__name__});"
+            f" {remedy}"
         ) from error
     if absent := sorted(report["missing_keys"]):
         raise PluginError(
@@ -84,10 +90,14 @@ def load(name: str, *, allow_download: bool = False, trust: bool = False) -> Loa
             "choose a checkpoint that was saved as a masked language model"
         )
     if report["mismatched_keys"]:
-        raise PluginError(f"model {name!r}: weights and configuration differ in shape; give files of one training")
+        raise PluginError(
+            f"model {name!r}: weights and configuration differ in shape; give files of one training"
+        )
     specials = _specials(name, tokenizer, model.config)
     whole = tokenizer.backend_tokenizer.to_str()
-    return Loaded(model.eval(), whole, specials, int(model.config.vocab_size), _digest(model, whole))
+    return Loaded(
+        model.eval(), whole, specials, int(model.config.vocab_size), _digest(model, whole)
+    )
 
 
 @contextmanager
@@ -106,17 +116,21 @@ def _specials(name: str, tokenizer: Any, config: Any) -> Specials:
     if not tokenizer.is_fast:
         raise PluginError(f"model {name!r} has no fast tokenizer (tokenizer.json); choose another")
     if tokenizer.mask_token_id is None:
-        raise PluginError(f"model {name!r}: the tokenizer has no mask token; choose a masked language model")
+        raise PluginError(
+            f"model {name!r}: the tokenizer has no mask token; choose a masked language model"
+        )
     if len(tokenizer) > int(config.vocab_size):
         raise PluginError(
-            f"model {name!r}: the tokenizer has {len(tokenizer)} sub-tokens, the model {config.vocab_size}; "
-            "give the tokenizer of this model"
+            f"model {name!r}: the tokenizer has {len(tokenizer)} sub-tokens, the model"
+            f" {config.vocab_size}; give the tokenizer of this model"
         )
     before = _first(tokenizer.cls_token_id, tokenizer.bos_token_id)
     after = _first(tokenizer.sep_token_id, tokenizer.eos_token_id)
     pad = _first(tokenizer.pad_token_id, after)
     if before is None or after is None or pad is None:
-        raise PluginError(f"model {name!r}: the tokenizer lacks [CLS] or [SEP]; choose a masked language model")
+        raise PluginError(
+            f"model {name!r}: the tokenizer lacks [CLS] or [SEP]; choose a masked language model"
+        )
     return Specials(
         before=before,
         after=after,

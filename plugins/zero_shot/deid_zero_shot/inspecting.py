@@ -1,4 +1,7 @@
-"""Commands that look at what a calibrated model leaves: a page for review, and recall by the origin of names."""
+"""Commands that look at what a calibrated model leaves.
+
+A page for review, and recall by the origin of names.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +30,17 @@ def review(
     *,
     notes: NotesOption,
     labels: LabelsOption = "",
-    out: Arg[Path | None, typer.Option(metavar="FILE", help="Page with the text of the notes, for you alone.")] = None,
+    out: Arg[
+        Path | None,
+        typer.Option(metavar="FILE", help="Page with the text of the notes, for you alone."),
+    ] = None,
     without_gold: Arg[bool, typer.Option("--without-gold", help="Colour by score alone.")] = False,
     threads: ThreadsOption = None,
 ) -> int:
     """List notes in the order of what is probably left in them, and write them with their sub-tokens coloured.
 
-    The list has ids, numbers and places of words, no text. The probability that a word is PHI is the share of PHI among
-    development words with such scores.
+    The list has ids, numbers and places of words, no text. The probability that a word is PHI is
+    the share of PHI among development words with such scores.
     """
     detector = ZeroShotDetector(model=model, threads=threads)
     found = []
@@ -42,13 +48,20 @@ def review(
         note = document.note
         calibrated = detector.calibrated(note)
         if calibrated is None:  # a detector without a threshold of its own is always calibrated
-            raise InputError(f"note {note.note_id!r} has no calibration; run deid zero-shot calibrate")
+            raise InputError(
+                f"note {note.note_id!r} has no calibration; run deid zero-shot calibrate"
+            )
         gold = None if without_gold else list(document.spans)
         risk, threshold = Risk(calibrated), detector.threshold(note)
-        found.append(reviewed(note, detector.score(note), threshold=threshold, risk=risk, gold=gold))
+        found.append(
+            reviewed(note, detector.score(note), threshold=threshold, risk=risk, gold=gold)
+        )
     for one in by_risk(found)[:_FIRST]:
         first = ", ".join(f"{word.start}-{word.end} ({word.chance:.2f})" for word in one.left[:3])
-        typer.echo(f"{one.note.note_id}: {one.residual:.2f} words of PHI expected to be left; first {first or 'none'}")
+        typer.echo(
+            f"{one.note.note_id}: {one.residual:.2f} words of PHI expected to be left; first"
+            f" {first or 'none'}"
+        )
     typer.echo(", ".join(f"{kind} {count}" for kind, count in sorted(counted(found).items())))
     if out is not None:
         with atomic_file(out) as file:
@@ -65,20 +78,29 @@ def bias(
     *,
     notes: NotesOption,
     origin: Arg[
-        list[str], typer.Option(metavar="CODE", help="Language of a locale pack whose names are put in; two or more.")
+        list[str],
+        typer.Option(
+            metavar="CODE", help="Language of a locale pack whose names are put in; two or more."
+        ),
     ],
     labels: LabelsOption = "",
     seed: Arg[int, typer.Option(help="Of the names drawn.")] = 0,
     threads: ThreadsOption = None,
 ) -> int:
-    """Compare recall of names by their origin: in the place of each annotated name stands one of each list in turn."""
+    """Compare recall of names by their origin.
+
+    In the place of each annotated name stands one of each list in turn.
+    """
     detector = ZeroShotDetector(model=model, threads=threads)
     lists = {code: names_of(code) for code in origin}
-    origins, gap = recall_by_origin(detector.detect, read_corpus(notes, labels=labels).documents, lists, seed=seed)
+    origins, gap = recall_by_origin(
+        detector.detect, read_corpus(notes, labels=labels).documents, lists, seed=seed
+    )
     for one in origins:
         low, high = one.interval
         typer.echo(
-            f"{one.name}: {one.found} of {one.names} names found, recall {one.recall:.3f} ({low:.3f} to {high:.3f})"
+            f"{one.name}: {one.found} of {one.names} names found, recall {one.recall:.3f}"
+            f" ({low:.3f} to {high:.3f})"
         )
     low, high = gap.interval
     typer.echo(f"gap {gap.best} - {gap.worst}: {gap.value:.3f} ({low:.3f} to {high:.3f})")

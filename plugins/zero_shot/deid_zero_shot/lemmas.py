@@ -21,7 +21,10 @@ def none(word: str, lang: str | None) -> str:
 
 
 def simple(word: str, lang: str | None) -> str:
-    """Return the lemma that simplemma's tables give; the word in lower case for a language that it does not know."""
+    """Return the lemma that simplemma's tables give.
+
+    The word in lower case for a language that it does not know.
+    """
     return _simple(word, lang or "")
 
 
@@ -40,7 +43,9 @@ _RICH = frozenset({"fi", "et", "hu", "tr"})
 
 @lru_cache(maxsize=1)
 def _supported() -> frozenset[str]:
-    from simplemma.strategies.dictionaries.dictionary_factory import SUPPORTED_LANGUAGES  # noqa: PLC0415
+    from simplemma.strategies.dictionaries.dictionary_factory import (
+        SUPPORTED_LANGUAGES,
+    )  # noqa: PLC0415
 
     return frozenset(SUPPORTED_LANGUAGES)
 
@@ -57,7 +62,8 @@ def spacy_lemmatizer(model: str) -> Lemmatizer:
         pipeline: Any = spacy.load(model, exclude=["ner", "parser"])
     except (ImportError, OSError) as error:
         raise ConfigError(
-            f"the spaCy pipeline {model!r} does not load ({type(error).__name__}); install it, or give lemmas='simple'"
+            f"the spaCy pipeline {model!r} does not load ({type(error).__name__}); install it, or"
+            " give lemmas='simple'"
         ) from None
 
     @lru_cache(maxsize=_REMEMBERED)
@@ -89,7 +95,9 @@ def lemmatizer(wanted: str) -> Lemmatizer:
 
 
 def groups(words: Sequence[str], lang: str | None, lemma: Lemmatizer) -> list[int]:
-    """Return the number of each word's group: words that are equal but for case or share a lemma have one.
+    """Return the number of each word's group.
+
+    Words that are equal but for case or share a lemma have one.
 
     A word and its lemma are one group also where the lemma of the lemma is another.
     """

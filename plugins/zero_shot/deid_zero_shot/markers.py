@@ -1,4 +1,7 @@
-"""Annotations that travel through a translator as markers in the text: ``[#NAME Ana Lee]`` (Myntti 2025, section 2)."""
+"""Annotations that travel through a translator as markers in the text.
+
+``[#NAME Ana Lee]`` (Myntti 2025, section 2).
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ _MARK = re.compile(r"\[#(?P<label>\w*)\s*|\]")
 
 
 class _Found(NamedTuple):
-    """A marker of a translation: its label as written, and its range in the text without markers."""
+    """A marker of a translation.
+
+    Its label as written, and its range in the text without markers.
+    """
 
     label: str
     place: Token
@@ -33,19 +39,25 @@ def mark(note: Note, spans: Sequence[Span]) -> str:
     for span in sorted(spans):
         inside = text[span.start : span.end]
         if "[" in inside or "]" in inside:
-            raise InputError(f"note {note.note_id!r}: the span at {span.start} has a bracket; project it by alignment")
+            raise InputError(
+                f"note {note.note_id!r}: the span at {span.start} has a bracket; project it by"
+                " alignment"
+            )
         parts += [text[cursor : span.start], f"[#{span.label.value} {inside}]"]
         cursor = span.end
     if "[#" in text:
-        raise InputError(f"note {note.note_id!r}: the text has '[#' itself; project it by alignment")
+        raise InputError(
+            f"note {note.note_id!r}: the text has '[#' itself; project it by alignment"
+        )
     return "".join([*parts, text[cursor:]])
 
 
 def unmark(source: Note, spans: Sequence[Span], marked: Note) -> tuple[Note, Projected]:
     """Return a translation without its markers, and the spans that they stand for.
 
-    The n-th marker of a category is the n-th span of it in the original. Told are spans without a marker, markers in
-    another order than the spans, one inside another, of no category of the original, and letters for another sex.
+    The n-th marker of a category is the n-th span of it in the original. Told are spans without a
+    marker, markers in another order than the spans, one inside another, of no category of the
+    original, and letters for another sex.
 
     Args:
         source: The original.
@@ -68,7 +80,9 @@ def unmark(source: Note, spans: Sequence[Span], marked: Note) -> tuple[Note, Pro
         if not own or start == end or one.is_inside:
             why = Why.NESTED if one.is_inside else Why.EXTRA
             at = min(start, len(text) - 1)
-            extra += [Doubt(Span(at, max(end, at + 1), Phi.OTHER), why, placed=False)] if text else []
+            extra += (
+                [Doubt(Span(at, max(end, at + 1), Phi.OTHER), why, placed=False)] if text else []
+            )
             continue
         number = own.pop(0)
         order.append(number)
@@ -86,7 +100,10 @@ def unmark(source: Note, spans: Sequence[Span], marked: Note) -> tuple[Note, Pro
 
 
 def _read(marked: str) -> tuple[str, list[_Found]]:
-    """Return a text without its markers, and the markers. A bracket that closes none stays; one left open ends there."""
+    """Return a text without its markers, and the markers.
+
+    A bracket that closes none stays; one left open ends there.
+    """
     parts: list[str] = []
     size = cursor = 0
     opened: list[tuple[str, int]] = []
@@ -104,4 +121,7 @@ def _read(marked: str) -> tuple[str, list[_Found]]:
             parts.append("]")
             size += 1
     text = "".join([*parts, marked[cursor:]])
-    return text, [*found, *(_Found(label, (start, start), is_inside=False) for label, start in opened)]
+    return text, [
+        *found,
+        *(_Found(label, (start, start), is_inside=False) for label, start in opened),
+    ]

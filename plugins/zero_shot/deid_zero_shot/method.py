@@ -31,21 +31,25 @@ class Options(BaseModel):
     """How words are scored.
 
     Args:
-        segment: ``plain``, ``blanks``, ``characters``, ``parsed``, or a function of text and language; or one by
-            language, ``plain`` for every other.
+        segment: ``plain``, ``blanks``, ``characters``, ``parsed``, or a function of text and
+            language; or one by language, ``plain`` for every other.
         lemmas: ``simple``, ``none`` or ``spacy:PIPELINE``.
         together: Whether the same words elsewhere in the window are masked with a word.
         mean: Whether a word's score is the geometric mean over its sub-tokens, not the product.
-        alone: Whether each word is masked by itself; if not, with others that stand apart, which takes a fraction of the
-            time.
+        alone: Whether each word is masked by itself; if not, with others that stand apart, which
+            takes a fraction of the time.
         window: Most sub-tokens read at once; the model's own limit, at most 512, when not given.
-        allow: Whether ordinary words of language and medicine stay, and eponyms that follow no title.
+        allow: Whether ordinary words of language and medicine stay, and eponyms that follow no
+            title.
         allow_list: File of more words that stay, one a line.
         fields: Whether field labels stay.
         numbers: ``score``, or ``leave`` words with a digit to rules.
-        typed: Whether words stay, unscored, that are no PHI by shape and neighbours, as the development notes teach.
-        prior: Weight with which the word's own rarity counts against its score: 1 for pointwise mutual information.
-        against: Another model, of general text; how much better ``model`` knows a word than this one counts for it.
+        typed: Whether words stay, unscored, that are no PHI by shape and neighbours, as the
+            development notes teach.
+        prior: Weight with which the word's own rarity counts against its score: 1 for pointwise
+            mutual information.
+        against: Another model, of general text; how much better ``model`` knows a word than this
+            one counts for it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
@@ -75,7 +79,9 @@ def read_options(given: Mapping[str, Any]) -> Options:
         return Options.model_validate(dict(given))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        raise ConfigError(f"zero_shot: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        raise ConfigError(
+            f"zero_shot: {'.'.join(map(str, first['loc']))}: {first['msg']}"
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +108,8 @@ class Runtime:
     Args:
         precision: Of an export: ``fp32``, ``fp16`` or ``int8``.
         providers: Of an export, as for the detector ``onnx``.
-        device: Of a model that is no export: ``cpu``, ``cuda`` and so on; a GPU where there is one when not given.
+        device: Of a model that is no export: ``cpu``, ``cuda`` and so on; a GPU where there is one
+            when not given.
         threads: Cores to use; all when not given.
         batch: Most masked variants in one run.
         allow_download: Whether the model may be fetched by its hub name.
@@ -119,7 +126,9 @@ class Runtime:
 
     def __post_init__(self) -> None:
         if self.precision not in export.PRECISIONS:
-            raise ConfigError(f"precision {self.precision!r} is unknown; choose of {', '.join(export.PRECISIONS)}")
+            raise ConfigError(
+                f"precision {self.precision!r} is unknown; choose of {', '.join(export.PRECISIONS)}"
+            )
         if self.threads is not None and self.threads < 1:
             raise ConfigError(f"threads is {self.threads}; give 1 or more")
         if self.batch < 1:
@@ -130,19 +139,30 @@ def backend(model: str | Path, runtime: Runtime) -> Backend:
     """Return a model: with ONNX Runtime where the folder is an export, with PyTorch otherwise.
 
     Raises:
-        PluginError: It is not there, or is no trained masked language model, or the hardware asked for is not there.
-        ConfigError: It is no export, and an option of one is given, or it is one, and ``device`` is given.
+        PluginError: It is not there, or is no trained masked language model, or the hardware asked
+            for is not there.
+        ConfigError: It is no export, and an option of one is given, or it is one, and ``device`` is
+            given.
     """
     folder = Path(model)
     if (folder / export.FILE).is_file():
         tokenizer, specials, vocabulary, digest = export.read(folder)
         if runtime.device is not None:
             raise ConfigError(f"{model}: it is an export; give providers in place of device")
-        wanted = (runtime.providers,) if isinstance(runtime.providers, str) else tuple(runtime.providers)
-        ask = export.asker(folder, precision=runtime.precision, providers=wanted, threads=runtime.threads or cores())
+        wanted = (
+            (runtime.providers,) if isinstance(runtime.providers, str) else tuple(runtime.providers)
+        )
+        ask = export.asker(
+            folder,
+            precision=runtime.precision,
+            providers=wanted,
+            threads=runtime.threads or cores(),
+        )
         return Backend(ask, Encoder(tokenizer, specials), vocabulary, digest)
     if runtime.precision != "fp32" or runtime.providers:
-        raise ConfigError(f"{model}: precision and providers need an export; run deid zero-shot export")
+        raise ConfigError(
+            f"{model}: precision and providers need an export; run deid zero-shot export"
+        )
     import torch  # noqa: PLC0415 - a second, and not where the model is exported
 
     from deid_zero_shot.guard import load  # noqa: PLC0415
@@ -151,7 +171,9 @@ def backend(model: str | Path, runtime: Runtime) -> Backend:
     torch.set_num_threads(runtime.threads or cores())
     loaded = load(str(model), allow_download=runtime.allow_download, trust=runtime.trust)
     ask = asker(loaded.model, place=device(runtime.device))
-    return Backend(ask, Encoder(loaded.tokenizer, loaded.specials), loaded.vocabulary, loaded.digest)
+    return Backend(
+        ask, Encoder(loaded.tokenizer, loaded.specials), loaded.vocabulary, loaded.digest
+    )
 
 
 @dataclass(slots=True)
@@ -180,7 +202,9 @@ class Method:
         """Return the words that a note is scored by, in code points."""
         return words_of(note.text, note.lang, self.scorer.scoring.segment)
 
-    def score(self, note: Note, *, below: float | None = None, categories: Categories | None = None) -> Scored:
+    def score(
+        self, note: Note, *, below: float | None = None, categories: Categories | None = None
+    ) -> Scored:
         """Return the words of a note with their scores; see ``Scorer.score``.
 
         Args:
@@ -193,17 +217,29 @@ class Method:
         """
         if below is not None and (self.priors or self.against):
             raise ConfigError("stages = 2 compares probabilities; leave out prior and against")
-        spared = categories.no_phi(note, self.words(note)) if categories and self.typed else frozenset[int]()
+        spared = (
+            categories.no_phi(note, self.words(note))
+            if categories and self.typed
+            else frozenset[int]()
+        )
         scored = self.scorer.score(note, below=below, spared=spared)
         if self.priors:
             found = self.priors.of(scored)
             scored = _changed(
-                scored, [word.score - self.weight * prior for word, prior in zip(scored.words, found, strict=True)]
+                scored,
+                [
+                    word.score - self.weight * prior
+                    for word, prior in zip(scored.words, found, strict=True)
+                ],
             )
         if self.against:
             other = self.against.score(note, spared=spared)
             scored = _changed(
-                scored, [2 * word.score - known.score for word, known in zip(scored.words, other.words, strict=True)]
+                scored,
+                [
+                    2 * word.score - known.score
+                    for word, known in zip(scored.words, other.words, strict=True)
+                ],
             )
         return scored
 
@@ -230,11 +266,19 @@ def method_of(model: str | Path, options: Options, runtime: Runtime) -> Method:
     protection = Protection(options.allow, options.fields, options.numbers == "leave", more)
     found = backend(model, runtime)
     scoring = Scoring(
-        segment=segment, lemma=lemma, together=options.together, mean=options.mean, alone=options.alone, batch=runtime.batch,
-        window=_window(found.encoder.specials, options.window), spare=protection.words,
-    )  # fmt: skip
+        segment=segment,
+        lemma=lemma,
+        together=options.together,
+        mean=options.mean,
+        alone=options.alone,
+        batch=runtime.batch,
+        window=_window(found.encoder.specials, options.window),
+        spare=protection.words,
+    )
     other = backend(options.against, runtime) if options.against else None
-    described = options.model_dump(mode="json", exclude={"segment", "window", "against", "allow_list"}) | {
+    described = options.model_dump(
+        mode="json", exclude={"segment", "window", "against", "allow_list"}
+    ) | {
         "segment": name,
         "window": scoring.window,
         "allow_list": sorted(more),

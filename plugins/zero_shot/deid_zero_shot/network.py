@@ -18,7 +18,9 @@ _WHOLE = frozenset({"bert", "roformer", "roberta", "xlm-roberta", "camembert", "
 
 
 class TokenScores(torch.nn.Module):
-    """What is asked of a model and exported: logarithms of the probabilities of given sub-tokens at given places.
+    """What is asked of a model and exported.
+
+    Logarithms of the probabilities of given sub-tokens at given places.
 
     Args:
         model: An ``AutoModelForMaskedLM``.
@@ -28,7 +30,11 @@ class TokenScores(torch.nn.Module):
         super().__init__()
         self.model = model
         self.head: Callable[[torch.Tensor], torch.Tensor] | None = next(
-            (getattr(model, name) for name in _HEADS if model.config.model_type in _WHOLE and hasattr(model, name)),
+            (
+                getattr(model, name)
+                for name in _HEADS
+                if model.config.model_type in _WHOLE and hasattr(model, name)
+            ),
             None,
         )
 
@@ -45,11 +51,17 @@ class TokenScores(torch.nn.Module):
         return torch.log_softmax(scores, dim=-1).gather(1, targets[:, None])[:, 0]
 
     def scores(
-        self, input_ids: torch.Tensor, attention_mask: torch.Tensor, rows: torch.Tensor, places: torch.Tensor
+        self,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor,
+        rows: torch.Tensor,
+        places: torch.Tensor,
     ) -> torch.Tensor:
         """Return the scores of the vocabulary at places, unnormalised: (questions, vocabulary)."""
         if self.head is None:
-            found: torch.Tensor = self.model(input_ids=input_ids, attention_mask=attention_mask).logits[rows, places]
+            found: torch.Tensor = self.model(
+                input_ids=input_ids, attention_mask=attention_mask
+            ).logits[rows, places]
             return found
         states = self.model.base_model(input_ids=input_ids, attention_mask=attention_mask)[0]
         return self.head(states[rows, places])
@@ -64,10 +76,13 @@ def asker(model: Any, *, place: str) -> Ask:
     """
     network = TokenScores(model).to(place).eval()
 
-    def ask(ids: Array, mask: Array, rows: Array, places: Array, targets: Array) -> NDArray[np.float32]:
+    def ask(
+        ids: Array, mask: Array, rows: Array, places: Array, targets: Array
+    ) -> NDArray[np.float32]:
         with torch.inference_mode():
             given = (
-                torch.from_numpy(np.ascontiguousarray(array)).to(place) for array in (ids, mask, rows, places, targets)
+                torch.from_numpy(np.ascontiguousarray(array)).to(place)
+                for array in (ids, mask, rows, places, targets)
             )
             found: NDArray[np.float32] = network(*given).float().cpu().numpy()
         return found

@@ -40,7 +40,9 @@ def curve_png(threshold: Threshold, *, title: str) -> bytes:
     axes.axvline(chosen, color=MUTED, linewidth=0.8, label="chosen")
     axes.set_xlim(max(min(columns[0]), -60), max(columns[0]))
     axes.set_ylim(0, 1.02)
-    axes.set_xlabel("Threshold, logarithm to base 10: what scores lower is redacted", fontsize=8, color=MUTED)
+    axes.set_xlabel(
+        "Threshold, logarithm to base 10: what scores lower is redacted", fontsize=8, color=MUTED
+    )
     axes.set_ylabel("Score over sub-tokens", fontsize=8, color=MUTED)
     axes.tick_params(labelsize=8, labelcolor=MUTED, color=GRID)
     axes.grid(color=GRID, linewidth=0.6)

@@ -47,7 +47,9 @@ def points_of(found: Iterable[tuple[Scored, Iterable[Span]]]) -> Points:
         encoded = scored.encoded
         own = np.full(len(encoded.ids), KEPT)
         for word, pieces in zip(scored.words, scored.pieces, strict=True):
-            own[pieces.start : pieces.stop] = np.minimum(own[pieces.start : pieces.stop], word.score)
+            own[pieces.start : pieces.stop] = np.minimum(
+                own[pieces.start : pieces.stop], word.score
+            )
         names = [""] * len(encoded.ids)
         for span in spans:
             for piece in np.flatnonzero((encoded.starts < span.end) & (encoded.ends > span.start)):
@@ -57,7 +59,10 @@ def points_of(found: Iterable[tuple[Scored, Iterable[Span]]]) -> Points:
         labels += [name for name, is_text in zip(names, has_text, strict=True) if is_text]
         notes += [number] * int(has_text.sum())
     return Points(
-        np.array(scores), np.array([bool(label) for label in labels], bool), np.array(notes, np.int64), labels
+        np.array(scores),
+        np.array([bool(label) for label in labels], bool),
+        np.array(notes, np.int64),
+        labels,
     )
 
 
@@ -73,7 +78,10 @@ class Rates(NamedTuple):
 def rates(tp: float, fp: float, fn: float, tn: float) -> Rates:
     """Return the scores of counts; F1 is 2TP / (2TP + FP + FN)."""
     return Rates(
-        _share(tp + tn, tp + fp + fn + tn), _share(2 * tp, 2 * tp + fp + fn), _share(tp, tp + fn), _share(tp, tp + fp)
+        _share(tp + tn, tp + fp + fn + tn),
+        _share(2 * tp, 2 * tp + fp + fn),
+        _share(tp, tp + fn),
+        _share(tp, tp + fp),
     )
 
 
@@ -118,7 +126,9 @@ class Sweep(NamedTuple):
     @property
     def precision(self) -> Floats:
         """Share of what is redacted that is PHI; 1 where nothing is."""
-        return np.divide(self.tp, self.tp + self.fp, out=np.ones_like(self.tp), where=self.tp + self.fp > 0)
+        return np.divide(
+            self.tp, self.tp + self.fp, out=np.ones_like(self.tp), where=self.tp + self.fp > 0
+        )
 
     def f(self, beta: float = 1.0) -> Floats:
         """Return F-beta; recall counts ``beta`` times as much as precision."""
@@ -145,7 +155,10 @@ def sweep(points: Points) -> Sweep:
 
 
 def roc_auc(points: Points) -> float | None:
-    """Return the area under the curve of true against false positives; ``None`` where one class is missing."""
+    """Return the area under the curve of true against false positives.
+
+    ``None`` where one class is missing.
+    """
     if points.gold.all() or not points.gold.any():
         return None
     return auc(-points.scores[points.gold], -points.scores[~points.gold])
@@ -168,7 +181,11 @@ class Interval(NamedTuple):
 
 
 def bootstrap(
-    points: Points, statistics: Callable[[Points], Sequence[float | None]], *, samples: int = 300, seed: int = 0
+    points: Points,
+    statistics: Callable[[Points], Sequence[float | None]],
+    *,
+    samples: int = 300,
+    seed: int = 0,
 ) -> list[Interval]:
     """Return each statistic with the percentile interval over resampled notes (Efron 1979)."""
     values = statistics(points)
@@ -176,7 +193,9 @@ def bootstrap(
     drawn: list[Sequence[float | None]] = []
     for (units,) in resampled([len(places)], samples if len(places) > 1 else 0, seed):
         chosen = np.concatenate([places[at] for at in units])
-        drawn.append(statistics(Points(points.scores[chosen], points.gold[chosen], points.notes[chosen])))
+        drawn.append(
+            statistics(Points(points.scores[chosen], points.gold[chosen], points.notes[chosen]))
+        )
     found = []
     for column, value in enumerate(values):
         known = [row[column] for row in drawn if row[column] is not None]

@@ -1,4 +1,7 @@
-"""How probable words are by themselves: the model's unigram distribution, predicted without context."""
+"""How probable words are by themselves.
+
+The model's unigram distribution, predicted without context.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,8 @@ _REMEMBERED = 200_000
 class Priors:
     """Scores of words that stand alone in a sequence, remembered by their sub-tokens.
 
-    The word is masked and revealed as in a note, with nothing around it. The score in the note less this one is the
-    pointwise mutual information of word and context (Church and Hanks 1990).
+    The word is masked and revealed as in a note, with nothing around it. The score in the note less
+    this one is the pointwise mutual information of word and context (Church and Hanks 1990).
 
     Args:
         scorer: Of the model.
@@ -45,8 +48,12 @@ class Priors:
             self._known[keys[number]] = 0.0
         scorer = self._scorer
         found = answers(
-            asked, scorer.ask, scorer.encoder.specials, batch=8 * scorer.scoring.batch, vocabulary=scorer.vocabulary,
+            asked,
+            scorer.ask,
+            scorer.encoder.specials,
+            batch=8 * scorer.scoring.batch,
+            vocabulary=scorer.vocabulary,
             spent=scorer.spent,
-        )  # fmt: skip
+        )
         for _, number, value in found:
             self._known[keys[number]] += value / (len(keys[number]) if scorer.scoring.mean else 1)

@@ -19,7 +19,9 @@ from deid_zero_shot.commands import LabelsOption, NotesOption, app
 from deid_zero_shot.markers import mark, unmark
 from deid_zero_shot.projection import Projected, project, read_alignment, words
 
-TranslationsOption = Arg[str, typer.Option(metavar="NOTES", help="Their translations, under the same ids.")]
+TranslationsOption = Arg[
+    str, typer.Option(metavar="NOTES", help="Their translations, under the same ids.")
+]
 OutOption = Arg[Path, typer.Option(metavar="FILE", help="JSON lines with text and spans.")]
 Carry = Callable[[Document, Note], tuple[Note, Projected]]
 
@@ -30,13 +32,19 @@ def bitext(
     *,
     notes: NotesOption,
     translations: TranslationsOption,
-    out: Arg[Path, typer.Option(metavar="FILE", help="A note a line: words ||| words of its translation.")],
+    out: Arg[
+        Path,
+        typer.Option(metavar="FILE", help="A note a line: words ||| words of its translation."),
+    ],
     labels: LabelsOption = "",
 ) -> int:
     """Write the words of notes and translations as word aligners read them, for your eyes alone."""
     with atomic_file(out) as file:
         for document, other in _pairs(notes, translations, labels):
-            sides = [" ".join(one.text[start:end] for start, end in words(one.text)) for one in (document.note, other)]
+            sides = [
+                " ".join(one.text[start:end] for start, end in words(one.text))
+                for one in (document.note, other)
+            ]
             file.write(f"{' ||| '.join(sides)}\n".encode())
     out.chmod(0o600)
     typer.echo(f"written to {out}, which holds the text of the notes")
@@ -47,8 +55,14 @@ def bitext(
 @guarded
 def write_marked(*, notes: NotesOption, out: OutOption, labels: LabelsOption = "") -> int:
     """Write notes with a marker around each annotation, as [#NAME Ana Lee], for a translator of your own."""
-    texts = [(one.note, mark(one.note, list(one.spans))) for one in read_corpus(notes, labels=labels).documents]
-    marked = [Annotated(Note(note.note_id, text, patient_id=note.patient_id, lang=note.lang)) for note, text in texts]
+    texts = [
+        (one.note, mark(one.note, list(one.spans)))
+        for one in read_corpus(notes, labels=labels).documents
+    ]
+    marked = [
+        Annotated(Note(note.note_id, text, patient_id=note.patient_id, lang=note.lang))
+        for note, text in texts
+    ]
     format_named("jsonl").writer(out, iter(marked), WriteOptions())
     out.chmod(0o600)
     typer.echo(f"{len(marked)} notes written to {out}, which holds their text")
@@ -69,8 +83,8 @@ def write_projected(
 ) -> int:
     """Write translations with the spans of their originals, and tell by place what a person should look at.
 
-    Without --alignments the translations have the markers that mark has written. A note that cannot be read is told
-    and left out.
+    Without --alignments the translations have the markers that mark has written. A note that cannot
+    be read is told and left out.
     """
     pairs = list(_pairs(notes, translations, labels))
     carry = _by_markers if alignments is None else _by_alignment(alignments, pairs)
@@ -87,7 +101,9 @@ def write_projected(
         total.update(spans=found.total, lost=found.lost, doubts=len(found.doubts))
         for doubt in found.doubts:
             span = doubt.span
-            typer.echo(f"{document.note.note_id}: {span.label} {span.start}-{span.end}: {doubt.why}")
+            typer.echo(
+                f"{document.note.note_id}: {span.label} {span.start}-{span.end}: {doubt.why}"
+            )
     format_named("jsonl").writer(out, iter(done), WriteOptions())
     out.chmod(0o600)
     typer.echo(
@@ -110,7 +126,10 @@ def _pairs(notes: str, translations: str, labels: str) -> Iterator[tuple[Documen
     others: Mapping[str, Note] = {note.note_id: note for note in read_raw(translations)}
     for document in read_corpus(notes, labels=labels).documents:
         if document.note.note_id not in others:
-            raise InputError(f"note {document.note.note_id!r} has no translation in {translations}; add one of this id")
+            raise InputError(
+                f"note {document.note.note_id!r} has no translation in {translations}; add one of"
+                " this id"
+            )
         yield document, others[document.note.note_id]
 
 
@@ -126,7 +145,10 @@ def _by_alignment(path: Path, pairs: list[tuple[Document, Note]]) -> Carry:
     """
     lines = path.read_text("utf-8").splitlines()
     if len(lines) != len(pairs):
-        raise InputError(f"{path}: {len(lines)} lines for {len(pairs)} notes; give one line for each, empty ones too")
+        raise InputError(
+            f"{path}: {len(lines)} lines for {len(pairs)} notes; give one line for each, empty"
+            " ones too"
+        )
     by_id = {document.note.note_id: line for (document, _), line in zip(pairs, lines, strict=True)}
 
     def carry(document: Document, other: Note) -> tuple[Note, Projected]:

@@ -74,7 +74,10 @@ class Projected:
 
 
 def words(text: str) -> list[Token]:
-    """Return what stands between blanks: the words that aligners number when they are given plain text."""
+    """Return what stands between blanks.
+
+    The words that aligners number when they are given plain text.
+    """
     return [match.span() for match in re.finditer(r"\S+", text)]
 
 
@@ -94,12 +97,14 @@ def read_alignment(line: str, *, source: int, target: int, note_id: str) -> list
     for entry in line.split():
         match = _PAIR.fullmatch(entry)
         if not match:
-            raise InputError(f"note {note_id!r}: alignment entry {entry!r} must read i-j, numbers from 0")
+            raise InputError(
+                f"note {note_id!r}: alignment entry {entry!r} must read i-j, numbers from 0"
+            )
         pair = int(match[1]), int(match[2])
         if pair[0] >= source or pair[1] >= target:
             raise InputError(
-                f"note {note_id!r}: alignment entry {entry!r}, but there are {source} and {target} words; "
-                "align the same words as deid_zero_shot.projection.words gives"
+                f"note {note_id!r}: alignment entry {entry!r}, but there are {source} and {target}"
+                " words; align the same words as deid_zero_shot.projection.words gives"
             )
         pairs.append(pair)
     return pairs
@@ -115,9 +120,9 @@ def project(
 ) -> Projected:
     """Return the spans of a translation.
 
-    A span takes the words that its own are aligned to, from the first to the last; where those are more than
-    ``most_apart`` words apart, the longest run alone, with a doubt. Punctuation around it is left out as in the
-    original.
+    A span takes the words that its own are aligned to, from the first to the last; where those are
+    more than ``most_apart`` words apart, the longest run alone, with a doubt. Punctuation around it
+    is left out as in the original.
 
     Args:
         source: The original.
@@ -134,13 +139,19 @@ def project(
     doubts: list[Doubt] = []
     taken: set[int] = set()
     for span in sorted(spans):
-        inside = [number for number, (start, end) in enumerate(source_words) if start < span.end and end > span.start]
+        inside = [
+            number
+            for number, (start, end) in enumerate(source_words)
+            if start < span.end and end > span.start
+        ]
         found = sorted({other for number in inside for other in links.get(number, ())})
         if not found:
             doubts.append(Doubt(span, Why.UNALIGNED, placed=False))
             continue
         run = _longest_run(found, most_apart)
-        start, end = _trimmed(source.text, span, target.text, (target_words[run[0]][0], target_words[run[-1]][1]))
+        start, end = _trimmed(
+            source.text, span, target.text, (target_words[run[0]][0], target_words[run[-1]][1])
+        )
         covered = set(range(start, end))
         if taken & covered:
             doubts.append(Doubt(span, Why.TAKEN, placed=False))

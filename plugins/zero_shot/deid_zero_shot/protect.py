@@ -1,4 +1,7 @@
-"""Words that are never redacted, whatever their score: each rule answers one known weakness of the method."""
+"""Words that are never redacted, whatever their score.
+
+Each rule answers one known weakness of the method.
+"""
 
 from __future__ import annotations
 
@@ -133,7 +136,8 @@ class Protection:
     """Which rules hold; part of what a threshold is calibrated for.
 
     Args:
-        allow: Whether ordinary words of the language and of medicine stay, and eponyms that follow no title.
+        allow: Whether ordinary words of the language and of medicine stay, and eponyms that follow
+            no title.
         fields: Whether the labels before a colon at the beginning of a line stay.
         numbers: Whether words with a digit stay, because rules know numbers and dates better.
         more: Words in lower case that stay as those of ``allow`` do.
@@ -151,7 +155,11 @@ class Protection:
             rules.append(self._is_allowed)
         if self.numbers:
             rules.append(_has_digit)
-        found = {number for number in range(len(words)) if any(rule(note, words, number) for rule in rules)}
+        found = {
+            number
+            for number in range(len(words))
+            if any(rule(note, words, number) for rule in rules)
+        }
         return found | _labels(note, words) if self.fields else found
 
     def _is_allowed(self, note: Note, words: Sequence[Token], number: int) -> bool:
@@ -169,7 +177,9 @@ class Protection:
         if not all(vocabulary.is_ordinary(part, note.lang) for part in parts):
             return False
         # A capital within a sentence may be a name that is an ordinary word as well.
-        return word.islower() or (_begins_sentence(note.text, start) and not _is_capital(note, words, number + 1))
+        return word.islower() or (
+            _begins_sentence(note.text, start) and not _is_capital(note, words, number + 1)
+        )
 
 
 def _has_digit(note: Note, words: Sequence[Token], number: int) -> bool:
@@ -194,11 +204,16 @@ def _follows_title(note: Note, words: Sequence[Token], number: int) -> bool:
 
 
 def _labels(note: Note, words: Sequence[Token]) -> set[int]:
-    """Return the words of field labels: ordinary words or short capitals before a colon that ends a line's beginning."""
+    """Return the words of field labels.
+
+    Ordinary words or short capitals before a colon that ends a line's beginning.
+    """
     found: set[int] = set()
     for match in _FIELD.finditer(note.text):
         first, last = match.span("label")
-        inside = [number for number, (start, end) in enumerate(words) if first <= start and end <= last]
+        inside = [
+            number for number, (start, end) in enumerate(words) if first <= start and end <= last
+        ]
         if len(inside) <= _LABEL_WORDS and all(_is_label(note, words[number]) for number in inside):
             found.update(inside)
     return found
@@ -208,12 +223,17 @@ def _is_label(note: Note, word: Token) -> bool:
     written = note.text[slice(*word)]
     parts = _WORD.findall(written)
     is_short = written.isupper() and len(written) <= _ACRONYM
-    return is_short or all(part.lower() in _FIELD_WORDS or vocabulary.is_ordinary(part, note.lang) for part in parts)
+    return is_short or all(
+        part.lower() in _FIELD_WORDS or vocabulary.is_ordinary(part, note.lang) for part in parts
+    )
 
 
 @cache
 def eponyms(lang: str | None) -> frozenset[str]:
-    """Return names in medicine, in lower case, of a language; English ones for a note that names none."""
+    """Return names in medicine, in lower case, of a language.
+
+    English ones for a note that names none.
+    """
     path = vocabulary.files(lang or "en").get("eponyms")
     return frozenset(word.lower() for word in read_words(path)) if path else frozenset()
 

@@ -1,4 +1,7 @@
-"""Which sub-tokens are masked with a word: those of the same word elsewhere, and of what it is a part of."""
+"""Which sub-tokens are masked with a word.
+
+Those of the same word elsewhere, and of what it is a part of.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +27,9 @@ Array = NDArray[np.int64]
 class Related:
     """For each word of a note, the sub-tokens elsewhere that would give it away.
 
-    Words are the same where they are equal but for case, or share a lemma. A word inside a longer one, as a name in an
-    e-mail address or in a double name, is the same as the word alone (Myntti 2025, section 1.4).
+    Words are the same where they are equal but for case, or share a lemma. A word inside a longer
+    one, as a name in an e-mail address or in a double name, is the same as the word alone (Myntti
+    2025, section 1.4).
 
     Args:
         text: Of the note.
@@ -60,7 +64,9 @@ class Related:
         for number, found in parts.items():
             start = words[number][0]
             for part, (first, last) in found.items():
-                for group, low, high in _contained(written[number], part, (first, last), in_part[part], by_key):
+                for group, low, high in _contained(
+                    written[number], part, (first, last), in_part[part], by_key
+                ):
                     covered = pieces_of(encoded, [(start + low, start + high)])[0]
                     self._places[group].update(covered)
                     self._inside[number].add(group)
@@ -90,7 +96,9 @@ def _by_key(written: Sequence[str], group: Sequence[int]) -> Mapping[str, int]:
     }
 
 
-def _contained(word: str, part: str, place: Token, group: int, by_key: Mapping[str, int]) -> list[tuple[int, int, int]]:
+def _contained(
+    word: str, part: str, place: Token, group: int, by_key: Mapping[str, int]
+) -> list[tuple[int, int, int]]:
     """Return group, first and last code point, within the word, of each word that a part of it is or holds."""
     first, last = place
     found = [(group, first, last)]

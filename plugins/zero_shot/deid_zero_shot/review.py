@@ -1,4 +1,7 @@
-"""A page for review: notes in the order of what is probably left in them, their sub-tokens coloured."""
+"""A page for review.
+
+Notes in the order of what is probably left in them, their sub-tokens coloured.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,23 @@ from deid_zero_shot.points import points_of
 from deid_zero_shot.risk import Risk
 from deid_zero_shot.scorer import Scored, Word
 
-_KINDS = {"tp": "found", "fp": "redacted for nothing", "fn": "missed", "tn": "left", "gone": "redacted"}
+_KINDS = {
+    "tp": "found",
+    "fp": "redacted for nothing",
+    "fn": "missed",
+    "tn": "left",
+    "gone": "redacted",
+}
 _STYLE = (
-    "body{font:16px/1.6 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1d2733}"
+    "body{font:16px/1.6 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0"
+    " 1rem;color:#1d2733}"
     "pre{white-space:pre-wrap;font:inherit;border-left:3px solid #d5dbe1;padding-left:1rem}"
-    "h2{font-size:1rem;margin:2rem 0 .5rem}b{font-weight:inherit;border-radius:2px}.tp,.gone{background:#bfe3c8}"
-    ".fp{background:#f6dfa4}.fn{background:#f3b6b0;outline:1px solid #a32d21}td,th{padding:.2rem .8rem .2rem 0;text-align:left}"
-    "@media (prefers-color-scheme:dark){body{background:#14181d;color:#dfe5ea}.tp,.gone{background:#245c37}"
+    "h2{font-size:1rem;margin:2rem 0"
+    " .5rem}b{font-weight:inherit;border-radius:2px}.tp,.gone{background:#bfe3c8}"
+    ".fp{background:#f6dfa4}.fn{background:#f3b6b0;outline:1px solid #a32d21}td,th{padding:.2rem"
+    " .8rem .2rem 0;text-align:left}"
+    "@media"
+    " (prefers-color-scheme:dark){body{background:#14181d;color:#dfe5ea}.tp,.gone{background:#245c37}"
     ".fp{background:#6b5310}.fn{background:#7c2b23}}"
 )
 
@@ -87,8 +100,12 @@ def reviewed(
         return Left(note.note_id, word.start, word.end, risk.of(word))
 
     # Of words with one chance, the less guessable comes first.
-    kept = sorted((word for word in scored.words if threshold <= word.score), key=lambda word: word.score)
-    return Reviewed(note, scored, threshold, sorted(map(left, kept), key=lambda word: -word.chance), gold)
+    kept = sorted(
+        (word for word in scored.words if threshold <= word.score), key=lambda word: word.score
+    )
+    return Reviewed(
+        note, scored, threshold, sorted(map(left, kept), key=lambda word: -word.chance), gold
+    )
 
 
 def by_risk(notes: Iterable[Reviewed]) -> list[Reviewed]:
@@ -111,10 +128,10 @@ def page(notes: Sequence[Reviewed], *, title: str) -> str:
     )
     body = "".join(_section(one) for one in by_risk(notes))
     return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        f"<title>{escape(title)}</title><style>{_STYLE}</style><h1>{escape(title)}</h1>"
-        f"<p>Holds the text of notes. The darker a word that stays, the more probably it is PHI.</p>"
-        f"<table><tr><th>Sub-tokens</th><th></th></tr>{legend}</table>{body}</html>\n"
+        '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport"'
+        f' content="width=device-width"><title>{escape(title)}</title><style>{_STYLE}</style><h1>{escape(title)}</h1><p>Holds'
+        " the text of notes. The darker a word that stays, the more probably it is"
+        f" PHI.</p><table><tr><th>Sub-tokens</th><th></th></tr>{legend}</table>{body}</html>\n"
     )
 
 
@@ -124,7 +141,9 @@ def _section(one: Reviewed) -> str:
         chance[word.start : word.end] = word.chance
     encoded, parts, cursor = one.scored.encoded, [], 0
     has_text = encoded.ends > encoded.starts
-    places = zip(encoded.starts[has_text].tolist(), encoded.ends[has_text].tolist(), one.kinds, strict=True)
+    places = zip(
+        encoded.starts[has_text].tolist(), encoded.ends[has_text].tolist(), one.kinds, strict=True
+    )
     for start, end, kind in places:
         first = max(start, cursor)  # sub-tokens may share a character
         shade = (
@@ -138,4 +157,7 @@ def _section(one: Reviewed) -> str:
         ]
         cursor = max(cursor, end)
     parts.append(escape(one.note.text[cursor:]))
-    return f"<h2>{escape(one.note.note_id)}: {one.residual:.2f} words of PHI expected to be left</h2><pre>{''.join(parts)}</pre>"
+    return (
+        f"<h2>{escape(one.note.note_id)}: {one.residual:.2f} words of PHI expected to be"
+        f" left</h2><pre>{''.join(parts)}</pre>"
+    )

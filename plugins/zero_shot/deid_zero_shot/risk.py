@@ -1,4 +1,7 @@
-"""How probable it is that a word that stays is PHI: what the calibration saw at scores like its own."""
+"""How probable it is that a word that stays is PHI.
+
+What the calibration saw at scores like its own.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,8 @@ from deid_zero_shot.scorer import KEPT, Word
 class Risk:
     """The share of PHI among development sub-tokens, by score; never higher where the score is.
 
-    Adjacent scores are pooled until that holds (isotonic regression, Barlow et al. 1972). Words that are never redacted,
-    by a list or by their kind, have the share among all such sub-tokens.
+    Adjacent scores are pooled until that holds (isotonic regression, Barlow et al. 1972). Words
+    that are never redacted, by a list or by their kind, have the share among all such sub-tokens.
 
     Args:
         threshold: With its curve.

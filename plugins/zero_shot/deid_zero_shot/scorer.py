@@ -1,4 +1,7 @@
-"""The score of each word of a note: how probable it is to a masked language model that does not see it."""
+"""The score of each word of a note.
+
+How probable it is to a masked language model that does not see it.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +24,16 @@ from deid_zero_shot.windows import assign, longest_word, windows
 from deid_zero_shot.words import Segmenter, words_of
 
 FLOOR = -10_000.0
-"""Logarithm of the score of a word that the vocabulary cannot write: lower than that of any word that it can."""
+"""Logarithm of the score of a word that the vocabulary cannot write.
+
+Lower than that of any word that it can.
+"""
 KEPT = -FLOOR
 """Score of what is never redacted, whatever the threshold."""
 SHARE = 6
-"""Where words are not masked alone, one sub-token of a window in so many is hidden at once: about as many as in
+"""Where words are not masked alone, one sub-token of a window in so many is hidden at once.
+
+About as many as in
 pre-training (Devlin et al. 2019)."""
 
 
@@ -70,10 +78,13 @@ class Scoring:
         lemma: Tells which words are the same.
         together: Whether the same words elsewhere are masked with a word.
         window: Most sub-tokens that the network reads at once.
-        mean: Whether a word's score is the geometric mean of its sub-tokens' probabilities, not their product.
-        alone: Whether a word is hidden with nothing but the same word elsewhere; if not, with others that stand apart.
+        mean: Whether a word's score is the geometric mean of its sub-tokens' probabilities, not
+            their product.
+        alone: Whether a word is hidden with nothing but the same word elsewhere; if not, with
+            others that stand apart.
         batch: Most variants in one run.
-        spare: Returns the numbers of the words that are not scored, because they are never redacted.
+        spare: Returns the numbers of the words that are not scored, because they are never
+            redacted.
     """
 
     segment: Segmenter
@@ -103,20 +114,26 @@ class Scorer:
     scoring: Scoring
     spent: Spent = field(default_factory=Spent)
 
-    def score(self, note: Note, *, below: float | None = None, spared: AbstractSet[int] = frozenset()) -> Scored:
+    def score(
+        self, note: Note, *, below: float | None = None, spared: AbstractSet[int] = frozenset()
+    ) -> Scored:
         """Return the words of a note in order, each with its score.
 
         Args:
             note: Of any length.
-            below: Where given, only words that score lower than this logarithm when others are hidden with them are
-                scored alone; the others keep that score.
+            below: Where given, only words that score lower than this logarithm when others are
+                hidden with them are scored alone; the others keep that score.
             spared: Numbers of more words that are not scored.
         """
         read = Read(note, self.encoder, self.scoring)
         found = dict.fromkeys(range(len(read.words)), FLOOR)
         spared = spared | self.scoring.spare(note, read.words)
         found |= dict.fromkeys(spared, KEPT)
-        wanted = [number for number, pieces in enumerate(read.pieces) if number not in spared and read.is_known(number)]
+        wanted = [
+            number
+            for number, pieces in enumerate(read.pieces)
+            if number not in spared and read.is_known(number)
+        ]
         inexact: set[int] = set()
         if below is not None or not self.scoring.alone:
             found |= self._answered(self._many(read, wanted))
@@ -185,7 +202,14 @@ class Read:
         self._parts = windows(length, window=scoring.window)
         self.window = assign(self.pieces, self._parts, length=length)
         self._related = (
-            Related(note.text, note.lang, self.words, pieces=self.whole, encoded=self.encoded, lemma=scoring.lemma)
+            Related(
+                note.text,
+                note.lang,
+                self.words,
+                pieces=self.whole,
+                encoded=self.encoded,
+                lemma=scoring.lemma,
+            )
             if scoring.together
             else None
         )
@@ -214,21 +238,31 @@ class Read:
         return window, own, inside - part.start
 
     def alike(self, number: int) -> list[int]:
-        """Return the numbers of the words that hold a word, in any form: itself, its inflections, addresses."""
-        places = set(self._related.of(number).tolist()) if self._related else set(self.whole[number])
+        """Return the numbers of the words that hold a word, in any form.
+
+        Itself, its inflections, addresses.
+        """
+        places = (
+            set(self._related.of(number).tolist()) if self._related else set(self.whole[number])
+        )
         return [other for other, pieces in enumerate(self.whole) if not places.isdisjoint(pieces)]
 
     def around(self, start: int, end: int, value: Token) -> tuple[list[int], list[int]]:
         """Return what a window shows before and after a word, each without the word itself.
 
-        Masked are the rest of the value that the word is of, and all that would be masked where the word is scored.
+        Masked are the rest of the value that the word is of, and all that would be masked where the
+        word is scored.
 
         Args:
             start: First code point of the word.
             end: After its last one.
             value: First code point of the value, and after its last one.
         """
-        numbers = [number for number, (first, last) in enumerate(self.words) if first < end and last > start]
+        numbers = [
+            number
+            for number, (first, last) in enumerate(self.words)
+            if first < end and last > start
+        ]
         own, whole = pieces_of(self.encoded, [(start, end), value])
         window = self.window[numbers[0]] if numbers else 0
         part = self._parts[window]

@@ -1,4 +1,7 @@
-"""One row of the study's table: a threshold from development notes, and what it does on test notes."""
+"""One row of the study's table.
+
+A threshold from development notes, and what it does on test notes.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,16 @@ from deid_assets.extending import Document, InputError
 from deid_zero_shot.calibration import Threshold, choose, refuse_common
 from deid_zero_shot.categories import Categories, Taught, crossed, learn
 from deid_zero_shot.method import Method
-from deid_zero_shot.points import Interval, Points, average_precision, bootstrap, decided, points_of, roc_auc, sweep
+from deid_zero_shot.points import (
+    Interval,
+    Points,
+    average_precision,
+    bootstrap,
+    decided,
+    points_of,
+    roc_auc,
+    sweep,
+)
 from deid_zero_shot.protect import Protection
 from deid_zero_shot.scorer import KEPT, Scored, Word
 
@@ -35,10 +47,14 @@ class Judged:
     test: Sequence[tuple[Document, Scored]]
 
     def __post_init__(self) -> None:
-        known = {document.note.digest for document, _ in self.dev} | {document.note.note_id for document, _ in self.dev}
+        known = {document.note.digest for document, _ in self.dev} | {
+            document.note.note_id for document, _ in self.dev
+        }
         for document, _ in self.test:
             if known & {document.note.digest, document.note.note_id}:
-                raise InputError(f"note {document.note.note_id!r} is among the development and the test notes")
+                raise InputError(
+                    f"note {document.note.note_id!r} is among the development and the test notes"
+                )
 
     def typed(self) -> Judged:
         """Return the documents without the words that are no PHI by their kind, as the development part teaches.
@@ -47,7 +63,10 @@ class Judged:
         """
         taught = [_taught(*pair) for pair in self.dev]
         known = learn(taught, others=True)
-        dev = [(one, _typed(one, scored, part)) for (one, scored), part in zip(self.dev, crossed(taught), strict=True)]
+        dev = [
+            (one, _typed(one, scored, part))
+            for (one, scored), part in zip(self.dev, crossed(taught), strict=True)
+        ]
         return Judged(dev, [(one, _typed(one, scored, known)) for one, scored in self.test])
 
     def changed(self, *, protection: Protection | None = None, mean: bool = False) -> Judged:
@@ -60,7 +79,9 @@ class Judged:
         )
 
 
-def _changed(document: Document, scored: Scored, protection: Protection | None, *, mean: bool) -> Scored:
+def _changed(
+    document: Document, scored: Scored, protection: Protection | None, *, mean: bool
+) -> Scored:
     places = [(word.start, word.end) for word in scored.words]
     spared = protection.words(document.note, places) if protection else frozenset()
 
@@ -69,7 +90,9 @@ def _changed(document: Document, scored: Scored, protection: Protection | None, 
             return KEPT
         return word.score / max(1, word.pieces) if mean else word.score
 
-    return scored._replace(words=[word._replace(score=score(number, word)) for number, word in enumerate(scored.words)])
+    return scored._replace(
+        words=[word._replace(score=score(number, word)) for number, word in enumerate(scored.words)]
+    )
 
 
 def _taught(document: Document, scored: Scored) -> Taught:
@@ -78,7 +101,9 @@ def _taught(document: Document, scored: Scored) -> Taught:
 
 def _typed(document: Document, scored: Scored, known: Categories) -> Scored:
     spared = known.no_phi(*_taught(document, scored)[:2])
-    words = [word._replace(score=KEPT) if at in spared else word for at, word in enumerate(scored.words)]
+    words = [
+        word._replace(score=KEPT) if at in spared else word for at, word in enumerate(scored.words)
+    ]
     return scored._replace(words=words)
 
 
@@ -115,11 +140,15 @@ class Row:
     recalls: Mapping[str, float]
 
 
-def zero_shot_row(system: str, judged: Judged, *, target: str = "f1", samples: int = 300, seed: int = 0) -> Row:
+def zero_shot_row(
+    system: str, judged: Judged, *, target: str = "f1", samples: int = 300, seed: int = 0
+) -> Row:
     """Return the row of a model whose threshold is chosen on the development part."""
     threshold = choose(points(judged.dev), target, [document.note for document, _ in judged.dev])
     refuse_common(threshold, [document.note for document, _ in judged.test])
-    return row_of(system, points(judged.test), threshold.log_threshold, threshold, samples=samples, seed=seed)
+    return row_of(
+        system, points(judged.test), threshold.log_threshold, threshold, samples=samples, seed=seed
+    )
 
 
 def decided_row(
@@ -135,7 +164,9 @@ def decided_row(
     return row_of(system, own, -0.5, None, samples=samples, seed=seed)
 
 
-def with_redacted(own: Points, judged: Sequence[tuple[Document, Scored]], found: Sequence[Iterable[Span]]) -> Points:
+def with_redacted(
+    own: Points, judged: Sequence[tuple[Document, Scored]], found: Sequence[Iterable[Span]]
+) -> Points:
     """Return the sub-tokens scored -1 where a span covers them, and 0 elsewhere."""
     scores: list[float] = []
     for (_, scored), spans in zip(judged, found, strict=True):
@@ -179,7 +210,13 @@ def chance_rows(
 
 
 def row_of(
-    system: str, own: Points, log_threshold: float, threshold: Threshold | None, *, samples: int = 300, seed: int = 0
+    system: str,
+    own: Points,
+    log_threshold: float,
+    threshold: Threshold | None,
+    *,
+    samples: int = 300,
+    seed: int = 0,
 ) -> Row:
     """Return the row of decisions: what scores below a threshold is redacted.
 
@@ -194,16 +231,33 @@ def row_of(
 
     def statistics(one: Points) -> list[float | None]:
         rates = decided(one.gold, one.scores < log_threshold)
-        return [rates.accuracy, rates.f1, rates.recall, rates.precision, average_precision(one), roc_auc(one)]
+        return [
+            rates.accuracy,
+            rates.f1,
+            rates.recall,
+            rates.precision,
+            average_precision(one),
+            roc_auc(one),
+        ]
 
     redacted = own.scores < log_threshold
     values = dict(zip(COLUMNS, bootstrap(own, statistics, samples=samples, seed=seed), strict=True))
-    return Row(system, threshold, values, float(redacted.mean()), len(np.unique(own.notes)), _by_label(own, redacted))
+    return Row(
+        system,
+        threshold,
+        values,
+        float(redacted.mean()),
+        len(np.unique(own.notes)),
+        _by_label(own, redacted),
+    )
 
 
 def _by_label(own: Points, redacted: NDArray[np.bool_]) -> Mapping[str, float]:
     labels = np.array(own.labels)
-    return {str(label): float(redacted[labels == label].mean()) for label in sorted(set(own.labels) - {""})}
+    return {
+        str(label): float(redacted[labels == label].mean())
+        for label in sorted(set(own.labels) - {""})
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +278,12 @@ class Gain:
 
 
 def ensemble_gain(
-    judged: Judged, dev: Sequence[Iterable[Span]], test: Sequence[Iterable[Span]], *, samples: int = 300, seed: int = 0
+    judged: Judged,
+    dev: Sequence[Iterable[Span]],
+    test: Sequence[Iterable[Span]],
+    *,
+    samples: int = 300,
+    seed: int = 0,
 ) -> Gain:
     """Return what the union with a model gains in recall at the precision of the other detector.
 
@@ -234,14 +293,17 @@ def ensemble_gain(
     wanted = decided(own.gold, other.scores < KEPT).precision or 0.0
     chosen = -np.inf
     for log_threshold in sweep(own).below(KEPT).thresholds:
-        precision = decided(own.gold, (other.scores < KEPT) | (own.scores < log_threshold)).precision
+        precision = decided(
+            own.gold, (other.scores < KEPT) | (own.scores < log_threshold)
+        ).precision
         if precision is not None and precision >= wanted:
             chosen = max(chosen, float(log_threshold))
     own, other = points(judged.test), with_redacted(points(judged.test), judged.test, test)
     alone = other.scores < KEPT
     both = alone | (own.scores < chosen)
     first, second = decided(own.gold, alone), decided(own.gold, both)
-    coded = Points(alone + 2.0 * both, own.gold, own.notes)  # the bootstrap resamples both decisions as one column
+    # the bootstrap resamples both decisions as one column
+    coded = Points(alone + 2.0 * both, own.gold, own.notes)
 
     def difference(one: Points) -> list[float | None]:
         before = decided(one.gold, one.scores % 2 == 1).recall

@@ -31,18 +31,22 @@ _WORD = re.compile(r"[^\W\d_]+(?:[\u0300-\u036f]+[^\W\d_]*|['\u2019][^\W\d_]+)*"
 _APOSTROPHE = re.compile("['\u2019]")
 _FUNCTION_WORDS = frozenset(
     listed(
-        "of the and at for de del la las los el y e di da do dos das della dello dei du des le les et au aux"
-        " am an der die das den dem im und von vom van het en och"
+        "of the and at for de del la las los el y e di da do dos das della dello dei du des le les"
+        " et au aux am an der die das den dem im und von vom van het en och"
     )
 )
-_PROPER = frozenset({Phi.CITY, Phi.REGION, Phi.COUNTRY})  # values with no word of another kind, as "Street" is
+# values with no word of another kind, as "Street" is
+_PROPER = frozenset({Phi.CITY, Phi.REGION, Phi.COUNTRY})
 _PREPARED = "questions of the note are answered"
 _FIRST, _LAST = "where a word of a value first stands", "where it ends there"
 _VALUE, _VALUE_END = "where the value of that word stands", "where the value ends"
 
 
 class Word(NamedTuple):
-    """A word of a value: where it stands, and its query to the model; ``None`` where no model is needed."""
+    """A word of a value: where it stands, and its query to the model.
+
+    ``None`` where no model is needed.
+    """
 
     start: int
     end: int
@@ -62,13 +66,16 @@ class _Options(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class MaskedSurrogate:
-    """A keyed surrogate out of the words that a masked language model holds for likely; the tag where it has none.
+    """A keyed surrogate out of the words that a masked language model holds for likely.
 
-    Each word is drawn by key, patient, category and word, out of the ``top_k`` candidates that are most like it. By
-    default the candidates come from a sentence for the category, not from the note: so a word has the same ones in
-    every note, its surrogate is the patient's everywhere, and nothing is stored. From the document's own context, as
-    Myntti (2025, section 1.9) takes them, they fit their place, and are the same within one note alone; the note is
-    read as where its words are scored, with the same word masked wherever it stands.
+    The tag where it has none.
+
+    Each word is drawn by key, patient, category and word, out of the ``top_k`` candidates that are
+    most like it. By default the candidates come from a sentence for the category, not from the
+    note: so a word has the same ones in every note, its surrogate is the patient's everywhere, and
+    nothing is stored. From the document's own context, as Myntti (2025, section 1.9) takes them,
+    they fit their place, and are the same within one note alone; the note is read as where its
+    words are scored, with the same word masked wherever it stands.
 
     Args:
         model: Folder of the model.
@@ -91,11 +98,14 @@ class MaskedSurrogate:
     packages: ClassVar[Sequence[str]] = (*LISTS, "torch", "transformers")
 
     @classmethod
-    def from_options(cls, options: Mapping[str, Any], *, folder: Path, plugin: str) -> MaskedSurrogate:
+    def from_options(
+        cls, options: Mapping[str, Any], *, folder: Path, plugin: str
+    ) -> MaskedSurrogate:
         """Return the replacer of a policy file's options; loads no model.
 
         Raises:
-            ConfigError: An option is unknown or has no such value, or the model is not there or is of another kind.
+            ConfigError: An option is unknown or has no such value, or the model is not there or is
+                of another kind.
         """
         if "model" not in options:
             raise ConfigError("surrogate_mlm needs model, the folder of a masked language model")
@@ -124,7 +134,11 @@ class MaskedSurrogate:
         context.numbers[_PREPARED, self] = 1
         note = context.note
         mine = (span for span in context.spans if context.policy.action(span.label) == self)
-        words = (word for span in mine for word in self._words(note.text[span.start : span.end], span, context))
+        words = (
+            word
+            for span in mine
+            for word in self._words(note.text[span.start : span.end], span, context)
+        )
         self._answers([word.question for word in words if word.question])
 
     def _words(self, text: str, span: Span, context: Context) -> tuple[Word, ...]:
@@ -132,7 +146,11 @@ class MaskedSurrogate:
         if self.around == "category":
             return words
         return tuple(
-            word._replace(question=self._in_note(word, word.question, span, context)) if word.question else word
+            (
+                word._replace(question=self._in_note(word, word.question, span, context))
+                if word.question
+                else word
+            )
             for word in words
         )
 
@@ -140,7 +158,10 @@ class MaskedSurrogate:
         """Return a question as it stands in the note, where the word is first a value's."""
         key = (span.label, fold(question.word))
         start, end = span.start + word.start, span.start + word.end
-        first, last = context.numbers.setdefault((_FIRST, *key), start), context.numbers.setdefault((_LAST, *key), end)
+        first, last = (
+            context.numbers.setdefault((_FIRST, *key), start),
+            context.numbers.setdefault((_LAST, *key), end),
+        )
         value = (
             context.numbers.setdefault((_VALUE, *key), span.start),
             context.numbers.setdefault((_VALUE_END, *key), span.end),
@@ -153,7 +174,9 @@ class MaskedSurrogate:
     def _loaded(self) -> candidates.MaskedModel:
         return candidates.load(self.model, self.files)
 
-    def _drawn(self, text: str, words: tuple[Word, ...], label: Phi, context: Context) -> str | None:
+    def _drawn(
+        self, text: str, words: tuple[Word, ...], label: Phi, context: Context
+    ) -> str | None:
         candidates = iter(self._answers([word.question for word in words if word.question]))
         parts: list[str] = []
         cursor = 0
@@ -161,7 +184,11 @@ class MaskedSurrogate:
             token = text[word.start : word.end]
             other: str | None = other_initials(token, context) if word.is_initial else token
             if word.question:
-                free = [candidate for candidate in next(candidates) if fold(candidate) not in map(fold, parts)]
+                free = [
+                    candidate
+                    for candidate in next(candidates)
+                    if fold(candidate) not in map(fold, parts)
+                ]
                 other = _chosen(free, word, token, label, context)
             if other is None:
                 return None
@@ -176,8 +203,12 @@ def _words_of(text: str, label: Phi, lang: str | None) -> tuple[Word, ...]:
         return ()
     words = _name_words(text, lang) if label is Phi.NAME else _other_words(text, label, lang)
     starts, ends = [word.start for word in words], [word.end for word in words]
-    between = "".join(text[end:start] for end, start in zip([0, *ends], [*starts, len(text)], strict=True))
-    is_read = all(_APOSTROPHE.sub("", fold(text[word.start : word.end])).isalpha() for word in words)
+    between = "".join(
+        text[end:start] for end, start in zip([0, *ends], [*starts, len(text)], strict=True)
+    )
+    is_read = all(
+        _APOSTROPHE.sub("", fold(text[word.start : word.end])).isalpha() for word in words
+    )
     is_left = any((char.isalnum() and not char.isdecimal()) or _is_mark(char) for char in between)
     return words if is_read and not is_left else ()
 
@@ -199,8 +230,12 @@ def _name_words(text: str, lang: str | None) -> tuple[Word, ...]:
             found.append(Word(start, end, None))
         else:
             locale = locale_of(known)
-            lemma, form = locale.inflection.split(text[start:end], lambda base: is_name(locale_of(known), base))
-            question = Question(Sentence(opening(lang, Phi.NAME), (None,), 0), _capital(lemma), is_proper=True)
+            lemma, form = locale.inflection.split(
+                text[start:end], lambda base: is_name(locale_of(known), base)
+            )
+            question = Question(
+                Sentence(opening(lang, Phi.NAME), (None,), 0), _capital(lemma), is_proper=True
+            )
             found.append(Word(start, end, question, form if has_pack else ""))
     return tuple(found)
 
@@ -208,7 +243,9 @@ def _name_words(text: str, lang: str | None) -> tuple[Word, ...]:
 def _other_words(text: str, label: Phi, lang: str | None) -> tuple[Word, ...]:
     matches = list(_WORD.finditer(text))
     is_mixed = len(matches) > 1 and any(map(str.isupper, text))
-    parts = tuple(match[0] if is_mixed and match[0] in _FUNCTION_WORDS else None for match in matches)
+    parts = tuple(
+        match[0] if is_mixed and match[0] in _FUNCTION_WORDS else None for match in matches
+    )
     is_lower = label is Phi.PROFESSION and lang != "de"
     found = []
     for place, (match, shown) in enumerate(zip(matches, parts, strict=True)):
@@ -220,9 +257,14 @@ def _other_words(text: str, label: Phi, lang: str | None) -> tuple[Word, ...]:
 
 
 def _is_anothers(drawn: str, label: Phi, context: Context) -> bool:
-    """Whether a name is someone's full name in the batch, in any order; a city or a profession is nobody's alone."""
+    """Whether a name is someone's full name in the batch, in any order.
+
+    A city or a profession is nobody's alone.
+    """
     lang = context.note.lang
-    return label is Phi.NAME and (lang is None or lang in languages()) and is_somebodys(drawn, context)
+    return (
+        label is Phi.NAME and (lang is None or lang in languages()) and is_somebodys(drawn, context)
+    )
 
 
 def _capital(word: str) -> str:
@@ -230,23 +272,31 @@ def _capital(word: str) -> str:
     return folded[:1].upper() + folded[1:]
 
 
-def _chosen(candidates: Sequence[str], word: Word, token: str, label: Phi, context: Context) -> str | None:
+def _chosen(
+    candidates: Sequence[str], word: Word, token: str, label: Phi, context: Context
+) -> str | None:
     """Return the first of a keyed row of candidates that is no word of the note, in form and case of the original.
 
-    The row is a shuffle of all candidates; one candidate alone is no choice, and would tell the original.
+    The row is a shuffle of all candidates; one candidate alone is no choice, and would tell the
+    original.
     """
     lang = context.note.lang
     if label is Phi.NAME and (lang is None or lang in languages()):
-        # Of a name in any form the surrogate is the same, so it has to be one that all forms are known of.
+        # Of a name in any form the surrogate is the same, so it has to be one that all forms are
+        # known of.
         candidates = [other for other in candidates if locale_of(lang).inflection.can_join(other)]
     if word.question is None or len(candidates) < _LEAST:
         return None
     draw = Draw(context, f"mlm {label}", fold(word.question.word))
-    row = sorted(candidates, key=lambda other: hashlib.sha256(draw.stream(32) + other.encode()).digest())
+    row = sorted(
+        candidates, key=lambda other: hashlib.sha256(draw.stream(32) + other.encode()).digest()
+    )
     other = next((other for other in row if not stands_in(context.note, other)), None)
     if other is None:
         return None
-    return cased_like(token, locale_of(lang).inflection.join(other, word.form) if word.form else other)
+    return cased_like(
+        token, locale_of(lang).inflection.join(other, word.form) if word.form else other
+    )
 
 
 def _redigited(text: str, context: Context) -> str:

@@ -37,7 +37,9 @@ class _Part(NamedTuple):
 
 
 def make(
-    detectors: Mapping[str, Mapping[str, Any]], documents: Sequence[Document], found: Mapping[str, Sequence[SpanSet]]
+    detectors: Mapping[str, Mapping[str, Any]],
+    documents: Sequence[Document],
+    found: Mapping[str, Sequence[SpanSet]],
 ) -> DetectorTable:
     """Return a row per detector and language over sub-tokens, with chance and other detectors on the same notes.
 
@@ -56,7 +58,9 @@ def make(
         detector = ZeroShotDetector(**{**options, "name": name})
         known = detector.digests
         calibrated_on += sum(document.note.digest in known for document in documents)
-        for part in _parts(name, detector, [one for one in documents if one.note.digest not in known]):
+        for part in _parts(
+            name, detector, [one for one in documents if one.note.digest not in known]
+        ):
             if part.lang not in compared:
                 compared.add(part.lang)
                 scores += _beside(part, documents, found)
@@ -71,7 +75,10 @@ def _parts(name: str, detector: ZeroShotDetector, documents: Sequence[Document])
         by_language.setdefault(document.note.lang, []).append(document)
     for lang, some in sorted(by_language.items(), key=lambda pair: str(pair[0])):
         try:
-            calibrated, threshold = detector.calibrated(some[0].note), detector.threshold(some[0].note)
+            calibrated, threshold = (
+                detector.calibrated(some[0].note),
+                detector.threshold(some[0].note),
+            )
         except DetectorError:
             continue
         if len(some) < LEAST:
@@ -87,25 +94,41 @@ def _parts(name: str, detector: ZeroShotDetector, documents: Sequence[Document])
         }
         row = row_of(name, points(scored), threshold, calibrated)
         title = f"{name}, {lang}, on its development notes"
-        picture = Picture(title, curve_png(calibrated, title=title)) if calibrated and calibrated.curve else None
+        picture = (
+            Picture(title, curve_png(calibrated, title=title))
+            if calibrated and calibrated.curve
+            else None
+        )
         yield _Part(str(lang), scored, row, costs, picture)
 
 
-def _beside(part: _Part, documents: Sequence[Document], found: Mapping[str, Sequence[SpanSet]]) -> Iterator[Score]:
+def _beside(
+    part: _Part, documents: Sequence[Document], found: Mapping[str, Sequence[SpanSet]]
+) -> Iterator[Score]:
     """Yield the scores of chance and of other detectors on the notes of a part."""
     own = points(part.scored)
     prevalence = part.row.threshold.prevalence if part.row.threshold else float(own.gold.mean())
     rows = chance_rows(part.scored, prevalence)
     place = {document.note.digest: number for number, document in enumerate(documents)}
     for name, spans in found.items():
-        rows.append(decided_row(name, part.scored, [spans[place[one.note.digest]] for one, _ in part.scored]))
+        rows.append(
+            decided_row(
+                name, part.scored, [spans[place[one.note.digest]] for one, _ in part.scored]
+            )
+        )
     for row in rows:
         yield from _of_row(row, part.lang)
 
 
 def _of_row(row: Row, lang: str) -> Iterator[Score]:
     if row.threshold:
-        yield Score(system=row.system, lang=lang, name="threshold", value=row.threshold.probability, notes=row.notes)
+        yield Score(
+            system=row.system,
+            lang=lang,
+            name="threshold",
+            value=row.threshold.probability,
+            notes=row.notes,
+        )
     yield Score(system=row.system, lang=lang, name="redacted", value=row.redacted, notes=row.notes)
     for column in COLUMNS:
         found = row.values[column]
@@ -122,4 +145,6 @@ def _of_row(row: Row, lang: str) -> Iterator[Score]:
 
 def _of_costs(part: _Part) -> Iterator[Score]:
     for name, value in part.costs.items():
-        yield Score(system=part.row.system, lang=part.lang, name=name, value=value, notes=part.row.notes)
+        yield Score(
+            system=part.row.system, lang=part.lang, name=name, value=value, notes=part.row.notes
+        )

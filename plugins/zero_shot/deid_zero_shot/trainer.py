@@ -1,4 +1,7 @@
-"""The trainer ``zero_shot``: no weight is trained, a threshold per language is chosen on annotated notes."""
+"""The trainer ``zero_shot``.
+
+No weight is trained, a threshold per language is chosen on annotated notes.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,9 @@ _OWN = ("model", "target", "threads", "allow_download", "trust")
 class ZeroShotTrainer:
     """Makes a model folder of a masked language model and its thresholds, so that recipes and the graph can use it.
 
-    The recipe's ``[settings]`` have ``model``, a folder or hub name; ``target``, as for ``deid zero-shot calibrate``;
-    ``threads``, ``allow_download``, ``trust``, and how words are scored, as ``deid_zero_shot.method.Options`` lists it.
+    The recipe's ``[settings]`` have ``model``, a folder or hub name; ``target``, as for ``deid
+    zero-shot calibrate``; ``threads``, ``allow_download``, ``trust``, and how words are scored, as
+    ``deid_zero_shot.method.Options`` lists it.
     """
 
     name = "zero_shot"
@@ -34,7 +38,9 @@ class ZeroShotTrainer:
             ConfigError: A key is unknown, a value is not allowed, or there is no model.
         """
         if not given.get("model"):
-            raise ConfigError("settings of the trainer 'zero_shot': model is missing; write model = \"FOLDER\"")
+            raise ConfigError(
+                "settings of the trainer 'zero_shot': model is missing; write model = \"FOLDER\""
+            )
         own = {"target": "f1", "threads": None, "allow_download": False, "trust": False} | {
             key: value for key, value in given.items() if key in _OWN
         }
@@ -54,8 +60,13 @@ class ZeroShotTrainer:
         settings = self.settings(task.settings)
         source = str(settings["model"])
         documents = [document for phase in task.phases for document in phase]
-        if learnt := learnt_from(Path(source), (document.note for document in (*documents, *task.dev))):
-            raise TrainingError(f"note {learnt[0]!r}: the model was pre-trained on it; take it out, or another model")
+        if learnt := learnt_from(
+            Path(source), (document.note for document in (*documents, *task.dev))
+        ):
+            raise TrainingError(
+                f"note {learnt[0]!r}: the model was pre-trained on it; take it out, or another"
+                " model"
+            )
         permissions = {key: bool(settings[key]) for key in ("allow_download", "trust")}
         export.export(load(source, **permissions), out)
         options = read_options({key: value for key, value in settings.items() if key not in _OWN})
@@ -67,16 +78,22 @@ class ZeroShotTrainer:
             (out / f"calibration-{lang}.png").write_bytes(
                 plots.curve_png(threshold, title=f"{Path(source).name}, {lang}")
             )
-            (out / f"calibration-{lang}.csv").write_text(plots.curve_csv(threshold), encoding="utf-8")
+            (out / f"calibration-{lang}.csv").write_text(
+                plots.curve_csv(threshold), encoding="utf-8"
+            )
             report(Epoch(phase=0, epoch=number, loss=1 - threshold.f1, seconds=0.0))
         calibration.write(out / calibration.FILE, found)
-        (out / TAGGER_FILE).write_text(json.dumps({"plugin": self.name, "version": self.version}), encoding="utf-8")
+        (out / TAGGER_FILE).write_text(
+            json.dumps({"plugin": self.name, "version": self.version}), encoding="utf-8"
+        )
 
 
 def _by_language(documents: Sequence[Document]) -> Mapping[str, list[Document]]:
     found: dict[str, list[Document]] = {}
     for document in documents:
         if document.note.lang is None:
-            raise TrainingError(f"note {document.note.note_id!r} names no language; thresholds are per language")
+            raise TrainingError(
+                f"note {document.note.note_id!r} names no language; thresholds are per language"
+            )
         found.setdefault(document.note.lang, []).append(document)
     return found

@@ -65,14 +65,15 @@ class Variants:
 def reveal(variants: Variants, number: int, pieces: range, related: Array) -> None:
     """Ask for the sub-tokens of a word from left to right.
 
-    All of them are masked at first; each is shown once it was asked for, while the same word elsewhere stays masked
-    (Myntti 2025, section 1.6).
+    All of them are masked at first; each is shown once it was asked for, while the same word
+    elsewhere stays masked (Myntti 2025, section 1.6).
 
     Args:
         variants: Of the window.
         number: Of the word.
         pieces: Its places within the window.
-        related: Places within the window of the same word elsewhere; its own may be among them. Sorted.
+        related: Places within the window of the same word elsewhere; its own may be among them.
+            Sorted.
     """
     own = np.arange(pieces.start, pieces.stop)
     elsewhere = related[(related < pieces.start) | (related >= pieces.stop)]
@@ -97,14 +98,18 @@ class Hidden(NamedTuple):
     def places(self, shown: int) -> Array:
         """Return what is hidden after some sub-tokens have been shown; nothing once all have."""
         own = self.pieces[0][shown:]
-        return np.concatenate([self.elsewhere, np.asarray(own, np.int64)]) if own else np.zeros(0, np.int64)
+        return (
+            np.concatenate([self.elsewhere, np.asarray(own, np.int64)])
+            if own
+            else np.zeros(0, np.int64)
+        )
 
 
 def hide_many(variants: Variants, words: Iterable[tuple[int, range, Array]], *, most: int) -> None:
     """Ask for words from left to right as ``reveal`` does, many that stand apart in each variant.
 
-    Words of as many sub-tokens come together, so that few variants are needed. Words that would hide a place of each
-    other, or stand within ``GAP`` sub-tokens, never do.
+    Words of as many sub-tokens come together, so that few variants are needed. Words that would
+    hide a place of each other, or stand within ``GAP`` sub-tokens, never do.
 
     Args:
         variants: Of the window.
@@ -131,7 +136,9 @@ def hide_many(variants: Variants, words: Iterable[tuple[int, range, Array]], *, 
             for item in members:
                 for number, pieces in zip(item.words, item.pieces, strict=True):
                     if place := pieces[shown : shown + 1]:
-                        variants.ask(masked, Question(number, place.start, int(variants.ids[place.start])))
+                        variants.ask(
+                            masked, Question(number, place.start, int(variants.ids[place.start]))
+                        )
 
 
 def _merged(words: Iterable[tuple[int, range, Array]]) -> list[Hidden]:

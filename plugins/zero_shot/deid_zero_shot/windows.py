@@ -15,8 +15,9 @@ LONGEST = 64
 def windows(length: int, *, window: int) -> list[range]:
     """Return windows over the sub-tokens of a note.
 
-    Neighbours share ``window // 2 - 1`` sub-tokens (Myntti 2025, section 1.3); two places of each are kept for the
-    sub-tokens around a sequence. The last window is drawn back to the end, so that it is as long as the others.
+    Neighbours share ``window // 2 - 1`` sub-tokens (Myntti 2025, section 1.3); two places of each
+    are kept for the sub-tokens around a sequence. The last window is drawn back to the end, so that
+    it is as long as the others.
 
     Args:
         length: Sub-tokens in the note; may be 0.
@@ -46,7 +47,9 @@ def longest_word(window: int) -> int:
 
 
 def assign(words: Sequence[range], parts: Sequence[range], *, length: int) -> list[int]:
-    """Return the number of the window in which each word is scored: where the nearest cut is farthest away.
+    """Return the number of the window in which each word is scored.
+
+    Where the nearest cut is farthest away.
 
     The beginning and the end of the note are no cuts.
 

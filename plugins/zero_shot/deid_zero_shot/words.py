@@ -1,4 +1,7 @@
-"""Words of a note: what is masked together and scored as one. Segmentation is chosen by name, or given as a function."""
+"""Words of a note: what is masked together and scored as one.
+
+Segmentation is chosen by name, or given as a function.
+"""
 
 from __future__ import annotations
 
@@ -77,10 +80,17 @@ def _tokenizer(lang: str) -> Any:
         ) from None
 
 
-SEGMENTERS: Mapping[str, Segmenter] = {"plain": plain, "blanks": blanks, "characters": characters, "parsed": parsed}
+SEGMENTERS: Mapping[str, Segmenter] = {
+    "plain": plain,
+    "blanks": blanks,
+    "characters": characters,
+    "parsed": parsed,
+}
 
 
-def segmenter(wanted: str | Segmenter | Mapping[str, str | Segmenter]) -> tuple[str | Mapping[str, str], Segmenter]:
+def segmenter(
+    wanted: str | Segmenter | Mapping[str, str | Segmenter],
+) -> tuple[str | Mapping[str, str], Segmenter]:
     """Return a segmenter and the name under which scores of it are known.
 
     Args:
@@ -101,10 +111,14 @@ def segmenter(wanted: str | Segmenter | Mapping[str, str | Segmenter]) -> tuple[
 
 def _one(wanted: str | Segmenter) -> tuple[str, Segmenter]:
     if callable(wanted):
-        return f"{wanted.__module__}.{getattr(wanted, '__qualname__', type(wanted).__name__)}", wanted
+        return (
+            f"{wanted.__module__}.{getattr(wanted, '__qualname__', type(wanted).__name__)}",
+            wanted,
+        )
     if wanted not in SEGMENTERS:
         raise ConfigError(
-            f"segmenter {wanted!r} is unknown{did_you_mean(wanted, SEGMENTERS)}; choose of {', '.join(SEGMENTERS)}"
+            f"segmenter {wanted!r} is unknown{did_you_mean(wanted, SEGMENTERS)}; choose of"
+            f" {', '.join(SEGMENTERS)}"
         )
     return wanted, SEGMENTERS[wanted]
 
@@ -120,7 +134,8 @@ def words_of(text: str, lang: str | None, segment: Segmenter) -> list[Token]:
     for start, end in segment(text, lang):
         if not last <= start < end <= len(text):
             raise ConfigError(
-                f"the segmenter gave the range {start} to {end} after {last}; ranges must rise and be apart"
+                f"the segmenter gave the range {start} to {end} after {last}; ranges must rise and"
+                " be apart"
             )
         if any(map(str.isalnum, text[start:end])):
             found.append((start, end))

@@ -21,10 +21,13 @@ class Fixed:
 
     Args:
         vocabulary: Every sub-token.
-        answer: Sub-tokens of a variant without padding, the place, the true sub-token, to a probability.
+        answer: Sub-tokens of a variant without padding, the place, the true sub-token, to a
+            probability.
     """
 
-    def __init__(self, vocabulary: Mapping[str, int], answer: Callable[[Sequence[str], int, str], float]) -> None:
+    def __init__(
+        self, vocabulary: Mapping[str, int], answer: Callable[[Sequence[str], int, str], float]
+    ) -> None:
         self._names = {number: name for name, number in vocabulary.items()}
         self._answer = answer
         self.shown: list[list[str]] = []
@@ -33,7 +36,8 @@ class Fixed:
     def __call__(self, ids, mask, rows, places, targets):
         self.runs += 1
         variants = [
-            [self._names[int(number)] for number in row[: int(seen.sum())]] for row, seen in zip(ids, mask, strict=True)
+            [self._names[int(number)] for number in row[: int(seen.sum())]]
+            for row, seen in zip(ids, mask, strict=True)
         ]
         self.shown += variants
         return np.log(
@@ -47,12 +51,16 @@ class Fixed:
         )
 
 
-def scorer(pieces: Sequence[str], answer, *, window: int = 64, lemmas: str = "none", **options) -> tuple[Scorer, Fixed]:
+def scorer(
+    pieces: Sequence[str], answer, *, window: int = 64, lemmas: str = "none", **options
+) -> tuple[Scorer, Fixed]:
     """Return a scorer over a WordPiece vocabulary of these pieces, and its network."""
     vocabulary = {name: number for number, name in enumerate([*SPECIAL, *dict.fromkeys(pieces)])}
     tokenizer = Tokenizer(models.WordPiece(vocab=vocabulary, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    specials = Specials(before=BEFORE, after=AFTER, pad=PAD, mask=MASK, unknown=UNKNOWN, line=None, window=window)
+    specials = Specials(
+        before=BEFORE, after=AFTER, pad=PAD, mask=MASK, unknown=UNKNOWN, line=None, window=window
+    )
     network = Fixed(vocabulary, answer)
     scoring = Scoring(segment=plain, lemma=lemmatizer(lemmas), window=window, **options)
     return Scorer(Encoder(tokenizer.to_str(), specials), network, len(vocabulary), scoring), network

@@ -1,4 +1,7 @@
-"""Small masked language models of every kind of vocabulary, made here in seconds; and notes that they learn from."""
+"""Small masked language models of every kind of vocabulary, made here in seconds.
+
+And notes that they learn from.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +31,20 @@ def tokenizer_of(kind: str, *, positions: int = 64) -> Any:
 
 def config_of(tokenizer: Any, *, positions: int = 64, layers: int = 1) -> Any:
     return transformers.BertConfig(
-        vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=layers, num_attention_heads=2, intermediate_size=64,
-        max_position_embeddings=positions, type_vocab_size=1, pad_token_id=tokenizer.pad_token_id,
-    )  # fmt: skip
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        num_hidden_layers=layers,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=positions,
+        type_vocab_size=1,
+        pad_token_id=tokenizer.pad_token_id,
+    )
 
 
-def save_model(folder: Path, kind: str = "wordpiece", *, head: bool = True, positions: int = 64) -> Path:
+def save_model(
+    folder: Path, kind: str = "wordpiece", *, head: bool = True, positions: int = 64
+) -> Path:
     """Write a model with random weights; without a head, the encoder alone."""
     torch.manual_seed(3)
     tokenizer = tokenizer_of(kind, positions=positions)

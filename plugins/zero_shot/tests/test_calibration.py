@@ -1,4 +1,7 @@
-"""Thresholds are the best that the development notes allow; statistics agree with scikit-learn and with the study."""
+"""Thresholds are the best that the development notes allow.
+
+Statistics agree with scikit-learn and with the study.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,16 @@ from deid_assets import Note, Phi, Span
 from deid_assets.core.errors import InputError
 from deid_zero_shot import calibration, plots
 from deid_zero_shot.encoding import Encoded
-from deid_zero_shot.points import Points, average_precision, bootstrap, decided, points_of, rates, roc_auc, sweep
+from deid_zero_shot.points import (
+    Points,
+    average_precision,
+    bootstrap,
+    decided,
+    points_of,
+    rates,
+    roc_auc,
+    sweep,
+)
 from deid_zero_shot.scorer import KEPT, Scored, Word
 from deid_zero_shot.study import row_of
 
@@ -31,7 +43,9 @@ made = st.lists(st.tuples(st.integers(-8, 0), st.booleans()), min_size=2, max_si
 
 def points(pairs: list[tuple[float, bool]], notes: list[int] | None = None) -> Points:
     scores, gold = zip(*pairs, strict=True)
-    return Points(np.array(scores, float), np.array(gold, bool), np.array(notes or [0] * len(pairs)))
+    return Points(
+        np.array(scores, float), np.array(gold, bool), np.array(notes or [0] * len(pairs))
+    )
 
 
 @settings(deadline=None)
@@ -40,7 +54,9 @@ def test_areas_are_those_of_scikit_learn(pairs: list[tuple[int, bool]]) -> None:
     found = points(pairs)
 
     assert roc_auc(found) == pytest.approx(roc_auc_score(found.gold, -found.scores))
-    assert average_precision(found) == pytest.approx(average_precision_score(found.gold, -found.scores))
+    assert average_precision(found) == pytest.approx(
+        average_precision_score(found.gold, -found.scores)
+    )
 
 
 @settings(deadline=None)
@@ -51,13 +67,17 @@ def test_the_threshold_is_the_best_of_all(pairs: list[tuple[int, bool]]) -> None
 
     chosen = calibration.choose(found, "f1")
 
-    assert chosen.f1 == pytest.approx(max(f1_score(found.gold, found.scores < one) for one in every))
+    assert chosen.f1 == pytest.approx(
+        max(f1_score(found.gold, found.scores < one) for one in every)
+    )
     assert chosen.f1 == pytest.approx(f1_score(found.gold, found.scores < chosen.log_threshold))
 
 
 @settings(deadline=None)
 @given(made, st.sampled_from([0.5, 0.9, 1.0]))
-def test_a_wanted_recall_is_reached_at_the_highest_precision(pairs: list[tuple[int, bool]], wanted: float) -> None:
+def test_a_wanted_recall_is_reached_at_the_highest_precision(
+    pairs: list[tuple[int, bool]], wanted: float
+) -> None:
     found = points(pairs)
 
     chosen = calibration.choose(found, f"recall={wanted}")
@@ -66,7 +86,9 @@ def test_a_wanted_recall_is_reached_at_the_highest_precision(pairs: list[tuple[i
     every = [decided(found.gold, found.scores < score + 0.5) for score in found.scores]
     assert own.recall is not None
     assert own.recall >= wanted
-    assert own.precision == pytest.approx(max(one.precision for one in every if one.recall and one.recall >= wanted))
+    assert own.precision == pytest.approx(
+        max(one.precision for one in every if one.recall and one.recall >= wanted)
+    )
 
 
 def test_what_is_never_redacted_is_within_no_threshold() -> None:
@@ -88,7 +110,9 @@ def test_f2_redacts_no_less_than_f_half() -> None:
     assert calibration.choose(found, "f2").recall >= calibration.choose(found, "f0.5").recall
 
 
-@pytest.mark.parametrize("target", ["", "f", "f0", "recall=0", "recall=2", "recall=x", "best", "f-1"])
+@pytest.mark.parametrize(
+    "target", ["", "f", "f0", "recall=0", "recall=2", "recall=x", "best", "f-1"]
+)
 def test_a_target_that_is_none_is_named(target: str) -> None:
     with pytest.raises(InputError, match=r"recall=0\.95"):
         calibration.choose(points([(-1, True), (0, False)]), target)
@@ -106,12 +130,17 @@ def test_recall_rises_with_the_threshold_and_the_curve_is_recomputed() -> None:
 
     chosen = calibration.choose(found, "f1")
 
-    rows = [[float(value) for value in line.split(",")] for line in plots.curve_csv(chosen).splitlines()[1:]]
+    rows = [
+        [float(value) for value in line.split(",")]
+        for line in plots.curve_csv(chosen).splitlines()[1:]
+    ]
     recalls = [row[4] for row in rows]
     assert recalls == sorted(recalls)
     for row in rows[:: len(rows) // 7]:
         own = decided(found.gold, found.scores < row[0] * np.log(10))
-        assert row[1:] == pytest.approx([own.accuracy, own.f1, own.precision or 1.0, own.recall], abs=0.004)
+        assert row[1:] == pytest.approx(
+            [own.accuracy, own.f1, own.precision or 1.0, own.recall], abs=0.004
+        )
     assert plots.curve_png(chosen, title="a model").startswith(b"\x89PNG")
 
 
@@ -124,7 +153,9 @@ def test_redacting_all_has_recall_one_and_the_precision_of_chance() -> None:
     assert (nothing.recall, nothing.precision, nothing.accuracy) == (0.0, None, 0.6)
 
 
-@pytest.mark.parametrize("row", [row for line in PUBLISHED.strip().splitlines() for row in line.split("|")])
+@pytest.mark.parametrize(
+    "row", [row for line in PUBLISHED.strip().splitlines() for row in line.split("|")]
+)
 def test_published_f1_follows_from_published_recall_and_precision(row: str) -> None:
     _, f1, recall, precision = map(float, row.split()[-4:])
     tp, fp, fn = recall, recall * (1 - precision) / precision, 1 - recall
@@ -133,12 +164,15 @@ def test_published_f1_follows_from_published_recall_and_precision(row: str) -> N
 
 
 def test_sub_tokens_have_their_word_s_score_and_their_span_s_label() -> None:
-    encoded = Encoded(np.array([7, 8, 9, 5, 6]), np.array([0, 3, 6, 6, 7]), np.array([3, 5, 7, 6, 8]))
+    encoded = Encoded(
+        np.array([7, 8, 9, 5, 6]), np.array([0, 3, 6, 6, 7]), np.array([3, 5, 7, 6, 8])
+    )
     scored = Scored([Word(0, 5, -4.0, 2)], [range(2)], encoded)
 
     found = points_of([(scored, [Span(0, 5, Phi.NAME)])])
 
-    assert found.scores.tolist() == [-4.0, -4.0, KEPT, KEPT]  # the sub-token without text is not counted
+    # the sub-token without text is not counted
+    assert found.scores.tolist() == [-4.0, -4.0, KEPT, KEPT]
     assert found.labels == ["NAME", "NAME", "", ""]
 
 
@@ -176,8 +210,12 @@ def test_intervals_hold_the_true_value_about_as_often_as_they_say() -> None:
     held = 0
     for _ in range(120):
         redacted = rng.random(400) < 0.7
-        found = Points(np.where(redacted, -5.0, 0.0), np.ones(400, bool), np.repeat(np.arange(40), 10))
-        (interval,) = bootstrap(found, lambda one: [decided(one.gold, one.scores < -1).recall], samples=200)
+        found = Points(
+            np.where(redacted, -5.0, 0.0), np.ones(400, bool), np.repeat(np.arange(40), 10)
+        )
+        (interval,) = bootstrap(
+            found, lambda one: [decided(one.gold, one.scores < -1).recall], samples=200
+        )
         held += (interval.low or 0) <= 0.7 <= (interval.high or 1)
 
     assert held >= 105

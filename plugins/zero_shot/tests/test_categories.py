@@ -1,4 +1,7 @@
-"""The category of a found word is learnt from the development notes; no word that may name somebody is kept."""
+"""The category of a found word is learnt from the development notes.
+
+No word that may name somebody is kept.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,18 @@ from deid_assets.testing import marked
 from deid_zero_shot.categories import Categories, crossed, learn, shape
 
 NOTES = (
-    "Patient: <NAME>Zedmarlow</NAME>\nAdmitted on <DATE>3</DATE> <DATE>May</DATE>, seen by Dr. <NAME>Quillhaven</NAME>.",
-    "Patient: <NAME>Borgwarth</NAME>\nMRN: <MRN>4471902</MRN>. Seen by Dr. <NAME>Hask</NAME> on <DATE>12.04.2021</DATE>.",
-    "MRN: <MRN>8830017</MRN>. Referred by Dr. <NAME>Tindlemoor</NAME>, lives in <CITY>Exwick</CITY>.",
+    (
+        "Patient: <NAME>Zedmarlow</NAME>\nAdmitted on <DATE>3</DATE> <DATE>May</DATE>, seen by Dr."
+        " <NAME>Quillhaven</NAME>."
+    ),
+    (
+        "Patient: <NAME>Borgwarth</NAME>\nMRN: <MRN>4471902</MRN>. Seen by Dr. <NAME>Hask</NAME> on"
+        " <DATE>12.04.2021</DATE>."
+    ),
+    (
+        "MRN: <MRN>8830017</MRN>. Referred by Dr. <NAME>Tindlemoor</NAME>, lives in"
+        " <CITY>Exwick</CITY>."
+    ),
 )
 
 
@@ -49,7 +61,17 @@ def test_no_word_of_a_note_is_kept_that_is_not_an_ordinary_one() -> None:
     kept = json.dumps(asdict(learnt())).lower()
 
     assert '"before dr"' in kept
-    for name in ("zedmarlow", "quillhaven", "borgwarth", "hask", "tindlemoor", "exwick", "4471902", "8830017", "12.04"):
+    for name in (
+        "zedmarlow",
+        "quillhaven",
+        "borgwarth",
+        "hask",
+        "tindlemoor",
+        "exwick",
+        "4471902",
+        "8830017",
+        "12.04",
+    ):
         assert name not in kept
 
 
@@ -95,7 +117,9 @@ def test_no_document_tells_of_itself() -> None:
     found = crossed([(note, words_of(note), tuple(spans)) for note, spans in documents])
 
     told = [
-        sorted(word for word in ("fever", "cough", "pain", "rash") if f"after 1 {word}" in one.features)
+        sorted(
+            word for word in ("fever", "cough", "pain", "rash") if f"after 1 {word}" in one.features
+        )
         for one in found
     ]
     assert told == [["cough", "rash"], ["fever", "pain"]] * 2

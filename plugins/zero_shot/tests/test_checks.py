@@ -9,7 +9,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-SECTION = (ROOT / "docs" / "zero-shot.md").read_text(encoding="utf-8").split("## The specification's checks")[1]
+SECTION = (
+    (ROOT / "docs" / "zero-shot.md")
+    .read_text(encoding="utf-8")
+    .split("## The specification's checks")[1]
+)
 ROWS = [line.split("|")[1:-1] for line in SECTION.splitlines() if line.startswith("|")][2:]
 NAMED = sorted(set(re.findall(r"`((?:tests|plugins)/[\w/]+\.py)(?:::(\w+))?`", SECTION)))
 
@@ -23,4 +27,6 @@ def test_every_check_names_a_test() -> None:
 def test_the_named_test_exists(path: str, name: str) -> None:
     tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
 
-    assert not name or name in {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    assert not name or name in {
+        node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)
+    }

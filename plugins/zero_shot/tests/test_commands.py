@@ -17,8 +17,18 @@ from deid_zero_shot import ZeroShotDetector
 from deid_zero_shot.commands import app
 
 ANNOTATED = [
-    {"id": "a", "lang": "en", "text": TEXTS[0], "spans": [{"start": 9, "end": 18, "label": "NAME"}]},
-    {"id": "b", "lang": "en", "text": TEXTS[1], "spans": [{"start": 12, "end": 15, "label": "NAME"}]},
+    {
+        "id": "a",
+        "lang": "en",
+        "text": TEXTS[0],
+        "spans": [{"start": 9, "end": 18, "label": "NAME"}],
+    },
+    {
+        "id": "b",
+        "lang": "en",
+        "text": TEXTS[1],
+        "spans": [{"start": 12, "end": 15, "label": "NAME"}],
+    },
 ]
 
 
@@ -42,8 +52,24 @@ def run(*arguments: object) -> tuple[int, str]:
 def test_a_calibrated_model_detects_and_keeps_other_languages(model: Path, notes: Path) -> None:
     code, said = run("calibrate", model, "--notes", notes, "--threads", 1)
     assert code == 0
-    assert re.search(r"a note took \d+\.\d\d CPU s: [1-9]\d* masked variants in [1-9]\d* runs", said)
-    assert run("calibrate", model, "--notes", notes, "--lang", "es", "--target", "recall=1.0", "--threads", 1)[0] == 0
+    assert re.search(
+        r"a note took \d+\.\d\d CPU s: [1-9]\d* masked variants in [1-9]\d* runs", said
+    )
+    assert (
+        run(
+            "calibrate",
+            model,
+            "--notes",
+            notes,
+            "--lang",
+            "es",
+            "--target",
+            "recall=1.0",
+            "--threads",
+            1,
+        )[0]
+        == 0
+    )
 
     languages = json.loads((model / "calibration.json").read_text())["languages"]
     assert set(languages) == {"en", "es"}
@@ -89,7 +115,9 @@ def test_notes_that_the_model_has_read_are_refused(model: Path, notes: Path) -> 
         (("--set", "lemas='none'"), "lemas"),
     ],
 )
-def test_a_bad_option_ends_with_one_line(model: Path, notes: Path, arguments: tuple[str, str], words: str) -> None:
+def test_a_bad_option_ends_with_one_line(
+    model: Path, notes: Path, arguments: tuple[str, str], words: str
+) -> None:
     code, output = run("calibrate", model, "--notes", notes, "--threads", 1, *arguments)
 
     assert code == 2

@@ -40,21 +40,30 @@ def test_the_contract_holds(folders: dict[str, Path], kind: str, stages: int) ->
     )
 
 
-def test_the_entry_point_gives_the_detector_and_reaches_for_nothing(folders: dict[str, Path]) -> None:
+def test_the_entry_point_gives_the_detector_and_reaches_for_nothing(
+    folders: dict[str, Path],
+) -> None:
     found = check_offline(
-        lambda: load_plugin("zero_shot", options={"model": str(folders["wordpiece"]), "threshold": 2.0, "threads": 1}),
+        lambda: load_plugin(
+            "zero_shot",
+            options={"model": str(folders["wordpiece"]), "threshold": 2.0, "threads": 1},
+        ),
         NOTES[1],
     )
 
     assert len(found)
 
 
-def test_nothing_is_redacted_at_zero_everything_above_one_and_more_in_between(folders: dict[str, Path]) -> None:
+def test_nothing_is_redacted_at_zero_everything_above_one_and_more_in_between(
+    folders: dict[str, Path],
+) -> None:
     found = [
         {
             (number, span.start)
             for number, spans in enumerate(
-                ZeroShotDetector(model=folders["wordpiece"], threshold=threshold, threads=1).detect(NOTES)
+                ZeroShotDetector(model=folders["wordpiece"], threshold=threshold, threads=1).detect(
+                    NOTES
+                )
             )
             for span in spans
         }
@@ -65,13 +74,18 @@ def test_nothing_is_redacted_at_zero_everything_above_one_and_more_in_between(fo
     assert all(low <= high for low, high in itertools.pairwise(found))
     assert len(found[1]) < len(found[3]) < len(found[4])
     assert len(found[4]) == sum(
-        len(ZeroShotDetector(model=folders["wordpiece"], threshold=2.0).method.score(note).words) for note in NOTES
+        len(ZeroShotDetector(model=folders["wordpiece"], threshold=2.0).method.score(note).words)
+        for note in NOTES
     )
 
 
 def test_an_export_scores_as_its_network_does(folders: dict[str, Path], exported: Path) -> None:
     torch_scores, onnx_scores = (
-        [word.score for note in NOTES for word in ZeroShotDetector(model=model, threshold=0.1).method.score(note).words]
+        [
+            word.score
+            for note in NOTES
+            for word in ZeroShotDetector(model=model, threshold=0.1).method.score(note).words
+        ]
         for model in (folders["wordpiece"], exported)
     )
 
@@ -80,19 +94,28 @@ def test_an_export_scores_as_its_network_does(folders: dict[str, Path], exported
 
 def test_int8_ranks_words_much_as_fp32_does(exported: Path) -> None:
     full, small = (
-        np.array([
-            word.score
-            for note in NOTES
-            for word in ZeroShotDetector(model=exported, threshold=0.1, precision=precision).method.score(note).words
-        ])
+        np.array(
+            [
+                word.score
+                for note in NOTES
+                for word in (
+                    ZeroShotDetector(model=exported, threshold=0.1, precision=precision)
+                    .method.score(note)
+                    .words
+                )
+            ]
+        )
         for precision in ("fp32", "int8")
-    )  # fmt: skip
+    )
 
     assert np.corrcoef(full, small)[0, 1] > 0.8
 
 
 def test_an_export_has_the_digest_of_its_model(folders: dict[str, Path], exported: Path) -> None:
-    digests = {ZeroShotDetector(model=model, threshold=0.1).method.digest for model in (folders["wordpiece"], exported)}
+    digests = {
+        ZeroShotDetector(model=model, threshold=0.1).method.digest
+        for model in (folders["wordpiece"], exported)
+    }
 
     assert len(digests) == 1
     assert load(str(folders["bpe"])).digest not in digests
@@ -163,14 +186,26 @@ def test_a_folder_that_is_none_is_named(tmp_path: Path) -> None:
 def calibrated(folders: dict[str, Path], tmp_path: Path) -> Path:
     detector = ZeroShotDetector(model=folders["wordpiece"], threshold=0.1)
     one = calibration.Threshold(
-        log_threshold=-9.0, target="f1", notes=1, tokens=10, prevalence=0.1, f1=0.5, recall=0.5, precision=0.5
+        log_threshold=-9.0,
+        target="f1",
+        notes=1,
+        tokens=10,
+        prevalence=0.1,
+        f1=0.5,
+        recall=0.5,
+        precision=0.5,
     )
     path = tmp_path / calibration.FILE
-    calibration.write(path, calibration.Calibration(detector.method.digest, detector.method.described, {"en": one}))
+    calibration.write(
+        path,
+        calibration.Calibration(detector.method.digest, detector.method.described, {"en": one}),
+    )
     return path
 
 
-def test_a_calibration_is_used_for_its_language_alone(folders: dict[str, Path], calibrated: Path) -> None:
+def test_a_calibration_is_used_for_its_language_alone(
+    folders: dict[str, Path], calibrated: Path
+) -> None:
     detector = ZeroShotDetector(model=folders["wordpiece"], calibration_file=calibrated, threads=1)
     spanish, english, unknown = (Note("n", "Ana Lee.", lang=lang) for lang in ("es", "en", None))
 
@@ -182,7 +217,9 @@ def test_a_calibration_is_used_for_its_language_alone(folders: dict[str, Path], 
         list(detector.detect([spanish]))
 
 
-@pytest.mark.parametrize("change", [{"kind": "bpe"}, {"mean": True}, {"lemmas": "none"}, {"window": 32}])
+@pytest.mark.parametrize(
+    "change", [{"kind": "bpe"}, {"mean": True}, {"lemmas": "none"}, {"window": 32}]
+)
 def test_a_calibration_of_another_model_or_scoring_is_refused(
     folders: dict[str, Path], calibrated: Path, change: dict[str, object]
 ) -> None:
@@ -224,9 +261,13 @@ def test_a_form_tells_a_category(word: str, label: Phi) -> None:
     assert shapes.label_of(word) is label
 
 
-def test_words_that_are_no_phi_by_their_kind_stay_unscored(folders: dict[str, Path], tmp_path: Path) -> None:
+def test_words_that_are_no_phi_by_their_kind_stay_unscored(
+    folders: dict[str, Path], tmp_path: Path
+) -> None:
     text = "Seen by Dr. <NAME>Lee</NAME>, no <NAME>Mora</NAME> and no fever. "
-    documents = [Document(*marked(text + "No cough. " * at, note_id=f"n{at}", lang="en")) for at in range(8)]
+    documents = [
+        Document(*marked(text + "No cough. " * at, note_id=f"n{at}", lang="en")) for at in range(8)
+    ]
     spans: list[set[str]] = []
     variants = []
     for typed in (False, True):
@@ -234,10 +275,14 @@ def test_words_that_are_no_phi_by_their_kind_stay_unscored(folders: dict[str, Pa
         method = method_of(folders["wordpiece"], options, Runtime(threads=1))
         threshold = calibration.threshold_for(method, documents, target="recall=1.0")
         path = tmp_path / f"{typed}.json"
-        calibration.write(path, calibration.Calibration(method.digest, method.described, {"en": threshold}))
+        calibration.write(
+            path, calibration.Calibration(method.digest, method.described, {"en": threshold})
+        )
         detector = ZeroShotDetector(model=folders["wordpiece"], calibration_file=path, threads=1)
         note = Note("new", "No fever, seen by Dr. Lee.", lang="en")
-        spans.append({note.text[span.start : span.end] for span in next(iter(detector.detect([note])))})
+        spans.append(
+            {note.text[span.start : span.end] for span in next(iter(detector.detect([note])))}
+        )
         variants.append(detector.method.scorer.spent.variants)
 
     assert "Lee" in spans[0] & spans[1]

@@ -15,7 +15,10 @@ from deid_zero_shot.guard import load
 from deid_zero_shot.lemmas import groups, lemmatizer
 from deid_zero_shot.words import SEGMENTERS, segmenter, words_of
 
-TEXT = "Patient: Anna Berg,\nage 47. Discharged  12/03/2020 (anna.berg@example.org)\u00a0José\u0301 Niño."
+TEXT = (
+    "Patient: Anna Berg,\nage 47. Discharged  12/03/2020 (anna.berg@example.org)\u00a0José\u0301"
+    " Niño."
+)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -28,10 +31,15 @@ def test_sub_tokens_lie_where_their_text_does(folders: dict[str, Path], kind: st
 
     assert all(len(pieces) for pieces in found)
     for (start, end), pieces in zip(words, found, strict=True):
-        if loaded.specials.unknown not in encoded.ids[pieces.start : pieces.stop]:  # unknown neighbours are one
+        if loaded.specials.unknown not in encoded.ids[pieces.start : pieces.stop]:
+            # unknown neighbours are one
             assert (encoded.starts[pieces.start], encoded.ends[pieces.stop - 1]) == (start, end)
         assert encoded.starts[pieces.start] <= start < end <= encoded.ends[pieces.stop - 1]
-    covered = {place for start, end in zip(encoded.starts, encoded.ends, strict=True) for place in range(start, end)}
+    covered = {
+        place
+        for start, end in zip(encoded.starts, encoded.ends, strict=True)
+        for place in range(start, end)
+    }
     assert {place for place, char in enumerate(TEXT) if not char.isspace()} <= covered
 
 
@@ -51,7 +59,9 @@ def test_a_line_s_end_is_a_sub_token_where_the_vocabulary_has_one() -> None:
     line = tokenizer.convert_tokens_to_ids("[LINE]")
     specials = Specials(before=2, after=3, pad=0, mask=4, unknown=1, line=line, window=64)
 
-    encoded = Encoder(tokenizer.backend_tokenizer.to_str(), specials).encode("fever\n\ncough\r\nfever\n")
+    encoded = Encoder(tokenizer.backend_tokenizer.to_str(), specials).encode(
+        "fever\n\ncough\r\nfever\n"
+    )
 
     assert encoded.ids.tolist().count(line) == 2
 
@@ -70,7 +80,11 @@ def test_text_that_looks_like_a_special_sub_token_is_none(kind: str) -> None:
     ("name", "text", "words"),
     [
         ("plain", "O'Brien-Lee, 1.5 mg; 12/03/2020", ["O'Brien-Lee", "1.5", "mg", "12/03/2020"]),
-        ("plain", "a.b@example.org. www.example.org, J45", ["a.b@example.org", "www.example.org", "J45"]),
+        (
+            "plain",
+            "a.b@example.org. www.example.org, J45",
+            ["a.b@example.org", "www.example.org", "J45"],
+        ),
         ("blanks", "(Dr. Lee), tel: 617-555-0143!", ["Dr", "Lee", "tel", "617-555-0143"]),
         ("blanks", "-- ... a", ["a"]),
         ("characters", "王明 Lee 3", ["王", "明", "Lee", "3"]),
@@ -134,7 +148,9 @@ def test_a_pipeline_of_spacy_tells_which_forms_are_of_one_lemma(tmp_path: Path) 
     pipeline.add_pipe("attribute_ruler").add([[{"LOWER": "potilaalle"}]], {"LEMMA": "potilas"})
     pipeline.to_disk(tmp_path / "fi_lemmas")
 
-    one, other, none = groups(["potilas", "Potilaalle", "kuume"], "fi", lemmatizer(f"spacy:{tmp_path / 'fi_lemmas'}"))
+    one, other, none = groups(
+        ["potilas", "Potilaalle", "kuume"], "fi", lemmatizer(f"spacy:{tmp_path / 'fi_lemmas'}")
+    )
 
     assert one == other != none
 

@@ -28,8 +28,14 @@ def came_back(translated: str, source: str = SOURCE):
     return unmark(note, list(spans), Note("n", translated, lang="es"))
 
 
-@given(st.text("ab .,\n", max_size=20), st.text("ab", min_size=1, max_size=5), st.text("ab .", max_size=20))
-def test_what_a_translator_leaves_as_it_is_comes_back_whole(before: str, value: str, after: str) -> None:
+@given(
+    st.text("ab .,\n", max_size=20),
+    st.text("ab", min_size=1, max_size=5),
+    st.text("ab .", max_size=20),
+)
+def test_what_a_translator_leaves_as_it_is_comes_back_whole(
+    before: str, value: str, after: str
+) -> None:
     note = Note("n", before + value + after, lang="en")
     spans = [Span(len(before), len(before) + len(value), Phi.NAME)]
 
@@ -40,13 +46,23 @@ def test_what_a_translator_leaves_as_it_is_comes_back_whole(before: str, value: 
 
 def test_words_may_change_around_the_markers_and_in_them() -> None:
     note, spans = marked(SOURCE, note_id="n", lang="en")
-    swap = {"Seen by": "Vista por la", "Dr.": "Dra.", "in": "en", "Rome": "Roma", "sex": "sexo", "#SEX M": "#SEX H"}
-    text = re.sub("|".join(map(re.escape, swap)), lambda match: swap[match[0]], mark(note, list(spans)))
+    swap = {
+        "Seen by": "Vista por la",
+        "Dr.": "Dra.",
+        "in": "en",
+        "Rome": "Roma",
+        "sex": "sexo",
+        "#SEX M": "#SEX H",
+    }
+    text = re.sub(
+        "|".join(map(re.escape, swap)), lambda match: swap[match[0]], mark(note, list(spans))
+    )
 
     target, found = unmark(note, list(spans), Note("n", text, lang="es"))
 
-    assert tagged(target, found.spans) == (
-        "Vista por la Dra. <NAME>Ana Lee</NAME> en <CITY>Roma</CITY>, sexo <SEX>H</SEX>."
+    assert (
+        tagged(target, found.spans)
+        == "Vista por la Dra. <NAME>Ana Lee</NAME> en <CITY>Roma</CITY>, sexo <SEX>H</SEX>."
     )
     assert not found.doubts
 
@@ -56,8 +72,14 @@ def test_words_may_change_around_the_markers_and_in_them() -> None:
     [
         ("La Dra. [#NAME Ana Lee] en Roma, sexo [#SEX H].", [(Why.DROPPED, False)]),
         ("En [#CITY Roma] la Dra. [#NAME Ana Lee], sexo [#SEX H].", [(Why.REORDERED, True)] * 2),
-        ("[#NAME Ana Lee de [#CITY Roma]], sexo [#SEX H].", [(Why.DROPPED, False), (Why.NESTED, False)]),
-        ("[#NAME Ana Lee] [#CIUDAD Roma], sexo [#SEX H].", [(Why.DROPPED, False), (Why.EXTRA, False)]),
+        (
+            "[#NAME Ana Lee de [#CITY Roma]], sexo [#SEX H].",
+            [(Why.DROPPED, False), (Why.NESTED, False)],
+        ),
+        (
+            "[#NAME Ana Lee] [#CIUDAD Roma], sexo [#SEX H].",
+            [(Why.DROPPED, False), (Why.EXTRA, False)],
+        ),
         ("[#NAME Ana Lee] [#CITY], sexo [#SEX H].", [(Why.DROPPED, False), (Why.EXTRA, False)]),
         ("[#NAME Ana Lee] en [#CITY Roma], sexo [#SEX M].", [(Why.SEX, True)]),
         ("[#NAME Ana Lee], sexo [#SEX H], [#CITY Roma", [(Why.DROPPED, False), (Why.EXTRA, False)]),
@@ -90,8 +112,13 @@ def test_the_commands_carry_annotations_both_ways(tmp_path: Path) -> None:
         for number in range(2):
             note, spans = marked(SOURCE, note_id=f"n{number}", lang="en")
             own = [{"start": span.start, "end": span.end, "label": span.label} for span in spans]
-            file.write(json.dumps({"id": note.note_id, "text": note.text, "lang": "en", "spans": own}) + "\n")
-    sent, back, aligned, lines = (tmp_path / name for name in ("sent.jsonl", "back.jsonl", "out.jsonl", "lines.txt"))
+            file.write(
+                json.dumps({"id": note.note_id, "text": note.text, "lang": "en", "spans": own})
+                + "\n"
+            )
+    sent, back, aligned, lines = (
+        tmp_path / name for name in ("sent.jsonl", "back.jsonl", "out.jsonl", "lines.txt")
+    )
 
     def run(*arguments: object) -> tuple[int, str]:
         result = CliRunner().invoke(projecting.app, [str(argument) for argument in arguments])
@@ -109,12 +136,32 @@ def test_the_commands_carry_annotations_both_ways(tmp_path: Path) -> None:
     assert run("bitext", "--notes", notes, "--translations", notes, "--out", lines)[0] == 0
     assert lines.read_text().count(" ||| ") == 2
     lines.write_text("0-0 1-1 2-2 3-3 4-4 5-5 6-6 7-7 8-8\n0-99\n", encoding="utf-8")
-    code, output = run("project", "--notes", notes, "--translations", notes, "--alignments", lines, "--out", aligned)
+    code, output = run(
+        "project",
+        "--notes",
+        notes,
+        "--translations",
+        notes,
+        "--alignments",
+        lines,
+        "--out",
+        aligned,
+    )
     assert code == 2
     assert "note 'n1': alignment entry '0-99'" in output
     assert len(aligned.read_text().splitlines()) == 1
     lines.write_text("0-0\n", encoding="utf-8")
     assert (
         "1 lines for 2 notes"
-        in run("project", "--notes", notes, "--translations", notes, "--alignments", lines, "--out", aligned)[1]
+        in run(
+            "project",
+            "--notes",
+            notes,
+            "--translations",
+            notes,
+            "--alignments",
+            lines,
+            "--out",
+            aligned,
+        )[1]
     )

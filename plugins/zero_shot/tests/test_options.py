@@ -39,7 +39,9 @@ def kept(text: str, protection: Protection, lang: str = "en") -> set[str]:
         ("haemangioma of the liver", {"liver"}, set()),
     ],
 )
-def test_words_of_medicine_stay_and_people_do_not(text: str, stays: set[str], goes: set[str]) -> None:
+def test_words_of_medicine_stay_and_people_do_not(
+    text: str, stays: set[str], goes: set[str]
+) -> None:
     found = kept(text, Protection(allow=True))
 
     assert stays <= found
@@ -54,7 +56,10 @@ def test_a_list_of_one_s_own_joins_in(tmp_path: Path) -> None:
 
     method = method_of(model, options, Runtime(threads=1))
 
-    scores = {word.start: word.score for word in method.score(Note("n", "Leydig cell, Dr. Leydig", lang="en")).words}
+    scores = {
+        word.start: word.score
+        for word in method.score(Note("n", "Leydig cell, Dr. Leydig", lang="en")).words
+    }
     assert scores[0] == KEPT
     assert scores[17] < 0.0
     assert method.described["allow_list"] == ["haemangioma", "leydig"]
@@ -78,9 +83,13 @@ def test_field_labels_stay_and_values_do_not(text: str, stays: set[str], goes: s
 
 
 def test_numbers_are_left_to_rules(tmp_path: Path) -> None:
-    text = "PSA 1.5 ng/ml, 2.5 x 1.8 cm. Seen on 12/03/2020 aged 47 years. License number 28-44123-7."
+    text = (
+        "PSA 1.5 ng/ml, 2.5 x 1.8 cm. Seen on 12/03/2020 aged 47 years. License number 28-44123-7."
+    )
     note = Note("n", text, lang="en")
-    zero_shot = ZeroShotDetector(model=save_model(tmp_path), threshold=2.0, numbers="leave", threads=1)
+    zero_shot = ZeroShotDetector(
+        model=save_model(tmp_path), threshold=2.0, numbers="leave", threads=1
+    )
     rules = load_plugin("rules")
     (own,), (others,) = zero_shot.detect([note]), rules.detect([note])
 
@@ -94,11 +103,18 @@ def test_numbers_are_left_to_rules(tmp_path: Path) -> None:
 
 def test_ages_and_dates_that_the_model_leaves_are_all_found_by_rules(tmp_path: Path) -> None:
     texts = {
-        "en": "A <AGE>47</AGE>-year-old man, seen <DATE>3 May 2021</DATE>, again on <DATE>12/06/2021</DATE>.\nAge: <AGE>47</AGE>.",
+        "en": (
+            "A <AGE>47</AGE>-year-old man, seen <DATE>3 May 2021</DATE>, again on"
+            " <DATE>12/06/2021</DATE>.\nAge: <AGE>47</AGE>."
+        ),
         "es": "Varón de <AGE>63 años</AGE>, ingresado el <DATE>3 de mayo de 2021</DATE>.",
     }
-    notes, gold = zip(*(marked(text, note_id=lang, lang=lang) for lang, text in texts.items()), strict=True)
-    zero_shot = ZeroShotDetector(model=save_model(tmp_path), threshold=2.0, numbers="leave", threads=1)
+    notes, gold = zip(
+        *(marked(text, note_id=lang, lang=lang) for lang, text in texts.items()), strict=True
+    )
+    zero_shot = ZeroShotDetector(
+        model=save_model(tmp_path), threshold=2.0, numbers="leave", threads=1
+    )
 
     def covered(found: Iterable[SpanSet]) -> int:
         return sum(
@@ -133,8 +149,12 @@ def test_mutual_information_lowers_what_context_does_not_help_to_guess() -> None
 
 
 def test_the_other_model_counts_against_a_word() -> None:
-    clinical, _ = scorer(WORDS, lambda _seen, _place, true: {"fever": 0.1, "Wilkes": 0.001, "and": 0.5}[true])
-    general, _ = scorer(WORDS, lambda _seen, _place, true: {"fever": 0.001, "Wilkes": 0.01, "and": 0.5}[true])
+    clinical, _ = scorer(
+        WORDS, lambda _seen, _place, true: {"fever": 0.1, "Wilkes": 0.001, "and": 0.5}[true]
+    )
+    general, _ = scorer(
+        WORDS, lambda _seen, _place, true: {"fever": 0.001, "Wilkes": 0.01, "and": 0.5}[true]
+    )
     method = Method(clinical, "digest", {}, against=general)
 
     fever, both, name = (word.score for word in method.score(Note("n", "fever and Wilkes")).words)
@@ -151,7 +171,9 @@ def test_two_stages_need_probabilities(tmp_path: Path) -> None:
         ZeroShotDetector(model=model, threshold=0.1, stages=2, prior=1.0)
 
 
-@pytest.mark.parametrize("given", [{"prior": -1}, {"numbers": "drop"}, {"unknown": 1}, {"allow": "perhaps"}])
+@pytest.mark.parametrize(
+    "given", [{"prior": -1}, {"numbers": "drop"}, {"unknown": 1}, {"allow": "perhaps"}]
+)
 def test_an_option_that_is_none_is_named(given: dict[str, object]) -> None:
     with pytest.raises(ConfigError, match=next(iter(given))):
         read_options(given)
@@ -159,4 +181,6 @@ def test_an_option_that_is_none_is_named(given: dict[str, object]) -> None:
 
 def test_a_list_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no list of words"):
-        method_of(save_model(tmp_path), read_options({"allow_list": str(tmp_path / "none")}), Runtime())
+        method_of(
+            save_model(tmp_path), read_options({"allow_list": str(tmp_path / "none")}), Runtime()
+        )

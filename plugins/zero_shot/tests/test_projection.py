@@ -13,7 +13,9 @@ from deid_zero_shot.projection import Why, project, read_alignment, words
 def projected(source: str, target: str, line: str):
     note, spans = marked(source)
     other = Note("t", target, lang="es")
-    pairs = read_alignment(line, source=len(words(note.text)), target=len(words(target)), note_id="t")
+    pairs = read_alignment(
+        line, source=len(words(note.text)), target=len(words(target)), note_id="t"
+    )
     return other, project(note, list(spans), other, pairs)
 
 
@@ -36,7 +38,9 @@ def projected(source: str, target: str, line: str):
     ],
     ids=["order", "inserted words", "punctuation"],
 )
-def test_a_span_takes_the_words_that_its_own_are_aligned_to(source: str, target: str, line: str, expected: str) -> None:
+def test_a_span_takes_the_words_that_its_own_are_aligned_to(
+    source: str, target: str, line: str, expected: str
+) -> None:
     note, found = projected(source, target, line)
 
     assert mark(note, found.spans) == expected

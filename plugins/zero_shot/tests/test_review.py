@@ -1,4 +1,7 @@
-"""What stays is ordered by risk and shown as it was counted; a found name goes everywhere; recall by origin has a gap."""
+"""What stays is ordered by risk and shown as it was counted.
+
+A found name goes everywhere; recall by origin has a gap.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,9 @@ def answer(_seen, _place, true: str) -> float:
 def annotated(number: int, text: str, *names: str) -> Document:
     note = Note(f"n{number}", text, lang="es")
     spans = [
-        Span(match.start(), match.end(), Phi.NAME) for name in names for match in re.finditer(rf"\b{name}\b", text)
+        Span(match.start(), match.end(), Phi.NAME)
+        for name in names
+        for match in re.finditer(rf"\b{name}\b", text)
     ]
     return Document(note, DisjointSpans.of(note, spans))
 
@@ -69,15 +74,24 @@ def calibrated() -> Threshold:
     scored, _ = scorer(PIECES, answer)
     points = points_of((scored.score(one.note), one.spans) for one in DEV)
     found = choose(points, "f1")
-    return Threshold(**{name: getattr(found, name) for name in Threshold.__slots__} | {"log_threshold": math.log(1e-5)})
+    return Threshold(
+        **{name: getattr(found, name) for name in Threshold.__slots__}
+        | {"log_threshold": math.log(1e-5)}
+    )
 
 
 def test_a_planted_rare_name_is_first_and_its_note_too(calibrated: Threshold) -> None:
     scored, _ = scorer(PIECES, answer)
-    notes = [Note("plain", "no fever and no", lang="es"), Note("planted", "no fever. Raravis and no", lang="es")]
+    notes = [
+        Note("plain", "no fever and no", lang="es"),
+        Note("planted", "no fever. Raravis and no", lang="es"),
+    ]
     risk = Risk(calibrated)
 
-    found = by_risk(reviewed(note, scored.score(note), threshold=calibrated.log_threshold, risk=risk) for note in notes)
+    found = by_risk(
+        reviewed(note, scored.score(note), threshold=calibrated.log_threshold, risk=risk)
+        for note in notes
+    )
 
     assert [one.note.note_id for one in found] == ["planted", "plain"]
     first = found[0].left[0]
@@ -85,7 +99,9 @@ def test_a_planted_rare_name_is_first_and_its_note_too(calibrated: Threshold) ->
     assert first.chance > found[0].left[-1].chance
 
 
-def test_the_chance_of_phi_falls_with_the_score_and_adds_up_to_what_was_there(calibrated: Threshold) -> None:
+def test_the_chance_of_phi_falls_with_the_score_and_adds_up_to_what_was_there(
+    calibrated: Threshold,
+) -> None:
     scored, _ = scorer(PIECES, answer)
     risk = Risk(calibrated)
 
@@ -94,7 +110,9 @@ def test_the_chance_of_phi_falls_with_the_score_and_adds_up_to_what_was_there(ca
 
     assert chances == sorted(chances, reverse=True)
     total = sum(risk.of(word) * word.pieces for word in words)
-    assert total == pytest.approx(sum(points_of((scored.score(one.note), one.spans) for one in DEV).gold))
+    assert total == pytest.approx(
+        sum(points_of((scored.score(one.note), one.spans) for one in DEV).gold)
+    )
     assert risk.of(Word(0, 1, 10_000.0, 1)) == 0.0
 
 
@@ -116,7 +134,13 @@ def test_the_page_shows_what_the_metrics_count(calibrated: Threshold) -> None:
     scored, _ = scorer(PIECES, answer)
     risk = Risk(calibrated)
     found = [
-        reviewed(one.note, scored.score(one.note), threshold=calibrated.log_threshold, risk=risk, gold=list(one.spans))
+        reviewed(
+            one.note,
+            scored.score(one.note),
+            threshold=calibrated.log_threshold,
+            risk=risk,
+            gold=list(one.spans),
+        )
         for one in DEV
     ]
 
@@ -129,7 +153,9 @@ def test_the_page_shows_what_the_metrics_count(calibrated: Threshold) -> None:
     assert kinds == {**dict.fromkeys(("tp", "fp", "fn", "tn"), 0), **counted(found)}
     assert rates.recall == pytest.approx(kinds["tp"] / (kinds["tp"] + kinds["fn"]))
     assert rates.precision == pytest.approx(kinds["tp"] / (kinds["tp"] + kinds["fp"]))
-    texts = [re.sub("<[^>]+>", "", part) for part in re.findall("<pre>(.*?)</pre>", body, re.DOTALL)]
+    texts = [
+        re.sub("<[^>]+>", "", part) for part in re.findall("<pre>(.*?)</pre>", body, re.DOTALL)
+    ]
     assert sorted(texts) == sorted(one.note.text for one in DEV)
     assert "&lt;model&gt;" in shown
 
@@ -139,11 +165,18 @@ def test_without_gold_the_page_shades_by_chance(calibrated: Threshold) -> None:
     note = Note("n", "Ana and Raravis", lang="es")
 
     shown = page(
-        [reviewed(note, scored.score(note), threshold=calibrated.log_threshold, risk=Risk(calibrated))], title="t"
+        [
+            reviewed(
+                note, scored.score(note), threshold=calibrated.log_threshold, risk=Risk(calibrated)
+            )
+        ],
+        title="t",
     )
 
     assert '<b class="gone">Ana</b>' in shown
-    assert re.search(r'<b class="tn" style="background:rgba\(163,45,33,[01]\.\d\d\)">Rara</b>', shown)
+    assert re.search(
+        r'<b class="tn" style="background:rgba\(163,45,33,[01]\.\d\d\)">Rara</b>', shown
+    )
 
 
 @pytest.mark.parametrize(
@@ -183,15 +216,24 @@ class Knows:
         from deid_assets import SpanSet
 
         for note in notes:
-            found = [match.span() for name in self._names for match in re.finditer(re.escape(name), note.text)]
+            found = [
+                match.span()
+                for name in self._names
+                for match in re.finditer(re.escape(name), note.text)
+            ]
             yield SpanSet.of(note, [Span(*place, Phi.NAME) for place in found])
 
 
 def test_lists_of_names_have_recalls_of_their_own_and_a_gap() -> None:
-    documents = [annotated(number, f"Ana vino {number} and Raravis.", "Ana", "Raravis") for number in range(20)]
+    documents = [
+        annotated(number, f"Ana vino {number} and Raravis.", "Ana", "Raravis")
+        for number in range(20)
+    ]
 
     origins, gap = recall_by_origin(
-        Knows("Maria", "Lopez"), documents, {"es": ["Maria Lopez"], "fi": ["Maria Lopez", "Aino Virtanen"]}
+        Knows("Maria", "Lopez"),
+        documents,
+        {"es": ["Maria Lopez"], "fi": ["Maria Lopez", "Aino Virtanen"]},
     )
 
     recalls = {one.name: one.recall for one in origins}
@@ -200,7 +242,9 @@ def test_lists_of_names_have_recalls_of_their_own_and_a_gap() -> None:
     assert (gap.best, gap.worst, gap.value) == ("es", "fi", pytest.approx(1 - recalls["fi"]))
     assert gap.interval[0] <= gap.value <= gap.interval[1]
     assert gap.interval[0] > 0
-    _, none = recall_by_origin(Knows("Maria Lopez"), documents, {"a": ["Maria Lopez"], "b": ["Maria Lopez"]})
+    _, none = recall_by_origin(
+        Knows("Maria Lopez"), documents, {"a": ["Maria Lopez"], "b": ["Maria Lopez"]}
+    )
     assert (none.value, none.interval) == (0.0, (0.0, 0.0))
 
 
@@ -212,10 +256,17 @@ def test_names_of_a_language_are_those_of_its_pack_and_one_list_is_no_comparison
         recall_by_origin(Knows(), [annotated(1, "no fever")], {"es": ["Ana"], "fi": ["Aino"]})
 
 
-def test_the_commands_list_without_text_and_write_for_the_owner_alone(folders: dict[str, Path], tmp_path: Path) -> None:
+def test_the_commands_list_without_text_and_write_for_the_owner_alone(
+    folders: dict[str, Path], tmp_path: Path
+) -> None:
     path, model = tmp_path / "dev.jsonl", tmp_path / "calibration.json"
     rows = [
-        {"id": f"r{at}", "lang": "en", "text": text, "spans": [{"start": 9, "end": 18, "label": "NAME"}]}
+        {
+            "id": f"r{at}",
+            "lang": "en",
+            "text": text,
+            "spans": [{"start": 9, "end": 18, "label": "NAME"}],
+        }
         for at, text in enumerate(TEXTS[:2])
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
@@ -231,8 +282,12 @@ def test_the_commands_list_without_text_and_write_for_the_owner_alone(folders: d
     assert run("review", folder, "--notes", path)[0] == 2  # not calibrated yet
     assert run("calibrate", folder, "--notes", path, "--threads", 1)[0] == 0
 
-    code, listed = run("review", folder, "--notes", path, "--out", tmp_path / "page.html", "--threads", 1)
-    bias_code, compared = run("bias", folder, "--notes", path, "--origin", "es", "--origin", "fi", "--threads", 1)
+    code, listed = run(
+        "review", folder, "--notes", path, "--out", tmp_path / "page.html", "--threads", 1
+    )
+    bias_code, compared = run(
+        "bias", folder, "--notes", path, "--origin", "es", "--origin", "fi", "--threads", 1
+    )
 
     assert (code, bias_code) == (0, 0)
     assert listed.count("words of PHI expected to be left") == 2

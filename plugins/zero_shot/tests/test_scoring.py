@@ -77,7 +77,9 @@ NAMES = ("Ana", "ana", "##dias", "vino", "@", "example", ".", "org", "y", "Juha"
     ],
     ids=["same", "case", "address", "inflection"],
 )
-def test_the_same_word_elsewhere_is_hidden_too(text: str, number: int, lemmas: str, lang: str) -> None:
+def test_the_same_word_elsewhere_is_hidden_too(
+    text: str, number: int, lemmas: str, lang: str
+) -> None:
     alone, _ = scorer(NAMES, _copies, lemmas=lemmas, together=False)
     together, _ = scorer(NAMES, _copies, lemmas=lemmas)
     note = Note("n", text, lang=lang)
@@ -128,12 +130,19 @@ def test_two_stages_score_alone_what_the_first_doubts() -> None:
     assert words[0].score == pytest.approx(math.log(1e-6))
 
 
-@given(lengths=st.lists(st.integers(1, 4), min_size=1, max_size=30), most=st.integers(1, 12), same=st.integers(2, 9))
-def test_words_hidden_together_stand_apart_and_each_is_revealed_as_if_alone(lengths, most: int, same: int) -> None:
+@given(
+    lengths=st.lists(st.integers(1, 4), min_size=1, max_size=30),
+    most=st.integers(1, 12),
+    same=st.integers(2, 9),
+)
+def test_words_hidden_together_stand_apart_and_each_is_revealed_as_if_alone(
+    lengths, most: int, same: int
+) -> None:
     ends = list(itertools.accumulate(lengths))
     words = [range(end - length, end) for end, length in zip(ends, lengths, strict=True)]
     related = [
-        np.concatenate([list(words[other]) for other in range(at % same, len(words), same)]) for at in range(len(words))
+        np.concatenate([list(words[other]) for other in range(at % same, len(words), same)])
+        for at in range(len(words))
     ]
     variants, alone = Variants(np.arange(ends[-1])), Variants(np.arange(ends[-1]))
 
@@ -199,7 +208,9 @@ def test_windows_cover_a_note_and_share_enough(length: int, size: int) -> None:
 
     assert {place for part in parts for place in part} == set(range(length))
     assert all(len(part) <= size - 2 for part in parts)
-    assert all(left.stop - right.start >= overlap(size) for left, right in itertools.pairwise(parts))
+    assert all(
+        left.stop - right.start >= overlap(size) for left, right in itertools.pairwise(parts)
+    )
     words = [range(place, min(place + overlap(size), length)) for place in range(length)]
     for word, number in zip(words, assign(words, parts, length=length), strict=True):
         assert parts[number].start <= word.start

@@ -1,4 +1,7 @@
-"""The study's table: a row per model and language beside chance, thresholds from other notes than those tested."""
+"""The study's table.
+
+A row per model and language beside chance, thresholds from other notes than those tested.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,14 @@ from deid_assets.core.trainer import Document
 from deid_assets.testing import marked
 from deid_zero_shot.method import Method
 from deid_zero_shot.protect import Protection
-from deid_zero_shot.study import Judged, chance_rows, decided_row, ensemble_gain, score_all, zero_shot_row
+from deid_zero_shot.study import (
+    Judged,
+    chance_rows,
+    decided_row,
+    ensemble_gain,
+    score_all,
+    zero_shot_row,
+)
 
 WORDS = ("fever", "and", "cough", "Ana", "Lee", "3", ",", ".")
 RARE = {"Ana": 1e-6, "Lee": 1e-5, "3": 1e-4}
@@ -21,7 +31,11 @@ TEXTS = {
         "<NAME>Lee</NAME>, cough 3.",
         "cough and 3. <NAME>Ana</NAME>, fever",
     ),
-    "es": ("cough, <NAME>Ana</NAME>", "fever and <NAME>Lee</NAME> 3.", "<NAME>Ana Lee</NAME> and 3, fever"),
+    "es": (
+        "cough, <NAME>Ana</NAME>",
+        "fever and <NAME>Lee</NAME> 3.",
+        "<NAME>Ana Lee</NAME> and 3, fever",
+    ),
 }
 
 
@@ -30,7 +44,9 @@ def documents(lang: str) -> list[Document]:
     for copy in ("a", "b"):
         for number, text in enumerate(TEXTS[lang]):
             note, spans = marked(
-                f"{text} {'cough ' * (number + 2 * (copy == 'b'))}", note_id=f"{lang}{copy}{number}", lang=lang
+                f"{text} {'cough ' * (number + 2 * (copy == 'b'))}",
+                note_id=f"{lang}{copy}{number}",
+                lang=lang,
             )
             found.append(Document(note, DisjointSpans.of(note, list(spans))))
     return found
@@ -57,7 +73,11 @@ def test_two_models_and_two_languages_give_four_rows() -> None:
     assert len(rows) == 4
     for name, _, row in rows:
         assert row.notes == 3
-        assert (row.values["roc_auc"].value or 0) > 0.9 if name == "good" else row.threshold is not None
+        assert (
+            (row.values["roc_auc"].value or 0) > 0.9
+            if name == "good"
+            else row.threshold is not None
+        )
         assert row.values["f1"].low is not None
     assert rows[0][2].values["f1"].value == 1.0
     assert rows[0][2].recalls == {"NAME": 1.0}
@@ -86,7 +106,9 @@ def test_numbers_left_to_rules_are_no_false_positives() -> None:
 
 def test_typing_takes_out_what_development_notes_teach_to_be_no_phi() -> None:
     rare = dict.fromkeys(WORDS, 1e-6)  # to the model nothing can be guessed
-    before, after = (zero_shot_row("x", one, samples=2) for one in (judged(rare), judged(rare).typed()))
+    before, after = (
+        zero_shot_row("x", one, samples=2) for one in (judged(rare), judged(rare).typed())
+    )
 
     assert before.redacted > 0.7  # all but punctuation
     assert (after.values["f1"].value or 0) > 2 * (before.values["f1"].value or 1)

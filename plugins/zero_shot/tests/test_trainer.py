@@ -17,8 +17,14 @@ from deid_assets.training import Corpus, Materials, Recipe, load_recipe, read_ca
 from deid_zero_shot import ZeroShotTrainer
 
 TEXTS = (
-    "Patient: <NAME>Anna Berg</NAME>, <EMAIL>anna.berg@example.org</EMAIL>\nAge: <AGE>47</AGE> years",
-    "Discharged on <DATE>12/03/2020</DATE>, <EMAIL>lee@example.org</EMAIL>. Fever for 3 days, no cough.",
+    (
+        "Patient: <NAME>Anna Berg</NAME>, <EMAIL>anna.berg@example.org</EMAIL>\nAge: <AGE>47</AGE>"
+        " years"
+    ),
+    (
+        "Discharged on <DATE>12/03/2020</DATE>, <EMAIL>lee@example.org</EMAIL>. Fever for 3 days,"
+        " no cough."
+    ),
     "Write to <EMAIL>mora@example.org</EMAIL>. The patient has no fever and no cough.",
 )
 
@@ -36,11 +42,20 @@ def test_a_recipe_gives_a_detector_with_a_card(tmp_path: Path) -> None:
     settings = {"model": str(model), "target": "recall=1.0", "threads": 1, "lemmas": "none"}
     recipe = Recipe(name="zero_shot_tiny", plugin="zero_shot", settings=settings)
 
-    card = train_model(recipe, Materials(corpora=[corpus("one")], dev=corpus("two")), tmp_path / "out")
+    card = train_model(
+        recipe, Materials(corpora=[corpus("one")], dev=corpus("two")), tmp_path / "out"
+    )
 
     assert card == read_card(tmp_path / "out", verify=True)
-    assert {"calibration.json", "calibration-en.png", "calibration-en.csv", "model.int8.onnx"} <= set(card.files)
-    detector = load_plugin("zero_shot_tiny", plugin="zero_shot", options={"model": str(tmp_path / "out")})
+    assert {
+        "calibration.json",
+        "calibration-en.png",
+        "calibration-en.csv",
+        "model.int8.onnx",
+    } <= set(card.files)
+    detector = load_plugin(
+        "zero_shot_tiny", plugin="zero_shot", options={"model": str(tmp_path / "out")}
+    )
     (spans,) = detector.detect([Note("n", "Write to lee@example.org", lang="en")])
     assert "EMAIL" in {span.label for span in spans}
     assert {span.source for span in spans} == {"zero_shot_tiny"}
@@ -52,7 +67,9 @@ def test_categories_of_the_notes_are_those_of_the_spans(tmp_path: Path) -> None:
     recipe = Recipe(name="zero_shot_tiny", plugin="zero_shot", settings=settings)
     train_model(recipe, Materials(corpora=[corpus("one")], dev=corpus("two")), tmp_path / "out")
 
-    detector = load_plugin("zero_shot_tiny", plugin="zero_shot", options={"model": str(tmp_path / "out")})
+    detector = load_plugin(
+        "zero_shot_tiny", plugin="zero_shot", options={"model": str(tmp_path / "out")}
+    )
     (spans,) = detector.detect([Note("n", "Patient: Carl Dahl, Age: 51 years", lang="en")])
     (first,) = (span for span in spans if span.start == 9)
 
@@ -78,7 +95,9 @@ def test_the_recipes_of_models_made_here_are_valid(name: str) -> None:
     assert settings["pretrain"]["whole_words"]
 
 
-@pytest.mark.parametrize("settings", [{}, {"model": "x", "lemas": "none"}, {"model": "x", "prior": 9}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"model": "x", "lemas": "none"}, {"model": "x", "prior": 9}]
+)
 def test_bad_settings_are_named(settings: dict[str, object]) -> None:
     with pytest.raises(ConfigError):
         ZeroShotTrainer().settings(settings)

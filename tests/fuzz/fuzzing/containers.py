@@ -1,7 +1,9 @@
-"""Damage inside what is packed: the parts of a DOCX, a PDF's streams, a Parquet file's columns, members of archives.
+"""Damage inside what is packed.
 
-A byte changed in a ZIP is caught by its checksum and reaches no parser. Here a container is taken apart, one part of it
-damaged, and the whole put together again, so that the damage is read.
+The parts of a DOCX, a PDF's streams, a Parquet file's columns, members of archives.
+
+A byte changed in a ZIP is caught by its checksum and reaches no parser. Here a container is taken
+apart, one part of it damaged, and the whole put together again, so that the damage is read.
 """
 
 from __future__ import annotations
@@ -22,20 +24,72 @@ from fuzzing.damage import ANY, OF_FORMAT, damaged
 
 TEXTS = ("", "\0", "\ud7ff", "é" * 9, "[]", "null", '[{"start": -1}]', "x" * 70_000, "\u2028")
 DOCX = (
-    *ANY, b"</w:p>", b"<w:p>", b"<w:tbl><w:tr><w:tc>", b"<w:t>", b"<w:del>", b"<w:ins>", b"<w:delText>", b"<w:txbxContent>", b"<w:fldChar/>",
-    b"<mc:AlternateContent>", b'w:val="-1"', b'r:id="rId9"', b"<!DOCTYPE a [<!ENTITY b 'c'>]>", b"&b;", b'Target="../../x"', b"<w:altChunk/>",
-)  # fmt: skip
+    *ANY,
+    b"</w:p>",
+    b"<w:p>",
+    b"<w:tbl><w:tr><w:tc>",
+    b"<w:t>",
+    b"<w:del>",
+    b"<w:ins>",
+    b"<w:delText>",
+    b"<w:txbxContent>",
+    b"<w:fldChar/>",
+    b"<mc:AlternateContent>",
+    b'w:val="-1"',
+    b'r:id="rId9"',
+    b"<!DOCTYPE a [<!ENTITY b 'c'>]>",
+    b"&b;",
+    b'Target="../../x"',
+    b"<w:altChunk/>",
+)
 PDF = (
-    *ANY, b"%PDF", b"<<", b">>", b" 0 R", b" obj", b"endobj", b"stream\n", b"/Length -1", b"/Length 99999999", b"/Filter/ASCIIHexDecode", b"/Kids[",
-    b"/Parent 1 0 R", b"/Encrypt", b"/XFA", b"Tj", b"TJ", b"BT", b"ET", b"Tf", b"Do", b"BI ID EI", b"q", b"/Prev 0", b"xref", b"trailer",
-    b"/Size 0", b"(", b")", b"\\", b"/ToUnicode", b"beginbfchar", b"<FFFF>", b"/Annots[",
-)  # fmt: skip
+    *ANY,
+    b"%PDF",
+    b"<<",
+    b">>",
+    b" 0 R",
+    b" obj",
+    b"endobj",
+    b"stream\n",
+    b"/Length -1",
+    b"/Length 99999999",
+    b"/Filter/ASCIIHexDecode",
+    b"/Kids[",
+    b"/Parent 1 0 R",
+    b"/Encrypt",
+    b"/XFA",
+    b"Tj",
+    b"TJ",
+    b"BT",
+    b"ET",
+    b"Tf",
+    b"Do",
+    b"BI ID EI",
+    b"q",
+    b"/Prev 0",
+    b"xref",
+    b"trailer",
+    b"/Size 0",
+    b"(",
+    b")",
+    b"\\",
+    b"/ToUnicode",
+    b"beginbfchar",
+    b"<FFFF>",
+    b"/Annots[",
+)
 
 
 def without_styles(content: bytes) -> bytes:
-    """Return a DOCX with three of its styles left: reading the rest would take nearly all of the time."""
+    """Return a DOCX with three of its styles left.
+
+    Reading the rest would take nearly all of the time.
+    """
     made = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(content)) as package, zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as slim:
+    with (
+        zipfile.ZipFile(io.BytesIO(content)) as package,
+        zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as slim,
+    ):
         for name in package.namelist():
             part = package.read(name)
             if "styles" in name:
@@ -68,7 +122,11 @@ def damaged_docx(originals: Sequence[bytes], rng: Random) -> bytes:
 def damaged_pdf(originals: Sequence[bytes], rng: Random) -> bytes:
     """Damage a stream after it is unpacked, or the bytes around."""
     content = rng.choice(originals)
-    streams = [match for match in re.finditer(rb"stream\r?\n(.*?)\r?\nendstream", content, re.DOTALL) if match[1]]
+    streams = [
+        match
+        for match in re.finditer(rb"stream\r?\n(.*?)\r?\nendstream", content, re.DOTALL)
+        if match[1]
+    ]
     if not streams or rng.random() < 0.5:
         return damaged([content], rng, PDF)
     chosen = rng.choice(streams)
@@ -98,7 +156,9 @@ def damaged_parquet(originals: Sequence[bytes], rng: Random) -> bytes:
         lambda: pa.array([{"start": -1, "end": 2**40, "label": rng.choice(TEXTS)}] * rows),
         lambda: pa.array([rng.choice(TEXTS) for _ in range(rows)]).dictionary_encode(),
     )
-    table = table.set_column(at, name if rng.random() < 0.9 else rng.choice(TEXTS), rng.choice(values)())
+    table = table.set_column(
+        at, name if rng.random() < 0.9 else rng.choice(TEXTS), rng.choice(values)()
+    )
     made = io.BytesIO()
     pq.write_table(table, made, compression=rng.choice(("none", "snappy", "zstd")))
     return made.getvalue()
@@ -106,10 +166,15 @@ def damaged_parquet(originals: Sequence[bytes], rng: Random) -> bytes:
 
 def damaged_archive(originals: Sequence[bytes], rng: Random, suffix: str) -> bytes:
     """Pack damaged notes under damaged names, and damage some of the archives."""
-    members = [(_name(rng), damaged(originals, rng, (*ANY, *OF_FORMAT["jsonl"]))) for _ in range(rng.randint(1, 3))]
+    members = [
+        (_name(rng), damaged(originals, rng, (*ANY, *OF_FORMAT["jsonl"])))
+        for _ in range(rng.randint(1, 3))
+    ]
     made = io.BytesIO()
     if suffix == ".zip":
-        with zipfile.ZipFile(made, "w", rng.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))) as package:
+        with zipfile.ZipFile(
+            made, "w", rng.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))
+        ) as package:
             for name, content in dict(members).items():
                 package.writestr(name, content)
     else:

@@ -1,9 +1,11 @@
 """PDFs are read in a process each, started by ``fork`` from one that has the library loaded, not by a new interpreter.
 
-Starting an interpreter and importing the library take 0.2 s of processor time, reading the file 2 ms. The process that reads is the
-same but for that: it runs the worker's ``main`` once, under the worker's own bounds, and ends.
+Starting an interpreter and importing the library take 0.2 s of processor time, reading the file 2
+ms. The process that reads is the same but for that: it runs the worker's ``main`` once, under the
+worker's own bounds, and ends.
 
-    python -P pdf_forks.py MODULE     # one request per line on standard input, one answer per line on standard output
+    python -P pdf_forks.py MODULE     # one request per line on standard input, one answer per line
+    on standard output
 """
 
 from __future__ import annotations
@@ -22,7 +24,10 @@ SERVER = __file__
 
 
 class Forks:
-    """Takes the place of ``subprocess`` in the reader of PDF; the worker's module stands at the end of its command."""
+    """Takes the place of ``subprocess`` in the reader of PDF.
+
+    The worker's module stands at the end of its command.
+    """
 
     PIPE, DEVNULL, TimeoutExpired = subprocess.PIPE, subprocess.DEVNULL, subprocess.TimeoutExpired
 

@@ -18,7 +18,18 @@ from deid_assets.formats.source import Source
 ROOT = Path(__file__).parents[3]
 SHARED_MEMORY = Path("/dev/shm")
 OUTCOMES = ("read as notes", "with faults", "refused as a whole")
-WORDS = ("Ann L", "Okafor", "Marrowby", "Odette", "Abara", "Lindqvist", "Quillan", "440044", "44-1200", "900-12-3456")
+WORDS = (
+    "Ann L",
+    "Okafor",
+    "Marrowby",
+    "Odette",
+    "Abara",
+    "Lindqvist",
+    "Quillan",
+    "440044",
+    "44-1200",
+    "900-12-3456",
+)
 """Of the golden files: names and numbers of people."""
 
 
@@ -27,7 +38,9 @@ def golden(name: str) -> list[Path]:
     folders = [ROOT / "tests" / "formats" / "data", *sorted(ROOT.glob("plugins/*/tests/**/data"))]
     beside = [path for folder in folders for path in (folder / name).rglob("*")]
     found = [*beside, *(path for folder in folders for path in folder.glob("notes.*"))]
-    return [path for path in found if path.is_file() and path.suffix.lower() in FORMATS[name].suffixes]
+    return [
+        path for path in found if path.is_file() and path.suffix.lower() in FORMATS[name].suffixes
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +58,18 @@ class Reading:
     suffix: str
 
     def _found(self) -> list[Annotated | Fault]:
-        """Let the reader read the file. Where nothing comes of that, or in an archive, the folder is read."""
+        """Let the reader read the file.
+
+        Where nothing comes of that, or in an archive, the folder is read.
+        """
         chosen, options = FORMATS[self.name], ReadOptions()
         path = self.folder / f"a1{self.suffix}"
         if not suffix_of(path.name) and path.stat().st_size:
             with suppress(OSError):  # of which the reading of a folder makes a fault
                 parsed_notes = chosen.reader(Source(path, self.folder), options)
-                if found := list(check_parsed_notes(parsed_notes, labels=chosen.labels, options=options)):
+                if found := list(
+                    check_parsed_notes(parsed_notes, labels=chosen.labels, options=options)
+                ):
                     return found
         return list(read_notes(self.folder, format=self.name))
 
@@ -59,7 +77,8 @@ class Reading:
         """Read a file and return what came of it, one of ``OUTCOMES``.
 
         Raises:
-            AssertionError: The answer is no note and no fault, or a message shows text or is not printable.
+            AssertionError: The answer is no note and no fault, or a message shows text or is not
+                printable.
         """
         file = os.open(self.folder / f"a1{self.suffix}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         try:
@@ -83,7 +102,8 @@ def check_message(message: str) -> None:
     """Check what a user is shown.
 
     Raises:
-        AssertionError: It has a line break or another control character, or names or numbers of people.
+        AssertionError: It has a line break or another control character, or names or numbers of
+            people.
     """
     assert message.isprintable(), "a message that is not printable"
     assert not any(word in message for word in WORDS), "a message shows text"
@@ -91,7 +111,10 @@ def check_message(message: str) -> None:
 
 @contextmanager
 def reading(name: str, suffix: str, beside: Path | None = None) -> Iterator[Reading]:
-    """Give a place to read damaged files in; ``beside`` is a sound file that has to lie there, as ``a1.txt`` by ``a1.ann``."""
+    """Give a place to read damaged files in.
+
+    ``beside`` is a sound file that has to lie there, as ``a1.txt`` by ``a1.ann``.
+    """
     with TemporaryDirectory(dir=SHARED_MEMORY if SHARED_MEMORY.is_dir() else None) as folder:
         if beside is not None:
             Path(folder, f"a1{beside.suffix}").write_bytes(beside.read_bytes())

@@ -1,4 +1,7 @@
-"""A long row of tries in a process that is watched: one that dies or hangs is a finding, and the row goes on after it."""
+"""A long row of tries in a process that is watched.
+
+One that dies or hangs is a finding, and the row goes on after it.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,9 @@ _TOLD_EVERY_S = 60.0
 _MOST_FINDINGS = 50
 
 
-def watched(numbers: range, one: Callable[[int], str], tell: Callable[[str], None]) -> tuple[Counter[str], list[str]]:
+def watched(
+    numbers: range, one: Callable[[int], str], tell: Callable[[str], None]
+) -> tuple[Counter[str], list[str]]:
     """Make so many tries and return their outcomes, counted, and what was found.
 
     Args:
@@ -64,7 +69,10 @@ def watched(numbers: range, one: Callable[[int], str], tell: Callable[[str], Non
 
 
 def _row(numbers: range, one: Callable[[int], str], at: mmap.mmap, log: int) -> None:
-    """Make tries, and end this process. Counts are written as they come, since the process may be killed."""
+    """Make tries, and end this process.
+
+    Counts are written as they come, since the process may be killed.
+    """
     gc.freeze()  # what is loaded stays
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, resource.RLIM_INFINITY))
     counts: Counter[str] = Counter()
@@ -87,7 +95,8 @@ def _row(numbers: range, one: Callable[[int], str], at: mmap.mmap, log: int) -> 
         except BaseException as error:  # noqa: BLE001 - any is a finding
             place = traceback.extract_tb(error.__traceback__)[-1]
             tell(
-                f"finding\ttry {number}: {type(error).__name__} in {Path(place.filename).name}:{place.lineno}, {str(error)[:80]!r}"
+                f"finding\ttry {number}: {type(error).__name__} in"
+                f" {Path(place.filename).name}:{place.lineno}, {str(error)[:80]!r}"
             )
             counts["found wanting"] += 1
             found += 1
@@ -98,7 +107,9 @@ def _row(numbers: range, one: Callable[[int], str], at: mmap.mmap, log: int) -> 
     os._exit(0)
 
 
-def _watch(child: int, at: mmap.mmap, told: float, tell: Callable[[str], None]) -> tuple[str, float]:
+def _watch(
+    child: int, at: mmap.mmap, told: float, tell: Callable[[str], None]
+) -> tuple[str, float]:
     """Wait for the process and return why it ended too early, or nothing, and when progress was last told."""
     last, since_cpu_s, asleep = -1, 0.0, 0
     looked = time.monotonic()
@@ -106,7 +117,11 @@ def _watch(child: int, at: mmap.mmap, told: float, tell: Callable[[str], None]) 
     while True:
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
-            return (f"the process died of signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else ""), told
+            return (
+                f"the process died of signal {os.WTERMSIG(status)}"
+                if os.WIFSIGNALED(status)
+                else ""
+            ), told
         now = time.monotonic()
         (number,) = struct.unpack("Q", at[:])
         if number != last:
@@ -117,7 +132,11 @@ def _watch(child: int, at: mmap.mmap, told: float, tell: Callable[[str], None]) 
         if cpu_s > SLOW_CPU_S or asleep >= ASLEEP_LOOKS:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
-            return (f"over {SLOW_CPU_S:g} s of CPU" if cpu_s > SLOW_CPU_S else "asleep, waiting for nothing"), told
+            return (
+                f"over {SLOW_CPU_S:g} s of CPU"
+                if cpu_s > SLOW_CPU_S
+                else "asleep, waiting for nothing"
+            ), told
         if now - told > _TOLD_EVERY_S:
             told = now
             tell(f"{time.strftime('%H:%M:%S')} {number:,}")
@@ -132,7 +151,10 @@ def _cpu_s(process: int) -> float:
 
 
 def _is_running(process: int) -> bool:
-    """Whether a thread of the process, or of one that it started, runs or is ready to: a busy machine keeps it waiting."""
+    """Whether a thread of the process, or of one that it started, runs or is ready to.
+
+    A busy machine keeps it waiting.
+    """
     for thread in Path(f"/proc/{process}/task").glob("*"):
         with suppress(OSError):
             if (thread / "stat").read_text().rpartition(")")[2].split()[0] in "RD":

@@ -31,10 +31,16 @@ def save(folder: Path, kind: str = "BertForMaskedLM") -> Path:
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     names = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
     tokens = {f"{name}_token": token for name, token in names.items()}
-    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **tokens).save_pretrained(folder)
+    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **tokens).save_pretrained(
+        folder
+    )
     torch.manual_seed(5)
     config = transformers.BertConfig(
-        vocab_size=len(numbers), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32
+        vocab_size=len(numbers),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=32,
     )
     getattr(transformers, kind)(config).save_pretrained(folder)
     return folder
@@ -48,5 +54,8 @@ def save_model() -> Callable[..., Path]:
 
 @pytest.fixture(scope="session")
 def vocabulary() -> frozenset[str]:
-    """The whole words that the model knows; it also has ``Nurse`` and ``Of``, which are no names."""
+    """The whole words that the model knows.
+
+    It also has ``Nurse`` and ``Of``, which are no names.
+    """
     return frozenset(f"{NAMES} {CITIES} {TRADES} {SENTENCE} Mart Zol".split())

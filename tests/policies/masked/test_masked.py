@@ -1,4 +1,7 @@
-"""Surrogates from a masked language model: of one patient the same everywhere, never the original, never a part."""
+"""Surrogates from a masked language model.
+
+Of one patient the same everywhere, never the original, never a part.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +62,9 @@ def policy_of(model, tmp_path) -> Callable[..., Policy]:
         given = {"action": "surrogate_mlm", "model": str(model), **options}
         action = ", ".join(f"{key} = {json.dumps(value)}" for key, value in given.items())
         path = tmp_path / "mine.toml"
-        path.write_text(f'name = "mine"\n[actions]\nNAME = {{ {action} }}\nCITY = {{ {action} }}', "utf-8")
+        path.write_text(
+            f'name = "mine"\n[actions]\nNAME = {{ {action} }}\nCITY = {{ {action} }}', "utf-8"
+        )
         return load_policy(path)
 
     return load_from
@@ -146,7 +151,9 @@ def test_no_value_stays_and_each_is_drawn_the_same_twice(draw, text, label, lang
 def test_a_value_without_words_gets_the_tag_and_is_counted(model, text):
     context = Context(Note("n", text, patient_id="p"), KEY)
 
-    drawn = MaskedSurrogate(str(model), files=checked_model(str(model)))(text, Span(0, len(text), Phi.CITY), context)
+    drawn = MaskedSurrogate(str(model), files=checked_model(str(model)))(
+        text, Span(0, len(text), Phi.CITY), context
+    )
 
     assert (drawn, context.fallbacks) == ("[CITY]", {Phi.CITY: 1})
 
@@ -160,29 +167,38 @@ def test_a_word_of_the_note_is_no_surrogate(draw, vocabulary):
 
 def test_an_answer_does_not_depend_on_what_else_is_asked(model):
     questions = [
-        Question(Sentence("The patient is called", (None,), 0), word) for word in ("Smith", "Bob", "Zoltrixberg")
+        Question(Sentence("The patient is called", (None,), 0), word)
+        for word in ("Smith", "Bob", "Zoltrixberg")
     ]
     together = load(str(model), "1").answer(questions, top_k=5)
 
-    assert [load(str(model), "2").answer([question], top_k=5)[0] for question in questions] == together
+    assert [
+        load(str(model), "2").answer([question], top_k=5)[0] for question in questions
+    ] == together
 
 
 def test_the_answers_are_the_words_that_a_plain_computation_ranks_first(model, vocabulary):
     """Cosine of the last hidden states in the sentence, one sequence at a time."""
-    found = load(str(model), "").answer([Question(Sentence("She lives in the city of", (None,), 0), "Bern")], top_k=3)[
-        0
-    ]
+    found = load(str(model), "").answer(
+        [Question(Sentence("She lives in the city of", (None,), 0), "Bern")], top_k=3
+    )[0]
 
     tokenizer = transformers.AutoTokenizer.from_pretrained(model)
     plain = transformers.AutoModelForMaskedLM.from_pretrained(model).double().eval()
 
     def vector(word):
-        ids = tokenizer(f"[CLS] She lives in the city of {word} . [SEP]", add_special_tokens=False)["input_ids"]
+        ids = tokenizer(f"[CLS] She lives in the city of {word} . [SEP]", add_special_tokens=False)[
+            "input_ids"
+        ]
         state = plain(torch.tensor([ids]), output_hidden_states=True).hidden_states[-1][0]
-        return state.detach()[len(tokenizer("[CLS] She lives in the city of")["input_ids"]) : -2].mean(dim=0)
+        return state.detach()[
+            len(tokenizer("[CLS] She lives in the city of")["input_ids"]) : -2
+        ].mean(dim=0)
 
     words = [word for word in vocabulary if word[0].isupper() and len(word) > 1]
-    ranked = sorted(words, key=lambda word: -float(torch.cosine_similarity(vector(word), vector("Bern"), dim=0)))
+    ranked = sorted(
+        words, key=lambda word: -float(torch.cosine_similarity(vector(word), vector("Bern"), dim=0))
+    )
     assert sorted(ranked[:3]) == list(found)
 
 
@@ -234,9 +250,13 @@ def test_a_policy_needs_a_key_and_its_digest_follows_the_files(policy_of, tmp_pa
 @pytest.mark.parametrize("label", sorted(set(Phi) - set(WORDED)))
 def test_categories_that_are_no_words_are_refused(tmp_path, model, label):
     path = tmp_path / "mine.toml"
-    path.write_text(f'name = "a"\n[actions]\n{label} = {{ action = "surrogate_mlm", model = "{model}" }}')
+    path.write_text(
+        f'name = "a"\n[actions]\n{label} = {{ action = "surrogate_mlm", model = "{model}" }}'
+    )
 
-    with pytest.raises(ConfigError, match=f"actions.{label}: surrogate_mlm serves NAME, .* only; choose surrogate"):
+    with pytest.raises(
+        ConfigError, match=f"actions.{label}: surrogate_mlm serves NAME, .* only; choose surrogate"
+    ):
         load_policy(path)
 
 
@@ -244,13 +264,22 @@ def test_categories_that_are_no_words_are_refused(tmp_path, model, label):
     ("line", "message"),
     [
         ('default = "surrogate_mlm"', "surrogate_mlm needs model, the folder"),
-        ('default = { action = "surrogate_mlm", model = "MODEL" }', "only and cannot be the default"),
-        ('default = { action = "tag", model = "MODEL" }', "default.model: Extra inputs are not permitted"),
+        (
+            'default = { action = "surrogate_mlm", model = "MODEL" }',
+            "only and cannot be the default",
+        ),
+        (
+            'default = { action = "tag", model = "MODEL" }',
+            "default.model: Extra inputs are not permitted",
+        ),
         (
             'default = { action = "surrogate_mlm", model = "MODEL", top_k = 1 }',
             "default: top_k: Input should be greater",
         ),
-        ('default = { action = "surrogate_mlm", model = "bert-base" }', "names of a hub are not fetched"),
+        (
+            'default = { action = "surrogate_mlm", model = "bert-base" }',
+            "names of a hub are not fetched",
+        ),
     ],
 )
 def test_a_wrong_policy_is_one_line(tmp_path, model, line, message):
@@ -279,7 +308,9 @@ def test_a_model_without_the_head_is_refused(tmp_path, save_model, kind):
         checked_model(str(folder))
 
     config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, "architectures": ["BertForMaskedLM"]}))
+    (folder / "config.json").write_text(
+        json.dumps({**config, "architectures": ["BertForMaskedLM"]})
+    )
 
     with pytest.raises(PolicyError, match="so its masked-LM head was not trained"):
         load(str(folder), checked_model(str(folder)))
@@ -299,7 +330,8 @@ def test_broken_weights_are_one_line(tmp_path, save_model, damage):
     weights.write_bytes(damage(weights.read_bytes()))
 
     with pytest.raises(
-        ConfigError, match=r"model\.safetensors is cut off or no safetensors file; copy the folder again"
+        ConfigError,
+        match=r"model\.safetensors is cut off or no safetensors file; copy the folder again",
     ):
         checked_model(str(tmp_path / "model"))
 
@@ -325,7 +357,9 @@ def test_a_full_name_of_the_batch_is_no_surrogate(draw, model, default):
     first, last = drawn.split()
 
     def redrawn(*others: str) -> str:
-        values = [(Note(other, other, lang="en"), Span(0, len(other), Phi.NAME)) for other in others]
+        values = [
+            (Note(other, other, lang="en"), Span(0, len(other), Phi.NAME)) for other in others
+        ]
         batch = [(other, DisjointSpans.of(other, [span])) for other, span in values]
         replacer = MaskedSurrogate(str(model), files=checked_model(str(model)))
         policy = Policy("mine", default, {Phi.NAME: replacer})
@@ -336,18 +370,29 @@ def test_a_full_name_of_the_batch_is_no_surrogate(draw, model, default):
     assert redrawn(f"{last.upper()}, {first.upper()}") == "[NAME]"
 
 
-def _documented(policy_of, text: str, names: list[str], *, lang: str = "en", **options: object) -> str:
+def _documented(
+    policy_of, text: str, names: list[str], *, lang: str = "en", **options: object
+) -> str:
     note = Note("n", text, patient_id="p", lang=lang)
-    spans = [Span(match.start(), match.end(), Phi.NAME) for match in re.finditer("|".join(names), text)]
-    return redact(note, DisjointSpans.of(note, spans), policy_of(around="document", **options), key=KEY).text
+    spans = [
+        Span(match.start(), match.end(), Phi.NAME) for match in re.finditer("|".join(names), text)
+    ]
+    return redact(
+        note, DisjointSpans.of(note, spans), policy_of(around="document", **options), key=KEY
+    ).text
 
 
 def test_in_a_document_s_context_one_value_has_one_surrogate(policy_of, vocabulary):
-    text = "the patient is called Zoltrix . she lives in Rome . Zoltrix works as a nurse , says Zoltrix ."
+    text = (
+        "the patient is called Zoltrix . she lives in Rome . Zoltrix works as a nurse , says"
+        " Zoltrix ."
+    )
 
     found = _documented(policy_of, text, ["Zoltrix"])
 
-    words = [word for word, old in zip(found.split(), text.split(), strict=True) if old == "Zoltrix"]
+    words = [
+        word for word, old in zip(found.split(), text.split(), strict=True) if old == "Zoltrix"
+    ]
     assert len(set(words)) == 1
     assert set(words) <= vocabulary - {"Zoltrix"}
     assert found == _documented(policy_of, text, ["Zoltrix"])
@@ -357,7 +402,10 @@ def test_what_is_asked_is_the_note_with_the_word_masked_wherever_it_stands(model
     replacer = MaskedSurrogate(str(model), files=checked_model(str(model)), around="document")
     text = "the patient is called Zol Mart .\nshe says : Zol is a nurse , zol@city . a"
     context = Context(Note("n", text, patient_id="p", lang="en"), KEY)
-    values = [Span(match.start(), match.end(), Phi.NAME) for match in re.finditer("Zol Mart|Zol(?= is)", text)]
+    values = [
+        Span(match.start(), match.end(), Phi.NAME)
+        for match in re.finditer("Zol Mart|Zol(?= is)", text)
+    ]
 
     asked = [replacer._words(text[one.start : one.end], one, context)[0].question for one in values]
 
@@ -382,10 +430,16 @@ def test_of_a_long_document_the_whole_window_is_read_once_a_word(policy_of, mode
     read: list[tuple[int, int]] = []
     network = load(str(model), checked_model(str(model)))._network.model.base_model
     hook = network.register_forward_hook(
-        lambda _module, _args, given, _output: read.append(tuple(given["input_ids"].shape)), with_kwargs=True
+        lambda _module, _args, given, _output: read.append(tuple(given["input_ids"].shape)),
+        with_kwargs=True,
     )
     try:
-        _documented(policy_of, "Rome works . " * 90 + "called Zoltrix ." + " she lives ." * 90, ["Zoltrix"], lang="sv")
+        _documented(
+            policy_of,
+            "Rome works . " * 90 + "called Zoltrix ." + " she lives ." * 90,
+            ["Zoltrix"],
+            lang="sv",
+        )
     finally:
         hook.remove()
 

@@ -1,4 +1,7 @@
-"""What a language model is asked holds the patient's words: none of it is shown where the model fails or talks."""
+"""What a language model is asked holds the patient's words.
+
+None of it is shown where the model fails or talks.
+"""
 
 from __future__ import annotations
 
@@ -65,17 +68,23 @@ def house(installation, save_model, tmp_path):
     policy.write_text(POLICY)
     settings = installation.default_settings.replace('["tag", "blackout"]', f'["{policy}"]')
     settings = settings.replace('release_policy = "tag"', f'release_policy = "{policy}"')
-    installation.configure(settings.replace("[gates]", "[gates]\nnear_duplicates = 1.0\nquarantined = 0.5"))
+    installation.configure(
+        settings.replace("[gates]", "[gates]\nnear_duplicates = 1.0\nquarantined = 0.5")
+    )
     with dg.DagsterInstance.from_config(str(write_instance(installation.dagster_home))) as instance:
         installation.instance = instance
         yield installation
 
 
-def test_a_model_that_fails_or_talks_leaks_nothing(house, note_records, monkeypatch, capfd, tmp_path):
+def test_a_model_that_fails_or_talks_leaks_nothing(
+    house, note_records, monkeypatch, capfd, tmp_path
+):
     records = [one for one in canaries(note_records()) if isinstance(one["text"], str)][:8]
     records = [{**one, "text": one["text"].replace(NAME, "Zedkanarien", 1)} for one in records]
     secrets = ("Zedkanarien", *SECRETS)
-    batch = house.receive([{**one, "spans": [{"start": 0, "end": 11, "label": "NAME"}]} for one in records])
+    batch = house.receive(
+        [{**one, "spans": [{"start": 0, "end": 11, "label": "NAME"}]} for one in records]
+    )
     assert house.failures(house.run(batch, *STEPS)) == {}
     (tmp_path / "start").mkdir()
     (tmp_path / "start" / "sitecustomize.py").write_text(PATCH)

@@ -1,4 +1,7 @@
-"""Surrogates of a language model through Dagster: the same from one process and from two, and one line without it."""
+"""Surrogates of a language model through Dagster.
+
+The same from one process and from two, and one line without it.
+"""
 
 from __future__ import annotations
 
@@ -33,9 +36,15 @@ def configured(installation, model):
     def configure(*, workers=1):
         shutil.copytree(model, installation.root / "model", dirs_exist_ok=True)
         (installation.root / "mlm.toml").write_text(POLICY)
-        settings = installation.default_settings.replace('["tag", "blackout"]', f'["{installation.root}/mlm.toml"]')
-        settings = settings.replace('release_policy = "tag"', f'release_policy = "{installation.root}/mlm.toml"')
-        settings = settings.replace("[gates]", f"workers = {workers}\n[gates]\nnear_duplicates = 1.0")
+        settings = installation.default_settings.replace(
+            '["tag", "blackout"]', f'["{installation.root}/mlm.toml"]'
+        )
+        settings = settings.replace(
+            'release_policy = "tag"', f'release_policy = "{installation.root}/mlm.toml"'
+        )
+        settings = settings.replace(
+            "[gates]", f"workers = {workers}\n[gates]\nnear_duplicates = 1.0"
+        )
         installation.configure(settings)
         return installation
 
@@ -55,7 +64,12 @@ def test_names_become_words_of_the_model_and_a_patients_are_the_same_in_a_later_
     installation = configured()
     early = note_records()
     late = [
-        {**record, "id": f"late-{record['id']}", "text": f"Seen again. {record['text']}", "spans": []}
+        {
+            **record,
+            "id": f"late-{record['id']}",
+            "text": f"Seen again. {record['text']}",
+            "spans": [],
+        }
         for record in early
     ]
 
@@ -76,7 +90,10 @@ def test_names_become_words_of_the_model_and_a_patients_are_the_same_in_a_later_
 def test_two_processes_write_what_one_does(configured, note_record, note_records):
     last = note_record(8, "The last of nine.", person="Zedmarlowb", record=4_000_008)
     # Eight of them fill what is sent to a process at once.
-    records = [{**record, "text": record["text"] + "x" * (CHUNK_CHARS // 8)} for record in [*note_records(), last]]
+    records = [
+        {**record, "text": record["text"] + "x" * (CHUNK_CHARS // 8)}
+        for record in [*note_records(), last]
+    ]
     installation = configured()
     batch = installation.receive(records)
     alone = redacted(installation, batch)

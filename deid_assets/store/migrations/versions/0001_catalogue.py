@@ -34,17 +34,23 @@ def _key(table: str, *columns: str) -> sa.PrimaryKeyConstraint:
 
 
 def _batch_of(table: str) -> sa.ForeignKeyConstraint:
-    return sa.ForeignKeyConstraint(["batch"], ["deid_batches.batch"], name=f"fk_{table}_batch", ondelete="CASCADE")
+    return sa.ForeignKeyConstraint(
+        ["batch"], ["deid_batches.batch"], name=f"fk_{table}_batch", ondelete="CASCADE"
+    )
 
 
 def _detector_of(table: str) -> sa.ForeignKeyConstraint:
     return sa.ForeignKeyConstraint(
-        ["detector_version_id"], ["deid_detector_versions.id"], name=f"fk_{table}_detector_version_id"
+        ["detector_version_id"],
+        ["deid_detector_versions.id"],
+        name=f"fk_{table}_detector_version_id",
     )
 
 
 def _create_notes() -> None:
-    op.create_table("deid_corpora", _string("corpus", 64), _time("created_at"), _key("deid_corpora", "corpus"))
+    op.create_table(
+        "deid_corpora", _string("corpus", 64), _time("created_at"), _key("deid_corpora", "corpus")
+    )
     op.create_table(
         "deid_batches",
         _string("batch", 64),

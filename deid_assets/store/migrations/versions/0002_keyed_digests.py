@@ -1,4 +1,6 @@
-"""Forget what was entered under digests without a key: ids of batches and digests of notes confirmed their originals.
+"""Forget what was entered under digests without a key.
+
+Ids of batches and digests of notes confirmed their originals.
 
 All of it is entered again when the batches are made again.
 """

@@ -1,4 +1,6 @@
-"""Forget what was entered under the ids that notes have in their source: they may be names of files, and so of patients.
+"""Forget what was entered under the ids that notes have in their source.
+
+They may be names of files, and so of patients.
 
 It is entered again, under keyed ids, when the batches are made again.
 """

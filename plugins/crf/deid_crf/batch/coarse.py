@@ -1,4 +1,7 @@
-"""What is looked for: four coarse categories, of which rules miss the most; and which half of a batch a note is in."""
+"""What is looked for: four coarse categories, of which rules miss the most.
+
+And which half of a batch a note is in.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ GROUP: Mapping[Phi, Phi] = {
     Phi.HOSPITAL: Phi.ORGANIZATION,
     Phi.ORGANIZATION: Phi.ORGANIZATION,
 }
-"""Categories that are looked for, and the coarse one that each is learnt as; of the others the rules miss little."""
+"""Categories that are looked for, and the coarse one that each is learnt as.
+
+Of the others the rules miss little.
+"""
 FOUND = (Phi.NAME, Phi.LOCATION, Phi.DATE, Phi.ORGANIZATION)
 REST = Phi.OTHER
 """What every other category is learnt as, so that a telephone number is no date."""
@@ -39,12 +45,18 @@ def coarse(note: Note, spans: Iterable[Span]) -> Document:
 
 
 def owner_of(note: Note) -> str:
-    """Return whose note it is; one that names no patient is its text's, so that a copy is on the same side."""
+    """Return whose note it is.
+
+    One that names no patient is its text's, so that a copy is on the same side.
+    """
     return f"text:{note.digest}" if note.patient_id is None else f"patient:{note.patient_id}"
 
 
 def half_of(note: Note) -> int:
-    """Return which half of a batch a note is in, 0 or 1: it follows from its patient alone, whatever else is there."""
+    """Return which half of a batch a note is in, 0 or 1.
+
+    It follows from its patient alone, whatever else is there.
+    """
     return hashlib.sha256(owner_of(note).encode()).digest()[0] % 2
 
 

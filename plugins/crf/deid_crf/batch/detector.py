@@ -11,7 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from deid_assets.extending import ConfigError, Note, PluginError, SpanSet, load, runs_of, uncollected
+from deid_assets.extending import (
+    ConfigError,
+    Note,
+    PluginError,
+    SpanSet,
+    load,
+    runs_of,
+    uncollected,
+)
 from deid_crf.batch.coarse import FOUND, GROUP, half_of
 from deid_crf.batch.opinions import Scores, blended, extended, scored
 from deid_crf.batch.settings import checked_least
@@ -30,14 +38,15 @@ _OFF = 2.0
 class BatchCrfDetector:
     """Finds what another detector finds of names, places, dates and organizations, and what the CRFs think it missed.
 
-    A note is read by the given CRF and by the one that did not learn from its half of the batch; a token whose mean
-    probability is high enough is found. What is found in a note follows from the note, its patient and the model, not
-    from what else is read.
+    A note is read by the given CRF and by the one that did not learn from its half of the batch; a
+    token whose mean probability is high enough is found. What is found in a note follows from the
+    note, its patient and the model, not from what else is read.
 
     Args:
         model: Folder that the trainer ``batch_crf`` wrote.
         name: Source of the spans.
-        least: Least probability by category, in place of the model's; one that is not named is not looked for.
+        least: Least probability by category, in place of the model's; one that is not named is not
+            looked for.
         threads: Taken by every tagger; this one uses one core whatever is given.
 
     Raises:
@@ -58,19 +67,27 @@ class BatchCrfDetector:
         del threads
         folder, self.name = Path(model), name
         about = _read(folder)
-        wanted = checked_least(about.get("least") if least is None else least, where=f"detector {name}")
+        wanted = checked_least(
+            about.get("least") if least is None else least, where=f"detector {name}"
+        )
         self._least = np.array([wanted.get(label.value, _OFF) for label in FOUND])
         folders = [folder / GIVEN, *(folder / half_folder(half) for half in range(HALVES))]
         # What they hear is given to them: the detector is asked once for all.
         room, self._pieces = Room(), Pieces()
-        self._given, *self._halves = (Tagger(replace(read_model(each), predictions_of=""), room) for each in folders)
-        digests = "".join(hashlib.sha256((each / WEIGHTS).read_bytes()).hexdigest() for each in folders)
+        self._given, *self._halves = (
+            Tagger(replace(read_model(each), predictions_of=""), room) for each in folders
+        )
+        digests = "".join(
+            hashlib.sha256((each / WEIGHTS).read_bytes()).hexdigest() for each in folders
+        )
         self.version = f"{VERSION}+{hashlib.sha256(digests.encode()).hexdigest()[:12]}"
         asked = str(about["predictions_of"])
         try:
             self._detector = load(asked, options={"profile": PROFILE} if asked == "rules" else {})
         except PluginError as error:
-            raise PluginError(f"the batch CRF asks {asked!r}, whose labels it learnt: {error}; install it") from error
+            raise PluginError(
+                f"the batch CRF asks {asked!r}, whose labels it learnt: {error}; install it"
+            ) from error
 
     def detect(self, notes: Sequence[Note]) -> Iterator[SpanSet]:
         """Yield one set of spans per note, in order."""
@@ -81,7 +98,9 @@ class BatchCrfDetector:
             for note, spans, found in zip(group, heard, opinions, strict=True):
                 picked = np.any(found.values >= self._least, axis=1)
                 known = [
-                    replace(span, native_label="", source=self.name) for span in spans if span.label in self.labels
+                    replace(span, native_label="", source=self.name)
+                    for span in spans
+                    if span.label in self.labels
                 ]
                 yield SpanSet.of(note, extended(note, found, picked, known, source=self.name))
 
@@ -98,7 +117,9 @@ class BatchCrfDetector:
         of_batch: dict[int, Scores] = {}
         for half, tagger in enumerate(self._halves):
             numbers = [number for number, note in enumerate(notes) if half_of(note) != half]
-            found = scored(marginals_of(tagger, [views[number] for number in numbers]), tagger.model.labels)
+            found = scored(
+                marginals_of(tagger, [views[number] for number in numbers]), tagger.model.labels
+            )
             of_batch |= zip(numbers, found, strict=True)
         return blended(given, [of_batch[number] for number in range(len(notes))])
 
@@ -111,5 +132,6 @@ def _read(folder: Path) -> Mapping[str, Any]:
     except (OSError, ValueError, KeyError, TypeError):
         pass
     raise ConfigError(
-        f"model {folder}: no batch CRF of format {FORMAT}; give a folder that deid train finished with the plugin {NAME}"
+        f"model {folder}: no batch CRF of format {FORMAT}; give a folder that deid train finished"
+        f" with the plugin {NAME}"
     )

@@ -37,7 +37,9 @@ def scored(found: Iterable[Marginals], labels: Mapping[str, Phi]) -> Iterator[Sc
     """
     for of_note in found:
         groups = [GROUP.get(labels[tag[2:]], REST) if tag != "O" else None for tag in of_note.tags]
-        columns = [[column for column, group in enumerate(groups) if group is wanted] for wanted in FOUND]
+        columns = [
+            [column for column, group in enumerate(groups) if group is wanted] for wanted in FOUND
+        ]
         values = [of_note.probabilities[:, column].sum(axis=1) for column in columns]
         yield Scores(of_note.tokens, np.stack(values, axis=1))
 
@@ -67,11 +69,14 @@ class _Run:
         return _Run(self.start, other.end, self.group, score, known, self.is_new or other.is_new)
 
 
-def extended(note: Note, found: Scores, picked: NDArray[np.bool_], known: Sequence[Span], *, source: str) -> list[Span]:
+def extended(
+    note: Note, found: Scores, picked: NDArray[np.bool_], known: Sequence[Span], *, source: str
+) -> list[Span]:
     """Return the known spans, and runs of picked tokens in place of those that they extend.
 
-    Tokens that ``known`` covers extend a run and make none: "Ada" beside a known "Moss" is found with it, and what
-    stands between them. Such a run has the category of what it extends where that is one.
+    Tokens that ``known`` covers extend a run and make none: "Ada" beside a known "Moss" is found
+    with it, and what stands between them. Such a run has the category of what it extends where that
+    is one.
 
     Args:
         note: The note.
@@ -85,12 +90,16 @@ def extended(note: Note, found: Scores, picked: NDArray[np.bool_], known: Sequen
     for one in known:
         owner[one.start : one.end] = [one] * (one.end - one.start)
     runs: list[_Run] = []
-    for (start, end), values, is_picked in zip(found.tokens, found.values, picked.tolist(), strict=True):
+    for (start, end), values, is_picked in zip(
+        found.tokens, found.values, picked.tolist(), strict=True
+    ):
         span = owner[start]
         if span is not None and all(owner[start:end]):
             run = _Run(start, end, GROUP.get(span.label, REST), 0.0, (span,))
         elif is_picked and any(map(str.isalnum, text[start:end])):
-            run = _Run(start, end, FOUND[int(values.argmax())], min(float(values.sum()), 1.0), is_new=True)
+            run = _Run(
+                start, end, FOUND[int(values.argmax())], min(float(values.sum()), 1.0), is_new=True
+            )
         else:
             continue
         if runs and runs[-1].group is run.group and _is_gap(text[runs[-1].end : start]):

@@ -20,13 +20,13 @@ class BatchSettings:
 
     Args:
         predictions_of: Detector whose labels are learnt, and that the given CRF hears.
-        least: Category to the least mean probability at which a token is taken for it; one that is not named is not
-            looked for.
+        least: Category to the least mean probability at which a token is taken for it; one that is
+            not named is not looked for.
         max_iterations: Of each of the three CRFs.
         min_patients: Of a batch, what fewer patients' notes have is left out of the model.
         characters: Most text of each half that is learnt from, drawn by patient.
-        min_spans, min_owners: What each half must have at least, to be learnt from: spans of the four categories, and
-            patients, or notes of nobody.
+        min_spans, min_owners: What each half must have at least, to be learnt from: spans of the
+            four categories, and patients, or notes of nobody.
     """
 
     predictions_of: str = "rules"
@@ -46,10 +46,14 @@ class BatchSettings:
         """
         known = [each.name for each in fields(cls)]
         if strangers := sorted(given.keys() - set(known)):
-            raise ConfigError(f"{WHERE}: unknown {', '.join(strangers)}; choose of {', '.join(known)}")
+            raise ConfigError(
+                f"{WHERE}: unknown {', '.join(strangers)}; choose of {', '.join(known)}"
+            )
         settings = cls(**given)
         if not isinstance(settings.predictions_of, str) or not settings.predictions_of:
-            raise ConfigError(f"{WHERE}: predictions_of must name the detector to learn from, such as rules")
+            raise ConfigError(
+                f"{WHERE}: predictions_of must name the detector to learn from, such as rules"
+            )
         object.__setattr__(settings, "least", checked_least(settings.least, where=WHERE))
         for name in ("max_iterations", "min_patients", "characters", "min_spans", "min_owners"):
             value = getattr(settings, name)
@@ -59,7 +63,9 @@ class BatchSettings:
 
     def recorded(self) -> dict[str, Any]:
         """Return the settings as JSON has them."""
-        return {each.name: getattr(self, each.name) for each in fields(self)} | {"least": dict(self.least)}
+        return {each.name: getattr(self, each.name) for each in fields(self)} | {
+            "least": dict(self.least)
+        }
 
 
 def checked_least(given: object, *, where: str) -> dict[str, float]:
@@ -70,7 +76,9 @@ def checked_least(given: object, *, where: str) -> dict[str, float]:
     """
     names = [label.value for label in FOUND]
     if not isinstance(given, Mapping) or not given or not given.keys() <= set(names):
-        raise ConfigError(f"{where}: least must have a number for one or more of {', '.join(names)}")
+        raise ConfigError(
+            f"{where}: least must have a number for one or more of {', '.join(names)}"
+        )
     for name, value in given.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
             raise ConfigError(f"{where}: least.{name} must be a number from 0 to 1")

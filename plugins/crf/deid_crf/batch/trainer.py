@@ -9,7 +9,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from deid_assets.extending import Document, Epoch, Note, Report, TagScheme, Task, TrainingError, load
+from deid_assets.extending import (
+    Document,
+    Epoch,
+    Note,
+    Report,
+    TagScheme,
+    Task,
+    TrainingError,
+    load,
+)
 from deid_crf.batch.coarse import LABELS, coarse, found_in, half_of, owner_of
 from deid_crf.batch.settings import BatchSettings
 from deid_crf.model import ABOUT
@@ -27,7 +36,10 @@ DROPOUT = 0.5
 
 
 class BatchCrfTrainer:
-    """Trains three CRFs: one on annotated notes, and one on each half of unannotated ones, as a detector labels them."""
+    """Trains three CRFs.
+
+    One on annotated notes, and one on each half of unannotated ones, as a detector labels them.
+    """
 
     name = NAME
     version = VERSION
@@ -43,8 +55,8 @@ class BatchCrfTrainer:
     def train(self, task: Task, out: Path, report: Report) -> None:
         """Write a model into ``out``.
 
-        The annotated documents make the given CRF, which hears the detector; ``task.raw`` is the batch. A killed run
-        resumes at its last checkpoint.
+        The annotated documents make the given CRF, which hears the detector; ``task.raw`` is the
+        batch. A killed run resumes at its last checkpoint.
 
         Raises:
             ConfigError: A setting is not allowed.
@@ -70,11 +82,17 @@ class BatchCrfTrainer:
             "predictions_of": settings.predictions_of,
             "least": dict(settings.least),
             "learnt": [
-                {"notes": len(half), "patients": len({owner_of(each.note) for each in half}), "spans": found_in(half)}
+                {
+                    "notes": len(half),
+                    "patients": len({owner_of(each.note) for each in half}),
+                    "spans": found_in(half),
+                }
                 for half in learnt
             ],
         }
-        (out / ABOUT).write_text(json.dumps(about, sort_keys=True) + "\n", encoding="utf-8", newline="\n")
+        (out / ABOUT).write_text(
+            json.dumps(about, sort_keys=True) + "\n", encoding="utf-8", newline="\n"
+        )
 
 
 def half_folder(half: int) -> str:
@@ -91,19 +109,28 @@ def halves_of(notes: Sequence[Note], settings: BatchSettings) -> list[list[Docum
     """
     if not notes:
         raise TrainingError(
-            "batch_crf learns from the notes that it is to read, and there are none: name them with --raw"
+            "batch_crf learns from the notes that it is to read, and there are none: name them with"
+            " --raw"
         )
-    detector = load(settings.predictions_of, options={"profile": PROFILE} if settings.predictions_of == "rules" else {})
+    detector = load(
+        settings.predictions_of,
+        options={"profile": PROFILE} if settings.predictions_of == "rules" else {},
+    )
     halves = []
     for half in range(HALVES):
-        drawn = _drawn([note for note in notes if half_of(note) == half], characters=settings.characters)
-        documents = [coarse(note, spans) for note, spans in zip(drawn, detector.detect(drawn), strict=True)]
+        drawn = _drawn(
+            [note for note in notes if half_of(note) == half], characters=settings.characters
+        )
+        documents = [
+            coarse(note, spans) for note, spans in zip(drawn, detector.detect(drawn), strict=True)
+        ]
         spans, owners = found_in(documents), len({owner_of(note) for note in drawn})
         if spans < settings.min_spans or owners < settings.min_owners:
             raise TrainingError(
-                f"batch_crf: one half of the {len(notes):,} notes has {spans:,} names, places, dates and organizations "
-                f"that {settings.predictions_of} found, of {owners:,} patients; {settings.min_spans} of "
-                f"{settings.min_owners} are the least to learn from: give more raw notes, or use the detectors without it"
+                f"batch_crf: one half of the {len(notes):,} notes has {spans:,} names, places,"
+                f" dates and organizations that {settings.predictions_of} found, of {owners:,}"
+                f" patients; {settings.min_spans} of {settings.min_owners} are the least to learn"
+                " from: give more raw notes, or use the detectors without it"
             )
         halves.append(documents)
     return halves
@@ -145,7 +172,9 @@ def task_of(documents: Sequence[Document], settings: Mapping[str, Any], *, seed:
 
 def _drawn(notes: Sequence[Note], *, characters: int) -> list[Note]:
     """Return notes of as much text, those of whole patients, who are drawn by their names' digests."""
-    ordered = sorted(notes, key=lambda note: (hashlib.sha256(owner_of(note).encode()).digest(), note.note_id))
+    ordered = sorted(
+        notes, key=lambda note: (hashlib.sha256(owner_of(note).encode()).digest(), note.note_id)
+    )
     kept, size, owner = [], 0, ""
     for note in ordered:
         if size >= characters and owner_of(note) != owner:

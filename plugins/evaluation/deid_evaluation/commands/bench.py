@@ -43,14 +43,22 @@ if TYPE_CHECKING:
     from deid_evaluation.bench_scores import Gold
 
 GoldOption = Arg[bool, typer.Option("--gold", help="Score against the annotations in NOTES.")]
-OutOption = Arg[Path | None, typer.Option(metavar="FOLDER", help="Folder for bench.html and bench.json.")]
+OutOption = Arg[
+    Path | None, typer.Option(metavar="FOLDER", help="Folder for bench.html and bench.json.")
+]
 LimitOption = Arg[
-    float | None, typer.Option("--limit", metavar="SECONDS", help="Stop a detector that takes longer than this.")
+    float | None,
+    typer.Option("--limit", metavar="SECONDS", help="Stop a detector that takes longer than this."),
 ]
 
 
 def bench(  # noqa: PLR0913 - one parameter per option of the command line
-    notes: Arg[Path, typer.Argument(metavar="NOTES", help="File or folder of notes, with or without annotations.")],
+    notes: Arg[
+        Path,
+        typer.Argument(
+            metavar="NOTES", help="File or folder of notes, with or without annotations."
+        ),
+    ],
     *,
     detector: DetectorOption,
     gold: GoldOption = False,
@@ -68,7 +76,10 @@ def bench(  # noqa: PLR0913 - one parameter per option of the command line
 
     Each in a process of its own. With --gold they are scored, else compared with each other.
     """
-    from deid_evaluation.bakeoff import judge, run_all  # noqa: PLC0415 - loads what scores and reports are made with
+    from deid_evaluation.bakeoff import (
+        judge,
+        run_all,
+    )  # noqa: PLC0415 - loads what scores and reports are made with
     from deid_evaluation.bench import contestants  # noqa: PLC0415
 
     source = NoteSource(notes, format_name, lang, read_options(read or [], annotations=gold))
@@ -77,7 +88,9 @@ def bench(  # noqa: PLR0913 - one parameter per option of the command line
     wanted, counted = contestants(detector, _options(option or [])), profile_named(profile)
     chosen = label_map(labels) if labels else FORMATS[source.format_name].labels
     found = _read(source, chosen if gold else None)
-    runs = run_all(wanted, found.notes, limit_s=limit_s, before=lambda name: say(f"running {name} ..."))
+    runs = run_all(
+        wanted, found.notes, limit_s=limit_s, before=lambda name: say(f"running {name} ...")
+    )
     annotated = f"{len(found.gold):,} annotated notes, label map {chosen.name}"
     result = judge(
         runs,
@@ -86,7 +99,13 @@ def bench(  # noqa: PLR0913 - one parameter per option of the command line
         gold=_gold(found, chosen) if gold else None,
         gold_in_words=annotated,
     )
-    _show(result, runs, out, as_json=as_json, title=f"{', '.join(one.name for one in wanted)} on {notes.name}")
+    _show(
+        result,
+        runs,
+        out,
+        as_json=as_json,
+        title=f"{', '.join(one.name for one in wanted)} on {notes.name}",
+    )
     return PARTIAL if len(found.withheld) or any(run.fault or run.failed for run in runs) else 0
 
 
@@ -98,7 +117,9 @@ def _options(settings: Sequence[str]) -> dict[str, dict[str, Any]]:
     return options
 
 
-def _show(found: Bakeoff, runs: Sequence[Run], out: Path | None, *, as_json: bool, title: str) -> None:
+def _show(
+    found: Bakeoff, runs: Sequence[Run], out: Path | None, *, as_json: bool, title: str
+) -> None:
     from deid_assets.extending.scoring import best_subset_text  # noqa: PLC0415
     from deid_evaluation.bakeoff import conditions, to_json  # noqa: PLC0415
     from deid_evaluation.pages.bench import bench_html  # noqa: PLC0415
@@ -111,11 +132,16 @@ def _show(found: Bakeoff, runs: Sequence[Run], out: Path | None, *, as_json: boo
 
     document = to_json(found, runs)
     if out is not None:
-        options = {run.contestant.name: ", ".join(sorted(run.contestant.options)) or "defaults" for run in runs}
+        options = {
+            run.contestant.name: ", ".join(sorted(run.contestant.options)) or "defaults"
+            for run in runs
+        }
         provenance = conditions() | {f"options of {name}": names for name, names in options.items()}
         out.mkdir(parents=True, exist_ok=True)
         (out / "bench.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-        (out / "bench.html").write_text(bench_html(found, title=title, provenance=provenance), encoding="utf-8")
+        (out / "bench.html").write_text(
+            bench_html(found, title=title, provenance=provenance), encoding="utf-8"
+        )
         say(f"report written to {out / 'bench.html'}")
     if as_json:
         print_json(document)
@@ -161,12 +187,16 @@ def _read(source: NoteSource, labels: LabelMap | None) -> _Read:
     if not notes:
         raise InputError(f"{source.path}: no note could be read; nothing was run")
     if labels is not None and not gold:
-        raise InputError(f"{source.path}: no note is annotated; give notes with spans, or leave --gold out")
+        raise InputError(
+            f"{source.path}: no note is annotated; give notes with spans, or leave --gold out"
+        )
     return _Read(notes, gold, withheld)
 
 
 def _gold(found: _Read, labels: LabelMap) -> Gold:
     from deid_evaluation.bench_scores import Gold  # noqa: PLC0415 - loads numpy
 
-    patients = {note.note_id: note.patient_id for note in found.notes if note.patient_id is not None}
+    patients = {
+        note.note_id: note.patient_id for note in found.notes if note.patient_id is not None
+    }
     return Gold(found.gold, found.lengths, None if labels is PHI else labels.categories, patients)

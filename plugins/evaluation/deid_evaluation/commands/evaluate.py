@@ -23,7 +23,10 @@ from deid_assets.extending.commands import (
     read_options,
 )
 
-ReportOption = Arg[Path | None, typer.Option("--out", metavar="FOLDER", help="Folder for report.html and report.json.")]
+ReportOption = Arg[
+    Path | None,
+    typer.Option("--out", metavar="FOLDER", help="Folder for report.html and report.json."),
+]
 ScoredOption = Arg[
     list[str] | None,
     typer.Option(
@@ -33,27 +36,47 @@ ScoredOption = Arg[
     ),
 ]
 GroupOption = Arg[
-    list[str] | None, typer.Option(metavar="KEY", help="Subgroups by a key of the notes' meta; several times.")
+    list[str] | None,
+    typer.Option(metavar="KEY", help="Subgroups by a key of the notes' meta; several times."),
 ]
-SampleOption = Arg[bool, typer.Option("--sample", help="The annotations are a sample of the notes with predictions.")]
-OverlapsOption = Arg[bool, typer.Option("--allow-overlaps", help="Score annotations whose spans overlap.")]
+SampleOption = Arg[
+    bool,
+    typer.Option("--sample", help="The annotations are a sample of the notes with predictions."),
+]
+OverlapsOption = Arg[
+    bool, typer.Option("--allow-overlaps", help="Score annotations whose spans overlap.")
+]
 RestrictedOption = Arg[
-    bool, typer.Option("--restricted", help="Show note text in the report, which only you may read.")
+    bool,
+    typer.Option("--restricted", help="Show note text in the report, which only you may read."),
 ]
-CausesOption = Arg[Path | None, typer.Option(metavar="FILE", help="Causes of errors, as exported from a report.")]
+CausesOption = Arg[
+    Path | None, typer.Option(metavar="FILE", help="Causes of errors, as exported from a report.")
+]
 RunsOption = Arg[
     list[Path] | None,
-    typer.Option(metavar="FILE", help="The runs.json of deid train: recipes over runs or folds; several times."),
+    typer.Option(
+        metavar="FILE",
+        help="The runs.json of deid train: recipes over runs or folds; several times.",
+    ),
 ]
 CardOption = Arg[
     list[Path] | None,
-    typer.Option(metavar="PATH", help="Model folder or card.json, for its learning curve; several times."),
+    typer.Option(
+        metavar="PATH", help="Model folder or card.json, for its learning curve; several times."
+    ),
 ]
 RewrittenOption = Arg[
-    Path | None, typer.Option(metavar="NOTES", help="The notes as a generator wrote them: BLEU-4 and what it altered.")
+    Path | None,
+    typer.Option(
+        metavar="NOTES", help="The notes as a generator wrote them: BLEU-4 and what it altered."
+    ),
 ]
 PlaceholderOption = Arg[
-    str | None, typer.Option(metavar="REGEX", help="Pattern of a replacement in them; words in [] if not given.")
+    str | None,
+    typer.Option(
+        metavar="REGEX", help="Pattern of a replacement in them; words in [] if not given."
+    ),
 ]
 
 
@@ -84,12 +107,19 @@ def evaluate(  # noqa: PLR0913 - one parameter per option of the command line
 
     Strict, relaxed and by character, per category; the report has every metric, with intervals.
     """
-    from deid_evaluation.commands.evaluation import Request, evaluate_files  # noqa: PLC0415 - loads what the report is made with
+    from deid_evaluation.commands.evaluation import (
+        Request,
+        evaluate_files,
+    )  # noqa: PLC0415 - loads what the report is made with
     from deid_evaluation.commands.inputs import Named  # noqa: PLC0415
     from deid_evaluation.report.text import PLACEHOLDER  # noqa: PLC0415
 
     notes = NoteSource(gold, format_name, None, read_options(read or [], annotations=True))
-    texts = NoteSource(rewritten, None, None, read_options([], annotations=False)) if rewritten else None
+    texts = (
+        NoteSource(rewritten, None, None, read_options([], annotations=False))
+        if rewritten
+        else None
+    )
     preds = [Named.parse(argument) for argument in pred]
     if out is not None:
         inputs = [
@@ -104,10 +134,24 @@ def evaluate(  # noqa: PLR0913 - one parameter per option of the command line
         raise ConfigError("give --json or --markdown, not both")
     style = "json" if as_json else "markdown" if markdown else "table"
     request = Request(
-        gold=notes, preds=preds, out=out, sources=source or (), labels=labels, profile=profile, style=style,
-        group_by=group_by or (), restricted=restricted, causes=causes, cards=card or (), runs=runs or (), is_sample=sample,
-        overlaps_allowed=allow_overlaps, rewritten=texts, placeholder=placeholder or PLACEHOLDER, command=_command_line(context),
-    )  # fmt: skip
+        gold=notes,
+        preds=preds,
+        out=out,
+        sources=source or (),
+        labels=labels,
+        profile=profile,
+        style=style,
+        group_by=group_by or (),
+        restricted=restricted,
+        causes=causes,
+        cards=card or (),
+        runs=runs or (),
+        is_sample=sample,
+        overlaps_allowed=allow_overlaps,
+        rewritten=texts,
+        placeholder=placeholder or PLACEHOLDER,
+        command=_command_line(context),
+    )
     return evaluate_files(request)
 
 

@@ -8,12 +8,28 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deid_assets import __version__
-from deid_assets.extending import MEDDOCAN, ConfigError, DeidError, InputError, OverlapError, label_map, profile
+from deid_assets.extending import (
+    MEDDOCAN,
+    ConfigError,
+    DeidError,
+    InputError,
+    OverlapError,
+    label_map,
+    profile,
+)
 from deid_assets.extending.commands import FORMATS, PARTIAL, Fault, NoteSource, Withheld, say
 from deid_assets.extending.pages import check_restricted, write_files
 from deid_assets.extending.scoring import Comparison, compare
 from deid_evaluation.causes import Causes, parse_causes
-from deid_evaluation.commands.inputs import Gold, Named, check_names, digest_row, read_curve, read_gold, read_systems
+from deid_evaluation.commands.inputs import (
+    Gold,
+    Named,
+    check_names,
+    digest_row,
+    read_curve,
+    read_gold,
+    read_systems,
+)
 from deid_evaluation.commands.scores import Scores, show
 from deid_evaluation.meddocan import MeddocanCounts, meddocan_counts
 from deid_evaluation.pages.report import report_html
@@ -91,16 +107,23 @@ def evaluate_files(request: Request) -> int:
     """Score spans files against annotated notes, print tables and write the report; the exit code.
 
     Raises:
-        InputError: No note is annotated, a label is unknown, or gold and predictions are not for the same notes.
+        InputError: No note is annotated, a label is unknown, or gold and predictions are not for
+            the same notes.
         OverlapError: Gold spans overlap.
     """
     chosen, withheld = profile(request.profile), Withheld()
-    map_of_gold = label_map(request.labels) if request.labels else FORMATS[request.gold.format_name].labels
+    map_of_gold = (
+        label_map(request.labels) if request.labels else FORMATS[request.gold.format_name].labels
+    )
     causes = _causes(request.causes)
-    curves, runs = [read_curve(card) for card in request.cards], [read_runs(path) for path in request.runs]
+    curves, runs = (
+        [read_curve(card) for card in request.cards],
+        [read_runs(path) for path in request.runs],
+    )
     gold = read_gold(request.gold, map_of_gold, withheld)
     corpus = _corpus(gold, request)
-    groups_of(corpus.notes, request.group_by)  # refuses a key that no note has before the work is done
+    # refuses a key that no note has before the work is done
+    groups_of(corpus.notes, request.group_by)
     measured = _measured(request, gold, corpus)
     comparison = compare({one.system.name: one.rows for one in measured}, patients=corpus.patients)
     facts: dict[str, object] = {
@@ -137,7 +160,9 @@ def _measured(request: Request, gold: Gold, corpus: Corpus) -> list[Measured]:
     measured = []
     is_alone, sources = len(request.preds) == 1, list(dict.fromkeys(request.sources))
     for pred in request.preds:
-        for system in read_systems(pred, gold, sources=sources, is_alone=is_alone, is_sample=request.is_sample):
+        for system in read_systems(
+            pred, gold, sources=sources, is_alone=is_alone, is_sample=request.is_sample
+        ):
             try:
                 measured.append(measure(corpus, system))
             except DeidError as error:
@@ -159,7 +184,8 @@ def _meddocan(corpus: Corpus, measured: Sequence[Measured]) -> dict[str, Meddoca
         return {}
     return {
         one.system.name: sum(
-            (meddocan_counts(corpus.notes[gold.note_id], gold, pred) for gold, pred in one.pairs), MeddocanCounts()
+            (meddocan_counts(corpus.notes[gold.note_id], gold, pred) for gold, pred in one.pairs),
+            MeddocanCounts(),
         )
         for one in measured
     }
@@ -210,14 +236,24 @@ def _rewritten(source: NoteSource | None) -> dict[str, str] | None:
 
 
 def _write(
-    out: Path, corpus: Corpus, measured: Sequence[Measured], comparison: Comparison, options: ReportOptions
+    out: Path,
+    corpus: Corpus,
+    measured: Sequence[Measured],
+    comparison: Comparison,
+    options: ReportOptions,
 ) -> None:
     report = assemble(corpus, measured, comparison, options)
     if stale := report["stale_causes"]:
-        say(f"{stale:,} causes are of errors that are gone, or of other systems; they are not in the report")
+        say(
+            f"{stale:,} causes are of errors that are gone, or of other systems; they are not in"
+            " the report"
+        )
     files = {
         "report.json": json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False) + "\n",
         "report.html": report_html(report),
     }
     write_files(out, files, restricted=options.with_text)
-    say(f"report written to {out / 'report.html'}{', with note text: for you alone' if options.with_text else ''}")
+    say(
+        "report written to"
+        f" {out / 'report.html'}{', with note text: for you alone' if options.with_text else ''}"
+    )

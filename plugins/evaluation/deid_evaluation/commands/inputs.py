@@ -1,4 +1,7 @@
-"""Inputs of ``deid evaluate``: annotated notes, spans files, learning curves, and digests of them all."""
+"""Inputs of ``deid evaluate``.
+
+Annotated notes, spans files, learning curves, and digests of them all.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,16 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from deid_assets.extending import LABEL_MAPS, PHI, ConfigError, InputError, LabelMap, Note, Phi, SpanSet
+from deid_assets.extending import (
+    LABEL_MAPS,
+    PHI,
+    ConfigError,
+    InputError,
+    LabelMap,
+    Note,
+    Phi,
+    SpanSet,
+)
 from deid_assets.extending.commands import Fault, NoteSource, SpansFile, Withheld, progress
 from deid_evaluation.report import System
 
@@ -75,7 +87,11 @@ def read_gold(source: NoteSource, labels: LabelMap, withheld: Withheld) -> Gold:
 
 def _advice(source: NoteSource) -> str:
     fitting = [name for name, labels in LABEL_MAPS.items() if _fits(source, labels)]
-    return f"; --labels {' or '.join(fitting)} would fit" if fitting else "; deid labels lists the label maps"
+    return (
+        f"; --labels {' or '.join(fitting)} would fit"
+        if fitting
+        else "; deid labels lists the label maps"
+    )
 
 
 def _fits(source: NoteSource, labels: LabelMap) -> bool:
@@ -113,7 +129,9 @@ def check_names(preds: Sequence[Named]) -> None:
         ConfigError: There are such.
     """
     if len({pred.shown for pred in preds}) < len(preds):
-        raise ConfigError("two spans files have the same name, by which scores are distinguished; write FILE=NAME")
+        raise ConfigError(
+            "two spans files have the same name, by which scores are distinguished; write FILE=NAME"
+        )
 
 
 def read_systems(
@@ -129,29 +147,44 @@ def read_systems(
         is_sample: Notes that the gold does not have are allowed; their spans are counted.
 
     Raises:
-        InputError: A source is in no span, or predictions are for notes that the gold does not have.
+        InputError: A source is in no span, or predictions are for notes that the gold does not
+            have.
     """
     every = SpansFile(pred.path).rest()
     present = sorted({span.source for spans in every.values() for span in spans})
     if absent := sorted(set(sources) - set(present)):
-        raise InputError(f"{pred.path}: no span is from {', '.join(absent)}; it has {', '.join(present) or 'no spans'}")
+        raise InputError(
+            f"{pred.path}: no span is from {', '.join(absent)}; it has"
+            f" {', '.join(present) or 'no spans'}"
+        )
     _check_notes(pred.path, every, gold, is_sample=is_sample)
     prefix = f"{pred.shown}: " if pred.name or not is_alone else ""
     groups = [[source] for source in sources] + ([list(sources)] if len(sources) > 1 else [])
     for group in groups or [present]:
-        name = pred.name if pred.name and not sources else prefix + (" + ".join(group) or pred.path.stem)
+        name = (
+            pred.name
+            if pred.name and not sources
+            else prefix + (" + ".join(group) or pred.path.stem)
+        )
         members = tuple(prefix + source for source in group) if sources and len(group) > 1 else ()
-        spans = {note_id: _only(found, group) for note_id, found in every.items() if note_id in gold.spans}
+        spans = {
+            note_id: _only(found, group)
+            for note_id, found in every.items()
+            if note_id in gold.spans
+        }
         others = (found for note_id, found in every.items() if note_id not in gold.spans)
-        yield System(name, spans, members, sum(span.source in group for found in others for span in found))
+        yield System(
+            name, spans, members, sum(span.source in group for found in others for span in found)
+        )
 
 
 def _check_notes(path: Path, every: Mapping[str, SpanSet], gold: Gold, *, is_sample: bool) -> None:
     unknown = sorted(every.keys() - gold.spans.keys() - gold.others)
     if len(unknown) > gold.nameless and not is_sample:
         raise InputError(
-            f"{path}: {len(unknown)} of {len(every)} notes with predictions are not in the annotations, the first is "
-            f"{unknown[0]!r}; score against the annotations of the same notes, or say --sample where it is a sample of them"
+            f"{path}: {len(unknown)} of {len(every)} notes with predictions are not in the"
+            f" annotations, the first is {unknown[0]!r}; score against the annotations of the same"
+            " notes, or say --sample where it is a sample of them"
         )
 
 
@@ -161,10 +194,13 @@ def _only(spans: SpanSet, sources: Sequence[str]) -> SpanSet:
 
 
 def read_curve(path: Path) -> dict[str, Any]:
-    """Return the learning curve of a model card: ``name``, and ``epochs`` with phase, epoch, loss and dev F1.
+    """Return the learning curve of a model card.
+
+    ``name``, and ``epochs`` with phase, epoch, loss and dev F1.
 
     Args:
-        path: The card in JSON, or the folder of a model, which has its card in it. Of several lists the first counts.
+        path: The card in JSON, or the folder of a model, which has its card in it. Of several lists
+            the first counts.
 
     Raises:
         InputError: The file is no JSON, or holds no list of epochs.
@@ -174,15 +210,20 @@ def read_curve(path: Path) -> dict[str, Any]:
     try:
         card = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InputError(f"{path}: no model card in JSON ({type(error).__name__}); give the card of a model") from None
+        raise InputError(
+            f"{path}: no model card in JSON ({type(error).__name__}); give the card of a model"
+        ) from None
     epochs = next(_lists_of_epochs(card), None)
     if not epochs:
-        raise InputError(f"{path}: no list of epochs, each with epoch and loss; this card has no learning curve")
+        raise InputError(
+            f"{path}: no list of epochs, each with epoch and loss; this card has no learning curve"
+        )
     rows = [{key: entry.get(key) for key in _EPOCH} for entry in epochs]
     for at, row in enumerate(rows, start=1):
         if any(isinstance(value, float) and not isfinite(value) for value in row.values()):
             raise InputError(
-                f"{path}: epoch {at} has a value that is NaN or infinite; train again, or leave the card out"
+                f"{path}: epoch {at} has a value that is NaN or infinite; train again, or leave the"
+                " card out"
             )
     return {"name": _model_name(card) or path.parent.name or path.stem, "epochs": rows}
 
@@ -197,7 +238,9 @@ def _model_name(card: Any) -> str | None:
 
 def _lists_of_epochs(value: Any) -> Iterator[list[dict[str, Any]]]:
     if isinstance(value, list):
-        if value and all(isinstance(entry, dict) and {"epoch", "loss"} <= entry.keys() for entry in value):
+        if value and all(
+            isinstance(entry, dict) and {"epoch", "loss"} <= entry.keys() for entry in value
+        ):
             yield value
     elif isinstance(value, dict):
         for entry in value.values():
@@ -205,7 +248,10 @@ def _lists_of_epochs(value: Any) -> Iterator[list[dict[str, Any]]]:
 
 
 def digest_row(path: Path, role: str) -> dict[str, str]:
-    """Return the name, role and SHA-256 of a file; of a folder that of its files' names and digests."""
+    """Return the name, role and SHA-256 of a file.
+
+    Of a folder that of its files' names and digests.
+    """
     if path.is_dir():
         whole = hashlib.sha256()
         for file in sorted(found for found in path.rglob("*") if found.is_file()):

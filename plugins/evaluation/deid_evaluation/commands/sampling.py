@@ -35,16 +35,29 @@ from deid_assets.extending.scoring import wilson
 
 SIZES = (25, 50, 100, 200, 400, 800)
 CLEAN, COVERED, PER_NOTE = 0.9, 0.98, 10
-"""Assumptions of the table of intervals: shares of notes with nothing left and of identifiers covered; their number in a note."""
+"""Assumptions of the table of intervals.
+
+Shares of notes with nothing left and of identifiers covered; their number in a note.
+"""
 
 
 def sample(  # noqa: PLR0913 - one parameter per option of the command line
     notes: NotesArg,
     *,
-    size: Arg[int, typer.Option("--notes", metavar="N", min=1, help="Number of notes to draw.")] = 100,
-    out: Arg[Path, typer.Option(metavar="PATH", help="Notes to annotate; a suffix, or --to brat, says the format.")],
+    size: Arg[
+        int, typer.Option("--notes", metavar="N", min=1, help="Number of notes to draw.")
+    ] = 100,
+    out: Arg[
+        Path,
+        typer.Option(
+            metavar="PATH", help="Notes to annotate; a suffix, or --to brat, says the format."
+        ),
+    ],
     rest: Arg[
-        Path | None, typer.Option(metavar="PATH", help="Write the notes that were not drawn, in the same format.")
+        Path | None,
+        typer.Option(
+            metavar="PATH", help="Write the notes that were not drawn, in the same format."
+        ),
     ] = None,
     format_name: FormatOption = None,
     to: ToOption = None,
@@ -54,9 +67,10 @@ def sample(  # noqa: PLR0913 - one parameter per option of the command line
 ) -> int:
     """Draw notes for people to annotate, at random by the key.
 
-    The same key draws the same notes, and nobody without it can tell which. A table says how well so many notes tell
-    what is missed. Annotate every identifier in them, then put the annotated notes and the rest into one folder, and
-    that into the landing folder: it is measured on the one and released as a whole.
+    The same key draws the same notes, and nobody without it can tell which. A table says how well
+    so many notes tell what is missed. Annotate every identifier in them, then put the annotated
+    notes and the rest into one folder, and that into the landing folder: it is measured on the one
+    and released as a whole.
     """
     source = NoteSource(notes, format_name, lang, read_options(read or [], annotations=False))
     written_as = out_format(out, to)
@@ -66,16 +80,31 @@ def sample(  # noqa: PLR0913 - one parameter per option of the command line
     withheld = Withheld()
     ids = [note.note_id for chunk in source.chunks(withheld) for note in chunk]
     drawn = draw(ids, Settings.load().key(), size=size)
-    write_notes(out, _chosen(source, drawn, are_drawn=True), format=written_as.name, options=write_options())
+    write_notes(
+        out, _chosen(source, drawn, are_drawn=True), format=written_as.name, options=write_options()
+    )
     if rest is not None:
         write_notes(rest, _chosen(source, drawn, are_drawn=False), format=written_as.name)
     if as_json:
-        print_json({"notes": len(ids), "drawn": len(drawn), "out": str(out), "intervals": _rows(len(drawn))})
+        print_json(
+            {
+                "notes": len(ids),
+                "drawn": len(drawn),
+                "out": str(out),
+                "intervals": _rows(len(drawn)),
+            }
+        )
     else:
         _show(len(drawn))
-        say(f"{len(drawn):,} of {len(ids):,} notes drawn, written to {out}" + (f", the rest to {rest}" if rest else ""))
+        say(
+            f"{len(drawn):,} of {len(ids):,} notes drawn, written to {out}"
+            + (f", the rest to {rest}" if rest else "")
+        )
         if "patient_id" not in written_as.keeps:
-            say(f"{written_as.name} does not keep whose notes they are; where that is known choose CSV or JSON Lines")
+            say(
+                f"{written_as.name} does not keep whose notes they are; where that is known choose"
+                " CSV or JSON Lines"
+            )
     return PARTIAL if len(withheld) else 0
 
 
@@ -87,7 +116,11 @@ def draw(note_ids: list[str], key: Key, *, size: int) -> frozenset[str]:
     """
     if size > len(note_ids):
         raise InputError(f"--notes {size:,}: there are {len(note_ids):,}; draw at most so many")
-    return frozenset(sorted(note_ids, key=lambda note_id: (key.seed("annotation sample", note_id), note_id))[:size])
+    return frozenset(
+        sorted(note_ids, key=lambda note_id: (key.seed("annotation sample", note_id), note_id))[
+            :size
+        ]
+    )
 
 
 def _chosen(source: NoteSource, drawn: frozenset[str], *, are_drawn: bool) -> Iterator[Annotated]:
@@ -104,22 +137,32 @@ def _rows(size: int) -> list[dict[str, float]]:
         spans = notes * PER_NOTE
         clean, covered = wilson(round(CLEAN * notes), notes), wilson(round(COVERED * spans), spans)
         rows.append(
-            {"notes": notes, "clean_low": clean[0], "clean_high": clean[1], "identifiers": spans,
-             "covered_low": covered[0], "covered_high": covered[1]}
-        )  # fmt: skip
+            {
+                "notes": notes,
+                "clean_low": clean[0],
+                "clean_high": clean[1],
+                "identifiers": spans,
+                "covered_low": covered[0],
+                "covered_high": covered[1],
+            }
+        )
     return rows
 
 
 def _show(size: int) -> None:
     say(
-        f"95 % intervals, if {CLEAN:.0%} of the notes have nothing left, and {COVERED:.0%} of {PER_NOTE} identifiers a note are covered:"
+        f"95 % intervals, if {CLEAN:.0%} of the notes have nothing left, and {COVERED:.0%} of"
+        f" {PER_NOTE} identifiers a note are covered:"
     )
     print_table(
         ("annotated notes", "notes with nothing left", "identifiers", "identifiers covered"),
         [
-            [f"{row['notes']:,}" + (" (drawn)" if row["notes"] == size else ""),
-             f"{row['clean_low']:.3f} to {row['clean_high']:.3f}", f"{row['identifiers']:,}",
-             f"{row['covered_low']:.3f} to {row['covered_high']:.3f}"]
+            [
+                f"{row['notes']:,}" + (" (drawn)" if row["notes"] == size else ""),
+                f"{row['clean_low']:.3f} to {row['clean_high']:.3f}",
+                f"{row['identifiers']:,}",
+                f"{row['covered_low']:.3f} to {row['covered_high']:.3f}",
+            ]
             for row in _rows(size)
         ],
-    )  # fmt: skip
+    )

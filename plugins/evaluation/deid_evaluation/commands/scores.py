@@ -108,19 +108,34 @@ def _show_tables(evaluations: Mapping[str, Evaluation], comparison: Comparison) 
     typer.echo()
     _show_labels(side_by_side)
     typer.echo()
-    for table in (interval_table(comparison), semeval_table(comparison), difference_table(comparison)):
+    for table in (
+        interval_table(comparison),
+        semeval_table(comparison),
+        difference_table(comparison),
+    ):
         print_table(*table, numbers_from=1)
         typer.echo()
-    print_line(f"intervals: {drawn_from(comparison)}; p: exchange of whole {comparison.unit}s, not corrected")
+    print_line(
+        f"intervals: {drawn_from(comparison)}; p: exchange of whole {comparison.unit}s, not"
+        " corrected"
+    )
 
 
 def _show_labels(side_by_side: Sequence[tuple[str, Evaluation]]) -> None:
-    headings = ["label", "annotated", *(f"{name}: {what}" for name, _ in side_by_side for what in ("covered", "F1"))]
+    headings = [
+        "label",
+        "annotated",
+        *(f"{name}: {what}" for name, _ in side_by_side for what in ("covered", "F1")),
+    ]
     rows = []
     for label in sorted({label for _, found in side_by_side for label in found.labels}):
         covered = [found.counts(label, Scheme.COVERED) for _, found in side_by_side]
         strict = [found.counts(label, Scheme.STRICT) for _, found in side_by_side]
-        scores = [score for pair in zip(covered, strict, strict=True) for score in (pair[0].recall, pair[1].f1)]
+        scores = [
+            score
+            for pair in zip(covered, strict, strict=True)
+            for score in (pair[0].recall, pair[1].f1)
+        ]
         rows.append([label, amount(strict[0].gold), *map(ratio, scores)])
     print_table(headings, rows, numbers_from=1)
 
@@ -130,7 +145,14 @@ def _row(name: str, found: Evaluation, label: str | None) -> list[str]:
         found.micro(scheme) if label is None else found.counts(label, scheme)
         for scheme in (Scheme.STRICT, Scheme.RELAXED, Scheme.COVERED, Scheme.CHARACTERS)
     )
-    ratios = (strict.precision, strict.recall, strict.f1, relaxed.f1, covered.recall, characters.recall)
+    ratios = (
+        strict.precision,
+        strict.recall,
+        strict.f1,
+        relaxed.f1,
+        covered.recall,
+        characters.recall,
+    )
     return [name, amount(strict.gold), *map(ratio, ratios)]
 
 
@@ -150,21 +172,33 @@ def _notes(found: Evaluation) -> str:
 def _intervals(comparison: Comparison) -> str:
     (name,) = comparison.intervals
     shown = (("strict F1", Scheme.STRICT, Ratio.F1), ("covered", Scheme.COVERED, Ratio.RECALL))
-    figures = (f"{what} {interval_of(comparison.interval(name, scheme, of))}" for what, scheme, of in shown)
+    figures = (
+        f"{what} {interval_of(comparison.interval(name, scheme, of))}" for what, scheme, of in shown
+    )
     return f"{'; '.join(figures)}; {drawn_from(comparison)}"
 
 
 def _semeval(comparison: Comparison, name: str) -> dict[str, dict[str, float | None]]:
-    found = {scheme: [comparison.interval(name, of, ratio) for ratio in RATIOS] for scheme, of in SEMEVAL}
+    found = {
+        scheme: [comparison.interval(name, of, ratio) for ratio in RATIOS] for scheme, of in SEMEVAL
+    }
     return {
-        scheme: {str(ratio): one.value if one else None for ratio, one in zip(RATIOS, intervals, strict=True)}
+        scheme: {
+            str(ratio): one.value if one else None
+            for ratio, one in zip(RATIOS, intervals, strict=True)
+        }
         for scheme, intervals in found.items()
     }
 
 
 def _show_meddocan(meddocan: Mapping[str, MeddocanCounts]) -> None:
-    headings = ["MEDDOCAN", *(f"{track} {ratio}" for track in _TRACKS for ratio in ("P", "R", "F1"))]
-    tracks = {name: [getattr(found, track) for track in _TRACKS] for name, found in meddocan.items()}
+    headings = [
+        "MEDDOCAN",
+        *(f"{track} {ratio}" for track in _TRACKS for ratio in ("P", "R", "F1")),
+    ]
+    tracks = {
+        name: [getattr(found, track) for track in _TRACKS] for name, found in meddocan.items()
+    }
     rows = [
         [name, *(ratio(value) for counts in found for value in _ratios(counts).values())]
         for name, found in tracks.items()
@@ -173,7 +207,9 @@ def _show_meddocan(meddocan: Mapping[str, MeddocanCounts]) -> None:
 
 
 def _meddocan(found: MeddocanCounts | None) -> dict[str, dict[str, dict[str, float | None]]]:
-    return {"meddocan": {track: _ratios(getattr(found, track)) for track in _TRACKS}} if found else {}
+    return (
+        {"meddocan": {track: _ratios(getattr(found, track)) for track in _TRACKS}} if found else {}
+    )
 
 
 def _ratios(counts: Counts) -> dict[str, float | None]:

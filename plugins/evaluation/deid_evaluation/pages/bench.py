@@ -1,4 +1,7 @@
-"""The page of a bake-off: detectors side by side, with what each costs and what it cannot find by design."""
+"""The page of a bake-off.
+
+Detectors side by side, with what each costs and what it cannot find by design.
+"""
 
 from __future__ import annotations
 
@@ -53,11 +56,20 @@ def bench_html(found: Bakeoff, *, title: str, provenance: Mapping[str, str]) -> 
         found=found,
         scored=[entry for entry in found.entries if entry.evaluation],
         floor=floor,
-        marks={entry.name: mark(one, floor) for entry, one in zip(found.entries, covered, strict=True)},
-        strict={entry.name: interval(found, entry, Scheme.STRICT, Ratio.F1) for entry in found.entries},
-        covered={entry.name: interval(found, entry, Scheme.COVERED, Ratio.RECALL) for entry in found.entries},
+        marks={
+            entry.name: mark(one, floor) for entry, one in zip(found.entries, covered, strict=True)
+        },
+        strict={
+            entry.name: interval(found, entry, Scheme.STRICT, Ratio.F1) for entry in found.entries
+        },
+        covered={
+            entry.name: interval(found, entry, Scheme.COVERED, Ratio.RECALL)
+            for entry in found.entries
+        },
         costs=cost_table(found),
-        tables=[(heading, caption, *table) for heading, caption, table in _tables(found) if table[1]],
+        tables=[
+            (heading, caption, *table) for heading, caption, table in _tables(found) if table[1]
+        ],
         best={ADDS: best_subset_text(found.coverage)},
         sampling=drawn_from(found.comparison) if found.comparison else "",
         provenance=provenance,
@@ -70,7 +82,10 @@ def _tables(found: Bakeoff) -> list[tuple[str, str, Titled]]:
     return [
         (
             "By label",
-            f"Annotated spans covered. {BY_DESIGN} The detector declares no such category, so that what it covered was found as another",
+            (
+                f"Annotated spans covered. {BY_DESIGN} The detector declares no such category, so"
+                " that what it covered was found as another"
+            ),
             label_table(found),
         ),
         (
@@ -80,11 +95,18 @@ def _tables(found: Bakeoff) -> list[tuple[str, str, Titled]]:
         ),
         (
             CHANCE,
-            f"Difference to {first}, paired on the same notes; p not corrected for several comparisons",
+            (
+                f"Difference to {first}, paired on the same notes; p not corrected for several"
+                " comparisons"
+            ),
             difference_table(found.comparison) if found.comparison else ([], []),
         ),
         ("Agreement", "Each two, on the notes that all answered", agreement_table(found.pairs)),
-        ("What all may have missed", "Identifiers that no detector marked, estimated", missing_table(found.missing)),
+        (
+            "What all may have missed",
+            "Identifiers that no detector marked, estimated",
+            missing_table(found.missing),
+        ),
     ]
 
 

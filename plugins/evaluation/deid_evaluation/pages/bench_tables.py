@@ -26,15 +26,34 @@ BY_DESIGN = "†"
 
 
 def side_by_side(found: Bakeoff) -> Titled:
-    """Return the one table of a bake-off: scores where there is gold, costs, and what cannot be found by design."""
+    """Return the one table of a bake-off.
+
+    Scores where there is gold, costs, and what cannot be found by design.
+    """
     scores = ["Covered [95 %]", "Strict F1 [95 %]", "P", "Within reach"] if found.gold else []
-    headings = ["Detector", *scores, "Notes/s", "kChars/s", "Start s", "MiB", "Failed", "Cannot find by design"]
+    headings = [
+        "Detector",
+        *scores,
+        "Notes/s",
+        "kChars/s",
+        "Start s",
+        "MiB",
+        "Failed",
+        "Cannot find by design",
+    ]
     rows = []
     for entry in found.entries:
         if entry.fault:
             rows.append([entry.name, *[UNDEFINED] * (len(headings) - 2), entry.fault])
             continue
-        rows.append([entry.name, *(_scores(found, entry) if found.gold else []), *_costs(entry), blind_of(entry)])
+        rows.append(
+            [
+                entry.name,
+                *(_scores(found, entry) if found.gold else []),
+                *_costs(entry),
+                blind_of(entry),
+            ]
+        )
     return headings, rows
 
 
@@ -45,8 +64,8 @@ def explained(found: Bakeoff) -> str:
         return f"{found.notes:,} notes without annotations. {costs}"
     drawn = f"; intervals: {drawn_from(found.comparison)}" if found.comparison else ""
     return (
-        f"{found.notes:,} notes; annotations: {found.gold}{drawn}. Within reach: annotated spans covered of those that the "
-        f"detector can find by design, and their share of all. {costs}"
+        f"{found.notes:,} notes; annotations: {found.gold}{drawn}. Within reach: annotated spans"
+        f" covered of those that the detector can find by design, and their share of all. {costs}"
     )
 
 
@@ -56,9 +75,11 @@ def _scores(found: Bakeoff, entry: Entry) -> list[str]:
         interval(found, entry, Scheme.COVERED, Ratio.RECALL),
         interval(found, entry, Scheme.STRICT, Ratio.F1),
         ratio(strict.precision if strict else None),
-        f"{ratio(entry.within.value)} of {entry.within_share:.1%}"
-        if entry.within and entry.within_share is not None
-        else UNDEFINED,
+        (
+            f"{ratio(entry.within.value)} of {entry.within_share:.1%}"
+            if entry.within and entry.within_share is not None
+            else UNDEFINED
+        ),
     ]
 
 
@@ -88,8 +109,17 @@ def blind_of(entry: Entry) -> str:
 
 def cost_table(found: Bakeoff) -> Titled:
     """Return what each detector takes, and what it cannot find by design."""
-    headings = ["Detector", "Notes/s", "1,000 characters/s", "Start-up, s", "Memory, MiB", "Notes failed"]
-    rows = [[entry.name, *_costs(entry), blind_of(entry)] for entry in found.entries if not entry.fault]
+    headings = [
+        "Detector",
+        "Notes/s",
+        "1,000 characters/s",
+        "Start-up, s",
+        "Memory, MiB",
+        "Notes failed",
+    ]
+    rows = [
+        [entry.name, *_costs(entry), blind_of(entry)] for entry in found.entries if not entry.fault
+    ]
     return [*headings, "Cannot find by design"], rows
 
 
@@ -112,7 +142,10 @@ def _label_cell(entry: Entry, evaluation: Evaluation, label: str) -> str:
 
 
 def added_table(found: Bakeoff) -> Titled:
-    """Return what each detector adds to all the others, and what it takes; no row for a single one."""
+    """Return what each detector adds to all the others, and what it takes.
+
+    No row for a single one.
+    """
     seconds = {
         entry.name: 1_000 / entry.expense.notes_per_s
         for entry in found.entries
@@ -139,7 +172,12 @@ def agreement_table(pairs: Mapping[tuple[str, str], Agreement]) -> Titled:
 def missing_table(missing: Sequence[Missing]) -> Titled:
     """Return a row per label with what was marked and what probably was not."""
     rows = [
-        [one.label, amount(one.marked), f"{one.value:,.0f} [{one.low:,.0f}, {one.high:,.0f}]", one.method]
+        [
+            one.label,
+            amount(one.marked),
+            f"{one.value:,.0f} [{one.low:,.0f}, {one.high:,.0f}]",
+            one.method,
+        ]
         for one in missing
     ]
     return ["Label", "Marked by any", "By none, if independent [95 %]", "Estimator"], rows

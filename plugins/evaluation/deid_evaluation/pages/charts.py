@@ -67,7 +67,9 @@ class Chart:
     diagonal: str
 
 
-def chart(title: str, series: Iterable[Series], *, x: Axis, y: Axis, has_diagonal: bool = False) -> Chart:
+def chart(
+    title: str, series: Iterable[Series], *, x: Axis, y: Axis, has_diagonal: bool = False
+) -> Chart:
     """Return a chart.
 
     Args:
@@ -82,14 +84,20 @@ def chart(title: str, series: Iterable[Series], *, x: Axis, y: Axis, has_diagona
         return round(LEFT + (WIDTH - LEFT - RIGHT) * (value - x.low) / (x.high - x.low), 1)
 
     def upward(value: float) -> float:
-        return round(HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (value - y.low) / (y.high - y.low), 1)
+        return round(
+            HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (value - y.low) / (y.high - y.low), 1
+        )
 
     lines = []
     for at, one in enumerate(series):
         places = [(across(a), upward(b)) for a, b in one.points if isfinite(a) and isfinite(b)]
         path = " ".join(f"{'L' if step else 'M'}{a} {b}" for step, (a, b) in enumerate(places))
         lines.append(Drawn(one.name, at % STYLES, path, places if one.is_dots else ()))
-    diagonal = f"M{across(x.low)} {upward(y.low)}L{across(x.high)} {upward(y.high)}" if has_diagonal else ""
+    diagonal = (
+        f"M{across(x.low)} {upward(y.low)}L{across(x.high)} {upward(y.high)}"
+        if has_diagonal
+        else ""
+    )
     return Chart(
         title,
         x.name,

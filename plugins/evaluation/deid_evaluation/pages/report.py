@@ -9,28 +9,43 @@ from deid_assets.extending import InputError
 from deid_assets.extending.pages import data, render, script
 from deid_evaluation.pages.charts import HEIGHT, WIDTH
 from deid_evaluation.pages.report_charts import curve_charts, overlay, ranking_charts
-from deid_evaluation.pages.report_rows import ENOUGH_SPANS, browser_rows, left_rows, static_rows, worst_label
+from deid_evaluation.pages.report_rows import (
+    ENOUGH_SPANS,
+    browser_rows,
+    left_rows,
+    static_rows,
+    worst_label,
+)
 
 SCHEMA, VERSION = "deid-assets/evaluation-report", 2
 """The document that is shown."""
 KINDS = ("missed", "boundary", "label", "spurious")
-CAUSES: Mapping[str, str] = {"AB": "abbreviation", "AM": "ambiguity", "D": "debatable annotation", "S": "scarcity"}
+CAUSES: Mapping[str, str] = {
+    "AB": "abbreviation",
+    "AM": "ambiguity",
+    "D": "debatable annotation",
+    "S": "scarcity",
+}
 
 
 def report_html(report: Mapping[str, Any]) -> str:
     """Return one self-contained page of a document as ``build_report`` makes it.
 
-    The page runs one script of its own, which its security policy names by digest, and loads nothing. It holds note
-    text only where the document does.
+    The page runs one script of its own, which its security policy names by digest, and loads
+    nothing. It holds note text only where the document does.
 
     Raises:
         InputError: The document is of another kind or version.
     """
     if (report.get("schema"), report.get("version")) != (SCHEMA, VERSION):
         raise InputError(
-            f"not a report of {SCHEMA}, version {VERSION}; make it again with this version of the software"
+            f"not a report of {SCHEMA}, version {VERSION}; make it again with this version of the"
+            " software"
         )
-    (own_script, digest), names = script("report/report.js", package="deid_evaluation"), list(report["systems"])
+    (own_script, digest), names = (
+        script("report/report.js", package="deid_evaluation"),
+        list(report["systems"]),
+    )
     results = report["results"]
     return render(
         "report/report.html.j2",

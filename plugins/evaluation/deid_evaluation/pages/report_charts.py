@@ -13,10 +13,15 @@ _RECALL, _PRECISION = Axis("Recall"), Axis("Precision")
 
 
 def ranking_charts(ranking: Mapping[str, Any]) -> list[Chart]:
-    """Return precision and recall, the sweep of thresholds, calibration and ROC; none where nothing is ranked."""
+    """Return precision and recall, the sweep of thresholds, calibration and ROC.
+
+    None where nothing is ranked.
+    """
     if "left_out" in ranking:
         return []
-    curve = Series("precision", [(recall, precision) for recall, precision, _ in ranking["precision_recall"]])
+    curve = Series(
+        "precision", [(recall, precision) for recall, precision, _ in ranking["precision_recall"]]
+    )
     thresholds = Axis("Threshold")
     sweep = [
         Series(name, [(point["threshold"], point[name]) for point in ranking["sweep"]])
@@ -42,7 +47,10 @@ def ranking_charts(ranking: Mapping[str, Any]) -> list[Chart]:
 
 
 def overlay(report: Mapping[str, Any]) -> Chart | None:
-    """Return precision and recall of all systems in one chart; ``None`` where fewer than two are ranked."""
+    """Return precision and recall of all systems in one chart.
+
+    ``None`` where fewer than two are ranked.
+    """
     series = [
         Series(name, [(recall, precision) for recall, precision, _ in ranking["precision_recall"]])
         for name in report["systems"]
@@ -50,11 +58,16 @@ def overlay(report: Mapping[str, Any]) -> Chart | None:
     ]
     if len(series) < 2:
         return None
-    return chart("Precision and recall of the systems", series[:MOST_LINES], x=_RECALL, y=_PRECISION)
+    return chart(
+        "Precision and recall of the systems", series[:MOST_LINES], x=_RECALL, y=_PRECISION
+    )
 
 
 def curve_charts(curves: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[Chart]]]:
-    """Return the charts of every learning curve: loss, and dev F1 where it was measured, over epochs of all phases."""
+    """Return the charts of every learning curve.
+
+    Loss, and dev F1 where it was measured, over epochs of all phases.
+    """
     return [(str(curve["name"]), _learning(curve["epochs"])) for curve in curves]
 
 
@@ -69,5 +82,7 @@ def _learning(epochs: Sequence[Mapping[str, Any]]) -> list[Chart]:
         ]
         if points:
             y = Axis("F1") if key == "dev_f1" else axis_of("Loss", [value for _, value in points])
-            charts.append(chart(title, [Series(title, points, is_dots=len(points) <= 40)], x=x, y=y))
+            charts.append(
+                chart(title, [Series(title, points, is_dots=len(points) <= 40)], x=x, y=y)
+            )
     return charts

@@ -9,16 +9,42 @@ from typing import Any
 STATIC_PER_KIND = 12
 """Errors of a kind and system on paper, and where no script runs."""
 ENOUGH_SPANS = 20
-"""Gold spans from which a label is named the worst, and its interval drawn whole; chance alone may move one of fewer."""
+"""Gold spans from which a label is named the worst, and its interval drawn whole.
+
+Chance alone may move one of fewer.
+"""
 BAR_WIDTH = 110
 """Width of the bars, in CSS pixels."""
-_COLUMNS = ("id", "system", "kind", "note", "label", "predicted", "start", "end", "pred_start", "pred_end", "left",
-            "score", "sources", "shape", "length", "before", "text", "after", "causes", "whose")  # fmt: skip
+_COLUMNS = (
+    "id",
+    "system",
+    "kind",
+    "note",
+    "label",
+    "predicted",
+    "start",
+    "end",
+    "pred_start",
+    "pred_end",
+    "left",
+    "score",
+    "sources",
+    "shape",
+    "length",
+    "before",
+    "text",
+    "after",
+    "causes",
+    "whose",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A share drawn on a line: bar up to ``at``, interval from ``low`` to ``high``, in CSS pixels."""
+    """A share drawn on a line.
+
+    Bar up to ``at``, interval from ``low`` to ``high``, in CSS pixels.
+    """
 
     at: float
     low: float
@@ -50,7 +76,10 @@ class LeftTable:
 
 def left_rows(report: Mapping[str, Any]) -> LeftTable:
     """Return the table of what is left."""
-    by_system = [{row["label"]: row for row in report["results"][name]["left_by_label"]} for name in report["systems"]]
+    by_system = [
+        {row["label"]: row for row in report["results"][name]["left_by_label"]}
+        for name in report["systems"]
+    ]
     bounds = [
         row["bootstrap"]["high" if row["gold"] >= ENOUGH_SPANS else "value"]
         for rows in by_system
@@ -59,19 +88,26 @@ def left_rows(report: Mapping[str, Any]) -> LeftTable:
     highest = max(bounds, default=1.0)
     top = next(step / 10 for step in range(1, 11) if step / 10 >= highest or step == 10)
     labels = list(dict.fromkeys(label for rows in by_system for label in rows))
-    return LeftTable(top, [(label, [_cell(rows.get(label), top) for rows in by_system]) for label in labels])
+    return LeftTable(
+        top, [(label, [_cell(rows.get(label), top) for rows in by_system]) for label in labels]
+    )
 
 
 def _cell(row: Mapping[str, Any] | None, top: float) -> LeftCell | None:
     if row is None:
         return None
     share = row["bootstrap"]
-    at, low, high = (round(BAR_WIDTH * min(1.0, share[name] / top), 1) for name in ("value", "low", "high"))
+    at, low, high = (
+        round(BAR_WIDTH * min(1.0, share[name] / top), 1) for name in ("value", "low", "high")
+    )
     return LeftCell(row["gold"], row["left"], share, Bar(at, low, high))
 
 
 def worst_label(result: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the label with the greatest share left, of those with enough spans if any; ``None`` if nothing is left."""
+    """Return the label with the greatest share left, of those with enough spans if any.
+
+    ``None`` if nothing is left.
+    """
     rows = [row for row in result["left_by_label"] if row["left"]]
     return next((row for row in rows if row["gold"] >= ENOUGH_SPANS), rows[0] if rows else None)
 
@@ -91,12 +127,18 @@ def browser_rows(report: Mapping[str, Any]) -> dict[str, Any]:
     """Return the errors for the script: names of the columns, and a list per error."""
     keys = report["group_keys"]
     rows = [
-        [*({**row, "system": name}.get(column) for column in _COLUMNS), *(row["groups"].get(key) for key in keys)]
+        [
+            *({**row, "system": name}.get(column) for column in _COLUMNS),
+            *(row["groups"].get(key) for key in keys),
+        ]
         for name in report["systems"]
         for row in report["results"][name]["errors"]["rows"]
     ]
     totals = {
-        name: {kind: cell["errors"] for kind, cell in report["results"][name]["errors"]["kinds"].items()}
+        name: {
+            kind: cell["errors"]
+            for kind, cell in report["results"][name]["errors"]["kinds"].items()
+        }
         for name in report["systems"]
     }
     return {"columns": [*_COLUMNS, *(f"by:{key}" for key in keys)], "rows": rows, "totals": totals}

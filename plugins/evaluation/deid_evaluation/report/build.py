@@ -7,7 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from deid_assets.extending import ConfigError
-from deid_assets.extending.scoring import RESAMPLES, Comparison, Evaluation, Row, Scheme, compare, evaluate_by_note
+from deid_assets.extending.scoring import (
+    RESAMPLES,
+    Comparison,
+    Evaluation,
+    Row,
+    Scheme,
+    compare,
+    evaluate_by_note,
+)
 from deid_evaluation.causes import Causes
 from deid_evaluation.error_sample import PER_CELL
 from deid_evaluation.gold_profile import shares_of_values
@@ -15,7 +23,13 @@ from deid_evaluation.note_outcomes import note_outcomes
 from deid_evaluation.report.corpus import Corpus, Json, Pair, Shown, System, groups_of
 from deid_evaluation.report.errors import SystemErrors, confusion_json, errors_json, errors_of
 from deid_evaluation.report.gold import gold_json
-from deid_evaluation.report.notes import expected_errors_json, groups_json, left_json, notes_json, rarity_json
+from deid_evaluation.report.notes import (
+    expected_errors_json,
+    groups_json,
+    left_json,
+    notes_json,
+    rarity_json,
+)
 from deid_evaluation.report.people import people_json, people_of
 from deid_evaluation.report.ranking import ranking_json
 from deid_evaluation.report.scores import (
@@ -34,7 +48,10 @@ from deid_evaluation.report.text import PLACEHOLDER, placeholder_of, text_json
 from deid_evaluation.subgroups import by_label
 
 SCHEMA, VERSION = "deid-assets/evaluation-report", 2
-"""Name and version of the document. The version rises when a field changes its meaning or goes away."""
+"""Name and version of the document.
+
+The version rises when a field changes its meaning or goes away.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +63,8 @@ class ReportOptions:
         facts: Name to value of what identifies the run: software, files, label map.
         inputs: A row of ``name``, ``role`` and ``sha256`` per file read.
         commands: Command lines that made it.
-        curves: Learning curves: ``name``, and ``epochs`` with ``phase``, ``epoch``, ``loss`` and ``dev_f1``.
+        curves: Learning curves: ``name``, and ``epochs`` with ``phase``, ``epoch``, ``loss`` and
+            ``dev_f1``.
         runs: Recipes compared over runs or folds, as ``report.runs`` reads them.
         group_by: Keys of ``Note.meta`` that make subgroups, beside language and ``GROUP_KEYS``.
         with_text: Show text of notes. The report is then as secret as the notes.
@@ -84,15 +102,18 @@ class Measured:
     rows: Mapping[str, Row]
 
 
-def build_report(corpus: Corpus, systems: Sequence[System], *, options: ReportOptions) -> dict[str, Any]:
+def build_report(
+    corpus: Corpus, systems: Sequence[System], *, options: ReportOptions
+) -> dict[str, Any]:
     """Return the document that ``report_html`` shows and ``json.dumps`` takes.
 
-    It holds ids, offsets, labels, counts and shapes; text of notes where ``options.with_text`` says so, and never
-    ids of patients.
+    It holds ids, offsets, labels, counts and shapes; text of notes where ``options.with_text`` says
+    so, and never ids of patients.
 
     Args:
         corpus: The gold.
-        systems: What is scored, the baseline first; each with predictions for all notes of the gold.
+        systems: What is scored, the baseline first; each with predictions for all notes of the
+            gold.
         options: How it is made.
 
     Raises:
@@ -122,7 +143,9 @@ def measure(corpus: Corpus, system: System) -> Measured:
         OffsetError: A span ends after its note.
     """
     pairs = corpus.pairs(system.spans)
-    total, rows = evaluate_by_note(pairs, profile=corpus.profile, scope=corpus.scope, lengths=corpus.lengths)
+    total, rows = evaluate_by_note(
+        pairs, profile=corpus.profile, scope=corpus.scope, lengths=corpus.lengths
+    )
     return Measured(system, pairs, total, rows)
 
 
@@ -149,9 +172,13 @@ def assemble(
         "recapture": recapture_json(corpus, predictions, names),
         "gold_review": gold_json(corpus, systems, shown),
         "stale_causes": len(options.causes.keys() - maker.tagged),
-        "text": None
-        if options.rewritten is None
-        else text_json(corpus, options.rewritten, shown, placeholder=placeholder_of(options.placeholder)),
+        "text": (
+            None
+            if options.rewritten is None
+            else text_json(
+                corpus, options.rewritten, shown, placeholder=placeholder_of(options.placeholder)
+            )
+        ),
         "curves": [dict(curve) for curve in options.curves],
         "runs": [dict(table) for table in options.runs],
     }
@@ -176,7 +203,9 @@ def _head(corpus: Corpus, comparison: Comparison, options: ReportOptions) -> Jso
             "overlaps": corpus.has_overlaps,
             "scope": None if corpus.scope is None else sorted(corpus.scope),
         },
-        "bootstrap": {name: getattr(comparison, name) for name in ("unit", "units", "resamples", "seed")},
+        "bootstrap": {
+            name: getattr(comparison, name) for name in ("unit", "units", "resamples", "seed")
+        },
     }
 
 
@@ -202,7 +231,9 @@ class _Maker:
     def result(self, one: Measured) -> Json:
         corpus, options, name = self._corpus, self._options, one.system.name
         outcomes = list(note_outcomes(one.pairs, profile=corpus.profile, lengths=corpus.lengths))
-        errors = errors_of(name, one.pairs, corpus, causes=options.causes, per_cell=options.per_cell)
+        errors = errors_of(
+            name, one.pairs, corpus, causes=options.causes, per_cell=options.per_cell
+        )
         self.tagged |= {identity for identity, _, _ in errors.tagged}
         spans = {pred.note_id: pred for _, pred in one.pairs}
         strict = one.evaluation.micro(Scheme.STRICT)
@@ -212,7 +243,9 @@ class _Maker:
             "names_by_person": people_json(one.pairs),
             "left_by_label": left_json(outcomes, self._patients, resamples=options.resamples),
             "notes": notes_json(outcomes, self._patients, profile=corpus.profile),
-            "groups": groups_json(one.rows, self._groups, self._patients, resamples=options.resamples),
+            "groups": groups_json(
+                one.rows, self._groups, self._patients, resamples=options.resamples
+            ),
             "rarity": rarity_json(corpus, spans, self._shares),
             "expected_errors": expected_errors_json(one.system, strict),
             "ranking": ranking_json(corpus.in_scope(one.pairs), profile=corpus.profile),
@@ -229,7 +262,11 @@ class _Maker:
             "schemes": schemes_json(self._comparison, one.system.name),
             "labels": labels_json(evaluation),
             "recall_by_label": [
-                {"label": group.name, "gold": group.counts.gold, "recall": interval_json(group.interval)}
+                {
+                    "label": group.name,
+                    "gold": group.counts.gold,
+                    "recall": interval_json(group.interval),
+                }
                 for group in by_label(evaluation)
             ],
             "averages": averages_json(evaluation, list(one.rows.values())),
@@ -242,7 +279,11 @@ class _Maker:
     def _errors(self, errors: SystemErrors) -> Json:
         return {
             "errors": errors_json(
-                errors, shown=self._shown, groups=self._groups, causes=self._options.causes, people=self._people
+                errors,
+                shown=self._shown,
+                groups=self._groups,
+                causes=self._options.causes,
+                people=self._people,
             ),
             "confusion": confusion_json(errors.confusion),
         }

@@ -15,7 +15,17 @@ from deid_evaluation.shapes import shape
 Json = dict[str, Any]
 Pair = tuple[SpanSet, SpanSet]
 
-GROUP_KEYS = ("kind", "note_type", "type", "specialty", "site", "sex", "gender", "origin", "name_origin")
+GROUP_KEYS = (
+    "kind",
+    "note_type",
+    "type",
+    "specialty",
+    "site",
+    "sex",
+    "gender",
+    "origin",
+    "name_origin",
+)
 """Keys of ``Note.meta`` that make subgroups without being asked for, where they have few values."""
 FEW_VALUES = 20
 """Values above which a key makes no subgroups unless it is asked for: it may be an identifier."""
@@ -46,11 +56,16 @@ class Corpus(AnnotatedNotes):
 
     def __post_init__(self) -> None:
         if self.notes.keys() != self.gold.keys():
-            raise InputError("notes and annotations are not of the same notes; give the note of every annotation")
-        if not any(self.profile.label_of(span.label) for spans in self.gold.values() for span in spans):
             raise InputError(
-                f"the annotations hold no span under profile {self.profile.name!r} in {len(self.gold)} notes, so that no "
-                "recall is defined; score against annotated notes, or under another profile"
+                "notes and annotations are not of the same notes; give the note of every annotation"
+            )
+        if not any(
+            self.profile.label_of(span.label) for spans in self.gold.values() for span in spans
+        ):
+            raise InputError(
+                f"the annotations hold no span under profile {self.profile.name!r} in"
+                f" {len(self.gold)} notes, so that no recall is defined; score against annotated"
+                " notes, or under another profile"
             )
         overlap = next(filter(None, (self._overlap(spans) for spans in self.gold.values())), None)
         object.__setattr__(self, "has_overlaps", overlap is not None)
@@ -80,12 +95,19 @@ class Corpus(AnnotatedNotes):
         return spans if len(kept) == len(spans) else SpanSet(spans.note_id, spans.digest, kept)
 
     def _overlap(self, spans: SpanSet) -> str | None:
-        counted = sorted({(span.start, span.end, span.label) for span in spans if span.label in self.profile.labels})
+        counted = sorted(
+            {
+                (span.start, span.end, span.label)
+                for span in spans
+                if span.label in self.profile.labels
+            }
+        )
         for (start, end, _), (other, other_end, _) in pairwise(counted):
             if other < end:
                 return (
-                    f"note {spans.note_id!r}: annotated spans [{start}, {end}) and [{other}, {other_end}) overlap; fix the "
-                    "annotations, or allow overlaps and do without the scores that need one label per token"
+                    f"note {spans.note_id!r}: annotated spans [{start}, {end}) and [{other},"
+                    f" {other_end}) overlap; fix the annotations, or allow overlaps and do without"
+                    " the scores that need one label per token"
                 )
         return None
 
@@ -124,24 +146,35 @@ class Shown:
         text = self.notes[note_id].text
         shown: Json = {"shape": shape(text[start:end]), "length": end - start}
         if self.with_text:
-            before, after = text[max(0, start - CONTEXT_CHARS) : start], text[end : end + CONTEXT_CHARS]
+            before, after = (
+                text[max(0, start - CONTEXT_CHARS) : start],
+                text[end : end + CONTEXT_CHARS],
+            )
             shown |= {"before": before, "text": text[start:end], "after": after}
         return shown
 
 
 def groups_of(notes: Mapping[str, Note], keys: Sequence[str]) -> dict[str, dict[str, str | None]]:
-    """Return key to note id to group: by language, by ``GROUP_KEYS`` that have few values, and by the keys asked for.
+    """Return key to note id to group.
+
+    By language, by ``GROUP_KEYS`` that have few values, and by the keys asked for.
 
     Raises:
         InputError: No note has a key that was asked for.
     """
-    found: dict[str, dict[str, str | None]] = {"lang": {note_id: note.lang for note_id, note in notes.items()}}
+    found: dict[str, dict[str, str | None]] = {
+        "lang": {note_id: note.lang for note_id, note in notes.items()}
+    }
     for key in dict.fromkeys([*GROUP_KEYS, *keys]):
         values = {note_id: note.meta.get(key) for note_id, note in notes.items()}
         distinct = len({value for value in values.values() if value})
         if key in keys and key != "lang" and not distinct:
-            present = sorted(Counter(name for note in notes.values() for name in note.meta)) or ["none"]
-            raise InputError(f"no note has {key!r} in its meta; the keys are {', '.join(present)}, and lang")
+            present = sorted(Counter(name for note in notes.values() for name in note.meta)) or [
+                "none"
+            ]
+            raise InputError(
+                f"no note has {key!r} in its meta; the keys are {', '.join(present)}, and lang"
+            )
         if key != "lang" and distinct and (key in keys or 1 < distinct <= FEW_VALUES):
             found[key] = values
     return found

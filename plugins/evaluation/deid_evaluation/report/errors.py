@@ -1,4 +1,7 @@
-"""Errors of one system, as JSON: counts of all, a bounded sample, the confusion, and causes that a reviewer gave."""
+"""Errors of one system, as JSON.
+
+Counts of all, a bounded sample, the confusion, and causes that a reviewer gave.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,9 @@ class SystemErrors:
     tagged: list[tuple[str, str, str]] = field(default_factory=list)
 
 
-def errors_of(system: str, pairs: Iterable[Pair], corpus: Corpus, *, causes: Causes, per_cell: int) -> SystemErrors:
+def errors_of(
+    system: str, pairs: Iterable[Pair], corpus: Corpus, *, causes: Causes, per_cell: int
+) -> SystemErrors:
     """Return what is wrong in all notes; memory holds a sample."""
     found = SystemErrors(ErrorSample(system, per_cell, frozenset(causes)))
     for gold, pred in pairs:
@@ -44,7 +49,9 @@ def errors_of(system: str, pairs: Iterable[Pair], corpus: Corpus, *, causes: Cau
     return found
 
 
-def errors_json(found: SystemErrors, *, shown: Shown, groups: Groups, causes: Causes, people: People) -> Json:
+def errors_json(
+    found: SystemErrors, *, shown: Shown, groups: Groups, causes: Causes, people: People
+) -> Json:
     """Return counts of every kind and label, and the errors of the sample, those at a patient's name first."""
     sample = found.sample
     rows = [_row(identity, error, shown, groups, causes) for identity, error in sample.kept()]
@@ -54,7 +61,11 @@ def errors_json(found: SystemErrors, *, shown: Shown, groups: Groups, causes: Ca
     kept = Counter(row["kind"] for row in rows)
     return {
         "kinds": {
-            str(kind): {"errors": sample.total(kind), "shown": kept[str(kind)], "left": _left(sample, kind)}
+            str(kind): {
+                "errors": sample.total(kind),
+                "shown": kept[str(kind)],
+                "left": _left(sample, kind),
+            }
             for kind in Kind
         },
         "cells": [
@@ -62,7 +73,9 @@ def errors_json(found: SystemErrors, *, shown: Shown, groups: Groups, causes: Ca
             for (kind, label), count in sorted(sample.counts.items())
         ],
         "rows": rows,
-        "causes": {"tagged": len(found.tagged), **cause_totals(found.tagged, causes)} if causes else None,
+        "causes": (
+            {"tagged": len(found.tagged), **cause_totals(found.tagged, causes)} if causes else None
+        ),
     }
 
 
@@ -92,7 +105,10 @@ def _row(identity: str, error: SpanError, shown: Shown, groups: Groups, causes: 
 
 
 def confusion_json(confusion: Confusion) -> Json:
-    """Return the confusion as a matrix: rows are gold, columns predictions; the last of each says *nothing there*."""
+    """Return the confusion as a matrix: rows are gold, columns predictions.
+
+    The last of each says *nothing there*.
+    """
     labels = sorted({label for pair in confusion for label in pair if label is not None})
     axis = [*labels, None]
     return {"labels": labels, "matrix": [[confusion[gold, pred] for pred in axis] for gold in axis]}

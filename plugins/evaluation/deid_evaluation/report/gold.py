@@ -1,4 +1,7 @@
-"""The gold itself, as JSON: tokens per entity, rare categories, and places where it may be wrong."""
+"""The gold itself, as JSON.
+
+Tokens per entity, rare categories, and places where it may be wrong.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,10 @@ CONFIDENT = 0.9
 
 def gold_json(corpus: Corpus, systems: Sequence[System], shown: Shown) -> Json:
     """Return what the gold is like, and where systems doubt it."""
-    rows = entities(((corpus.notes[note_id], gold) for note_id, gold in corpus.gold.items()), profile=corpus.profile)
+    rows = entities(
+        ((corpus.notes[note_id], gold) for note_id, gold in corpus.gold.items()),
+        profile=corpus.profile,
+    )
     rare = frozenset(row.label for row in rows if row.spans <= RARE_SPANS)
     return {
         "entities": [
@@ -39,7 +45,9 @@ def gold_json(corpus: Corpus, systems: Sequence[System], shown: Shown) -> Json:
     }
 
 
-def _rare(corpus: Corpus, systems: Sequence[System], shown: Shown, labels: frozenset[str]) -> list[Json]:
+def _rare(
+    corpus: Corpus, systems: Sequence[System], shown: Shown, labels: frozenset[str]
+) -> list[Json]:
     rows: dict[tuple[str, int, int, str], Json] = {}
     for system in systems if labels else ():
         for gold, pred in corpus.pairs(system.spans):
@@ -47,23 +55,48 @@ def _rare(corpus: Corpus, systems: Sequence[System], shown: Shown, labels: froze
                 start, end, label = one.place
                 row = rows.setdefault((label, start, end, one.note_id), {})
                 if not row:
-                    row |= {"label": label, "note": one.note_id, "start": start, "end": end, "predicted": {}}
+                    row |= {
+                        "label": label,
+                        "note": one.note_id,
+                        "start": start,
+                        "end": end,
+                        "predicted": {},
+                    }
                     row |= shown.at(one.note_id, start, end)
-                row["predicted"][system.name] = {"labels": list(one.predicted), "covered": one.is_covered}
+                row["predicted"][system.name] = {
+                    "labels": list(one.predicted),
+                    "covered": one.is_covered,
+                }
     return sorted(rows.values(), key=lambda row: (row["label"], row["note"], row["start"]))
 
 
 def _doubts(corpus: Corpus, systems: Sequence[System], shown: Shown) -> Json:
-    """Return places where systems differ from the gold: one system must be sure, of several more than half agree."""
+    """Return places where systems differ from the gold.
+
+    One system must be sure, of several more than half agree.
+    """
     agreeing = 1 if len(systems) < 2 else None
-    found = [doubt for doubt in _every_doubt(corpus, systems, agreeing) if agreeing is None or doubt.score >= CONFIDENT]
+    found = [
+        doubt
+        for doubt in _every_doubt(corpus, systems, agreeing)
+        if agreeing is None or doubt.score >= CONFIDENT
+    ]
     if agreeing == 1 and all(_is_certain(system) for system in systems):
-        return {"agreeing": 1, "total": 0, "rows": [], "left_out": "one system that scores all its spans alike"}
-    kept = nsmallest(MOST_DOUBTS, found, key=lambda one: (-len(one.systems), -one.score, one.note_id, one.start))
+        return {
+            "agreeing": 1,
+            "total": 0,
+            "rows": [],
+            "left_out": "one system that scores all its spans alike",
+        }
+    kept = nsmallest(
+        MOST_DOUBTS, found, key=lambda one: (-len(one.systems), -one.score, one.note_id, one.start)
+    )
     return {
         "agreeing": quorum(len(systems), agreeing),
         "total": len(found),
-        "rows": [doubt_json(doubt) | shown.at(doubt.note_id, doubt.start, doubt.end) for doubt in kept],
+        "rows": [
+            doubt_json(doubt) | shown.at(doubt.note_id, doubt.start, doubt.end) for doubt in kept
+        ],
     }
 
 
@@ -76,7 +109,11 @@ def _every_doubt(corpus: Corpus, systems: Sequence[System], agreeing: int | None
         doubt
         for note_id, by_system in of_note.items()
         for doubt in doubts(
-            corpus.gold[note_id], by_system, profile=corpus.profile, scope=corpus.scope, agreeing=agreeing
+            corpus.gold[note_id],
+            by_system,
+            profile=corpus.profile,
+            scope=corpus.scope,
+            agreeing=agreeing,
         )
     ]
 

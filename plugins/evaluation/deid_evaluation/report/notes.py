@@ -10,7 +10,13 @@ from deid_assets.extending.scoring import Counts, Row, Share, is_inside, union
 from deid_evaluation.gold_profile import value_key
 from deid_evaluation.label_intervals import left_by_label
 from deid_evaluation.leak_estimates import expected_errors, rare_leaks
-from deid_evaluation.note_outcomes import NoteOutcome, by_patient, fully_redacted, fully_redacted_by_label, worst_notes
+from deid_evaluation.note_outcomes import (
+    NoteOutcome,
+    by_patient,
+    fully_redacted,
+    fully_redacted_by_label,
+    worst_notes,
+)
 from deid_evaluation.report.corpus import Corpus, Json, System
 from deid_evaluation.report.scores import interval_json
 from deid_evaluation.span_errors import places
@@ -23,7 +29,9 @@ FEWEST_SPANS = 20
 """Gold spans below which a group is not named the worst: chance alone may make it so."""
 
 
-def notes_json(outcomes: Sequence[NoteOutcome], patients: Mapping[str, str], *, profile: Profile) -> Json:
+def notes_json(
+    outcomes: Sequence[NoteOutcome], patients: Mapping[str, str], *, profile: Profile
+) -> Json:
     """Return shares of notes and patients of which nothing is left, and the worst notes by id."""
     names = frozenset({profile.label_of(Phi.NAME) or ""})
     of_names = any(not names.isdisjoint(outcome.gold) for outcome in outcomes)
@@ -31,8 +39,12 @@ def notes_json(outcomes: Sequence[NoteOutcome], patients: Mapping[str, str], *, 
     return {
         "covered": _share(fully_redacted(outcomes)),
         "names_only": _share(fully_redacted(outcomes, labels=names)) if of_names else None,
-        "by_label": {label: _share(share) for label, share in fully_redacted_by_label(outcomes).items()},
-        "patients": _share(fully_redacted(by_person)) if any(one.gold for one in by_person) else None,
+        "by_label": {
+            label: _share(share) for label, share in fully_redacted_by_label(outcomes).items()
+        },
+        "patients": (
+            _share(fully_redacted(by_person)) if any(one.gold for one in by_person) else None
+        ),
         "worst": [
             {
                 "note": one.note_id,
@@ -49,10 +61,18 @@ def notes_json(outcomes: Sequence[NoteOutcome], patients: Mapping[str, str], *, 
 
 
 def _share(share: Share) -> Json:
-    return {"hits": share.hits, "trials": share.trials, "value": share.value, "low": share.low, "high": share.high}
+    return {
+        "hits": share.hits,
+        "trials": share.trials,
+        "value": share.value,
+        "low": share.low,
+        "high": share.high,
+    }
 
 
-def left_json(outcomes: Sequence[NoteOutcome], patients: Mapping[str, str], *, resamples: int) -> list[Json]:
+def left_json(
+    outcomes: Sequence[NoteOutcome], patients: Mapping[str, str], *, resamples: int
+) -> list[Json]:
     """Return what is left of every label, worst first."""
     return [
         {
@@ -75,16 +95,23 @@ def groups_json(
     resamples: int,
 ) -> Json:
     """Return recall by key and group, worst first, and the worst group of all keys that have two to compare."""
-    found = {key: subgroups(rows, key_of, patients=patients, resamples=resamples) for key, key_of in groups.items()}
+    found = {
+        key: subgroups(rows, key_of, patients=patients, resamples=resamples)
+        for key, key_of in groups.items()
+    }
     candidates = [
         (group.interval.value, group.interval.low, key, group)
         for key, of_key in found.items()
         for group in of_key
-        if group.interval is not None and group.counts.gold >= FEWEST_SPANS and _eligible(of_key) > 1
+        if group.interval is not None
+        and group.counts.gold >= FEWEST_SPANS
+        and _eligible(of_key) > 1
     ]
     worst = min(candidates, key=lambda entry: entry[:3], default=None)
     return {
-        "keys": {key: [_group(group) for group in of_key[:MOST_GROUPS]] for key, of_key in found.items()},
+        "keys": {
+            key: [_group(group) for group in of_key[:MOST_GROUPS]] for key, of_key in found.items()
+        },
         "more": {key: max(0, len(of_key) - MOST_GROUPS) for key, of_key in found.items()},
         "worst": {"key": worst[2], **_group(worst[3])} if worst else None,
     }
@@ -104,7 +131,9 @@ def _group(group: Group) -> Json:
     }
 
 
-def rarity_json(corpus: Corpus, spans: Mapping[str, SpanSet], shares: Mapping[tuple[str, str], float]) -> Json:
+def rarity_json(
+    corpus: Corpus, spans: Mapping[str, SpanSet], shares: Mapping[tuple[str, str], float]
+) -> Json:
     """Return leaks weighed by how few people in this gold bear the value."""
 
     def weighed(spans: Mapping[str, SpanSet]) -> list[tuple[float, bool]]:
@@ -127,7 +156,10 @@ def rarity_json(corpus: Corpus, spans: Mapping[str, SpanSet], shares: Mapping[tu
 
 
 def expected_errors_json(system: System, strict: Counts) -> Json | None:
-    """Return what is probably left in notes without gold; per 1,000 predictions where there are none of these."""
+    """Return what is probably left in notes without gold.
+
+    Per 1,000 predictions where there are none of these.
+    """
     precision, recall = strict.precision, strict.recall
     if precision is None or not recall or not isfinite(precision):
         return None

@@ -24,5 +24,11 @@ def people_of(corpus: Corpus) -> People:
 
 
 def people_json(pairs: Iterable[Pair]) -> list[Json]:
-    """Return what became of the names of patients, relatives and staff; empty where the gold does not say whose they are."""
-    return [{**asdict(one), "covered": share_json(one.gold - one.left, one.gold)} for one in names_by_person(pairs)]
+    """Return what became of the names of patients, relatives and staff.
+
+    Empty where the gold does not say whose they are.
+    """
+    return [
+        {**asdict(one), "covered": share_json(one.gold - one.left, one.gold)}
+        for one in names_by_person(pairs)
+    ]

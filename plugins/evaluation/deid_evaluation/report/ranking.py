@@ -77,14 +77,22 @@ def _roc(found: Ranked) -> Json:
         curve = roc(found)
     except InputError:
         return {"roc": None, "roc_area": None}  # all are right, or none
-    return {"roc": _points(curve.false_positive_rate, curve.true_positive_rate), "roc_area": curve.area}
+    return {
+        "roc": _points(curve.false_positive_rate, curve.true_positive_rate),
+        "roc_area": curve.area,
+    }
 
 
 def _calibration(found: Ranked) -> Json:
     curve = calibration(found)
-    bins = zip(curve.count.tolist(), curve.mean_score.tolist(), curve.share_right.tolist(), strict=True)
+    bins = zip(
+        curve.count.tolist(), curve.mean_score.tolist(), curve.share_right.tolist(), strict=True
+    )
     return {
-        "bins": [{"count": count, "mean_score": mean, "share_right": share} for count, mean, share in bins],
+        "bins": [
+            {"count": count, "mean_score": mean, "share_right": share}
+            for count, mean, share in bins
+        ],
         "error": curve.error,
         "max_error": curve.max_error,
         "brier": curve.brier,

@@ -1,4 +1,7 @@
-"""Recipes compared over runs or folds, as ``deid train`` writes them (``training.comparison``): read and checked."""
+"""Recipes compared over runs or folds, as ``deid train`` writes them (``training.comparison``).
+
+Read and checked.
+"""
 
 from __future__ import annotations
 
@@ -53,12 +56,15 @@ def read_runs(path: Path) -> dict[str, Any]:
         InputError: It is not one.
     """
     try:
-        return _Document.model_validate_json(path.read_bytes()).model_dump(mode="json", by_alias=True)
+        return _Document.model_validate_json(path.read_bytes()).model_dump(
+            mode="json", by_alias=True
+        )
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({type(error).__name__})") from None
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"])) or "the document"
         raise InputError(
-            f"{path}: {where}: {first['msg']}; give the runs.json that deid train writes for several recipes or folds"
+            f"{path}: {where}: {first['msg']}; give the runs.json that deid train writes for"
+            " several recipes or folds"
         ) from None

@@ -30,7 +30,10 @@ from deid_evaluation.report.corpus import Corpus, Json, Pair
 
 _VIEWS = {"all": I2B2_VIEWS, "hipaa": I2B2_HIPAA_VIEWS}
 _PLACES = frozenset({Phi.STREET, Phi.CITY, Phi.ZIP})
-"""Places that HIPAA counts; gold that says *place* for them all has no view of its own for HIPAA."""
+"""Places that HIPAA counts.
+
+Gold that says *place* for them all has no view of its own for HIPAA.
+"""
 _SHOWN = (Scheme.STRICT, Scheme.RELAXED, Scheme.COVERED, Scheme.CHARACTERS)
 
 
@@ -56,7 +59,9 @@ def share_json(hits: int, trials: int) -> Json | None:
 def schemes_json(comparison: Comparison, name: str) -> Json:
     """Return every scheme's precision, recall and F1 with bootstrap intervals."""
     return {
-        str(scheme): {str(ratio): interval_json(comparison.interval(name, scheme, ratio)) for ratio in RATIOS}
+        str(scheme): {
+            str(ratio): interval_json(comparison.interval(name, scheme, ratio)) for ratio in RATIOS
+        }
         for scheme in COLUMNS
     }
 
@@ -64,7 +69,10 @@ def schemes_json(comparison: Comparison, name: str) -> Json:
 def labels_json(evaluation: Evaluation) -> list[Json]:
     """Return the counts of every label under the schemes that are shown."""
     return [
-        {"label": label, **{str(scheme): counts_json(evaluation.counts(label, scheme)) for scheme in _SHOWN}}
+        {
+            "label": label,
+            **{str(scheme): counts_json(evaluation.counts(label, scheme)) for scheme in _SHOWN},
+        }
         for label in evaluation.labels
     ]
 
@@ -75,8 +83,13 @@ def averages_json(evaluation: Evaluation, rows: Sequence[Row]) -> Json:
     at = 3 * COLUMNS.index(Scheme.STRICT)
     notes = note_average(Counts(*row[at : at + 3]) for row in rows)
     micro = evaluation.micro(Scheme.STRICT)
-    averages: Json = {"micro": {"precision": micro.precision, "recall": micro.recall, "f1": micro.f1}}
-    for name, average in (("macro", macro_average(by_label)), ("weighted", weighted_average(by_label))):
+    averages: Json = {
+        "micro": {"precision": micro.precision, "recall": micro.recall, "f1": micro.f1}
+    }
+    for name, average in (
+        ("macro", macro_average(by_label)),
+        ("weighted", weighted_average(by_label)),
+    ):
         averages[name] = {field: getattr(average, field) for field in average.__slots__}
     averages["note"] = {field: getattr(notes, field) for field in notes.__slots__}
     return averages
@@ -97,7 +110,10 @@ def _six(corpus: Corpus, pairs: Sequence[Pair], views: Views) -> Json:
         found = six_scores(scored, views=views, scope=corpus.scope)
     except DeidError as error:
         return {"left_out": str(error)}
-    return {str(level): {str(fine): counts_json(found.micro(level, fine)) for fine in Granularity} for level in Level}
+    return {
+        str(level): {str(fine): counts_json(found.micro(level, fine)) for fine in Granularity}
+        for level in Level
+    }
 
 
 def meddocan_json(corpus: Corpus, pairs: Sequence[Pair]) -> Json | None:
@@ -114,10 +130,20 @@ def differences_json(comparison: Comparison) -> list[Json]:
     rows: list[Json] = []
     for scheme in COLUMNS:
         for ratio in RATIOS:
-            gaps = {name: gap for name in comparison.differences if (gap := comparison.difference(name, scheme, ratio))}
+            gaps = {
+                name: gap
+                for name in comparison.differences
+                if (gap := comparison.difference(name, scheme, ratio))
+            }
             holm = corrected({name: gap.p for name, gap in gaps.items()})
             rows += [
-                {"system": name, "scheme": str(scheme), "ratio": str(ratio), **_gap(gap), "p_holm": holm[name]}
+                {
+                    "system": name,
+                    "scheme": str(scheme),
+                    "ratio": str(ratio),
+                    **_gap(gap),
+                    "p_holm": holm[name],
+                }
                 for name, gap in gaps.items()
             ]
     return rows

@@ -1,4 +1,7 @@
-"""Several systems side by side, as JSON: who finds what alone, what each adds, and what all missed."""
+"""Several systems side by side, as JSON.
+
+Who finds what alone, what each adds, and what all missed.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,22 @@ from dataclasses import asdict
 from heapq import nsmallest
 
 from deid_assets.extending import SpanSet
-from deid_assets.extending.scoring import MAX_DETECTORS, Coverage, best_subset, coverage, is_touched, marginals, union
-from deid_evaluation.capture_recapture import ASSUMPTIONS, Captures, captures, estimate_missed, overlap_matrix
+from deid_assets.extending.scoring import (
+    MAX_DETECTORS,
+    Coverage,
+    best_subset,
+    coverage,
+    is_touched,
+    marginals,
+    union,
+)
+from deid_evaluation.capture_recapture import (
+    ASSUMPTIONS,
+    Captures,
+    captures,
+    estimate_missed,
+    overlap_matrix,
+)
 from deid_evaluation.report.corpus import Corpus, Json, Shown, System
 from deid_evaluation.span_errors import places
 from deid_evaluation.system_diff import Difference, differences
@@ -30,9 +47,13 @@ def diffs_json(corpus: Corpus, systems: Sequence[System], shown: Shown) -> list[
 def _diff(corpus: Corpus, first: System, second: System, shown: Shown) -> Json:
     table: Counter[tuple[str, tuple[bool, bool]]] = Counter()
     cells: dict[tuple[bool, bool], list[Difference]] = {}
-    left, right = ({pred.note_id: pred for _, pred in corpus.pairs(one.spans)} for one in (first, second))
+    left, right = (
+        {pred.note_id: pred for _, pred in corpus.pairs(one.spans)} for one in (first, second)
+    )
     for note_id, gold in corpus.gold.items():
-        found, of_note = differences(gold, left[note_id], right[note_id], profile=corpus.profile, scope=corpus.scope)
+        found, of_note = differences(
+            gold, left[note_id], right[note_id], profile=corpus.profile, scope=corpus.scope
+        )
         table.update(of_note)
         for one in found:
             cells.setdefault((one.is_gold, one.by_first), []).append(one)
@@ -50,7 +71,10 @@ def _diff(corpus: Corpus, first: System, second: System, shown: Shown) -> Json:
             }
             for label in labels
         ],
-        "alarms": {"first_only": len(cells.get((False, True), ())), "second_only": len(cells.get((False, False), ()))},
+        "alarms": {
+            "first_only": len(cells.get((False, True), ())),
+            "second_only": len(cells.get((False, False), ())),
+        },
         "rows": [row for cell in sorted(cells, reverse=True) for row in _rows(cells[cell], shown)],
     }
 
@@ -79,7 +103,10 @@ def predictions_of(corpus: Corpus, systems: Sequence[System]) -> Predictions:
 
 
 def marginal_json(corpus: Corpus, predictions: Predictions, names: Sequence[str]) -> Json | None:
-    """Return what each system adds to the others; ``None`` where there is one, or too many to try all subsets."""
+    """Return what each system adds to the others.
+
+    ``None`` where there is one, or too many to try all subsets.
+    """
     if not 1 < len(names) <= MAX_DETECTORS:
         return None
     total = Coverage(tuple(names))
@@ -93,16 +120,23 @@ def marginal_json(corpus: Corpus, predictions: Predictions, names: Sequence[str]
 
 
 def recapture_json(corpus: Corpus, predictions: Predictions, names: Sequence[str]) -> Json | None:
-    """Return the estimate of what all systems missed beside what they did; ``None`` where there is one system."""
+    """Return the estimate of what all systems missed beside what they did.
+
+    ``None`` where there is one system.
+    """
     if len(names) < 2:
         return None
     total = Captures(tuple(names))
     missed: Counter[str] = Counter()
     for note_id, gold in corpus.gold.items():
         total += captures(predictions[note_id], profile=corpus.profile)
-        cover = union((span.start, span.end) for spans in predictions[note_id].values() for span in spans)
+        cover = union(
+            (span.start, span.end) for spans in predictions[note_id].values() for span in spans
+        )
         missed.update(
-            label for start, end, label in places(gold, corpus.profile) if not is_touched((start, end), cover)
+            label
+            for start, end, label in places(gold, corpus.profile)
+            if not is_touched((start, end), cover)
         )
     return recapture_table(total, missed)
 
@@ -119,7 +153,13 @@ def recapture_table(found: Captures, missed: Mapping[str, int] | None) -> Json:
                 "label": label,
                 "marked": found.of(label).total(),
                 "estimate": asdict(made) if (made := estimate_missed(found, label=label)) else None,
-                "missed": None if missed is None else sum(missed.values()) if label is None else missed.get(label, 0),
+                "missed": (
+                    None
+                    if missed is None
+                    else sum(missed.values())
+                    if label is None
+                    else missed.get(label, 0)
+                ),
             }
             for label in [None, *labels]
         ],

@@ -1,4 +1,7 @@
-"""Text that was generated from the notes, as JSON: how near it is to the gold redaction, and what it changed."""
+"""Text that was generated from the notes, as JSON.
+
+How near it is to the gold redaction, and what it changed.
+"""
 
 from __future__ import annotations
 
@@ -41,14 +44,20 @@ def placeholder_of(pattern: str) -> re.Pattern[str]:
     except re.error as error:
         raise ConfigError(f"placeholder {pattern!r} is no regular expression: {error}") from None
     if compiled.search(""):
-        raise ConfigError(f"placeholder {pattern!r} matches an empty text; say what stands in the place of a value")
+        raise ConfigError(
+            f"placeholder {pattern!r} matches an empty text; say what stands in the place of a"
+            " value"
+        )
     return compiled
 
 
-def text_json(corpus: Corpus, rewritten: Mapping[str, str], shown: Shown, *, placeholder: re.Pattern[str]) -> Json:
+def text_json(
+    corpus: Corpus, rewritten: Mapping[str, str], shown: Shown, *, placeholder: re.Pattern[str]
+) -> Json:
     """Return BLEU-4 against the gold redaction, and the words, numbers, units and negations that were altered.
 
-    Placeholders are all alike for BLEU, and an output ``ANONYMOUS`` stands for the note; identifiers that were left count as wrong words there, and as leaks elsewhere.
+    Placeholders are all alike for BLEU, and an output ``ANONYMOUS`` stands for the note;
+    identifiers that were left count as wrong words there, and as leaks elsewhere.
 
     Args:
         corpus: The gold.
@@ -61,10 +70,12 @@ def text_json(corpus: Corpus, rewritten: Mapping[str, str], shown: Shown, *, pla
     """
     if missing := sorted(corpus.gold.keys() - rewritten.keys()):
         raise InputError(
-            f"{len(missing)} of {len(corpus.gold)} annotated notes have no rewritten text, the first is {missing[0]!r}; "
-            "give the text of every note"
+            f"{len(missing)} of {len(corpus.gold)} annotated notes have no rewritten text, the"
+            f" first is {missing[0]!r}; give the text of every note"
         )
-    outputs = {note_id: expanded(corpus.notes[note_id].text, rewritten[note_id]) for note_id in corpus.gold}
+    outputs = {
+        note_id: expanded(corpus.notes[note_id].text, rewritten[note_id]) for note_id in corpus.gold
+    }
     counts: Counter[tuple[AlterationKind, str]] = Counter()
     kept: dict[AlterationKind, list[tuple[Key, Alteration]]] = {}
     altered = 0
@@ -75,7 +86,10 @@ def text_json(corpus: Corpus, rewritten: Mapping[str, str], shown: Shown, *, pla
             counts[one.kind, str(one.change)] += 1
             _keep(kept.setdefault(one.kind, []), note_id, one)
     texts = [
-        (words(placeholder.sub(f" {HOLE} ", outputs[note_id])), words(holed(corpus.notes[note_id].text, gold)))
+        (
+            words(placeholder.sub(f" {HOLE} ", outputs[note_id])),
+            words(holed(corpus.notes[note_id].text, gold)),
+        )
         for note_id, gold in corpus.gold.items()
     ]
     of_notes = [bleu_counts(output, reference) for output, reference in texts if reference]
@@ -90,7 +104,11 @@ def text_json(corpus: Corpus, rewritten: Mapping[str, str], shown: Shown, *, pla
                 counts.items(), key=lambda entry: (list(AlterationKind).index(entry[0][0]), entry)
             )
         ],
-        "rows": [_row(key[1], one, shown) for kind in AlterationKind for key, one in sorted(kept.get(kind, ()))[::-1]],
+        "rows": [
+            _row(key[1], one, shown)
+            for kind in AlterationKind
+            for key, one in sorted(kept.get(kind, ()))[::-1]
+        ],
     }
 
 

@@ -4,12 +4,13 @@ The module ``deid_onnx.families.<family>`` has one function::
 
     def load(folder: Path, settings: Mapping[str, Any], run: Run) -> Network
 
-``folder`` is the model folder, ``settings`` its whole ``tagger.json``, and ``run`` the network, whichever runtime
-it is in: the detectors that train with PyTorch read through the same modules, so that nothing is read in two ways.
-``load`` raises ``PluginError`` where the folder lacks a file or a setting of the family.
+``folder`` is the model folder, ``settings`` its whole ``tagger.json``, and ``run`` the network,
+whichever runtime it is in: the detectors that train with PyTorch read through the same modules, so
+that nothing is read in two ways. ``load`` raises ``PluginError`` where the folder lacks a file or a
+setting of the family.
 
-The networks of a module with ``SPREADS = True`` are ``Spreading``: they use one core a run and several runs at once,
-and are given the inputs of many notes.
+The networks of a module with ``SPREADS = True`` are ``Spreading``: they use one core a run and
+several runs at once, and are given the inputs of many notes.
 """
 
 from __future__ import annotations
@@ -50,8 +51,9 @@ class Network(Protocol):
     def emissions(self, inputs: Sequence[Input]) -> list[Emissions]:
         """Return (tokens, tags), float32, for each input in order.
 
-        The caller gives the inputs of one note where a batch could change the result (a CPU, dynamic int8), and of
-        many notes where it is filled better so (a GPU). The network sorts them by length and cuts them into batches.
+        The caller gives the inputs of one note where a batch could change the result (a CPU,
+        dynamic int8), and of many notes where it is filled better so (a GPU). The network sorts
+        them by length and cuts them into batches.
         """
         ...
 
@@ -63,7 +65,8 @@ class Spreading(Network, Protocol):
         """Return the same network, run otherwise.
 
         Args:
-            alone: One input a run, because the runtime's arithmetic depends on what else is in a run.
+            alone: One input a run, because the runtime's arithmetic depends on what else is in a
+                run.
             workers: Runs at once, each on one core.
         """
         ...

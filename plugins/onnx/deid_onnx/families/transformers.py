@@ -1,7 +1,8 @@
 """Encoders of the BERT kind with a layer of tag scores on the first sub-token of each word.
 
-Two layouts: ``padded``, which any encoder reads, with rows of sub-tokens filled to the longest and scores for all of
-them; and ``packed``, in which sub-tokens lie one behind the other and only words have scores. ``tagger.json`` says which.
+Two layouts: ``padded``, which any encoder reads, with rows of sub-tokens filled to the longest and
+scores for all of them; and ``packed``, in which sub-tokens lie one behind the other and only words
+have scores. ``tagger.json`` says which.
 """
 
 from __future__ import annotations
@@ -48,9 +49,13 @@ class _Encoder(ABC):
         """Return the scores of each word, for each input."""
         found = [np.zeros((len(part.tokens), self.tags), dtype=np.float32) for part in inputs]
         cut = [
-            row for number, part in enumerate(inputs) for row in self.pieces.rows(part.text, part.tokens, source=number)
+            row
+            for number, part in enumerate(inputs)
+            for row in self.pieces.rows(part.text, part.tokens, source=number)
         ]
-        for batch in batches([len(row.ids) for row in cut], positions=self.positions, alike=self.alike):
+        for batch in batches(
+            [len(row.ids) for row in cut], positions=self.positions, alike=self.alike
+        ):
             some = [cut[number] for number in batch]
             for row, scores in zip(some, self._scores(some), strict=True):
                 found[row.source][row.word : row.word + len(row.firsts)] = scores
@@ -87,10 +92,11 @@ class PackedNetwork(_Encoder):
 def packed_feeds(some: Sequence[Row]) -> Feeds:
     """Return rows as a packed network reads them, int64.
 
-    ``input_ids`` and ``positions`` (sub-tokens,): what each is and where it stands in its row; ``kinds``, where rows
-    have them: what its word looks like. ``slots`` (rows, longest): which sub-token stands there, -1 for none;
-    ``places`` (sub-tokens,): where each stands in ``slots`` laid flat. ``words`` (words,): the first sub-token of
-    each; ``word_slots`` and ``word_places``: the same as above for words, 0 for none.
+    ``input_ids`` and ``positions`` (sub-tokens,): what each is and where it stands in its row;
+    ``kinds``, where rows have them: what its word looks like. ``slots`` (rows, longest): which
+    sub-token stands there, -1 for none; ``places`` (sub-tokens,): where each stands in ``slots``
+    laid flat. ``words`` (words,): the first sub-token of each; ``word_slots`` and ``word_places``:
+    the same as above for words, 0 for none.
     """
     sizes = np.array([len(row.ids) for row in some])
     counts = np.array([len(row.firsts) for row in some])
@@ -103,7 +109,9 @@ def packed_feeds(some: Sequence[Row]) -> Feeds:
         "positions": np.arange(sizes.sum()) - np.repeat(starts, sizes),
         "slots": slots,
         "places": places,
-        "words": np.concatenate([row.firsts + start for row, start in zip(some, starts, strict=True)]),
+        "words": np.concatenate(
+            [row.firsts + start for row, start in zip(some, starts, strict=True)]
+        ),
         "word_slots": word_slots,
         "word_places": word_places,
         **kinds,

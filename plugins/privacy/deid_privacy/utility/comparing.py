@@ -1,4 +1,7 @@
-"""Configurations of a grid against each other: means, differences with their deviation, and corrected tests."""
+"""Configurations of a grid against each other.
+
+Means, differences with their deviation, and corrected tests.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,26 @@ from deid_assets.extending.measuring import Alternative, corrected, mann_whitney
 
 ALPHA = 0.05
 STUDENT = (
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
-    2.110, 2.101, 2.093,
-)  # fmt: skip
+    12.706,
+    4.303,
+    3.182,
+    2.776,
+    2.571,
+    2.447,
+    2.365,
+    2.306,
+    2.262,
+    2.228,
+    2.201,
+    2.179,
+    2.160,
+    2.145,
+    2.131,
+    2.120,
+    2.110,
+    2.101,
+    2.093,
+)
 """Quantiles of Student's t at 97.5 %, by degrees of freedom from 1; the last stands for more."""
 
 
@@ -57,13 +77,18 @@ class Row:
     def interval(self) -> tuple[float, float] | None:
         """The 95 % interval of the mean, or none of one fold.
 
-        Folds share training documents, so that the variance of the mean is that of the folds by 1/k + 1/(k - 1), not by
-        1/k (Nadeau and Bengio 2003). Where all folds are alike, the rule of three over folds stands in.
+        Folds share training documents, so that the variance of the mean is that of the folds by 1/k
+        + 1/(k - 1), not by 1/k (Nadeau and Bengio 2003). Where all folds are alike, the rule of
+        three over folds stands in.
         """
         folds = len(self.scores)
         if folds < 2:
             return None
-        reach = STUDENT[min(folds - 1, len(STUDENT)) - 1] * self.deviation * math.sqrt(1 / folds + 1 / (folds - 1))
+        reach = (
+            STUDENT[min(folds - 1, len(STUDENT)) - 1]
+            * self.deviation
+            * math.sqrt(1 / folds + 1 / (folds - 1))
+        )
         reach = reach or 3 / folds
         return max(0.0, self.mean - reach), min(1.0, self.mean + reach)
 
@@ -98,7 +123,9 @@ class Directional:
 
 
 def rows(results: Sequence[Mapping[str, Any]], *, measure: str = "f1") -> dict[str, list[Row]]:
-    """Return the configurations of each task, in the order of the results; folds that failed are left out.
+    """Return the configurations of each task, in the order of the results.
+
+    Folds that failed are left out.
 
     Raises:
         InputError: No job has a score.
@@ -117,15 +144,21 @@ def directional(each: Mapping[str, Sequence[Row]]) -> list[Directional]:
     """Return the directional test of every ordered pair within a task and a test version, corrected over all of them."""
     made = {
         f"{task}: {first.setting} < {second.setting}": (
-            task, first, second, mann_whitney(first.scores, second.scores, alternative=Alternative.LESS),
+            task,
+            first,
+            second,
+            mann_whitney(first.scores, second.scores, alternative=Alternative.LESS),
             mann_whitney(first.scores, second.scores),
         )
         for task, own in each.items()
         for first, second in permutations(own, 2)
-        if first.setting.test == second.setting.test and min(len(first.scores), len(second.scores)) > 1
-    }  # fmt: skip
+        if first.setting.test == second.setting.test
+        and min(len(first.scores), len(second.scores)) > 1
+    }
     adjusted = corrected({name: one[3].p for name, one in made.items()})
     return [
-        Directional(task, first.setting, second.setting, less.u, less.p, both.p, adjusted[name], less.effect)
+        Directional(
+            task, first.setting, second.setting, less.u, less.p, both.p, adjusted[name], less.effect
+        )
         for name, (task, first, second, less, both) in made.items()
     ]

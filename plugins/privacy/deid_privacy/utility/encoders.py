@@ -1,4 +1,7 @@
-"""Encoders to compare: one of general text, the same read on with notes of a version, or a folder."""
+"""Encoders to compare.
+
+One of general text, the same read on with notes of a version, or a folder.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +20,29 @@ GENERAL, ADAPTED, EPOCHS = "general", "adapted:", "epochs"
 _OTHER_NOTES = 50_000
 """Added to the seed, so that encoders are pre-trained on other notes than those of the tasks."""
 _SHAPE: dict[str, Any] = {
-    "architecture": "bert", "layers": 2, "hidden": 64, "heads": 4, "positions": 128, "vocabulary": 1_500, "lines": False,
-    "kinds": False, "dropout": 0.1,
-}  # fmt: skip
+    "architecture": "bert",
+    "layers": 2,
+    "hidden": 64,
+    "heads": 4,
+    "positions": 128,
+    "vocabulary": 1_500,
+    "lines": False,
+    "kinds": False,
+    "dropout": 0.1,
+}
 _READING: dict[str, Any] = {
-    "batch": 16, "length": 64, "packed": True, "learning_rate": 3e-3, "mask": 0.15, "save_every": 10_000,
-}  # fmt: skip
+    "batch": 16,
+    "length": 64,
+    "packed": True,
+    "learning_rate": 3e-3,
+    "mask": 0.15,
+    "save_every": 10_000,
+}
 
 
-def encoder_of(name: str, folder: Path, *, documents: int, steps: int, detectors: Sequence[str], seed: int) -> Path:
+def encoder_of(
+    name: str, folder: Path, *, documents: int, steps: int, detectors: Sequence[str], seed: int
+) -> Path:
     """Return the folder of an encoder, made where it is not there yet.
 
     Args:
@@ -42,10 +59,16 @@ def encoder_of(name: str, folder: Path, *, documents: int, steps: int, detectors
     if "=" in name:
         return Path(name.partition("=")[2])
     if name == GENERAL:
-        return _once(folder / GENERAL, lambda out: _read(general_notes(), out, steps=steps, seed=seed))
+        return _once(
+            folder / GENERAL, lambda out: _read(general_notes(), out, steps=steps, seed=seed)
+        )
     if not name.startswith(ADAPTED):
-        raise InputError(f"unknown encoder {name!r}; give {GENERAL}, {ADAPTED}VERSION or NAME=FOLDER")
-    base = encoder_of(GENERAL, folder, documents=documents, steps=steps, detectors=detectors, seed=seed)
+        raise InputError(
+            f"unknown encoder {name!r}; give {GENERAL}, {ADAPTED}VERSION or NAME=FOLDER"
+        )
+    base = encoder_of(
+        GENERAL, folder, documents=documents, steps=steps, detectors=detectors, seed=seed
+    )
     version = name.removeprefix(ADAPTED)
 
     def adapt(out: Path) -> None:
@@ -66,7 +89,9 @@ def epochs_of(name: str) -> list[Path]:
         return []
     found = sorted(one for one in folder.glob("*") if (one / "config.json").exists())
     if not found:
-        raise InputError(f"{folder}: there is no epoch in it; name a folder of deid pretrain with epochs")
+        raise InputError(
+            f"{folder}: there is no epoch in it; name a folder of deid pretrain with epochs"
+        )
     return found
 
 
@@ -75,15 +100,22 @@ def unlabelled(version: str, *, documents: int, detectors: Sequence[str], seed: 
     made: list[Example] = []
     for name in TASKS:
         made += task_data(name, documents=documents, seed=seed + _OTHER_NOTES).examples
-    under = version_of(TaskData("unlabelled", "tokens", (), tuple(made)), version, detectors=detectors)
+    under = version_of(
+        TaskData("unlabelled", "tokens", (), tuple(made)), version, detectors=detectors
+    )
     return [Note(one.note_id, one.text, lang="en") for one in under.examples]
 
 
 def general_notes() -> list[Note]:
-    """Return paragraphs of a text that is no clinical one: the documentation of Python that comes with it."""
+    """Return paragraphs of a text that is no clinical one.
+
+    The documentation of Python that comes with it.
+    """
     from pydoc_data.topics import topics  # noqa: PLC0415 - 700 kB
 
-    parts = [" ".join(part.split()) for name in sorted(topics) for part in topics[name].split("\n\n")]
+    parts = [
+        " ".join(part.split()) for name in sorted(topics) for part in topics[name].split("\n\n")
+    ]
     kept = [part for part in dict.fromkeys(parts) if len(part.split()) >= 8][:1_500]
     return [Note(f"general-{number:05d}", part, lang="en") for number, part in enumerate(kept)]
 
@@ -98,7 +130,9 @@ def _once(out: Path, make: Callable[[Path], None]) -> Path:
     return out
 
 
-def _read(notes: Sequence[Note], out: Path, *, steps: int, seed: int, base: Path | None = None) -> None:
+def _read(
+    notes: Sequence[Note], out: Path, *, steps: int, seed: int, base: Path | None = None
+) -> None:
     trainer = TransformersTrainer()
     begin = {"encoder": str(base)} if base else {"encoder": "new", "new": _SHAPE}
     settings = trainer.settings({**begin, "threads": 1, "pretrain": {**_READING, "steps": steps}})

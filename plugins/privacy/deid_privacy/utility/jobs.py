@@ -1,4 +1,7 @@
-"""The jobs of a utility grid: models by data versions by tasks by folds, listed before anything runs."""
+"""The jobs of a utility grid.
+
+Models by data versions by tasks by folds, listed before anything runs.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,9 @@ class Job:
     fold: int
 
 
-def jobs(models: Sequence[str], versions: Sequence[str], tasks: Sequence[str], folds: int = 10) -> list[Job]:
+def jobs(
+    models: Sequence[str], versions: Sequence[str], tasks: Sequence[str], folds: int = 10
+) -> list[Job]:
     """Return every job once, fold by fold within a task, so that paired folds are next to each other.
 
     Raises:

@@ -17,7 +17,12 @@ SHOWN = 40
 
 
 def grid_html(
-    results: Sequence[Mapping[str, Any]], plan: Plan, *, title: str, watts: float | None, provenance: Mapping[str, str]
+    results: Sequence[Mapping[str, Any]],
+    plan: Plan,
+    *,
+    title: str,
+    watts: float | None,
+    provenance: Mapping[str, str],
 ) -> str:
     """Return the page.
 
@@ -41,12 +46,18 @@ def grid_html(
     return study_html(
         kind="What protection costs",
         title=title,
-        about=f"Encoders: {len(plan.models)}, versions of the notes: {len(plan.versions)}, tasks: {len(plan.tasks)} "
-        f"(made ones have {plan.documents} notes), folds: {plan.folds}; scores are means over folds ± their deviation",
+        about=(
+            f"Encoders: {len(plan.models)}, versions of the notes: {len(plan.versions)}, tasks:"
+            f" {len(plan.tasks)} (made ones have {plan.documents} notes), folds: {plan.folds};"
+            " scores are means over folds ± their deviation"
+        ),
         tiles={
             "Runs": (f"{len(done):,} of {len(plan.jobs):,}", f"{len(faults)} failed"),
             "Tests": (f"{len(made):,}", "every ordered pair within a task"),
-            "Significant, raw": (f"{sum(one.p < ALPHA for one in made):,}", f"p below {ALPHA:g}, not corrected"),
+            "Significant, raw": (
+                f"{sum(one.p < ALPHA for one in made):,}",
+                f"p below {ALPHA:g}, not corrected",
+            ),
             "Significant, corrected": (f"{len(significant):,}", "after Holm over all tests"),
         },
         sections=[
@@ -71,18 +82,41 @@ def _task(task: str, own: Sequence[Row], plan: Plan, *, spans: bool) -> Section:
     for row in own:
         base = next(one for one in own if one.setting.test == row.setting.test)
         change, spread = row.minus(base)
-        between = "none of one fold" if row.interval is None else "{:.3f} to {:.3f}".format(*row.interval)
+        between = (
+            "none of one fold" if row.interval is None else "{:.3f} to {:.3f}".format(*row.interval)
+        )
         body.append(
-            (row.setting.model, row.setting.version, row.setting.test, f"{len(row.scores)}", _cell(row), between,
-             "" if row is base else f"{change:+.3f} ± {spread:.3f}")
-        )  # fmt: skip
+            (
+                row.setting.model,
+                row.setting.version,
+                row.setting.test,
+                f"{len(row.scores)}",
+                _cell(row),
+                between,
+                "" if row is base else f"{change:+.3f} ± {spread:.3f}",
+            )
+        )
     return Section(
         title(task),
-        columns=("Encoder", "Learnt from", "Tested on", "Folds", "F1", "95 % interval", "Difference to the first"),
+        columns=(
+            "Encoder",
+            "Learnt from",
+            "Tested on",
+            "Folds",
+            "F1",
+            "95 % interval",
+            "Difference to the first",
+        ),
         rows=body,
         left=3,
-        caption=f"F1: {'of entities, same boundaries and label' if spans else 'support-weighted'}. Interval of the mean by Student's t, for folds that share training notes. The first is {first.setting.model} / {first.setting.version}, for each test version.",
-        pictures={f"F1 on {title(task)}, mean and 95 % interval, {plan.folds} folds": _plot(task, own)},
+        caption=(
+            f"F1: {'of entities, same boundaries and label' if spans else 'support-weighted'}."
+            " Interval of the mean by Student's t, for folds that share training notes. The first"
+            f" is {first.setting.model} / {first.setting.version}, for each test version."
+        ),
+        pictures={
+            f"F1 on {title(task)}, mean and 95 % interval, {plan.folds} folds": _plot(task, own)
+        },
     )
 
 
@@ -91,9 +125,13 @@ def _plot(task: str, own: Sequence[Row]) -> bytes:
     for place, row in enumerate(reversed(own)):
         low, high = row.interval or (row.mean, row.mean)
         reach = [[row.mean - low], [high - row.mean]]
-        axes.errorbar(row.mean, place, xerr=reach, marker="o", markersize=4, color=FILL, linewidth=1.4)
+        axes.errorbar(
+            row.mean, place, xerr=reach, marker="o", markersize=4, color=FILL, linewidth=1.4
+        )
     axes.set_xlim(max(-0.01, axes.get_xlim()[0]), min(1.01, axes.get_xlim()[1]))
-    axes.set_yticks(range(len(own)), [str(row.setting) for row in reversed(own)], fontsize=7.5, color=INK)
+    axes.set_yticks(
+        range(len(own)), [str(row.setting) for row in reversed(own)], fontsize=7.5, color=INK
+    )
     axes.set_xlabel("F1", fontsize=8, color=MUTED)
     axes.set_ylim(-0.6, len(own) - 0.4)
     axes.grid(axis="x", color=GRID, linewidth=0.6)
@@ -107,24 +145,44 @@ def _tests(made: Sequence[Directional]) -> Section:
     ordered = sorted(made, key=lambda one: one.p)
     return Section(
         "Tests",
-        f"Mann-Whitney on the folds' F1, one-sided: is the first weaker than the second? {len(made)} tests; shown are the "
-        f"{min(SHOWN, len(made))} with the smallest p. Folds of one cross-validation share notes, so that p is too small.",
-        columns=("Task", "Weaker", "Stronger", "U", "p, one-sided", "p, two-sided", "p, Holm", "Effect"),
+        "Mann-Whitney on the folds' F1, one-sided: is the first weaker than the second?"
+        f" {len(made)} tests; shown are the {min(SHOWN, len(made))} with the smallest p. Folds of"
+        " one cross-validation share notes, so that p is too small.",
+        columns=(
+            "Task",
+            "Weaker",
+            "Stronger",
+            "U",
+            "p, one-sided",
+            "p, two-sided",
+            "p, Holm",
+            "Effect",
+        ),
         rows=[
-            (one.task, _said(one.weaker), _said(one.stronger), f"{one.u:g}", f"{one.p:.4f}", f"{one.both:.4f}",
-             f"{one.corrected:.4f}", f"{one.effect:.2f}")
+            (
+                one.task,
+                _said(one.weaker),
+                _said(one.stronger),
+                f"{one.u:g}",
+                f"{one.p:.4f}",
+                f"{one.both:.4f}",
+                f"{one.corrected:.4f}",
+                f"{one.effect:.2f}",
+            )
             for one in ordered[:SHOWN]
         ],
         left=3,
         caption="Effect: share of pairs of folds in which the first is greater; 0.5 is none.",
-    )  # fmt: skip
+    )
 
 
 def _said(setting: Setting) -> str:
     return f"{setting.model}, {setting.version} (tested on {setting.test})"
 
 
-def _costs(done: Sequence[Mapping[str, Any]], plan: Plan, watts: float | None, of_spans: AbstractSet[str]) -> Section:
+def _costs(
+    done: Sequence[Mapping[str, Any]], plan: Plan, watts: float | None, of_spans: AbstractSet[str]
+) -> Section:
     body = []
     for model in plan.models:
         own = [one for one in done if one["model"] == model]
@@ -138,12 +196,23 @@ def _costs(done: Sequence[Mapping[str, Any]], plan: Plan, watts: float | None, o
             for tokens in (False, True)
         ]
         body.append(
-            (model, f"{own[0]['parameters']:,}", *by_kind, f"{hours:.3f}", f"{used:.3f}", energy, f"{len(own):,}")
+            (
+                model,
+                f"{own[0]['parameters']:,}",
+                *by_kind,
+                f"{hours:.3f}",
+                f"{used:.3f}",
+                energy,
+                f"{len(own):,}",
+            )
         )
     names = sorted({name for one in done for name in one.get("joules", {})})
     sources = [
         *(
-            [f"Counted is what {', '.join(names)} used while a run went on, other work on the machine included."]
+            [
+                f"Counted is what {', '.join(names)} used while a run went on, other work on the"
+                " machine included."
+            ]
             * bool(names)
         ),
         *([] if watts is None else [f"Assumed is CPU hours by {watts:g} W, no measurement."]),
@@ -151,15 +220,27 @@ def _costs(done: Sequence[Mapping[str, Any]], plan: Plan, watts: float | None, o
     ]
     return Section(
         "Time and energy",
-        "Latency is the median over runs of the median of one document by itself. Device hours are wall time by devices. "
-        + " ".join(sources),
-        columns=("Encoder", "Parameters", "ms a document", "ms, spans", "Device hours", "CPU hours", "Energy", "Runs"),
+        "Latency is the median over runs of the median of one document by itself. Device hours are"
+        " wall time by devices. " + " ".join(sources),
+        columns=(
+            "Encoder",
+            "Parameters",
+            "ms a document",
+            "ms, spans",
+            "Device hours",
+            "CPU hours",
+            "Energy",
+            "Runs",
+        ),
         rows=body,
     )
 
 
 def _energy(own: Sequence[Mapping[str, Any]], hours: float, watts: float | None) -> str:
-    """Return the energy of runs: counted where every run has a counter, else assumed of the CPU hours."""
+    """Return the energy of runs.
+
+    Counted where every run has a counter, else assumed of the CPU hours.
+    """
     counted = [one["joules"] for one in own if one.get("joules")]
     if len(counted) == len(own):
         return f"{sum(sum(one.values()) for one in counted) / 3_600:.3f} Wh, counted"
@@ -174,7 +255,10 @@ def _faults(faults: Sequence[Mapping[str, Any]]) -> Section:
     return Section(
         "Runs that failed",
         columns=("Task", "Encoder", "Version", "Fold", "Reason"),
-        rows=[(one["task"], one["model"], one["version"], str(one["fold"]), one["fault"]) for one in faults],
+        rows=[
+            (one["task"], one["model"], one["version"], str(one["fold"]), one["fault"])
+            for one in faults
+        ],
         left=5,
     )
 
@@ -183,9 +267,18 @@ def _limits(plan: Plan) -> Section:
     return Section(
         "What this does not say",
         points=(
-            "The notes are made from templates: differences between versions are those of these notes, scores are high.",
-            "Encoders that are made here have some hundred thousand weights; larger ones differ less, or more.",
-            f"Identifiers were found by {', '.join(plan.detectors)}, with its misses and false alarms.",
+            (
+                "The notes are made from templates: differences between versions are those of these"
+                " notes, scores are high."
+            ),
+            (
+                "Encoders that are made here have some hundred thousand weights; larger ones differ"
+                " less, or more."
+            ),
+            (
+                f"Identifiers were found by {', '.join(plan.detectors)}, with its misses and false"
+                " alarms."
+            ),
             "No significant difference is not equality: with few folds only large ones show.",
         ),
     )

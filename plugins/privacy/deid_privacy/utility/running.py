@@ -1,4 +1,7 @@
-"""A grid of fine-tuning runs: every job once, a file each, so that a killed grid goes on where it was."""
+"""A grid of fine-tuning runs.
+
+Every job once, a file each, so that a killed grid goes on where it was.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +82,9 @@ class Grid:
     powercap: Path = POWERCAP
     _data: dict[tuple[str, str], TaskData] = field(default_factory=dict)
 
-    def run(self, report: Callable[[Job, Mapping[str, Any]], None] = lambda *_: None) -> list[dict[str, Any]]:
+    def run(
+        self, report: Callable[[Job, Mapping[str, Any]], None] = lambda *_: None
+    ) -> list[dict[str, Any]]:
         """Return the result of every job, those that were there already among them.
 
         A job that fails has its reason in its file, and the others go on.
@@ -103,7 +108,11 @@ class Grid:
 
     def results(self) -> list[dict[str, Any]]:
         """Return what is there, in the order of the plan."""
-        return [json.loads(self.path(job).read_text("utf-8")) for job in self.plan.jobs if self.path(job).exists()]
+        return [
+            json.loads(self.path(job).read_text("utf-8"))
+            for job in self.plan.jobs
+            if self.path(job).exists()
+        ]
 
     def path(self, job: Job) -> Path:
         """Return the file of a job's result."""
@@ -125,9 +134,11 @@ class Grid:
             except DeidError as error:
                 found["fault"] = str(error)
         return found | {
-            "seconds": time.perf_counter() - began, "cpu_seconds": time.process_time() - used, "devices": 1,
+            "seconds": time.perf_counter() - began,
+            "cpu_seconds": time.process_time() - used,
+            "devices": 1,
             "joules": meter.joules,
-        }  # fmt: skip
+        }
 
     def _measured(self, job: Job) -> dict[str, Any]:
         if job.model == MAJORITY:
@@ -135,19 +146,34 @@ class Grid:
         plan = self.plan
         encoders = epochs_of(job.model) or [
             encoder_of(
-                job.model, self.folder / MODELS, documents=plan.documents, steps=plan.steps, detectors=plan.detectors,
+                job.model,
+                self.folder / MODELS,
+                documents=plan.documents,
+                steps=plan.steps,
+                detectors=plan.detectors,
                 seed=plan.seed,
             )
-        ]  # fmt: skip
+        ]
         data = self._version(job.task, job.version)
-        train, dev, test = parts([one.note_id for one in self._version(job.task, "raw").examples], job.fold, plan)
+        train, dev, test = parts(
+            [one.note_id for one in self._version(job.task, "raw").examples], job.fold, plan
+        )
         own = {one.note_id: one for one in data.examples}
         tuned, chosen = best_of(
-            tune(data, _of(own, train), _of(own, dev), encoder=one, tuning=plan.tuning, seed=plan.seed + job.fold)
+            tune(
+                data,
+                _of(own, train),
+                _of(own, dev),
+                encoder=one,
+                tuning=plan.tuning,
+                seed=plan.seed + job.fold,
+            )
             for one in encoders
         )
         sides = {
-            version: _of({one.note_id: one for one in self._version(job.task, version).examples}, test)
+            version: _of(
+                {one.note_id: one for one in self._version(job.task, version).examples}, test
+            )
             for version in plan.tests
         }
         return {
@@ -164,14 +190,20 @@ class Grid:
     def _guessed(self, job: Job) -> dict[str, Any]:
         """Return the scores of a guess that looks at no text, by the labels of the training documents."""
         data = self._version(job.task, job.version)
-        train, _, test = parts([one.note_id for one in self._version(job.task, "raw").examples], job.fold, self.plan)
+        train, _, test = parts(
+            [one.note_id for one in self._version(job.task, "raw").examples], job.fold, self.plan
+        )
         learnt = _of({one.note_id: one for one in data.examples}, train)
         sides = {
-            version: _of({one.note_id: one for one in self._version(job.task, version).examples}, test)
+            version: _of(
+                {one.note_id: one for one in self._version(job.task, version).examples}, test
+            )
             for version in self.plan.tests
         }
         return {
-            "scores": {version: guess_scores(data, learnt, side) for version, side in sides.items()},
+            "scores": {
+                version: guess_scores(data, learnt, side) for version, side in sides.items()
+            },
             "tested": {version: len(side) for version, side in sides.items()},
             "learnt": len(learnt),
             "parameters": 0,
@@ -180,7 +212,9 @@ class Grid:
 
     def _version(self, task: str, version: str) -> TaskData:
         if (task, version) not in self._data:
-            raw = self._data.get((task, "raw")) or task_data(task, documents=self.plan.documents, seed=self.plan.seed)
+            raw = self._data.get((task, "raw")) or task_data(
+                task, documents=self.plan.documents, seed=self.plan.seed
+            )
             self._data[task, "raw"] = raw
             self._data[task, version] = version_of(raw, version, detectors=self.plan.detectors)
         return self._data[task, version]
@@ -201,13 +235,18 @@ def claim(path: Path, settings: Mapping[str, Any]) -> None:
 
 
 def best_of(tuned: Iterable[Tuned]) -> tuple[Tuned, int]:
-    """Return the model that scores best on the development documents, and its number; the first of several alike."""
+    """Return the model that scores best on the development documents, and its number.
+
+    The first of several alike.
+    """
     number, best = max(enumerate(tuned), key=lambda one: (max(one[1].curve), -one[0]))
     return best, number
 
 
 def parts(names: Sequence[str], fold: int, plan: Plan) -> tuple[list[str], list[str], list[str]]:
-    """Return the names of training, development and test documents of a fold: the same for every model and version.
+    """Return the names of training, development and test documents of a fold.
+
+    The same for every model and version.
 
     Raises:
         InputError: There are fewer documents than two a fold.

@@ -1,4 +1,7 @@
-"""Scores of predictions: entities and tokens for spans, support-weighted F1 for labels of documents."""
+"""Scores of predictions.
+
+Entities and tokens for spans, support-weighted F1 for labels of documents.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,15 @@ def span_scores(
     texts: Sequence[str], gold: Sequence[Sequence[Marked]], found: Sequence[Sequence[Marked]]
 ) -> dict[str, float]:
     """Return strict F1 of entities, and micro F1 of the tokens that carry a label (Vakili et al. 2025)."""
-    sides = [{(row, *mark) for row, marks in enumerate(side) for mark in marks} for side in (gold, found)]
+    sides = [
+        {(row, *mark) for row, marks in enumerate(side) for mark in marks} for side in (gold, found)
+    ]
     tokens = [
-        {(row, *token, label) for row, marks in enumerate(side) for token, label in _labelled(texts[row], marks)}
+        {
+            (row, *token, label)
+            for row, marks in enumerate(side)
+            for token, label in _labelled(texts[row], marks)
+        }
         for side in (gold, found)
     ]
     return {
@@ -32,11 +41,16 @@ def span_scores(
 
 def _labelled(text: str, marks: Sequence[Marked]) -> list[tuple[tuple[int, int], str]]:
     return [
-        (token, label) for token in tokenize(text) for start, end, label in marks if start < token[1] and token[0] < end
+        (token, label)
+        for token in tokenize(text)
+        for start, end, label in marks
+        if start < token[1] and token[0] < end
     ]
 
 
-def label_scores(gold: Sequence[AbstractSet[str]], found: Sequence[AbstractSet[str]]) -> dict[str, float]:
+def label_scores(
+    gold: Sequence[AbstractSet[str]], found: Sequence[AbstractSet[str]]
+) -> dict[str, float]:
     """Return F1 of each label's documents, weighted by how many have it, and the plain mean."""
     every = sorted(set().union(*gold))
     counts = {
@@ -57,14 +71,19 @@ def label_scores(gold: Sequence[AbstractSet[str]], found: Sequence[AbstractSet[s
     }
 
 
-def guess_scores(data: TaskData, learnt: Sequence[Example], asked: Sequence[Example]) -> dict[str, float]:
+def guess_scores(
+    data: TaskData, learnt: Sequence[Example], asked: Sequence[Example]
+) -> dict[str, float]:
     """Return the scores of the best guess that looks at no text.
 
-    Of one label it is the most frequent of the documents learnt from; of several, all of them, since support-weighted F1
-    rises with each label that is given; of spans there is none, and the score is 0.
+    Of one label it is the most frequent of the documents learnt from; of several, all of them,
+    since support-weighted F1 rises with each label that is given; of spans there is none, and the
+    score is 0.
     """
     if data.kind == "tokens":
         return {"f1": 0.0, "token_f1": 0.0}
     counts = Counter(label for one in learnt for label in one.labels)
-    said = frozenset(counts) if data.kind == "multilabel" else frozenset(dict(counts.most_common(1)))
+    said = (
+        frozenset(counts) if data.kind == "multilabel" else frozenset(dict(counts.most_common(1)))
+    )
     return label_scores([one.labels for one in asked], [said] * len(asked))

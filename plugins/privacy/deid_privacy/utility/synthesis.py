@@ -69,7 +69,10 @@ class Synthesis:
     _annotators: dict[tuple[int, float], Tuned] = field(default_factory=dict, init=False)
 
     def row(self, recipe: Recipe | None) -> Row:
-        """Return the scores of taggers of generated notes on real ones; of real notes where there is no recipe."""
+        """Return the scores of taggers of generated notes on real ones.
+
+        Of real notes where there is no recipe.
+        """
         if recipe not in self._scores:
             scores = [self._kept(recipe, fold) for fold in range(self.folds)]
             self._scores[recipe] = Row.of(Setting("tagger", str(recipe), "raw"), scores)
@@ -90,40 +93,63 @@ class Synthesis:
         data = task_data(TASK, documents=self.documents, seed=self.seed)
         plan = Plan(models=(), versions=(), tests=(), tasks=(TASK,), folds=5, seed=self.seed)
         known = {one.note_id: one for one in data.examples}
-        train, dev, test = ([known[name] for name in part] for part in parts(list(known), fold, plan))
+        train, dev, test = (
+            [known[name] for name in part] for part in parts(list(known), fold, plan)
+        )
         if recipe is None:
             return self._annotator(data, train, dev, fold=fold, share=0.95).score(test)["f1"]
         annotator = self._annotator(data, train, dev, fold=fold, share=recipe.annotated)
         texts = self._generated(recipe, train, dev, fold)
         made = [Example(f"made-{number:05d}", text) for number, text in enumerate(texts)]
         marked = [
-            Example(one.note_id, one.text, (), marks) for one, marks in zip(made, annotator.predict(made), strict=True)
+            Example(one.note_id, one.text, (), marks)
+            for one, marks in zip(made, annotator.predict(made), strict=True)
         ]
         return self._tuned(data, marked, dev, seed=self.seed + fold).score(test)["f1"]
 
-    def _tuned(self, data: TaskData, train: Sequence[Example], dev: Sequence[Example], *, seed: int) -> Tuned:
+    def _tuned(
+        self, data: TaskData, train: Sequence[Example], dev: Sequence[Example], *, seed: int
+    ) -> Tuned:
         encoder = encoder_of(
-            GENERAL, self.folder / "encoders", documents=0, steps=self.steps, detectors=(), seed=self.seed
+            GENERAL,
+            self.folder / "encoders",
+            documents=0,
+            steps=self.steps,
+            detectors=(),
+            seed=self.seed,
         )
         return tune(data, train, dev, encoder=encoder, tuning=TUNING, seed=seed)
 
     def _annotator(
-        self, data: TaskData, train: Sequence[Example], dev: Sequence[Example], *, fold: int, share: float
+        self,
+        data: TaskData,
+        train: Sequence[Example],
+        dev: Sequence[Example],
+        *,
+        fold: int,
+        share: float,
     ) -> Tuned:
         if (fold, share) not in self._annotators:
-            self._annotators[fold, share] = self._tuned(data, _first(train, share), dev, seed=self.seed + fold)
+            self._annotators[fold, share] = self._tuned(
+                data, _first(train, share), dev, seed=self.seed + fold
+            )
         return self._annotators[fold, share]
 
-    def _generated(self, recipe: Recipe, train: Sequence[Example], dev: Sequence[Example], fold: int) -> list[str]:
+    def _generated(
+        self, recipe: Recipe, train: Sequence[Example], dev: Sequence[Example], fold: int
+    ) -> list[str]:
         """Return notes that begin as those of the development part, drawn from the nucleus of 0.95."""
         generator = self._generator(recipe, train, fold)
         starters = [" ".join(one.text.split()[:STARTER]) for one in dev]
         wanted = max(8, round(recipe.volume * len(train)))
         each = -(-wanted // len(starters))
         made = continued(
-            Scorer(open_model(generator, device="cpu")), starters, each=each,
-            settings=Continuing(shortest=4, longest=48, batch=256), seed=self.seed + fold,
-        )  # fmt: skip
+            Scorer(open_model(generator, device="cpu")),
+            starters,
+            each=each,
+            settings=Continuing(shortest=4, longest=48, batch=256),
+            seed=self.seed + fold,
+        )
         return [starters[number] + text for number, text in made][:wanted]
 
     def _generator(self, recipe: Recipe, train: Sequence[Example], fold: int) -> Path:
@@ -131,9 +157,16 @@ class Synthesis:
         if not (base / "config.json").exists():
             width = _WIDTHS[recipe.size]
             shape = {
-                "vocabulary": 1_200, "context": 96, "width": width, "layers": 2, "heads": 4, "feed_forward": 2 * width,
-            }  # fmt: skip
-            _causal([note.text for note in general_notes()][:600], base, {"epochs": 3, "new": shape})
+                "vocabulary": 1_200,
+                "context": 96,
+                "width": width,
+                "layers": 2,
+                "heads": 4,
+                "feed_forward": 2 * width,
+            }
+            _causal(
+                [note.text for note in general_notes()][:600], base, {"epochs": 3, "new": shape}
+            )
         if not recipe.adapted:
             return base
         out = self.folder / f"generator-{recipe.size}-{fold}-{recipe.adapted:g}"
@@ -153,18 +186,25 @@ def _causal(texts: Sequence[str], out: Path, settings: dict[str, Any]) -> None:
     out.mkdir(parents=True, exist_ok=True)
     given = {"batch": 16, "length": 64, "learning_rate": 4e-3, "threads": 1, **settings}
     notes = [Note(f"n{number}", text) for number, text in enumerate(texts)]
-    trainer.pretrain(notes, out, settings=trainer.settings(given), seed=1, report=lambda _epoch: None)
+    trainer.pretrain(
+        notes, out, settings=trainer.settings(given), seed=1, report=lambda _epoch: None
+    )
 
 
 def _said(**found: Row) -> str:
-    return "; ".join(f"{name.replace('_', ' ')} {row.mean:.3f} ± {row.deviation:.3f}" for name, row in found.items())
+    return "; ".join(
+        f"{name.replace('_', ' ')} {row.mean:.3f} ± {row.deviation:.3f}"
+        for name, row in found.items()
+    )
 
 
 def t9(bench: Synthesis) -> Trend:
     """Compare notes of a generator that read no note with real ones."""
     gold, none, whole = bench.row(None), bench.row(Recipe(adapted=0)), bench.row(Recipe())
     far = none.mean < 0.75 * gold.mean and none.mean < whole.mean
-    return Trend("pass" if far else "fail", _said(real=gold, without_adaptation=none, adapted=whole))
+    return Trend(
+        "pass" if far else "fail", _said(real=gold, without_adaptation=none, adapted=whole)
+    )
 
 
 def t10(bench: Synthesis) -> Trend:
@@ -177,7 +217,10 @@ def t10(bench: Synthesis) -> Trend:
     lost = [whole.mean - one.mean for one in (annotator, generator)]
     clear = abs(lost[0] - lost[1]) > max(annotator.deviation, generator.deviation)
     verdict: Verdict = "undecided" if not clear else "pass" if lost[0] > lost[1] else "fail"
-    return Trend(verdict, _said(all_notes=whole, annotator_25_percent=annotator, generator_25_percent=generator))
+    return Trend(
+        verdict,
+        _said(all_notes=whole, annotator_25_percent=annotator, generator_25_percent=generator),
+    )
 
 
 def t11(bench: Synthesis) -> Trend:
@@ -185,15 +228,23 @@ def t11(bench: Synthesis) -> Trend:
     whole, small = bench.row(Recipe()), bench.row(Recipe(size="small"))
     near = abs(whole.mean - small.mean) <= NEAR
     unsure = max(whole.deviation, small.deviation) > NEAR
-    return Trend("pass" if near else "undecided" if unsure else "fail", _said(larger=whole, small=small))
+    return Trend(
+        "pass" if near else "undecided" if unsure else "fail", _said(larger=whole, small=small)
+    )
 
 
 def t12(bench: Synthesis) -> Trend:
     """Compare four generated notes for each given one with one, and with one for twenty."""
-    four, one, few = bench.row(Recipe()), bench.row(Recipe(volume=1.0)), bench.row(Recipe(volume=0.05))
+    four, one, few = (
+        bench.row(Recipe()),
+        bench.row(Recipe(volume=1.0)),
+        bench.row(Recipe(volume=0.05)),
+    )
     near = abs(four.mean - one.mean) <= max(four.deviation, one.deviation)
     lower = few.mean < one.mean - few.deviation
-    return Trend("pass" if near and lower else "fail", _said(**{"400_%": four, "100_%": one, "5_%": few}))
+    return Trend(
+        "pass" if near and lower else "fail", _said(**{"400_%": four, "100_%": one, "5_%": few})
+    )
 
 
 def _controlled(run: Callable[[Synthesis], Trend]) -> Callable[[Synthesis], Trend]:

@@ -1,4 +1,7 @@
-"""Tasks in files, and answers in the same form: a JSON object per line, with ``spans``, ``labels`` or a ``label`` beside the text."""
+"""Tasks in files, and answers in the same form.
+
+A JSON object per line, with ``spans``, ``labels`` or a ``label`` beside the text.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +23,20 @@ FAULTS = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 
 
 def read_task(path: Path) -> TaskData:
-    """Return the task of a file, named as the file is; which key its objects have says what is predicted.
+    """Return the task of a file, named as the file is.
+
+    Which key its objects have says what is predicted.
 
     Raises:
-        InputError: The file cannot be read, holds no label, or has a line that is no such object, by its number.
+        InputError: The file cannot be read, holds no label, or has a line that is no such object,
+            by its number.
     """
     try:
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
-        raise InputError(f"{path.name}: no file of UTF-8; name a task that deid privacy tasks wrote") from None
+        raise InputError(
+            f"{path.name}: no file of UTF-8; name a task that deid privacy tasks wrote"
+        ) from None
     found: dict[str, Example] = {}
     kinds: set[Kind] = set()
     for number, line in enumerate(lines, 1):
@@ -38,15 +46,27 @@ def read_task(path: Path) -> TaskData:
             one = example_of(row, kind)
         except (*FAULTS, StopIteration):
             raise InputError(
-                f"{path.name}, line {number}: no object of id, text, and spans, labels or a label; correct it"
+                f"{path.name}, line {number}: no object of id, text, and spans, labels or a label;"
+                " correct it"
             ) from None
         kinds.add(kind)
         if len(kinds) > 1 or one.note_id in found:
-            raise InputError(f"{path.name}, line {number}: another kind of label, or an id that was there; correct it")
+            raise InputError(
+                f"{path.name}, line {number}: another kind of label, or an id that was there;"
+                " correct it"
+            )
         found[one.note_id] = one
-    labels = sorted({label for one in found.values() for label in (*one.labels, *(mark[2] for mark in one.marks))})
+    labels = sorted(
+        {
+            label
+            for one in found.values()
+            for label in (*one.labels, *(mark[2] for mark in one.marks))
+        }
+    )
     if not labels:
-        raise InputError(f"{path.name}: no document has a label; name a task that deid privacy tasks wrote")
+        raise InputError(
+            f"{path.name}: no document has a label; name a task that deid privacy tasks wrote"
+        )
     return TaskData(path.stem, kinds.pop(), tuple(labels), tuple(found.values()))
 
 
@@ -86,7 +106,11 @@ def answer(one: Example, kind: Kind) -> dict[str, Any]:
     """Return what is to be predicted of a document."""
     if kind == "tokens":
         return {"spans": _spans(one.marks)}
-    return {"labels": sorted(one.labels)} if kind == "multilabel" else {"label": next(iter(one.labels))}
+    return (
+        {"labels": sorted(one.labels)}
+        if kind == "multilabel"
+        else {"label": next(iter(one.labels))}
+    )
 
 
 def said(row: Mapping[str, Any], kind: Kind, length: int) -> tuple[Marked, ...] | frozenset[str]:
@@ -98,7 +122,8 @@ def said(row: Mapping[str, Any], kind: Kind, length: int) -> tuple[Marked, ...] 
         length: Characters of the document.
 
     Raises:
-        ValueError: A span is outside the document, or a label is no word; others of ``FAULTS`` likewise.
+        ValueError: A span is outside the document, or a label is no word; others of ``FAULTS``
+            likewise.
     """
     value = row[KEYS[kind]]
     if kind == "tokens":

@@ -1,4 +1,7 @@
-"""Tasks whose notes are made here, in the shapes of the published ones: ICD-10, adverse drug events, factuality, entities, PHI."""
+"""Tasks whose notes are made here, in the shapes of the published ones.
+
+ICD-10, adverse drug events, factuality, entities, PHI.
+"""
 
 from __future__ import annotations
 
@@ -49,9 +52,35 @@ _DIAGNOSES = (
 )
 _ENTITIES: Mapping[str, Sequence[str]] = {
     "Diagnosis": _DIAGNOSES,
-    "Finding": ("fever", "cough", "nausea", "dyspnoea", "oedema", "dizziness", "itching", "weight loss"),
-    "Body_part": ("left knee", "abdomen", "right shoulder", "chest", "lower back", "throat", "left ankle"),
-    "Drug": ("penicillin", "ibuprofen", "warfarin", "metformin", "omeprazole", "furosemide", "digoxin", "prednisone"),
+    "Finding": (
+        "fever",
+        "cough",
+        "nausea",
+        "dyspnoea",
+        "oedema",
+        "dizziness",
+        "itching",
+        "weight loss",
+    ),
+    "Body_part": (
+        "left knee",
+        "abdomen",
+        "right shoulder",
+        "chest",
+        "lower back",
+        "throat",
+        "left ankle",
+    ),
+    "Drug": (
+        "penicillin",
+        "ibuprofen",
+        "warfarin",
+        "metformin",
+        "omeprazole",
+        "furosemide",
+        "digoxin",
+        "prednisone",
+    ),
 }
 _CLINICAL = (
     "Complains of {Finding} and pain in the {Body_part}.",
@@ -60,8 +89,14 @@ _CLINICAL = (
     "Known {Diagnosis}, takes {Drug} daily.",
     "{Finding} is better since {Drug} was raised.",
 )
-_CAUSED = ("{Finding} after the first dose of {Drug}.", "{Finding}, which stopped when {Drug} was withdrawn.")
-_NOT_CAUSED = ("{Finding} in the course of {Diagnosis}; {Drug} is continued.", "{Finding} before {Drug} was begun.")
+_CAUSED = (
+    "{Finding} after the first dose of {Drug}.",
+    "{Finding}, which stopped when {Drug} was withdrawn.",
+)
+_NOT_CAUSED = (
+    "{Finding} in the course of {Diagnosis}; {Drug} is continued.",
+    "{Finding} before {Drug} was begun.",
+)
 _IDENTIFYING = (
     "{First_Name} {Last_Name} was seen on {Full_Date}.",
     "{First_Name} {Last_Name}, {Age} years old, lives in {Location}.",
@@ -72,9 +107,12 @@ _IDENTIFYING = (
 )
 _SLOT = re.compile(r"\{(\w*)\}")
 _CATEGORIES = {
-    "AGE": "Age", "CITY": "Location", "HOSPITAL": "Health_Care_Unit", "ORGANIZATION": "Organization",
+    "AGE": "Age",
+    "CITY": "Location",
+    "HOSPITAL": "Health_Care_Unit",
+    "ORGANIZATION": "Organization",
     "PHONE": "Phone_Number",
-}  # fmt: skip
+}
 _MONTHS = ("January", "March", "May", "June", "August", "October", "November")
 
 
@@ -124,11 +162,20 @@ _SHAPES: Mapping[str, tuple[Kind, tuple[str, ...], tuple[int, int]]] = {
     "clinical_ner": ("tokens", tuple(_ENTITIES), (3_120, 4)),
     "phi_ner": (
         "tokens",
-        ("First_Name", "Last_Name", "Age", "Phone_Number", "Location", "Health_Care_Unit", "Organization", "Full_Date",
-         "Partial_Date"),
+        (
+            "First_Name",
+            "Last_Name",
+            "Age",
+            "Phone_Number",
+            "Location",
+            "Health_Care_Unit",
+            "Organization",
+            "Full_Date",
+            "Partial_Date",
+        ),
         (21_553, 9),
     ),
-}  # fmt: skip
+}
 TASKS = tuple(_SHAPES)
 """Tasks that are made; documents and classes of the published ones are in each."""
 
@@ -136,7 +183,11 @@ TASKS = tuple(_SHAPES)
 def title(name: str) -> str:
     """Return a task's name as a heading: of a file without its folder."""
     words = (
-        name.removesuffix(".jsonl").rpartition("/")[2].replace("_", " ").replace("phi", "PHI").replace(" ner", " NER")
+        name.removesuffix(".jsonl")
+        .rpartition("/")[2]
+        .replace("_", " ")
+        .replace("phi", "PHI")
+        .replace(" ner", " NER")
     )
     return words[0].upper() + words[1:]
 
@@ -148,13 +199,17 @@ def task_data(name: str, *, documents: int, seed: int) -> TaskData:
         InputError: There is no such task, the corpus has no span, or the file is none of a task.
     """
     if name.endswith(".jsonl"):
-        from deid_privacy.utility.task_files import read_task  # noqa: PLC0415 - it builds on this module
+        from deid_privacy.utility.task_files import (
+            read_task,
+        )  # noqa: PLC0415 - it builds on this module
 
         return read_task(Path(name))
     if name.startswith("corpus:"):
         return _of_corpus(name, documents)
     if name not in _SHAPES:
-        raise InputError(f"unknown task {name!r}; choose of {', '.join(TASKS)}, corpus:NAME or FILE.jsonl")
+        raise InputError(
+            f"unknown task {name!r}; choose of {', '.join(TASKS)}, corpus:NAME or FILE.jsonl"
+        )
     kind, labels, published = _SHAPES[name]
     values = _values(seed)
     made = tuple(
@@ -164,24 +219,33 @@ def task_data(name: str, *, documents: int, seed: int) -> TaskData:
     return TaskData(name, kind, labels, made, published)
 
 
-def _made(note_id: str, name: str, values: Mapping[str, Sequence[str]], rng: random.Random) -> Example:
+def _made(
+    note_id: str, name: str, values: Mapping[str, Sequence[str]], rng: random.Random
+) -> Example:
     text, identifiers, marks, labels = "", [], [], set()
     count = {"phi_ner": rng.choice((0, 1, 1, 2)), "icd10": 2}.get(name, int(rng.random() < 0.6))
     for sentence in (rng.choice(_IDENTIFYING) for _ in range(count)):
         drawn = _filled(sentence, values, rng)
-        identifiers += [(len(text) + start, len(text) + end, label) for start, end, label in drawn[1]]
+        identifiers += [
+            (len(text) + start, len(text) + end, label) for start, end, label in drawn[1]
+        ]
         text += drawn[0] + " "
     for sentence, own in _clinical(name, rng):
         drawn = _filled(sentence, _ENTITIES, rng)
-        marks += [(len(text) + start, len(text) + end, own or label) for start, end, label in drawn[1]]
+        marks += [
+            (len(text) + start, len(text) + end, own or label) for start, end, label in drawn[1]
+        ]
         text += drawn[0] + " "
         labels |= {own} if own else set()
     wanted = identifiers if name == "phi_ner" else marks
     kind = _SHAPES[name][0]
     return Example(
-        note_id, text.rstrip(), tuple(identifiers), tuple(wanted) if kind == "tokens" else (),
+        note_id,
+        text.rstrip(),
+        tuple(identifiers),
+        tuple(wanted) if kind == "tokens" else (),
         frozenset() if kind == "tokens" else frozenset(labels),
-    )  # fmt: skip
+    )
 
 
 def _clinical(name: str, rng: random.Random) -> Iterator[tuple[str, str]]:
@@ -200,7 +264,9 @@ def _clinical(name: str, rng: random.Random) -> Iterator[tuple[str, str]]:
             yield sentence, ""
 
 
-def _filled(sentence: str, values: Mapping[str, Sequence[str]], rng: random.Random) -> tuple[str, list[Marked]]:
+def _filled(
+    sentence: str, values: Mapping[str, Sequence[str]], rng: random.Random
+) -> tuple[str, list[Marked]]:
     text, marks, cursor = "", [], 0
     for slot in _SLOT.finditer(sentence):
         value = rng.choice(values[slot.group(1)])
@@ -235,7 +301,11 @@ def _of_corpus(name: str, documents: int) -> TaskData:
     examples = tuple(
         Example(one.note.note_id, one.note.text, spans, spans)
         for one in corpus
-        for spans in [tuple((span.start, span.end, span.native_label or span.label.value) for span in one.spans)]
+        for spans in [
+            tuple(
+                (span.start, span.end, span.native_label or span.label.value) for span in one.spans
+            )
+        ]
     )
     labels = sorted({label for one in examples for _, _, label in one.marks})
     if not labels:

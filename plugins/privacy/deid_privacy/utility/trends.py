@@ -41,9 +41,15 @@ class Tuned:
         key = f"{model} {version}"
         if key not in self._rows:
             plan = Plan(
-                models=(model,), versions=(version,), tests=("raw", PSEUDO), tasks=TASKS, folds=self.folds,
-                documents=self.documents, steps=self.steps, seed=self.seed,
-            )  # fmt: skip
+                models=(model,),
+                versions=(version,),
+                tests=("raw", PSEUDO),
+                tasks=TASKS,
+                folds=self.folds,
+                documents=self.documents,
+                steps=self.steps,
+                seed=self.seed,
+            )
             folder = self.folder / key.replace(":", "-").replace(" ", "-")
             folder.mkdir(parents=True, exist_ok=True)
             shared, own = self.folder / "encoders", folder / "encoders"
@@ -51,18 +57,25 @@ class Tuned:
             if not own.exists():
                 own.symlink_to(shared, target_is_directory=True)
             self._rows[key] = rows(Grid(plan, folder).run())
-        return next(one for one in self._rows[key][task] if one.setting == Setting(model, version, test))
+        return next(
+            one for one in self._rows[key][task] if one.setting == Setting(model, version, test)
+        )
 
 
 def _said(first: Row, second: Row) -> str:
-    return f"{first.mean:.3f} ± {first.deviation:.3f} against {second.mean:.3f} ± {second.deviation:.3f}"
+    return (
+        f"{first.mean:.3f} ± {first.deviation:.3f} against {second.mean:.3f} ±"
+        f" {second.deviation:.3f}"
+    )
 
 
 def _by_task(pairs: Mapping[str, tuple[Row, Row]]) -> str:
     return "; ".join(f"{task} {_said(*pair)}" for task, pair in pairs.items())
 
 
-def _pairs(bench: Tuned, first: tuple[str, ...], second: tuple[str, ...]) -> dict[str, tuple[Row, Row]]:
+def _pairs(
+    bench: Tuned, first: tuple[str, ...], second: tuple[str, ...]
+) -> dict[str, tuple[Row, Row]]:
     return {task: (bench.row(task, *first), bench.row(task, *second)) for task in TASKS}
 
 
@@ -70,7 +83,9 @@ def t1(bench: Tuned) -> Trend:
     """Compare an encoder that read on in notes with a general one, on the same folds."""
     pairs = _pairs(bench, (ADAPTED + "raw",), (GENERAL,))
     better = sum(first.mean > second.mean for first, second in pairs.values())
-    return Trend("pass" if 2 * better > len(pairs) else "fail", f"adapted against general: {_by_task(pairs)}")
+    return Trend(
+        "pass" if 2 * better > len(pairs) else "fail", f"adapted against general: {_by_task(pairs)}"
+    )
 
 
 def t2(bench: Tuned) -> Trend:
@@ -80,7 +95,9 @@ def t2(bench: Tuned) -> Trend:
         abs(first.mean - second.mean) <= ((first.deviation**2 + second.deviation**2) / 2) ** 0.5
         for first, second in pairs.values()
     )
-    verdict: Verdict = "pass" if near == len(pairs) else "undecided" if 2 * near > len(pairs) else "fail"
+    verdict: Verdict = (
+        "pass" if near == len(pairs) else "undecided" if 2 * near > len(pairs) else "fail"
+    )
     return Trend(verdict, f"pseudonymised against raw: {_by_task(pairs)}")
 
 
@@ -92,16 +109,21 @@ def t3(bench: Tuned) -> Trend:
     first, second = pairs[PHI_TASK]
     clear = abs(losses[PHI_TASK]) > max(first.deviation, second.deviation)
     verdict: Verdict = "pass" if worst == PHI_TASK and losses[worst] > 0 else "fail"
-    return Trend(verdict if clear or verdict == "fail" else "undecided", f"raw against filtered: {_by_task(pairs)}")
+    return Trend(
+        verdict if clear or verdict == "fail" else "undecided",
+        f"raw against filtered: {_by_task(pairs)}",
+    )
 
 
 def t4(bench: Tuned) -> Trend:
     """Test whether pseudonymised notes in all three places are worse than raw ones in all three, corrected."""
     pairs = _pairs(bench, (ADAPTED + PSEUDO, PSEUDO, PSEUDO), (ADAPTED + "raw",))
-    found = corrected({
-        task: mann_whitney(first.scores, second.scores, alternative=Alternative.LESS).p
-        for task, (first, second) in pairs.items()
-    })  # fmt: skip
+    found = corrected(
+        {
+            task: mann_whitney(first.scores, second.scores, alternative=Alternative.LESS).p
+            for task, (first, second) in pairs.items()
+        }
+    )
     numbers = f"{_by_task(pairs)}; p after Holm {', '.join(f'{one:.3f}' for one in found.values())}"
     if any(one < ALPHA for one in found.values()):
         return Trend("fail", numbers)

@@ -1,4 +1,7 @@
-"""Fine-tuning an encoder on any task: one label of a document, several, or spans; the best epoch's weights are kept."""
+"""Fine-tuning an encoder on any task: one label of a document, several, or spans.
+
+The best epoch's weights are kept.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,15 @@ import numpy as np
 import torch
 import transformers
 
-from deid_assets.extending import OUTSIDE, TagScheme, TrainingError, decode, encode, tag_set, tokenize
+from deid_assets.extending import (
+    OUTSIDE,
+    TagScheme,
+    TrainingError,
+    decode,
+    encode,
+    tag_set,
+    tokenize,
+)
 from deid_privacy.utility.scoring import label_scores, span_scores
 from deid_privacy.utility.tasks import Example, Marked, TaskData
 from deid_transformers.encoder import load_model, load_tokenizer
@@ -34,12 +45,13 @@ class Tuning:
     """Settings of every fine-tuning run.
 
     Args:
-        epochs: At most. Encoders of this size learn tasks of many labels late: `icd10` gives none in the first ten.
+        epochs: At most. Encoders of this size learn tasks of many labels late: `icd10` gives none
+            in the first ten.
         patience: Epochs without a better score on the development documents before it ends.
         batch: Documents in a step.
         learning_rate: At its highest; by the size of the encoder where not given.
-        length: Most sub-tokens of a document, the rest is not read; by the size of the encoder where not given, and never
-            more than it has positions for.
+        length: Most sub-tokens of a document, the rest is not read; by the size of the encoder
+            where not given, and never more than it has positions for.
         threshold: Probability from which a label of several is given.
     """
 
@@ -97,14 +109,18 @@ class Tuned:
         for at in range(0, len(examples), 32):
             rows = _encoded(examples[at : at + 32], self)
             with torch.inference_mode():
-                scores = self.model(input_ids=rows.ids, attention_mask=rows.attention).logits.float()
+                scores = self.model(
+                    input_ids=rows.ids, attention_mask=rows.attention
+                ).logits.float()
             found += [self._read(one, rows, number) for number, one in enumerate(scores)]
         return found
 
     def _read(self, scores: torch.Tensor, rows: _Rows, number: int) -> Any:
         if self.data.kind == "multilabel":
             chosen = (torch.sigmoid(scores) >= self.tuning.threshold).tolist()
-            return frozenset(label for label, given in zip(self.data.labels, chosen, strict=True) if given)
+            return frozenset(
+                label for label, given in zip(self.data.labels, chosen, strict=True) if given
+            )
         if self.data.kind == "classes":
             return frozenset({self.data.labels[int(scores.argmax())]})
         tags, best = _tags(self.data), scores.argmax(-1).tolist()
@@ -116,7 +132,9 @@ class Tuned:
         """Return the scores on documents."""
         found = self.predict(examples)
         if self.data.kind == "tokens":
-            return span_scores([one.text for one in examples], [one.marks for one in examples], found)
+            return span_scores(
+                [one.text for one in examples], [one.marks for one in examples], found
+            )
         return label_scores([one.labels for one in examples], found)
 
     def latency(self, examples: Sequence[Example], *, most: int = 20) -> float:
@@ -131,9 +149,12 @@ class Tuned:
 
 
 class Pooled(torch.nn.Module):
-    """An encoder under a head that scores each sub-token; a document has the largest score of each label, and the mean.
+    """An encoder under a head that scores each sub-token.
 
-    A head on the first sub-token alone learns nothing from a few hundred notes, where no sentence task taught it.
+    A document has the largest score of each label, and the mean.
+
+    A head on the first sub-token alone learns nothing from a few hundred notes, where no sentence
+    task taught it.
     """
 
     def __init__(self, encoder: Any, labels: int) -> None:
@@ -144,10 +165,14 @@ class Pooled(torch.nn.Module):
 
     def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> SimpleNamespace:
         """Return the scores of the labels: (documents, labels)."""
-        said = self.encoder(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state.float()
+        said = self.encoder(
+            input_ids=input_ids, attention_mask=attention_mask
+        ).last_hidden_state.float()
         read = attention_mask[..., None].bool()
         largest = self.largest(said).masked_fill(~read, -1e4).amax(1)
-        return SimpleNamespace(logits=largest + self.mean(said.masked_fill(~read, 0).sum(1) / read.sum(1)))
+        return SimpleNamespace(
+            logits=largest + self.mean(said.masked_fill(~read, 0).sum(1) / read.sum(1))
+        )
 
 
 def _positions(model: Any) -> int:
@@ -166,7 +191,13 @@ class _Rows:
 
 
 def tune(
-    data: TaskData, train: Sequence[Example], dev: Sequence[Example], *, encoder: Path, tuning: Tuning, seed: int
+    data: TaskData,
+    train: Sequence[Example],
+    dev: Sequence[Example],
+    *,
+    encoder: Path,
+    tuning: Tuning,
+    seed: int,
 ) -> Tuned:
     """Return an encoder fine-tuned on documents, as it was after the epoch that scored best on others.
 
@@ -180,14 +211,18 @@ def tune(
 
     Raises:
         TrainingError: There is no document, or the encoder does not load.
-    """  # fmt: skip
+    """
     if not train:
-        raise TrainingError(f"task {data.name!r} has no document to learn from; give more documents or fewer folds")
+        raise TrainingError(
+            f"task {data.name!r} has no document to learn from; give more documents or fewer folds"
+        )
     settings = TransformersSettings(encoder=str(encoder))
     generator(seed, 81)
     if data.kind == "tokens":
         head: Any = transformers.AutoModelForTokenClassification
-        model = load_model(head, settings, num_labels=len(_tags(data)), ignore_mismatched_sizes=True)
+        model = load_model(
+            head, settings, num_labels=len(_tags(data)), ignore_mismatched_sizes=True
+        )
     else:
         body: Any = transformers.AutoModel
         model = Pooled(load_model(body, settings), len(data.labels))
@@ -199,10 +234,14 @@ def tune(
     for epoch in range(tuning.epochs):
         model.train()
         for number, part in enumerate(_parts(train, tuning.batch, generator(seed, 82, epoch))):
-            rate = linear_rate(epoch * per_epoch + number, steps=tuning.epochs * per_epoch, warm_up=0.1)
+            rate = linear_rate(
+                epoch * per_epoch + number, steps=tuning.epochs * per_epoch, warm_up=0.1
+            )
             set_rate(optimizer, highest * rate)
             rows = _encoded(part, tuned)
-            loss = _loss(model(input_ids=rows.ids, attention_mask=rows.attention).logits, rows.targets, data)
+            loss = _loss(
+                model(input_ids=rows.ids, attention_mask=rows.attention).logits, rows.targets, data
+            )
             optimizer.zero_grad(set_to_none=True)
             torch.autograd.backward(loss)
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -219,7 +258,9 @@ def tune(
     return tuned
 
 
-def _parts(examples: Sequence[Example], size: int, rng: np.random.Generator) -> Iterator[list[Example]]:
+def _parts(
+    examples: Sequence[Example], size: int, rng: np.random.Generator
+) -> Iterator[list[Example]]:
     order = rng.permutation(len(examples)).tolist()
     for at in range(0, len(order), size):
         yield [examples[number] for number in order[at : at + size]]
@@ -228,7 +269,9 @@ def _parts(examples: Sequence[Example], size: int, rng: np.random.Generator) -> 
 def _loss(scores: torch.Tensor, targets: torch.Tensor, data: TaskData) -> torch.Tensor:
     if data.kind == "multilabel":
         return torch.nn.functional.binary_cross_entropy_with_logits(scores.float(), targets)
-    return torch.nn.functional.cross_entropy(scores.float().flatten(0, -2), targets.flatten(), ignore_index=_IGNORED)
+    return torch.nn.functional.cross_entropy(
+        scores.float().flatten(0, -2), targets.flatten(), ignore_index=_IGNORED
+    )
 
 
 def _tags(data: TaskData) -> tuple[str, ...]:
@@ -238,15 +281,23 @@ def _tags(data: TaskData) -> tuple[str, ...]:
 def _encoded(examples: Sequence[Example], tuned: Tuned) -> _Rows:
     """Return documents as tensors; the first sub-token of a word carries its tag."""
     coded = tuned.tokenizer(
-        [one.text for one in examples], truncation=True, max_length=tuned.length, padding=True,
-        return_offsets_mapping=True, return_tensors="pt",
-    )  # fmt: skip
+        [one.text for one in examples],
+        truncation=True,
+        max_length=tuned.length,
+        padding=True,
+        return_offsets_mapping=True,
+        return_tensors="pt",
+    )
     tokens: list[list[tuple[int, int]]] = []
     firsts: list[list[int | None]] = []
     if tuned.data.kind == "tokens":
         for one, offsets in zip(examples, coded["offset_mapping"].tolist(), strict=True):
             own = tokenize(one.text)
-            starts = {start: place for place, (start, end) in reversed(list(enumerate(offsets))) if end > start}
+            starts = {
+                start: place
+                for place, (start, end) in reversed(list(enumerate(offsets)))
+                if end > start
+            }
             tokens.append(own)
             firsts.append([starts.get(start) for start, _ in own])
     targets = _targets(examples, tuned.data, coded["input_ids"].shape, tokens, firsts)
@@ -261,9 +312,13 @@ def _targets(
     firsts: Sequence[Sequence[int | None]],
 ) -> torch.Tensor:
     if data.kind == "multilabel":
-        return torch.tensor([[float(label in one.labels) for label in data.labels] for one in examples])
+        return torch.tensor(
+            [[float(label in one.labels) for label in data.labels] for one in examples]
+        )
     if data.kind == "classes":
-        return torch.tensor([data.labels.index(next(iter(one.labels), data.labels[0])) for one in examples])
+        return torch.tensor(
+            [data.labels.index(next(iter(one.labels), data.labels[0])) for one in examples]
+        )
     numbers = {tag: number for number, tag in enumerate(_tags(data))}
     found = torch.full(tuple(shape), _IGNORED)
     for row, one in enumerate(examples):

@@ -1,4 +1,7 @@
-"""Versions of a task's documents: raw, or redacted under a policy, what is to be learnt carried along."""
+"""Versions of a task's documents.
+
+Raw, or redacted under a policy, what is to be learnt carried along.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +23,15 @@ _SECRET = b"versions of made notes, no secret"
 
 
 def version_of(data: TaskData, version: str, *, detectors: Sequence[str]) -> TaskData:
-    """Return a task under a policy, those documents left out that are withheld; ``raw`` is the task itself.
+    """Return a task under a policy, those documents left out that are withheld.
 
-    ``POLICY@RECALL/PRECISION`` replaces the known identifiers with errors at these rates, whatever detectors find.
+    ``raw`` is the task itself.
 
-    Every document is a patient of its own. What a tag or a surrogate stands for keeps its label; what is cut out loses it.
+    ``POLICY@RECALL/PRECISION`` replaces the known identifiers with errors at these rates, whatever
+    detectors find.
+
+    Every document is a patient of its own. What a tag or a surrogate stands for keeps its label;
+    what is cut out loses it.
 
     Raises:
         PluginError: A detector is not installed.
@@ -37,9 +44,13 @@ def version_of(data: TaskData, version: str, *, detectors: Sequence[str]) -> Tas
         moved = (carried(*pair) for pair in zip(data.examples, outcomes, strict=True))
         return replace(data, examples=tuple(one for one in moved if one.text.strip()))
     lang = "en" if data.name in TASKS else None
-    notes = [Note(one.note_id, one.text, patient_id=one.note_id, lang=lang) for one in data.examples]
+    notes = [
+        Note(one.note_id, one.text, patient_id=one.note_id, lang=lang) for one in data.examples
+    ]
     names, options = named(detectors)
-    replies = deidentify_notes(notes, policy=version, detectors=names, options=options, secret=_SECRET)
+    replies = deidentify_notes(
+        notes, policy=version, detectors=names, options=options, secret=_SECRET
+    )
     kept = tuple(
         carried(example, outcome)
         for example, outcome in zip(data.examples, replies, strict=True)
@@ -51,7 +62,9 @@ def version_of(data: TaskData, version: str, *, detectors: Sequence[str]) -> Tas
 def named(detectors: Sequence[str]) -> tuple[list[str], dict[str, dict[str, str]]]:
     """Return names and options of detectors that are given as ``NAME`` or ``NAME=MODEL``."""
     parts = [one.partition("=") for one in detectors]
-    return [name for name, _, _ in parts], {name: {"model": model} for name, _, model in parts if model}
+    return [name for name, _, _ in parts], {
+        name: {"model": model} for name, _, model in parts if model
+    }
 
 
 def carried(example: Example, redacted: Redacted) -> Example:
@@ -65,7 +78,10 @@ def carried(example: Example, redacted: Redacted) -> Example:
 
 
 def _moved(marks: Sequence[Marked], redacted: Redacted) -> tuple[Marked, ...]:
-    """Return spans in the redacted text, sorted; where one replacement stands for several, its words are shared out."""
+    """Return spans in the redacted text, sorted.
+
+    Where one replacement stands for several, its words are shared out.
+    """
     found: list[Marked] = []
     shared: dict[int, list[Marked]] = {}
     for mark in marks:
@@ -75,10 +91,20 @@ def _moved(marks: Sequence[Marked], redacted: Redacted) -> tuple[Marked, ...]:
             shared.setdefault(redacted.edits.index(edit), []).append(mark)
             continue
         last = next((one for one in redacted.edits if one.start < end <= one.end), None)
-        found.append((redacted.to_redacted(start), last.new_end if last else redacted.to_redacted(end), label))
+        found.append(
+            (
+                redacted.to_redacted(start),
+                last.new_end if last else redacted.to_redacted(end),
+                label,
+            )
+        )
     for number, own in shared.items():
         edit = redacted.edits[number]
-        found += _shared([label for _, _, label in own], edit.new_start, redacted.text[edit.new_start : edit.new_end])
+        found += _shared(
+            [label for _, _, label in own],
+            edit.new_start,
+            redacted.text[edit.new_start : edit.new_end],
+        )
     kept: list[Marked] = []
     for start, end, label in sorted(found):
         begin = max(start, kept[-1][1] if kept else 0)
@@ -91,7 +117,10 @@ def _moved(marks: Sequence[Marked], redacted: Redacted) -> tuple[Marked, ...]:
 
 
 def _shared(labels: Sequence[str], begin: int, value: str) -> list[Marked]:
-    """Return the words of a replacement, one for each label and the rest for the last; all for the first if too few."""
+    """Return the words of a replacement, one for each label and the rest for the last.
+
+    All for the first if too few.
+    """
     words = [(begin + word.start(), begin + word.end()) for word in re.finditer(r"\S+", value)]
     if not words:
         return []

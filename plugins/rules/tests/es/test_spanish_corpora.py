@@ -48,7 +48,14 @@ def test_spanish_cases_with_planted_identifiers_reach_the_bars() -> None:
         found = ((span, label_map("meddocan")[span["label"]]) for span in row["spans"])
         notes.append(note)
         gold.append(
-            SpanSet.of(note, [Span(span["start"], span["end"], label) for span, label in found if label is not None])
+            SpanSet.of(
+                note,
+                [
+                    Span(span["start"], span["end"], label)
+                    for span, label in found
+                    if label is not None
+                ],
+            )
         )
     scores = evaluate_corpus(
         zip(gold, RulesDetector(profile="meddocan").detect(notes), strict=True),
@@ -63,7 +70,10 @@ def test_spanish_cases_with_planted_identifiers_reach_the_bars() -> None:
 
 
 def test_hospital_sentences_are_left_alone() -> None:
-    """NUBes keeps surrogate dates, physicians and hospitals; three percent of its text is the bar."""
+    """NUBes keeps surrogate dates, physicians and hospitals.
+
+    Three percent of its text is the bar.
+    """
     notes = [
         Note(str(number), row["text"], lang="es")
         for number, row in enumerate(rows("raw/case-reports-ccby/es-nubes.jsonl"))

@@ -26,19 +26,28 @@ def scored(pairs: Iterable[tuple[Note, SpanSet]]) -> Evaluation:
     notes, gold = zip(*pairs, strict=True)
     found = RulesDetector(langs=("nl",), profile="i2b2_fine").detect(notes)
     lengths = {note.note_id: len(note.text) for note in notes}
-    return evaluate_corpus(zip(gold, found, strict=True), profile=PROFILES["i2b2_fine"], lengths=lengths)
+    return evaluate_corpus(
+        zip(gold, found, strict=True), profile=PROFILES["i2b2_fine"], lengths=lengths
+    )
 
 
-@pytest.mark.skipif("DEID_CORPORA" not in os.environ, reason="DEID_CORPORA is not set to a folder of public corpora")
+@pytest.mark.skipif(
+    "DEID_CORPORA" not in os.environ, reason="DEID_CORPORA is not set to a folder of public corpora"
+)
 def test_dutch_snippets_reach_the_bars() -> None:
-    """Words and phrases of a few characters without a sentence around them; titles and bare towns are missed."""
+    """Words and phrases of a few characters without a sentence around them.
+
+    Titles and bare towns are missed.
+    """
     labels = label_map("deduce")
     pairs = []
     for line in CASES.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         note = Note(row["id"], row["text"], lang="nl")
         marked = ((span, labels[span["label"]]) for span in row["spans"])
-        spans = [Span(span["start"], span["end"], label) for span, label in marked if label is not None]
+        spans = [
+            Span(span["start"], span["end"], label) for span, label in marked if label is not None
+        ]
         pairs.append((note, SpanSet.of(note, spans)))
     characters = scored(pairs).micro(Scheme.CHARACTERS)
     assert (characters.recall or 0.0) >= 0.7

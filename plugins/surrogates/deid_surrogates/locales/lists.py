@@ -11,8 +11,9 @@ from deid_assets.extending.replacing import fold, listed
 from deid_surrogates.locales.pack import Sex
 
 RECOGNISED = listed(
-    "en_US en_GB en_IN es_ES es_MX it_IT fr_FR fr_BE fr_CH de_DE de_AT de_CH nl_NL nl_BE sv_SE fi_FI no_NO pl_PL cs_CZ "
-    "sk_SK hr_HR sl_SI ro_RO hu_HU pt_PT pt_BR tr_TR et_EE lv_LV id_ID en_NG"
+    "en_US en_GB en_IN es_ES es_MX it_IT fr_FR fr_BE fr_CH de_DE de_AT de_CH nl_NL nl_BE sv_SE"
+    " fi_FI no_NO pl_PL cs_CZ sk_SK hr_HR sl_SI ro_RO hu_HU pt_PT pt_BR tr_TR et_EE lv_LV id_ID"
+    " en_NG"
 )
 """Faker locales whose given names are recognised in every language."""
 _LEAST = 1_000  # parts per million; what a name without a known frequency counts
@@ -29,7 +30,9 @@ def faker_names(locale: str, kind: str) -> dict[str, int]:
     if not isinstance(found, Mapping):
         return dict.fromkeys(sorted(set(found)), 0)
     total = sum(found.values())
-    return {name: max(1, round(1_000_000 * weight / total)) for name, weight in sorted(found.items())}
+    return {
+        name: max(1, round(1_000_000 * weight / total)) for name, weight in sorted(found.items())
+    }
 
 
 @cache
@@ -42,9 +45,14 @@ def faker(kind: str, locale: str) -> Any:
 
 
 def merged(known: Mapping[str, int], others: Iterable[str]) -> dict[str, int]:
-    """Return names that are single words, with weights; names without a known frequency count little."""
+    """Return names that are single words, with weights.
+
+    Names without a known frequency count little.
+    """
     is_weighted = any(known.values())
-    weights = {name: known.get(name) or (_LEAST if is_weighted else 1) for name in (*known, *others)}
+    weights = {
+        name: known.get(name) or (_LEAST if is_weighted else 1) for name in (*known, *others)
+    }
     return {name: weight for name, weight in weights.items() if name.isalpha() and len(name) > 2}
 
 

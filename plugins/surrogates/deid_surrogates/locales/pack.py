@@ -1,4 +1,7 @@
-"""What a locale pack holds: the words of one language that surrogates are made from and recognised by."""
+"""What a locale pack holds.
+
+The words of one language that surrogates are made from and recognised by.
+"""
 
 from __future__ import annotations
 
@@ -48,12 +51,16 @@ class Pool:
 
     def __init__(self, weights: Mapping[str, int]) -> None:
         self.names = tuple(weights)
-        self._cumulative = () if len(set(weights.values())) <= 1 else tuple(accumulate(weights.values()))
+        self._cumulative = (
+            () if len(set(weights.values())) <= 1 else tuple(accumulate(weights.values()))
+        )
         groups: dict[str, dict[str, int]] = {}
         for name, weight in weights.items():
             groups.setdefault(fold(name)[0], {})[name] = weight
         self._totals = {letter: sum(group.values()) for letter, group in groups.items()}
-        self._by_initial = {letter: Pool(group) for letter, group in groups.items()} if len(groups) > 1 else {}
+        self._by_initial = (
+            {letter: Pool(group) for letter, group in groups.items()} if len(groups) > 1 else {}
+        )
 
     def pick(self, draw: Draw) -> str:
         """Return one name, more often one that more people have."""
@@ -92,7 +99,8 @@ class NameWords:
         particles: Words within a name that stay: van, de la.
         nicknames: Short form to full form.
         short_forms: Full form to short form.
-        spelt_out: Folded name as addresses on the net spell it, such as ``mueller``, to the name, ``muller``.
+        spelt_out: Folded name as addresses on the net spell it, such as ``mueller``, to the name,
+            ``muller``.
         spells_out: Whether such addresses are written ``mueller`` rather than ``muller``.
         female_endings: Endings that tell a woman's name where no list has it.
         male_endings: The same of a man's.
@@ -124,10 +132,12 @@ class PhraseWords:
     Args:
         kinds: Folded words that say what it is; they stay.
         links: Folded words that link others, or say a floor or a side; they stay.
-        suffixes: Folded ends of compounds that say what it is, the longest first: straße, sairaalassa.
+        suffixes: Folded ends of compounds that say what it is, the longest first: straße,
+            sairaalassa.
         stems: What stands before such an end.
         names: Names of one or more words.
-        female_saints: Women whom institutions are named after; where there are none, any given name is drawn.
+        female_saints: Women whom institutions are named after; where there are none, any given name
+            is drawn.
         male_saints: The same of men.
         templates: For a text without any of the kinds; ``{name}`` and ``{city}`` are filled in.
     """
@@ -212,7 +222,13 @@ class Locale:
     def __post_init__(self) -> None:
         pools = (self.female, self.male, self.last)
         for least in (_MANY, _FEW, 0):
-            letters = [letter for letter in ascii_lowercase if min(pool.size(letter) for pool in pools) >= least]
+            letters = [
+                letter
+                for letter in ascii_lowercase
+                if min(pool.size(letter) for pool in pools) >= least
+            ]
             if len(letters) > _FEW:
                 break
-        object.__setattr__(self, "initials", Pool({letter: self.last.total(letter) or 1 for letter in letters}))
+        object.__setattr__(
+            self, "initials", Pool({letter: self.last.total(letter) or 1 for letter in letters})
+        )

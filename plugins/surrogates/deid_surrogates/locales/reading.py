@@ -16,7 +16,15 @@ from deid_assets.extending.grammars import grammars
 from deid_assets.extending.replacing import fold, spelt_out
 from deid_surrogates.locales import inflection, lists
 from deid_surrogates.locales.finnish import Finnish
-from deid_surrogates.locales.pack import Inflection, Locale, NameWords, PhraseWords, PlaceWords, Pool, Sex
+from deid_surrogates.locales.pack import (
+    Inflection,
+    Locale,
+    NameWords,
+    PhraseWords,
+    PlaceWords,
+    Pool,
+    Sex,
+)
 
 InflectionName = Literal["none", "english", "german", "dutch", "swedish", "french", "finnish"]
 _INFLECTIONS: Mapping[str, Inflection] = {
@@ -121,7 +129,9 @@ class LocaleFile(_Table):
             lang=self.lang,
             female=_pool(female, changes, without=both),
             male=_pool(male, changes, without=both),
-            neutral=_pool(dict.fromkeys(sorted(both), 1) if len(both) >= _FEW else female | male, changes),
+            neutral=_pool(
+                dict.fromkeys(sorted(both), 1) if len(both) >= _FEW else female | male, changes
+            ),
             # A surname that is a given name too would be read back as one.
             last=_pool(last, changes, without=own),
             given=given,
@@ -143,7 +153,10 @@ class LocaleFile(_Table):
         return lists.merged(known, [*own.split(), *self._lines("names", f"given @{sex}")])
 
     def _settle(self, female: dict[str, int], male: dict[str, int]) -> set[str]:
-        """Take a name out of the list of the sex that has it less; return those that both have as often."""
+        """Take a name out of the list of the sex that has it less.
+
+        Return those that both have as often.
+        """
         either = set()
         women, men = (set(self._lines("names", f"given @{sex}")) for sex in "fm")
         for name in female.keys() & male.keys():
@@ -159,7 +172,10 @@ class LocaleFile(_Table):
         return lists.merged(known, [*self.names.last.split(), *self._lines("names", "surname")])
 
     def _surnames(self, last: Iterable[str]) -> frozenset[str]:
-        """Return the folded surnames that are recognised: those of the pool, and Faker's after a particle."""
+        """Return the folded surnames that are recognised.
+
+        Those of the pool, and Faker's after a particle.
+        """
         known = lists.faker_names(self.faker, "last_names") if self.faker else {}
         return frozenset(map(fold, (*last, *(name.split()[-1] for name in known if " " in name))))
 
@@ -192,10 +208,14 @@ class LocaleFile(_Table):
     def _place_words(self) -> PlaceWords:
         table = self.places
         rows = [
-            line.split("/") for code in table.countries for line in self._lines("places", f"cities @{code.lower()}")
+            line.split("/")
+            for code in table.countries
+            for line in self._lines("places", f"cities @{code.lower()}")
         ]
         rows += [line.split("/") for line in self._lines("places", "cities")]
-        forms = {(city, form): word for city, row in table.forms.items() for form, word in _forms(row)}
+        forms = {
+            (city, form): word for city, row in table.forms.items() for form, word in _forms(row)
+        }
         return PlaceWords(
             countries=table.countries,
             other_names={fold(name): code for name, code in table.other_names.items()},
@@ -248,7 +268,9 @@ def _name_words(table: NameTable, names: Iterable[str]) -> NameWords:
         particles=_folded(table.particles),
         nicknames={fold(short): fold(full) for short, full in table.nicknames.items()},
         short_forms={fold(full): short for short, full in reversed(tuple(table.nicknames.items()))},
-        spelt_out={spelt: value for name in names if (spelt := spelt_out(name)) != (value := fold(name))},
+        spelt_out={
+            spelt: value for name in names if (spelt := spelt_out(name)) != (value := fold(name))
+        },
         spells_out=table.spells_out,
         female_endings=tuple(table.female_endings.split()),
         male_endings=tuple(table.male_endings.split()),
@@ -256,7 +278,9 @@ def _name_words(table: NameTable, names: Iterable[str]) -> NameWords:
 
 
 def _forms(row: str) -> Iterable[tuple[str, str]]:
-    return ((form, word) for form, word in zip(("gen", "in", "from", "to"), row.split(), strict=True))
+    return (
+        (form, word) for form, word in zip(("gen", "in", "from", "to"), row.split(), strict=True)
+    )
 
 
 def _folded(words: str) -> frozenset[str]:

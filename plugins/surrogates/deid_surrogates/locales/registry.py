@@ -12,13 +12,19 @@ from deid_surrogates.locales.pack import Locale
 from deid_surrogates.locales.reading import read_locale
 
 GROUP = "deid_assets.replacers"
-"""Entry points that bring locale packs: the name is the language's code, the object a callable that returns it."""
+"""Entry points that bring locale packs.
+
+The name is the language's code, the object a callable that returns it.
+"""
 BUILTIN = ("cs", "de", "en", "es", "fi", "fr", "it", "nl", "pt", "sv")
 _UNKNOWN = "en"  # of notes that name no language
 
 
 def languages() -> tuple[str, ...]:
-    """Return the languages that surrogates can be written in, those of plugins among them; imports no plugin."""
+    """Return the languages that surrogates can be written in, those of plugins among them.
+
+    Imports no plugin.
+    """
     return tuple(sorted({*BUILTIN, *_plugins()}))
 
 
@@ -47,7 +53,9 @@ def locale_of(lang: str | None) -> Locale:
     lang = _UNKNOWN if lang is None else lang
     found = _plugins().get(lang, [])
     if len(found) > 1:
-        raise PluginError(f"locale pack {lang!r}: named by both {_brought_by(found)}; uninstall one")
+        raise PluginError(
+            f"locale pack {lang!r}: named by both {_brought_by(found)}; uninstall one"
+        )
     if found:
         return _loaded(found[0])
     if lang not in BUILTIN:
@@ -56,7 +64,10 @@ def locale_of(lang: str | None) -> Locale:
 
 
 def versions() -> tuple[str, ...]:
-    """Return what decides on the content of packs: the plugins that bring one; for a policy's digest."""
+    """Return what decides on the content of packs: the plugins that bring one.
+
+    For a policy's digest.
+    """
     return tuple(f"{lang}={_brought_by(found)}" for lang, found in sorted(_plugins().items()))
 
 
@@ -76,18 +87,25 @@ def _loaded(entry_point: EntryPoint) -> Locale:
     except BaseException as error:  # a plugin may raise anything, with text in it
         if is_interrupt(error):
             raise
-        raise PluginError(f"locale pack {entry_point.name!r} does not load: {class_name(error)}") from None
+        raise PluginError(
+            f"locale pack {entry_point.name!r} does not load: {class_name(error)}"
+        ) from None
     if not isinstance(locale, Locale) or locale.lang != entry_point.name:
-        raise PluginError(f"locale pack {entry_point.name!r}: {entry_point.value} returns no Locale of that language")
+        raise PluginError(
+            f"locale pack {entry_point.name!r}: {entry_point.value} returns no Locale of that"
+            " language"
+        )
     return locale
 
 
 def _brought_by(found: Iterable[EntryPoint]) -> str:
-    return " and ".join(sorted(f"{entry.dist.name} {entry.dist.version}" for entry in found if entry.dist))
+    return " and ".join(
+        sorted(f"{entry.dist.name} {entry.dist.version}" for entry in found if entry.dist)
+    )
 
 
 def _no_pack(lang: str) -> PolicyError:
     return PolicyError(
-        f"surrogates: there is no locale pack for language {lang!r}; install a plugin that brings one, "
-        f"choose another action, or fix the note's language; packs: {', '.join(languages())}"
+        f"surrogates: there is no locale pack for language {lang!r}; install a plugin that brings"
+        f" one, choose another action, or fix the note's language; packs: {', '.join(languages())}"
     )

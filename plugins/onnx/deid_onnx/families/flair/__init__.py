@@ -1,7 +1,10 @@
-"""What a Flair network reads, made from tokens with NumPy alone: characters, rows of word tables, places to gather.
+"""What a Flair network reads, made from tokens with NumPy alone.
 
-``tagger.json`` lists the embeddings under ``embeddings``; the words and characters are in ``vocabulary/<n>.json``.
-Training, detection with PyTorch and detection with ONNX all read through ``Reader``, so they cannot differ here.
+Characters, rows of word tables, places to gather.
+
+``tagger.json`` lists the embeddings under ``embeddings``; the words and characters are in
+``vocabulary/<n>.json``. Training, detection with PyTorch and detection with ONNX all read through
+``Reader``, so they cannot differ here.
 """
 
 from __future__ import annotations
@@ -41,7 +44,7 @@ __all__ = [
     "load",
     "part",
     "vocabulary",
-]  # fmt: skip
+]
 
 VOCABULARY = "vocabulary"
 UNKNOWN = "<unk>"
@@ -62,18 +65,24 @@ def part(description: Mapping[str, Any], vocabulary: Sequence[str]) -> Embedding
     """
     kind = description["kind"]
     if kind == "flair":
-        return CharacterStates(Characters(vocabulary), bool(description["backward"]), str(description["start"]))
+        return CharacterStates(
+            Characters(vocabulary), bool(description["backward"]), str(description["start"])
+        )
     if kind == "character":
         return Letters(Characters(vocabulary))
     numbers = {item: number for number, item in enumerate(vocabulary)}
     if kind == "word":
-        rows, shortest, longest = (int(description[key]) for key in ("buckets", "shortest", "longest"))
+        rows, shortest, longest = (
+            int(description[key]) for key in ("buckets", "shortest", "longest")
+        )
         return Table(numbers, rows, shortest, longest)
     if kind == "onehot":
         return Exact(numbers)
     if kind == "bpemb":
         return Pieces(numbers, int(description["unknown"]))
-    raise ValueError(f"embedding kind {kind!r} cannot be read without PyTorch; use the detector 'flair'")
+    raise ValueError(
+        f"embedding kind {kind!r} cannot be read without PyTorch; use the detector 'flair'"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,17 +98,22 @@ class Reader:
     def feeds(self, lines: Sequence[Line]) -> Feeds:
         """Return the network's inputs for a batch.
 
-        ``words`` (inputs, tokens) int64 numbers the different tokens; ``lengths`` (inputs,) int32; the arrays of
-        part n have ``_n`` after their name.
+        ``words`` (inputs, tokens) int64 numbers the different tokens; ``lengths`` (inputs,) int32;
+        the arrays of part n have ``_n`` after their name.
         """
         numbers: dict[str, int] = {}
         words = np.zeros((len(lines), max(map(len, lines))), dtype=np.int64)
         for at, line in enumerate(lines):
             words[at, : len(line)] = [numbers.setdefault(token, len(numbers)) for token in line]
-        feeds: Feeds = {"words": words, "lengths": np.array([len(line) for line in lines], dtype=np.int32)}
+        feeds: Feeds = {
+            "words": words,
+            "lengths": np.array([len(line) for line in lines], dtype=np.int32),
+        }
         different = list(numbers)
         for number, reader in enumerate(self.parts):
-            feeds |= {f"{name}_{number}": array for name, array in reader.feeds(lines, different).items()}
+            feeds |= {
+                f"{name}_{number}": array for name, array in reader.feeds(lines, different).items()
+            }
         return feeds
 
 
@@ -114,7 +128,11 @@ def buckets(lines: Sequence[Line], *, most: int, characters: int) -> list[list[i
     sizes = [sum(map(len, line)) + len(line) for line in lines]
     batches: list[list[int]] = []
     for number in sorted(range(len(lines)), key=lambda at: (-sizes[at], at)):
-        full = not batches or len(batches[-1]) >= most or sizes[batches[-1][0]] * (len(batches[-1]) + 1) > characters
+        full = (
+            not batches
+            or len(batches[-1]) >= most
+            or sizes[batches[-1][0]] * (len(batches[-1]) + 1) > characters
+        )
         if full:
             batches.append([])
         batches[-1].append(number)
@@ -127,7 +145,8 @@ class Lines:
 
     Args:
         score: Gives (inputs, tokens, tags) for a batch.
-        longest: Tokens in one window; a longer input is read in windows, of which each gives its own part.
+        longest: Tokens in one window; a longer input is read in windows, of which each gives its
+            own part.
         overlap: Tokens that neighbours share.
         most: Windows in a batch.
         workers: Batches that are scored at once.
@@ -159,11 +178,15 @@ class Lines:
         texts = [lines[number][window.start : window.end] for number, window in pieces]
         batches = buckets(texts, most=self.most, characters=_CHARACTERS)
         found: dict[int, NDArray[Any]] = {}
-        for batch, rows in zip(batches, self._scored([[texts[at] for at in batch] for batch in batches]), strict=True):
+        for batch, rows in zip(
+            batches, self._scored([[texts[at] for at in batch] for batch in batches]), strict=True
+        ):
             found |= dict(zip(batch, rows, strict=True))
         whole: list[list[NDArray[Any]]] = [[] for _ in lines]
         for at, (number, window) in enumerate(pieces):
-            whole[number].append(found[at][window.own_start - window.start : window.own_end - window.start])
+            whole[number].append(
+                found[at][window.own_start - window.start : window.own_end - window.start]
+            )
         return [np.concatenate(parts).astype(np.float32) for parts in whole]
 
     def _scored(self, batches: Sequence[Sequence[Line]]) -> list[NDArray[Any]]:
@@ -177,14 +200,21 @@ def load(folder: Path, settings: Mapping[str, Any], run: Run) -> Lines:
     """Return the network of an exported folder.
 
     Raises:
-        PluginError: ``tagger.json`` or a vocabulary lacks something, or an embedding cannot be read without PyTorch.
+        PluginError: ``tagger.json`` or a vocabulary lacks something, or an embedding cannot be read
+            without PyTorch.
     """
     try:
-        reader = Reader([part(each, vocabulary(folder, number)) for number, each in enumerate(settings["embeddings"])])
+        reader = Reader(
+            [
+                part(each, vocabulary(folder, number))
+                for number, each in enumerate(settings["embeddings"])
+            ]
+        )
         longest, overlap = int(settings["longest"]), int(settings["overlap"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise PluginError(
-            f"{folder}: tagger.json or a vocabulary is broken ({type(error).__name__}: {error}); export the model again"
+            f"{folder}: tagger.json or a vocabulary is broken ({type(error).__name__}: {error});"
+            " export the model again"
         ) from error
     return Lines(lambda lines: run(reader.feeds(lines)), longest, overlap)
 

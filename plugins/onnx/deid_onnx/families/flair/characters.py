@@ -32,9 +32,12 @@ class Characters:
 
 @dataclass(frozen=True, slots=True)
 class CharacterStates:
-    """Places at which a character language model is read: after each token, or before it from behind (Akbik et al. 2018).
+    """Places at which a character language model is read.
 
-    Arrays: ``chars`` (characters, inputs) int64; ``at`` (inputs, tokens) int64, rows of the states laid flat.
+    After each token, or before it from behind (Akbik et al. 2018).
+
+    Arrays: ``chars`` (characters, inputs) int64; ``at`` (inputs, tokens) int64, rows of the states
+    laid flat.
     """
 
     characters: Characters
@@ -52,15 +55,21 @@ class CharacterStates:
             chars[number, : len(read)] = self.characters.of(read)
             sizes = np.fromiter(map(len, line), dtype=np.int64, count=len(line))
             ends = np.cumsum(sizes + 1) - 1
-            at[number, : len(line)] = len(self.start) + (len(text) - ends + sizes if self.backward else ends)
-        return {"chars": np.ascontiguousarray(chars.T), "at": at * len(lines) + np.arange(len(lines))[:, None]}
+            at[number, : len(line)] = len(self.start) + (
+                len(text) - ends + sizes if self.backward else ends
+            )
+        return {
+            "chars": np.ascontiguousarray(chars.T),
+            "at": at * len(lines) + np.arange(len(lines))[:, None],
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class Letters:
     """The characters of each word, for an LSTM over them (Lample et al. 2016).
 
-    Arrays: ``chars`` (characters, words) int64; ``sizes`` (words,) int32; ``at`` (words,) int64, rows laid flat.
+    Arrays: ``chars`` (characters, words) int64; ``sizes`` (words,) int32; ``at`` (words,) int64,
+    rows laid flat.
     """
 
     characters: Characters

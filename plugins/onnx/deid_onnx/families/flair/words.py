@@ -1,4 +1,7 @@
-"""Words as rows of tables: their own, those of their n-grams, or those of their first and last piece."""
+"""Words as rows of tables.
+
+Their own, those of their n-grams, or those of their first and last piece.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +22,13 @@ _REMEMBERED = 200_000  # words whose rows are kept
 
 @dataclass(slots=True)
 class Table:
-    """Rows of a table of vectors: a word's own, or those of its parts, of which the network takes the mean.
+    """Rows of a table of vectors.
 
-    The table holds the words, then ``buckets`` rows of character n-grams (Bojanowski et al. 2017), then zeros.
-    Arrays: ``rows`` (words, parts) int64; ``share`` (words, 1) float32, one over the number of parts.
+    A word's own, or those of its parts, of which the network takes the mean.
+
+    The table holds the words, then ``buckets`` rows of character n-grams (Bojanowski et al. 2017),
+    then zeros. Arrays: ``rows`` (words, parts) int64; ``share`` (words, 1) float32, one over the
+    number of parts.
     """
 
     words: Mapping[str, int]
@@ -35,8 +41,13 @@ class Table:
         """Return ``rows`` and ``share``."""
         if len(self._known) > _REMEMBERED:
             self._known.clear()
-        found = [self._known.get(word) or self._known.setdefault(word, self._rows(word)) for word in words]
-        rows = np.full((len(words), max(map(len, found))), len(self.words) + self.buckets, dtype=np.int64)
+        found = [
+            self._known.get(word) or self._known.setdefault(word, self._rows(word))
+            for word in words
+        ]
+        rows = np.full(
+            (len(words), max(map(len, found))), len(self.words) + self.buckets, dtype=np.int64
+        )
         for number, parts in enumerate(found):
             rows[number, : len(parts)] = parts
         sizes = np.fromiter(map(len, found), dtype=np.float32, count=len(found))
@@ -47,12 +58,19 @@ class Table:
             if word in self.words:
                 return [self.words[word]]
             grams = ngrams(word, self.shortest, self.longest)
-            return [len(self.words) + fnv(gram) % self.buckets for gram in grams] or [len(self.words) + self.buckets]
-        return [next((self.words[form] for form in _forms(word) if form in self.words), len(self.words))]
+            return [len(self.words) + fnv(gram) % self.buckets for gram in grams] or [
+                len(self.words) + self.buckets
+            ]
+        return [
+            next((self.words[form] for form in _forms(word) if form in self.words), len(self.words))
+        ]
 
 
 def _forms(word: str) -> Iterable[str]:
-    """Yield the word as published vectors may have it: itself, in lower case, and with its digits replaced."""
+    """Yield the word as published vectors may have it.
+
+    Itself, in lower case, and with its digits replaced.
+    """
     lower = word.lower()
     return word, lower, _DIGIT.sub("#", lower), _DIGIT.sub("0", lower)
 
@@ -81,7 +99,8 @@ class Pieces:
     """First and last sub-word of a token (Heinzerling and Strube 2018), cut by byte-pair encoding.
 
     Args:
-        ranks: Piece to its row; the earlier row is merged first, as in a SentencePiece model of the kind ``bpe``.
+        ranks: Piece to its row; the earlier row is merged first, as in a SentencePiece model of the
+            kind ``bpe``.
         unknown: Row of the unknown piece.
 
     Arrays: ``rows`` (words, 2) int64.
@@ -95,7 +114,10 @@ class Pieces:
         """Return ``rows``."""
         if len(self._known) > _REMEMBERED:
             self._known.clear()
-        rows = [self._known.get(word) or self._known.setdefault(word, self._ends(word)) for word in words]
+        rows = [
+            self._known.get(word) or self._known.setdefault(word, self._ends(word))
+            for word in words
+        ]
         return {"rows": np.array(rows, dtype=np.int64).reshape(len(words), 2)}
 
     def _ends(self, word: str) -> tuple[int, int]:
@@ -107,7 +129,9 @@ class Pieces:
         pieces = list("\u2581" + "\u2581".join(unicodedata.normalize("NFKC", word).split()))
         while len(pieces) > 1:
             joined = [left + right for left, right in pairwise(pieces)]
-            best = min(range(len(joined)), key=lambda at: self.ranks.get(joined[at], len(self.ranks)))
+            best = min(
+                range(len(joined)), key=lambda at: self.ranks.get(joined[at], len(self.ranks))
+            )
             if joined[best] not in self.ranks:
                 break
             pieces[best : best + 2] = [joined[best]]
@@ -122,4 +146,8 @@ class Exact:
 
     def feeds(self, lines: Sequence[Line], words: Sequence[str]) -> Feeds:  # noqa: ARG002 - one shape for all parts
         """Return ``rows``."""
-        return {"rows": np.fromiter((self.words.get(word, 0) for word in words), dtype=np.int64, count=len(words))}
+        return {
+            "rows": np.fromiter(
+                (self.words.get(word, 0) for word in words), dtype=np.int64, count=len(words)
+            )
+        }
