@@ -247,9 +247,9 @@ def pace(model: Path, documents: Sequence[Document]) -> None:
     """Print how fast notes are written, in processor time of one thread, and what the constraint costs."""
     opened = open_model(str(model), read_folder(model), use=Use(threads=1))
     network, speech = (
-        opened._model,
-        opened._speech,
-    )  # noqa: SLF001 - the same prompts, decoded in two ways
+        opened._model,  # noqa: SLF001 - the same prompts, decoded in two ways
+        opened._speech,  # noqa: SLF001 - the same prompts, decoded in two ways
+    )
     spent = {
         "held, one token at a time": 0.0,
         "free, as many tokens": 0.0,

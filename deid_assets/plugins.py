@@ -292,9 +292,9 @@ def _made(plugin: Plugin, kind: str, options: Mapping[str, Any]) -> object:
     try:
         return loaded(**options)
     except (
-        Exception,
+        Exception,  # noqa: BLE001 - only the class of a foreign error is safe to show
         SystemExit,
-    ) as error:  # noqa: BLE001 - only the class of a foreign error is safe to show
+    ) as error:
         if message := message_of(error):
             raise PluginError(f"{kind} {plugin.name!r} does not load: {message}") from None
         raise PluginError(

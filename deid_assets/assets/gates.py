@@ -149,9 +149,9 @@ def _change(then: Pairs, now: Pairs, notes: Sequence[Note], counted: Profile) ->
 
     ``None`` where there is no gold span.
     """
-    from deid_assets.evaluation.resampling import (
+    from deid_assets.evaluation.resampling import (  # noqa: PLC0415 - loads numpy, only after a release
         compare,
-    )  # noqa: PLC0415 - loads numpy, only after a release
+    )
 
     lengths = _lengths(notes)
     rows = {

@@ -42,11 +42,11 @@ def detectors(*, as_json: JsonOption = False) -> int:
 @guarded
 def policies(*, as_json: JsonOption = False) -> int:
     """List the policies that come with deid."""
-    from deid_assets.policies import (
+    from deid_assets.policies import (  # noqa: PLC0415 - loads pydantic
         descriptions,
         load_policy,
         needs_key,
-    )  # noqa: PLC0415 - loads pydantic
+    )
 
     rows = []
     for name, description in descriptions().items():

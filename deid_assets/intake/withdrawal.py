@@ -49,9 +49,9 @@ def _erase(settings: Settings, files: StoreFiles, batches: list[str]) -> None:
 
 def _forget(settings: Settings, batches: list[str]) -> None:
     """Erase the notes, spans and decisions of batches from the text-free store."""
-    from deid_assets.store.database import (
+    from deid_assets.store.database import (  # noqa: PLC0415 - SQLModel takes 0.3 s to import
         Database,
-    )  # noqa: PLC0415 - SQLModel takes 0.3 s to import
+    )
     from deid_assets.store.records import erase_batch  # noqa: PLC0415
 
     database = Database(settings.sql_url)

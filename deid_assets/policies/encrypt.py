@@ -88,8 +88,8 @@ def _opened(token: re.Match[str], cipher: AESGCM, note_id: str) -> str:
 
 
 def _cipher(key: Key) -> AESGCM:
-    from cryptography.hazmat.primitives.ciphers.aead import (
+    from cryptography.hazmat.primitives.ciphers.aead import (  # noqa: PLC0415 - 0.1 s, only with this action
         AESGCM,
-    )  # noqa: PLC0415 - 0.1 s, only with this action
+    )
 
     return AESGCM(key.derive("encrypt"))

@@ -104,9 +104,9 @@ class Measurement:
         Raises:
             InputError: Fewer than 100 draws are numbers.
         """
-        from deid_assets.evaluation.resampling import (
+        from deid_assets.evaluation.resampling import (  # noqa: PLC0415 - reports are made without numpy
             percentiles,
-        )  # noqa: PLC0415 - reports are made without numpy
+        )
 
         drawn = [draw for draw in draws if isfinite(draw)]
         if len(drawn) < 100:

@@ -42,9 +42,9 @@ def page(asset: str, batch: str, answers: Sequence[Answer]) -> str:
     """
     # It takes 3 s to import.
     from great_expectations.core import ExpectationSuiteValidationResult  # noqa: PLC0415
-    from great_expectations.render.renderer.page_renderer import (
+    from great_expectations.render.renderer.page_renderer import (  # noqa: PLC0415
         ValidationResultsPageRenderer,
-    )  # noqa: PLC0415
+    )
     from great_expectations.render.view.view import DefaultJinjaPageView  # noqa: PLC0415
 
     met = sum(answer.met for answer in answers)
@@ -71,12 +71,12 @@ def page(asset: str, batch: str, answers: Sequence[Answer]) -> str:
 
 
 def _result(answer: Answer) -> Any:
-    from great_expectations.core import (
+    from great_expectations.core import (  # noqa: PLC0415 - takes 3 s to import
         ExpectationValidationResult,
-    )  # noqa: PLC0415 - takes 3 s to import
-    from great_expectations.expectations.expectation_configuration import (
+    )
+    from great_expectations.expectations.expectation_configuration import (  # noqa: PLC0415 - takes 3 s to import
         ExpectationConfiguration,
-    )  # noqa: PLC0415
+    )
     from great_expectations.expectations.metadata_types import FailureSeverity  # noqa: PLC0415
 
     asked = answer.expectation

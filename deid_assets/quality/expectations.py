@@ -111,9 +111,9 @@ def ask(suite: Suite, frame: pd.DataFrame, **parameters: Sequence[str]) -> list[
 def _definition() -> Any:
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
     import great_expectations  # noqa: PLC0415 - takes 3 s to import
-    from great_expectations.data_context.types.base import (
+    from great_expectations.data_context.types.base import (  # noqa: PLC0415 - as above
         ProgressBarsConfig,
-    )  # noqa: PLC0415 - as above
+    )
 
     context = great_expectations.get_context(mode="ephemeral")
     # Bars would be written to the captured output of every step.

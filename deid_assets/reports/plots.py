@@ -94,9 +94,9 @@ def leaderboard_png(evaluations: Mapping[str, Evaluation], *, title: str) -> byt
 
 def blank(height_inches: float, *, title: str) -> tuple[Figure, Axes]:
     """Return a figure with a heading and empty axes, in the size and colours of every plot."""
-    from matplotlib.backends.backend_agg import (
+    from matplotlib.backends.backend_agg import (  # noqa: PLC0415 - 0.5 s, only where a plot is drawn
         FigureCanvasAgg,
-    )  # noqa: PLC0415 - 0.5 s, only where a plot is drawn
+    )
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     figure = Figure(

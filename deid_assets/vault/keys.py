@@ -132,9 +132,9 @@ def key_id_of(key: bytes) -> str:
 
 
 def _cipher(key: bytes) -> AESGCM:
-    from cryptography.hazmat.primitives.ciphers.aead import (
+    from cryptography.hazmat.primitives.ciphers.aead import (  # noqa: PLC0415 - 0.1 s, only with a vault
         AESGCM,
-    )  # noqa: PLC0415 - 0.1 s, only with a vault
+    )
 
     return AESGCM(key)
 

@@ -48,18 +48,18 @@ class Installation:
     @cached_property
     def release_signer(self) -> "ReleaseSigner":
         """Signs manifests and the list of releases."""
-        from deid_assets.store.signing import (
+        from deid_assets.store.signing import (  # noqa: PLC0415 - not needed before a release
             ReleaseSigner,
-        )  # noqa: PLC0415 - not needed before a release
+        )
 
         return ReleaseSigner(self.key)
 
     @cached_property
     def releases(self) -> "ReleaseFolders":
         """The releases, one folder per batch, with the signed list."""
-        from deid_assets.store.publishing import (
+        from deid_assets.store.publishing import (  # noqa: PLC0415 - not needed before a release
             ReleaseFolders,
-        )  # noqa: PLC0415 - not needed before a release
+        )
 
         return ReleaseFolders(
             self.settings.released,
@@ -71,9 +71,9 @@ class Installation:
     @cached_property
     def database(self) -> "Database":
         """The text-free store, migrated to the newest schema."""
-        from deid_assets.store.database import (
+        from deid_assets.store.database import (  # noqa: PLC0415 - not needed before a release
             Database,
-        )  # noqa: PLC0415 - SQLModel takes 0.3 s to import
+        )
 
         database = Database(self.settings.sql_url)
         database.upgrade()

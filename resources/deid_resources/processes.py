@@ -233,8 +233,8 @@ def _state(workers: int) -> bytes:
     inherited = (
         workers,
         os.getpid(),
-        os.getcwd(),
+        os.getcwd(),  # noqa: PTH109 - a string will do
         sys.path,
         sorted(os.environ.items()),
-    )  # noqa: PTH109 - a string will do
+    )
     return hashlib.sha256(repr(inherited).encode("utf-8", "surrogateescape")).digest()

@@ -238,8 +238,10 @@ def test_with_approval_the_main_job_ends_at_the_page_and_nothing_leaves_unapprov
     states, lines, step = lines_on(made)
     assert states == [BatchState.WAITING]
     assert lines == [
-        f"batch {made.batch} was not released yet, since not approved: read {page_of(made)} and run"
-        " `deid approve` with it"
+        (
+            f"batch {made.batch} was not released yet, since not approved: read {page_of(made)} and run"
+            " `deid approve` with it"
+        )
     ]
     assert "deid approve" in step
     assert made.run(made.batch, "released_corpus", job="approve_release").success

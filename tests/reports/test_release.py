@@ -286,9 +286,9 @@ def test_every_word_given_is_escaped(passing, weak, probe, page_of):
     ("change", "fault"),
     [
         (
-            {"created_at": dt.datetime(2026, 11, 5)},
+            {"created_at": dt.datetime(2026, 11, 5)},  # noqa: DTZ001 - the fault under test
             "no time zone",
-        ),  # noqa: DTZ001 - the fault under test
+        ),
         ({"received": -1}, "negative"),
         ({"redacted": {"NAME": -1}}, "negative"),
         ({"quarantined": (Quarantined("landing", "NoteError", -2),)}, "negative"),

@@ -20,11 +20,11 @@ app.add_typer(suites_app, name="suites")
 @guarded
 def list_suites(*, as_json: JsonOption = False) -> int:
     """List what is expected: of every installation, and of this one by its own files."""
-    from deid_assets.quality.suites import (
+    from deid_assets.quality.suites import (  # noqa: PLC0415 - reads files
         BUILTIN,
         builtin,
         suites_in,
-    )  # noqa: PLC0415 - reads files
+    )
 
     settings = Settings.load()
     own = suites_in(settings.suites_folder)
@@ -59,9 +59,9 @@ def docs(
 
     The suites are asked again; nothing in the store changes.
     """
-    from deid_assets.cli.installation.suite_docs import (
+    from deid_assets.cli.installation.suite_docs import (  # noqa: PLC0415 - loads the store
         write_docs,
-    )  # noqa: PLC0415 - loads the store
+    )
 
     written, unmet = write_docs(Settings.load(), out, set(batch or ()))
     say(f"{written} pages in {out}, {unmet} with something not met; open {out / 'index.html'}")

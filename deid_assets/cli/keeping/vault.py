@@ -236,9 +236,9 @@ class _Opener:
 
     def __call__(self, chunk: list[Note]) -> list[Note | Failed]:
         if self._vault is not None:
-            from deid_assets.vault.upkeep import (
+            from deid_assets.vault.upkeep import (  # noqa: PLC0415 - loads SQLAlchemy
                 reidentify as open_notes,
-            )  # noqa: PLC0415 - loads SQLAlchemy
+            )
 
             found = open_notes(self._vault, chunk, self._asked)
             pairs = zip(chunk, found, strict=True)
@@ -258,9 +258,9 @@ class _Opener:
 def _opener(
     url: str | None, key_file: Path | None, log: Path | None, request: AccessRequest
 ) -> Iterator[_Opener]:
-    from deid_assets.config.secret import (
+    from deid_assets.config.secret import (  # noqa: PLC0415 - not needed with a vault
         secret_of_environment,
-    )  # noqa: PLC0415 - not needed with a vault
+    )
 
     if url is not None:
         with open_vault(url, key_file) as (vault, _):

@@ -96,10 +96,10 @@ class Redaction:
         Raises:
             PolicyError: The policy writes surrogates, and one of the languages has no locale pack.
         """
-        from deid_assets.policies.batches import (
+        from deid_assets.policies.batches import (  # noqa: PLC0415 - loads pydantic
             needs_packs,
             require_packs,
-        )  # noqa: PLC0415 - loads pydantic
+        )
 
         if needs_packs(self.policy):
             require_packs(
@@ -131,10 +131,10 @@ class Redaction:
             keep: Called with each redacted note before it is given; withholds it where it returns
                 why.
         """
-        from deid_assets.pipeline.redacting import (
+        from deid_assets.pipeline.redacting import (  # noqa: PLC0415 - loads pydantic
             Batch,
             redact_batch,
-        )  # noqa: PLC0415 - loads pydantic
+        )
         from deid_assets.pipeline.spreading import spread  # noqa: PLC0415
 
         disjoint = {

@@ -124,12 +124,12 @@ def train(  # noqa: PLR0913 - one parameter per option of the command line
     A second call with nothing changed does nothing; a killed run is resumed where its plugin can.
     With several recipes, all are scored on --test and compared in a table.
     """
-    from deid_assets.cli.training.runs import (
+    from deid_assets.cli.training.runs import (  # noqa: PLC0415 - heavy
         Requested,
         compared,
         cross_validated,
         trained,
-    )  # noqa: PLC0415 - heavy
+    )
 
     if curve:
         from deid_assets.cli.training.curve import draw_curve  # noqa: PLC0415 - heavy
@@ -251,10 +251,10 @@ def next_notes(
 
     Those on which a tagger and rules disagree, or of which it is unsure.
     """
-    from deid_assets.cli.training.choosing import (
+    from deid_assets.cli.training.choosing import (  # noqa: PLC0415 - loads pydantic and Jinja
         Wanted,
         choose_notes,
-    )  # noqa: PLC0415 - loads pydantic and Jinja
+    )
 
     wanted = Wanted(model=model, notes=notes, out=out, choice=by, most=most, restricted=restricted)
     return choose_notes(wanted, as_json=as_json)

@@ -50,10 +50,10 @@ def retrain_model(
     It replaces MODEL if the 95 % interval of the difference in strict F1, by paired bootstrap over
     patients that neither model has seen, lies above zero; else the old one stays.
     """
-    from deid_assets.cli.training.promotion import (
+    from deid_assets.cli.training.promotion import (  # noqa: PLC0415 - loads pydantic and Faker
         Wanted,
         run_round,
-    )  # noqa: PLC0415 - loads pydantic and Faker
+    )
 
     wanted = Wanted(
         model=model, gold=gold, others=train_on, test=test, held_out=held_out, labels=labels

@@ -52,9 +52,9 @@ def agreement(
 
     How far they agree, and an estimate of what all missed.
     """
-    from deid_annotation.agreement import (
+    from deid_annotation.agreement import (  # noqa: PLC0415 - loads what reports are written with
         compare_annotations,
-    )  # noqa: PLC0415 - loads what reports are written with
+    )
     from deid_annotation.annotators import Reading  # noqa: PLC0415
 
     reading = Reading(format_name, labels, read_options(read or [], annotations=True))
@@ -96,9 +96,9 @@ def adjudicate(
     A note with a place on which there is none is withheld, and the place listed: a further
     annotator decides.
     """
-    from deid_annotation.adjudication import (
+    from deid_annotation.adjudication import (  # noqa: PLC0415 - loads what evaluation needs
         adjudicate_files,
-    )  # noqa: PLC0415 - loads what evaluation needs
+    )
     from deid_annotation.annotators import Reading  # noqa: PLC0415
 
     reading = Reading(format_name, labels, read_options(read or [], annotations=True))
@@ -176,9 +176,9 @@ def corrections(  # noqa: PLR0913 - one parameter per option of the command line
     With spans files, their scores on the annotations as they were and as they are.
     """
     from deid_annotation.annotators import Reading  # noqa: PLC0415
-    from deid_annotation.corrections import (
+    from deid_annotation.corrections import (  # noqa: PLC0415 - loads what evaluation needs
         correct_files,
-    )  # noqa: PLC0415 - loads what evaluation needs
+    )
 
     reading = Reading(format_name, labels, read_options(read or [], annotations=True))
     if out is not None:

@@ -222,8 +222,10 @@ def repair(
         for one in corrections
     ]
     said = [
-        f"{len(corrections) - left:,} annotations moved, {left:,} left as they are, {len(mended):,}"
-        " notes read"
+        (
+            f"{len(corrections) - left:,} annotations moved, {left:,} left as they are, {len(mended):,}"
+            " notes read"
+        )
     ]
     return _mended(
         {"corrections": [one.to_json() for one in corrections], "notes": len(mended)},

@@ -52,8 +52,10 @@ def marks(
     document = {"files": rows, "doubts": doubts}
     table = Table(("file", "notes", "marks", "authors"), rows)
     said = [
-        f"{len(doubts):,} places to look at: repeats of marked words that are not marked, or marks"
-        " that overlap"
+        (
+            f"{len(doubts):,} places to look at: repeats of marked words that are not marked, or marks"
+            " that overlap"
+        )
     ]
     doubt_table = Table(
         ("note", "offset", "doubt"), [[str(cell) for cell in row] for row in doubts]

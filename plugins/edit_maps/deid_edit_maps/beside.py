@@ -94,10 +94,10 @@ def side_by_side(
     The page holds the text of the notes: it is written for its owner alone, loads nothing, and is
     no release.
     """
-    from deid_assets.extending.audits import (
+    from deid_assets.extending.audits import (  # noqa: PLC0415 - loads NumPy
         check_key,
         secret_of_environment,
-    )  # noqa: PLC0415 - loads NumPy
+    )
     from deid_assets.extending.pages import write_files  # noqa: PLC0415 - loads Jinja
 
     check_out(out, inputs=[notes, *filter(None, [spans])], is_folder=True)

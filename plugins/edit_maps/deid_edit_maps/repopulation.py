@@ -215,9 +215,9 @@ def _twins(  # noqa: PLR0917 - called from one place
     withheld: Withheld,
     counted: dict[str, int],
 ) -> Iterator[Annotated]:
-    from deid_edit_maps.twins import (
+    from deid_edit_maps.twins import (  # noqa: PLC0415 - loads what surrogates are made with
         twin as twin_of,
-    )  # noqa: PLC0415 - loads what surrogates are made with
+    )
     from deid_edit_maps.twins import twin_key, twin_policy  # noqa: PLC0415
 
     key = twin_key(key, number)

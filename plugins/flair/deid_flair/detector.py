@@ -41,9 +41,9 @@ class FlairDetector:
         threads: int = 0,
         device: str | None = None,
     ) -> None:
-        from deid_onnx.devices import (
+        from deid_onnx.devices import (  # noqa: PLC0415 - keeps the import of the plugin light
             device as find_device,
-        )  # noqa: PLC0415 - keeps the import of the plugin light
+        )
         from deid_onnx.folder import digest, read_folder  # noqa: PLC0415
 
         folder = read_folder(Path(model), trust=trust)
@@ -81,9 +81,9 @@ class FlairDetector:
 
 def _tagger(folder: TaggerFolder, name: str) -> Tagger:
     from deid_flair.folders import read  # noqa: PLC0415 - imports Flair
-    from deid_onnx.families.flair import (
+    from deid_onnx.families.flair import (  # noqa: PLC0415 - keeps the import of the plugin light
         Lines,
-    )  # noqa: PLC0415 - keeps the import of the plugin light
+    )
     from deid_onnx.tagger import Tagger  # noqa: PLC0415 - keeps the import of the plugin light
 
     network = read(folder)

@@ -39,8 +39,13 @@ class NotedModel(LanguageModel):
         self.best = {name: tensor.detach().clone() for name, tensor in self.state_dict().items()}
 
     def save_checkpoint(
-        self, file: Path | str, optimizer: Any, epoch: int, split: int, loss: float
-    ) -> None:  # noqa: ARG002
+        self,
+        file: Path | str,  # noqa: ARG002 - the trainer's signature
+        optimizer: Any,
+        epoch: int,  # noqa: ARG002
+        split: int,  # noqa: ARG002
+        loss: float,
+    ) -> None:
         """Keep the optimizer's state and the best loss so far."""
         self.optimizer, self.loss = optimizer.state_dict(), loss
 

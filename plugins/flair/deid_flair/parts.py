@@ -72,8 +72,11 @@ class CharacterStatesPart:
         self.frozen = not fine_tune
 
     def encode(
-        self, arrays: Arrays, words: torch.Tensor, lines: Sequence[reading.Line]
-    ) -> torch.Tensor:  # noqa: ARG002
+        self,
+        arrays: Arrays,
+        words: torch.Tensor,  # noqa: ARG002 - the signature of all parts
+        lines: Sequence[reading.Line],  # noqa: ARG002
+    ) -> torch.Tensor:
         """See ``EmbeddingPart``."""
         model = self.embedding.lm
         chars = arrays["chars"]
@@ -138,8 +141,11 @@ class RowsPart:
         self.embedding = RowEmbeddings(str(description["kind"]), reader, vectors)
 
     def encode(
-        self, arrays: Arrays, words: torch.Tensor, lines: Sequence[reading.Line]
-    ) -> torch.Tensor:  # noqa: ARG002
+        self,
+        arrays: Arrays,
+        words: torch.Tensor,
+        lines: Sequence[reading.Line],  # noqa: ARG002
+    ) -> torch.Tensor:
         """See ``EmbeddingPart``."""
         return self.embedding.of(arrays)[words]
 
@@ -155,8 +161,11 @@ class OneHotPart:
         self.embedding = OneHotEmbeddings(dictionary(vocabulary), embedding_length=width)
 
     def encode(
-        self, arrays: Arrays, words: torch.Tensor, lines: Sequence[reading.Line]
-    ) -> torch.Tensor:  # noqa: ARG002
+        self,
+        arrays: Arrays,
+        words: torch.Tensor,
+        lines: Sequence[reading.Line],  # noqa: ARG002
+    ) -> torch.Tensor:
         """See ``EmbeddingPart``."""
         found: torch.Tensor = self.embedding.embedding_layer(arrays["rows"])
         return found[words]
@@ -173,8 +182,11 @@ class CharacterLstmPart:
         self.embedding = CharacterEmbeddings(dictionary(vocabulary), width, hidden)
 
     def encode(
-        self, arrays: Arrays, words: torch.Tensor, lines: Sequence[reading.Line]
-    ) -> torch.Tensor:  # noqa: ARG002
+        self,
+        arrays: Arrays,
+        words: torch.Tensor,
+        lines: Sequence[reading.Line],  # noqa: ARG002
+    ) -> torch.Tensor:
         """See ``EmbeddingPart``."""
         vectors = self.embedding.char_embedding(arrays["chars"])
         packed = pack_padded_sequence(vectors, arrays["sizes"].cpu(), enforce_sorted=False)
@@ -200,8 +212,11 @@ class TransformerPart:
         )
 
     def encode(
-        self, arrays: Arrays, words: torch.Tensor, lines: Sequence[reading.Line]
-    ) -> torch.Tensor:  # noqa: ARG002
+        self,
+        arrays: Arrays,  # noqa: ARG002 - the signature of all parts
+        words: torch.Tensor,  # noqa: ARG002
+        lines: Sequence[reading.Line],
+    ) -> torch.Tensor:
         """See ``EmbeddingPart``."""
         sentences = [Sentence(list(line)) for line in lines]
         self.embedding.embed(sentences)

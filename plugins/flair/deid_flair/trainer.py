@@ -46,15 +46,15 @@ class FlairTrainer:
         """
         wanted = settings(task.settings)
         with quiet():
-            from deid_flair import (
+            from deid_flair import (  # noqa: PLC0415 - they import Flair
                 building,
                 checks,
                 folders,
                 training,
-            )  # noqa: PLC0415 - they import Flair
-            from deid_onnx.devices import (
+            )
+            from deid_onnx.devices import (  # noqa: PLC0415 - they import Flair
                 device,
-            )  # noqa: PLC0415 - keeps the import of the plugin light
+            )
 
             checks.check(task, wanted)
             use_threads(wanted.threads)

@@ -170,10 +170,10 @@ class GenerativeDetector:
             )
             backend = Endpoint(endpoint, how)
         else:
-            from deid_generative.opening import (
+            from deid_generative.opening import (  # noqa: PLC0415 - loads PyTorch, 2 s
                 Use,
                 open_model,
-            )  # noqa: PLC0415 - loads PyTorch, 2 s
+            )
 
             use = Use(
                 constrained, ahead, bias, context, bits, budget_gb, threads, device, allow_download

@@ -188,8 +188,8 @@ def test_ten_thousand_fuzzed_outputs_give_the_gold_and_the_notes_own_bytes(
 ) -> None:
     whole = read_fuzzed(10_000, seed=4)
     with capsys.disabled():
-        print(
+        print(  # noqa: T201 - the figure
             f"\n{whole:,} of 10,000 outputs made at random: spans found exactly, all else the"
             " note's own bytes"
-        )  # noqa: T201 - the figure
+        )
     assert whole == 10_000

@@ -114,9 +114,9 @@ class OpenmedDetector:
 
     def detect(self, notes: Sequence[Note]) -> Iterable[SpanSet]:
         """Yield the spans of each note."""
-        from openmed.core.safety_sweep import (
+        from openmed.core.safety_sweep import (  # noqa: PLC0415 - loaded with the detector
             safety_sweep,
-        )  # noqa: PLC0415 - loaded with the detector
+        )
 
         for note in notes:
             found = safety_sweep(note.text, [], lang=note.lang if note.lang in LANGUAGES else "en")

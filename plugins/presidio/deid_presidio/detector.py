@@ -86,9 +86,9 @@ class PresidioDetector:
         phone_regions: Sequence[str] = ("US", "GB", "ES", "DE", "FR", "CA"),
         model: str = "",
     ) -> None:
-        from deid_presidio.engine import (
+        from deid_presidio.engine import (  # noqa: PLC0415 - loads presidio and spaCy, 2 s
             offline_engine,
-        )  # noqa: PLC0415 - loads presidio and spaCy, 2 s
+        )
 
         if not 0.0 <= min_score <= 1.0:
             raise ConfigError(f"presidio: min_score is {min_score}; it must lie in [0, 1]")

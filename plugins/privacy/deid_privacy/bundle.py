@@ -153,9 +153,9 @@ def commit(folder: Path) -> str:
     if git is None:
         return ""
     told = [
-        subprocess.run(
+        subprocess.run(  # noqa: S603 - no shell
             [git, "-C", str(folder), *words], capture_output=True, text=True, check=False
-        )  # noqa: S603 - no shell
+        )
         for words in (["rev-parse", "HEAD"], ["status", "--porcelain"])
     ]
     return (

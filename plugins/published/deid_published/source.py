@@ -87,9 +87,9 @@ def _fetched(name: str, revision: str, *, trust: bool) -> tuple[Path, str]:
             " model"
         )
     try:
-        from huggingface_hub import (
+        from huggingface_hub import (  # noqa: PLC0415 - only where a model is fetched
             snapshot_download,
-        )  # noqa: PLC0415 - only where a model is fetched
+        )
 
         patterns = [*_FETCHED, "*.bin"] if trust else list(_FETCHED)
         return Path(snapshot_download(name, revision=revision, allow_patterns=patterns)), revision
@@ -154,10 +154,10 @@ def _check_counts(config: Mapping[str, Any], tags: list[str], path: Path) -> Non
 
 
 def _check_weights(path: Path) -> None:
-    from safetensors import (
+    from safetensors import (  # noqa: PLC0415 - only where a model is added
         SafetensorError,
         safe_open,
-    )  # noqa: PLC0415 - only where a model is added
+    )
 
     for file in sorted(path.glob("*.safetensors")):
         try:

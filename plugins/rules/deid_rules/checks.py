@@ -14,9 +14,9 @@ Check = Callable[[str], bool]
 
 def _stdnum(module: str) -> Check:
     def check(text: str) -> bool:
-        from importlib import (
+        from importlib import (  # noqa: PLC0415 - each number's module loads when first met
             import_module,
-        )  # noqa: PLC0415 - each number's module loads when first met
+        )
 
         return bool(import_module(f"stdnum.{module}").is_valid(text))
 

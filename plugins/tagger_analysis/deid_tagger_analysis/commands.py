@@ -54,10 +54,10 @@ def analyse(  # noqa: PLR0913 - one parameter per option of the command line
     Scores and errors by label, what a change of recipe costs with its interval, and the words of
     the notes in space, before and after the network.
     """
-    from deid_tagger_analysis.writing import (
+    from deid_tagger_analysis.writing import (  # noqa: PLC0415 - loads pydantic and Jinja
         Wanted,
         write_analysis,
-    )  # noqa: PLC0415 - loads pydantic and Jinja
+    )
 
     wanted = Wanted(
         models=models,
@@ -117,10 +117,10 @@ def sweep(  # noqa: PLR0913 - one parameter per option of the command line
     Six scores with a plot, the lengths of inputs, the grouping that auto takes, and the spans that
     the first factor misses and another finds.
     """
-    from deid_assets.extending.taggers import (
+    from deid_assets.extending.taggers import (  # noqa: PLC0415 - loads pydantic and Faker
         Requested,
         changes_of,
-    )  # noqa: PLC0415 - loads pydantic and Faker
+    )
     from deid_tagger_analysis.sweeping import Wanted, run_sweep  # noqa: PLC0415
 
     read = Requested.read(

@@ -81,9 +81,9 @@ def space_png(vectors: Mapping[str, Any], *, title: str) -> bytes:
         vectors: Part ``vectors`` of an analysis that has any.
         title: Heading.
     """
-    from matplotlib.backends.backend_agg import (
+    from matplotlib.backends.backend_agg import (  # noqa: PLC0415 - 0.5 s, only where a plot is drawn
         FigureCanvasAgg,
-    )  # noqa: PLC0415 - 0.5 s, only where a plot is drawn
+    )
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     rows, columns = drawn_languages(vectors["languages"]), vectors["projections"]

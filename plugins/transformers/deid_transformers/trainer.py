@@ -71,9 +71,9 @@ class TransformersTrainer:
             ConfigError: The settings do not say how to pre-train.
             TrainingError: The encoder is not there, has no mask, or there is too little text.
         """
-        from deid_transformers.language_model import (
+        from deid_transformers.language_model import (  # noqa: PLC0415 - loads PyTorch
             make_language_model,
-        )  # noqa: PLC0415 - loads PyTorch
+        )
 
         make_language_model(
             notes, out, read_settings(settings), seed=seed, version=self.version, report=report

@@ -43,9 +43,9 @@ _RICH = frozenset({"fi", "et", "hu", "tr"})
 
 @lru_cache(maxsize=1)
 def _supported() -> frozenset[str]:
-    from simplemma.strategies.dictionaries.dictionary_factory import (
+    from simplemma.strategies.dictionaries.dictionary_factory import (  # noqa: PLC0415
         SUPPORTED_LANGUAGES,
-    )  # noqa: PLC0415
+    )
 
     return frozenset(SUPPORTED_LANGUAGES)
 

@@ -76,10 +76,10 @@ def bench(  # noqa: PLR0913 - one parameter per option of the command line
 
     Each in a process of its own. With --gold they are scored, else compared with each other.
     """
-    from deid_evaluation.bakeoff import (
+    from deid_evaluation.bakeoff import (  # noqa: PLC0415 - loads what scores and reports are made with
         judge,
         run_all,
-    )  # noqa: PLC0415 - loads what scores and reports are made with
+    )
     from deid_evaluation.bench import contestants  # noqa: PLC0415
 
     source = NoteSource(notes, format_name, lang, read_options(read or [], annotations=gold))

@@ -107,10 +107,10 @@ def evaluate(  # noqa: PLR0913 - one parameter per option of the command line
 
     Strict, relaxed and by character, per category; the report has every metric, with intervals.
     """
-    from deid_evaluation.commands.evaluation import (
+    from deid_evaluation.commands.evaluation import (  # noqa: PLC0415 - loads what the report is made with
         Request,
         evaluate_files,
-    )  # noqa: PLC0415 - loads what the report is made with
+    )
     from deid_evaluation.commands.inputs import Named  # noqa: PLC0415
     from deid_evaluation.report.text import PLACEHOLDER  # noqa: PLC0415
 

@@ -210,8 +210,10 @@ def _costs(
     sources = [
         *(
             [
-                f"Counted is what {', '.join(names)} used while a run went on, other work on the"
-                " machine included."
+                (
+                    f"Counted is what {', '.join(names)} used while a run went on, other work on the"
+                    " machine included."
+                )
             ]
             * bool(names)
         ),

@@ -199,9 +199,9 @@ def task_data(name: str, *, documents: int, seed: int) -> TaskData:
         InputError: There is no such task, the corpus has no span, or the file is none of a task.
     """
     if name.endswith(".jsonl"):
-        from deid_privacy.utility.task_files import (
+        from deid_privacy.utility.task_files import (  # noqa: PLC0415 - it builds on this module
             read_task,
-        )  # noqa: PLC0415 - it builds on this module
+        )
 
         return read_task(Path(name))
     if name.startswith("corpus:"):
