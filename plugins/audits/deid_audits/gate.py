@@ -25,13 +25,16 @@ class Held:
         key: That they must be signed under; none where none is set, and then no model leaves.
         model: Digest of the model's folder as it is now, by that key; empty where the facts name no
             folder.
-        audits: Installed audits that attack a model, with their needs: each must have passed.
+        audits: Installed audits that attack a model, with their needs: each must have passed. Where
+            there are none, no model leaves: what is not asked is not answered.
+        others: Installed audits that attack none: what they are about need not be this model.
         sources: Digests of the texts of the ledger's sources.
     """
 
     key: Key | None = field(default=None, repr=False)
     model: str = ""
     audits: Mapping[str, frozenset[Need]] = field(default_factory=dict)
+    others: frozenset[str] = frozenset()
     sources: frozenset[str] = frozenset()
 
 
@@ -145,17 +148,29 @@ def _of_binding(results: Sequence[AuditResult], held: Held) -> Iterator[str]:
             "the facts name no folder of the model, so that no audit can be held against it; give"
             " model.folder"
         )
+    if not held.audits:
+        yield (
+            "no audit that attacks a model is installed, so that nothing is known of this one;"
+            " install plugins/privacy, and run its audits"
+        )
     for result in results:
         if not is_signed(result, held.key):
             yield (
                 f"audit {result.audit}: not signed under this DEID_KEY, or changed since; run it"
                 " again"
             )
-        elif result.audit in held.audits and result.outcome is not Outcome.NOT_ASSESSED:
+        elif _attacks_model(result, held) and result.outcome is not Outcome.NOT_ASSESSED:
             yield from _of_model(result, held)
     signed = [each for each in results if is_signed(each, held.key)]
     for is_of_model in (True, False):
-        yield from _of_sets([each for each in signed if (each.audit in held.audits) is is_of_model])
+        yield from _of_sets([each for each in signed if _attacks_model(each, held) is is_of_model])
+
+
+def _attacks_model(result: AuditResult, held: Held) -> bool:
+    """Whether an audit attacks models; of one that is not installed, what it was given tells."""
+    if result.audit in held.audits:
+        return True
+    return result.audit not in held.others and bool(result.subject and result.subject.model)
 
 
 def _of_model(result: AuditResult, held: Held) -> Iterator[str]:
@@ -166,10 +181,12 @@ def _of_model(result: AuditResult, held: Held) -> Iterator[str]:
             " again"
         )
         return
+    # One that is not installed here may have needed all that it was given.
+    needs = held.audits.get(result.audit, frozenset(OF_MODEL))
     for need, name in OF_MODEL.items():
         given, read = (subject.read.get(part, 0) for part in (name, f"{name} read"))
         is_source = subject.notes.get(f"{name} texts", subject.notes.get(name)) in held.sources
-        if need in held.audits[result.audit] and given != read and not is_source:
+        if need in needs and given != read and not is_source:
             yield (
                 f"audit {result.audit}: {given - read:,} of its {given:,} {name} notes are not"
                 " among those of the model by its model card, and together they are no source of"

@@ -58,15 +58,15 @@ def held_against(facts: Facts) -> Held:
     Raises:
         InputError: The notes of a source cannot be read.
     """
-    secret = secret_of_environment()
+    secret, audits = secret_of_environment(), _of_models()
     if secret is None:
-        return Held(audits=_of_models())
+        return Held(audits=audits)
     key, folder = Key(secret), facts.model.folder
     sources = frozenset(
         texts_digest(_notes(one.name, one.notes), key) for one in facts.sources if one.notes
     )
     model = model_digest(folder, key) if folder and folder.exists() else ""
-    return Held(key, model, _of_models(), sources)
+    return Held(key, model, audits, frozenset(installed_audits()) - audits.keys(), sources)
 
 
 def _of_models() -> dict[str, frozenset[Need]]:

@@ -35,12 +35,6 @@ def facts(*sources, made_from=("safe",), **rules):
     )
 
 
-def judge(results, known, *, today=None, held=None, about=ABOUT):
-    """Judge results that are signed and about the model, unless another subject is given."""
-    sealed = [Sealer(KEY, about).seal(each) for each in results]
-    return gate.judge(sealed, known, held=held or Held(KEY, MODEL), today=today)
-
-
 def found(group, low):
     return Measurement(
         name=FOUND, value=0.99, low=low, high=1.0, chance="none", units=50, group=group
@@ -60,6 +54,18 @@ def result(name, outcome=Outcome.PASSED, *figures):
         controls=(held,),
         rules=(Rule(name="r", passed=True, description="d"),),
     )
+
+
+ATTACKED = result("slot_fill")
+"""An audit of the model that passed, without which none leaves."""
+HELD = Held(KEY, MODEL, {"slot_fill": frozenset({Need.MODEL})})
+
+
+def judge(results, known, *, today=None, held=HELD, about=ABOUT):
+    """Judge results that are signed and about the model, unless another subject is given."""
+    every = [ATTACKED, *results] if held is HELD else results
+    sealed = [Sealer(KEY, about).seal(each) for each in every]
+    return gate.judge(sealed, known, held=held, today=today)
 
 
 def test_a_model_on_safe_ground_may_leave():
@@ -192,10 +198,31 @@ def test_notes_of_a_source_of_the_ledger_may_stand_for_those_that_the_model_read
 
 
 def test_without_the_key_or_the_models_folder_nothing_leaves():
-    (said,) = judge([result("hips")], facts(), held=Held(), today=TODAY).reasons
+    audits = {"hips": frozenset({Need.GOLD})}
+    (said,) = judge([result("hips")], facts(), held=Held(audits=audits), today=TODAY).reasons
     assert said.startswith("no DEID_KEY is set")
-    (said,) = judge([result("hips")], facts(), held=Held(KEY), today=TODAY).reasons
+    said, *_ = judge([result("hips")], facts(), held=Held(KEY, audits=audits), today=TODAY).reasons
     assert said.startswith("the facts name no folder of the model")
+
+
+def test_where_no_audit_of_models_is_installed_no_model_leaves():
+    """An environment without them, as ``make run`` installs it, asked nothing and let it leave."""
+    for results in ([], [result("hips")], [result("membership")]):
+        (said,) = judge(results, facts(), held=Held(KEY, MODEL), today=TODAY).reasons
+        assert said.startswith("no audit that attacks a model is installed")
+
+
+@pytest.mark.parametrize("name", ["membership", "of_another_hospital"])
+def test_a_result_of_another_model_is_told_by_what_it_is_about_where_its_audit_is_not_installed(
+    name,
+):
+    sealed = [Sealer(KEY, ABOUT).seal(ATTACKED)]
+    sealed.append(Sealer(KEY, dataclasses.replace(ABOUT, model="another")).seal(result(name)))
+    (said,) = gate.judge(sealed, facts(), held=HELD, today=TODAY).reasons
+    assert said.startswith(f"audit {name}: it is of another model")
+
+    known = dataclasses.replace(HELD, others=frozenset({name}))
+    assert gate.judge(sealed, facts(), held=known, today=TODAY).released
 
 
 def test_what_is_not_signed_by_the_key_or_was_changed_refuses():
@@ -205,8 +232,9 @@ def test_what_is_not_signed_by_the_key_or_was_changed_refuses():
     moved = dataclasses.replace(
         sealed, outcome=Outcome.PASSED, subject=dataclasses.replace(ABOUT, model="x")
     )
+    own = Sealer(KEY, ABOUT).seal(ATTACKED)
     for each in (of_others, changed, moved, result("hips")):
-        reasons = gate.judge([each], facts(), held=Held(KEY, MODEL), today=TODAY).reasons
+        reasons = gate.judge([own, each], facts(), held=HELD, today=TODAY).reasons
         assert reasons == (
             "audit hips: not signed under this DEID_KEY, or changed since; run it again",
         )
@@ -218,7 +246,9 @@ def test_results_of_different_notes_or_policies_do_not_belong_together(changes):
     sealed = [
         seal.seal(result(name)) for seal, name in zip(seals, ("hips", "residue"), strict=True)
     ]
-    (said,) = gate.judge(sealed, facts(), held=Held(KEY, MODEL), today=TODAY).reasons
+    held = Held(KEY, MODEL, {"none": frozenset()}, frozenset({"hips", "residue"}))
+    known = facts(waived={"none": "there is nothing to attack"})
+    (said,) = gate.judge(sealed, known, held=held, today=TODAY).reasons
     assert said.startswith("audit residue: its ")
     assert "are others than those of audit hips" in said
 
