@@ -5,6 +5,7 @@
 
 from deid_assets.core.keys import Key
 from deid_assets.core.redact import Context, Policy, Replacer
+from deid_assets.policies.ages import whole_years
 from deid_assets.policies.collisions import IDENTIFIERS, NUMBERS, PERSONAL, covered, normal
 from deid_assets.policies.dates import moved_day, patient_days, shifted
 from deid_assets.policies.drawing import (
@@ -19,8 +20,8 @@ from deid_assets.policies.drawing import (
     spelt_out,
 )
 from deid_assets.policies.fallbacks import fall_back
-from deid_assets.policies.generalize import is_month, months_of
-from deid_assets.policies.safe_harbor import zip_area
+from deid_assets.policies.generalize import is_month, months_of, years_of
+from deid_assets.policies.safe_harbor import state_of, zip_area
 
 __all__ = [
     "ATTEMPTS",
@@ -47,5 +48,8 @@ __all__ = [
     "patient_days",
     "shifted",
     "spelt_out",
+    "state_of",
+    "whole_years",
+    "years_of",
     "zip_area",
 ]

@@ -194,6 +194,16 @@ def ages_of(text: str, lang: str | None) -> tuple[Age, ...] | None:
     return tuple(found)
 
 
+def whole_years(text: str) -> frozenset[int]:
+    """Return the ages of a text in whole years, as any of the languages reads them.
+
+    90 stands for every age over 89, and the first year for a decade. Of a text that is not
+    understood there are none.
+    """
+    readings = (ages_of(text, lang) or () for lang in sorted(NUMBERS))
+    return frozenset(age.first for ages in readings for age in ages)
+
+
 def is_dictated(text: str, lang: str | None) -> bool:
     """Whether numbers follow each other with nothing but a blank between.
 

@@ -14,7 +14,7 @@ from deid_assets.core.span import Span
 from deid_assets.policies.ages import OVER_89, POOLED, ages_of, is_dictated
 from deid_assets.policies.date_reading import read
 from deid_assets.policies.fallbacks import fall_back
-from deid_assets.policies.safe_harbor import UsState, YearOnly, Zip3
+from deid_assets.policies.safe_harbor import YearOnly, Zip3, state_of
 from deid_assets.policies.tags import unlike
 from deid_assets.policies.time_words import LANGUAGES
 
@@ -82,6 +82,13 @@ def months_of(text: str) -> frozenset[str]:
     )
 
 
+def years_of(text: str) -> frozenset[str]:
+    """Return the years that a date may lie in, as ``YearOnly`` writes them, two digits read too."""
+    reader = YearOnly()
+    years = (reader.year_of(text, lang) for lang in (None, *LANGUAGES))
+    return frozenset(str(year) for year in years if year is not None)
+
+
 def is_month(text: str) -> bool:
     """Whether a text names a month and its year, and no day."""
     readings = [one for lang in (None, *LANGUAGES) if (one := read(text, lang)) is not None]
@@ -99,12 +106,8 @@ class Region:
     The state itself where the text ends with one, as ``Boston, MA`` does.
     """
 
-    def __call__(self, text: str, span: Span, context: Context) -> str:
-        before, comma, last = text.rpartition(",")
-        last = last.strip()
-        if comma and before.strip() and UsState()(last, span, context) == last:
-            return last
-        return unlike(text, f"[{Phi.REGION}]")
+    def __call__(self, text: str, _span: Span, _context: Context) -> str:
+        return state_of(text) or unlike(text, f"[{Phi.REGION}]")
 
 
 def by_category(

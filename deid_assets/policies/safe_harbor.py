@@ -88,12 +88,13 @@ class YearOnly:
     may_keep: ClassVar[bool] = True
 
     def __call__(self, text: str, span: Span, context: Context) -> str:
-        year = self._year(text, context.note.lang)
+        year = self.year_of(text, context.note.lang)
         if year is None or year < self.oldest_year:
             return fall_back(text, span, context)
         return str(year)
 
-    def _year(self, text: str, lang: str | None) -> int | None:
+    def year_of(self, text: str, lang: str | None) -> int | None:
+        """Return the one year that a date of a language has, or ``None``."""
         # Four digits are a year only if they are the only ones: 1200 may be a time of day, and a
         # range has two.
         four_digits = set(_FOUR_DIGITS.findall(text))
@@ -140,5 +141,15 @@ class UsState:
     may_keep: ClassVar[bool] = True
 
     def __call__(self, text: str, span: Span, context: Context) -> str:
-        is_state = fold(text) in _STATES or text.strip(" .") in _STATE_CODES
-        return text if is_state else fall_back(text, span, context)
+        return text if _is_state(text) else fall_back(text, span, context)
+
+
+def state_of(place: str) -> str | None:
+    """Return the state with which a place ends, as in ``Boston, MA``, or ``None``."""
+    before, comma, last = place.rpartition(",")
+    state = last.strip()
+    return state if comma and before.strip() and _is_state(state) else None
+
+
+def _is_state(text: str) -> bool:
+    return fold(text) in _STATES or text.strip(" .") in _STATE_CODES

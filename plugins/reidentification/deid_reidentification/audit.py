@@ -72,7 +72,7 @@ class Reidentification:
     """
 
     name = "reidentification"
-    version = "0.2.0"
+    version = "0.3.0"
     title = "Can the person be found?"
     needs = frozenset({Need.GOLD, Need.POLICIES})
     blind_spots = (

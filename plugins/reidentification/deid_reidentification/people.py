@@ -16,7 +16,14 @@ from pathlib import Path
 from deid_assets.extending import InputError, Phi
 from deid_assets.extending.audits import Case, Key, Policy, redact
 from deid_assets.extending.measuring import union
-from deid_assets.extending.replacing import is_month, months_of, zip_area
+from deid_assets.extending.replacing import (
+    is_month,
+    months_of,
+    state_of,
+    whole_years,
+    years_of,
+    zip_area,
+)
 
 
 class Kind(StrEnum):
@@ -49,6 +56,8 @@ RARE_SHARE = 0.1
 _WORD = re.compile(r"[^\W\d_]{5,}")
 _RANGE = re.compile(r"(\d{1,3})\s*(?:-|–|to)\s*(\d{1,3})")  # noqa: RUF001 - releases write it so
 _NUMBER = re.compile(r"\d{1,3}")
+_OLDEST_EXACT = 89
+"""Age up to which policies tell one from the other."""
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _AREA = re.compile(r"(\d{3})(?:[x*]{2})?")
 
@@ -77,21 +86,27 @@ class Person:
 def forms(kind: Kind, value: str) -> tuple[str, ...]:
     """Return the texts that would give a value away: itself, and what is coarser.
 
-    Of a date its month, as 2019-05, and its year; of an age its bare number; of a US code its three
-    digits, as 021xx.
+    Of a date its month, as 2019-05, and its year; of an age its years; of a US code its three
+    digits, as 021xx, and of a place its state. All are read as the policies read them, also ages in
+    words and years of two digits.
     """
+    return tuple(dict.fromkeys((value, *_coarser(kind, value))))
+
+
+def _coarser(kind: Kind, value: str) -> Iterator[str]:
     if kind is Kind.DATE:
-        years = _YEAR.findall(value)[:1]
-        coarser = [*sorted(months_of(value)), *years]
+        yield from sorted(months_of(value))
+        yield from sorted({*_YEAR.findall(value)[:1], *years_of(value)})
     elif kind is Kind.AGE:
+        ages = whole_years(value)
+        yield from map(str, sorted(ages))
         numbers = _NUMBER.findall(value)
-        coarser = numbers if len(numbers) == 1 else []
+        if len(numbers) == 1 and (not ages or max(ages) > _OLDEST_EXACT):
+            yield numbers[0]
     elif kind is Kind.PLACE:
         area = zip_area(value)
-        coarser = [area.casefold()] if area else []
-    else:
-        coarser = []
-    return tuple(dict.fromkeys((value, *coarser)))
+        state = state_of(value.upper())  # codes of states are read in capitals
+        yield from (coarser.casefold() for coarser in (area, state) if coarser)
 
 
 def covers(kind: Kind, written: str, value: str) -> bool:

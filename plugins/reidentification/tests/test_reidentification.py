@@ -10,14 +10,16 @@ import pytest
 
 from deid_assets.core.span import DisjointSpans
 from deid_assets.extending import InputError, Note, Phi, Span
-from deid_assets.extending.audits import Case, Key, Material, Outcome, Policy
+from deid_assets.extending.audits import Case, Key, Material, Outcome, Policy, load_policy
 from deid_assets.privacy.running import run_audit
 from deid_reidentification import Reidentification
 from deid_reidentification.attacks import Release, linked, singling_out
 from deid_reidentification.people import (
+    KINDS,
     Kind,
     Person,
     covers,
+    left_of,
     people_of,
     read_population,
     records_of,
@@ -319,6 +321,38 @@ def test_a_coarser_text_holds_what_it_was_made_of_and_nothing_else(kind, written
     record = records_of_text(kind, written)
     assert covers(kind, written, value) is held
     assert record.holds(kind, value) is held
+
+
+@pytest.mark.parametrize(
+    ("policy", "label", "lang", "value"),
+    [
+        ("gdpr_strict", Phi.DATE, "en", "3/5/19"),
+        ("gdpr_strict", Phi.DATE, "en", "the 4th of June 2019"),
+        ("gdpr_strict", Phi.DATE, "de", "4. Juni 19"),
+        ("safe_harbor", Phi.DATE, "es", "3 de mayo de 2019"),
+        ("gdpr_strict", Phi.AGE, "en", "forty-five"),
+        ("gdpr_strict", Phi.AGE, "en", "early forties"),
+        ("gdpr_strict", Phi.AGE, "en", "18 months"),
+        ("gdpr_strict", Phi.AGE, "en", "ninety-two"),
+        ("gdpr_strict", Phi.AGE, "en", "101 yo"),
+        ("gdpr_strict", Phi.AGE, "de", "fünfundvierzig"),
+        ("gdpr_strict", Phi.CITY, "en", "Boston, MA"),
+        ("gdpr_strict", Phi.CITY, "en", "Salem, Massachusetts"),
+        ("gdpr_strict", Phi.ZIP, "en", "02138-1234"),
+    ],
+)
+def test_what_a_shipped_policy_leaves_of_a_value_is_known_as_that_value(policy, label, lang, value):
+    """A year of two digits, an age in words and a state were taken for nothing that is left."""
+    text = f"Seen {value} today."
+    note = Note("n", text, "p", lang)
+    spans = DisjointSpans.of(note, [Span(5, 5 + len(value), label)])
+    cases = [Case(note, spans, spans)]
+    (person,) = people_of(cases).values()
+    (record,) = records_of(cases, load_policy(policy), key=KEY).values()
+    (written,) = record.written[KINDS[label]]
+    assert not written.startswith("[")
+    assert left_of(person, record)[KINDS[label]] == [written]
+    assert record.holds(KINDS[label], value.casefold())
 
 
 def records_of_text(kind, written):
