@@ -86,9 +86,7 @@ class RulesDetector:
         self._rules = {
             code: rules_of(folder, allowed=self._allowed, profile=profile) for code, folder in read
         }
-        self._folders = {
-            other: code for code in self._langs for other in read_language(code).codes
-        }
+        self._folders = {other: code for code in self._langs for other in read_language(code).codes}
         self._telling = Telling({code: read_language(code).telling for code in self._langs})
         self._lists = [read_gazetteer(Path(path)) for path in gazetteers]
         self._rulebook = lru_cache(MAX_RULEBOOKS)(self._made_rulebook)
