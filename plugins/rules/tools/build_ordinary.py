@@ -27,7 +27,7 @@ from deid_rules.language import Language, read_language
 from deid_rules.lexicon import MIN_STEM_LETTERS, Kind
 
 MIN_TEXTS = 2
-"""Notes in which a word must stand in lower case outside every mark."""
+"""Notes in which a word of no dictionary must stand in lower case outside every mark."""
 MAX_FORMS = 40
 """Verbs have hundreds of forms, most of which no note has."""
 _PROPER = ("imię", "nazwisko", "nazwa_geograficzna", "nazwa_własna", "nazwa_firmy")
@@ -62,8 +62,12 @@ def polish_lemmas(word: str) -> set[str]:
 
 def polish_forms(lemma: str) -> set[str]:
     """The first forms of a Polish lemma, by Morfeusz."""
-    made = _morfeusz().generate(lemma)
-    return {form for form, *_ in made[:MAX_FORMS] if form.isalpha()}
+    made = (form for form, *_ in _morfeusz().generate(lemma)[:MAX_FORMS])
+    return {
+        form
+        for form in made
+        if form.isalpha() and (lemma[:3] == form[:3] or not form.startswith(("nie", "naj")))
+    }
 
 
 @cache
@@ -92,7 +96,9 @@ def portuguese_lemmas(word: str) -> set[str]:
 def portuguese_forms(lemma: str) -> set[str]:
     """Forms of a Portuguese lemma with few of them, by simplemma."""
     made = _portuguese()[1].get(lemma, [])
-    return {form for form in made if not _AFFECTIVE.search(form)} if len(made) < MAX_FORMS else set()
+    return (
+        {form for form in made if not _AFFECTIVE.search(form)} if len(made) < MAX_FORMS else set()
+    )
 
 
 DICTIONARIES: Mapping[str, tuple[Look, Look]] = {
@@ -102,8 +108,8 @@ DICTIONARIES: Mapping[str, tuple[Look, Look]] = {
 """What gives the lemmas of a word in lower case, none where it is no ordinary word, and the forms of a lemma."""
 
 
-def counted(paths: Iterable[str]) -> set[str]:
-    """Words in lower case in ``MIN_TEXTS`` notes or more, outside their marks."""
+def counted(paths: Iterable[str]) -> Counter[str]:
+    """In how many notes each word stands in lower case, outside their marks."""
     texts: Counter[str] = Counter()
     for path in paths:
         for line in Path(path).read_text(encoding="utf-8").splitlines():
@@ -112,7 +118,7 @@ def counted(paths: Iterable[str]) -> set[str]:
             for span in sorted(note.get("spans", ()), key=lambda each: -each["start"]):
                 text = text[: span["start"]] + " \0 " + text[span["end"] :]
             texts.update({word for word in WORD.findall(text) if word.islower()})
-    return {word for word, count in texts.items() if count >= MIN_TEXTS and len(word) > 1}
+    return texts
 
 
 def inflected(names: Iterable[str], language: Language) -> set[str]:
@@ -135,16 +141,18 @@ def main() -> None:
     language = read_language(options.code)
     lemmas_of, forms_of = DICTIONARIES[options.code]
     own = language.lists.kinds
-    given = {word for word, kind in own.items() if kind & Kind.FIRST}
+    given = {word for word, kind in own.items() if kind & (Kind.FIRST | Kind.PLACE)}
+    first = {word for word in given if own[word] & Kind.FIRST}
     everywhere = set(read_language("any").lists.kinds)
     names = inflected(own, language) | everywhere if language.endings else everywhere - set(own)
     told = {word for word in names - inflected(given, language) if lemmas_of(word)}
-    words = counted(options.notes)
-    lemmas = {lemma for word in words for lemma in lemmas_of(word)}
-    frequent = words.union(*map(forms_of, lemmas))
+    texts = counted(options.notes)
+    lemmas = {lemma for word in texts for lemma in lemmas_of(word)}
+    frequent = {word for word, count in texts.items() if count >= MIN_TEXTS}
+    frequent = frequent.union(*map(forms_of, lemmas))
     write_ordinary(
         options.code,
-        {word for word in told | (frequent - given) if len(word) > 1 and word.islower()},
+        {word for word in told | (frequent - first) if len(word) > 1 and word.isalpha()},
         "Words of notes in lower case with their forms, and names that are words (see tools/build_ordinary.py)",
     )
 
