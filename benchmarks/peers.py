@@ -87,8 +87,8 @@ What to know before comparing:
 - Clinical terms are eponyms and names of drugs of `deid_assets/vocabulary` that stand outside all
   marks; a term is damaged where a span touches it. `rules` and `compact` read these lists, which is
   to their advantage.
-- Names by origin: the English notes once for each origin, with a name of it (in full, a surname or a
-  first name alone) in the place of every marked one, the same places in all. Found is a name of
+- Names by origin: the English notes once for each origin, with a name of it (in full, a surname or
+  a first name alone) in the place of every marked one, the same places in all. Found is a name of
   which every letter is covered; the gap is that between the best and the worst origin.
 - Speed is by processor time, all threads added, in a process of its own; memory is the most that
   this process had."""
