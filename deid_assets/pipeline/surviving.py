@@ -1,34 +1,42 @@
-"""Verify, first part.
-
-Whether a value that is known of the patient is still readable in a redacted note.
-"""
+"""Verify: a note in which a value that is known of the patient is still readable is withheld."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import ClassVar
 
+from deid_assets.core.detector import Failed
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Edit
 from deid_assets.core.span import Span
+from deid_assets.pipeline.batch import Batch
 from deid_assets.pipeline.spreading import is_found
-from deid_assets.pipeline.values import How, Values, values_by_note
+from deid_assets.pipeline.values import How, Survival, Values, values_by_note
+
+SURVIVES = "surviving-value"
+"""Reason for which a note is withheld: a value that is known of its patient is readable in it."""
 
 
-class Survival(NamedTuple):
-    """Values that survive in one note.
+@dataclass(frozen=True, slots=True)
+class Verify:
+    """A note in which a known value is left is withheld."""
 
-    Args:
-        survivors: Whole values; the note may not leave.
-        lower_case: Single capitalised words that occur in lower case ("Will" and "will").
-        name_parts: Words of a longer name on their own ("Lee" of "Jane Lee", but also "Prof" of
-            "Prof Lee").
-    """
+    name: ClassVar[str] = "verify"
 
-    survivors: int = 0
-    lower_case: int = 0
-    name_parts: int = 0
+    def __str__(self) -> str:
+        return "no value known of a patient is left in a note"
+
+    def run(self, batch: Batch) -> Batch:
+        """Return the batch with these notes withheld; ``Redact`` looked for the values."""
+        return batch.withholding(
+            {
+                note_id: Failed(note_id, self.name, SURVIVES)
+                for note_id, left in batch.left.items()
+                if left.survivors
+            }
+        )
 
 
 def survival_by_note(

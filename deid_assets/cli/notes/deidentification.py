@@ -41,7 +41,7 @@ from deid_assets.formats import Annotated, write_notes
 from deid_assets.system.atomic import atomic_file
 
 if TYPE_CHECKING:
-    from deid_assets.pipeline.batch import Deidentified
+    from deid_assets.pipeline.batch import Batch
 
 NOTES, REPORT = "notes.jsonl", "report.json"
 
@@ -58,11 +58,12 @@ class _Report:
     searched: int = 0
     searched_with_hits: int = 0
 
-    def add(self, done: Deidentified) -> None:
+    def add(self, done: Batch) -> None:
         """Count a batch."""
         self.notes += len(done.outcomes)
-        self.searched += len(done.search.hits)
-        self.searched_with_hits += sum(map(bool, done.search.hits.values()))
+        if done.search is not None:
+            self.searched += len(done.search.hits)
+            self.searched_with_hits += sum(map(bool, done.search.hits.values()))
         for outcome in done.outcomes:
             if isinstance(outcome, Failed):
                 self.withheld[f"{outcome.error} in {outcome.stage}"] += 1

@@ -30,13 +30,13 @@ from deid_assets.cli.notes.recording import Recorder, VaultOptions, recording
 from deid_assets.cli.notes.redaction import (
     Done,
     Redaction,
-    StoredSpans,
     check_source_of_spans,
     pipeline_of,
+    pipeline_on,
 )
 from deid_assets.cli.outputs import check_out, finish, out_format, write_options
 from deid_assets.cli.streams import (
-    CHUNK_CHARS,
+    BATCH_CHARS,
     PATIENTS_CHARS,
     NoteSource,
     SpansFile,
@@ -46,10 +46,8 @@ from deid_assets.cli.streams import (
     seal_of_environment,
 )
 from deid_assets.core.detector import Failed
-from deid_assets.core.note import chunks_of
-from deid_assets.core.span import DisjointSpans, SpanSet
+from deid_assets.core.span import SpanSet
 from deid_assets.formats import Annotated, write_notes, write_spans
-from deid_assets.pipeline.resolving import LEAVABLE
 
 
 @app.command()
@@ -156,32 +154,25 @@ def redact(  # noqa: PLR0913 - one parameter per option of the command line
     redaction = Redaction.load(policy, keep_patient_ids=keep_patient_ids)
     named = Named(tuple(detector or ()), tuple(option or ()), resolve_by, jobs)
     check_source_of_spans(spans, named)
-    detection = Detection.load(named) if named.specs else None
-    stored = (
-        StoredSpans(SpansFile(spans), LEAVABLE | redaction.policy.may_leave)
-        if spans is not None
-        else None
-    )
+    detection = Detection.load(named)
+    file = SpansFile(spans) if spans is not None else None
     redaction.require_packs(source)
     withheld, done = Withheld(), Done()
 
     def redacted(recorder: Recorder) -> Iterator[Annotated]:
         with progress("redacting") as advance:
-            if detection is not None:
+            if file is None:
+                chars = BATCH_CHARS
                 pipeline = pipeline_of(detection, redaction, resolve_by or "union", advance)
-                for batch in source.batches(withheld):
-                    yield from redaction.detect_and_run(
-                        batch, pipeline, withheld, done, keep=recorder
-                    )
-            if stored is not None:
-                for batch in source.batches(withheld, chars=PATIENTS_CHARS):
-                    found: dict[str, DisjointSpans | Failed] = {}
-                    for chunk, of_chunk in stored.over(chunks_of(batch, CHUNK_CHARS)):
-                        found |= of_chunk
-                        advance(len(chunk))
-                    yield from redaction.run(batch, found, withheld, done, keep=recorder)
+            else:
+                chars = PATIENTS_CHARS
+                pipeline = pipeline_on(file, redaction, advance)
+            for batch in source.batches(withheld, chars=chars):
+                yield from redaction.run(
+                    batch, pipeline, withheld=withheld, done=done, keep=recorder
+                )
         recorder.finish()
-        if others := stored.left_over() if stored else 0:
+        if others := len(file.rest()) if file is not None else 0:
             say(f"{others:,} notes of the spans file are not among the notes")
 
     kept_in = None if vault is None else VaultOptions(vault, vault_key_file, vault_by_note)
