@@ -38,10 +38,9 @@ class Draw:
 
     def __str__(self) -> str:
         if not self.size:
-            return "of every note"
-        return (
-            f"of {self.size:,} notes drawn by key, of all where over {self.limit:.1%} may have hits"
-        )
+            return "all redacted notes"
+        limit = f"over {100 * self.limit:g}%"
+        return f"{self.size:,} redacted notes drawn by key, in all if {limit} may have hits"
 
     def of(self, note_ids: Iterable[str]) -> frozenset[str]:
         """Return the ids that are drawn."""

@@ -44,7 +44,7 @@ class Search:
     name: ClassVar[str] = "search"
 
     def __str__(self) -> str:
-        return f"{self.resolve_by} of {self.detect} in redacted text, {self.draw}"
+        return f"{self.resolve_by} of {self.detect} in {self.draw}"
 
     def run(self, batch: Batch) -> Batch:
         """Return the batch with hits redacted, and notes withheld in which they do not end.

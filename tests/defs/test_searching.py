@@ -173,7 +173,7 @@ def test_a_batch_without_notes_has_nothing_to_search(search_in):
             True,
         ),
         (
-            Search({"a": HIT, "b": ()}, {"a": HIT}, drawn=2, drawn_hits=1, notes=2),
+            SearchResult({"a": HIT, "b": ()}, {"a": HIT}, drawn=2, drawn_hits=1, notes=2),
             ["a", "b"],
             False,
         ),
