@@ -12,12 +12,11 @@ from deid_assets.core.note import Note
 from deid_assets.core.redact import Policy
 from deid_assets.core.resolve import POLICIES, Ensemble
 from deid_assets.pipeline.batch import Batch, Step
-from deid_assets.pipeline.redacting import Redact
+from deid_assets.pipeline.redacting import Redact, Verify
 from deid_assets.pipeline.resolving import LEAVABLE, Detect, Resolve
 from deid_assets.pipeline.sampling import Draw
 from deid_assets.pipeline.searching import Search
 from deid_assets.pipeline.spreading import Spread
-from deid_assets.pipeline.surviving import Verify
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,8 @@
-"""Redact: spans are replaced as a policy says, and values that are known of a patient are looked for."""
+"""Redact and verify: spans are replaced as a policy says, and no value known of a patient is left.
+
+What is left is looked for where a note is redacted, so that no search reads a note that verify
+withholds.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +14,19 @@ from deid_assets.core.detector import Failed, is_interrupt
 from deid_assets.core.errors import class_name
 from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
-from deid_assets.core.redact import Policy, Redacted, redact
-from deid_assets.core.span import DisjointSpans, SpanSet
+from deid_assets.core.phi import Phi
+from deid_assets.core.redact import Edit, Policy, Redacted, redact
+from deid_assets.core.span import DisjointSpans, Span, SpanSet
 from deid_assets.pipeline.batch import Batch
 from deid_assets.pipeline.resolving import together
 from deid_assets.pipeline.spreading import is_found, spread
-from deid_assets.pipeline.surviving import survival_by_note
-from deid_assets.pipeline.values import Survival
+from deid_assets.pipeline.values import How, Survival, Values, values_by_note
 from deid_assets.policies.batches import originals_of
 
 Spans = Mapping[str, DisjointSpans]
+
+SURVIVES = "surviving-value"
+"""Reason for which a note is withheld: a value that is known of its patient is readable in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +134,26 @@ class Redact:
         return {note.note_id: one for note, one in zip(notes, found, strict=True)}, values
 
 
+@dataclass(frozen=True, slots=True)
+class Verify:
+    """A note in which a known value is left is withheld."""
+
+    name: ClassVar[str] = "verify"
+
+    def __str__(self) -> str:
+        return "no value known of a patient is left in a note"
+
+    def run(self, batch: Batch) -> Batch:
+        """Return the batch with these notes withheld; ``Redact`` looked for the values."""
+        return batch.withholding(
+            {
+                note_id: Failed(note_id, self.name, SURVIVES)
+                for note_id, left in batch.left.items()
+                if left.survivors
+            }
+        )
+
+
 def redact_all(
     notes: Iterable[Note],
     spans: Spans,
@@ -154,3 +181,31 @@ def _redact_note(
         if is_interrupt(error):
             raise
         return Failed(note.note_id, Redact.name, class_name(error))
+
+
+def survival_by_note(
+    redacted: Sequence[tuple[Note, Iterable[Span], Sequence[Edit]]],
+    *,
+    keep: frozenset[Phi] = frozenset(),
+) -> tuple[list[Survival], int]:
+    """Return what is left in each note, in order, and how many values were sought.
+
+    Args:
+        redacted: The original of each note, its known PHI, which may overlap, and what redaction
+            replaced, sorted. Notes with the same ``patient_id`` share their values. Spans that were
+            spread have no value of their own.
+        keep: Categories whose values are not sought.
+    """
+    values = values_by_note(
+        ((note, spans) for note, spans, _ in redacted),
+        is_value=lambda span: span.label not in keep and is_found(span),
+    )
+    found = [_survival(note, edits, values[note.note_id]) for note, _, edits in redacted]
+    of_patients = {id(one): one for one in values.values()}
+    return found, sum(map(len, of_patients.values()))
+
+
+def _survival(note: Note, edits: Iterable[Edit], values: Values) -> Survival:
+    covered = ((edit.start, edit.end) for edit in edits)
+    left = [occurrence.how for occurrence in values.occurrences(note.text, covered)]
+    return Survival(left.count(How.WHOLE), left.count(How.LOWER_CASE), left.count(How.PART))

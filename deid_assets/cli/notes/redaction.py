@@ -226,9 +226,8 @@ def pipeline_of(
 def pipeline_on(file: SpansFile, redaction: Redaction, advance: Advance) -> Pipeline:
     """Return the pipeline of spans from a file: nothing is detected, and nothing searched."""
     from deid_assets.pipeline.composition import Pipeline  # noqa: PLC0415 - loads pydantic
-    from deid_assets.pipeline.redacting import Redact  # noqa: PLC0415
+    from deid_assets.pipeline.redacting import Redact, Verify  # noqa: PLC0415
     from deid_assets.pipeline.spreading import Spread  # noqa: PLC0415
-    from deid_assets.pipeline.surviving import Verify  # noqa: PLC0415
 
     stored = StoredSpans(file, LEAVABLE | redaction.policy.may_leave, advance)
     return Pipeline((stored, Spread(), Redact(redaction.policy, redaction.key), Verify()))
