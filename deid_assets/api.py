@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deid_assets.core.detector import Failed
-from deid_assets.core.errors import WithheldError
+from deid_assets.core.errors import ConfigError, WithheldError
 from deid_assets.core.note import Note
+from deid_assets.own_plugins import DEFAULT_ENSEMBLE
 
 if TYPE_CHECKING:
     from deid_assets.core.detector import Detector
@@ -33,7 +34,7 @@ def deidentify(
     lang: str | None = None,
     patient_id: str | None = None,
     policy: str | Path = "safe_harbor",
-    detectors: Sequence[str] = ("rules",),
+    detectors: Sequence[str] = DEFAULT_ENSEMBLE,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     secret: bytes | None = None,
     resolve_by: str = "union",
@@ -57,7 +58,7 @@ def deidentify(
         PluginError: A detector is not installed or does not load.
         PolicyError: The policy needs a secret and there is none.
         ConfigError: The secret, or that of ``DEID_KEY``, is too short or no hexadecimal number, or
-            there is no such ``resolve_by``.
+            there is no such ``resolve_by``, or ``options`` are for a detector that does not run.
     """
     note = Note(NOTE_ID, text, patient_id, lang)
     (outcome,) = deidentify_notes(
@@ -77,7 +78,7 @@ def deidentify_notes(
     notes: Sequence[Note],
     *,
     policy: str | Path = "safe_harbor",
-    detectors: Sequence[str] = ("rules",),
+    detectors: Sequence[str] = DEFAULT_ENSEMBLE,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     secret: bytes | None = None,
     resolve_by: str = "union",
@@ -111,7 +112,7 @@ def deidentify_notes(
 def pipeline_of(
     *,
     policy: str | Path = "safe_harbor",
-    detectors: Sequence[str] = ("rules",),
+    detectors: Sequence[str] = DEFAULT_ENSEMBLE,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     secret: bytes | None = None,
     resolve_by: str = "union",
@@ -137,6 +138,10 @@ def _pipeline(
     from deid_assets.pipeline.resolving import Detect, by_note  # noqa: PLC0415
     from deid_assets.policies import check_key  # noqa: PLC0415
 
+    if strangers := sorted({*options} - {*detectors}):
+        raise ConfigError(
+            f"options: {strangers[0]!r} is none of the detectors that run: {', '.join(detectors)}"
+        )
     loaded = [
         _detector(name, json.dumps(options.get(name, {}), sort_keys=True)) for name in detectors
     ]

@@ -16,6 +16,7 @@ from deid_assets.config.faults import faults_in, faults_of_names, raise_all, rea
 from deid_assets.config.secret import secret_of_environment, secret_of_home
 from deid_assets.core.errors import ConfigError
 from deid_assets.core.keys import Key
+from deid_assets.own_plugins import DEFAULT_ENSEMBLE
 from deid_assets.system.digests import digest_of_path, paths_in
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,40}$")]
@@ -203,7 +204,7 @@ class Settings(_Frozen):
         database_url: SQLAlchemy URL of the text-free store; SQLite under ``home`` when empty.
     """
 
-    ensemble: tuple[Name, ...] = ("compact",)
+    ensemble: tuple[Name, ...] = DEFAULT_ENSEMBLE
     shadow_sample: int = Field(default=200, ge=0)
     resolve: str = "union"
     policies: tuple[str, ...] = ("tag", "surrogate", "safe_harbor")

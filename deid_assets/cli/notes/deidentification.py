@@ -37,6 +37,7 @@ from deid_assets.cli.streams import Withheld, progress
 from deid_assets.core.detector import Failed
 from deid_assets.core.errors import InputError
 from deid_assets.formats import Annotated, write_notes
+from deid_assets.own_plugins import DEFAULT_ENSEMBLE
 from deid_assets.system.atomic import atomic_file
 
 if TYPE_CHECKING:
@@ -88,7 +89,9 @@ class Detectors:
 
     detector: Arg[
         list[str] | None,
-        typer.Option(metavar="NAME[=MODEL]", help=f"{DETECTOR_HELP} rules if none."),
+        typer.Option(
+            metavar="NAME[=MODEL]", help=f"{DETECTOR_HELP} {' '.join(DEFAULT_ENSEMBLE)} if none."
+        ),
     ] = None
     option: DetectorSettingOption = None
     resolve_by: ResolveOrUniteOption = None
@@ -126,7 +129,7 @@ def deidentify(
     if out.exists() and any(out.iterdir()):
         raise InputError(f"--out {out} is not empty; name a new folder")
     redaction = Redaction.load(policy, keep_patient_ids=keep_patient_ids)
-    specs = tuple(detectors.detector or ("rules",))
+    specs = tuple(detectors.detector or DEFAULT_ENSEMBLE)
     named = Named(specs, tuple(detectors.option or ()), resolve_by, detectors.jobs)
     detection = Detection.load(named)
     redaction.require_packs(source)
