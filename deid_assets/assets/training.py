@@ -346,7 +346,7 @@ def show_analyses(analyses: Sequence[TaggerAnalysis]) -> Shown:
     if not analyses:
         return {
             "analysis": Markdown(
-                "`deid-tagger-analysis` shows errors and vectors; it is not installed."
+                "`tagger_analysis` shows errors and vectors; it is not installed."
             )
         }
     tables = {name: Markdown(table) for one in analyses for name, table in one.tables.items()}

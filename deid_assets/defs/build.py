@@ -178,14 +178,14 @@ def _definitions_of(snapshot: Snapshot) -> dg.Definitions:
 
 
 def _origins(snapshot: Snapshot) -> dict[str, str]:
-    """Return the distribution that each detector's plugin comes from.
+    """Return the package that each detector's plugin is in.
 
     Of a recipe, its trainer's.
     """
     installed, recipes = snapshot.installed, snapshot.recipes
-    found = {name: plugin.distribution for name, plugin in snapshot.detectors.items()}
+    found = {name: plugin.package for name, plugin in snapshot.detectors.items()}
     trained = {
-        name: installed[one.plugin].distribution
+        name: installed[one.plugin].package
         for name, one in recipes.items()
         if one.plugin in installed
     }

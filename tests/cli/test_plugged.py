@@ -5,6 +5,7 @@ An installation without the plugin says which one to install.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from pathlib import Path
@@ -27,14 +28,21 @@ MISSING = [
 ]
 
 
-def test_each_name_is_listed_with_the_distribution_that_declares_it() -> None:
+def test_each_name_is_listed_with_the_plugin_that_declares_it() -> None:
     declared: dict[str, dict[str, str]] = {}
-    for file in sorted(ROOT.glob("plugins/*/pyproject.toml")):
+    for file in sorted(ROOT.glob("plugins/**/pyproject.toml")):
         project = tomllib.loads(file.read_text())["project"]
         for group, entries in project.get("entry-points", {}).items():
             if group in BRINGS and project["name"] != "deid-template":
-                declared.setdefault(group, {}).update(dict.fromkeys(entries, project["name"]))
+                named = {name: plugin_of(value) for name, value in entries.items()}
+                declared.setdefault(group, {}).update(named)
     assert declared == BRINGS
+
+
+def plugin_of(value: str) -> str:
+    """The name by which `make add` installs what an entry point names."""
+    package, extra = re.fullmatch(r"deid_(\w+)[\w.:]*(?: \[(\w+)\])?", value).groups()
+    return package if extra in (None, package) else f"{package}[{extra}]"
 
 
 @pytest.mark.parametrize(("group", "command"), MISSING, ids=[command for _, command in MISSING])
@@ -57,7 +65,7 @@ def test_synthetic_notes_and_detectors_without_their_plugin_name_it(
     with pytest.raises(PluginError, match="make add PLUGIN=synthesis"):
         plugins.load_corpus("synthetic")
     with pytest.raises(
-        PluginError, match="detector 'rules': its plugin deid-rules is not installed"
+        PluginError, match="detector 'rules': its plugin rules is not installed"
     ):
         plugins.load("rules")
 
@@ -76,12 +84,12 @@ def test_policies_whose_plugin_is_missing_are_listed_and_refused_before_notes_ar
     assert "safe_harbor" in listed
     assert (
         listed.count(
-            "its plugin deid-surrogates is not installed; run `make add PLUGIN=surrogates`"
+            "its plugin surrogates is not installed; run `make add PLUGIN=surrogates`"
         )
         == 4
     )
     assert (
-        "policy surrogate: actions.NAME: action 'surrogate': its plugin deid-surrogates is not"
+        "policy surrogate: actions.NAME: action 'surrogate': its plugin surrogates is not"
         " installed" in " ".join(done.output.split())
     )
     assert done.exit_code == 2

@@ -29,7 +29,7 @@ def load_tagger(folder: Path, about: About, weights: Weights) -> Encoder:
     if weights.digest != about.base:
         raise PluginError(
             f"{folder}: trained from weights {about.base[:12]}, the installed package holds"
-            f" {weights.digest[:12]}; install the package's version that plugins/encoder names, or"
+            f" {weights.digest[:12]}; install the package's version that plugins/neural/deid_encoder names, or"
             " train again"
         )
     encoder = load_encoder(weights, about.classes.outputs)

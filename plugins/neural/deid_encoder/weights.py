@@ -149,7 +149,7 @@ def read_weights(path: Path) -> Weights:
     except (struct.error, ValueError, IndexError, KeyError, UnicodeDecodeError) as error:
         raise PluginError(
             f"{path}: no weights of {PACKAGE} 0.3 ({type(error).__name__}); install the version"
-            " that plugins/encoder names"
+            " that plugins/neural/deid_encoder names"
         ) from error
 
 

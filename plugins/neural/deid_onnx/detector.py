@@ -113,6 +113,6 @@ def _family(path: Path, settings: Mapping[str, Any]) -> Any:
     module = f"deid_onnx.families.{family}"
     if not isinstance(family, str) or not family.isidentifier() or find_spec(module) is None:
         raise PluginError(
-            f"{path}: family {family!r} is unknown; export the model with this version of deid-onnx"
+            f"{path}: family {family!r} is unknown; export the model with this version of its plugin"
         )
     return import_module(module)

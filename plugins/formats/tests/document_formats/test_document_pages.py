@@ -13,7 +13,7 @@ from deid_assets.plugins import available
 
 # make test-run names that of users
 BIN = os.environ.get("DEID_BIN") or str(Path(sys.executable).parent)
-PAGES = Path(__file__).parents[3] / "docs" / "formats"
+PAGES = Path(__file__).parents[4] / "docs" / "formats"
 
 pytestmark = [
     pytest.mark.long,

@@ -12,11 +12,11 @@ import typer
 from deid_assets.cli import app
 from deid_privacy.trends import CLAIMS
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 PAGE = (
     (ROOT / "docs" / "privacy-inventory.md")
     .read_text(encoding="utf-8")
-    .replace("`PT/", "`plugins/privacy/tests/")
+    .replace("`PT/", "`plugins/lab/privacy/tests/")
 )
 SECTIONS = dict(part.split("\n", 1) for part in PAGE.split("\n## ")[1:])
 FILES = sorted(set(re.findall(r"`((?:tests|plugins)/[\w/]+\.py)", PAGE)))

@@ -3,7 +3,7 @@
 import doctest
 from pathlib import Path
 
-PAGE = Path(__file__).parents[3] / "docs" / "privacy-measures.md"
+PAGE = Path(__file__).parents[4] / "docs" / "privacy-measures.md"
 
 
 def test_the_examples_of_the_page_give_what_stands_there():

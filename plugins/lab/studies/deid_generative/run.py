@@ -25,22 +25,15 @@ from deid_assets.extending import (
     TrainingError,
     labelled,
 )
+from deid_causal.loading import device_of, load_base, load_config, load_tokenizer, quiet
+from deid_causal.new_model import make_model, make_tokenizer
 from deid_generative.budget import check_budget, choose_bits, estimate
 from deid_generative.categories import Categories
 from deid_generative.decode import Decoding
 from deid_generative.folder import ADAPTER, BASE, ModelFolder
 from deid_generative.judging import judge
-from deid_generative.local import (
-    LocalModel,
-    Shape,
-    Speech,
-    device_of,
-    load_config,
-    load_tokenizer,
-    quiet,
-)
-from deid_generative.newmodel import learn_to_copy, make_model, make_tokenizer
-from deid_generative.opening import load_base
+from deid_generative.local import LocalModel, Shape, Speech
+from deid_generative.newmodel import learn_to_copy
 from deid_generative.placeholders import ANONYMOUS
 from deid_generative.prompts import load_prompt
 from deid_generative.settings import NEW, GenerativeSettings, read_settings

@@ -415,7 +415,7 @@ def test_settings_are_completed_with_the_published_values() -> None:
 
 
 def test_every_embedding_that_the_readme_names_is_accepted() -> None:
-    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    readme = (Path(__file__).parents[2] / "docs" / "flair.md").read_text(encoding="utf-8")
     tables = re.findall(r"`(\{kind = [^…`]+\})`", readme)
 
     for table in tables:

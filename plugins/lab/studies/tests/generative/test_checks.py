@@ -1,4 +1,4 @@
-"""Every check of the specification in the README has tests, which exist, or says what is not shown."""
+"""Every check of the specification on its page has tests, which exist, or says what is not shown."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-PLUGIN = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[5]
+HERE = Path(__file__).parent
+PAGE = Path(__file__).parents[2] / "docs" / "generative.md"
 ROWS = [
     [cell.strip() for cell in line.split("|")[1:-1]]
-    for line in (PLUGIN / "README.md").read_text(encoding="utf-8").splitlines()
+    for line in PAGE.read_text(encoding="utf-8").splitlines()
     if re.match(r"\| \d+ \|", line)
 ]
 
@@ -22,7 +24,7 @@ def test_what_a_check_names_exists(row: list[str]) -> None:
 
     assert named or row[3]
     for path, name in named:
-        file = PLUGIN.parents[1] / path if "/" in path else PLUGIN / "tests" / path
+        file = ROOT / path if "/" in path else HERE / path
         tree = ast.parse(file.read_text(encoding="utf-8"))
         assert name in {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from deid_causal.steps import batch_of
 from tiny_model import TEXTS, random_model, speech
 from tiny_pairs import TINY, documents, files, task, train
 
 from deid_assets.core.errors import ConfigError, PluginError, TrainingError
 from deid_assets.core.trainer import Epoch
+from deid_causal.steps import batch_of
 from deid_generative import GenerativeDetector, GenerativeTrainer
 from deid_generative.budget import check_budget, choose_bits, estimate, parameters
 from deid_generative.decode import Decoding
@@ -303,7 +303,7 @@ def test_scores_are_computed_behind_the_last_token_of_a_prompt_alone(tmp_path: P
 def test_recipes_that_ship_are_whole() -> None:
     from deid_assets.training.recipe import load_recipe
 
-    folder = Path(__file__).parents[1] / "deid_generative" / "recipes"
+    folder = Path(__file__).parents[2] / "deid_generative" / "recipes"
     recipes = [load_recipe(path) for path in sorted(folder.glob("*.toml"))]
 
     assert {"generative_llama2_7b", "generative_mistral_7b", "generative_mixtral"} <= {

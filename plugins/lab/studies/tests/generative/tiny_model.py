@@ -7,9 +7,9 @@ from typing import Any
 import torch
 import transformers
 
+from deid_causal.new_model import make_model, make_tokenizer
 from deid_generative.decode import Decoding
 from deid_generative.local import LocalModel, Shape, Speech
-from deid_causal.new_model import make_model, make_tokenizer
 from deid_generative.placeholders import ANONYMOUS, PLACEHOLDER
 from deid_generative.prompts import load_prompt
 from deid_generative.settings import NewModel

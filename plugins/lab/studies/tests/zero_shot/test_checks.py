@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[5]
 SECTION = (
     (ROOT / "docs" / "zero-shot.md")
     .read_text(encoding="utf-8")

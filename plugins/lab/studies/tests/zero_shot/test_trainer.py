@@ -78,7 +78,7 @@ def test_categories_of_the_notes_are_those_of_the_spans(tmp_path: Path) -> None:
 
 
 def test_the_recipes_of_the_study_are_valid_and_fetch_only_where_they_say_so() -> None:
-    paths = sorted((Path(__file__).parents[1] / "recipes" / "study").glob("*.toml"))
+    paths = sorted((Path(__file__).parents[2] / "recipes" / "zero_shot" / "study").glob("*.toml"))
     recipes = [load_recipe(path) for path in paths]
 
     assert len({recipe.settings["model"] for recipe in recipes}) == 9
@@ -88,7 +88,7 @@ def test_the_recipes_of_the_study_are_valid_and_fetch_only_where_they_say_so() -
 
 @pytest.mark.parametrize("name", ["small_masked_lm", "adapted_masked_lm"])
 def test_the_recipes_of_models_made_here_are_valid(name: str) -> None:
-    recipe = load_recipe(Path(__file__).parents[1] / "recipes" / f"{name}.toml")
+    recipe = load_recipe(Path(__file__).parents[2] / "recipes" / "zero_shot" / f"{name}.toml")
 
     settings = load_trainer(recipe.plugin).settings(recipe.settings)
 

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from deid_assets import plugins
-from deid_assets.training import BUILTIN, load_recipe
+from deid_assets.training import load_recipe, recipe_names
 
 WIDTHS = {
     "glove.6B.100d.txt": 100,
@@ -156,10 +156,40 @@ def test_legal_sequences_without_a_crf_are_a_row_of_their_own(name):
 
 
 def test_every_recipe_after_a_published_system_says_what_differs():
-    said = {name: load_recipe(name).differs for name in BUILTIN if re.match(r"[abc][1-8]", name)}
+    said = {name: load_recipe(name).differs for name in recipe_names() if re.match(r"[abc][1-8]", name)}
     assert [
         name
         for name, differs in said.items()
         if not differs.startswith("tokens are this project's")
     ] == []
     assert [name for name, differs in said.items() if "nothing;" in differs] == []
+
+
+SYSTEMS = (
+    *(f"a1_{k}" for k in (1, 2, 4, 8, 16, 32)),
+    "a2_1",
+    "a2_11",
+    *(f"a3_{one}" for one in "abcde"),
+    "b1",
+    "b2",
+    "b3",
+    "b4",
+    "b5",
+    "b6",
+    "b7",
+    "b8",
+    "c1",
+    "c2",
+    "c2_mix",
+    "c2_sequential",
+    "c4",
+    "c4_mix",
+    "c4_sequential",
+    "c5",
+    "c6",
+)
+"""What Catelli (2021) trained; C3 is B5."""
+
+
+def test_every_published_system_has_a_recipe_and_one_that_needs_no_download():
+    assert {*SYSTEMS, *(f"{name}_here" for name in SYSTEMS)} <= set(recipe_names())
