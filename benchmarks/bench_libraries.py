@@ -28,7 +28,9 @@ from typing import Any
 
 os.environ["OMP_NUM_THREADS"] = "1"
 for name in ("gliner", "stanza", "edsnlp"):
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "plugins" / "neural" / "tests" / name))
+    sys.path.insert(
+        0, str(Path(__file__).resolve().parents[1] / "plugins" / "neural" / "tests" / name)
+    )
 
 Found = list[set[tuple[int, int, str]]]
 WORDS = [

@@ -23,7 +23,9 @@ import warnings
 from pathlib import Path
 
 os.environ["OMP_NUM_THREADS"] = "1"
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "plugins" / "neural" / "tests" / "published"))
+sys.path.insert(
+    0, str(Path(__file__).resolve().parents[1] / "plugins" / "neural" / "tests" / "published")
+)
 
 LABELS = (
     '[labels]\nPER = "NAME"\nLOC = "LOCATION"\nDATE = "DATE"\nPATIENT = "NAME"\nHCW = "NAME"\nMISC'

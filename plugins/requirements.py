@@ -135,7 +135,10 @@ def closure(names: Sequence[str], *, own: Path) -> dict[Path, set[str]]:
 
 def shipped() -> list[Distribution]:
     """Return the distributions of this checkout: the product's, then the laboratory's."""
-    files = [*sorted(PLUGINS.glob("*/pyproject.toml")), *sorted(LABORATORY.glob("*/pyproject.toml"))]
+    files = [
+        *sorted(PLUGINS.glob("*/pyproject.toml")),
+        *sorted(LABORATORY.glob("*/pyproject.toml")),
+    ]
     return [Distribution(file.parent) for file in files if file.parent.name != TEMPLATE]
 
 
@@ -212,7 +215,9 @@ def _extras(name: str, given: Sequence[str], distribution: Distribution) -> set[
     return chosen
 
 
-def _neighbours(distribution: Distribution, extras: Iterable[str]) -> Iterator[tuple[Path, set[str]]]:
+def _neighbours(
+    distribution: Distribution, extras: Iterable[str]
+) -> Iterator[tuple[Path, set[str]]]:
     """Yield what a distribution needs of this project, and the extras of its own that extras name."""
     folders = {str(one.project["name"]): one.folder for one in shipped()}
     folders[str(distribution.project["name"])] = distribution.folder
@@ -235,7 +240,9 @@ def _said(chosen: dict[Path, set[str]]) -> str:
 
 def _time(chosen: dict[Path, set[str]]) -> str:
     needed = [
-        one for folder, extras in chosen.items() for one in Distribution(folder).requirements(extras)
+        one
+        for folder, extras in chosen.items()
+        for one in Distribution(folder).requirements(extras)
     ]
     if any(_TORCH.match(one) for one in needed):
         return " PyTorch comes with it: some gigabytes to download, 5 to 20 minutes."

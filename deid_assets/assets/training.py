@@ -345,9 +345,7 @@ def show_analyses(analyses: Sequence[TaggerAnalysis]) -> Shown:
     """Return what the UI shows of analyses: labels and figures, no words."""
     if not analyses:
         return {
-            "analysis": Markdown(
-                "`tagger_analysis` shows errors and vectors; it is not installed."
-            )
+            "analysis": Markdown("`tagger_analysis` shows errors and vectors; it is not installed.")
         }
     tables = {name: Markdown(table) for one in analyses for name, table in one.tables.items()}
     pictures = {

@@ -64,9 +64,7 @@ def test_synthetic_notes_and_detectors_without_their_plugin_name_it(
     monkeypatch.setattr(plugins, "entry_points", EntryPoints)
     with pytest.raises(PluginError, match="make add PLUGIN=synthesis"):
         plugins.load_corpus("synthetic")
-    with pytest.raises(
-        PluginError, match="detector 'rules': its plugin rules is not installed"
-    ):
+    with pytest.raises(PluginError, match="detector 'rules': its plugin rules is not installed"):
         plugins.load("rules")
 
 
@@ -83,9 +81,7 @@ def test_policies_whose_plugin_is_missing_are_listed_and_refused_before_notes_ar
 
     assert "safe_harbor" in listed
     assert (
-        listed.count(
-            "its plugin surrogates is not installed; run `make add PLUGIN=surrogates`"
-        )
+        listed.count("its plugin surrogates is not installed; run `make add PLUGIN=surrogates`")
         == 4
     )
     assert (

@@ -18,12 +18,44 @@ FOLDERS = {
     tomllib.loads(path.read_text())["project"]["name"]: path.parent
     for path in ROOT.glob("plugins/**/pyproject.toml")
 }
-NAMED_BEFORE = (
-    "annotation audits clinical_formats compact corpora corpus_formats crf datafog deduce"
-    " document_formats edit_maps edsnlp encoder evaluation flair gazetteers generative gliner hips"
-    " known_identity onnx openmed phileas presidio privacy published reidentification rules"
-    " scrubadub spacy stanza surrogates synthesis tagger_analysis transformers zero_shot"
-).split()
+NAMED_BEFORE = [
+    "annotation",
+    "audits",
+    "clinical_formats",
+    "compact",
+    "corpora",
+    "corpus_formats",
+    "crf",
+    "datafog",
+    "deduce",
+    "document_formats",
+    "edit_maps",
+    "edsnlp",
+    "encoder",
+    "evaluation",
+    "flair",
+    "gazetteers",
+    "generative",
+    "gliner",
+    "hips",
+    "known_identity",
+    "onnx",
+    "openmed",
+    "phileas",
+    "presidio",
+    "privacy",
+    "published",
+    "reidentification",
+    "rules",
+    "scrubadub",
+    "spacy",
+    "stanza",
+    "surrogates",
+    "synthesis",
+    "tagger_analysis",
+    "transformers",
+    "zero_shot",
+]
 """Plugins that were distributions of their own: their names still install them."""
 TEXTS = [
     path
@@ -126,7 +158,10 @@ def test_a_plugin_of_ones_own_is_found_by_name_and_by_path(requirements, tmp_pat
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("spacie", "no plugin 'spacie'; did you mean 'spacy'? There are networks, lab, all, annotation"),
+        (
+            "spacie",
+            "no plugin 'spacie'; did you mean 'spacy'? There are networks, lab, all, annotation",
+        ),
         ("spacy[big]", "spacy has no extra 'big'; it has causal, edsnlp, encoder, "),
     ],
 )

@@ -20,6 +20,7 @@ from deid_assets.extending.audits import (
     conclude,
 )
 from deid_assets.extending.measuring import auc
+from deid_audits.models import gradients
 from deid_audits.models.auditing import (
     SURE,
     Progress,
@@ -45,7 +46,6 @@ from deid_audits.models.membership import ATTACKS, Floats, Setup, check_disjoint
 from deid_audits.models.scoring import Scorer
 from deid_audits.models.shadows import FEWEST as FEWEST_SHADOWS
 from deid_audits.models.shadows import halves, ratios, read_shadows
-from deid_privacy import gradients
 
 if TYPE_CHECKING:
     from deid_audits.models.audits import Membership

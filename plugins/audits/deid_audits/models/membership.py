@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid_assets.extending import InputError
+from deid_audits.models import gradients
 from deid_audits.models.scoring import PATTERNS, Scorer, TokenScores
-from deid_privacy import gradients
 
 Floats = NDArray[np.float64]
 ATTACKS = (

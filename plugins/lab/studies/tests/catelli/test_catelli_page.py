@@ -12,7 +12,9 @@ RECIPE = re.compile(r"\b[abc]\d_?[a-z\d]*(?:_[a-z]+)*\b")
 def test_the_page_has_a_command_for_every_published_recipe():
     commands = " ".join(re.findall(r"`([^`]+)`", PAGE.read_text()))
     named = {
-        name for part in commands.split() if (name := part) in recipe_names() or RECIPE.fullmatch(part)
+        name
+        for part in commands.split()
+        if (name := part) in recipe_names() or RECIPE.fullmatch(part)
     }
     named -= {"a1", "a2", "a3"}  # folders that the commands write to
     assert named <= set(recipe_names())

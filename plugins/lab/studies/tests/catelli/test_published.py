@@ -156,7 +156,9 @@ def test_legal_sequences_without_a_crf_are_a_row_of_their_own(name):
 
 
 def test_every_recipe_after_a_published_system_says_what_differs():
-    said = {name: load_recipe(name).differs for name in recipe_names() if re.match(r"[abc][1-8]", name)}
+    said = {
+        name: load_recipe(name).differs for name in recipe_names() if re.match(r"[abc][1-8]", name)
+    }
     assert [
         name
         for name, differs in said.items()
