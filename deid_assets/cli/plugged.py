@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from deid_assets import plugins
+from deid_assets.cli.endings import guarded, say
 from deid_assets.core.errors import PluginError
 from deid_assets.own_plugins import BRINGS, command, missing
 from deid_assets.plugins import COMMANDS
@@ -92,8 +93,7 @@ class OfCorpus(WithPlugins):
 
 
 def _command(name: str, function: Any) -> Any:
-    from deid_assets.cli.app import guarded  # noqa: PLC0415 - the application is made of this class
-    from deid_assets.cli.arguments import JsonOption  # noqa: PLC0415
+    from deid_assets.cli.arguments import JsonOption  # noqa: PLC0415 - loads the formats
 
     if isinstance(function, typer.Typer):  # a group, whose commands are guarded by its plugin
         return typer.main.get_group(function)
@@ -124,8 +124,7 @@ def _command(name: str, function: Any) -> Any:
 
 
 def _show(answer: Any, *, as_json: bool) -> int:
-    from deid_assets.cli.app import say  # noqa: PLC0415
-    from deid_assets.cli.tables import print_json, print_table  # noqa: PLC0415
+    from deid_assets.cli.tables import print_json, print_table  # noqa: PLC0415 - loads Rich
 
     if as_json:
         print_json(dict(answer.document))
