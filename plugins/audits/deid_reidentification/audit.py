@@ -126,7 +126,11 @@ class Reidentification:
                 Plot(
                     name="known",
                     title=_TITLE,
-                    png=curves_png([raw, *found], chance=world.chance, title=_TITLE),
+                    png=curves_png(
+                        {each.policy: each.curve for each in (raw, *found)},
+                        chance=world.chance,
+                        title=_TITLE,
+                    ),
                 )
             ],
             tables=[_held(found, world), _arms([raw, *found])],

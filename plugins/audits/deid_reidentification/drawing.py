@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
+from deid_assets.extending.audits import Measurement
 from deid_assets.extending.drawing import GRID, MUTED, blank, png
-
-if TYPE_CHECKING:
-    from deid_reidentification.audit import Attacked
 
 COLOURS = ("#1c2733", "#2f6f9f", "#c2571a", "#3c7d3c", "#8a3ffc", "#a3325f", "#5b6875", "#b58900")
 HEIGHT_INCHES = 3.6
 
 
-def curves_png(found: Sequence[Attacked], *, chance: float, title: str) -> bytes:
-    """Return the curves with their 95 % intervals as a PNG."""
+def curves_png(curves: Mapping[str, Sequence[Measurement]], *, chance: float, title: str) -> bytes:
+    """Return the curve of each policy with its 95 % interval as a PNG."""
     figure, axes = blank(HEIGHT_INCHES, title=title)
-    for place, each in enumerate(found):
-        known = range(1, len(each.curve) + 1)
+    for place, (policy, curve) in enumerate(curves.items()):
+        known = range(1, len(curve) + 1)
         colour = COLOURS[place % len(COLOURS)]
         axes.plot(
             known,
-            [point.value for point in each.curve],
+            [point.value for point in curve],
             color=colour,
             marker="o",
             markersize=3,
             linewidth=max(1.0, 4.5 - 0.6 * place),
-            label=each.policy.replace("_", " "),
+            label=policy.replace("_", " "),
         )
         axes.fill_between(
             known,
-            [point.low for point in each.curve],
-            [point.high for point in each.curve],
+            [point.low for point in curve],
+            [point.high for point in curve],
             color=colour,
             alpha=0.1,
             linewidth=0,

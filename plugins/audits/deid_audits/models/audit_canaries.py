@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from math import comb
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from deid_assets.extending import InputError
 from deid_assets.extending.audits import (
@@ -28,12 +28,10 @@ from deid_audits.models.canaries import (
 )
 from deid_audits.models.controls import planted_in
 from deid_audits.models.measures import FEWEST
+from deid_audits.models.options import OfCanaries
 from deid_audits.models.planted import Canary
 from deid_audits.models.scoring import Scorer
 from deid_audits.models.slots import GAP, Answer, answered, in_other_words, summary
-
-if TYPE_CHECKING:
-    from deid_audits.models.audits import Canaries
 
 BEATEN = "others beaten"
 DRAWN = "drawn out by a prompt"
@@ -48,7 +46,7 @@ _STEPS = (
 )
 
 
-def run(audit: Canaries, material: Material) -> AuditResult:
+def run(audit: OfCanaries, material: Material) -> AuditResult:
     """Return the result; see ``Canaries``.
 
     Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -30,14 +30,12 @@ from deid_audits.models.generating import Continuing, Gibbs, continued, masked_t
 from deid_audits.models.links import Links, Register, Tagger, count_links, dictionary_tagger
 from deid_audits.models.measures import RESAMPLES
 from deid_audits.models.opened import Kind
+from deid_audits.models.options import OfExtraction
 from deid_audits.models.planted import SPECIFIC, VAGUE, Person, planted_corpus, register_of
 from deid_audits.models.quality import Quality, bleu_of_each, frequencies, quality, zipf
 from deid_audits.models.sampling import sampling_of
 from deid_audits.models.scoring import Scorer
 from deid_audits.models.unprompted import GROUP, RUN, copies, unprompted
-
-if TYPE_CHECKING:
-    from deid_audits.models.audits import Extraction
 
 RECITED = f"{RUN} words in a row of one patient's notes alone"
 NOT_READ = f"{RUN} words in a row of one held-out patient's notes alone"
@@ -48,7 +46,7 @@ CONTROL_LENGTH: dict[Kind, int] = {"masked": 12, "causal": 24}
 """Tokens: a masked model fills a given length, and planted sentences have ten to thirteen."""
 
 
-def run(audit: Extraction, material: Material) -> AuditResult:
+def run(audit: OfExtraction, material: Material) -> AuditResult:
     """Return the result; see ``Extraction``.
 
     Raises:
@@ -197,7 +195,7 @@ def drawn(
     return found
 
 
-def generator_of(audit: Extraction) -> Gibbs:
+def generator_of(audit: OfExtraction) -> Gibbs:
     """Return the settings that an audit's options say.
 
     Raises:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -43,17 +42,15 @@ from deid_audits.models.measures import (
     threshold,
 )
 from deid_audits.models.membership import ATTACKS, Floats, Setup, check_disjoint, scores
+from deid_audits.models.options import OfMembership
 from deid_audits.models.scoring import Scorer
 from deid_audits.models.shadows import FEWEST as FEWEST_SHADOWS
 from deid_audits.models.shadows import halves, ratios, read_shadows
 
-if TYPE_CHECKING:
-    from deid_audits.models.audits import Membership
-
 SHADOWS, GRADIENT = "shadow_models", "gradient"
 
 
-def run(audit: Membership, material: Material) -> AuditResult:
+def run(audit: OfMembership, material: Material) -> AuditResult:
     """Return the result; see ``Membership``.
 
     Raises:

@@ -6,26 +6,23 @@ import random
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from deid_assets.extending import InputError
 from deid_assets.extending.audits import AuditResult, Case, Control, Material, Rule, conclude
 from deid_audits.models.auditing import SURE, control, measured, opened, work
 from deid_audits.models.controls import MOST, planted_in
 from deid_audits.models.measures import FEWEST, Estimate
+from deid_audits.models.options import OfSlots
 from deid_audits.models.planted import SPECIFIC, TEMPLATES
 from deid_audits.models.scoring import Scorer
 from deid_audits.models.slots import GAP, Question, answered, in_other_words, summary
-
-if TYPE_CHECKING:
-    from deid_audits.models.audits import SlotFill
 
 AROUND = 80
 """Characters of the note that a fragment has on each side of its gap."""
 BEATEN, FIRST = "others beaten", "truth ranked first"
 
 
-def run(audit: SlotFill, material: Material) -> AuditResult:
+def run(audit: OfSlots, material: Material) -> AuditResult:
     """Return the result; see ``SlotFill``.
 
     Raises:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,10 +22,8 @@ from deid_audits.models.canaries import read_canaries
 from deid_audits.models.controls import MOST, PLANTING
 from deid_audits.models.generating import Continuing
 from deid_audits.models.membership import ATTACKS, NEIGHBOUR_PARTS, NEIGHBOURS
+from deid_audits.models.options import OfCanaries, OfExtraction, OfMembership
 from deid_audits.models.scoring import PATTERNS, SHARE, Scorer
-
-if TYPE_CHECKING:
-    from deid_audits.models.audits import Canaries, Extraction, Membership
 
 _BATCH = 20
 """Texts that the measured batch has."""
@@ -62,7 +59,7 @@ def pace(scorer: Scorer, texts: Sequence[str]) -> Pace:
     return Pace(spent / (len(batch) * readings * max(1.0, tokens)), tokens, readings)
 
 
-def of_membership(audit: Membership, material: Material) -> float:
+def of_membership(audit: OfMembership, material: Material) -> float:
     """Return the seconds of ``membership``; those of shadow models are not in it."""
     sets = [
         samples(notes, most=audit.most, seed=material.seed)
@@ -84,7 +81,7 @@ def of_membership(audit: Membership, material: Material) -> float:
     return own.seconds * own.tokens * (texts * each + learnt)
 
 
-def of_canaries(audit: Canaries, material: Material) -> float:
+def of_canaries(audit: OfCanaries, material: Material) -> float:
     """Return the seconds of ``canaries``."""
     if material.canaries is None:
         return 0.0
@@ -105,7 +102,7 @@ def of_canaries(audit: Canaries, material: Material) -> float:
     return own.seconds * own.tokens * (asked * (1 + audit.candidates) * readings + learnt)
 
 
-def of_extraction(audit: Extraction, material: Material) -> float:
+def of_extraction(audit: OfExtraction, material: Material) -> float:
     """Return the seconds of ``extraction``.
 
     Of a batch whose first steps are drawn, and of the control.

@@ -34,7 +34,7 @@ from deid_privacy.site import STEP, evaluate_model, evaluate_spans
 from deid_privacy.site_log import REDACTION, Standing, leaderboard, record, tries_of
 from deid_privacy.site_models import unpack
 from deid_privacy.site_tasks import FOLDS, evaluate_task
-from deid_privacy.utility.tasks import TaskData
+from deid_privacy.utility.examples import TaskData
 
 SHORTEST = 16
 """Characters of a token."""

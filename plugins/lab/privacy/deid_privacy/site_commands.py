@@ -18,7 +18,7 @@ import typer
 from deid_assets.extending import InputError
 
 if TYPE_CHECKING:
-    from deid_privacy.utility.tasks import TaskData
+    from deid_privacy.utility.examples import TaskData
 
 NotesArg = Arg[Path, typer.Argument(metavar="NOTES", help="Folder with annotated notes.")]
 LogArg = Arg[Path, typer.Argument(metavar="LOG", help="Of evaluations; a line is added.")]

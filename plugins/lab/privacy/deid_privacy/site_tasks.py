@@ -10,9 +10,9 @@ from typing import Any
 from deid_assets.extending import InputError
 from deid_privacy.site import LEAST, rounded
 from deid_privacy.site_models import apart, check_folder
+from deid_privacy.utility.examples import Example, TaskData
 from deid_privacy.utility.jobs import split
 from deid_privacy.utility.scoring import guess_scores
-from deid_privacy.utility.tasks import Example, TaskData
 
 FOLDS = 10
 _SEED = 1

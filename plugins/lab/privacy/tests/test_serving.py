@@ -15,7 +15,7 @@ from deid_assets.core.errors import InputError
 from deid_assets.extending import Document
 from deid_privacy.serving import MOST_BYTES, Site, read_senders, server
 from deid_privacy.site_log import record
-from deid_privacy.utility.tasks import Example, TaskData
+from deid_privacy.utility.examples import Example, TaskData
 
 TOKENS = {"north": "the token of the north", "south": "the token of the south"}
 SPANS = [{"start": 0, "end": 4, "label": "NAME"}]

@@ -8,9 +8,10 @@ import pytest
 
 from deid_assets.core.errors import InputError
 from deid_privacy.site_tasks import check_task, evaluate_task
+from deid_privacy.utility.examples import Example, TaskData
 from deid_privacy.utility.jobs import split
 from deid_privacy.utility.task_files import read_task, write_task
-from deid_privacy.utility.tasks import Example, TaskData, task_data
+from deid_privacy.utility.tasks import task_data
 
 
 @pytest.fixture(scope="module")

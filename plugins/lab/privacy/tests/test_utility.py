@@ -18,10 +18,11 @@ from deid_assets.core.errors import InputError
 from deid_privacy.utility.comparing import STUDENT, Row, Setting, directional, rows
 from deid_privacy.utility.encoders import epochs_of
 from deid_privacy.utility.errors import Errors
+from deid_privacy.utility.examples import Example
 from deid_privacy.utility.page import grid_html
 from deid_privacy.utility.running import Grid, Plan, best_of, parts
 from deid_privacy.utility.scoring import guess_scores, label_scores, span_scores
-from deid_privacy.utility.tasks import TASKS, Example, task_data
+from deid_privacy.utility.tasks import TASKS, task_data
 from deid_privacy.utility.tuning import Tuning, tune
 from deid_privacy.utility.versions import carried, named, version_of
 

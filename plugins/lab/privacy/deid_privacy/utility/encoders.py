@@ -12,7 +12,8 @@ from typing import Any
 
 from deid_assets import Note
 from deid_assets.extending import InputError
-from deid_privacy.utility.tasks import TASKS, Example, TaskData, task_data
+from deid_privacy.utility.examples import Example, TaskData
+from deid_privacy.utility.tasks import TASKS, task_data
 from deid_privacy.utility.versions import version_of
 from deid_transformers.trainer import TransformersTrainer
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from deid_assets import DisjointSpans, Note, Phi, Span
 from deid_assets.extending import InputError
 from deid_assets.extending.audits import Injector, Key, Redacted, load_policy, redact
-from deid_privacy.utility.tasks import Example
+from deid_privacy.utility.examples import Example
 
 CATEGORIES = {
     "First_Name": Phi.NAME,

@@ -20,9 +20,10 @@ from deid_assets.extending import DeidError, InputError
 from deid_assets.extending.files import atomic_file
 from deid_privacy.energy import POWERCAP, Meter, counters
 from deid_privacy.utility.encoders import encoder_of, epochs_of
+from deid_privacy.utility.examples import Example, TaskData
 from deid_privacy.utility.jobs import Job, jobs, split
 from deid_privacy.utility.scoring import guess_scores
-from deid_privacy.utility.tasks import Example, TaskData, task_data
+from deid_privacy.utility.tasks import task_data
 from deid_privacy.utility.tuning import Tuned, Tuning, tune
 from deid_privacy.utility.versions import version_of
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
 from deid_assets.extending import tokenize
-from deid_privacy.utility.tasks import Example, Marked, TaskData
+from deid_privacy.utility.examples import Example, Marked, TaskData
 
 
 def f1(right: int, found: int, expected: int) -> float:

@@ -18,8 +18,9 @@ from deid_causal.trainer import CausalTrainer
 from deid_privacy.trends import Trend, Verdict
 from deid_privacy.utility.comparing import Row, Setting
 from deid_privacy.utility.encoders import GENERAL, encoder_of, general_notes
+from deid_privacy.utility.examples import Example, TaskData
 from deid_privacy.utility.running import Plan, parts
-from deid_privacy.utility.tasks import Example, TaskData, task_data
+from deid_privacy.utility.tasks import task_data
 from deid_privacy.utility.tuning import Tuned, Tuning, tune
 
 TASK, STARTER = "phi_ner", 3

@@ -14,7 +14,7 @@ from typing import Any
 
 from deid_assets.extending import InputError
 from deid_assets.extending.files import atomic_file
-from deid_privacy.utility.tasks import Example, Kind, Marked, TaskData
+from deid_privacy.utility.examples import Example, Kind, Marked, TaskData
 
 KEYS: Mapping[Kind, str] = {"tokens": "spans", "multilabel": "labels", "classes": "label"}
 """Where an object says what is to be predicted."""

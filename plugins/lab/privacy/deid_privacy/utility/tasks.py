@@ -8,16 +8,12 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 from deid_assets.extending import InputError
 from deid_assets.extending.corpora import read_corpus
-
-Kind = Literal["tokens", "multilabel", "classes"]
-Marked = tuple[int, int, str]
-"""Range of characters and its label."""
+from deid_privacy.utility.examples import Example, Kind, Marked, TaskData
+from deid_privacy.utility.task_files import read_task
 
 _CODES: Mapping[str, Sequence[str]] = {
     "K00-K14": ("dental caries", "gingivitis", "stomatitis"),
@@ -116,44 +112,6 @@ _CATEGORIES = {
 _MONTHS = ("January", "March", "May", "June", "August", "October", "November")
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
-    """A document of a task.
-
-    Args:
-        note_id: Of the document.
-        text: It.
-        identifiers: Every identifier, with its class.
-        marks: Spans to find, for tasks of tokens.
-        labels: Of the document, for the others.
-    """
-
-    note_id: str
-    text: str = field(repr=False)
-    identifiers: tuple[Marked, ...] = field(repr=False, default=())
-    marks: tuple[Marked, ...] = field(repr=False, default=())
-    labels: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class TaskData:
-    """A task.
-
-    Args:
-        name: One of ``TASKS``, or the name of a corpus.
-        kind: What is predicted: spans, several labels of a document, or one.
-        labels: All of them.
-        examples: Documents.
-        published: Documents and classes of the published task.
-    """
-
-    name: str
-    kind: Kind
-    labels: tuple[str, ...]
-    examples: tuple[Example, ...] = field(repr=False)
-    published: tuple[int, int] = (0, 0)
-
-
 _SHAPES: Mapping[str, tuple[Kind, tuple[str, ...], tuple[int, int]]] = {
     "icd10": ("multilabel", tuple(_CODES), (6_062, 10)),
     "adverse_drug_event": ("classes", ("caused", "not_caused"), (21_725, 2)),
@@ -199,10 +157,6 @@ def task_data(name: str, *, documents: int, seed: int) -> TaskData:
         InputError: There is no such task, the corpus has no span, or the file is none of a task.
     """
     if name.endswith(".jsonl"):
-        from deid_privacy.utility.task_files import (  # noqa: PLC0415 - it builds on this module
-            read_task,
-        )
-
         return read_task(Path(name))
     if name.startswith("corpus:"):
         return _of_corpus(name, documents)

@@ -26,8 +26,8 @@ from deid_assets.extending import (
     tag_set,
     tokenize,
 )
+from deid_privacy.utility.examples import Example, Marked, TaskData
 from deid_privacy.utility.scoring import label_scores, span_scores
-from deid_privacy.utility.tasks import Example, Marked, TaskData
 from deid_transformers.encoder import load_model, load_tokenizer
 from deid_transformers.optimize import adamw, generator, linear_rate, set_rate
 from deid_transformers.settings import TransformersSettings

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from deid_assets import Failed, Note, deidentify_notes
 from deid_privacy.utility.errors import Errors
-from deid_privacy.utility.tasks import TASKS, Example, Marked, TaskData
+from deid_privacy.utility.examples import Example, Marked, TaskData
+from deid_privacy.utility.tasks import TASKS
 
 if TYPE_CHECKING:
     from deid_assets.extending.audits import Redacted
