@@ -1,6 +1,7 @@
 """All of this package that a plugin may import, beside the names of ``deid_assets`` itself.
 
 Here: the domain, which detectors and trainers are written in, on the standard library alone.
+``blas``: products of matrices on one thread.
 ``decoding``: from the scores of a tagger to its tags. ``lists``, ``numbers`` and ``identities``:
 what detectors look up. ``formats``: what a format of notes is made of. ``files``: files written
 whole. ``measuring``: ranges of characters and measures. ``corpora`` and ``drawing``: annotated

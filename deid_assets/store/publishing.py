@@ -67,16 +67,13 @@ class ReleaseFolders:
 
         Raises:
             InputError: The batch was withdrawn.
-            ProvenanceError: The list of releases was altered, or its two copies contradict each
-                other.
+            ProvenanceError: It was, and the record of that is gone; or the list of releases was
+                altered, or its two copies contradict each other.
         """
         self.root.mkdir(parents=True, exist_ok=True)
         with locked(self.root):
             releases = self._settle_all()
-            if self._withdrawals.is_withdrawn(batch):
-                raise InputError(
-                    f"batch {batch} was withdrawn; `deid batches retry {batch}` brings it back"
-                )
+            self._check_is_open(batch, releases)
             if self._is_there(batch, manifest, releases):
                 return
             document = (
@@ -90,6 +87,17 @@ class ReleaseFolders:
                 releases.with_release(batch, document, created_at=_now()).to_bytes(self._signer)
             )
             self._put(batch)
+
+    def _check_is_open(self, batch: str, releases: ReleaseList) -> None:
+        if self._withdrawals.is_withdrawn(batch):
+            raise InputError(
+                f"batch {batch} was withdrawn; `deid batches retry {batch}` brings it back"
+            )
+        if batch in releases.withdrawn() and not self._withdrawals.is_recorded(batch):
+            raise ProvenanceError(
+                f"batch {batch} was withdrawn by the list of releases, and the record of that is"
+                f" gone; withdraw it again, and `deid batches retry {batch}` brings it back"
+            )
 
     def withdraw(self, *, record: Callable[[], None]) -> None:
         """Record a withdrawal, and take the batch's release back. Nothing is published meanwhile.

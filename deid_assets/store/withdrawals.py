@@ -35,6 +35,14 @@ class Withdrawals:
         record = self._files.find(WITHDRAWN, batch)
         return record is not None and record.inputs == self._arrival(batch)
 
+    def is_recorded(self, batch: str) -> bool:
+        """Whether there is a record, also of a batch that was brought back since.
+
+        Raises:
+            ProvenanceError: The record was altered.
+        """
+        return self._files.find(WITHDRAWN, batch) is not None
+
     def batches(self) -> list[str]:
         """Return the withdrawn batches, sorted; one with an altered record is left out."""
         return [

@@ -211,6 +211,21 @@ def test_a_withdrawn_release_that_is_put_back_is_refused_and_removed(folders, tm
         folders.check("b-1")
 
 
+def test_a_withdrawal_whose_record_is_deleted_still_holds(folders):
+    """The list of releases has it too: who can delete a file brings no batch back."""
+    publish(folders, "first")
+    withdraw(folders)
+    shutil.rmtree(next(folders._withdrawals._files.root.glob("*/withdrawn")))
+    with pytest.raises(ProvenanceError, match="the record of that is gone"):
+        publish(folders, "again", at="2026-02-02")
+    assert not (folders.root / "b-1").exists()
+
+    withdraw(folders)
+    bring_back(folders)
+    publish(folders, "again", at="2026-02-02")
+    assert text_of(folders) == "again"
+
+
 def test_a_kill_before_every_file_operation_of_a_withdrawal_is_mended_by_the_next_sweep(
     tmp_path, killed_at
 ):

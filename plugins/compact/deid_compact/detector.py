@@ -9,6 +9,7 @@ import numpy as np
 
 from deid_assets import Note, SpanSet
 from deid_assets.extending import ConfigError, Span, load, runs_of
+from deid_assets.extending.blas import one_blas_thread
 from deid_compact.folder import FILES, About, digest_of, read_about, read_network
 from deid_compact.inputs import Input, input_of
 from deid_compact.network import Network
@@ -75,8 +76,11 @@ class CompactDetector:
         """Yield the spans of each note."""
         for run in runs_of(notes, chars=CHARS_TOGETHER):
             others = [list(found) for found in self._other.detect(run)]
-            for note, spans in zip(run, others, strict=True):
-                yield SpanSet.of(note, self._of_note(note, spans))
+            with one_blas_thread():
+                found = [
+                    self._of_note(note, spans) for note, spans in zip(run, others, strict=True)
+                ]
+            yield from map(SpanSet.of, run, found)
 
     def _of_note(self, note: Note, others: Sequence[Span]) -> list[Span]:
         given = input_of(note.text, others, self._numbers)

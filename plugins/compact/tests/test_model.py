@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +54,18 @@ def test_it_adds_to_rules_on_messy_notes(detector: CompactDetector) -> None:
     both = _covered(notes, detector.detect(given))
     rules_alone = _covered(notes, CompactDetector(threshold=0.999, veto=0.0).detect(given))
     assert both > rules_alone + 0.1
+
+
+def test_it_reads_on_the_thread_that_asks(detector: CompactDetector) -> None:
+    text = "Seen by Dr. Anna Lee on 3 May 2021, then by the ward of St. Brigid's. " * 40
+    notes = [Note(f"n{number}", text, lang="en") for number in range(40)]
+    list(detector.detect(notes[:1]))
+    of_process = time.process_time()
+    of_thread = time.thread_time()
+    list(detector.detect(notes))
+    of_thread = time.thread_time() - of_thread
+    of_process = time.process_time() - of_process
+    assert of_process - of_thread < 0.2 * of_thread
 
 
 def _covered(notes: list[dict], found: object) -> float:

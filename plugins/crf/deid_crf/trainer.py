@@ -23,6 +23,7 @@ from deid_assets.extending import (
     labelled,
     tag_set,
 )
+from deid_assets.extending.blas import one_blas_thread
 from deid_crf.channels import channels
 from deid_crf.checkpoint import FOLDER, read_search, write_search
 from deid_crf.evidence import Evidence
@@ -117,7 +118,8 @@ def fitted(task: Task, report: Report = lambda _: None, *, kept: Path | None = N
     owners = [document.note.patient_id or document.note.note_id for document in documents]
     notes, keys, counted = examples(views, tagged, owners, min_patients=settings.min_patients)
     evidence = Evidence(notes, keys, channels(settings.window), min_patients=settings.min_patients)
-    weights = _trained(task, settings, notes, evidence, tags=tags, kept=kept, report=report)
+    with one_blas_thread():
+        weights = _trained(task, settings, notes, evidence, tags=tags, kept=kept, report=report)
     return Model(
         version=VERSION,
         tags=tags,

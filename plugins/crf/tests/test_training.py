@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from itertools import islice, pairwise, product
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info
 
 from deid_assets.core.errors import ConfigError
+from deid_assets.core.trainer import Epoch
 from deid_crf.channels import Channel
 from deid_crf.checkpoint import FOLDER, STATE, read_search, write_search
 from deid_crf.evidence import Evidence
@@ -18,6 +21,7 @@ from deid_crf.lattice import Batch, Chain, posterior
 from deid_crf.likelihood import Likelihood
 from deid_crf.minimise import Search, minimise
 from deid_crf.search import best
+from deid_crf.trainer import fitted
 from deid_crf.view import View
 from deid_crf.weights import Weights
 
@@ -106,6 +110,18 @@ def test_the_gradient_is_what_the_likelihood_changes_by() -> None:
         assert slope[at] == pytest.approx(
             (of_tags(x + step)[0] - of_tags(x - step)[0]) / 0.02, abs=2e-3
         )
+
+
+def test_training_multiplies_on_one_thread(toy: SimpleNamespace) -> None:
+    threads: set[int] = set()
+
+    def report(_: Epoch) -> None:
+        threads.update(
+            library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"
+        )
+
+    fitted(toy.task(), report)
+    assert threads == {1}
 
 
 @pytest.mark.parametrize(("c1", "c2"), [(0.0, 0.1), (0.1, 0.05)])

@@ -27,6 +27,8 @@ from deid_rules.view import View, views_of
 
 MAX_RULEBOOKS = 16
 """Combinations of languages kept ready; one per language, and those of mixed notes."""
+MISTAKEN = frozenset(("da", "nb"))
+"""Languages so alike that a text in one is taken for the other; a note that names one is in it."""
 GROUP_CHARS = 2_000_000
 """Characters of text that are read together.
 
@@ -84,6 +86,7 @@ class RulesDetector:
         self._rules = {
             code: rules_of(folder, allowed=self._allowed, profile=profile) for code, folder in read
         }
+        self._folders = {other: code for code in self._langs for other in read_language(code).codes}
         self._telling = Telling({code: read_language(code).telling for code in self._langs})
         self._lists = [read_gazetteer(Path(path)) for path in gazetteers]
         self._rulebook = lru_cache(MAX_RULEBOOKS)(self._made_rulebook)
@@ -141,11 +144,17 @@ class RulesDetector:
 
     def _read_as(self, note: Note) -> tuple[str, ...]:
         """The folders for a note's language or languages, sorted."""
-        spoken = self._telling.languages(note.text, declared=note.lang)
-        chosen = {lang for lang in (note.lang, *spoken) if lang in self._langs}
-        if note.lang is not None and note.lang not in self._langs:
+        declared = self._folder_of(note.lang)
+        spoken = self._telling.languages(note.text, declared=declared)
+        named = {declared, *map(self._folder_of, spoken)}
+        chosen = {lang for lang in _unlike(named, declared) if lang in self._langs}
+        if declared is not None and declared not in self._langs:
             chosen.add(OTHER)
         return tuple(sorted(chosen)) or ((OTHER,) if spoken else self._langs) or (OTHER,)
+
+    def _folder_of(self, lang: str | None) -> str | None:
+        """The folder that reads a language, by its own code or another."""
+        return lang if lang is None else self._folders.get(lang, lang)
 
     def _made_rulebook(self, langs: tuple[str, ...]) -> Rulebook:
         """The rules of some folders and the common ones."""
@@ -156,6 +165,12 @@ class RulesDetector:
             allowed=self._allowed,
             min_score=self._min_score,
         )
+
+
+def _unlike(langs: set[str | None], declared: str | None) -> set[str]:
+    """The languages of a note, without one that is only mistaken for the one that it names."""
+    alike = MISTAKEN if declared in MISTAKEN else frozenset[str]()
+    return {lang for lang in langs if lang is not None and (lang == declared or lang not in alike)}
 
 
 def _allowed(profile: Profile) -> frozenset[Phi]:

@@ -35,6 +35,7 @@ class Language:
         capitals_tell: Whether a capital within a sentence makes a name likely; not in German.
         pairs_only: Whether the dictionary counts only for a given with a family name.
         telling: Words and letters by which a text in it is told from one in most other languages.
+        codes: Other codes of notes that it reads: those of Nynorsk and of Norwegian.
     """
 
     code: str
@@ -45,6 +46,7 @@ class Language:
     capitals_tell: bool = True
     pairs_only: bool = False
     telling: tuple[str, ...] = ()
+    codes: tuple[str, ...] = ()
 
     @property
     def labels(self) -> frozenset[Phi]:
@@ -109,12 +111,13 @@ def read_language(code: str) -> Language:
     names: dict[str, Any] = settings.pop("names", {})
     telling: str = settings.pop("telling", "")
     labels: str = settings.pop("labels", "")
+    codes: str = settings.pop("codes", "")
     own = {path.stem: path for path in sorted((folder / "dictionaries").glob("*.txt"))}
     files = {**vocabulary.files(code), **own}
     if unknown := {*settings, *(set(names) - NAME_SETTINGS)}:
         raise ConfigError(
-            f"{origin}: unknown keys {', '.join(sorted(unknown))}; known are words, names, labels"
-            " and telling"
+            f"{origin}: unknown keys {', '.join(sorted(unknown))}; known are words, names, labels,"
+            " codes and telling"
         )
     for kind in (*words, *files):
         _check_kind(kind, origin=f"{code}/{files[kind].name}" if kind in files else origin)
@@ -127,6 +130,7 @@ def read_language(code: str) -> Language:
         capitals_tell=names.get("capitals_tell", True),
         pairs_only=names.get("pairs_only", False),
         telling=tuple(telling.split()),
+        codes=tuple(codes.split()),
     )
 
 

@@ -104,13 +104,17 @@ class Site:
             self._busy.release()
 
     def _evaluated(self, sender: str, name: str, content: bytes, task: str) -> Told:
-        digest = hashlib.sha256(content).hexdigest()
+        """Return what is told of a submission; whatever ends it, it is a try that counts."""
+        scores, fault = None, "its evaluation was broken off"
         try:
-            scores = self._scores(content, task)
+            scores, fault = self._scores(content, task), ""
         except InputError as error:
-            record(self.log, name, digest, None, str(error), task=task, sender=sender)
+            fault = str(error)
+        finally:
+            digest = hashlib.sha256(content).hexdigest()
+            record(self.log, name, digest, scores, fault, task=task, sender=sender)
+        if scores is None:
             return HTTPStatus.UNPROCESSABLE_ENTITY, {"fault": _FAILED}
-        record(self.log, name, digest, scores, task=task, sender=sender)
         return HTTPStatus.OK, scores
 
     def _scores(self, content: bytes, task: str) -> dict[str, Any]:

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import io
 import json
+import lzma
 import multiprocessing
 import os
 import resource
+import shutil
 import zipfile
+import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
@@ -30,6 +33,17 @@ MOST_BYTES = 4 * 2**30
 MEMORY = 16 * 2**30
 """Address space of the process that opens one."""
 _TAGGER = "tagger.json"
+_NO_ARCHIVE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    NotImplementedError,
+    RuntimeError,
+    OSError,
+    EOFError,
+    ValueError,
+)
+"""What reading a damaged archive may raise."""
 _OUTSIDE = b"location"
 """Key under which an ONNX file names data beside it, which may be any file of this machine."""
 
@@ -51,8 +65,9 @@ def unpack(packed: bytes, folder: Path) -> Path:
                     raise InputError(
                         "the archive has a file twice; pack one folder, without folders in it"
                     )
-                place.write_bytes(archive.read(one))
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, EOFError):
+                with archive.open(one) as source, place.open("wb") as target:
+                    shutil.copyfileobj(source, target)
+    except _NO_ARCHIVE:
         raise InputError(
             "the submission is no ZIP archive that can be read; pack the model's folder again"
         ) from None
@@ -142,7 +157,7 @@ def _kind_of(folder: Path) -> str:
 
 
 def apart(work: Callable[..., Any], given: tuple[Any, ...], *, seconds: float) -> Any:
-    """Return what a function of this code returns in a process of its own, with limits on time, memory and files.
+    """Return what a function of this code returns in a process with limits on time and memory.
 
     Raises:
         InputError: It failed, or took too long; of its reason only what this code wrote is told.
@@ -171,7 +186,7 @@ def apart(work: Callable[..., Any], given: tuple[Any, ...], *, seconds: float) -
 def _limited(
     pipe: Connection, work: Callable[..., Any], given: tuple[Any, ...], seconds: float
 ) -> None:
-    """Do the work in a session without a terminal, whose streams go nowhere, and that may write no file."""
+    """Do the work in a session without a terminal, with limits, whose streams go nowhere."""
     os.setsid()
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):

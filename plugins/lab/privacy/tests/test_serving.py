@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import http.client
+import io
 import json
 import threading
 import urllib.request
+import zipfile
 
 import pytest
 
@@ -14,7 +16,7 @@ from deid_assets import DisjointSpans, Note, Phi, Span
 from deid_assets.core.errors import InputError
 from deid_assets.extending import Document
 from deid_privacy.serving import MOST_BYTES, Site, read_senders, server
-from deid_privacy.site_log import record
+from deid_privacy.site_log import record, tries_of
 from deid_privacy.utility.examples import Example, TaskData
 
 TOKENS = {"north": "the token of the north", "south": "the token of the south"}
@@ -107,6 +109,38 @@ def test_tries_are_counted_for_each_sender_whatever_the_name(address):
     assert told == [200, 422, 200, 429, 429]
     assert asked(port, "PUT", "/submissions/name-0", HONEST, token=TOKENS["south"])[0] == 200
     assert len(site.log.read_text("utf-8").splitlines()) == 4
+
+
+def damaged_archive(method):
+    """An archive whose member cannot be unpacked, though its directory is whole."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", method) as archive:
+        archive.writestr("model.safetensors", bytes(range(256)) * 20)
+    content = bytearray(buffer.getvalue())
+    content[60:90] = b"\xff" * 30
+    return bytes(content)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA],
+)
+def test_a_damaged_archive_is_a_try_that_counts(address, method):
+    """A decompressor's own error ended the answer, and the try was not counted."""
+    port, site = address
+    for number in range(2):
+        status, _ = asked(port, "PUT", f"/submissions/a{number}", damaged_archive(method))
+        assert status == 422
+    assert site.log.read_text("utf-8").count("no ZIP archive that can be read") == 2
+
+
+def test_whatever_ends_an_evaluation_it_is_a_try_that_counts(address):
+    _, site = address
+    empty = io.BytesIO()
+    zipfile.ZipFile(empty, "w").close()
+    with pytest.raises(KeyError):
+        site.submit("north", "a", empty.getvalue(), task="of nobody")
+    assert tries_of(site.log, "north") == 1
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,10 @@ def claimed(status: Status, holes: Sequence[Hole]) -> Status:
 def doubted(
     cuts: Sequence[Window], outputs: Sequence[Written], found: Sequence[Range]
 ) -> list[Window]:
-    """Return the windows in which a model removes fewer ranges than another detector found.
+    """Return the windows in which a model found less than another detector.
+
+    It removes fewer ranges, or touches less than half of the other's: as many words that are no
+    identifiers would hide a copy.
 
     Args:
         cuts: The windows.
@@ -142,12 +145,17 @@ def doubted(
         found: By the other detector.
     """
     merged = union(found)
-    pairs = zip(cuts, outputs, strict=True)
-    return [
-        one
-        for one, written in pairs
-        if len(written.holes) < sum(is_in(one, place) for place in merged)
-    ]
+    doubts = []
+    for one, written in zip(cuts, outputs, strict=True):
+        places = [place for place in merged if is_in(one, place)]
+        touched = sum(any(_touches(one, hole, place) for hole in written.holes) for place in places)
+        if len(written.holes) < len(places) or 2 * touched < len(places):
+            doubts.append(one)
+    return doubts
+
+
+def _touches(window: Window, hole: Hole, place: Range) -> bool:
+    return hole.start + window.start < place[1] and place[0] < hole.end + window.start
 
 
 def is_in(window: Window, place: Range) -> bool:

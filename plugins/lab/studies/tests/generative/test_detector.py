@@ -189,20 +189,29 @@ PLACES = [
 
 
 @pytest.mark.parametrize(
-    ("model", "checker", "expected"), [(0, 3, 3), (1, 3, 3), (1, 1, 1), (2, 1, 2), (3, 0, 3)]
+    ("model", "checker", "expected"),
+    [
+        ((), (0, 1, 2), (0, 1, 2)),
+        ((0,), (0, 1, 2), (0, 1, 2)),
+        ((0, 1), (0,), (0, 1)),
+        ((0, 1), (1, 2), (0, 1)),  # as many, and half of the same
+        ((0,), (2,), (0, 2)),  # as many, and none of the same
+        ((0, 1), (2,), (0, 1, 2)),
+        ((0, 1, 2), (), (0, 1, 2)),
+    ],
 )
 def test_the_checker_is_believed_where_the_model_found_less(
-    model: int, checker: int, expected: int
+    model: tuple[int, ...], checker: tuple[int, ...], expected: tuple[int, ...]
 ) -> None:
     class Holes(Says):
         def write(self, texts: Sequence[str]) -> list[Written]:
-            return [Written(Status.REWRITTEN, [Hole(*place) for place in PLACES[:model]])]
+            return [Written(Status.REWRITTEN, [Hole(*PLACES[at]) for at in model])]
 
-    finds = Finds(*((*place, Phi.OTHER) for place in PLACES[3 - checker :]))
+    finds = Finds(*((*PLACES[at], Phi.OTHER) for at in checker))
     (found,) = GenerativeDetector.of_backend(Holes(""), checker=finds).detect([Note("n", THREE)])
 
     covered = union((span.start, span.end) for span in found)
-    assert covered == (PLACES if expected == 3 else PLACES[:expected])
+    assert covered == [PLACES[at] for at in expected]
 
 
 def test_no_hole_is_a_claim_of_anonymity_whatever_was_written(spoken: Speech) -> None:

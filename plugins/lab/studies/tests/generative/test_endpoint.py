@@ -149,6 +149,10 @@ COPIES = {
     "in a fence": lambda note: f"```\n{note}\n```",
     "with a dose changed": lambda note: note.replace("3 ans", "4 ans"),
     "said": lambda _: "ANONYMOUS",
+    "with other words hidden": lambda note: re.sub("Enfant|rappeler|salle", "[XXXXX]", note),
+    "with one of three hidden": lambda note: re.sub(
+        "Enfant|rappeler|anne.kerbrat@example.org", "[XXXXX]", note
+    ),
 }
 
 
