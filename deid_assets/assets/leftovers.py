@@ -26,8 +26,8 @@ from deid_assets.pipeline.searching import Hits, Search, hits_in
 from deid_assets.quality.verdict import Verdict
 
 if TYPE_CHECKING:
-    from deid_resources.detectors import Detect
-    from deid_resources.installation import Installation
+    from deid_assets.runtime.detectors import Detect
+    from deid_assets.runtime.installation import Installation
 
 CHECK = "no_residual_hits"
 Texts = tuple[pa.Table, pa.Table]

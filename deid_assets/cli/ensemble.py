@@ -16,8 +16,8 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.resolve import POLICIES, Ensemble, resolve
 from deid_assets.core.span import SpanSet
-from deid_resources.processes import WorkerDied, stream_parts
-from deid_resources.silence import silenced
+from deid_assets.runtime.processes import WorkerDied, stream_parts
+from deid_assets.runtime.silence import silenced
 
 if TYPE_CHECKING:
     from deid_assets.pipeline.resolving import Outcome

@@ -24,16 +24,14 @@ from deid_assets.defs import approving, auditing, build_release, build_scores, v
 from deid_assets.defs.audit import LANDING, audited_asset
 from deid_assets.defs.build_taggers import tagger_assets
 from deid_assets.defs.jobs import jobs, landing_sensor, nightly_schedule
+from deid_assets.defs.resources import NOWHERE, installation_resource, vault_resource
 from deid_assets.pipeline.resolving import LEAVABLE, MERGED_SPANS
 from deid_assets.plugins import Plugin
 from deid_assets.reports.advice import FIRST
+from deid_assets.runtime.checks import checked_snapshot
+from deid_assets.runtime.snapshot import Snapshot, software_version
+from deid_assets.runtime.taggers import model_asset
 from deid_assets.store import frames
-from deid_resources.checks import checked_snapshot
-from deid_resources.installation import installation_resource
-from deid_resources.nowhere import nowhere
-from deid_resources.snapshot import Snapshot, software_version
-from deid_resources.taggers import model_asset
-from deid_resources.vault import vault_resource
 
 PROMISED = "deid_assets/snapshot"
 """Tag of a run that holds the digest of what the code location was made of."""
@@ -171,7 +169,7 @@ def _definitions_of(snapshot: Snapshot) -> dg.Definitions:
         resources={
             "installation": installation_resource(snapshot),
             "vault": vault_resource(settings.vault),
-            "io_manager": nowhere,
+            "io_manager": NOWHERE,
         },
         executor=dg.in_process_executor,
     )

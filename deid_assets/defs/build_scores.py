@@ -16,8 +16,8 @@ from deid_assets.defs.audit import audited_asset
 from deid_assets.defs.jobs import ON_DEMAND
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.plugins import Plugin
+from deid_assets.runtime.snapshot import software_version
 from deid_assets.store import scores
-from deid_resources.snapshot import software_version
 
 
 def scores_of(

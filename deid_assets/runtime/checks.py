@@ -12,11 +12,11 @@ from deid_assets.core.errors import ConfigError, DeidError, did_you_mean
 from deid_assets.core.redact import Policy
 from deid_assets.plugins import Plugin, available
 from deid_assets.policies import load_policy
+from deid_assets.runtime.importing import with_import_faults
+from deid_assets.runtime.settings_record import check_settings
+from deid_assets.runtime.snapshot import Snapshot
+from deid_assets.runtime.taggers import known_detectors
 from deid_assets.training import Recipe, load_recipe
-from deid_resources.importing import with_import_faults
-from deid_resources.settings_record import check_settings
-from deid_resources.snapshot import Snapshot
-from deid_resources.taggers import known_detectors
 
 
 def checked_snapshot(settings: Settings, *, promised: str = "", adopt: bool = False) -> Snapshot:

@@ -12,8 +12,8 @@ import pytest
 from deid_assets.backfill import command as backfill
 from deid_assets.core.errors import ConfigError
 from deid_assets.quickstart import command as quickstart
-from deid_resources.checks import checked_snapshot
-from deid_resources.settings_record import RECORD, check_settings
+from deid_assets.runtime.checks import checked_snapshot
+from deid_assets.runtime.settings_record import RECORD, check_settings
 
 
 def digest(installation):

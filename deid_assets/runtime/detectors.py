@@ -14,9 +14,9 @@ from deid_assets.core.detector import Detector, Failed, detect
 from deid_assets.core.note import Note, chunks_of
 from deid_assets.core.span import SpanSet
 from deid_assets.plugins import load
+from deid_assets.runtime.processes import WorkerDied, run_parts
+from deid_assets.runtime.progress import report
 from deid_assets.system.digests import digest_of_path, paths_in
-from deid_resources.processes import WorkerDied, run_parts
-from deid_resources.progress import report
 
 CHUNK_CHARS = 500_000
 """Text sent to a detector at once.

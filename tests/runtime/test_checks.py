@@ -7,9 +7,9 @@ import pytest
 from deid_assets.core.errors import ConfigError
 from deid_assets.plugins import available
 from deid_assets.quickstart import command
-from deid_resources.checks import check_ensemble, checked_snapshot
-from deid_resources.importing import with_import_faults
-from deid_resources.snapshot import Snapshot
+from deid_assets.runtime.checks import check_ensemble, checked_snapshot
+from deid_assets.runtime.importing import with_import_faults
+from deid_assets.runtime.snapshot import Snapshot
 
 PATIENT = "Zedmarlow"
 RAISES = (
@@ -143,7 +143,7 @@ def test_the_graph_shows_it_and_a_run_that_needs_it_does_not_start(installation,
 
 def test_a_plugin_runs_under_the_name_that_its_table_gives_it(tmp_path):
     from deid_assets.config import Settings
-    from deid_resources.taggers import TaggerModels, known_detectors
+    from deid_assets.runtime.taggers import TaggerModels, known_detectors
 
     model = str(tmp_path / "model")
     settings = Settings(

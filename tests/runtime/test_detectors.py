@@ -5,9 +5,9 @@ import pytest
 from deid_assets.core.detector import Failed
 from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
-from deid_resources.detectors import CHUNK_CHARS, DetectorPool
-from deid_resources.processes import WorkerDied, end_workers
-from deid_resources.progress import progress_callback
+from deid_assets.runtime.detectors import CHUNK_CHARS, DetectorPool
+from deid_assets.runtime.processes import WorkerDied, end_workers
+from deid_assets.runtime.progress import progress_callback
 
 STAGE = "spans_stencil"
 ENDING = """
@@ -113,7 +113,7 @@ def test_a_detector_that_ends_every_process_stops_the_batch(
 ):
     write_detector(tmp_path, "ending", body=ENDING.replace("@END@", "os.abort()"))
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr("deid_resources.detectors.MAX_DEATHS", 2)
+    monkeypatch.setattr("deid_assets.runtime.detectors.MAX_DEATHS", 2)
 
     with pytest.raises(WorkerDied, match="a library in it aborted"):
         open_pool().detect("ending", [Note(str(n), "END") for n in range(3)], stage="spans_ending")

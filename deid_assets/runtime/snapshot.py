@@ -22,9 +22,9 @@ from deid_assets.core.redact import Policy
 from deid_assets.plugins import ACTIONS, AUDITS, FORMATS, GROUP, PAGES, TABLES, Plugin, available_of
 from deid_assets.policies import load_policy
 from deid_assets.quality.suites import Suite, suites_in
+from deid_assets.runtime.taggers import known_detectors, recipes_of
 from deid_assets.system.digests import digest_of_files, files_below
 from deid_assets.training import Recipe
-from deid_resources.taggers import known_detectors, recipes_of
 
 PACKAGES = ("deid_assets", "deid_resources")
 _NOT_IN_THE_GRAPH = frozenset({"__pycache__", "cli"})

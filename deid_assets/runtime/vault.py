@@ -1,9 +1,6 @@
 """The vault of an installation, opened only where one is set."""
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
-
-import dagster as dg
 
 from deid_assets.config import VaultSettings
 
@@ -43,22 +40,3 @@ class VaultResource:
         if self._vault is not None:
             self._vault.close()
             self._vault = None
-
-
-def vault_resource(settings: VaultSettings) -> dg.ResourceDefinition:
-    """Return what opens the vault for a run.
-
-    It takes no configuration, so that a run cannot name another vault.
-    """
-
-    @dg.resource(
-        config_schema={}, description="The vault that the settings name, if they name one."
-    )
-    def vault(_context: dg.InitResourceContext) -> Iterator[VaultResource]:
-        opened = VaultResource(settings)
-        try:
-            yield opened
-        finally:
-            opened.close()
-
-    return vault

@@ -1,20 +1,17 @@
 """What every asset works with: settings, files, the text-free database, keys and detectors."""
 
-from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
-
-import dagster as dg
 
 from deid_assets.config import Settings
 from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.plugins import Plugin
+from deid_assets.runtime.detectors import DetectorPool
+from deid_assets.runtime.snapshot import Snapshot
+from deid_assets.runtime.taggers import TaggerModels, is_drawn_for_training
 from deid_assets.store.files import StoreFiles
 from deid_assets.store.withdrawals import Withdrawals
-from deid_resources.detectors import DetectorPool
-from deid_resources.snapshot import Snapshot
-from deid_resources.taggers import TaggerModels, is_drawn_for_training
 
 if TYPE_CHECKING:
     from deid_assets.store.database import Database
@@ -124,24 +121,3 @@ class Installation:
     def _locate(self, name: str) -> tuple[str, dict[str, Any]]:
         self._located.add(name)
         return self.taggers.locate(name)
-
-
-def installation_resource(snapshot: Snapshot) -> dg.ResourceDefinition:
-    """Return what opens the installation for a run.
-
-    It takes no configuration: whoever reaches the web server writes the configuration of a run, and
-    must not name other settings.
-    """
-
-    @dg.resource(
-        config_schema={},
-        description="The installation, as its settings were when the code location loaded.",
-    )
-    def installation(_context: dg.InitResourceContext) -> Iterator[Installation]:
-        opened = Installation(snapshot.settings, snapshot=snapshot)
-        try:
-            yield opened
-        finally:
-            opened.close()
-
-    return installation

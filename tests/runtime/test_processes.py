@@ -18,11 +18,11 @@ import pytest
 from deid_assets.core.errors import InputError, WorkerError
 from deid_assets.formats import format_named
 from deid_assets.own_plugins import message_of
-from deid_resources.processes import WorkerDied, end_workers, run_parts
+from deid_assets.runtime.processes import WorkerDied, end_workers, run_parts
 
 SCRIPT = """
 import multiprocessing, os, signal, sys, time
-from deid_resources import processes
+from deid_assets.runtime import processes
 
 # Else ignored where the tests run in the background of a shell, which has interrupts ignored, and Dagster ran before in
 # their process: it has termination treated as interrupts are, and what is ignored is handed down.
@@ -215,7 +215,7 @@ def test_an_error_that_asks_to_exit_ends_no_worker():
 
 def test_the_first_worker_of_a_process_sees_no_interrupt_either():
     program = (
-        "import signal; from functools import partial; from deid_resources.processes import"
+        "import signal; from functools import partial; from deid_assets.runtime.processes import"
         " run_parts\nblocked = run_parts(partial(signal.pthread_sigmask, signal.SIG_BLOCK), [[]],"
         " workers=1)[0]\nprint(signal.SIGINT in blocked, signal.pthread_sigmask(signal.SIG_BLOCK,"
         " []))"
