@@ -41,12 +41,13 @@ class ByTask(WithPlugins):
         return super().get_command(ctx, cmd_name)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write a section for each task."""
-        known = {name for names in TASKS.values() for name in names}
+        """Write a section for each task, that of the laboratory last."""
+        known = {name for names in TASKS.values() for name in names} | {*self.of_laboratory()}
         left = [name for name in self.plugged() if name not in known]
         others: dict[str, Sequence[str]] = {"Of plugins": left} if left else {}
         for task, names in {**TASKS, **others}.items():
             self.write_section(ctx, formatter, task, names)
+        self.write_laboratory(ctx, formatter)
 
 
 # Typer's own tracebacks print local variables, and those hold text.

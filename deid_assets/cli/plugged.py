@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 from deid_assets import plugins
 from deid_assets.cli.endings import guarded, say
 from deid_assets.core.errors import PluginError
-from deid_assets.own_plugins import BRINGS, command, missing
+from deid_assets.own_plugins import BRINGS, LABORATORY, command, missing
 from deid_assets.plugins import COMMANDS
 
 
@@ -45,8 +45,30 @@ class WithPlugins(TyperGroup):
         }
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write a section of all commands, those that are not installed last."""
-        self.write_section(ctx, formatter, "Commands", [*self.list_commands(ctx), *self.absent()])
+        """Write a section of all commands, those that are not installed last, and the laboratory's."""
+        studies = self.of_laboratory()
+        names = [*self.list_commands(ctx), *self.absent()]
+        self.write_section(
+            ctx, formatter, "Commands", [name for name in names if name not in studies]
+        )
+        self.write_laboratory(ctx, formatter)
+
+    def of_laboratory(self) -> list[str]:
+        """Return the commands that the laboratory brings, installed or not."""
+        known = BRINGS.get(self.entry_points, {})
+        return [name for name, plugin in known.items() if plugin in LABORATORY]
+
+    def write_laboratory(self, ctx: Any, formatter: Any) -> None:
+        """Write a section of the laboratory: its commands, or one line where none is installed."""
+        names = self.of_laboratory()
+        if not names:
+            return
+        if not {*names} & {*self.plugged()}:
+            said = f"{len(names)} commands not installed: {command('lab')}"
+            with formatter.section("The laboratory"):
+                formatter.write_text(typer.style(said, dim=True))
+            return
+        self.write_section(ctx, formatter, "The laboratory", names)
 
     def write_section(self, ctx: Any, formatter: Any, heading: str, names: Sequence[str]) -> None:
         """Write the help of the named commands under a heading, dimmed where one is not installed."""

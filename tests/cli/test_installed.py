@@ -125,7 +125,7 @@ def test_what_is_not_installed_is_named_with_what_make_knows(helped, tmp_path):
     }
     assert named or not IS_OF_USERS
     for plugin in named:
-        assert [*(ROOT / "plugins").glob(f"**/deid_{plugin}/__init__.py")]
+        assert plugin == "lab" or [*(ROOT / "plugins").glob(f"**/deid_{plugin}/__init__.py")]
     if IS_OF_USERS:
         done = run(f"{BIN}/deid", "generative", folder=tmp_path)
         assert done.returncode == 2

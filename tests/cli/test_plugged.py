@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from deid_assets import plugins
 from deid_assets.cli import app
 from deid_assets.core.errors import PluginError
-from deid_assets.own_plugins import BRINGS
+from deid_assets.own_plugins import BRINGS, LABORATORY
 from deid_assets.own_plugins import command as command_that_adds
 
 ROOT = Path(__file__).parents[2]
@@ -109,15 +109,41 @@ def test_help_lists_what_is_not_installed_with_what_installs_it(
     listing = [one for name in known.groups for one in known.select(group=name)]
     others = [one for one in listing if (one.group, one.name) != (group, command)]
     monkeypatch.setattr(plugins, "entry_points", lambda: EntryPoints(others))
+    if BRINGS[group][command] in LABORATORY:
+        pytest.importorskip(f"deid_{BRINGS[group][command]}", reason="else it is one line")
 
     shown = listed(*group.split(".")[2:])
 
     assert f"{command} not installed: {command_that_adds(BRINGS[group][command])}" in shown
 
 
-def test_help_with_no_plugin_at_all_ends_with_0(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_help_with_no_plugin_at_all_has_one_line_for_the_laboratory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(plugins, "entry_points", EntryPoints)
-    assert "generative not installed: make add PLUGIN=generative" in listed()
+    shown = listed()
+
+    assert "bench not installed: make add PLUGIN=evaluation" in shown
+    assert shown.endswith("The laboratory: 2 commands not installed: make add PLUGIN=lab")
+    assert "zero-shot" not in shown
+
+
+def test_help_of_audits_has_one_line_for_the_laboratory(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("deid_audits", reason="it brings the group")
+    (group,) = entry_points().select(group=plugins.COMMANDS, name="privacy")
+    monkeypatch.setattr(plugins, "entry_points", lambda: EntryPoints([group]))
+
+    shown = listed("privacy")
+
+    assert "plant not installed: make add PLUGIN='audits[models]'" in shown
+    assert shown.endswith("The laboratory: 16 commands not installed: make add PLUGIN=lab")
+
+
+def test_the_laboratory_is_what_lies_on_its_floor() -> None:
+    assert {
+        path.parent.name.removeprefix("deid_")
+        for path in ROOT.glob("plugins/lab/*/deid_*/__init__.py")
+    } == LABORATORY
 
 
 def test_a_command_that_cannot_be_imported_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
