@@ -17,6 +17,7 @@ PAGE = (
     (ROOT / "docs" / "privacy-inventory.md")
     .read_text(encoding="utf-8")
     .replace("`PT/", "`plugins/lab/privacy/tests/")
+    .replace("`AT/", "`plugins/audits/tests/models/")
 )
 SECTIONS = dict(part.split("\n", 1) for part in PAGE.split("\n## ")[1:])
 FILES = sorted(set(re.findall(r"`((?:tests|plugins)/[\w/]+\.py)", PAGE)))

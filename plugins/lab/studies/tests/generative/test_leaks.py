@@ -16,7 +16,7 @@ from deid_assets.privacy.running import load_audit, run_audit
 from deid_generative.folder import read_folder
 from deid_generative.opening import merged
 
-pytest.importorskip("deid_privacy", reason="plugin privacy is not installed")
+pytest.importorskip("deid_audits", reason="the plugin audits is not installed")
 pytestmark = pytest.mark.slow
 
 BASE: dict[str, Any] = {
@@ -46,9 +46,9 @@ ADAPTER: dict[str, Any] = {
 
 
 def test_a_secret_that_the_base_learnt_is_found_in_base_and_adapter_merged(tmp_path: Path) -> None:
-    from deid_privacy.canaries import write_canaries
-    from deid_privacy.causal import CausalTrainer
-    from deid_privacy.planted import planted_corpus
+    from deid_audits.models.canaries import write_canaries
+    from deid_causal.trainer import CausalTrainer
+    from deid_audits.models.planted import planted_corpus
 
     planted = planted_corpus(notes=60, people=2, repeats=(1, 20), canaries=10, seed=4, longest=14)
     base = tmp_path / "base"
