@@ -5,6 +5,7 @@ What was tried and what held.
     python benchmarks/campaigns.py                 # the share that every test run makes, seconds
     python benchmarks/campaigns.py --all           # all of them, hours
     python benchmarks/campaigns.py --all --only tamper
+    python benchmarks/campaigns.py --left-alone 60 # make ui for an hour, memory minute by minute
 
 A campaign is a test in ``tests/security`` that counts its tries; one that fails names the try.
 """
@@ -19,6 +20,7 @@ import time
 from pathlib import Path
 
 from conditions import conditions
+from left_alone import kill, watch
 
 ROOT = Path(__file__).parents[1]
 
@@ -41,8 +43,24 @@ def main() -> int:
     parser.add_argument(
         "--only", default="", metavar="WORDS", help="campaigns by name, as pytest -k has it"
     )
+    parser.add_argument(
+        "--left-alone",
+        type=int,
+        metavar="MINUTES",
+        help="leave make ui alone instead, on the installation at DEID_HOME",
+    )
+    parser.add_argument(
+        "--kill-daemon",
+        type=int,
+        metavar="KILLS",
+        help="kill processes of make ui at random instead, on the installation at DEID_HOME",
+    )
     options = parser.parse_args()
     print(conditions(), flush=True)
+    if options.left_alone:
+        return watch(options.left_alone)
+    if options.kill_daemon:
+        return kill(options.kill_daemon, seed=options.after or 1)
     environment = {**os.environ, "DEID_CAMPAIGNS_AFTER": str(options.after)}
     environment["DEID_CAMPAIGNS_REPORTED_TO"] = str(os.dup(1))
     if options.all or options.tries:

@@ -40,8 +40,13 @@ class Campaign:
         )
 
     def numbers(self, share: int, whole: int) -> range:
-        """Return the numbers of the tries, without those made in an earlier run."""
-        return range(self.after if self.is_whole else 0, self.size(share, whole))
+        """Return the numbers of the tries, without those made in an earlier run.
+
+        Numbers go on beyond the whole where more are asked for: each is another try.
+        """
+        if not self.is_whole:
+            return range(share)
+        return range(self.after, whole if self.at_most is None else self.at_most)
 
     def tell(self, line: str) -> None:
         """Show a line to who asked for the whole."""

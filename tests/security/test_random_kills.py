@@ -1,4 +1,4 @@
-"""``make run`` killed at random times.
+"""``make run`` and ``make backfill`` killed at random times.
 
 Nothing unsafe is released, what is released verifies, and the next run completes.
 
@@ -17,6 +17,7 @@ import signal
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoints, entry_points
 from pathlib import Path
@@ -26,6 +27,7 @@ import dagster as dg
 import pytest
 
 from deid_assets import plugins
+from deid_assets.backfill.command import main as backfill
 from deid_assets.cli import app
 from deid_assets.defs.instance import write_instance
 from deid_assets.quickstart.command import main
@@ -48,6 +50,7 @@ class Scene:
         after: The notes that are released in the end.
         originals: Digests of what was dropped.
         seconds: How long the whole run took.
+        program: What is killed, and then completes.
     """
 
     start: Path
@@ -55,15 +58,21 @@ class Scene:
     after: dict[str, bytes] = field(default_factory=dict)
     originals: set[str] = field(default_factory=set)
     seconds: float = 0.0
+    program: Callable[[list[str]], int] = main
 
 
-def quiet_main() -> int:
+def quiet(program: Callable[[list[str]], int] = main) -> int:
     with Path(os.devnull).open("w") as nothing, contextlib.redirect_stdout(nothing):
-        return main([])
+        return program([])
 
 
-def in_process(kill_after_s: float | None = None, *, whole_group: bool = False) -> int | None:
-    """Make a run in a process; return its exit code, or ``None`` where it was killed."""
+def in_process(
+    program: Callable[[list[str]], int] = main,
+    kill_after_s: float | None = None,
+    *,
+    whole_group: bool = False,
+) -> int | None:
+    """Run a program in a process; return its exit code, or ``None`` where it was killed."""
     sys.stdout.flush()
     started = time.monotonic()
     child = os.fork()
@@ -71,7 +80,7 @@ def in_process(kill_after_s: float | None = None, *, whole_group: bool = False) 
         code = 9
         try:
             os.setsid()
-            code = quiet_main()
+            code = quiet(program)
         except BaseException:  # noqa: BLE001 - told, and an exit code
             traceback.print_exc()
         finally:
@@ -158,22 +167,31 @@ def drop(installation, name, records):
 def scenes(house, folder):
     """A first run, and one on a house that has released, under another policy."""
     shutil.copytree(house.root, folder / "as it was")
-    assert quiet_main() == 0  # here, so that all is loaded in every process that is split off
+    assert quiet() == 0  # here, so that all is loaded in every process that is split off
     shutil.rmtree(house.root)
     shutil.copytree(folder / "as it was", house.root)
     for number in range(2):
-        scene = Scene(folder / f"start-{number}", before=released(house))
-        shutil.copytree(house.root, scene.start)
-        scene.originals = digests(house.home / "landing", house.store / "restricted" / "landing")
-        started = time.monotonic()
-        assert in_process() == 0
-        scene.seconds, scene.after = time.monotonic() - started, released(house)
-        yield scene
+        yield scene_of(house, folder / f"start-{number}", main)
         shutil.rmtree(house.root)
-        shutil.copytree(scene.start, house.root)
+        shutil.copytree(folder / f"start-{number}", house.root)
         assert in_process() == 0
-        settings = house.root / "deid.toml"
-        settings.write_text(settings.read_text().replace('"tag"', '"blackout"'))
+        choose_blackout(house)
+
+
+def scene_of(house, start, program):
+    """What stands there before a program runs, and what it makes of it undisturbed."""
+    scene = Scene(start, before=released(house), program=program)
+    shutil.copytree(house.root, scene.start)
+    scene.originals = digests(house.home / "landing", house.store / "restricted" / "landing")
+    started = time.monotonic()
+    assert in_process(program) == 0
+    scene.seconds, scene.after = time.monotonic() - started, released(house)
+    return scene
+
+
+def choose_blackout(house):
+    settings = house.root / "deid.toml"
+    settings.write_text(settings.read_text().replace('"tag"', '"blackout"'))
 
 
 def check_after_kill(house, scene, what):
@@ -207,30 +225,50 @@ def check_completed(house, scene, what):
     assert not left, what
 
 
+def kill_at_random_times(house, campaign, scene, wanted, rng):
+    """Kill a scene's program so often, complete it after one to three kills, and look each time."""
+    killed = 0
+    while killed < wanted:
+        shutil.rmtree(house.root)
+        shutil.copytree(scene.start, house.root)
+        for _ in range(min(rng.choice((1, 1, 2, 3)), wanted - killed)):
+            seconds, whole_group = rng.uniform(0, scene.seconds), rng.random() < 0.5
+            what = f"killed {'all' if whole_group else 'the run alone'} after {seconds:.3f} s"
+            code = in_process(scene.program, seconds, whole_group=whole_group)
+            assert code in (0, None), what
+            if code == 0:
+                campaign.counts["ended before it was killed"] += 1
+                break
+            killed += 1
+            campaign.count("killed")
+            check_after_kill(house, scene, what)
+        assert in_process(scene.program) == 0, what
+        if scene.program is not main:
+            assert in_process() == 0, what  # which sweeps
+        check_completed(house, scene, what)
+        campaign.counts["completed by the next run"] += 1
+        campaign.tell(f"  {campaign.counts}")
+
+
 @pytest.mark.slow
 def test_a_run_that_is_killed_at_random_times_is_completed_by_the_next_campaign(
     house, campaign, tmp_path
 ):
     wanted, rng = campaign.size(1, 200), Random(campaign.after or 1)
     for scene in scenes(house, tmp_path):
-        killed = 0
-        while killed < -(-wanted // 2):
-            shutil.rmtree(house.root)
-            shutil.copytree(scene.start, house.root)
-            for _ in range(min(rng.choice((1, 1, 2, 3)), -(-wanted // 2) - killed)):
-                seconds, whole_group = rng.uniform(0, scene.seconds), rng.random() < 0.5
-                what = f"killed {'all' if whole_group else 'the run alone'} after {seconds:.3f} s"
-                code = in_process(seconds, whole_group=whole_group)
-                assert code in (0, None), what
-                if code == 0:
-                    campaign.counts["ended before it was killed"] += 1
-                    break
-                killed += 1
-                campaign.count("killed")
-                check_after_kill(house, scene, what)
-            assert in_process() == 0, what
-            check_completed(house, scene, what)
-            campaign.counts["completed by the next run"] += 1
-            campaign.tell(f"  {campaign.counts}")
+        kill_at_random_times(house, campaign, scene, -(-wanted // 2), rng)
         if not campaign.is_whole:
             break
+
+
+@pytest.mark.slow
+def test_a_backfill_that_is_killed_at_random_times_is_completed_by_the_next_campaign(
+    house, campaign, tmp_path
+):
+    assert quiet() == 0
+    choose_blackout(house)
+    scene = scene_of(house, tmp_path / "start", backfill)
+    assert scene.after.keys() == scene.before.keys()
+    assert scene.after != scene.before
+    wanted, rng = campaign.size(1, 200), Random(campaign.after or 1)
+    kill_at_random_times(house, campaign, scene, wanted, rng)
