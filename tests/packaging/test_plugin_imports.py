@@ -10,7 +10,7 @@ def packages(floor):
 
 def test_every_plugin_is_in_the_import_contract_and_every_module_of_the_package_too(root):
     config = tomllib.loads((root / "plugins" / "imports.toml").read_text())["tool"]["importlinter"]
-    surface, no_plugins, no_laboratory = config["contracts"]
+    surface, no_plugins, no_laboratory, apart = config["contracts"]
     product, laboratory = packages(root / "plugins"), packages(root / "plugins" / "lab")
     found = product | laboratory
     ours = {
@@ -20,6 +20,7 @@ def test_every_plugin_is_in_the_import_contract_and_every_module_of_the_package_
     }
 
     assert set(surface["source_modules"]) == set(no_plugins["forbidden_modules"]) == found
+    assert set(apart["modules"]) == found
     assert set(no_laboratory["source_modules"]) == product | {"deid_assets", "deid_resources"}
     assert set(no_laboratory["forbidden_modules"]) == laboratory
     assert set(config["root_packages"]) == found | {"deid_assets", "deid_resources"}
