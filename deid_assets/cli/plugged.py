@@ -134,12 +134,11 @@ def _command(name: str, function: Any) -> Any:
     wanted = inspect.Parameter(
         "as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=JsonOption
     )
-    run.__signature__ = signature.replace(parameters=[*signature.parameters.values(), wanted])  # type: ignore[attr-defined]
-    run.__annotations__ = {
-        one.name: one.annotation for one in run.__signature__.parameters.values()
-    }  # type: ignore[attr-defined]
+    whole = signature.replace(parameters=[*signature.parameters.values(), wanted])
+    run.__signature__ = whole  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in whole.parameters.values()}
     command = guarded(run)
-    command.__signature__ = run.__signature__  # type: ignore[attr-defined]
+    command.__signature__ = whole  # type: ignore[attr-defined]
     command.__annotations__ = run.__annotations__
     single.command(name)(command)
     return typer.main.get_command(single)
