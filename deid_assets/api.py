@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deid_assets.core.detector import Failed
-from deid_assets.core.errors import WithheldError
+from deid_assets.core.errors import ConfigError, WithheldError
 from deid_assets.core.note import Note
+from deid_assets.own_plugins import DEFAULT_ENSEMBLE
 
 if TYPE_CHECKING:
     from deid_assets.core.detector import Detector
@@ -33,7 +34,7 @@ def deidentify(
     lang: str | None = None,
     patient_id: str | None = None,
     policy: str | Path = "safe_harbor",
-    detectors: Sequence[str] = ("rules",),
+    detectors: Sequence[str] = DEFAULT_ENSEMBLE,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     secret: bytes | None = None,
 ) -> Redacted:
@@ -53,7 +54,8 @@ def deidentify(
         WithheldError: The note may not leave; the message says at which stage and why.
         PluginError: A detector is not installed or does not load.
         PolicyError: The policy needs a secret and there is none.
-        ConfigError: The secret, or that of ``DEID_KEY``, is too short or no hexadecimal number.
+        ConfigError: The secret, or that of ``DEID_KEY``, is too short or no hexadecimal number, or
+            ``options`` are for a detector that does not run.
     """
     note = Note(NOTE_ID, text, patient_id, lang)
     (outcome,) = deidentify_notes(
@@ -68,7 +70,7 @@ def deidentify_notes(
     notes: Sequence[Note],
     *,
     policy: str | Path = "safe_harbor",
-    detectors: Sequence[str] = ("rules",),
+    detectors: Sequence[str] = DEFAULT_ENSEMBLE,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     secret: bytes | None = None,
 ) -> Sequence[Redacted | Failed]:
@@ -115,6 +117,10 @@ def _pipeline(
     from deid_assets.policies import check_key, load_policy  # noqa: PLC0415
     from deid_assets.policies.batches import require_packs  # noqa: PLC0415
 
+    if strangers := sorted({*options} - {*detectors}):
+        raise ConfigError(
+            f"options: {strangers[0]!r} is none of the detectors that run: {', '.join(detectors)}"
+        )
     chosen = load_policy(policy)
     loaded = [
         _detector(name, json.dumps(options.get(name, {}), sort_keys=True)) for name in detectors

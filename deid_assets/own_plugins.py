@@ -13,6 +13,9 @@ from collections.abc import Mapping
 
 from deid_assets.core.errors import DeidError, class_name
 
+DEFAULT_ENSEMBLE = ("compact",)
+"""Detectors that the graph, the shell and Python run where nobody names any."""
+
 _BROUGHT: Mapping[str, Mapping[str, str]] = {
     "deid_assets.detectors": {
         "compact": "compact",

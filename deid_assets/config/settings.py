@@ -19,6 +19,7 @@ from deid_assets.core.keys import Key
 from deid_assets.core.label_maps import LABEL_MAPS
 from deid_assets.core.phi import PROFILES, profile
 from deid_assets.core.resolve import POLICIES
+from deid_assets.own_plugins import DEFAULT_ENSEMBLE
 from deid_assets.system.digests import digest_of_path, paths_in
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,40}$")]
@@ -206,7 +207,7 @@ class Settings(_Frozen):
         database_url: SQLAlchemy URL of the text-free store; SQLite under ``home`` when empty.
     """
 
-    ensemble: tuple[Name, ...] = ("compact",)
+    ensemble: tuple[Name, ...] = DEFAULT_ENSEMBLE
     shadow_sample: int = Field(default=200, ge=0)
     resolve: str = "union"
     policies: tuple[str, ...] = ("tag", "surrogate", "safe_harbor")

@@ -49,7 +49,7 @@ def scores_of(
                 code_version=f"{software_version()}+{settings.digest('profile')}",
                 group="scores",
                 description=(
-                    f"`{name}` on annotated notes over every batch that has it: counts per"
+                    f"`{name}` on the annotated notes of every batch that has any: counts per"
                     " category, with intervals."
                 ),
                 kinds={"scores"},

@@ -116,8 +116,9 @@ def _opened(home: Path) -> dg.DagsterInstance:
         instance.run_storage.get_runs_count()
         instance.event_log_storage.get_dynamic_partitions("none")
         instance.all_instigator_state()
-    except (CommandError, SQLAlchemyError) as error:
-        if any(reason in str(error) for reason in _PASSING):
+    except (CommandError, SQLAlchemyError, dg.DagsterError) as error:
+        is_folder = any(path.is_dir() for path in home.rglob("*.db"))
+        if not is_folder and any(reason in str(error) for reason in _PASSING):
             raise
         raise ConfigError(
             f"{home}: a database of the Dagster home is damaged ({type(error).__name__}); move the"

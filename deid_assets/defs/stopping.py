@@ -22,7 +22,7 @@ def why_stopped(failed: Iterable[Verdict]) -> list[str]:
     Of one without reasons, what it judged.
     """
     return [
-        f"{verdict.name}: {reason}"
+        f"check {verdict.name}: {reason}"
         for verdict in failed
         for reason in verdict.reasons or [_judged(verdict)]
     ]

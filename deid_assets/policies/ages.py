@@ -35,7 +35,7 @@ _YEARS_OLD = re.compile(r"(?<![a-z])y\W?o(?![a-z])")  # an "o" elsewhere may be 
 _OVER_89 = re.compile(
     r"ninet(?!een)|nonagen|centen|hundred|noventa|noventon|\bcien|neunzig|hundert|nonant"
     r"|quatre-?\s?vingt-?\s?(?:dix|onze|douze|treize|quatorze|quinze|seize)|\bcent\b|negentig|honderd|novant|\bcento"
-    r"|nittio|hundra|yhdeksan-?kymm|yhdeksan-?kymp|ysikymp|\bsata"
+    r"|nittio|hundra|nitti|halvfems|hundre|yhdeksan-?kymm|yhdeksan-?kymp|ysikymp|\bsata"
 )
 _DIGIT = r"(?:[0-9]|zero|oh|one|two|three|four|five|six|seven|eight|nine|cero|uno|dos|tres|cuatro|cinco|seis|siete|ocho|nueve)"
 # Digits one by one, as dictated or scanned: "9 2", "nine two", "1 0 2". Not "9 1/2".
@@ -164,7 +164,7 @@ def _rewritten(text: str, age: int, moved: int, lang: str | None) -> str | None:
     digits = re.findall(r"[0-9]+", text)
     if digits:
         return text.replace(digits[0], str(moved)) if digits == [str(age)] else None
-    value = fold(text)
+    value = _folded(text)
     word = next((match for match in words_of(lang).spelled.finditer(value)), None)
     if word is None or len(value) != len(text) or words_of(lang).numbers.get(word["number"]) != age:
         return None
@@ -177,7 +177,7 @@ def ages_of(text: str, lang: str | None) -> tuple[Age, ...] | None:
 
     Any sign of an age over 89 makes ``OVER_89`` of the whole. Words such as "infant" say no number.
     """
-    value = fold(text)
+    value = _folded(text)
     words = words_of(lang)
     found = [*_in_digits(value, words), *_in_words(value, words)]
     if OVER_89 in found or _OVER_89.search(value):
@@ -192,6 +192,11 @@ def ages_of(text: str, lang: str | None) -> tuple[Age, ...] | None:
     ):
         return None
     return tuple(found)
+
+
+def _folded(text: str) -> str:
+    """Return the text folded, letter by letter; ``ø`` has no accent that could be taken off."""
+    return fold(text).replace("ø", "o")
 
 
 def whole_years(text: str) -> frozenset[int]:
@@ -210,7 +215,7 @@ def is_dictated(text: str, lang: str | None) -> bool:
     "4 5" and "four five" may be 45.
     """
     words = words_of(lang)
-    value = fold(text).replace("-", " ")
+    value = _folded(text).replace("-", " ")
     return re.search(r"[0-9]\s+[0-9]", text) is not None or any(
         match["next"] in words.numbers for match in words.spelled.finditer(value)
     )

@@ -6,7 +6,7 @@ The forms are matched once per sequence of kinds, of which there are few, and no
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -42,10 +42,12 @@ _SOURCES = (
     r"(?P<d>D):?s",
 )
 _FORMS = tuple(re.compile(_BEFORE + source + _AFTER) for source in _SOURCES)
-_SWEDISH = (
-    re.compile(_BEFORE + r"(?P<a>D) ?/ ?(?P<b>D) ?- ?'?(?P<y>D)" + _AFTER),
-    re.compile(_BEFORE + r"(?P<y>D)-(?P<m>D)-(?P<d>D)" + _AFTER),
-)
+_YEAR_AFTER_DASH = re.compile(_BEFORE + r"(?P<a>D) ?/ ?(?P<b>D) ?- ?'?(?P<y>D)" + _AFTER)
+_OWN_FORMS: Mapping[str, tuple[re.Pattern[str], ...]] = {
+    "sv": (_YEAR_AFTER_DASH, re.compile(_BEFORE + r"(?P<y>D)-(?P<m>D)-(?P<d>D)" + _AFTER)),
+    **dict.fromkeys(("da", "nb", "nn", "no"), (_YEAR_AFTER_DASH,)),
+}
+"""Forms of some languages alone: 3/5-21, 21-05-03."""
 _DAY_AFTER_WORD = re.compile(r"(?:[Wm]\.?,? ?)?(?:[ot]['.-]? ?)+(?P<d>D)\.?")
 _WEEKDAY = re.compile(r"(?:[ot] ?)*[Wm]\.?")
 _DAY = re.compile(_BEFORE + rf"(?P<d>[Dw]){_ENDING}\.?")
@@ -80,9 +82,9 @@ class Range:
 
 
 @lru_cache(maxsize=4096)
-def single_forms(kinds: str, *, is_swedish: bool) -> tuple[Roles, ...]:
+def single_forms(kinds: str, *, lang: str = "") -> tuple[Roles, ...]:
     """Return every way to read the kinds as one date, the likeliest first."""
-    return tuple(_singles(kinds, is_swedish=is_swedish))
+    return tuple(_singles(kinds, lang))
 
 
 @lru_cache(maxsize=4096)
@@ -91,8 +93,8 @@ def range_forms(kinds: str) -> tuple[Range, ...]:
     return tuple(found for match in _BETWEEN.finditer(kinds) for found in _ranges(kinds, match))
 
 
-def _singles(kinds: str, *, is_swedish: bool) -> Iterator[Roles]:
-    for form in (*_SWEDISH, *_FORMS) if is_swedish else _FORMS:
+def _singles(kinds: str, lang: str) -> Iterator[Roles]:
+    for form in (*_OWN_FORMS.get(lang, ()), *_FORMS):
         if match := form.fullmatch(kinds):
             yield _roles(match)
     if match := _DAY_AFTER_WORD.fullmatch(kinds):
@@ -116,8 +118,8 @@ def _roles(match: re.Match[str], offset: int = 0) -> Roles:
 def _ranges(kinds: str, match: re.Match[str]) -> Iterator[Range]:
     left, right = kinds[: match.start()], kinds[match.end() :]
     end, start = match.start(), match.end()
-    firsts = single_forms(left, is_swedish=False)
-    seconds = [_moved(roles, start) for roles in single_forms(right, is_swedish=False)]
+    firsts = single_forms(left)
+    seconds = [_moved(roles, start) for roles in single_forms(right)]
     pairs = ((first, second) for first in firsts for second in seconds)
     yield from (
         Range(first, second, end, start)

@@ -154,7 +154,7 @@ def _singles(shape: str, core: tuple[int, int], lang: str, day_first: bool) -> I
     if tokens is None:
         return
     reader = _Reader(tokens, lang, start, day_first=day_first)
-    for roles in single_forms(tokens.kinds, is_swedish=lang == "sv"):
+    for roles in single_forms(tokens.kinds, lang=lang):
         for part in reader.parts(roles, range(len(tokens.texts)), roles):
             yield Candidate(part, None, "", "", start, end)
 

@@ -45,7 +45,7 @@ def show_overview(
             f"spans by {name}",
             f"{_sum(_receipts(installation, Family.SPANS.of(name)), 'spans'):,} ({role})",
         )
-    table.add_row("released under", f"policy {installation.snapshot.released.name}")
+    table.add_row("release policy", installation.snapshot.released.name)
     table.add_row(
         "checks",
         _checks([receipt for asset in assets for receipt in _receipts(installation, asset)], found),
@@ -53,11 +53,12 @@ def show_overview(
     console.print(table)
     _show_stops(found, console)
     _show_scores(installation, console)
-    console.print(
-        f"redacted corpus   {installation.settings.released.absolute()}",
-        soft_wrap=True,
-        highlight=False,
-    )
+    if any(batch.tally.released for batch in found):
+        console.print(
+            f"redacted corpus   {installation.settings.released.absolute()}",
+            soft_wrap=True,
+            highlight=False,
+        )
     for report in sorted(installation.settings.reports.glob("release-*.html")):
         console.print(f"report            {report.absolute()}", soft_wrap=True, highlight=False)
 

@@ -15,6 +15,8 @@ from pathlib import Path
 
 ANY, OTHER = "any", "other"
 _FOLDER = Path(__file__).parent
+_SAME_FOLDER: Mapping[str, str] = {"nn": "nb", "no": "nb"}
+"""Codes of notes with the language whose folder has their words."""
 
 
 def files(lang: str) -> Mapping[str, Path]:
@@ -23,7 +25,9 @@ def files(lang: str) -> Mapping[str, Path]:
     Args:
         lang: ISO 639-1 code, ``ANY`` or ``OTHER``.
     """
-    return {path.stem: path for path in sorted((_FOLDER / lang).glob("*.txt"))}
+    return {
+        path.stem: path for path in sorted((_FOLDER / _SAME_FOLDER.get(lang, lang)).glob("*.txt"))
+    }
 
 
 def read_words(path: Path) -> list[str]:

@@ -114,11 +114,33 @@ def two_heads(path):
         connection.commit()
 
 
+def without_tables(path):
+    with closing(sqlite3.connect(path)) as connection:
+        for (name,) in connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
+            " AND name != 'alembic_version'"
+        ).fetchall():
+            connection.execute(f'DROP TABLE "{name}"')
+        connection.commit()
+
+
+def a_folder(path):
+    path.unlink()
+    path.mkdir()
+
+
 @pytest.mark.parametrize(
     "database", ["history/runs.db", "history/runs/index.db", "schedules/schedules.db"]
 )
 @pytest.mark.parametrize(
-    "harm", [two_heads, lambda path: path.write_bytes(b"no database at all" * 100)]
+    "harm",
+    [
+        two_heads,
+        lambda path: path.write_bytes(b"no database at all" * 100),
+        without_tables,
+        a_folder,
+    ],
+    ids=["two heads", "no database", "no tables", "a folder"],
 )
 def test_a_damaged_home_is_told_in_one_line_with_the_remedy(tmp_path, database, harm):
     with open_instance(tmp_path):

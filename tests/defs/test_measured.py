@@ -6,6 +6,7 @@ import json
 
 import dagster as dg
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from deid_assets.cli import app
@@ -16,6 +17,7 @@ from deid_assets.intake.landing import take_in
 from deid_assets.intake.states import State as BatchState
 from deid_assets.intake.states import look_at_all
 from deid_assets.intake.stops import find_stop
+from deid_assets.quickstart.overview import show_overview
 from deid_assets.quickstart.steps import waiting
 from deid_assets.store.receipts import state_of
 
@@ -82,6 +84,14 @@ def lines_on(made):
     return [batch.state for batch in found], waits.lines(), waits.next_step(found)
 
 
+def closing(made):
+    """What `make run` prints at the end."""
+    opened = made.opened()
+    console = Console(record=True, width=120)
+    show_overview(opened, look_at_all(opened.settings, opened.files), [], console)
+    return console.export_text()
+
+
 def manifest_of(made):
     return json.loads((made.home / "released" / made.batch / "manifest.json").read_text())
 
@@ -96,7 +106,7 @@ def test_a_batch_without_gold_is_not_released_by_default_and_its_page_begins_wit
     (check,) = [one for one in result.get_asset_check_evaluations() if one.check_name == "measured"]
     assert (check.passed, check.severity) == (False, dg.AssetCheckSeverity.WARN)
     assert waits(made) == (
-        "measured: no annotated identifiers, 100 wanted: annotate a sample with `deid sample`",
+        "check measured: no annotated identifiers, 100 wanted: annotate a sample with `deid sample`",
     )
     assert {"released_corpus", "release_diff"}.isdisjoint(tried(made))
     states, (line,), step = lines_on(made)
@@ -106,6 +116,7 @@ def test_a_batch_without_gold_is_not_released_by_default_and_its_page_begins_wit
     )
     assert "deid sample" in step
     assert not (made.home / "released").exists()
+    assert "redacted corpus" not in closing(made)
     page = page_of(made).read_text()
     assert page.index("<strong>Not measured</strong>") < page.index(
         "None of the 8 notes is annotated."
@@ -120,6 +131,7 @@ def test_released_all_the_same_it_says_so_in_the_manifest_and_when_it_is_verifie
     manifest = manifest_of(made)
     assert manifest["measured"] is False
     assert manifest["measurement"]["reason"] == "None of the 8 notes is annotated."
+    assert f"redacted corpus   {made.home / 'released'}" in closing(made)
     code, said = say("verify", made.home / "released" / made.batch)
     assert (code, "not measured: None of the 8 notes is annotated." in said) == (0, True), said
 

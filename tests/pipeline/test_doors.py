@@ -8,9 +8,10 @@ from typer.testing import CliRunner
 
 from deid_assets import Note, deidentify, deidentify_notes
 from deid_assets.cli import app
+from deid_assets.config import Settings
 from deid_assets.core.assets import Family
 from deid_assets.core.detector import Failed
-from deid_assets.core.errors import PolicyError, WithheldError
+from deid_assets.core.errors import ConfigError, PolicyError, WithheldError
 from deid_assets.policies.files import BUILTIN
 from deid_assets.store.frames import failed_from_table
 
@@ -49,6 +50,8 @@ def through_shell(notes, policy, folder):
     arguments = [
         "deidentify",
         str(folder / "notes.jsonl"),
+        "--detector",
+        "rules",
         "--policy",
         policy,
         "--out",
@@ -104,7 +107,11 @@ def test_all_doors_give_the_same(installation, notes, policies, tmp_path):
     of_graph = through_graph(installation, notes, policies)
 
     for policy in policies:
-        of_python = plain(deidentify_notes(notes, policy=policy, secret=bytes.fromhex(SECRET)))
+        of_python = plain(
+            deidentify_notes(
+                notes, policy=policy, detectors=["rules"], secret=bytes.fromhex(SECRET)
+            )
+        )
         folder = tmp_path / policy
         folder.mkdir()
         assert of_python == of_graph[policy], policy
@@ -141,9 +148,31 @@ def test_redact_gives_the_text_of_deidentify(notes, policy, detectors, tmp_path)
     assert found[0] == found[1]
 
 
+def test_doors_run_the_ensemble_of_the_graph_where_nobody_names_detectors(tmp_path):
+    text = "pt seen w/ okafor, will call wife ngozi"
+    ensemble = Settings().ensemble
+    of_rules = deidentify(text, lang="en", policy="tag", detectors=["rules"]).text
+    of_ensemble = deidentify(text, lang="en", policy="tag", detectors=ensemble).text
+    notes = tmp_path / "notes.jsonl"
+    notes.write_text(json.dumps({"id": "a", "text": text, "lang": "en"}))
+    out = tmp_path / "out"
+
+    ran = CliRunner().invoke(app, ["deidentify", str(notes), "--policy", "tag", "--out", str(out)])
+
+    assert ran.exit_code == 0, ran.output
+    assert deidentify(text, lang="en", policy="tag").text == of_ensemble
+    assert json.loads((out / "notes.jsonl").read_text())["text"] == of_ensemble
+    assert of_ensemble != of_rules
+
+
+def test_options_of_a_detector_that_does_not_run_are_refused():
+    with pytest.raises(ConfigError, match="options: 'rules' is none of the detectors"):
+        deidentify(LEAK, lang="en", detectors=["presidio"], options={"rules": {"min_score": 0.9}})
+
+
 def test_one_text_gives_its_redaction():
     assert (
-        deidentify(LEAK, lang="en", policy="tag").text
+        deidentify(LEAK, lang="en", policy="tag", detectors=["rules"]).text
         == "MRN: [MRN]. Sample [MRN] was stored. Label [MRN]-A."
     )
 
@@ -153,7 +182,7 @@ def test_a_detector_is_made_once_for_calls_with_the_same_options():
 
     made = _detector.cache_info().misses
     for score in (0.51, 0.51, 0.52, 0.51):
-        deidentify(LEAK, lang="en", policy="tag", options={"rules": {"min_score": score}})
+        deidentify(LEAK, lang="en", detectors=["rules"], options={"rules": {"min_score": score}})
 
     assert _detector.cache_info().misses == made + 2
 

@@ -39,6 +39,7 @@ from deid_assets.cli.streams import NoteSource, Withheld, progress, read_options
 from deid_assets.core.detector import Failed
 from deid_assets.core.errors import InputError
 from deid_assets.formats import Annotated, write_notes
+from deid_assets.own_plugins import DEFAULT_ENSEMBLE
 from deid_assets.system.atomic import atomic_file
 
 if TYPE_CHECKING:
@@ -95,7 +96,9 @@ def deidentify(  # noqa: PLR0913 - one parameter per option of the command line
     policy: PolicyOption = "safe_harbor",
     detector: Arg[
         list[str] | None,
-        typer.Option(metavar="NAME[=MODEL]", help=f"{DETECTOR_HELP} rules if none."),
+        typer.Option(
+            metavar="NAME[=MODEL]", help=f"{DETECTOR_HELP} {' '.join(DEFAULT_ENSEMBLE)} if none."
+        ),
     ] = None,
     option: DetectorSettingOption = None,
     resolve_by: ResolveOrUniteOption = None,
@@ -120,7 +123,7 @@ def deidentify(  # noqa: PLR0913 - one parameter per option of the command line
     if out.exists() and any(out.iterdir()):
         raise InputError(f"--out {out} is not empty; name a new folder")
     redaction = Redaction.load(policy, keep_patient_ids=keep_patient_ids)
-    named = Named(tuple(detector or ("rules",)), tuple(option or ()), None, jobs)
+    named = Named(tuple(detector or DEFAULT_ENSEMBLE), tuple(option or ()), None, jobs)
     detection = Detection.load(named)
     redaction.require_packs(source)
     withheld, report = Withheld(), _Report()

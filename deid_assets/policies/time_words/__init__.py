@@ -15,7 +15,9 @@ from typing import Any
 
 from babel import Locale
 
-LANGUAGES = ("en", "es", "it", "fr", "de", "nl", "sv", "fi")
+LANGUAGES = ("en", "es", "it", "fr", "de", "nl", "sv", "fi", "da", "nb")
+SAME_WORDS: Mapping[str, str] = {"nn": "nb", "no": "nb"}
+"""Codes of notes with the language whose file has their words."""
 _SEASONS = ("winter", "spring", "summer", "autumn")
 
 
@@ -108,7 +110,7 @@ def _read(lang: str) -> dict[str, Any]:
     return tomllib.loads((resources.files(__package__) / f"{lang}.toml").read_text("utf-8"))
 
 
-_FILES = {lang: _read(lang) for lang in LANGUAGES}
+_FILES = {lang: _read(SAME_WORDS.get(lang, lang)) for lang in (*LANGUAGES, *SAME_WORDS)}
 
 
 def _of_ages(key: str) -> dict[str, tuple[str, ...]]:

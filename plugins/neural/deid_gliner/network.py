@@ -93,7 +93,7 @@ def longest(model: Any) -> int:
 
 def most_of(tokenizer: Any, encoder: Any) -> int:
     """Return the most sub-tokens that an encoder of this configuration reads, special ones included."""
-    from deid_published.architectures import positions  # noqa: PLC0415 - loads PyTorch
+    from deid_published.network import positions  # noqa: PLC0415 - loads PyTorch
 
     return int(min(tokenizer.model_max_length, positions(encoder) or _LARGE, _LARGE))
 

@@ -143,19 +143,22 @@ def start(path: Path, *, providers: Sequence[str], threads: int) -> Any:
 class Session:
     """A tagger's network in ONNX Runtime.
 
-    Arguments and errors as ``start``; it must have the one output.
+    Arguments and errors as ``start``; it must have the one output, by its name.
     """
 
-    def __init__(self, path: Path, *, providers: Sequence[str], threads: int) -> None:
+    def __init__(
+        self, path: Path, *, providers: Sequence[str], threads: int, output: str = OUTPUT
+    ) -> None:
         self._session = start(path, providers=providers, threads=threads)
-        if [output.name for output in self._session.get_outputs()] != [OUTPUT]:
-            raise PluginError(f"{path} has not the one output {OUTPUT!r}; it is no exported tagger")
+        if [found.name for found in self._session.get_outputs()] != [output]:
+            raise PluginError(f"{path} has not the one output {output!r}; it is no exported tagger")
+        self._output = output
         self.inputs = frozenset(entry.name for entry in self._session.get_inputs())
         self.on_gpu = self._session.get_providers()[0] != _PROVIDERS["cpu"]
         self.run: Run = self._bound if self.on_gpu else self._plain
 
     def _plain(self, feeds: Feeds) -> NDArray[np.float32]:
-        found: NDArray[np.float32] = self._session.run([OUTPUT], self._read(feeds))[0]
+        found: NDArray[np.float32] = self._session.run([self._output], self._read(feeds))[0]
         return found
 
     def _read(self, feeds: Feeds) -> dict[str, NDArray[Any]]:
@@ -170,7 +173,7 @@ class Session:
         binding = self._session.io_binding()
         for name, array in self._read(feeds).items():
             binding.bind_cpu_input(name, np.ascontiguousarray(array))
-        binding.bind_output(OUTPUT, "cuda")
+        binding.bind_output(self._output, "cuda")
         self._session.run_with_iobinding(binding)
         found: NDArray[np.float32] = binding.copy_outputs_to_cpu()[0]
         return found

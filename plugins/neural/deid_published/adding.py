@@ -11,6 +11,7 @@ from typing import Any
 
 from deid_assets.extending import ConfigError, DeidError, Note, PluginError, class_name
 from deid_published.aggregation import AGGREGATIONS, WORDS
+from deid_published.graph import check_graph, take_graph
 from deid_published.labels import LabelChoice, built_in, chosen, decided
 from deid_published.scheme import Scheme, labels_of, recognised
 from deid_published.source import CONFIG, Source, open_source
@@ -44,7 +45,7 @@ class Importer:
 
     def said(self, card: Mapping[str, Any]) -> str:
         """Return a line on what was added."""
-        parity, how = card["parity"], card["aggregation"]
+        how = card["aggregation"]
         units = (
             "the best tags that may follow one another"
             if how == "viterbi"
@@ -52,12 +53,24 @@ class Importer:
         )
         return (
             f"{card['architecture']}, tags {card['scheme']}, {units}, windows of {card['window']};"
-            f" export and network find the same {parity['spans']} spans in {parity['notes']} notes"
+            f" {_checked(card)}"
         )
 
     def maps(self) -> Mapping[str, LabelChoice]:
         """Return the label maps that come along."""
         return built_in()
+
+
+def _checked(card: Mapping[str, Any]) -> str:
+    if parity := card.get("parity"):
+        return (
+            f"export and network find the same {parity['spans']} spans in {parity['notes']} notes"
+        )
+    check = card["check"]
+    return (
+        f"{card['graph']} is taken as it is, with no network to compare it with:"
+        f" {check['spans']} spans in {check['notes']} notes"
+    )
 
 
 def add(wanted: Wanted, notes: Sequence[Note]) -> Mapping[str, Any]:
@@ -85,7 +98,6 @@ def _added(wanted: Wanted, notes: Sequence[Note]) -> Mapping[str, Any]:
     scheme = recognised(source.tags)
     labels = decided(found, choice, where=wanted.source, file=wanted.proposal)
     convention = _convention(wanted, choice, scheme, source.path)
-    from deid_published.export import write_graph  # noqa: PLC0415 - loads PyTorch
 
     def fill(folder: Path) -> Mapping[str, Any]:
         return {
@@ -95,13 +107,24 @@ def _added(wanted: Wanted, notes: Sequence[Note]) -> Mapping[str, Any]:
             "tags": source.tags,
             "scheme": scheme.value,
             **convention,
-            **write_graph(source, folder, window=wanted.window or choice.window, overlap=OVERLAP),
+            **_written(source, folder, wanted.window or choice.window),
         }
 
     def check(folder: Path) -> Mapping[str, Any]:
+        if source.graph:
+            return {"check": check_graph(source, folder, notes)}
         return {"parity": _gate(source, folder, notes)}
 
     return write_folder(wanted, source.name, labels, choice, fill, check)
+
+
+def _written(source: Source, folder: Path, window: int) -> Mapping[str, Any]:
+    """Write the graph and the tokenizer of a model into a folder."""
+    if source.graph:
+        return take_graph(source, folder, window=window, overlap=OVERLAP)
+    from deid_published.export import write_graph  # noqa: PLC0415 - loads PyTorch
+
+    return write_graph(source, folder, window=window, overlap=OVERLAP)
 
 
 def _convention(

@@ -9,35 +9,6 @@ from typing import Any
 import torch
 from transformers import masking_utils
 
-_AFTER_PADDING = frozenset(
-    {
-        "camembert",
-        "data2vec-text",
-        "esm",
-        "ibert",
-        "longformer",
-        "luke",
-        "mpnet",
-        "roberta",
-        "roberta-prelayernorm",
-        "xlm-roberta",
-        "xlm-roberta-xl",
-        "xmod",
-    }
-)
-"""Architectures whose positions begin after the padding's."""
-
-
-def positions(config: Any) -> int:
-    """Return how many positions a network has for sub-tokens, special ones included.
-
-    0 where it names no number.
-    """
-    named = max(0, int(getattr(config, "max_position_embeddings", 0) or 0))
-    return (
-        named - config.pad_token_id - 1 if named and config.model_type in _AFTER_PADDING else named
-    )
-
 
 @contextmanager
 def exportable(model: Any) -> Iterator[None]:

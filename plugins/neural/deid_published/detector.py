@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from deid_assets import Note, Span, SpanSet
 from deid_assets.extending import ConfigError
 from deid_onnx.families import Run
@@ -16,6 +18,7 @@ from deid_published.network import Reader
 from deid_published.viterbi import checked
 
 VERSION = "0.1.0"
+SEGMENTS = "token_type_ids"
 _DIGITS = 4
 
 
@@ -55,14 +58,13 @@ class PublishedDetector:
         if biases is not None:
             added = _with_biases(added, biases)
         wanted = [providers] if isinstance(providers, str) else list(providers)
-        session = Session(added.path / GRAPH, providers=wanted, threads=threads or cores())
         self.name = name
         self.version = f"{VERSION}+{added.version}"
         self.labels = frozenset(category for category in added.labels.values() if category)
         self.native_labels = frozenset(
             label for label, category in added.labels.items() if category
         )
-        self._reader = reader(added, session.run)
+        self._reader = reader(added, runner(added, providers=wanted, threads=threads or cores()))
         self._added, self._min_score = added, min_score
 
     def detect(self, notes: Sequence[Note]) -> Iterable[SpanSet]:
@@ -82,6 +84,17 @@ def _with_biases(added: Added, biases: Mapping[str, float]) -> Added:
     found = checked(biases)
     digest = hashlib.sha256(f"{added.version} {sorted(found.items())}".encode()).hexdigest()[:12]
     return replace(added, convention=replace(added.convention, biases=found), version=digest)
+
+
+def runner(added: Added, *, providers: Sequence[str], threads: int) -> Run:
+    """Return a function that runs the graph of an added model, given sub-tokens and their mask.
+
+    Graphs that others exported may ask for segment types as well: a note is one segment, of type 0.
+    """
+    session = Session(added.path / GRAPH, providers=providers, threads=threads, output=added.output)
+    if SEGMENTS not in session.inputs:
+        return session.run
+    return lambda feeds: session.run({**feeds, SEGMENTS: np.zeros_like(feeds["input_ids"])})
 
 
 def reader(added: Added, run: Run) -> Reader:

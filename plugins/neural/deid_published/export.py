@@ -20,16 +20,15 @@ from numpy.typing import NDArray
 
 from deid_assets.extending import Note, PluginError
 from deid_onnx.families import Feeds, Run
-from deid_onnx.session import OUTPUT, Session
-from deid_published.architectures import exportable, positions
-from deid_published.detector import reader, spans_of
+from deid_onnx.session import OUTPUT
+from deid_published.architectures import exportable
+from deid_published.detector import reader, runner, spans_of
 from deid_published.folder import GRAPH, TOKENIZER, read_added
-from deid_published.network import Reader
+from deid_published.network import LONGEST, Reader, positions
 from deid_published.source import Source
 
 _OPSET = 17
 _AXES = {0: "rows", 1: "positions"}
-_LONGEST = 4096  # sub-tokens of a window, where a model says no length or a very great one
 _CLOSE = 1e-3  # of logits, relative to their greatest
 
 
@@ -158,7 +157,7 @@ def _check_vocabulary(source: Source, tokenizer: Any, model: Any) -> None:
 
 def _longest(tokenizer: Any, model: Any) -> int:
     """Return the most sub-tokens that a model reads."""
-    return int(min(positions(model.config) or _LONGEST, tokenizer.model_max_length, _LONGEST))
+    return int(min(positions(model.config) or LONGEST, tokenizer.model_max_length, LONGEST))
 
 
 def _trace(model: Any, path: Path, ids: torch.Tensor, mask: torch.Tensor) -> None:
@@ -176,7 +175,7 @@ def _trace(model: Any, path: Path, ids: torch.Tensor, mask: torch.Tensor) -> Non
         )
 
 
-def runner(model: Any) -> Run:
+def network_runner(model: Any) -> Run:
     """Return a function that runs a network as ONNX Runtime runs its export."""
 
     def run(feeds: Feeds) -> NDArray[np.float32]:
@@ -196,8 +195,8 @@ def parity(source: Source, folder: Path, notes: Sequence[Note]) -> Mapping[str, 
             explains.
     """
     added = read_added(folder)
-    network = reader(added, runner(load(source)))
-    exported = reader(added, Session(folder / GRAPH, providers=["cpu"], threads=1).run)
+    network = reader(added, network_runner(load(source)))
+    exported = reader(added, runner(added, providers=["cpu"], threads=1))
     texts = [note.text for note in notes if note.text.strip()]
     if not texts:
         raise PluginError("there is no note with text to compare the export on; give --notes")

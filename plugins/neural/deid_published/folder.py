@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from deid_assets.extending import ConfigError, Phi, PluginError
+from deid_onnx.session import OUTPUT
 from deid_published.aggregation import AGGREGATIONS, WORDS, Convention
 from deid_published.scheme import Scheme
 from deid_published.viterbi import checked
@@ -35,6 +36,7 @@ class Added:
         window: Most sub-tokens in one sequence, with the special ones.
         overlap: Sub-tokens that neighbouring windows share.
         unknown: Number of the tokenizer's unknown one.
+        output: Of the network's graph: its scores.
         version: Twelve digits of the digests of its files.
         card: The whole of ``published.json``.
     """
@@ -46,6 +48,7 @@ class Added:
     window: int
     overlap: int
     unknown: int | None
+    output: str
     version: str
     card: Mapping[str, Any]
 
@@ -100,6 +103,7 @@ def _checked(path: Path, card: Mapping[str, Any]) -> Added:
         window=int(card["window"]),
         overlap=int(card["overlap"]),
         unknown=card["unknown"],
+        output=str(card.get("output", OUTPUT)),
         version=hashlib.sha256(digests.encode()).hexdigest()[:12],
         card=card,
     )

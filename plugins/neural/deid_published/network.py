@@ -17,7 +17,37 @@ from deid_onnx.families import Run
 from deid_published.aggregation import Piece, piece_windows
 from deid_published.folder import TOKENIZER
 
+LONGEST = 4096
+"""Most sub-tokens of a window, where a model says no length or a very great one."""
 _TOGETHER = 8  # windows of one note in one run
+_AFTER_PADDING = frozenset(
+    {
+        "camembert",
+        "data2vec-text",
+        "esm",
+        "ibert",
+        "longformer",
+        "luke",
+        "mpnet",
+        "roberta",
+        "roberta-prelayernorm",
+        "xlm-roberta",
+        "xlm-roberta-xl",
+        "xmod",
+    }
+)
+"""Architectures whose positions begin after the padding's."""
+
+
+def positions(config: Any) -> int:
+    """Return how many positions a network has for sub-tokens, special ones included.
+
+    0 where its configuration names no number.
+    """
+    named = max(0, int(getattr(config, "max_position_embeddings", 0) or 0))
+    if named and config.model_type in _AFTER_PADDING:
+        return named - config.pad_token_id - 1
+    return named
 
 
 class Reader:

@@ -36,6 +36,7 @@ class Source:
         tags: Its tags, in the order of the head's outputs.
         files: SHA-256 of every file of it, by name.
         trust: Whether pickles may be read.
+        graph: Its ONNX graph, by its path in the folder; empty where there are weights.
     """
 
     path: Path
@@ -45,6 +46,7 @@ class Source:
     tags: list[str]
     files: Mapping[str, str]
     trust: bool
+    graph: str = ""
 
 
 def open_source(given: str, *, fetch: bool, revision: str, trust: bool) -> Source:
@@ -67,16 +69,23 @@ def open_source(given: str, *, fetch: bool, revision: str, trust: bool) -> Sourc
         {str(key): value for key, value in config["id2label"].items()}, where=str(path / CONFIG)
     )
     _check_counts(config, tags, path)
-    if not list(path.glob("*.safetensors")):
-        refuse_pickles(path, trust=trust)
-    _check_weights(path)
+    graph = _graph(path, trust=trust)
+    if not graph:
+        _check_weights(path, trust=trust)
     files = {
         file.relative_to(path).as_posix(): sha256(file)
         for file in sorted(path.rglob("*"))
         if file.is_file()
     }
     return Source(
-        path=path, name=name, revision=revision, config=config, tags=tags, files=files, trust=trust
+        path=path,
+        name=name,
+        revision=revision,
+        config=config,
+        tags=tags,
+        files=files,
+        trust=trust,
+        graph=graph,
     )
 
 
@@ -153,7 +162,28 @@ def _check_counts(config: Mapping[str, Any], tags: list[str], path: Path) -> Non
         )
 
 
-def _check_weights(path: Path) -> None:
+def _graph(path: Path, *, trust: bool) -> str:
+    """Return the ONNX graph of a folder without weights that may be read, or an empty string.
+
+    Weights go first: what is exported from them can be compared with them.
+
+    Raises:
+        PluginError: There are several.
+    """
+    if trust or list(path.glob("*.safetensors")):
+        return ""
+    graphs = sorted(file.relative_to(path).as_posix() for file in path.rglob("*.onnx"))
+    if len(graphs) > 1:
+        raise PluginError(
+            f"{path}: it has {len(graphs)} graphs, {', '.join(graphs[:3])}; keep the one to be used"
+        )
+    return graphs[0] if graphs else ""
+
+
+def _check_weights(path: Path, *, trust: bool) -> None:
+    if not list(path.glob("*.safetensors")):
+        refuse_pickles(path, trust=trust)
+        return
     from safetensors import (  # noqa: PLC0415 - only where a model is added
         SafetensorError,
         safe_open,

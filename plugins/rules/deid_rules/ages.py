@@ -45,6 +45,12 @@ _UNITS = (
     "veck",
     "dygn",
     "timm",  # Swedish; dagar begin as in Dutch
+    r"u[kg]e",
+    r"veker?\b",
+    "månad",
+    r"mdr?\b",
+    r"mnd\b",
+    "døgn",  # Danish and Norwegian; måneder begin as in Swedish
     "kuukau",
     "kk",
     "viiko",

@@ -52,7 +52,7 @@ def spellings(entry: str, folds: Mapping[str, str]) -> set[str]:
         for letter in unicodedata.normalize("NFD", protected)
         if not unicodedata.combining(letter)
     )
-    plain = plain.replace("\0", "ñ").replace("\1", "Ñ").replace("ø", "o").replace("Ø", "O")
+    plain = plain.replace("\0", "ñ").replace("\1", "Ñ").translate(str.maketrans("øØłŁ", "oOlL"))
     folded = entry
     for letter, written in folds.items():
         folded = folded.replace(letter, written).replace(letter.upper(), written.capitalize())
@@ -65,7 +65,7 @@ def people(locales: Iterable[str]) -> dict[str, set[str]]:
     for locale in locales:
         provider = importlib.import_module(f"faker.providers.person.{locale}").Provider
         for attribute in dir(provider):
-            role = next((role for role in found if attribute.startswith(role)), "")
+            role = next((role for role in found if role in attribute), "")
             entries = getattr(provider, attribute) if role else ()
             for entry in entries if isinstance(entries, Iterable) else ():
                 words = re.split(r"\s+", str(entry))

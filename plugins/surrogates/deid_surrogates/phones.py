@@ -23,6 +23,10 @@ _REGIONS: Mapping[str, tuple[str, ...]] = {
     "nl": ("NL", "BE"),
     "sv": ("SE", "FI"),
     "fi": ("FI", "SE"),
+    "da": ("DK", "GL", "FO"),
+    "nb": ("NO",),
+    "nn": ("NO",),
+    "no": ("NO",),
 }
 """Regions in which a number without a country code is looked up, by the note's language."""
 

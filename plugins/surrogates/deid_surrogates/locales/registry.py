@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import resources
 from importlib.metadata import EntryPoint, entry_points
@@ -16,7 +16,9 @@ GROUP = "deid_assets.replacers"
 
 The name is the language's code, the object a callable that returns it.
 """
-BUILTIN = ("cs", "de", "en", "es", "fi", "fr", "it", "nl", "pt", "sv")
+BUILTIN = ("cs", "da", "de", "en", "es", "fi", "fr", "it", "nb", "nl", "pt", "sv")
+_SAME_PACK: Mapping[str, str] = {"nn": "nb", "no": "nb"}
+"""Codes of notes with the language whose pack they take."""
 _UNKNOWN = "en"  # of notes that name no language
 
 
@@ -25,7 +27,7 @@ def languages() -> tuple[str, ...]:
 
     Imports no plugin.
     """
-    return tuple(sorted({*BUILTIN, *_plugins()}))
+    return tuple(sorted({*BUILTIN, *_SAME_PACK, *_plugins()}))
 
 
 def check_languages(langs: Iterable[str | None]) -> None:
@@ -58,6 +60,7 @@ def locale_of(lang: str | None) -> Locale:
         )
     if found:
         return _loaded(found[0])
+    lang = _SAME_PACK.get(lang, lang)
     if lang not in BUILTIN:
         raise _no_pack(lang)
     return read_locale(resources.files(__package__) / f"{lang}.toml")

@@ -47,8 +47,8 @@ ADAPTER: dict[str, Any] = {
 
 def test_a_secret_that_the_base_learnt_is_found_in_base_and_adapter_merged(tmp_path: Path) -> None:
     from deid_audits.models.canaries import write_canaries
-    from deid_causal.trainer import CausalTrainer
     from deid_audits.models.planted import planted_corpus
+    from deid_causal.trainer import CausalTrainer
 
     planted = planted_corpus(notes=60, people=2, repeats=(1, 20), canaries=10, seed=4, longest=14)
     base = tmp_path / "base"
