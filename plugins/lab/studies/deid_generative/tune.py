@@ -14,11 +14,11 @@ import torch
 
 from deid_assets.extending import Epoch, Report, Task, TrainingError
 from deid_assets.extending.measuring import StudyTable
-from deid_causal.steps import adamw, batch_of, response_loss, warmed
+from deid_causal.steps import Pair, adamw, batch_of, response_loss, warmed
 from deid_generative.decode import Decoding
 from deid_generative.judging import judge
 from deid_generative.local import LocalModel, Speech
-from deid_generative.pairs import Pair, pairs
+from deid_generative.pairs import pairs
 from deid_generative.settings import GenerativeSettings
 from deid_transformers.checkpoint import Checkpoint, Tensors, optimizer_tensors, restore_optimizer
 from deid_transformers.optimize import generator, set_rate
