@@ -70,7 +70,7 @@ left, untouched where it has no mark and nothing is found. Intervals are bootstr
 notes, and Wilson's for counts of notes.
 
 ```
-pip install --no-deps --require-hashes --requirement plugins/published/packages.txt
+pip install --no-deps --require-hashes --requirement plugins/neural/packages.txt
 python benchmarks/peers.py --part dev --out benchmarks/PEERS.md
 ```
 

@@ -15,9 +15,9 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.policies import load_policy
+from deid_assets.runtime.processes import end_workers
 from deid_assets.store.files import UnsignedReceipt
 from deid_assets.store.frames import failed_to_table, notes_to_table, spans_to_tables
-from deid_resources.processes import end_workers
 
 pytestmark = pytest.mark.long
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from deid_assets.cli.app import say
+from deid_assets.cli.endings import say
 from deid_assets.cli.tables import print_json, print_table
 from deid_assets.config import Settings
 from deid_assets.core.errors import ConfigError, InputError, ProvenanceError
