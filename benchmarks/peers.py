@@ -82,6 +82,8 @@ What to know before comparing:
 - Peers run as their packages install them, without network. Presidio, scrubadub, DataFog, Phileas
   and OpenMed find names with models that no package holds, so that these rows are of their
   patterns; `presidio + spacy en` has a model of English.
+- Not here: pyDeid, which no registry has; Philter, whose tagger of parts of speech NLTK downloads;
+  deidentify, whose models are downloaded.
 - Deduce is made for Dutch, spaCy's pipelines for one language each, Rampart for seven: look at the
   table by language.
 - Clinical terms are eponyms and names of drugs of `deid_assets/vocabulary` that stand outside all
