@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
+from deid_assets.extending.audits import Audit
 
-class OfMembership(Protocol):
+
+class OfMembership(Audit, Protocol):
     """Options of ``Membership``."""
 
     attacks: tuple[str, ...]
@@ -17,7 +19,7 @@ class OfMembership(Protocol):
     shadows: Path | None
 
 
-class OfExtraction(Protocol):
+class OfExtraction(Audit, Protocol):
     """Options of ``Extraction``."""
 
     texts: int
@@ -29,14 +31,14 @@ class OfExtraction(Protocol):
     tagger: Path | None
 
 
-class OfCanaries(Protocol):
+class OfCanaries(Audit, Protocol):
     """Options of ``Canaries``."""
 
     candidates: int
     limit: float
 
 
-class OfSlots(Protocol):
+class OfSlots(Audit, Protocol):
     """Options of ``SlotFill``."""
 
     candidates: int
