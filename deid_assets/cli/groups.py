@@ -18,7 +18,7 @@ def grouped(command: Callable[..., int]) -> Callable[..., int]:
     groups: dict[str, type[Any]] = {
         name: parameter.annotation
         for name, parameter in signature.parameters.items()
-        if is_dataclass(parameter.annotation)
+        if isinstance(parameter.annotation, type) and is_dataclass(parameter.annotation)
     }
     parameters: list[inspect.Parameter] = []
     for name, parameter in signature.parameters.items():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from deid_assets import Note, SpanSet
 from deid_assets.extending import ConfigError, Detector, Phi, Span, Token, load, tokenize
-from deid_compact import CompactDetector
+from deid_compact.detector import CompactDetector
 from deid_compact.folder import digest_of
 from deid_compact.labels import Classes
 from deid_compact.words import Decision, Floats, WordScores, kept, named, spans_of, united

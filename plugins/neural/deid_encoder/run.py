@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import save_file
 
 from deid_assets.extending import ConfigError, Document, Phi, Report, Task, load, tokenize
-from deid_compact import CompactDetector
+from deid_compact.detector import CompactDetector
 from deid_compact.labels import Classes, Targets
 from deid_compact.losses import fitted_temperature
 from deid_compact.names import names_for_copies
