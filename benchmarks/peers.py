@@ -85,7 +85,7 @@ What to know before comparing:
 - Not here: pyDeid, which no registry has; Philter, whose tagger of parts of speech NLTK downloads;
   deidentify, whose models are downloaded.
 - Deduce is made for Dutch, spaCy's pipelines for one language each, Rampart for seven: look at the
-  table by language.
+  tables by language.
 - Clinical terms are eponyms and names of drugs of `deid_assets/vocabulary` that stand outside all
   marks; a term is damaged where a span touches it. `rules` and `compact` read these lists, which is
   to their advantage.
@@ -348,7 +348,14 @@ def page(part: str, notes: Annotated, judged: Sequence[Judged], absent: Mapping[
         ),
         "Characters covered by language": (
             ("Detector", *languages),
-            [[one.run.contestant.name, *_language_shares(one, notes, languages)] for one in judged],
+            [[one.run.contestant.name, *_language_recall(one, notes, languages)] for one in judged],
+        ),
+        "Precision by language": (
+            ("Detector", *languages),
+            [
+                [one.run.contestant.name, *_language_precision(one, notes, languages)]
+                for one in judged
+            ],
         ),
     }
     terms = sum(terms_of(note, marks, ())[0] for note, marks in notes)
@@ -421,11 +428,24 @@ def _group_shares(one: Judged) -> list[str]:
     return [f"{covered / max(marked, 1):.3f}" for marked, covered in sums.tolist()]
 
 
-def _language_shares(one: Judged, notes: Annotated, languages: Sequence[str]) -> list[str]:
-    sums = {language: np.zeros(2) for language in languages}
+def _language_recall(one: Judged, notes: Annotated, languages: Sequence[str]) -> list[str]:
+    sums = _by_language(one, notes, languages)
+    return [f"{covered / max(marked, 1):.3f}" for covered, marked, _ in sums]
+
+
+def _language_precision(one: Judged, notes: Annotated, languages: Sequence[str]) -> list[str]:
+    sums = _by_language(one, notes, languages)
+    return [f"{covered / found:.3f}" if found else "-" for covered, _, found in sums]
+
+
+def _by_language(
+    one: Judged, notes: Annotated, languages: Sequence[str]
+) -> list[tuple[int, int, int]]:
+    """Return the characters of each language that are covered, marked and found."""
+    sums = {language: np.zeros(3, dtype=np.int64) for language in languages}
     for (note, _), counts in zip(notes, one.counts, strict=True):
-        sums[note.lang or ""] += (counts.covered, counts.marked)
-    return [f"{covered / max(marked, 1):.3f}" for covered, marked in map(tuple, sums.values())]
+        sums[note.lang or ""] += (counts.covered, counts.marked, counts.found)
+    return [(int(row[0]), int(row[1]), int(row[2])) for row in sums.values()]
 
 
 if __name__ == "__main__":
