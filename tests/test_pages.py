@@ -20,7 +20,7 @@ def blocks(page, language):
 
 
 def test_the_readme_fits_its_budget():
-    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 80
 
 
 def test_python_in_the_readme_prints_what_it_says(capsys):
