@@ -1,13 +1,14 @@
 # ruff: noqa: INP001 - a program, in no package
-"""Adds to a language's common words those that its names are too, by a dictionary of all its word forms.
+"""Adds to a language's common words those that its names are too, by a dictionary of word forms.
 
 Usage: python tools/build_ordinary.py pl|pt NOTES.jsonl ...
 
 Polish names are looked up in Morfeusz with SGJP (BSD-2-Clause), in every case that ``endings`` of
 ``language.toml`` tells; Portuguese ones in simplemma (MIT), but for those of its own lists. A form
-that is an ordinary word there is common, unless a given name of the language has it. Lower-case words of the notes in ``MIN_TEXTS`` of them or more
-are common with all their forms; marked text of annotated notes is left out first. Needs ``pip
-install morfeusz2 simplemma``.
+that is an ordinary word there is common, unless a given name or a town of the language has it.
+Lower-case words of the notes are common with all their forms, those of no dictionary where
+``MIN_TEXTS`` notes have them; marked text of annotated notes is left out first. Needs
+``pip install morfeusz2 simplemma``.
 """
 
 from __future__ import annotations
@@ -105,7 +106,10 @@ DICTIONARIES: Mapping[str, tuple[Look, Look]] = {
     "pl": (polish_lemmas, polish_forms),
     "pt": (portuguese_lemmas, portuguese_forms),
 }
-"""What gives the lemmas of a word in lower case, none where it is no ordinary word, and the forms of a lemma."""
+"""What gives the lemmas of a word in lower case, and what gives the forms of a lemma.
+
+A word that is no ordinary one has no lemma.
+"""
 
 
 def counted(paths: Iterable[str]) -> Counter[str]:
@@ -153,7 +157,8 @@ def main() -> None:
     write_ordinary(
         options.code,
         {word for word in told | (frequent - first) if len(word) > 1 and word.isalpha()},
-        "Words of notes in lower case with their forms, and names that are words (see tools/build_ordinary.py)",
+        "Words of notes in lower case with their forms, and names that are words"
+        " (see tools/build_ordinary.py)",
     )
 
 
