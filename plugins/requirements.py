@@ -16,7 +16,7 @@ import re
 import shlex
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -103,9 +103,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(error.args[0], file=sys.stderr)
         return 2
     print(f"Installing {_said(chosen) or OWN}.{_time(chosen)}", file=sys.stderr)
-    for folder, extras in chosen.items():
-        print("-e", shlex.quote(_with_extras(str(folder), extras)))
+    for requirement in requirements(chosen):
+        print("-e", shlex.quote(requirement))
     return 0
+
+
+def requirements(chosen: Mapping[Path, set[str]]) -> list[str]:
+    """Return the folders as pip takes them: each alone first, then those with extras.
+
+    The pip that comes with Python 3.11 asks a registry for a neighbour's extras, unless its folder
+    also stands alone.
+    """
+    alone = [str(folder) for folder in chosen]
+    return [
+        *alone,
+        *(_with_extras(str(folder), extras) for folder, extras in chosen.items() if extras),
+    ]
 
 
 def closure(names: Sequence[str], *, own: Path) -> dict[Path, set[str]]:
