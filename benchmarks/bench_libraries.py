@@ -7,7 +7,7 @@ python benchmarks/bench_libraries.py [--library gliner ...] [--notes 200]
 Each model is made from a configuration or by the library's own trainer, saved as the library saves
 it, added, and run against the library on the same notes. GLiNER reads no more than its window, so
 longer notes are left out for it. Times are of one thread, in seconds of the processor. Needs
-``deid-gliner``, ``deid-stanza`` and ``deid-edsnlp``.
+the plugins ``gliner``, ``stanza`` and ``edsnlp``.
 """
 
 # ruff: noqa: PLC0415 - each import is heavy
@@ -28,7 +28,9 @@ from typing import Any
 
 os.environ["OMP_NUM_THREADS"] = "1"
 for name in ("gliner", "stanza", "edsnlp"):
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "plugins" / name / "tests"))
+    sys.path.insert(
+        0, str(Path(__file__).resolve().parents[1] / "plugins" / "neural" / "tests" / name)
+    )
 
 Found = list[set[tuple[int, int, str]]]
 WORDS = [

@@ -188,7 +188,7 @@ def modules_of_graph(folder: Path) -> list[str]:
     from deid_assets.config import Settings  # noqa: PLC0415
     from deid_assets.defs.build import build_definitions  # noqa: PLC0415
     from deid_assets.intake.landing import take_in  # noqa: PLC0415
-    from deid_resources import detectors  # noqa: PLC0415
+    from deid_assets.runtime import detectors  # noqa: PLC0415
 
     (folder / "deid.toml").write_text(GRAPH)
     os.environ |= {"DEID_CONFIG": str(folder / "deid.toml"), "DEID_HOME": str(folder / "home")}

@@ -120,7 +120,7 @@ def change_policy(options: argparse.Namespace) -> None:
     from deid_assets.definitions import defs  # noqa: PLC0415
     from deid_assets.defs.instance import write_instance  # noqa: PLC0415
     from deid_assets.defs.jobs import MAIN_JOB  # noqa: PLC0415
-    from deid_resources.installation import Installation  # noqa: PLC0415
+    from deid_assets.runtime.installation import Installation  # noqa: PLC0415
 
     batches = Installation(Settings.load()).files.batches("raw_notes")
     home = write_instance(options.home / "dagster")
@@ -190,9 +190,9 @@ def searched(done) -> str:  # noqa: ANN001 - a class that is imported late
 def store(count: int, size: int) -> None:
     """Store batches of notes and spans."""
     from deid_assets.config import Settings  # noqa: PLC0415 - the environment is set by now
+    from deid_assets.runtime.installation import Installation  # noqa: PLC0415
     from deid_assets.store import frames  # noqa: PLC0415
     from deid_assets.store.files import UnsignedReceipt  # noqa: PLC0415
-    from deid_resources.installation import Installation  # noqa: PLC0415
 
     installation = Installation(Settings.load())
     files, made = installation.files, detected(installation)

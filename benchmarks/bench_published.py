@@ -7,7 +7,7 @@ python benchmarks/bench_published.py [--notes 200] [--aggregation first] [--fami
 For each family a model is made from a configuration, saved as its library saves it, added,
 exported, and run against the library's pipeline on the same notes. Notes that the pipeline would
 cut off are left out of the comparison of spans. Times are of one thread, in seconds of the
-processor. Needs ``deid-published[add]``.
+processor. Needs the plugin ``published[add]``.
 """
 
 # ruff: noqa: PLC0415 - each import is heavy
@@ -23,7 +23,9 @@ import warnings
 from pathlib import Path
 
 os.environ["OMP_NUM_THREADS"] = "1"
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "plugins" / "published" / "tests"))
+sys.path.insert(
+    0, str(Path(__file__).resolve().parents[1] / "plugins" / "neural" / "tests" / "published")
+)
 
 LABELS = (
     '[labels]\nPER = "NAME"\nLOC = "LOCATION"\nDATE = "DATE"\nPATIENT = "NAME"\nHCW = "NAME"\nMISC'

@@ -11,7 +11,7 @@ from pathlib import Path
 PACKAGES = (
     "deid-assets",
     "deid-rules",
-    "deid-presidio",
+    "deid-peers",
     "dagster",
     "great-expectations",
     "pyarrow",

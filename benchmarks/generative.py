@@ -2,7 +2,7 @@
 
 The tables of Dorémus et al. (2025), speed and memory, as Markdown.
 
-deid train plugins/generative/deid_generative/recipes/generative_small_fr.toml --out MODEL
+deid train plugins/lab/studies/deid_generative/recipes/generative_small_fr.toml --out MODEL
 python benchmarks/generative.py MODEL [--notes 300] [--free 60] [--pace 20] [--queries
 asq-phi/dev.jsonl]
 

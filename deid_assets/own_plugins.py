@@ -8,6 +8,7 @@ whoever's class they raise.
 
 from __future__ import annotations
 
+import shlex
 import traceback
 from collections.abc import Mapping
 from importlib.metadata import entry_points
@@ -19,82 +20,92 @@ DEFAULT_ENSEMBLE = ("compact",)
 
 _BROUGHT: Mapping[str, Mapping[str, str]] = {
     "deid_assets.detectors": {
-        "deid-compact": "compact",
-        "deid-crf": "batch_crf crf",
-        "deid-datafog": "datafog",
-        "deid-deduce": "deduce",
-        "deid-edsnlp": "edsnlp",
-        "deid-encoder": "encoder",
-        "deid-flair": "flair",
-        "deid-generative": "generative",
-        "deid-gliner": "gliner gliner2",
-        "deid-known-identity": "known_identity",
-        "deid-onnx": "onnx",
-        "deid-openmed": "openmed",
-        "deid-phileas": "phileas",
-        "deid-presidio": "presidio",
-        "deid-published": "published",
-        "deid-rules": "rules",
-        "deid-scrubadub": "scrubadub",
-        "deid-spacy": "spacy",
-        "deid-stanza": "stanza",
-        "deid-transformers": "transformers",
-        "deid-zero-shot": "zero_shot",
+        "compact": "compact",
+        "crf": "batch_crf crf",
+        "datafog": "datafog",
+        "deduce": "deduce",
+        "edsnlp": "edsnlp",
+        "encoder": "encoder",
+        "flair": "flair",
+        "generative": "generative",
+        "gliner": "gliner",
+        "gliner[gliner2]": "gliner2",
+        "known_identity": "known_identity",
+        "onnx": "onnx",
+        "openmed": "openmed",
+        "phileas": "phileas",
+        "presidio": "presidio",
+        "published": "published",
+        "rules": "rules",
+        "scrubadub": "scrubadub",
+        "spacy": "spacy",
+        "stanza": "stanza",
+        "transformers": "transformers",
+        "zero_shot": "zero_shot",
     },
     "deid_assets.trainers": {
-        "deid-compact": "compact",
-        "deid-crf": "batch_crf crf",
-        "deid-encoder": "encoder",
-        "deid-flair": "flair",
-        "deid-generative": "generative",
-        "deid-privacy": "causal",
-        "deid-transformers": "transformers",
-        "deid-zero-shot": "zero_shot",
+        "causal": "causal",
+        "compact": "compact",
+        "crf": "batch_crf crf",
+        "encoder": "encoder",
+        "flair": "flair",
+        "generative": "generative",
+        "transformers": "transformers",
+        "zero_shot": "zero_shot",
     },
     "deid_assets.formats": {
-        "deid-clinical-formats": "cda fhir hl7 omop",
-        "deid-corpus-formats": "brat conll i2b2",
-        "deid-document-formats": "docx eml pdf rtf",
+        "clinical_formats": "cda fhir hl7 omop",
+        "corpus_formats": "brat conll i2b2",
+        "document_formats": "docx eml pdf rtf",
     },
     "deid_assets.audits": {
-        "deid-hips": "hips",
-        "deid-privacy": "canaries extraction membership slot_fill",
-        "deid-reidentification": "reidentification residue",
+        "audits[models]": "canaries extraction membership slot_fill",
+        "hips": "hips",
+        "reidentification": "reidentification residue",
     },
     "deid_assets.actions": {
-        "deid-surrogates": "known_unit same_region surrogate",
-        "deid-zero-shot": "surrogate_mlm",
+        "surrogates": "known_unit same_region surrogate",
+        "zero_shot": "surrogate_mlm",
     },
-    "deid_assets.analyses": {"deid-tagger-analysis": "tagger_analysis"},
+    "deid_assets.analyses": {"tagger_analysis": "tagger_analysis"},
     "deid_assets.commands": {
-        "deid-annotation": "adjudicate agreement audit-gold corrections",
-        "deid-audits": "privacy",
-        "deid-gazetteers": "gazetteer",
-        "deid-generative": "generative",
-        "deid-edit-maps": "diff map-spans repopulate side-by-side twin why",
-        "deid-tagger-analysis": "analyse sweep",
-        "deid-evaluation": "bench evaluate sample",
-        "deid-zero-shot": "zero-shot",
+        "annotation": "adjudicate agreement audit-gold corrections",
+        "audits": "privacy",
+        "edit_maps": "diff map-spans repopulate side-by-side twin why",
+        "evaluation": "bench evaluate sample",
+        "gazetteers": "gazetteer",
+        "generative": "generative",
+        "tagger_analysis": "analyse sweep",
+        "zero_shot": "zero-shot",
     },
     "deid_assets.commands.corpus": {
-        "deid-corpora": "fetch lengths marks repair space stats",
-        "deid-synthesis": "make",
+        "corpora": "fetch lengths marks repair space stats",
+        "synthesis": "make",
     },
     "deid_assets.commands.privacy": {
-        "deid-privacy": (
-            "cost dp end-to-end generate grid inline leaderboard plant probe reproduce serve"
-            " shadows site sweep tasks trends twins"
+        "audits[models]": "plant",
+        "privacy": (
+            "cost dp end-to-end generate grid inline leaderboard probe reproduce serve shadows"
+            " site sweep tasks trends twins"
         ),
     },
-    "deid_assets.corpora": {"deid-synthesis": "synthetic"},
-    "deid_assets.pages": {"deid-evaluation": "bakeoff evaluation_report"},
+    "deid_assets.corpora": {"synthesis": "synthetic"},
+    "deid_assets.pages": {"evaluation": "bakeoff evaluation_report"},
+    "deid_assets.recipes": {"catelli": "catelli"},
 }
+
+LABORATORY = frozenset({"catelli", "generative", "privacy", "zero_shot"})
+"""Plugins of published studies, which lie in ``plugins/lab``; ``make add PLUGIN=lab`` installs all."""
 
 BRINGS: Mapping[str, Mapping[str, str]] = {
     group: {name: plugin for plugin, names in brought.items() for name in names.split()}
     for group, brought in _BROUGHT.items()
 }
-"""Group of entry points to names to the distribution that brings each."""
+"""Group of entry points to names to the plugin that brings each, as `make add` takes it.
+
+A plugin is named by its package without ``deid_``, with the extra that it needs in brackets where
+that is called otherwise.
+"""
 
 
 def missing(group: str, name: str) -> str:
@@ -107,26 +118,23 @@ def missing(group: str, name: str) -> str:
 
 
 def remedy(plugin: str) -> str:
-    """Return how to install a plugin of this project, by its distribution, in words that follow ".
-
-    ".
-    """
+    """Return how to install a plugin of this project, in words that follow a semicolon."""
     return f"run `{command(plugin)}` in the checkout"
 
 
 def command(plugin: str) -> str:
-    """Return the command that installs a plugin of this project, by its distribution.
+    """Return the command that installs a plugin of this project.
 
     No registry has these distributions, where anybody could register their names: they are
     installed from the checkout.
     """
-    return f"make add PLUGIN={plugin.removeprefix('deid-').replace('-', '_')}"
+    return f"make add PLUGIN={shlex.quote(plugin)}"
 
 
 _GROUPS = "deid_assets."
 """With what the names of all groups of entry points begin."""
 _PACKAGES = frozenset({"deid_assets", "deid_resources"}) | {
-    plugin.replace("-", "_") for names in BRINGS.values() for plugin in names.values()
+    f"deid_{plugin.partition('[')[0]}" for names in BRINGS.values() for plugin in names.values()
 }
 
 

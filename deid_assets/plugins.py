@@ -1,6 +1,8 @@
 """Detectors, trainers, formats, audits, commands and corpora found by entry point.
 
-Listed without importing them, loaded loudly.
+Listed without importing them, loaded loudly. What a plugin is called in lists, and its keywords, are
+those of its distribution, or where one distribution brings several, those of the file
+``plugin.toml`` in the plugin's package.
 """
 
 from __future__ import annotations
@@ -9,10 +11,13 @@ import hashlib
 import inspect
 import re
 import sys
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -21,6 +26,7 @@ from deid_assets.core.errors import PluginError, class_name, did_you_mean
 from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
 from deid_assets.core.trainer import Trainer
+from deid_assets.extras import lacking
 from deid_assets.own_plugins import message_of, missing
 from deid_assets.system.digests import digest_of_package
 
@@ -33,6 +39,8 @@ TABLES = "deid_assets.tables"
 PAGES = "deid_assets.pages"
 COMMANDS = "deid_assets.commands"
 CORPORA = "deid_assets.corpora"
+RECIPES = "deid_assets.recipes"
+"""Packages with a folder ``recipes``."""
 NEEDS_MODEL = "needs-model"
 EXPORTS_ONNX = "exports-onnx"
 RUNS_EXPORTS = "runs-exports"
@@ -41,6 +49,8 @@ ONNX = "onnx"
 TRAINS_ADAPTERS = "trains-adapters"
 USES = "uses-"
 """Of a keyword: the detector behind it is run by this one, so that its spans depend on that one's files too."""
+ABOUT = "plugin.toml"
+"""File of a package with ``summary`` and ``keywords``, in the place of its distribution's."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
 _COMMAND = re.compile(r"[a-z][a-z0-9-]{0,40}")
 
@@ -56,8 +66,8 @@ class Plugin:
         name: Entry-point name.
         distribution: Name of the distribution that brings it.
         version: Version of that distribution.
-        summary: The distribution's one-line description.
-        keywords: The distribution's keywords; the first two are its kinds in the Dagster UI.
+        summary: One line on it.
+        keywords: What it is and needs; the first two are its kinds in the Dagster UI.
         digest: SHA-256 over the plugin's source and bundled files; changes with any edit, also
             before a release.
         fault: Why it cannot be loaded, or empty.
@@ -109,6 +119,11 @@ class Plugin:
         return TRAINS_ADAPTERS in self.keywords
 
     @property
+    def package(self) -> str:
+        """Top-level package that it is in; a distribution may hold several."""
+        return _package(self.entry_point) if self.entry_point else ""
+
+    @property
     def code_version(self) -> str:
         """Version and digest, as recorded with everything the detector makes."""
         versions = [self.version, self.digest[:12], self.used_digest[:12]]
@@ -126,9 +141,14 @@ def available(group: str = GROUP) -> dict[str, Plugin]:
 
 def available_of(*groups: str) -> list[dict[str, Plugin]]:
     """Return what ``available`` does of each group; the environment is searched once."""
-    installed = entry_points()
+    every = entry_points()
     digest = cache(digest_of_package)  # a package may bring several
-    return [_described(installed.select(group=group), digest) for group in groups]
+    return [_described(_installed(every.select(group=group)), digest) for group in groups]
+
+
+def _installed(entries: Iterable[EntryPoint]) -> list[EntryPoint]:
+    """Return the entry points whose extras are installed; the others are as good as absent."""
+    return [entry for entry in entries if not lacking(entry)]
 
 
 def _described(
@@ -156,7 +176,11 @@ def _used_digest(plugin: Plugin, digest: Callable[[str], tuple[str, str]]) -> st
     Of those that are not installed, nothing.
     """
     names = [keyword.removeprefix(USES) for keyword in plugin.keywords if keyword.startswith(USES)]
-    used = [entry for name in names for entry in entry_points().select(group=GROUP, name=name)]
+    used = [
+        entry
+        for name in names
+        for entry in _installed(entry_points().select(group=GROUP, name=name))
+    ]
     digests = sorted(digest(_package(entry))[0] for entry in used)
     return hashlib.sha256("".join(digests).encode()).hexdigest() if digests else ""
 
@@ -266,9 +290,9 @@ def load_declaration(plugin: Plugin, kind: str) -> object:
 
 def _known(name: str, group: str, kind: str) -> Plugin:
     entries = entry_points().select(group=group, name=name)
-    plugin = _described(entries, digest_of_package).get(name)
+    plugin = _described(_installed(entries), digest_of_package).get(name)
     if plugin is None:
-        if remedy := missing(group, name):
+        if remedy := missing(group, name) or _lacking(entries):
             raise PluginError(f"{kind} {name!r}: {remedy}")
         known = available(group)
         raise PluginError(
@@ -278,6 +302,15 @@ def _known(name: str, group: str, kind: str) -> Plugin:
     if plugin.fault:
         raise PluginError(f"{kind} {name!r}: {plugin.fault}")
     return plugin
+
+
+def _lacking(entries: Iterable[EntryPoint]) -> str:
+    """Return the extra that a plugin of others needs and that is not installed, with the remedy."""
+    for entry in entries:
+        for extra in lacking(entry):
+            wanted = f"{entry.dist.name}[{extra}]" if entry.dist else extra
+            return f"its extra {extra!r} is not installed; install {wanted!r} with pip"
+    return ""
 
 
 def _made(plugin: Plugin, kind: str, options: Mapping[str, Any]) -> object:
@@ -361,8 +394,14 @@ def _describe(entry_point: EntryPoint, found: tuple[str, str]) -> Plugin:
         for name in ("Name", "Version", "Summary", "Keywords")
         if fields and name in fields
     }
-    keywords = tuple(word for word in re.split(r"[,\s]+", metadata.get("Keywords", "")) if word)
     digest, fault = found
+    summary = metadata.get("Summary", "")
+    keywords = [word for word in re.split(r"[,\s]+", metadata.get("Keywords", "")) if word]
+    try:
+        if about := _about(_package(entry_point)):
+            summary, keywords = about
+    except (OSError, ValueError, KeyError) as error:
+        fault = fault or f"its {ABOUT} cannot be read ({class_name(error)}); install it again"
     form = _COMMAND if entry_point.group.startswith(COMMANDS) else _NAME
     if not form.fullmatch(entry_point.name):
         fault = f"name must match ^{form.pattern}$"
@@ -370,9 +409,26 @@ def _describe(entry_point: EntryPoint, found: tuple[str, str]) -> Plugin:
         name=entry_point.name,
         distribution=metadata.get("Name", "unknown"),
         version=metadata.get("Version", "0"),
-        summary=metadata.get("Summary", ""),
-        keywords=keywords,
+        summary=summary,
+        keywords=tuple(keywords),
         digest=digest,
         fault=fault,
         entry_point=entry_point,
     )
+
+
+def _about(package: str) -> tuple[str, list[str]] | None:
+    """Return a package's own summary and keywords, without importing it; none where it has no such file.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: It is no TOML.
+        KeyError: It lacks one of the two.
+    """
+    spec = find_spec(package)  # finds, does not import
+    for folder in (spec.submodule_search_locations if spec else None) or ():
+        file = Path(folder, ABOUT)
+        if file.is_file():
+            said = tomllib.loads(file.read_text(encoding="utf-8"))
+            return str(said["summary"]), [str(word) for word in said["keywords"]]
+    return None

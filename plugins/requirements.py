@@ -1,9 +1,11 @@
-"""What pip installs for a plugin.
+"""What pip installs for plugins.
 
-Its folder and those of its neighbours, never a name that no registry has.
+Folders of this checkout with extras, never a name that no registry has.
 
-``make add`` calls it. Plugins need each other by name, such as deid-spacy deid-published. Until
-they are published, anybody could register these names, so that pip is given the folder of each.
+``make add`` calls it. A plugin is a package ``deid_NAME`` in one of the distributions below, whose
+extra ``NAME`` brings what it needs. Distributions need each other by name, such as deid-neural.
+Until they are published, anybody could register these names, so that pip is given the folder of
+each.
 """
 
 from __future__ import annotations
@@ -15,28 +17,74 @@ import shlex
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 PLUGINS = ROOT / "plugins"
+LABORATORY = PLUGINS / "lab"
 OWN = "deid-assets"
-NETWORKS = (
-    "edsnlp",
-    "flair",
-    "generative",
-    "gliner",
-    "onnx",
-    "privacy",
-    "published[add]",
-    "spacy",
-    "stanza",
-    "transformers",
-    "zero_shot",
-)
+TEMPLATE = "template"
+UNTESTED = frozenset({"deduce"})
+"""Extras that the environment of the tests does without: Deduce takes minutes to start."""
 _CHOSEN = re.compile(r"(?P<name>[^\[\]]+)(?:\[(?P<extras>[a-z0-9_,]+)\])?")
 _NEEDED = re.compile(r"(?P<name>deid-[a-z-]+)(?:\[(?P<extras>[a-z0-9_,]+)\])?")
+_ENTRY = re.compile(r"(?P<package>\w+)[\w.:]*\s*(?:\[(?P<extras>\w+)\])?")
 _TORCH = re.compile(r"(torch|flair|gliner|stanza|edsnlp)\b")
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """A folder with a ``pyproject.toml``.
+
+    Args:
+        folder: It.
+    """
+
+    folder: Path
+
+    @cached_property
+    def project(self) -> dict[str, Any]:
+        """Its metadata."""
+        text = (self.folder / "pyproject.toml").read_text(encoding="utf-8")
+        project: dict[str, Any] = tomllib.loads(text)["project"]
+        return project
+
+    @cached_property
+    def extras(self) -> frozenset[str]:
+        """Those that users choose from."""
+        return frozenset(self.project.get("optional-dependencies", {})) - {"dev", "test"}
+
+    @cached_property
+    def used_extras(self) -> frozenset[str]:
+        """Those that its entry points name: what all that it brings needs."""
+        return frozenset(extra for _, extra in self.entries if extra)
+
+    @cached_property
+    def entries(self) -> list[tuple[str, str]]:
+        """Name and extra of each entry point; an empty one where it needs none."""
+        found = []
+        for group in self.project.get("entry-points", {}).values():
+            for name, value in group.items():
+                match = _ENTRY.fullmatch(value)
+                found.append((name, (match["extras"] or "") if match else ""))
+        return found
+
+    @cached_property
+    def plugins(self) -> dict[str, frozenset[str]]:
+        """Names of its plugins, with the extras that each needs."""
+        packages = {path.name.removeprefix("deid_") for path in self.folder.glob("deid_*")}
+        found = {name: frozenset({name} & self.extras) for name in packages}
+        found |= {name: frozenset({name}) for name, extra in self.entries if extra == name}
+        return found
+
+    def requirements(self, extras: Iterable[str]) -> list[str]:
+        """Return what it needs with extras."""
+        optional = self.project.get("optional-dependencies", {})
+        more = (one for extra in extras for one in optional[extra])
+        return [*self.project.get("dependencies", []), *more]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -50,118 +98,152 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("plugins", nargs="*")
     options = parser.parse_args(arguments)
     try:
-        chosen = closure(_named(options.plugins, options.own), own=options.own)
+        chosen = closure(options.plugins, own=options.own)
     except LookupError as error:
         print(error.args[0], file=sys.stderr)
         return 2
-    names = ", ".join(folder.name for folder in chosen if folder != ROOT)
-    print(f"Installing {names or OWN}.{_time(chosen)}", file=sys.stderr)
+    print(f"Installing {_said(chosen) or OWN}.{_time(chosen)}", file=sys.stderr)
     for folder, extras in chosen.items():
-        named = f"{folder}[{','.join(sorted(extras))}]" if extras else str(folder)
-        print("-e", shlex.quote(named))
+        print("-e", shlex.quote(_with_extras(str(folder), extras)))
     return 0
 
 
-def closure(names: Iterable[str], *, own: Path) -> dict[Path, set[str]]:
+def closure(names: Sequence[str], *, own: Path) -> dict[Path, set[str]]:
     """Return the folders of plugins and of all that they need of this project, with the extras of each.
 
     Args:
-        names: Of folders in ``plugins`` or in that of one's own plugins, or paths; with extras in
-            brackets, or an extra of the platform alone.
+        names: Of plugins, of distributions, of folders in that of one's own plugins, or paths; with
+            extras in brackets; an extra of the platform alone; or a group, see ``known``.
         own: Folder of one's own plugins.
 
     Raises:
-        LookupError: There is no such plugin or extra; the message lists those that there are.
+        LookupError: There is no such plugin or extra, or none is named; the message lists those
+            that there are.
     """
+    if not names:
+        raise LookupError(f"Name a plugin: make add PLUGIN=spacy. {_all(own)}")
     chosen: dict[Path, set[str]] = {}
-    left = [_place(name, own) for name in names]
+    left = [place for name in names for place in _places(name, own)]
     while left:
         folder, extras = left.pop()
         if folder in chosen and extras <= chosen[folder]:
             continue
         chosen.setdefault(folder, set()).update(extras)
-        left += _neighbours(folder, extras)
+        left += _neighbours(Distribution(folder), extras)
     return dict(sorted(chosen.items()))
 
 
+def shipped() -> list[Distribution]:
+    """Return the distributions of this checkout: the product's, then the laboratory's."""
+    files = [
+        *sorted(PLUGINS.glob("*/pyproject.toml")),
+        *sorted(LABORATORY.glob("*/pyproject.toml")),
+    ]
+    return [Distribution(file.parent) for file in files if file.parent.name != TEMPLATE]
+
+
 def known(own: Path) -> list[str]:
-    """Return what can be named."""
-    folders = [*PLUGINS.glob("*/pyproject.toml"), *own.glob("*/pyproject.toml")]
-    names = {path.parent.name for path in folders} - {"template"}
-    return ["networks", "all", *sorted(names | _extras(ROOT))]
+    """Return what can be named: the groups, plugins, distributions and extras of the platform.
+
+    ``networks`` are the distributions that bring PyTorch, ``lab`` those of the laboratory; each
+    group comes with all that its entry points need.
+    """
+    names = {path.parent.name for path in own.glob("*/pyproject.toml")}
+    for distribution in shipped():
+        names |= {distribution.folder.name, *distribution.plugins}
+    return ["networks", "lab", "all", *sorted(names | Distribution(ROOT).extras)]
 
 
 def _all(own: Path) -> str:
     return f"There are {', '.join(known(own))}, or the path of one of yours."
 
 
-def _named(names: Sequence[str], own: Path) -> list[str]:
-    if not names:
-        raise LookupError(f"Name a plugin: make add PLUGIN=spacy. {_all(own)}")
-    return [one for name in names for one in _group(name)]
-
-
-def _group(name: str) -> Sequence[str]:
-    if name == "networks":
-        return NETWORKS
+def _places(name: str, own: Path) -> list[tuple[Path, set[str]]]:
+    """Return the folders and extras that a name stands for."""
+    whole = [(one.folder, set(one.used_extras)) for one in shipped()]
     if name == "all":
-        return [*NETWORKS, *sorted(path.parent.name for path in _shipped())]
-    return [name]
+        return whole
+    if name == "tested":
+        return [(folder, extras - UNTESTED) for folder, extras in whole]
+    if name == "lab":
+        return [(folder, extras) for folder, extras in whole if folder.parent == LABORATORY]
+    if name == "networks":
+        return [place for place in whole if brings_torch(*place)]
+    return [_place(name, own)]
 
 
-def _shipped() -> Iterator[Path]:
-    return (path for path in PLUGINS.glob("*/pyproject.toml") if path.parent.name != "template")
+def brings_torch(folder: Path, extras: Iterable[str]) -> bool:
+    """Whether a distribution with extras needs PyTorch, itself or by another of this project."""
+    distribution = Distribution(folder)
+    if any(_TORCH.match(one) for one in distribution.requirements(extras)):
+        return True
+    return any(brings_torch(*place) for place in _neighbours(distribution, extras))
 
 
 def _place(name: str, own: Path) -> tuple[Path, set[str]]:
     match = _CHOSEN.fullmatch(name)
     wanted, extras = (match["name"], match["extras"]) if match else (name, None)
-    given = set(extras.split(",")) if extras else set()
-    if wanted in _extras(ROOT):
+    given = extras.split(",") if extras else []
+    if wanted in Distribution(ROOT).extras:
         return ROOT, {wanted}
-    for folder in (PLUGINS / wanted, own / wanted, Path(wanted)):
+    for distribution in shipped():
+        if wanted in {distribution.folder.name, *distribution.plugins}:
+            return distribution.folder, _extras(wanted, given, distribution)
+    for folder in (own / wanted, Path(wanted)):
         if (folder / "pyproject.toml").is_file():
-            _check_extras(wanted, given, _extras(folder))
-            return folder.resolve(), given
+            return folder.resolve(), _extras(wanted, given, Distribution(folder))
     near = difflib.get_close_matches(wanted, known(own), n=1)
     meant = f"; did you mean {near[0]!r}?" if near else ""
     raise LookupError(f"no plugin {wanted!r}{meant} {_all(own)}")
 
 
-def _check_extras(name: str, given: set[str], offered: set[str]) -> None:
-    if unknown := sorted(given - offered):
-        raise LookupError(
-            f"{name} has no extra {unknown[0]!r}; it has {', '.join(sorted(offered)) or 'none'}."
-        )
+def _extras(name: str, given: Sequence[str], distribution: Distribution) -> set[str]:
+    """Return the extras of a distribution that a plugin with extras in brackets stands for.
+
+    An extra of a plugin is named after it, as ``published_add``, where another could have one of
+    that name. A distribution of which nothing works without an extra comes with all of them.
+    """
+    chosen = set(distribution.plugins.get(name, ()))
+    for one in given:
+        own = f"{name}_{one}"
+        if own not in distribution.extras and one not in distribution.extras:
+            offered = ", ".join(sorted(distribution.extras)) or "none"
+            raise LookupError(f"{name} has no extra {one!r}; it has {offered}.")
+        chosen.add(own if own in distribution.extras else one)
+    if not chosen and distribution.entries and all(extra for _, extra in distribution.entries):
+        return set(distribution.used_extras)
+    return chosen
 
 
-def _neighbours(folder: Path, extras: set[str]) -> Iterator[tuple[Path, set[str]]]:
-    for requirement in _requirements(folder, extras):
+def _neighbours(
+    distribution: Distribution, extras: Iterable[str]
+) -> Iterator[tuple[Path, set[str]]]:
+    """Yield what a distribution needs of this project, and the extras of its own that extras name."""
+    folders = {str(one.project["name"]): one.folder for one in shipped()}
+    folders[str(distribution.project["name"])] = distribution.folder
+    for requirement in distribution.requirements(extras):
         match = _NEEDED.match(requirement)
         if match and match["name"] != OWN:
             more = set(match["extras"].split(",")) if match["extras"] else set()
-            yield PLUGINS / match["name"].removeprefix("deid-").replace("-", "_"), more
+            yield folders[match["name"]], more
 
 
-def _requirements(folder: Path, extras: set[str]) -> list[str]:
-    project = _project(folder)
-    optional = project.get("optional-dependencies", {})
-    return [*project.get("dependencies", []), *(one for extra in extras for one in optional[extra])]
+def _with_extras(name: str, extras: Iterable[str]) -> str:
+    return f"{name}[{','.join(sorted(extras))}]" if extras else name
 
 
-def _extras(folder: Path) -> set[str]:
-    return set(_project(folder).get("optional-dependencies", {})) - {"dev", "test"}
-
-
-def _project(folder: Path) -> dict[str, Any]:
-    project: dict[str, Any] = tomllib.loads(
-        (folder / "pyproject.toml").read_text(encoding="utf-8")
-    )["project"]
-    return project
+def _said(chosen: dict[Path, set[str]]) -> str:
+    return ", ".join(
+        _with_extras(folder.name, extras) for folder, extras in chosen.items() if folder != ROOT
+    )
 
 
 def _time(chosen: dict[Path, set[str]]) -> str:
-    needed = [one for folder, extras in chosen.items() for one in _requirements(folder, extras)]
+    needed = [
+        one
+        for folder, extras in chosen.items()
+        for one in Distribution(folder).requirements(extras)
+    ]
     if any(_TORCH.match(one) for one in needed):
         return " PyTorch comes with it: some gigabytes to download, 5 to 20 minutes."
     return " Less than two minutes."

@@ -194,14 +194,14 @@ class Installation:
 
     def opened(self):
         """The installation, opened anew."""
-        from deid_resources.installation import Installation as Opened
+        from deid_assets.runtime.installation import Installation as Opened
 
         return Opened(self.settings())
 
     def resources(self):
         """What a hand-made asset or sensor is given, as the graph gives it."""
-        from deid_resources.installation import installation_resource
-        from deid_resources.snapshot import Snapshot
+        from deid_assets.defs.resources import installation_resource
+        from deid_assets.runtime.snapshot import Snapshot
 
         return {"installation": installation_resource(Snapshot.take(self.settings(), plugins={}))}
 

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [
     ROOT / "README.md",
     *sorted((ROOT / "docs").glob("*.md")),
-    *sorted((ROOT / "plugins").glob("*/README.md")),
+    *sorted((ROOT / "plugins").rglob("*.md")),
 ]
 
 

@@ -29,7 +29,15 @@ def site(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
 
     def add(
-        name, *, module=None, body=DETECTOR, entry=None, distribution=None, keywords="rules,test"
+        name,
+        *,
+        module=None,
+        body=DETECTOR,
+        entry=None,
+        distribution=None,
+        keywords="rules,test",
+        extra="",
+        requires=(),
     ):
         module = module or f"deid_{name}"
         (tmp_path / module).mkdir(exist_ok=True)
@@ -41,9 +49,11 @@ def site(tmp_path, monkeypatch):
         (dist / "METADATA").write_text(
             f"Metadata-Version: 2.1\nName: {distribution or module}\nVersion: 1.0\nSummary: Finds"
             f" nothing\nKeywords: {keywords}\n"
+            + "".join(f"Requires-Dist: {one}\n" for one in requires)
         )
+        named = f" [{extra}]" if extra else ""
         (dist / "entry_points.txt").write_text(
-            f"[{plugins.GROUP}]\n{entry or name} = {module}:Detector\n"
+            f"[{plugins.GROUP}]\n{entry or name} = {module}:Detector{named}\n"
         )
 
     yield add
@@ -151,3 +161,67 @@ def test_an_uninstalled_module_is_a_fault_and_hides_no_other(site, tmp_path):
 
     assert "not installed" in plugins.available()["xgone"].fault
     assert plugins.available()["xhere"].fault == ""
+
+
+@pytest.mark.parametrize(
+    ("requires", "there"),
+    [
+        (["pytest; extra == 'heavy'"], True),
+        (["pytest>=1,<2; extra == 'heavy'"], True),  # versions are pip's to check
+        (["no-such-thing; extra == 'heavy'"], False),
+        (["pytest; extra == 'heavy'", "no-such-thing; extra == 'heavy'"], False),
+        (["no-such-thing; extra == 'other'"], True),
+        (["no-such-thing; extra == 'heavy' and sys_platform == 'nowhere'"], True),
+        (["no-such-thing"], True),  # of the distribution itself, which is installed
+        (["deid-xextra[more]; extra == 'heavy'", "no-such-thing; extra == 'more'"], False),
+        (["deid-xextra[more]; extra == 'heavy'", "pytest; extra == 'more'"], True),
+        (["deid-xextra[heavy]; extra == 'heavy'", "pytest; extra == 'heavy'"], True),
+        (["deid_xextra[heavy]; extra == 'heavy'", "no-such-thing; extra == 'heavy'"], False),
+        (["no requirement at all ==; extra == 'heavy'"], False),
+    ],
+)
+def test_a_detector_is_there_where_its_extra_is_installed(site, requires, there):
+    site("xextra", distribution="deid_xextra", extra="heavy", requires=requires)
+    site("xbeside")
+
+    found = plugins.available()
+
+    assert ("xextra" in found) is there
+    assert "xbeside" in found
+    if not there:
+        with pytest.raises(PluginError, match=r"its extra 'heavy' is not installed; .*\[heavy\]"):
+            plugins.load("xextra")
+    else:
+        assert plugins.load("xextra").name == "xextra"
+
+
+def test_an_extra_is_the_same_with_hyphens_and_underscores(site):
+    site("xnamed", extra="so_heavy", requires=["no-such-thing; extra == 'so-heavy'"])
+    site("xnamed2", extra="so_heavy", requires=["pytest; extra == 'so-heavy'"])
+
+    assert "xnamed" not in plugins.available()
+    assert "xnamed2" in plugins.available()
+
+
+def test_a_package_describes_itself_where_its_distribution_holds_several(site, tmp_path):
+    site("xabout")
+    about = tmp_path / "deid_xabout" / plugins.ABOUT
+    about.write_text('summary = "Finds all"\nkeywords = ["second", "first", "needs-model"]\n')
+
+    found = plugins.available()["xabout"]
+
+    assert (found.summary, found.keywords) == ("Finds all", ("second", "first", "needs-model"))
+    assert found.needs_model
+    assert "deid_xabout" not in sys.modules
+
+
+@pytest.mark.parametrize("said", ["summary = 1 2", 'summary = "no keywords"', "\ufeffx"])
+def test_a_description_that_cannot_be_read_is_a_fault_and_hides_no_other(site, tmp_path, said):
+    site("xbroken")
+    site("xhere")
+    (tmp_path / "deid_xbroken" / plugins.ABOUT).write_text(said, encoding="utf-8")
+
+    found = plugins.available()
+
+    assert "its plugin.toml cannot be read" in found["xbroken"].fault
+    assert found["xhere"].fault == ""

@@ -39,7 +39,7 @@ WORDS = [
 PAGES = [
     ROOT / "README.md",
     *sorted((ROOT / "docs").rglob("*.md")),
-    *sorted((ROOT / "plugins").glob("*/README.md")),
+    *sorted((ROOT / "plugins").rglob("*.md")),
 ]
 TEMPLATES = sorted(path for path in ROOT.rglob("*.j2") if ".venv" not in path.as_posix())
 LISTS = {"own_plugins.py", "words.py"}

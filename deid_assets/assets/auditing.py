@@ -30,11 +30,11 @@ from deid_assets.privacy.subject import Sealer, model_digest
 from deid_assets.quality import Verdict
 from deid_assets.reports import Audited
 from deid_assets.reports.figures import figures_md
+from deid_assets.runtime.installation import Installation
+from deid_assets.runtime.processes import WorkerDied
 from deid_assets.store.files import ALL
 from deid_assets.training.corpora import read_raw
 from deid_assets.training.pretraining import count_read
-from deid_resources.installation import Installation
-from deid_resources.processes import WorkerDied
 
 CHECKS = (
     Check("assessed", "The audit had what it needs and came to a verdict.", blocking=False),

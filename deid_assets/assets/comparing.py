@@ -16,7 +16,7 @@ from deid_assets.core.span import SpanSet
 from deid_assets.evaluation.marginal import MAX_DETECTORS, Coverage, coverage
 from deid_assets.evaluation.score import Evaluation, evaluate_corpus
 from deid_assets.pipeline.resolving import MERGED_SPANS
-from deid_resources.installation import Installation
+from deid_assets.runtime.installation import Installation
 
 Cards = Mapping[str, Mapping[str, Evaluation]]
 """Detector to batch to its score."""

@@ -13,6 +13,7 @@ from deid_assets.core.span import SpanSet
 from deid_assets.pipeline.batch import Outcome
 from deid_assets.pipeline.resolving import by_note
 from deid_assets.quality import within_share
+from deid_assets.runtime.installation import Installation
 from deid_assets.store.files import ALL
 from deid_assets.store.frames import (
     failed_from_table,
@@ -21,7 +22,6 @@ from deid_assets.store.frames import (
     spans_from_tables,
     spans_to_tables,
 )
-from deid_resources.installation import Installation
 
 CHECKS = (
     *span_checks(),

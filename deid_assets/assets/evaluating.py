@@ -26,10 +26,10 @@ from deid_assets.evaluation.score import evaluate_corpus
 from deid_assets.plugins import Plugin, load_declaration
 from deid_assets.quality import Verdict
 from deid_assets.reports import leaderboard_png
+from deid_assets.runtime.installation import Installation
 from deid_assets.store.files import Receipt
 from deid_assets.store.scores import scores_to_table
 from deid_assets.system.atomic import atomic_file
-from deid_resources.installation import Installation
 
 BAKEOFF = "bakeoff"
 BAKEOFF_CHECKS = (

@@ -33,12 +33,12 @@ from deid_assets.reports import (
     ReleaseSummary,
     release_html,
 )
+from deid_assets.runtime.installation import Installation
 from deid_assets.store.approvals import PAGE
 from deid_assets.store.files import Receipt
 from deid_assets.store.scores import scores_from_table
 from deid_assets.store.withdrawals import ARRIVAL
 from deid_assets.system.atomic import atomic_file
-from deid_resources.installation import Installation
 
 CHECKS = (Check("release_passed", "No blocking check failed and no note is unaccounted for."),)
 

@@ -10,12 +10,12 @@ from deid_assets.core.assets import Family
 from deid_assets.plugins import load_trainer
 from deid_assets.quality import Verdict
 from deid_assets.reports.tables import table_md
+from deid_assets.runtime.installation import Installation
+from deid_assets.runtime.taggers import card_digest, pack
 from deid_assets.store.files import ALL
 from deid_assets.training import Recipe
 from deid_assets.training.export import Parity, export_model
 from deid_assets.training.run import make_task
-from deid_resources.installation import Installation
-from deid_resources.taggers import card_digest, pack
 
 ONNX_CHECKS = (
     Check(

@@ -13,9 +13,9 @@ from deid_assets.evaluation.comparison import Difference, Ratio
 from deid_assets.evaluation.counts import Counts, Evaluation, Scheme
 from deid_assets.evaluation.score import evaluate_by_note, evaluate_corpus
 from deid_assets.quality import Verdict, gates
+from deid_assets.runtime.installation import Installation
 from deid_assets.store.files import Receipt, UnsignedReceipt
 from deid_assets.store.frames import spans_from_tables, spans_to_tables
-from deid_resources.installation import Installation
 
 BASELINE = "release_baseline"
 """Kept with every release: the merged spans of its notes with gold.

@@ -42,6 +42,7 @@ from deid_assets.intake.reading import How, how_to_read
 from deid_assets.languages import CODES, language_of
 from deid_assets.quality import Verdict, within_share
 from deid_assets.quality.duplicates import near_duplicate_share
+from deid_assets.runtime.installation import Installation
 from deid_assets.store.frames import (
     failed_to_table,
     notes_from_table,
@@ -49,7 +50,6 @@ from deid_assets.store.frames import (
     spans_to_tables,
 )
 from deid_assets.store.withdrawals import Withdrawals
-from deid_resources.installation import Installation
 
 RAW_NOTES = "raw_notes"
 GOLD = "gold_annotations"

@@ -9,7 +9,7 @@ from deid_assets.assets.records import seconds_per_note
 from deid_assets.evaluation.marginal import Coverage, marginals
 from deid_assets.reports.marginal import best_subset_text, marginal_table
 from deid_assets.reports.tables import titled_md
-from deid_resources.installation import Installation
+from deid_assets.runtime.installation import Installation
 
 SCHEMA = pa.schema(
     [

@@ -5,8 +5,8 @@ from deid_assets.config import Settings
 from deid_assets.evaluation.counts import Counts, Scheme
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.quality.measurement import Measurement, Wanted
+from deid_assets.runtime.installation import Installation
 from deid_assets.store.scores import scores_from_table
-from deid_resources.installation import Installation
 
 
 def wanted(settings: Settings) -> Wanted:

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
 from deid_assets.evaluation.counts import Evaluation
+from deid_assets.runtime.installation import Installation
 from deid_assets.store.files import Receipt
-from deid_resources.installation import Installation
 
 CORPUS = "default"
 """One installation holds one corpus."""

@@ -20,8 +20,8 @@ from deid_assets.quality import Verdict, within_share
 from deid_assets.quality.searching import CHECK, search_verdict
 from deid_assets.quality.survival import survival_verdict
 from deid_assets.quality.text_checks import changed_verdict, complete
+from deid_assets.runtime.installation import Installation
 from deid_assets.store.frames import failed_from_table, failed_to_table
-from deid_resources.installation import Installation
 
 __all__ = [
     "CHECKS",

@@ -24,12 +24,12 @@ from deid_assets.core.span import SpanSet
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.quality import Verdict
 from deid_assets.quality.text_checks import complete
+from deid_assets.runtime.installation import Installation
 from deid_assets.store.approvals import APPROVAL, PAGE, REPORT, find_approval, proof_in_words
 from deid_assets.store.files import Receipt
 from deid_assets.store.frames import spans_from_tables
 from deid_assets.store.signing import PUBLIC_KEY
 from deid_assets.system.atomic import atomic_file
-from deid_resources.installation import Installation
 
 RELEASED = "released_corpus"
 

@@ -10,9 +10,9 @@ from deid_assets.assets.merging import read_held_out
 from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
 from deid_assets.pipeline.resolving import MERGED_SPANS
+from deid_assets.runtime.installation import Installation
 from deid_assets.store.files import StoreFiles
 from deid_assets.store.withdrawals import ARRIVAL
-from deid_resources.installation import Installation
 
 Repeats = Mapping[str, AbstractSet[str]]
 """Batch to the ids of its notes whose text an earlier batch has."""

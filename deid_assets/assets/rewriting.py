@@ -11,7 +11,7 @@ from deid_assets.core.assets import Family
 from deid_assets.core.span import SpanSet
 from deid_assets.evaluation.rewriting import HOLE, Rewritten, StudyTable, holed
 from deid_assets.reports.rewriting import study_md
-from deid_resources.installation import Installation
+from deid_assets.runtime.installation import Installation
 
 
 def show_study(

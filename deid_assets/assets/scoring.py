@@ -24,9 +24,9 @@ from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.quality import Verdict
 from deid_assets.reports import leaderboard_md, leaderboard_png
 from deid_assets.reports.tables import table_md
+from deid_assets.runtime.installation import Installation
 from deid_assets.store.files import ALL
 from deid_assets.store.scores import scores_from_table, scores_to_table
-from deid_resources.installation import Installation
 
 LEADERBOARD = "leaderboard"
 

@@ -9,8 +9,8 @@ from deid_assets.config import Settings
 from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
 from deid_assets.pipeline.batch import Outcome
+from deid_assets.runtime.installation import Installation
 from deid_assets.store.files import Receipt
-from deid_resources.installation import Installation
 
 SAMPLED, RECEIVED = "sampled_notes", "received_notes"
 """Counts in the receipt of spans that are of a sample; spans of a whole batch have neither."""

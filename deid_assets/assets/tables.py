@@ -22,7 +22,7 @@ from deid_assets.evaluation.tables import DetectorTable, Score
 from deid_assets.plugins import Plugin, load_declaration
 from deid_assets.quality import Verdict
 from deid_assets.reports.tables import escaped, table_md
-from deid_resources.installation import Installation
+from deid_assets.runtime.installation import Installation
 
 NOTES = 100
 """Notes with gold of each language that a table is made of, at most.

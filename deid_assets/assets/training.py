@@ -19,6 +19,8 @@ from deid_assets.quality import Verdict
 from deid_assets.reports.curves import curve_png
 from deid_assets.reports.rewriting import alterations_md, audit_md, biases_md, epochs_md, study_md
 from deid_assets.reports.tables import escaped, table_md
+from deid_assets.runtime.installation import Installation
+from deid_assets.runtime.taggers import card_digest, check_packed, pack
 from deid_assets.store.files import ALL
 from deid_assets.system.atomic import atomic_file
 from deid_assets.training import Card, Recipe, read_card, train_model
@@ -28,8 +30,6 @@ from deid_assets.training.corpora import RECEIVED
 from deid_assets.training.promotion import judge
 from deid_assets.training.run import make_task, open_model
 from deid_assets.training.scoring import TagScores, score_outcomes
-from deid_resources.installation import Installation
-from deid_resources.taggers import card_digest, check_packed, pack
 
 PROMOTED = "promoted"
 TAGGER_CHECKS = (
@@ -345,9 +345,7 @@ def show_analyses(analyses: Sequence[TaggerAnalysis]) -> Shown:
     """Return what the UI shows of analyses: labels and figures, no words."""
     if not analyses:
         return {
-            "analysis": Markdown(
-                "`deid-tagger-analysis` shows errors and vectors; it is not installed."
-            )
+            "analysis": Markdown("`tagger_analysis` shows errors and vectors; it is not installed.")
         }
     tables = {name: Markdown(table) for one in analyses for name, table in one.tables.items()}
     pictures = {

@@ -21,6 +21,7 @@ from deid_assets.core.span import DisjointSpans
 from deid_assets.core.trainer import Document
 from deid_assets.quality import Verdict
 from deid_assets.reports.tables import escaped, table_md
+from deid_assets.runtime.installation import Installation
 from deid_assets.store.files import ALL, Receipt
 from deid_assets.store.frames import (
     notes_from_table,
@@ -30,7 +31,6 @@ from deid_assets.store.frames import (
 )
 from deid_assets.training import Corpus, Materials, Recipe, read_corpus
 from deid_assets.training.corpora import GOLD, RECEIVED, disjoint, read_raw
-from deid_resources.installation import Installation
 
 TRAINING_CORPUS = "training_corpus"
 CORPORA = pa.schema(

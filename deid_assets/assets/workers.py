@@ -45,8 +45,8 @@ from deid_assets.policies.collisions import Originals
 from deid_assets.store.frames import failed_to_table
 
 if TYPE_CHECKING:
-    from deid_resources.detectors import Detect as DetectHere
-    from deid_resources.installation import Installation
+    from deid_assets.runtime.detectors import Detect as DetectHere
+    from deid_assets.runtime.installation import Installation
 
 Texts = tuple[pa.Table, pa.Table]
 """Redacted notes and their edits, in the same order."""

@@ -23,9 +23,9 @@ from deid_assets.defs.partitions import batches
 from deid_assets.defs.runs import Graph, Pass, Wanted, own_console
 from deid_assets.intake.states import open_batches
 from deid_assets.own_plugins import described
+from deid_assets.runtime.checks import checked_snapshot
+from deid_assets.runtime.installation import Installation
 from deid_assets.system.interrupts import INTERRUPTED
-from deid_resources.checks import checked_snapshot
-from deid_resources.installation import Installation
 
 TAG = "deid/backfill"
 """Tag of each run: the time at which its backfill began."""

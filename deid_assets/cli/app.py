@@ -1,31 +1,21 @@
-"""The application object, and how errors end a command."""
+"""The application object."""
 
 from __future__ import annotations
 
-import functools
-import os
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextvars import ContextVar
 from importlib import import_module
-from typing import Annotated, Any, ParamSpec
+from typing import Annotated, Any
 
 import typer
 
 from deid_assets import __version__
 from deid_assets.cli.plugged import WithPlugins
 from deid_assets.cli.tasks import MODULES, TASKS
-from deid_assets.core.errors import DeidError, class_name
-from deid_assets.own_plugins import message_of
-from deid_resources.silence import protect_memory, silence_at_exit
-
-PARTIAL, BAD_INPUT, BUG = 1, 2, 3
-INTERRUPTED, CLOSED_PIPE = 130, 141  # 128 and the number of the signal, as shells have it
+from deid_assets.runtime.silence import protect_memory
 
 PLAIN_CSV = ContextVar("PLAIN_CSV", default=False)
 """Whether cells of CSV are written as they are; set by the option before a command's name."""
-
-P = ParamSpec("P")
 
 
 class ByTask(WithPlugins):
@@ -51,12 +41,13 @@ class ByTask(WithPlugins):
         return super().get_command(ctx, cmd_name)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write a section for each task."""
-        known = {name for names in TASKS.values() for name in names}
+        """Write a section for each task, that of the laboratory last."""
+        known = {name for names in TASKS.values() for name in names} | {*self.of_laboratory()}
         left = [name for name in self.plugged() if name not in known]
         others: dict[str, Sequence[str]] = {"Of plugins": left} if left else {}
         for task, names in {**TASKS, **others}.items():
             self.write_section(ctx, formatter, task, names)
+        self.write_laboratory(ctx, formatter)
 
 
 # Typer's own tracebacks print local variables, and those hold text.
@@ -95,63 +86,3 @@ def _deid(
     del version  # answered by its callback
     PLAIN_CSV.set(plain_csv)
     protect_memory()
-
-
-def guarded(command: Callable[P, int]) -> Callable[P, None]:
-    """End a command with its exit code, or with one line and a code where it raises.
-
-    An error that neither code of ours nor the command's own package raised is named by its class
-    alone, because its message may quote a note; ``DEID_DEBUG=1`` shows it whole.
-    """
-    package = command.__module__.partition(".")[0]
-
-    @functools.wraps(command)
-    def run(*args: P.args, **kwargs: P.kwargs) -> None:
-        try:
-            code = command(*args, **kwargs)
-            if sys.stdout is not None:  # None where the shell closed it
-                sys.stdout.flush()
-        except DeidError as error:
-            say(f"error: {message_of(error, package=package) or _unshown(error, 'in a plugin')}")
-            code = BAD_INPUT
-        except BrokenPipeError:
-            # else Python writes again as it exits
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            code = CLOSED_PIPE
-        except OSError as error:
-            place = f": {error.filename}" if error.filename else ""
-            say(f"error: {error.strerror or type(error).__name__}{place}")
-            code = BAD_INPUT
-        except KeyboardInterrupt:
-            say("interrupted; nothing was written")
-            code = INTERRUPTED
-        except BaseException as error:
-            if _is_debugging():
-                raise
-            say(f"error: {_unshown(error, 'inside deid')}")
-            code = BUG
-        finally:
-            silence_at_exit()
-        raise typer.Exit(code)
-
-    return run
-
-
-def _unshown(error: BaseException, where: str) -> str:
-    if isinstance(error, DeidError) and _is_debugging():
-        raise error
-    return f"{class_name(error)} {where}; run again with DEID_DEBUG=1 to see where (shows text)"
-
-
-def _is_debugging() -> bool:
-    return os.environ.get("DEID_DEBUG") == "1"
-
-
-def say(line: str) -> None:
-    """Write a line to standard error, where it does not mix with results."""
-    typer.echo(line, err=True)
-
-
-def say_in_amber(line: str) -> None:
-    """Write a line on what is not known, which is no failure, to standard error."""
-    typer.secho(line, err=True, fg=typer.colors.YELLOW)

@@ -15,10 +15,10 @@ def grouped(command: Callable[..., int]) -> Callable[..., int]:
     The groups are dataclasses whose fields are annotated as parameters are.
     """
     signature = inspect.signature(command, eval_str=True)
-    groups = {
+    groups: dict[str, type[Any]] = {
         name: parameter.annotation
         for name, parameter in signature.parameters.items()
-        if is_dataclass(parameter.annotation)
+        if isinstance(parameter.annotation, type) and is_dataclass(parameter.annotation)
     }
     parameters: list[inspect.Parameter] = []
     for name, parameter in signature.parameters.items():
@@ -36,7 +36,7 @@ def grouped(command: Callable[..., int]) -> Callable[..., int]:
     return run
 
 
-def _options_of(group: type) -> list[inspect.Parameter]:
+def _options_of(group: type[Any]) -> list[inspect.Parameter]:
     hints = get_type_hints(group, include_extras=True)
     return [
         inspect.Parameter(

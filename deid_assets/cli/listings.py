@@ -5,8 +5,9 @@ from __future__ import annotations
 import typer
 
 from deid_assets import plugins
-from deid_assets.cli.app import app, guarded
+from deid_assets.cli.app import app
 from deid_assets.cli.arguments import JsonOption
+from deid_assets.cli.endings import guarded
 from deid_assets.cli.plugged import OfCorpus
 from deid_assets.cli.tables import print_rows
 from deid_assets.core.errors import ConfigError

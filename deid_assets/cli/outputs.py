@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from deid_assets.cli.app import PARTIAL, PLAIN_CSV, say
+from deid_assets.cli.app import PLAIN_CSV
+from deid_assets.cli.endings import PARTIAL, say
 from deid_assets.cli.streams import Withheld
 from deid_assets.cli.tables import print_json
 from deid_assets.core.errors import InputError

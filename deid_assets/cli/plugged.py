@@ -11,8 +11,9 @@ import typer
 from typer.core import TyperGroup
 
 from deid_assets import plugins
+from deid_assets.cli.endings import guarded, say
 from deid_assets.core.errors import PluginError
-from deid_assets.own_plugins import BRINGS, command, missing
+from deid_assets.own_plugins import BRINGS, LABORATORY, command, missing
 from deid_assets.plugins import COMMANDS
 
 
@@ -44,8 +45,30 @@ class WithPlugins(TyperGroup):
         }
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write a section of all commands, those that are not installed last."""
-        self.write_section(ctx, formatter, "Commands", [*self.list_commands(ctx), *self.absent()])
+        """Write a section of all commands, those that are not installed last, and the laboratory's."""
+        studies = self.of_laboratory()
+        names = [*self.list_commands(ctx), *self.absent()]
+        self.write_section(
+            ctx, formatter, "Commands", [name for name in names if name not in studies]
+        )
+        self.write_laboratory(ctx, formatter)
+
+    def of_laboratory(self) -> list[str]:
+        """Return the commands that the laboratory brings, installed or not."""
+        known = BRINGS.get(self.entry_points, {})
+        return [name for name, plugin in known.items() if plugin in LABORATORY]
+
+    def write_laboratory(self, ctx: Any, formatter: Any) -> None:
+        """Write a section of the laboratory: its commands, or one line where none is installed."""
+        names = self.of_laboratory()
+        if not names:
+            return
+        if not {*names} & {*self.plugged()}:
+            said = f"{len(names)} commands not installed: {command('lab')}"
+            with formatter.section("The laboratory"):
+                formatter.write_text(typer.style(said, dim=True))
+            return
+        self.write_section(ctx, formatter, "The laboratory", names)
 
     def write_section(self, ctx: Any, formatter: Any, heading: str, names: Sequence[str]) -> None:
         """Write the help of the named commands under a heading, dimmed where one is not installed."""
@@ -92,8 +115,7 @@ class OfCorpus(WithPlugins):
 
 
 def _command(name: str, function: Any) -> Any:
-    from deid_assets.cli.app import guarded  # noqa: PLC0415 - the application is made of this class
-    from deid_assets.cli.arguments import JsonOption  # noqa: PLC0415
+    from deid_assets.cli.arguments import JsonOption  # noqa: PLC0415 - loads the formats
 
     if isinstance(function, typer.Typer):  # a group, whose commands are guarded by its plugin
         return typer.main.get_group(function)
@@ -112,20 +134,18 @@ def _command(name: str, function: Any) -> Any:
     wanted = inspect.Parameter(
         "as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=JsonOption
     )
-    run.__signature__ = signature.replace(parameters=[*signature.parameters.values(), wanted])  # type: ignore[attr-defined]
-    run.__annotations__ = {
-        one.name: one.annotation for one in run.__signature__.parameters.values()
-    }  # type: ignore[attr-defined]
+    whole = signature.replace(parameters=[*signature.parameters.values(), wanted])
+    run.__signature__ = whole  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in whole.parameters.values()}
     command = guarded(run)
-    command.__signature__ = run.__signature__  # type: ignore[attr-defined]
+    command.__signature__ = whole  # type: ignore[attr-defined]
     command.__annotations__ = run.__annotations__
     single.command(name)(command)
     return typer.main.get_command(single)
 
 
 def _show(answer: Any, *, as_json: bool) -> int:
-    from deid_assets.cli.app import say  # noqa: PLC0415
-    from deid_assets.cli.tables import print_json, print_table  # noqa: PLC0415
+    from deid_assets.cli.tables import print_json, print_table  # noqa: PLC0415 - loads Rich
 
     if as_json:
         print_json(dict(answer.document))

@@ -16,7 +16,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from deid_assets.cli.app import say
+from deid_assets.cli.endings import say
 from deid_assets.config.secret import secret_of_environment
 from deid_assets.core.detector import Failed
 from deid_assets.core.errors import ConfigError, InputError

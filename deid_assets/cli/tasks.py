@@ -36,8 +36,6 @@ TASKS: Mapping[str, Sequence[str]] = {
         "sweep",
         "export",
         "models",
-        "generative",
-        "zero-shot",
     ),
     "Run the installation": (
         "batches",

@@ -5,17 +5,11 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from deid_assets.core.errors import ConfigError, did_you_mean
-from deid_assets.core.label_maps import LABEL_MAPS
-from deid_assets.core.phi import PROFILES, profile
-from deid_assets.core.resolve import POLICIES
-
-if TYPE_CHECKING:
-    from deid_assets.config.settings import Settings
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -51,36 +45,6 @@ def faults_in(error: ValidationError, model: type[BaseModel]) -> Iterator[str]:
                 )
         else:
             yield f"{key}: {fault['msg']}"
-
-
-def faults_of_names(settings: Settings) -> Iterator[str]:
-    """Yield the names that nothing answers to.
-
-    A gate on a label that never occurs would never close.
-    """
-    for key, name, known in (
-        ("labels", settings.labels, LABEL_MAPS.keys()),
-        ("profile", settings.profile, PROFILES.keys()),
-        ("resolve", settings.resolve, POLICIES),
-    ):
-        if name not in known:
-            yield (
-                f"{key}: there is no {name!r}{did_you_mean(name, known)}; choose one of"
-                f" {', '.join(known)}"
-            )
-    if settings.profile in PROFILES:
-        labels = {"ALL", *profile(settings.profile).labels.values()}
-        for gate in ("recall", "recall_lower_bound"):
-            for name in sorted(getattr(settings.gates, gate).keys() - labels):
-                yield (
-                    f"gates.{gate}.{name}: not a label of profile"
-                    f" {settings.profile!r}{did_you_mean(name, labels)}; choose of"
-                    f" {', '.join(sorted(labels))}"
-                )
-    if settings.vault.url and settings.vault.url == settings.sql_url:
-        yield "vault.url is the database of the catalogue; give the vault one of its own"
-    if settings.release_policy not in settings.policies:
-        yield f"release_policy {settings.release_policy!r} is not in policies; add it there"
 
 
 def raise_all(where: Path | str, faults: Iterator[str]) -> None:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from deid_assets.config.audited import PrivacySettings
-from deid_assets.config.faults import faults_in, faults_of_names, raise_all, read_toml
+from deid_assets.config.faults import faults_in, raise_all, read_toml
 from deid_assets.config.secret import secret_of_environment, secret_of_home
-from deid_assets.core.errors import ConfigError
+from deid_assets.core.errors import ConfigError, did_you_mean
 from deid_assets.core.keys import Key
+from deid_assets.core.label_maps import LABEL_MAPS
+from deid_assets.core.phi import PROFILES, profile
+from deid_assets.core.resolve import POLICIES
 from deid_assets.own_plugins import DEFAULT_ENSEMBLE
 from deid_assets.system.digests import digest_of_path, paths_in
 
@@ -260,7 +263,7 @@ class Settings(_Frozen):
         except ValidationError as error:
             raise_all(path or "settings", faults_in(error, cls))
             raise
-        raise_all(path or "settings", faults_of_names(settings))
+        raise_all(path or "settings", _faults_of_names(settings))
         return settings
 
     @property
@@ -339,3 +342,33 @@ class Settings(_Frozen):
             ) from None
         named = json.dumps([options, contents], sort_keys=True, default=str)
         return hashlib.sha256(named.encode()).hexdigest()[:12]
+
+
+def _faults_of_names(settings: Settings) -> Iterator[str]:
+    """Yield the names that nothing answers to.
+
+    A gate on a label that never occurs would never close.
+    """
+    for key, name, known in (
+        ("labels", settings.labels, LABEL_MAPS.keys()),
+        ("profile", settings.profile, PROFILES.keys()),
+        ("resolve", settings.resolve, POLICIES),
+    ):
+        if name not in known:
+            yield (
+                f"{key}: there is no {name!r}{did_you_mean(name, known)}; choose one of"
+                f" {', '.join(known)}"
+            )
+    if settings.profile in PROFILES:
+        labels = {"ALL", *profile(settings.profile).labels.values()}
+        for gate in ("recall", "recall_lower_bound"):
+            for name in sorted(getattr(settings.gates, gate).keys() - labels):
+                yield (
+                    f"gates.{gate}.{name}: not a label of profile"
+                    f" {settings.profile!r}{did_you_mean(name, labels)}; choose of"
+                    f" {', '.join(sorted(labels))}"
+                )
+    if settings.vault.url and settings.vault.url == settings.sql_url:
+        yield "vault.url is the database of the catalogue; give the vault one of its own"
+    if settings.release_policy not in settings.policies:
+        yield f"release_policy {settings.release_policy!r} is not in policies; add it there"

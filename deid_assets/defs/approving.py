@@ -10,8 +10,8 @@ from deid_assets.defs.diffing import RELEASE_DIFF
 from deid_assets.defs.guard import guarded
 from deid_assets.defs.jobs import APPROVE_JOB, ON_DEMAND
 from deid_assets.defs.partitions import batches
+from deid_assets.runtime.installation import Installation
 from deid_assets.store.approvals import APPROVAL, REPORT, approve, proof_by_login
-from deid_resources.installation import Installation
 
 
 class Approval(dg.Config):

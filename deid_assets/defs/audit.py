@@ -25,11 +25,11 @@ from deid_assets.defs.partitions import batches
 from deid_assets.defs.stopping import keep_stop, keeping_errors, why_stopped
 from deid_assets.own_plugins import message_of
 from deid_assets.quality import Verdict
+from deid_assets.runtime.installation import Installation
+from deid_assets.runtime.processes import Stopped
+from deid_assets.runtime.vault import VaultResource
 from deid_assets.store.files import ALL, Receipt, UnsignedReceipt, inputs_of
 from deid_assets.store.withdrawals import ARRIVAL, Withdrawals
-from deid_resources.installation import Installation
-from deid_resources.processes import Stopped
-from deid_resources.vault import VaultResource
 
 LANDING = "landing"
 """The one dependency that is no asset of ours, and so has no receipt."""

@@ -16,7 +16,7 @@ from deid_assets.defs.jobs import ON_DEMAND
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.plugins import Plugin
 from deid_assets.privacy.subject import model_digest
-from deid_resources.snapshot import software_version
+from deid_assets.runtime.snapshot import software_version
 
 
 def audit_asset(

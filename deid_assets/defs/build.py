@@ -24,16 +24,14 @@ from deid_assets.defs import approving, auditing, build_release, build_scores, v
 from deid_assets.defs.audit import LANDING, audited_asset
 from deid_assets.defs.build_taggers import tagger_assets
 from deid_assets.defs.jobs import jobs, landing_sensor, nightly_schedule
+from deid_assets.defs.resources import NOWHERE, installation_resource, vault_resource
 from deid_assets.pipeline.resolving import LEAVABLE, MERGED_SPANS
 from deid_assets.plugins import Plugin
 from deid_assets.reports.advice import FIRST
+from deid_assets.runtime.checks import checked_snapshot
+from deid_assets.runtime.snapshot import Snapshot, software_version
+from deid_assets.runtime.taggers import model_asset
 from deid_assets.store import frames
-from deid_resources.checks import checked_snapshot
-from deid_resources.installation import installation_resource
-from deid_resources.nowhere import nowhere
-from deid_resources.snapshot import Snapshot, software_version
-from deid_resources.taggers import model_asset
-from deid_resources.vault import vault_resource
 
 PROMISED = "deid_assets/snapshot"
 """Tag of a run that holds the digest of what the code location was made of."""
@@ -171,21 +169,21 @@ def _definitions_of(snapshot: Snapshot) -> dg.Definitions:
         resources={
             "installation": installation_resource(snapshot),
             "vault": vault_resource(settings.vault),
-            "io_manager": nowhere,
+            "io_manager": NOWHERE,
         },
         executor=dg.in_process_executor,
     )
 
 
 def _origins(snapshot: Snapshot) -> dict[str, str]:
-    """Return the distribution that each detector's plugin comes from.
+    """Return the package that each detector's plugin is in.
 
     Of a recipe, its trainer's.
     """
     installed, recipes = snapshot.installed, snapshot.recipes
-    found = {name: plugin.distribution for name, plugin in snapshot.detectors.items()}
+    found = {name: plugin.package for name, plugin in snapshot.detectors.items()}
     trained = {
-        name: installed[one.plugin].distribution
+        name: installed[one.plugin].package
         for name, one in recipes.items()
         if one.plugin in installed
     }

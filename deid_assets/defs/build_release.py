@@ -18,10 +18,10 @@ from deid_assets.defs.audit import audited_asset
 from deid_assets.defs.jobs import AWAITS_APPROVAL
 from deid_assets.intake.arrivals import ARRIVAL_VERSION
 from deid_assets.pipeline.resolving import MERGED_SPANS
+from deid_assets.runtime.snapshot import software_version
 from deid_assets.store import frames
 from deid_assets.store.approvals import APPROVAL, REPORT
 from deid_assets.store.withdrawals import ARRIVAL
-from deid_resources.snapshot import software_version
 
 
 def quarantine(policy: Policy) -> dg.AssetsDefinition:

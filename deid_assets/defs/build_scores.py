@@ -16,8 +16,8 @@ from deid_assets.defs.audit import audited_asset
 from deid_assets.defs.jobs import ON_DEMAND
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.plugins import Plugin
+from deid_assets.runtime.snapshot import software_version
 from deid_assets.store import scores
-from deid_resources.snapshot import software_version
 
 
 def scores_of(
@@ -162,12 +162,12 @@ def plugin_tables(
     Args:
         settings: Of the installation.
         found: Tables by name.
-        origins: Detector to the distribution of its plugin, or of the plugin of its recipe.
+        origins: Detector to the package of its plugin, or of the plugin of its recipe.
         usable: Detectors.
     """
     made = []
     for plugin in found.values():
-        own = [name for name in usable if origins.get(name) == plugin.distribution]
+        own = [name for name in usable if origins.get(name) == plugin.package]
         if plugin.fault or not own:
             continue
         beside = [name for name in settings.ensemble if name in usable and name not in own]

@@ -13,9 +13,9 @@ from deid_assets.core.assets import Family, family_of
 from deid_assets.defs.audit import audited_asset
 from deid_assets.plugins import Plugin
 from deid_assets.reports.advice import FIRST
+from deid_assets.runtime.snapshot import software_version
+from deid_assets.runtime.taggers import FILES, asked_by, model_asset, trained_asset
 from deid_assets.training import Recipe
-from deid_resources.snapshot import software_version
-from deid_resources.taggers import FILES, asked_by, model_asset, trained_asset
 
 GROUP = "training"
 

@@ -26,10 +26,10 @@ from deid_assets.edits.maps import EditMap, MadeBy, edit_map
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.quality import Verdict
 from deid_assets.reports.release_diff import FIRST, First, release_diff_html, release_diff_md
+from deid_assets.runtime.installation import Installation
+from deid_assets.runtime.snapshot import software_version
 from deid_assets.store.files import Receipt
 from deid_assets.system.atomic import atomic_file
-from deid_resources.installation import Installation
-from deid_resources.snapshot import software_version
 
 RELEASE_DIFF = "release_diff"
 

@@ -16,9 +16,9 @@ from deid_assets.intake.landing import landing_store, take_in
 from deid_assets.intake.parts import waiting
 from deid_assets.intake.splitting import split_arrivals
 from deid_assets.intake.states import open_batches
+from deid_assets.runtime.installation import Installation
 from deid_assets.store.files import ALL
 from deid_assets.store.withdrawals import ARRIVAL
-from deid_resources.installation import Installation
 
 MAIN_JOB = "main_job"
 NIGHTLY_JOB = "nightly_scorecards"

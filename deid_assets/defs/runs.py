@@ -23,11 +23,17 @@ from deid_assets.assets.scoring import has_scores
 from deid_assets.defs.jobs import NIGHTLY_JOB, TRAINING_JOB
 from deid_assets.defs.staleness import stale_assets
 from deid_assets.defs.stopping import clear_stale_stops, without_known_stops
+from deid_assets.runtime.installation import Installation
+from deid_assets.runtime.processes import (
+    Stopped,
+    check_stop,
+    end_workers,
+    is_stopping,
+    request_stop,
+)
+from deid_assets.runtime.progress import progress_callback
 from deid_assets.store.files import ALL
 from deid_assets.system.interrupts import interrupts_handled
-from deid_resources.installation import Installation
-from deid_resources.processes import Stopped, check_stop, end_workers, is_stopping, request_stop
-from deid_resources.progress import progress_callback
 
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 

@@ -10,8 +10,8 @@ from deid_assets.assets.scoring import scored_batches
 from deid_assets.core.assets import Family
 from deid_assets.core.errors import InputError, ProvenanceError
 from deid_assets.defs.jobs import ON_DEMAND
+from deid_assets.runtime.installation import Installation
 from deid_assets.store.files import ALL, Receipt
-from deid_resources.installation import Installation
 
 
 def stale_assets(

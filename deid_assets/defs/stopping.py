@@ -11,9 +11,9 @@ from deid_assets.core.errors import DeidError
 from deid_assets.intake.stops import clear_stop, find_stop, record_stop, stopped_assets
 from deid_assets.own_plugins import described
 from deid_assets.quality import Verdict
+from deid_assets.runtime.installation import Installation
+from deid_assets.runtime.processes import Stopped
 from deid_assets.store.files import UnsignedReceipt
-from deid_resources.installation import Installation
-from deid_resources.processes import Stopped
 
 
 def why_stopped(failed: Iterable[Verdict]) -> list[str]:

@@ -22,8 +22,8 @@ from deid_assets.core.note import Note
 from deid_assets.core.redact import Policy
 from deid_assets.defs.audit import audited_asset
 from deid_assets.pipeline.resolving import MERGED_SPANS
-from deid_resources.installation import Installation
-from deid_resources.snapshot import software_version
+from deid_assets.runtime.installation import Installation
+from deid_assets.runtime.snapshot import software_version
 
 if TYPE_CHECKING:
     from deid_assets.vault.store import Entry, Vault

@@ -16,7 +16,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from deid_assets.cli.app import PARTIAL, guarded, say
 from deid_assets.cli.arguments import (
     DetectorOption,
     DetectorSettingOption,
@@ -33,6 +32,7 @@ from deid_assets.cli.arguments import (
     SystemsOption,
     ToOption,
 )
+from deid_assets.cli.endings import PARTIAL, guarded, say
 from deid_assets.cli.ensemble import Detection, Named, parsed_option
 from deid_assets.cli.outputs import check_out, finish, out_format, write_options
 from deid_assets.cli.plugged import WithPlugins

@@ -33,12 +33,12 @@ from deid_assets.quickstart.overview import show_overview
 from deid_assets.quickstart.passes import make_all
 from deid_assets.quickstart.sample import write_sample
 from deid_assets.quickstart.steps import waiting
+from deid_assets.runtime.checks import check_ensemble, checked_snapshot
+from deid_assets.runtime.installation import Installation
+from deid_assets.runtime.processes import run_parts
 from deid_assets.store.leftovers import sweep_store
 from deid_assets.system.interrupts import INTERRUPTED
 from deid_assets.system.owned import sweep_parts
-from deid_resources.checks import check_ensemble, checked_snapshot
-from deid_resources.installation import Installation
-from deid_resources.processes import run_parts
 
 SAMPLE_NOTES = 200
 SAMPLE_SEED = 2026

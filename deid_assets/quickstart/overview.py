@@ -15,10 +15,10 @@ from deid_assets.evaluation.score import Evaluation, Scheme
 from deid_assets.intake.states import Batch, State, notes_line, total
 from deid_assets.intake.stops import Stop
 from deid_assets.pipeline.resolving import MERGED_SPANS
+from deid_assets.runtime.installation import Installation
 from deid_assets.store.files import ALL, Receipt
 from deid_assets.store.receipts import state_of
 from deid_assets.store.scores import scores_from_table
-from deid_resources.installation import Installation
 
 
 def show_overview(

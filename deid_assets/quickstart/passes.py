@@ -15,9 +15,9 @@ from deid_assets.assets.repeats import gold_batches
 from deid_assets.core.assets import Family
 from deid_assets.defs.jobs import APPROVE_JOB, MAIN_JOB, NIGHTLY_JOB, TRAINING_JOB
 from deid_assets.defs.runs import Graph, Outcome, Pass, Wanted
+from deid_assets.runtime.installation import Installation
+from deid_assets.runtime.taggers import model_asset, trained_asset
 from deid_assets.store.approvals import find_approval
-from deid_resources.installation import Installation
-from deid_resources.taggers import model_asset, trained_asset
 
 INTAKE = frozenset({dg.AssetKey(RAW_NOTES), dg.AssetKey(GOLD)})
 

@@ -15,7 +15,7 @@ from deid_assets.intake.states import Batch, State
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.quality.measurement import Measurement
 from deid_assets.reports.advice import CURVE
-from deid_resources.installation import Installation
+from deid_assets.runtime.installation import Installation
 
 SAMPLE = "deid sample NOTES --notes 50 --out sample.jsonl"
 

@@ -6,7 +6,7 @@ imported here.
 
 from deid_assets.training.card import CARD, Card, read_card
 from deid_assets.training.corpora import Corpus, read_corpus
-from deid_assets.training.recipe import BUILTIN, Recipe, load_recipe
+from deid_assets.training.recipe import BUILTIN, Recipe, load_recipe, recipe_names
 from deid_assets.training.run import Materials, train_model
 
 __all__ = [
@@ -19,5 +19,6 @@ __all__ = [
     "load_recipe",
     "read_card",
     "read_corpus",
+    "recipe_names",
     "train_model",
 ]

@@ -19,10 +19,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import tomllib
 from collections.abc import Mapping
 from enum import StrEnum
 from importlib import resources
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -30,13 +32,16 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from deid_assets.core.errors import ConfigError, did_you_mean
 from deid_assets.core.tagging import TagScheme
+from deid_assets.own_plugins import missing
+from deid_assets.plugins import RECIPES, available
 
 _FOLDER = resources.files("deid_assets.training") / "recipes"
 BUILTIN: tuple[str, ...] = tuple(
     sorted(path.name[:-5] for path in _FOLDER.iterdir() if path.name.endswith(".toml"))
 )
 """Names of the recipes that come with the package."""
-
+_OF_STUDY = re.compile(r"[abc][1-8](_.+)?")
+"""Names of the recipes of Catelli (2021), which the laboratory brings."""
 
 WORDS = r"^[1-9]\d{0,4} words$"
 
@@ -147,7 +152,7 @@ def check_strategy(strategy: Strategy, corpora: int, *, least: int = 1) -> None:
 
 
 def load_recipe(name_or_path: str | Path, *, changes: Mapping[str, Any] | None = None) -> Recipe:
-    """Return a recipe that comes with the package, by name, or one from a TOML file.
+    """Return a recipe that comes with the package or a plugin, by name, or one from a TOML file.
 
     Args:
         name_or_path: Which.
@@ -157,7 +162,7 @@ def load_recipe(name_or_path: str | Path, *, changes: Mapping[str, Any] | None =
         ConfigError: There is no such recipe, or it is wrong; the message names the file and the
             key.
     """
-    where = f"recipe {name_or_path}" if name_or_path in BUILTIN else str(name_or_path)
+    where = f"recipe {name_or_path}" if name_or_path in recipe_names() else str(name_or_path)
     try:
         values = tomllib.loads(_source(name_or_path)) | dict(changes or {})
         return Recipe.model_validate(values)
@@ -169,13 +174,34 @@ def load_recipe(name_or_path: str | Path, *, changes: Mapping[str, Any] | None =
         raise ConfigError(f"{where}: {key}: {first['msg'].removeprefix('Value error, ')}") from None
 
 
+def recipe_names() -> list[str]:
+    """Return the recipes that can be named: those of the package, then those of plugins."""
+    return [*BUILTIN, *sorted(_of_plugins())]
+
+
+def _of_plugins() -> dict[str, Path]:
+    """Return the files of the recipes of plugins by name, of which none takes that of the package's."""
+    specs = [find_spec(one.package) for one in available(RECIPES).values() if not one.fault]
+    folders = [
+        Path(folder) for spec in specs if spec for folder in spec.submodule_search_locations or ()
+    ]
+    files = [file for folder in folders for file in folder.glob("recipes/*.toml")]
+    return {file.stem: file for file in files if file.stem not in BUILTIN}
+
+
 def _source(name_or_path: str | Path) -> str:
     if name_or_path in BUILTIN:
         return (_FOLDER / f"{name_or_path}.toml").read_text("utf-8")
+    plugged = _of_plugins()
     try:
-        return Path(name_or_path).read_text("utf-8")
+        return plugged.get(str(name_or_path), Path(name_or_path)).read_text("utf-8")
     except OSError:
+        known = [*BUILTIN, *sorted(plugged)]
+        if not plugged and _OF_STUDY.fullmatch(str(name_or_path)):
+            raise ConfigError(
+                f"recipe {str(name_or_path)!r}: {missing(RECIPES, 'catelli')}"
+            ) from None
         raise ConfigError(
-            f"there is no recipe {str(name_or_path)!r}{did_you_mean(str(name_or_path), BUILTIN)};"
-            f" choose one of {', '.join(BUILTIN)}, or give a TOML file"
+            f"there is no recipe {str(name_or_path)!r}{did_you_mean(str(name_or_path), known)};"
+            f" choose one of {', '.join(known)}, or give a TOML file"
         ) from None

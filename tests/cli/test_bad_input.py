@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from deid_assets.cli.app import guarded
+from deid_assets.cli.endings import guarded
 from deid_assets.core.errors import InputError
 
 DETECT = ("detect", "notes.jsonl", "--detector", "xnames", "--out", "out.jsonl")

@@ -50,9 +50,13 @@ def test_the_examples_of_bake_offs_run(tmp_path):
 
 def test_every_peer_of_the_page_has_a_plugin_that_says_what_it_cannot_find():
     page = (DOCS / "bake-off.md").read_text(encoding="utf-8")
-    for name in re.findall(r"^\| `(\w+)` \|.*pip install -e plugins/\1", page, re.MULTILINE):
-        readme = (DOCS.parent / "plugins" / name / "README.md").read_text(encoding="utf-8")
-        assert re.search(r"[Cc]annot find by design|are not found|else not", readme), name
+    peers = re.findall(r"^\| `(\w+)` \|.*make add PLUGIN=\1", page, re.MULTILINE)
+    assert len(peers) > 5
+    for name in peers:
+        (said,) = (DOCS.parent / "plugins").glob(f"*/docs/{name}.md")
+        assert re.search(
+            r"[Cc]annot find by design|are not found|else not", said.read_text(encoding="utf-8")
+        ), name
 
 
 def test_the_settings_of_the_page_on_gates_load(tmp_path):

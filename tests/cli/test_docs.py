@@ -153,7 +153,7 @@ def test_the_examples_of_the_release_diff_run(tmp_path):
 def test_the_examples_of_taggers_run(tmp_path):
     done = run("\n".join(blocks(DOCS / "taggers.md")), tmp_path)
 
-    assert "a2_11_here" in done.stdout
+    assert "batch_crf" in done.stdout
     assert "sentences in groups of 1000" in done.stderr
     assert (tmp_path / "model" / "card.json").exists()
     assert (tmp_path / "spans.jsonl").read_text().count('"source"')

@@ -123,7 +123,7 @@ import os, sys
 import dagster as dg
 from deid_assets.defs.build import definitions_of
 from deid_assets.config import Settings
-from deid_resources.checks import checked_snapshot
+from deid_assets.runtime.checks import checked_snapshot
 
 defs = definitions_of(checked_snapshot(Settings.load()))
 instance = dg.DagsterInstance.ephemeral()

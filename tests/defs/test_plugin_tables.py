@@ -15,7 +15,7 @@ from deid_assets.core.phi import Phi
 from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.core.trainer import Document
 
-pytest.importorskip("deid_zero_shot", reason="needs deid-zero-shot")
+pytest.importorskip("deid_zero_shot", reason="needs the plugin zero_shot")
 
 pytestmark = pytest.mark.long
 

@@ -8,7 +8,7 @@ import pytest
 from deid_assets import plugins
 from deid_assets.core.errors import ProvenanceError
 from deid_assets.defs.build import build_definitions, definitions_of
-from deid_resources.snapshot import Snapshot
+from deid_assets.runtime.snapshot import Snapshot
 
 
 @pytest.fixture

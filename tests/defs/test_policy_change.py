@@ -15,9 +15,9 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.policies import load_policy
+from deid_assets.runtime.processes import end_workers
 from deid_assets.store.files import UnsignedReceipt
 from deid_assets.store.frames import failed_to_table, notes_to_table, spans_to_tables
-from deid_resources.processes import end_workers
 
 pytestmark = pytest.mark.long
 
@@ -112,15 +112,15 @@ def test_a_language_without_a_pack_stops_the_batch_with_one_line_and_stores_noth
     installation, note_records
 ):
     records = [
-        {**record, "lang": "pl" if n == 3 else "en"}
+        {**record, "lang": "hu" if n == 3 else "en"}
         for n, record in enumerate(note_records(gold=False))
     ]
-    installation.default_settings = installation.default_settings.replace('["en"]', '["en", "pl"]')
+    installation.default_settings = installation.default_settings.replace('["en"]', '["en", "hu"]')
 
     batch, failures = change_policy(installation, records, "default = 'surrogate'\n")
 
     (message,) = failures.values()
-    assert "pl" in message
+    assert "hu" in message
     assert "PolicyError" in message
     assert "\n" not in message
     with pytest.raises(ProvenanceError, match="never written"):
@@ -132,11 +132,11 @@ def test_notes_of_another_language_that_are_withheld_anyway_stop_nothing(
 ):
     """The detector fails on the one note in a language without a pack."""
     records = [
-        {**record, "lang": "pl" if n == 3 else "en"}
+        {**record, "lang": "hu" if n == 3 else "en"}
         for n, record in enumerate(note_records(gold=False))
     ]
     installation.default_settings = installation.default_settings.replace(
-        '["en"]', '["en", "pl"]'
+        '["en"]', '["en", "hu"]'
     ).replace("[gates]\n", "[gates]\nquarantined = 0.5\n")
     installation.default_settings += (
         f'[detectors.stencil]\nraise_on = "{records[3]["text"][:12]}"\n'

@@ -11,8 +11,8 @@ from rich.console import Console
 from deid_assets.backfill.command import main as backfill
 from deid_assets.defs.jobs import MAIN_JOB
 from deid_assets.defs.runs import Graph, Pass, Wanted
+from deid_assets.runtime import processes
 from deid_assets.store.withdrawals import Withdrawals
-from deid_resources import processes
 
 pytestmark = pytest.mark.long
 
@@ -70,7 +70,7 @@ def test_a_stop_undoes_the_running_detection_and_says_what_is_left(
         stop()
         return find(*args, **kwargs)
 
-    monkeypatch.setattr("deid_resources.detectors.run_parts", run_parts)
+    monkeypatch.setattr("deid_assets.runtime.detectors.run_parts", run_parts)
 
     outcome = graph.make(passes, console, Wanted(only=UPSTREAM))
     outcome.show_left(console, "make run")

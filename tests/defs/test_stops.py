@@ -128,7 +128,7 @@ def test_notes_whose_plugin_of_formats_is_missing_are_withheld_and_the_plugin_is
         installed.cache_clear()
 
     expected = (
-        "the format is docx: its plugin deid-document-formats is not installed; run `make add"
+        "the format is docx: its plugin document_formats is not installed; run `make add"
         " PLUGIN=document_formats` in the checkout"
     )
     assert (withheld.place, withheld.what.kind, withheld.reason) == (

@@ -24,7 +24,7 @@ pytestmark = [
     ),
     pytest.mark.skipif(
         "tagger_analysis" not in plugins.available("deid_assets.analyses"),
-        reason="deid-tagger-analysis is not installed",
+        reason="tagger_analysis is not installed",
     ),
 ]
 

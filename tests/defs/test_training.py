@@ -18,9 +18,11 @@ from deid_assets.core.note import Note
 from deid_assets.core.span import DisjointSpans
 from deid_assets.core.trainer import Document
 from deid_assets.defs.jobs import MAIN_JOB, TAGGERS_TAG, TRAINING_JOB, landing_sensor
+from deid_assets.defs.resources import installation_resource
 from deid_assets.defs.runs import Graph
 from deid_assets.evaluation.counts import Counts
 from deid_assets.quickstart.passes import idle_taggers, make_all
+from deid_assets.runtime.snapshot import Snapshot
 from deid_assets.store.files import ALL
 from deid_assets.training import (
     CARD,
@@ -34,8 +36,6 @@ from deid_assets.training import (
 from deid_assets.training.card import write_card
 from deid_assets.training.run import make_task, open_model
 from deid_assets.training.scoring import TagScores, score_outcomes
-from deid_resources.installation import installation_resource
-from deid_resources.snapshot import Snapshot
 
 pytestmark = pytest.mark.long
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from deid_assets import plugins
 from deid_assets.cli import app
-from deid_assets.cli.app import guarded
+from deid_assets.cli.endings import guarded
 from deid_assets.core.errors import ConfigError, InputError
 from deid_assets.core.note import Note
 from deid_assets.formats import (

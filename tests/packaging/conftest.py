@@ -1,5 +1,6 @@
 """Fresh interpreters, and the wheel built once."""
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -14,6 +15,18 @@ ROOT = Path(__file__).parents[2]
 def root():
     """The checkout."""
     return ROOT
+
+
+@pytest.fixture(scope="session")
+def requirements():
+    """The module that ``make add`` runs."""
+    spec = importlib.util.spec_from_file_location(
+        "requirements", ROOT / "plugins" / "requirements.py"
+    )
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["requirements"] = module
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture

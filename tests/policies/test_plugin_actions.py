@@ -149,7 +149,7 @@ def test_the_action_that_the_documentation_names_says_what_brings_it(tmp_path, m
     with pytest.raises(
         ConfigError,
         match=(
-            r"action 'surrogate_mlm': its plugin deid-zero-shot is not installed; run `make add"
+            r"action 'surrogate_mlm': its plugin zero_shot is not installed; run `make add"
             r" PLUGIN=zero_shot`"
         ),
     ):

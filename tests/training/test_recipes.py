@@ -1,42 +1,28 @@
 """Recipes: those that come along load and are understood by their plugins, and wrong ones are told."""
 
+from importlib.metadata import EntryPoints
+
 import pytest
 
 from deid_assets import plugins
 from deid_assets.core.errors import ConfigError
-from deid_assets.training import BUILTIN, load_recipe
-
-SYSTEMS = (
-    *(f"a1_{k}" for k in (1, 2, 4, 8, 16, 32)),
-    "a2_1",
-    "a2_11",
-    *(f"a3_{one}" for one in "abcde"),
-    "b1",
-    "b2",
-    "b3",
-    "b4",
-    "b5",
-    "b6",
-    "b7",
-    "b8",
-    "c1",
-    "c2",
-    "c2_mix",
-    "c2_sequential",
-    "c4",
-    "c4_mix",
-    "c4_sequential",
-    "c5",
-    "c6",
-)
-"""What Catelli (2021) trained; C3 is B5."""
+from deid_assets.training import BUILTIN, load_recipe, recipe_names
 
 
-def test_every_published_system_has_a_recipe_and_one_that_needs_no_download():
-    assert {*SYSTEMS, *(f"{name}_here" for name in SYSTEMS), "crf"} <= set(BUILTIN)
+def test_recipes_of_the_package_come_first_and_those_of_plugins_can_be_named_too():
+    names = recipe_names()
+    assert names[: len(BUILTIN)] == list(BUILTIN) == ["batch_crf", "bilstm", "crf", "own"]
+    assert len(names) == len(set(names))
 
 
-@pytest.mark.parametrize("name", BUILTIN)
+def test_a_recipe_of_a_study_that_is_not_installed_names_what_brings_it(monkeypatch):
+    monkeypatch.setattr(plugins, "entry_points", EntryPoints)
+    with pytest.raises(ConfigError, match=r"recipe 'a2_11_here': .* `make add PLUGIN=catelli`"):
+        load_recipe("a2_11_here")
+    assert recipe_names() == list(BUILTIN)
+
+
+@pytest.mark.parametrize("name", recipe_names())
 def test_a_recipe_that_comes_along_is_understood_by_its_plugin(name):
     recipe = load_recipe(name)
     if recipe.plugin not in plugins.available(plugins.TRAINERS):

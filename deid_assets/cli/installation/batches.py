@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from deid_assets.cli.app import app, guarded
+from deid_assets.cli.app import app
 from deid_assets.cli.arguments import FormatOption, JsonOption, LabelsOption, LangOption, ReadOption
+from deid_assets.cli.endings import guarded
 
 batches_app = typer.Typer(
     no_args_is_help=True, help="Batches of notes: what arrived, and what became of it."

@@ -14,8 +14,9 @@ from pathlib import Path
 from rich.text import Text
 
 from deid_assets import plugins
-from deid_assets.cli.app import app, guarded
+from deid_assets.cli.app import app
 from deid_assets.cli.arguments import JsonOption
+from deid_assets.cli.endings import guarded
 from deid_assets.cli.tables import print_json, print_table
 from deid_assets.config import Settings
 from deid_assets.core.errors import DeidError

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from deid_assets.cli.app import app, guarded, say
+from deid_assets.cli.app import app
+from deid_assets.cli.endings import guarded, say
 from deid_assets.config import Settings
 from deid_assets.core.errors import InputError
 from deid_assets.intake.parts import is_part, whole_of

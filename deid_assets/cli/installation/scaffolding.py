@@ -11,7 +11,8 @@ import typer
 
 import deid_assets
 from deid_assets import plugins
-from deid_assets.cli.app import app, guarded, say
+from deid_assets.cli.app import app
+from deid_assets.cli.endings import guarded, say
 from deid_assets.config import Settings
 from deid_assets.core.errors import InputError
 from deid_assets.system.atomic import atomic_folder

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from deid_assets.cli.app import app, guarded, say
+from deid_assets.cli.app import app
 from deid_assets.cli.arguments import JsonOption
+from deid_assets.cli.endings import guarded, say
 from deid_assets.cli.tables import print_json, print_table
 from deid_assets.config import Settings
 

@@ -8,8 +8,9 @@ from typing import Annotated as Arg
 
 import typer
 
-from deid_assets.cli.app import app, guarded, say
+from deid_assets.cli.app import app
 from deid_assets.cli.arguments import JsonOption, ReadOption
+from deid_assets.cli.endings import guarded, say
 from deid_assets.cli.outputs import check_out, finish
 from deid_assets.cli.streams import Withheld, read_options
 from deid_assets.cli.tables import print_json

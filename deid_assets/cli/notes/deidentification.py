@@ -16,7 +16,7 @@ from typing import Annotated as Arg
 import typer
 
 import deid_assets
-from deid_assets.cli.app import app, guarded, say, say_in_amber
+from deid_assets.cli.app import app
 from deid_assets.cli.arguments import (
     DETECTOR_HELP,
     DetectorSettingOption,
@@ -27,6 +27,7 @@ from deid_assets.cli.arguments import (
     Reading,
     ResolveOrUniteOption,
 )
+from deid_assets.cli.endings import guarded, say, say_in_amber
 from deid_assets.cli.ensemble import Detection, Named
 from deid_assets.cli.groups import grouped
 from deid_assets.cli.notes.recording import versions_of

@@ -9,7 +9,7 @@ from typing import Annotated as Arg
 
 import typer
 
-from deid_assets.cli.app import app, guarded, say
+from deid_assets.cli.app import app
 from deid_assets.cli.arguments import (
     DetectorInsteadOption,
     DetectorOption,
@@ -23,6 +23,7 @@ from deid_assets.cli.arguments import (
     ResolveOrUniteOption,
     ToOption,
 )
+from deid_assets.cli.endings import guarded, say
 from deid_assets.cli.ensemble import Detection, Named
 from deid_assets.cli.groups import grouped
 from deid_assets.cli.keeping.vault import KeyFileOption

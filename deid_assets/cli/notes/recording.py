@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import deid_assets
 from deid_assets import plugins
-from deid_assets.cli.app import say
+from deid_assets.cli.endings import say
 from deid_assets.cli.ensemble import Named
 from deid_assets.cli.keeping.vault import open_vault
 from deid_assets.cli.notes.redaction import Redaction, key_of_edits

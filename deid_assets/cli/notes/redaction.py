@@ -28,6 +28,11 @@ if TYPE_CHECKING:
 
 Advance = Callable[[float], object]
 
+
+def _untold(_: float) -> None:
+    """Tell nobody how far a command is."""
+
+
 Keep = Callable[[Note, Redacted, DisjointSpans], Failed | None]
 """Keeps what was done to a note, or says why it cannot."""
 
@@ -161,7 +166,7 @@ class StoredSpans:
 
     file: SpansFile
     yielding: frozenset[Phi]
-    advance: Advance
+    advance: Advance = _untold
     name: ClassVar[str] = "spans"
 
     def __str__(self) -> str:

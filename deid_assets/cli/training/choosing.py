@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from deid_assets import plugins
-from deid_assets.cli.app import say
+from deid_assets.cli.endings import say
 from deid_assets.cli.restricted import check_restricted, write_files
 from deid_assets.cli.tables import print_json, print_table
 from deid_assets.core.detector import Detector, Failed, detect

@@ -16,12 +16,14 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from deid_assets import plugins
-from deid_assets.cli.app import app, guarded, say
+from deid_assets.cli.app import app
 from deid_assets.cli.arguments import JsonOption
+from deid_assets.cli.endings import guarded, say
 from deid_assets.cli.groups import grouped
 from deid_assets.cli.tables import print_json, print_rows, print_table
 from deid_assets.core.errors import ConfigError
 from deid_assets.core.trainer import Epoch
+from deid_assets.own_plugins import command
 
 _Paths = list[str] | None
 TrainOption = Arg[
@@ -62,8 +64,8 @@ SettingOption = Arg[
 @app.command("recipes")
 @guarded
 def list_recipes(*, as_json: JsonOption = False) -> int:
-    """List the recipes that come with the package."""
-    from deid_assets.training import BUILTIN, load_recipe  # noqa: PLC0415 - loads pydantic
+    """List the recipes that come with the package, then those of plugins."""
+    from deid_assets.training import load_recipe, recipe_names  # noqa: PLC0415 - loads pydantic
 
     trainers = plugins.available(plugins.TRAINERS)
     rows = [
@@ -74,8 +76,10 @@ def list_recipes(*, as_json: JsonOption = False) -> int:
             "description": recipe.description,
             "differs": recipe.differs,
         }
-        for recipe in map(load_recipe, BUILTIN)
+        for recipe in map(load_recipe, recipe_names())
     ]
+    if not plugins.available(plugins.RECIPES):
+        say(f"recipes of published studies are in the laboratory: {command('catelli')}")
     return print_rows(rows, columns=("name", "plugin", "installed", "description"), as_json=as_json)
 
 

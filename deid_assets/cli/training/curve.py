@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from deid_assets.cli.app import say
+from deid_assets.cli.endings import say
 from deid_assets.cli.restricted import write_files
 from deid_assets.cli.tables import print_json, print_table
 from deid_assets.core.errors import ConfigError, did_you_mean

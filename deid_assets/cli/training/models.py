@@ -9,8 +9,9 @@ from typing import Any
 import typer
 
 from deid_assets import plugins
-from deid_assets.cli.app import app, guarded, say
+from deid_assets.cli.app import app
 from deid_assets.cli.arguments import JsonOption
+from deid_assets.cli.endings import guarded, say
 from deid_assets.cli.tables import print_json, print_rows
 from deid_assets.core.errors import PluginError
 

@@ -7,8 +7,9 @@ from typing import Annotated as Arg
 
 import typer
 
-from deid_assets.cli.app import app, guarded, say
+from deid_assets.cli.app import app
 from deid_assets.cli.arguments import JsonOption
+from deid_assets.cli.endings import guarded, say
 from deid_assets.cli.tables import print_json
 from deid_assets.cli.training.commands import SettingOption, changes_of, epochs
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from deid_assets.cli.app import say
+from deid_assets.cli.endings import say
 from deid_assets.cli.tables import print_json, print_table
 from deid_assets.evaluation.counts import Counts
 from deid_assets.training import read_card, read_corpus

@@ -7,8 +7,9 @@ from typing import Annotated as Arg
 
 import typer
 
-from deid_assets.cli.app import app, guarded
+from deid_assets.cli.app import app
 from deid_assets.cli.arguments import JsonOption
+from deid_assets.cli.endings import guarded
 from deid_assets.cli.training.commands import LabelMapOption, epochs
 
 

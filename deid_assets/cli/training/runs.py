@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from deid_assets.cli.app import say
+from deid_assets.cli.endings import say
 from deid_assets.cli.tables import print_json, print_table
 from deid_assets.core.errors import ConfigError
 from deid_assets.system.atomic import atomic_file

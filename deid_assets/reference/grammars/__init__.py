@@ -1,6 +1,6 @@
 """Lists of names, places and sentences by language: the files that the note generator writes from.
 
-``plugins/synthesis/deid_synthesis/grammar.py`` says how they are written.
+``plugins/corpora/deid_synthesis/grammar.py`` says how they are written.
 """
 
 from __future__ import annotations

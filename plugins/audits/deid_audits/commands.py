@@ -228,7 +228,7 @@ def report(
 def _chosen(audits: Sequence[str] | None, installed: Mapping[str, Any]) -> list[str]:
     chosen = list(dict.fromkeys(audits or installed))
     if not chosen:
-        raise ConfigError("no audit is installed; install a plugin such as plugins/hips")
+        raise ConfigError("no audit is installed; run `make add PLUGIN=hips` in the checkout")
     if unknown := [name for name in chosen if name not in installed]:
         raise ConfigError(
             f"unknown audit {unknown[0]!r}; installed: {', '.join(installed) or 'none'}"

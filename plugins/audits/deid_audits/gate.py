@@ -151,7 +151,7 @@ def _of_binding(results: Sequence[AuditResult], held: Held) -> Iterator[str]:
     if not held.audits:
         yield (
             "no audit that attacks a model is installed, so that nothing is known of this one;"
-            " install plugins/privacy, and run its audits"
+            " run `make add PLUGIN='audits[models]'`, and its audits"
         )
     for result in results:
         if not is_signed(result, held.key):

@@ -9,7 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs torch")
 transformers = pytest.importorskip("transformers", reason="needs transformers")
-pytest.importorskip("deid_zero_shot", reason="needs deid-zero-shot")
+pytest.importorskip("deid_zero_shot", reason="needs the plugin zero_shot")
 
 NAMES = "Anna Berta Carla Doris Ella Frida Greta Hanna Irma Julia Karin Lotta Maria Nora Olga Paula"
 CITIES = "Rome Paris Oslo Bonn Lyon Turin Malmo Ghent Leeds Porto"

@@ -11,7 +11,7 @@ import shutil
 import pytest
 
 from deid_assets.core.errors import ConfigError
-from deid_resources.detectors import CHUNK_CHARS
+from deid_assets.runtime.detectors import CHUNK_CHARS
 
 pytestmark = pytest.mark.long
 

@@ -1,0 +1,1 @@
+"""An installation as a process runs it: its snapshot, opened stores and keys, detectors in worker processes."""

@@ -1,0 +1,377 @@
+"""The audit ``membership``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from deid_assets import Note
+from deid_assets.extending.audits import (
+    AuditResult,
+    Control,
+    Material,
+    Measurement,
+    Rule,
+    Table,
+    conclude,
+)
+from deid_assets.extending.measuring import auc
+from deid_audits.models import gradients
+from deid_audits.models.auditing import (
+    SURE,
+    Progress,
+    Samples,
+    control,
+    measured,
+    opened,
+    samples,
+    work,
+)
+from deid_audits.models.controls import MOST, over_fitted, planted_in
+from deid_audits.models.measures import (
+    AT_RATE,
+    Decision,
+    Owners,
+    check_sizes,
+    estimated,
+    grouped,
+    ranking,
+    threshold,
+)
+from deid_audits.models.membership import ATTACKS, Floats, Setup, check_disjoint, scores
+from deid_audits.models.options import OfMembership
+from deid_audits.models.scoring import Scorer
+from deid_audits.models.shadows import FEWEST as FEWEST_SHADOWS
+from deid_audits.models.shadows import halves, ratios, read_shadows
+
+SHADOWS, GRADIENT = "shadow_models", "gradient"
+
+
+def run(audit: OfMembership, material: Material) -> AuditResult:
+    """Return the result; see ``Membership``.
+
+    Raises:
+        InputError: Sets overlap, are too small, or the model cannot be used.
+    """
+    seed = material.seed
+    inside, outside, calibration = (
+        samples(notes, most=audit.most, seed=seed)
+        for notes in (material.training, material.held_out, material.calibration)
+    )
+    check_disjoint(calibration.texts, inside.texts, outside.texts)
+    check_sizes(len(set(inside.patients)), len(set(outside.patients)), unit="patients")
+    target = opened(material.model, outside.texts)
+    references = [opened(material.reference, outside.texts)] if material.reference else []
+    setup = Setup(target, references, calibration.texts, seed=seed)
+    attacks = audit.attacks or ATTACKS
+    sets = (inside, outside, calibration)
+    plain = [name for name in attacks if name != GRADIENT]
+    progress = Progress(material.report, _steps(attacks))
+    of_sets: list[dict[str, Floats]] = []
+    for part in sets:
+        progress.begin()
+        of_sets.append(scores(part.texts, setup, plain) if plain else {})
+    *both, thresholds = of_sets
+    tables: list[Table] = []
+    if GRADIENT in attacks:
+        progress.begin()
+        found = [gradients.scores(part.texts, target) for part in sets]
+        for values, of_groups in zip((*both, thresholds), found, strict=True):
+            values[GRADIENT] = of_groups[gradients.WHOLE]
+        tables.append(_groups(found[0], found[1]))
+    if audit.shadows:
+        of_shadows = _shadows(audit.shadows, material, sets, target)
+        for side, own in zip((*both, thresholds), of_shadows.ratios, strict=True):
+            side[SHADOWS] = own
+        tables.append(of_shadows.table)
+    figures: list[Measurement] = []
+    notes_left_out: list[str] = []
+    progress.begin()
+    for attack in both[0]:
+        measures, left_out = _of_attack(
+            attack, (both[0][attack], both[1][attack]), (inside, outside)
+        )
+        border = threshold(thresholds[attack], alpha=audit.alpha)
+        decision = Decision.at(both[0][attack], both[1][attack], border)
+        figures += [
+            *measures,
+            *measured(decision.estimates(unit="samples"), group=attack, unit="samples"),
+        ]
+        notes_left_out += [f"{attack}: {reason}" for reason in left_out]
+    areas = [one for one in figures if one.name == "AUC"]
+    progress.begin()
+    return conclude(
+        audit,
+        figures=figures,
+        controls=_controls(
+            inside, outside, calibration, target, seed=seed, of_shadows=bool(audit.shadows)
+        ),
+        rules=_rules(figures, limit=audit.limit, low_limit=audit.low_limit),
+        tables=[_table(areas), *tables, *_left_out(notes_left_out)],
+        counts={
+            "in-set": len(inside.texts),
+            "out-set": len(outside.texts),
+            "calibration": len(calibration.texts),
+        }
+        | work(target, *references),
+    )
+
+
+def _steps(attacks: Sequence[str]) -> list[str]:
+    of_sets = [f"scores of {name} samples" for name in ("training", "held-out", "calibration")]
+    of_gradients = ["gradients"] if GRADIENT in attacks else []
+    return [*of_sets, *of_gradients, "intervals", "the control: a copy of the model learns samples"]
+
+
+def _rules(figures: Sequence[Measurement], *, limit: float, low_limit: float) -> list[Rule]:
+    """Return what must hold of the worst figure.
+
+    Of every attack, and of samples, notes and patients alike.
+    """
+    worst = max((one for one in figures if one.name.startswith("AUC")), key=lambda one: one.high)
+    rules = [
+        Rule(
+            name="no attack tells members apart",
+            passed=worst.high <= limit,
+            description=(
+                f"the upper end of every AUC's interval is at most {limit:g}; the highest is"
+                f" {worst.high:.3f}, {worst.name} by {worst.group}, of {worst.units:,} {worst.unit}"
+            ),
+        )
+    ]
+    if low := [one for one in figures if one.name.startswith(AT_RATE)]:
+        worst = max(low, key=lambda one: one.high)
+        rules.append(
+            Rule(
+                name="no attack is sure of some members",
+                passed=worst.high <= low_limit,
+                description=(
+                    "the upper end of the true positives at few false ones is at most"
+                    f" {low_limit:g}; the highest is {worst.high:.3f}, {worst.name} by"
+                    f" {worst.group}"
+                ),
+            )
+        )
+    return rules
+
+
+def _of_attack(
+    attack: str, values: tuple[Floats, Floats], sides: tuple[Samples, Samples]
+) -> tuple[list[Measurement], list[str]]:
+    """Return the figures of samples, and areas of notes and patients where there are enough of them."""
+    owners = sides[0].patients, sides[1].patients
+    found, left_out = ranking(*values, owners=owners, unit="patients")
+    figures = measured(found, group=attack, unit="patients")
+    for level, groups in (
+        ("notes", [one.notes for one in sides]),
+        ("patients", [one.patients for one in sides]),
+    ):
+        means = [grouped(part, group) for part, group in zip(values, groups, strict=True)]
+        own = [_owners(side.patients, group) for side, group in zip(sides, groups, strict=True)]
+        area = estimated(
+            f"AUC of {level}",
+            means[0],
+            means[1],
+            auc,
+            chance=0.5,
+            owners=(own[0], own[1]),
+            unit="patients",
+        )
+        figures += measured([area], group=attack, unit="patients")
+    return figures, left_out
+
+
+def _owners(patients: Sequence[str], groups: Sequence[str]) -> list[str]:
+    """Return the patient of each group, in the order in which groups first stand."""
+    owner = dict(zip(groups, patients, strict=True))
+    return [owner[group] for group in dict.fromkeys(groups)]
+
+
+@dataclass(frozen=True, slots=True)
+class _OfShadows:
+    """Ratios of the in-set, the out-set and the calibration notes, and what each shadow model gives in the target's place."""
+
+    ratios: list[Floats]
+    table: Table
+
+
+def _shadows(
+    folder: Path, material: Material, sets: Sequence[Samples], target: Scorer
+) -> _OfShadows:
+    """Attack the target, and each shadow model in its place, with the shadow models that are left.
+
+    Raises:
+        InputError: The folder is not one of shadow models, or they were trained on other notes.
+    """
+    shadows = read_shadows(folder)
+    texts = [text for part in sets for text in part.texts]
+    given, read = shadows.scores([*material.training, *material.held_out], texts, target)
+    own = np.array([-one.loss for one in target.tokens(texts)])
+    ends = np.cumsum([len(part.texts) for part in sets])
+    asked = np.arange(len(texts)) < ends[1]
+    rows: list[tuple[str, Measurement]] = []
+    for number in range(shadows.count):
+        others = np.arange(shadows.count) != number
+        values = ratios(given[number], given[others], read[others])
+        area = estimated(
+            "AUC",
+            values[asked & read[number]],
+            values[asked & ~read[number]],
+            auc,
+            chance=0.5,
+            unit="samples",
+        )
+        rows += [
+            (str(number + 1), one)
+            for one in measured([area], group=f"shadow model {number + 1}", unit="samples")
+        ]
+    title = "AUC of the likelihood ratio of shadow models, on each of them in the target's place"
+    table = Table(name=SHADOWS, title=title, columns=("shadow model", "AUC"), rows=tuple(rows))
+    return _OfShadows(np.split(ratios(own, given, read), ends[:-1]), table)
+
+
+def _groups(inside: Mapping[str, Floats], outside: Mapping[str, Floats]) -> Table:
+    """Return the area of the norm of each group of weights."""
+    rows = []
+    for group in inside:
+        area = estimated("AUC", inside[group], outside[group], auc, chance=0.5, unit="samples")
+        rows += [(group, one) for one in measured([area], group=group, unit="samples")]
+    title = "AUC of the gradient's norm, by group of weights"
+    return Table(name=GRADIENT, title=title, columns=("weights", "AUC"), rows=tuple(rows))
+
+
+def _controls(
+    inside: Samples,
+    outside: Samples,
+    others: Samples,
+    target: Scorer,
+    *,
+    seed: int,
+    of_shadows: bool,
+) -> list[Control]:
+    """Return what the attack does on a copy of the target that was trained on held-out samples, and on the target itself."""
+    learnt = Samples(outside.texts[:MOST], outside.notes[:MOST], outside.patients[:MOST])
+    copied = Scorer(planted_in(target.lm, learnt.texts, seed=seed))
+    told = (
+        "held-out samples against samples for calibration, which it never read; the attack by loss"
+        " is run on it."
+    )
+    found = []
+    for name, scorer, expected, what in (
+        (
+            "samples planted in the target",
+            copied,
+            True,
+            "A copy of the target learns held-out samples by heart:",
+        ),
+        ("the target without them", target, False, "The target itself:"),
+    ):
+        values = [
+            np.array([-one.loss for one in scorer.tokens(part.texts)]) for part in (learnt, others)
+        ]
+        found.append(
+            _reacts(
+                name,
+                values[0],
+                values[1],
+                f"{what} {told}",
+                expected=expected,
+                owners=(learnt.patients, others.patients),
+            )
+        )
+    if not of_shadows:
+        return found
+    half = min(MOST, len(inside.texts) // 2)
+    return [
+        *found,
+        *_controls_of_shadows(
+            inside.texts[:half],
+            inside.texts[half : 2 * half],
+            outside.texts[:half],
+            target,
+            seed=seed,
+        ),
+    ]
+
+
+def _controls_of_shadows(
+    learnt: Sequence[str],
+    unread: Sequence[str],
+    others: Sequence[str],
+    target: Scorer,
+    *,
+    seed: int,
+) -> list[Control]:
+    """Return what tiny shadow models tell of an over-fitted tiny model, and of one that read neither side."""
+    fitted = Scorer(over_fitted(learnt, target.lm.kind, seed=seed))
+    values = [np.array([-one.loss for one in fitted.tokens(part)]) for part in (learnt, unread)]
+    texts = [*learnt, *unread]
+    read = halves(
+        [Note(f"control-{at}", text) for at, text in enumerate(texts)], FEWEST_SHADOWS, seed=seed
+    )
+    given = []
+    for own in (*read, None):
+        part = (
+            others
+            if own is None
+            else [text for text, inside in zip(texts, own, strict=True) if inside]
+        )
+        scorer = Scorer(over_fitted(part, target.lm.kind, seed=seed + 1))
+        given.append([-one.loss for one in scorer.tokens(texts)])
+    shadows, stranger = np.array(given[:-1]), np.array(given[-1])
+    told = f"{FEWEST_SHADOWS} tiny shadow models learn halves of some samples by heart."
+    found = []
+    for name, own, expected, what in (
+        (
+            "shadow models of an over-fitted model",
+            np.concatenate(values),
+            True,
+            "The target learnt half of these.",
+        ),
+        ("shadow models of another model", stranger, False, "The target learnt others."),
+    ):
+        ratio = ratios(own, shadows, read)
+        found.append(
+            _reacts(
+                name,
+                ratio[: len(learnt)],
+                ratio[len(learnt) :],
+                f"{told} {what}",
+                expected=expected,
+            )
+        )
+    return found
+
+
+def _reacts(
+    name: str,
+    inside: Floats,
+    outside: Floats,
+    description: str,
+    *,
+    expected: bool,
+    owners: Owners | None = None,
+) -> Control:
+    unit = "patients" if owners else "samples"
+    area = estimated("AUC", inside, outside, auc, chance=0.5, owners=owners, unit=unit)
+    border = 0.75 if expected else SURE
+    return control(name, area, expected=expected, border=border, description=description, unit=unit)
+
+
+def _table(areas: Sequence[Measurement]) -> Table:
+    rows = tuple((one.group, one) for one in sorted(areas, key=lambda one: -one.value))
+    return Table(
+        name="attacks",
+        title="AUC of each attack on samples, patients resampled",
+        columns=("attack", "AUC"),
+        rows=rows,
+    )
+
+
+def _left_out(reasons: Sequence[str]) -> list[Table]:
+    rows = tuple((reason,) for reason in reasons)
+    title = "Figures left out, for want of units for an interval"
+    return [Table(name="left_out", title=title, columns=("figure",), rows=rows)] if rows else []

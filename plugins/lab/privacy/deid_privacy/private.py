@@ -1,0 +1,189 @@
+"""Training with differential privacy.
+
+DP-SGD (Abadi et al. 2016), gradients by opacus, and two accountants.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from deid_assets.extending import ConfigError, TrainingError
+from deid_causal.steps import Pair, adamw, batch_of, warmed
+from deid_transformers.optimize import generator, set_rate
+
+Accountant = Literal["rdp", "prv"]
+ACCOUNTANTS: tuple[Accountant, ...] = ("rdp", "prv")
+"""Rényi divergences (Mironov 2017) and privacy losses (Gopi et al. 2021).
+
+Both bound from above, the second more tightly.
+"""
+UNBOUNDED = 1e9
+"""Length of a gradient at which nothing is clipped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """What is promised: (epsilon, delta), for one note more or less.
+
+    Args:
+        noise: Deviation of the noise, in units of the longest gradient.
+        rate: Share of the notes that a step reads, each drawn by itself.
+        steps: Of the whole training.
+        delta: Chance with which epsilon need not hold.
+    """
+
+    noise: float
+    rate: float
+    steps: int
+    delta: float
+
+    def epsilon(self, accountant: Accountant = "rdp") -> float:
+        """Return epsilon; infinite where there is no noise."""
+        if not self.noise:
+            return float("inf")
+        from opacus.accountants import create_accountant  # noqa: PLC0415 - heavy
+
+        found = create_accountant(accountant)
+        found.history = [(self.noise, self.rate, self.steps)]
+        with warnings.catch_warnings():
+            # that the best order is at the edge of those tried: the bound still holds
+            warnings.simplefilter("ignore")
+            return float(found.get_epsilon(delta=self.delta))
+
+
+def guarantee_for(epsilon: float, *, rate: float, steps: int, delta: float) -> Guarantee:
+    """Return the guarantee with the least noise that keeps epsilon by the Rényi accountant.
+
+    Raises:
+        ConfigError: Epsilon or delta is out of range.
+    """
+    if epsilon <= 0 or not 0 < delta < 1:
+        raise ConfigError(
+            f"epsilon {epsilon} and delta {delta}: epsilon is above 0, delta between 0 and 1"
+        )
+    if np.isinf(epsilon):
+        return Guarantee(0.0, rate, steps, delta)
+    low, high = 0.01, 1.0
+    while Guarantee(high, rate, steps, delta).epsilon() > epsilon:
+        low, high = high, 2 * high
+    while high - low > 0.01 * high:
+        middle = (low + high) / 2
+        low, high = (
+            (low, middle)
+            if Guarantee(middle, rate, steps, delta).epsilon() <= epsilon
+            else (middle, high)
+        )
+    return Guarantee(high, rate, steps, delta)
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """How a model is trained, with noise or without.
+
+    Args:
+        steps: Of the optimiser.
+        batch: Notes that a step reads on average.
+        length: Most tokens of a note; the rest is not read, so that a note is one record.
+        learning_rate: At its highest.
+        clip: Longest gradient of a note.
+    """
+
+    steps: int = 240
+    batch: int = 32
+    length: int = 40
+    learning_rate: float = 4e-3
+    clip: float = 1.0
+
+
+def train_private(
+    model: Any,
+    rows: Sequence[Sequence[int]],
+    course: Course,
+    *,
+    noise: float,
+    end: int,
+    seed: int,
+    make_optimizer: Callable[..., torch.optim.Optimizer] = adamw,
+) -> None:
+    """Train a causal model in place, each note's gradient clipped and noise added to their sum.
+
+    Notes are drawn independently for every step (Poisson), as the accountants assume. Without noise
+    nothing is clipped.
+
+    Args:
+        model: Of transformers.
+        rows: Tokens of each note, an end token first.
+        course: Of the training.
+        noise: As in ``Guarantee``.
+        end: Token that fills.
+        seed: Of draws and noise.
+        make_optimizer: What the noisy gradients are given to.
+
+    Raises:
+        TrainingError: There is no note, or the loss is no number.
+    """
+    from opacus import GradSampleModule  # noqa: PLC0415 - heavy
+    from opacus.optimizers import DPOptimizer  # noqa: PLC0415
+
+    if not rows:
+        raise TrainingError("there is no note to train on; give some")
+    rng = generator(seed, 71)
+    wrapped: Any = GradSampleModule(model, loss_reduction="sum")
+    optimizer: Any = DPOptimizer(
+        make_optimizer(model, learning_rate=course.learning_rate, weight_decay=0.0),
+        noise_multiplier=noise,
+        max_grad_norm=course.clip if noise else UNBOUNDED,
+        expected_batch_size=course.batch,
+        generator=torch.Generator().manual_seed(seed),
+    )
+    wrapped.train()
+    share = min(1.0, course.batch / len(rows))
+    try:
+        for step in range(course.steps):
+            chosen = np.flatnonzero(rng.random(len(rows)) < share).tolist()
+            set_rate(
+                optimizer, course.learning_rate * warmed(step, steps=course.steps, warm_up=0.05)
+            )
+            optimizer.zero_grad(set_to_none=True)
+            if chosen:
+                pairs = [
+                    Pair(list(rows[at][:1]), list(rows[at][1 : course.length])) for at in chosen
+                ]
+                _backward(wrapped, pairs, end)
+            else:
+                for one in model.parameters():
+                    one.grad_sample = one.new_zeros((0, *one.shape))
+            optimizer.step()
+    finally:
+        wrapped.remove_hooks()
+        _forget(model)
+    model.eval()
+
+
+def _backward(wrapped: Any, pairs: Sequence[Pair], end: int) -> None:
+    batch = batch_of(pairs, end, next(wrapped.parameters()).device)
+    logits = wrapped(input_ids=batch.ids, attention_mask=batch.mask, use_cache=False).logits[:, :-1]
+    targets = batch.targets[:, 1:]
+    losses = torch.nn.functional.cross_entropy(
+        logits.float().flatten(0, 1), targets.flatten(), ignore_index=-100, reduction="none"
+    ).view(len(pairs), -1)
+    loss = (losses.sum(1) / (targets >= 0).sum(1).clamp_min(1)).sum()
+    if not torch.isfinite(loss):
+        raise TrainingError("the loss is no number; lower the learning rate")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # tokens need no gradient: what PyTorch warns of is meant
+        torch.autograd.backward(loss)
+
+
+def _forget(model: torch.nn.Module) -> None:
+    """Remove what opacus hung on the parameters."""
+    for one in model.parameters():
+        for name in ("grad_sample", "summed_grad", "_forward_counter", "_current_grad_sample"):
+            if hasattr(one, name):
+                delattr(one, name)

@@ -1,0 +1,20 @@
+"""The models that these tests attack, made once a session."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+# Of the product's audits, which the laboratory builds on; a tests folder is no package here.
+sys.path.insert(0, str(Path(__file__).parents[3] / "audits" / "tests" / "models"))
+
+from tiny_models import (  # noqa: F401 - fixtures
+    causal,
+    causal_folder,
+    masked,
+    masked_folder,
+    one_thread,
+    other,
+    other_folder,
+    small_world,
+)

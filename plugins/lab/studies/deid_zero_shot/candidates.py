@@ -1,0 +1,337 @@
+"""A masked language model that is asked which words may stand in the place of another."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deid_assets import Note
+from deid_assets.extending import PluginError, PolicyError, Token
+from deid_assets.extending.replacing import fold
+from deid_zero_shot.encoding import Encoder
+from deid_zero_shot.frames import Blank, Question, Sentence
+from deid_zero_shot.guard import Loaded
+from deid_zero_shot.lemmas import lemmatizer
+from deid_zero_shot.scorer import Read, Scoring
+from deid_zero_shot.words import plain
+
+POOL, NOTE_POOL = 256, 64
+"""Words of the model's distribution that are compared with the original, in a sentence for the category and in a note,
+where each costs more; those after them are improbable."""
+NEAR = 32
+"""Sub-tokens of a note on each side of a word in which candidates are compared with the original.
+
+Which ones are
+probable, a whole window tells."""
+_WINDOW, _SMALLEST = 256, 8  # sub-tokens of a note around a word
+_BATCH = 64  # sequences in one call
+_KEPT, _KEPT_OF_NOTES = 65_536, 512  # questions whose answers are kept
+_SHORTEST = 2  # letters of a candidate
+_GOES_ON = 0.5  # probability that a candidate is the beginning of a word
+_STEM = 4  # first letters that a candidate may not share with the original
+_BLANKS = "\u0120\u2581"  # a blank before a word, in byte-level and in SentencePiece vocabularies
+_LONGEST = 32  # sub-tokens of a word
+
+
+class _Pool(NamedTuple):
+    """Candidates of a blank, the most probable first.
+
+    Args:
+        ids: Their sub-tokens.
+        words: As written.
+        vectors: Of length one: (words, hidden).
+        is_whole: Place to whether the model expects another word after it, where that was asked.
+    """
+
+    ids: tuple[int, ...]
+    words: tuple[str, ...]
+    vectors: NDArray[np.float64]
+    is_whole: dict[int, bool]
+
+
+class MaskedModel:
+    """A model in double precision, so that neither batch nor processor changes the ranking.
+
+    It is loaded, and reads notes, as where it scores words.
+
+    Args:
+        loaded: The model and its tokenizer.
+    """
+
+    def __init__(self, loaded: Loaded) -> None:
+        from deid_transformers.token_scores import TokenScores  # noqa: PLC0415 - loads PyTorch
+
+        self._network = TokenScores(loaded.model.double()).eval()
+        self._encoder = Encoder(loaded.tokenizer, loaded.specials)
+        self._specials = loaded.specials
+        window = max(_SMALLEST, min(_WINDOW, loaded.specials.window - _LONGEST))
+        self._scoring = Scoring(segment=plain, lemma=lemmatizer("simple"), window=window)
+        self._is_cased = self._pieces("Anna") != self._pieces("anna")
+        pieces = [self._encoder.written(number) for number in range(loaded.vocabulary)]
+        marked = any(piece.startswith("##") for piece in pieces)
+        self._vocabulary = len(pieces)
+        self._inner = [
+            number for number, piece in enumerate(pieces) if _is_inner(piece, marked=marked)
+        ]
+        self._words: dict[int, str | None] = {}
+        self._frames: dict[Sentence, Blank] = {}
+        self._pools: dict[tuple[Sentence | Blank, str], _Pool] = {}
+        self._answers: dict[tuple[Question, int], tuple[str, ...]] = {}
+        self._of_notes = 0
+        self._read: tuple[str, Read] | None = None
+
+    def blank_in(self, note: Note, start: int, end: int, value: Token) -> Blank:
+        """Return the blank that a word leaves in its note, with the same word masked elsewhere.
+
+        Args:
+            note: Of any length; a window of it is read.
+            start: First code point of the word.
+            end: After its last one.
+            value: The range of the value that the word is of; the rest of it is masked.
+        """
+        if self._read is None or self._read[0] != note.digest:
+            self._read = (note.digest, Read(note, self._encoder, self._scoring))
+        before, after = self._read[1].around(start, end, value)
+        return Blank(tuple(before), tuple(after))
+
+    def answer(self, questions: Iterable[Question], *, top_k: int) -> list[tuple[str, ...]]:
+        """Return, for each question, the words most like the hidden one, in alphabetical order.
+
+        Of the model's most probable words, those are taken whose last hidden state in the blank has
+        the largest cosine with that of the original in its place. Fewer than ``top_k`` where the
+        model knows no more.
+        """
+        asked = list(questions)
+        known = {question: self._answers.get((question, top_k)) for question in asked}
+        new = [question for question, answer in known.items() if answer is None]
+        self._of_notes += sum(isinstance(question.blank, Blank) for question in new)
+        if len(self._answers) + len(new) > _KEPT or self._of_notes > _KEPT_OF_NOTES:
+            self._answers.clear()
+            self._pools.clear()
+            self._of_notes = 0
+        vectors = self._vectors([(question, self._pieces(question.word)) for question in new])
+        for question, vector in zip(new, vectors, strict=True):
+            self._answers[question, top_k] = known[question] = self._nearest(
+                question, vector, top_k
+            )
+        return [known[question] or () for question in asked]
+
+    def _pieces(self, text: str) -> list[int]:
+        return self._encoder.pieces(text)[:_LONGEST]
+
+    def _sequence(
+        self, question: Question, pieces: Sequence[int], *, is_near: bool = True
+    ) -> tuple[list[int], range]:
+        """Return what the model reads with the pieces in the blank to predict, and where they stand.
+
+        Args:
+            question: It.
+            pieces: In the blank.
+            is_near: Whether of a note only what stands nearest is read.
+        """
+        blank = question.blank
+        if isinstance(blank, Sentence):
+            if blank not in self._frames:
+                if len(self._frames) >= _KEPT:
+                    self._frames.clear()
+                self._frames[blank] = self._frame(blank)
+            blank = self._frames[blank]
+        elif is_near:
+            blank = Blank(
+                (blank.before[0], *blank.before[1:][-NEAR:]),
+                (*blank.after[:-1][:NEAR], blank.after[-1]),
+            )
+        before, after = blank
+        return [*before, *pieces, *after], range(len(before), len(before) + len(pieces))
+
+    def _frame(self, sentence: Sentence) -> Blank:
+        parts = [
+            [self._specials.mask] if part is None else self._pieces(part) for part in sentence.parts
+        ]
+        before = [
+            self._specials.before,
+            *(self._encoder.pieces(sentence.opening) if sentence.opening else []),
+        ]
+        before += [piece for part in parts[: sentence.place] for piece in part]
+        after = [piece for part in parts[sentence.place + 1 :] for piece in part]
+        end = self._encoder.encode(".").ids.tolist()
+        return Blank(tuple(before), (*after, *end, self._specials.after))
+
+    def _nearest(
+        self, question: Question, vector: NDArray[np.float64], top_k: int
+    ) -> tuple[str, ...]:
+        """Return the words of the pool that are most like the original and do not give it away by their letters."""
+        pool, original = self._pool(question), fold(question.word)
+        if not pool.words:
+            return ()
+        order = np.argsort(-(pool.vectors @ vector), kind="stable").tolist()
+        places = [place for place in order if not _tells(fold(pool.words[place]), original)]
+        found: dict[str, str] = {}  # folded: a word in two cases counts once
+        for first in range(0, len(places), top_k):
+            some = places[first : first + top_k]
+            self._ask_whole(question, pool, [place for place in some if place not in pool.is_whole])
+            for place in some:
+                if pool.is_whole[place] and len(found) < top_k:
+                    found.setdefault(fold(pool.words[place]), pool.words[place])
+            if len(found) == top_k:
+                break
+        return tuple(sorted(found.values()))
+
+    def _pool(self, question: Question) -> _Pool:
+        """Return the candidates of a blank.
+
+        They depend on the blank and on the case and script of what it hides.
+        """
+        is_upper = self._is_cased and question.word[0].isupper()
+        kind = f"{is_upper} {question.is_proper} {_script(question.word)}"
+        blank = (question.blank, kind)
+        if blank not in self._pools:
+            ids = tuple(self._probable(question))
+            vectors = self._vectors([(question, [number]) for number in ids])
+            words = tuple(self._word(number) or "" for number in ids)
+            if len(self._pools) >= _KEPT // POOL:
+                self._pools.clear()
+            self._pools[blank] = _Pool(ids, words, vectors, {})
+        return self._pools[blank]
+
+    def _probable(self, question: Question) -> list[int]:
+        ids, places = self._sequence(question, [self._specials.mask], is_near=False)
+        scores = self._scores([ids], [places[0]])[0]
+        most = NOTE_POOL if isinstance(question.blank, Blank) else POOL
+        found: list[int] = []
+        for number in np.argsort(-scores, kind="stable"):
+            word = self._word(int(number))
+            if word is not None and self._fits(word, question):
+                found.append(int(number))
+                if len(found) == most:
+                    break
+        return found
+
+    def _ask_whole(self, question: Question, pool: _Pool, places: Sequence[int]) -> None:
+        """Note after which words the model expects another one.
+
+        A vocabulary has beginnings of words too.
+        """
+        for first in range(0, len(places), _BATCH):
+            some = places[first : first + _BATCH]
+            rows = [
+                self._sequence(question, [pool.ids[place], self._specials.mask]) for place in some
+            ]
+            scores = self._scores([row for row, _ in rows], [asked[1] for _, asked in rows])
+            odds = np.exp(scores - scores.max(axis=1, keepdims=True))
+            goes_on = odds[:, self._inner].sum(axis=1) / odds.sum(axis=1)
+            for place, share in zip(some, goes_on, strict=True):
+                pool.is_whole[place] = bool(share <= _GOES_ON)
+
+    def _fits(self, word: str, question: Question) -> bool:
+        original = question.word
+        if _script(word) != _script(original):
+            return False
+        if not self._is_cased:
+            return True
+        is_case = word[0].isupper() is original[0].isupper() and word[1:].islower()
+        return is_case and not (question.is_proper and self._is_common(word))
+
+    def _is_common(self, word: str) -> bool:
+        """Whether the vocabulary has the word with a small letter too."""
+        pieces = self._pieces(word.lower())
+        return len(pieces) == 1 and self._word(pieces[0]) == word.lower()
+
+    def _word(self, number: int) -> str | None:
+        """Return the word that a sub-token is.
+
+        ``None`` for special ones and for those that are part of a word.
+        """
+        if number not in self._words:
+            word = self._encoder.text_of(number).strip().lstrip(_BLANKS)
+            is_whole = len(word) >= _SHORTEST and word.isalpha() and self._pieces(word) == [number]
+            self._words[number] = word if is_whole else None
+        return self._words[number]
+
+    def _vectors(self, asked: Sequence[tuple[Question, Sequence[int]]]) -> NDArray[np.float64]:
+        """Return the mean of the last hidden states of the pieces in their blanks, of length one: (asked, hidden)."""
+        import torch  # noqa: PLC0415 - takes a second to load
+
+        found: list[NDArray[np.float64]] = []
+        for first in range(0, len(asked), _BATCH):
+            rows = [
+                self._sequence(question, pieces)
+                for question, pieces in asked[first : first + _BATCH]
+            ]
+            ids, seen = self._padded([row for row, _ in rows])
+            with torch.inference_mode():
+                states = self._network.model.base_model(input_ids=ids, attention_mask=seen)[
+                    0
+                ].numpy()
+            means = (
+                state[places.start : places.stop].mean(axis=0)
+                for state, (_, places) in zip(states, rows, strict=True)
+            )
+            found += [mean / max(float(np.linalg.norm(mean)), 1e-12) for mean in means]
+        return np.array(found)
+
+    def _scores(self, rows: Sequence[Sequence[int]], places: Sequence[int]) -> NDArray[np.float64]:
+        """Return the scores of the vocabulary at one place of each row, unnormalised: (rows, vocabulary)."""
+        import torch  # noqa: PLC0415 - takes a second to load
+
+        ids, seen = self._padded(rows)
+        with torch.inference_mode():
+            found = self._network.scores(ids, seen, torch.arange(len(rows)), torch.tensor(places))
+        scores: NDArray[np.float64] = found.numpy()[:, : self._vocabulary]
+        return scores
+
+    def _padded(self, rows: Sequence[Sequence[int]]) -> tuple[Any, Any]:
+        import torch  # noqa: PLC0415 - takes a second to load
+
+        size = max(map(len, rows))
+        ids = torch.tensor([[*row, *[self._specials.pad] * (size - len(row))] for row in rows])
+        return ids, torch.tensor([[1] * len(row) + [0] * (size - len(row)) for row in rows])
+
+
+def _is_inner(piece: str, *, marked: bool) -> bool:
+    """Whether a sub-token continues a word.
+
+    ``marked`` where the vocabulary has ``##`` before those that do.
+    """
+    return piece.startswith("##") if marked else piece[:1].isalpha() and piece[0] not in _BLANKS
+
+
+def _script(word: str) -> str:
+    return unicodedata.name(word[0], "").split(" ")[0]
+
+
+def _tells(candidate: str, original: str) -> bool:
+    return candidate in original or original in candidate or candidate[:_STEM] == original[:_STEM]
+
+
+def load(folder: str, digest: str) -> MaskedModel:
+    """Return the model of a folder, read once; nothing is fetched.
+
+    Args:
+        folder: With ``config.json``, ``model.safetensors`` and ``tokenizer.json``.
+        digest: Of its files, so that a folder that changed is read again.
+
+    Raises:
+        PolicyError: It does not load, or its head was not trained.
+    """
+    found = _loaded(folder, digest)
+    if isinstance(found, str):
+        raise PolicyError(found)
+    return found
+
+
+@lru_cache(maxsize=2)
+def _loaded(folder: str, digest: str) -> MaskedModel | str:
+    """Return the model, or what is wrong with it, so that a batch does not try again with every note."""
+    del digest
+    from deid_zero_shot.guard import load as guarded  # noqa: PLC0415 - takes seconds to load
+
+    try:
+        return MaskedModel(guarded(folder))
+    except PluginError as error:
+        return str(error)
