@@ -165,7 +165,7 @@ def _policy(name_or_path: str | Path) -> Policy:
 
 @cache
 def _builtin(name: str) -> Policy:
-    """Return a policy of the package, kept: to make that of surrogates takes a quarter of a second."""
+    """Return a policy of the package, kept: that of surrogates takes a quarter of a second."""
     from deid_assets.policies import load_policy  # noqa: PLC0415 - loads pydantic
 
     return load_policy(name)

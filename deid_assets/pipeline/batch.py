@@ -89,7 +89,7 @@ class Batch:
         return replace(self, withheld={**failures, **self.withheld})
 
     def with_hits(self, hits: Mapping[str, Sequence[Span]]) -> Batch:
-        """Return the notes of the patients in whose notes something was found, to be redacted again."""
+        """Return the notes of the patients in whose notes something was found, to redact again."""
         patients = {patient_of(note) for note in self.notes if note.note_id in hits}
         notes = [
             note

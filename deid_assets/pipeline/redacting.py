@@ -80,7 +80,7 @@ class Redact:
         return self._originals(batch.notes, self._to_replace(batch))
 
     def _to_replace(self, batch: Batch) -> Spans:
-        """Return what is replaced: spans with hits among them, and what people marked; all of it spread."""
+        """Return what is replaced: spans and hits, and what people marked; all of it spread."""
         spans = batch.spans
         if batch.hits:
             wider = {

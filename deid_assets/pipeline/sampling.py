@@ -1,4 +1,4 @@
-"""The draw of the notes that are searched, what was found in them, and what it says of the others."""
+"""The draw of the notes that are searched, what was found, and what it says of the others."""
 
 from __future__ import annotations
 

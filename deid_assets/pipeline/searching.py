@@ -96,7 +96,7 @@ def search_until_clean(
     redo: Callable[[Mapping[str, tuple[Span, ...]]], Collection[str]],
     draw: Draw,
 ) -> SearchResult:
-    """Search redacted notes, have those with hits redacted again, and search these until nothing is found.
+    """Search notes, have those with hits redacted again, and search these until nothing is found.
 
     A note in which something is found after ``REDACTIONS`` more redactions is withheld.
 

@@ -1,4 +1,4 @@
-"""The verdict on what the ensemble found in redacted text, in a draw of the notes or in all of them."""
+"""The verdict on what the ensemble found in redacted text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CHECK = "no_residual_hits"
 
 
 def search_verdict(found: SearchResult, done: Sequence[str], gates: Gates) -> Verdict:
-    """Check that no note is let through in which the ensemble found something, and that enough were searched.
+    """Check that no note with a find is let through, and that enough notes were searched.
 
     Args:
         found: The search of the batch.

@@ -117,7 +117,7 @@ def deidentify(
     ] = False,
     as_json: JsonOption = False,
 ) -> int:
-    """De-identify notes: detect, resolve, spread, redact, verify.
+    """De-identify notes: detect, resolve, spread, redact, search, verify.
 
     What is found in one note is covered in the patient's other notes. A note in which a known value
     is left, or in whose redacted text the detectors still find something, is withheld. The folder
