@@ -223,8 +223,10 @@ def store(count: int, size: int) -> None:
 def detected(installation):  # noqa: ANN001, ANN201 - classes that are imported late
     """Return the distinct notes, each with the spans that the graph would store for it."""
     from deid_assets.core.resolve import Ensemble  # noqa: PLC0415
-    from deid_assets.core.span import DisjointSpans  # noqa: PLC0415
-    from deid_assets.pipeline.resolving import by_note, merge  # noqa: PLC0415
+    from deid_assets.pipeline.batch import Batch  # noqa: PLC0415
+    from deid_assets.pipeline.composition import Pipeline  # noqa: PLC0415
+    from deid_assets.pipeline.resolving import Resolve, by_note  # noqa: PLC0415
+    from deid_assets.pipeline.spreading import Spread  # noqa: PLC0415
     from deid_assets.policies import load_policy  # noqa: PLC0415
     from deid_synthesis import make_corpus  # noqa: PLC0415
 
@@ -235,13 +237,9 @@ def detected(installation):  # noqa: ANN001, ANN201 - classes that are imported 
         for name in settings.ensemble
     }
     yielding = frozenset().union(*(load_policy(policy).may_leave for policy in settings.policies))
-    ensemble = Ensemble(settings.ensemble, yielding=yielding)
-    merged = merge(notes, predictions, resolve_by=settings.resolve, ensemble=ensemble)
-    return [
-        (note, spans)
-        for note, spans in zip(notes, merged, strict=True)
-        if isinstance(spans, DisjointSpans)
-    ]
+    resolve = Resolve(settings.resolve, Ensemble(settings.ensemble, yielding=yielding))
+    done = Pipeline((resolve, Spread())).run(Batch(notes, predictions=predictions))
+    return [(note, done.spans[note.note_id]) for note in notes if note.note_id in done.spans]
 
 
 def renamed(note, at: int, turn: int):  # noqa: ANN001, ANN201 - a Note, which is imported late

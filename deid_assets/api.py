@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +15,9 @@ from deid_assets.own_plugins import DEFAULT_ENSEMBLE
 
 if TYPE_CHECKING:
     from deid_assets.core.detector import Detector
-    from deid_assets.core.redact import Redacted
-    from deid_assets.pipeline.batch import Pipeline
+    from deid_assets.core.redact import Policy, Redacted
+    from deid_assets.pipeline.batch import Predictions
+    from deid_assets.pipeline.composition import Pipeline
 
 MAX_DETECTORS = 8
 """Detectors kept ready between calls.
@@ -37,6 +37,7 @@ def deidentify(
     detectors: Sequence[str] = DEFAULT_ENSEMBLE,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     secret: bytes | None = None,
+    resolve_by: str = "union",
 ) -> Redacted:
     """Return a text with its PHI replaced, and the edits that were made.
 
@@ -49,17 +50,24 @@ def deidentify(
         options: Keyword options per detector, such as JSON can hold.
         secret: At least 16 bytes, for policies that write surrogates; that of ``DEID_KEY`` where
             not given.
+        resolve_by: What becomes of overlapping spans: union, priority, majority, intersection or
+            score_weighted.
 
     Raises:
         WithheldError: The note may not leave; the message says at which stage and why.
         PluginError: A detector is not installed or does not load.
         PolicyError: The policy needs a secret and there is none.
         ConfigError: The secret, or that of ``DEID_KEY``, is too short or no hexadecimal number, or
-            ``options`` are for a detector that does not run.
+            there is no such ``resolve_by``, or ``options`` are for a detector that does not run.
     """
     note = Note(NOTE_ID, text, patient_id, lang)
     (outcome,) = deidentify_notes(
-        [note], policy=policy, detectors=detectors, options=options, secret=secret
+        [note],
+        policy=policy,
+        detectors=detectors,
+        options=options,
+        secret=secret,
+        resolve_by=resolve_by,
     )
     if isinstance(outcome, Failed):
         raise WithheldError(f"the text is withheld: {outcome.error} in {outcome.stage}")
@@ -73,6 +81,7 @@ def deidentify_notes(
     detectors: Sequence[str] = DEFAULT_ENSEMBLE,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     secret: bytes | None = None,
+    resolve_by: str = "union",
 ) -> Sequence[Redacted | Failed]:
     """Return one outcome per note, in order.
 
@@ -89,51 +98,77 @@ def deidentify_notes(
     from dataclasses import replace  # noqa: PLC0415
 
     from deid_assets.languages import language_of  # noqa: PLC0415
+    from deid_assets.policies.batches import require_packs  # noqa: PLC0415 - loads pydantic
 
     with_lang = [
         note if note.lang else replace(note, lang=language_of(note.text)) for note in notes
     ]
-    langs = {note.lang for note in with_lang}
-    return (
-        _pipeline(policy, detectors, options or {}, secret, langs=langs)
-        .deidentify(with_lang)
-        .outcomes
-    )
+    chosen = _policy(policy)
+    pipeline = _pipeline(chosen, detectors, options or {}, secret, resolve_by)
+    require_packs(chosen, {note.lang for note in with_lang})
+    return pipeline.deidentify(with_lang).outcomes
+
+
+def pipeline_of(
+    *,
+    policy: str | Path = "safe_harbor",
+    detectors: Sequence[str] = DEFAULT_ENSEMBLE,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    secret: bytes | None = None,
+    resolve_by: str = "union",
+) -> Pipeline:
+    """Return the steps of ``deidentify_notes``, which can be printed, left out and replaced.
+
+    The arguments are those of ``deidentify``.
+    """
+    return _pipeline(_policy(policy), detectors, options or {}, secret, resolve_by)
 
 
 def _pipeline(
-    policy: str | Path,
+    policy: Policy,
     detectors: Sequence[str],
     options: Mapping[str, Mapping[str, Any]],
     secret: bytes | None,
-    *,
-    langs: AbstractSet[str | None],
+    resolve_by: str,
 ) -> Pipeline:
     # Imported late: ``import deid_assets`` loads none of what policies need.
     from deid_assets.config.secret import secret_of_environment  # noqa: PLC0415
     from deid_assets.core.detector import detect  # noqa: PLC0415
-    from deid_assets.pipeline.batch import Pipeline  # noqa: PLC0415
-    from deid_assets.pipeline.resolving import by_note  # noqa: PLC0415
-    from deid_assets.policies import check_key, load_policy  # noqa: PLC0415
-    from deid_assets.policies.batches import require_packs  # noqa: PLC0415
+    from deid_assets.pipeline.composition import Pipeline  # noqa: PLC0415
+    from deid_assets.pipeline.resolving import Detect, by_note  # noqa: PLC0415
+    from deid_assets.policies import check_key  # noqa: PLC0415
 
     if strangers := sorted({*options} - {*detectors}):
         raise ConfigError(
             f"options: {strangers[0]!r} is none of the detectors that run: {', '.join(detectors)}"
         )
-    chosen = load_policy(policy)
     loaded = [
         _detector(name, json.dumps(options.get(name, {}), sort_keys=True)) for name in detectors
     ]
-    require_packs(chosen, langs)
-    return Pipeline(
-        predict=lambda notes: {
-            detector.name: by_note(detect(detector, notes)) for detector in loaded
-        },
-        sources=tuple(detectors),
-        policy=chosen,
-        key=check_key(chosen, secret_of_environment() if secret is None else secret),
+
+    def predict(notes: Sequence[Note]) -> Predictions:
+        return {detector.name: by_note(detect(detector, notes)) for detector in loaded}
+
+    return Pipeline.of(
+        Detect(predict, tuple(detectors)),
+        policy=policy,
+        key=check_key(policy, secret_of_environment() if secret is None else secret),
+        resolve_by=resolve_by,
     )
+
+
+def _policy(name_or_path: str | Path) -> Policy:
+    from deid_assets.policies import BUILTIN, load_policy  # noqa: PLC0415 - loads pydantic
+
+    return _builtin(str(name_or_path)) if name_or_path in BUILTIN else load_policy(name_or_path)
+
+
+@cache
+def _builtin(name: str) -> Policy:
+    """Return a policy of the package, kept: to make that of surrogates takes a quarter of a second."""
+    from deid_assets.policies import load_policy  # noqa: PLC0415 - loads pydantic
+
+    return load_policy(name)
 
 
 @lru_cache(MAX_DETECTORS)

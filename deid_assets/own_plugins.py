@@ -9,7 +9,9 @@ whoever's class they raise.
 from __future__ import annotations
 
 import shlex
+import traceback
 from collections.abc import Mapping
+from importlib.metadata import entry_points
 
 from deid_assets.core.errors import DeidError, class_name
 
@@ -129,6 +131,8 @@ def command(plugin: str) -> str:
     return f"make add PLUGIN={shlex.quote(plugin)}"
 
 
+_GROUPS = "deid_assets."
+"""With what the names of all groups of entry points begin."""
 _PACKAGES = frozenset({"deid_assets", "deid_resources"}) | {
     f"deid_{plugin.partition('[')[0]}" for names in BRINGS.values() for plugin in names.values()
 }
@@ -145,7 +149,8 @@ def message_of(error: BaseException, *, package: str = "") -> str:
     The message of one that code of this project raised, else nothing.
 
     An error's class says nothing of who wrote its message: a plugin may raise ``InputError`` with a
-    line of a note.
+    line of a note. Nor does who raised it, where a plugin of others called: our own message may
+    quote what it was given.
 
     Args:
         error: As it was caught: where it was raised is read off its traceback.
@@ -153,11 +158,25 @@ def message_of(error: BaseException, *, package: str = "") -> str:
     """
     if not isinstance(error, DeidError):
         return ""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    module = str(trace.tb_frame.f_globals.get("__name__")) if trace is not None else ""
-    return str(error) if is_own(module) or (package and module.partition(".")[0] == package) else ""
+    packages = [
+        str(frame.f_globals.get("__name__")).partition(".")[0]
+        for frame, _ in traceback.walk_tb(error.__traceback__)
+    ]
+    if not packages or not (is_own(packages[-1]) or packages[-1] == package):
+        return ""
+    return "" if (_of_others() - {package}).intersection(packages) else str(error)
+
+
+def _of_others() -> frozenset[str]:
+    """Return the packages of installed plugins that are not of this project."""
+    found = entry_points()
+    groups = (group for group in found.groups if group.startswith(_GROUPS))
+    packages = {
+        one.value.partition(":")[0].partition(".")[0]
+        for group in groups
+        for one in found.select(group=group)
+    }
+    return frozenset(packages - _PACKAGES)
 
 
 def described(error: BaseException) -> str:

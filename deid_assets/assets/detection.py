@@ -10,7 +10,8 @@ from deid_assets.core.assets import Family
 from deid_assets.core.detector import Failed
 from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
-from deid_assets.pipeline.resolving import Outcome, by_note
+from deid_assets.pipeline.batch import Outcome
+from deid_assets.pipeline.resolving import by_note
 from deid_assets.quality import within_share
 from deid_assets.runtime.installation import Installation
 from deid_assets.store.files import ALL

@@ -11,14 +11,15 @@ from deid_assets.assets.ingest import GOLD, RAW_NOTES
 from deid_assets.assets.judging import judge_spans, span_checks
 from deid_assets.config import Gates
 from deid_assets.core.assets import Family
-from deid_assets.core.detector import Failed
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi, profile
 from deid_assets.core.resolve import Ensemble
-from deid_assets.core.span import DisjointSpans, SpanSet
+from deid_assets.core.span import SpanSet
 from deid_assets.evaluation.score import Counts, Evaluation, Scheme
-from deid_assets.pipeline.resolving import MERGED_SPANS, Outcome, by_note, merge
-from deid_assets.pipeline.spreading import SPREAD, is_found
+from deid_assets.pipeline.batch import Batch, Outcome
+from deid_assets.pipeline.composition import Pipeline
+from deid_assets.pipeline.resolving import MERGED_SPANS, Resolve
+from deid_assets.pipeline.spreading import SPREAD, Spread, is_found
 from deid_assets.quality import Verdict
 from deid_assets.quality.text_checks import recall_floor
 from deid_assets.runtime.installation import Installation
@@ -61,20 +62,19 @@ def make_merged_spans(
         name: read_outcomes(Family.SPANS.of(name), batch, installation)
         for name in settings.ensemble
     }
-    ensemble = Ensemble(settings.ensemble, yielding=yielding)
-    outcomes = merge(notes, predictions, resolve_by=settings.resolve, ensemble=ensemble)
-    merged = [outcome for outcome in outcomes if isinstance(outcome, DisjointSpans)]
-    failed = [outcome for outcome in outcomes if isinstance(outcome, Failed)]
+    resolve = Resolve(settings.resolve, Ensemble(settings.ensemble, yielding=yielding))
+    done = Pipeline((resolve, Spread())).run(Batch(notes, predictions=predictions))
+    merged = list(done.spans.values())
     note_table, span_table = spans_to_tables(merged)
     gold = read_held_out(batch, installation, notes)
-    found = measured(notes, against(gold, by_note(outcomes)), counted=profile(settings.profile))
+    found = measured(notes, against(gold, done.spans), counted=profile(settings.profile))
     scores = found.scores
     on_gold = [recall_gate(scores, settings.gates), *judge_gold(found, installation, batch)]
     return AssetOutput(
         tables={
             "spans": span_table,
             "notes": note_table,
-            "failed": failed_to_table(failed),
+            "failed": failed_to_table(done.withheld.values()),
             "scores": scores_to_table({MERGED_SPANS: scores} if gold else {}),
         },
         sources=[
@@ -91,7 +91,7 @@ def make_merged_spans(
         ],
         counts={
             "notes": len(merged),
-            "failed": len(failed),
+            "failed": len(done.withheld),
             "spans": span_table.num_rows,
             "spread": sum(not is_found(span) for spans in merged for span in spans),
         },

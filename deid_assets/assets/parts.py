@@ -1,13 +1,11 @@
-"""Parts of a batch, each with all notes of its patients.
-
-What a worker process redacts and checks by itself.
+"""Parts of a batch, each with all notes of its patients: what a worker process redacts by itself.
 
 Tables go to a worker and come back; Arrow crosses at the speed of memory, spans and edits one by
 one do not. Nothing here imports Dagster, which a worker would import for nothing.
 """
 
-from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
@@ -15,24 +13,21 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deid_assets.config import Settings
 from deid_assets.core.detector import Failed
 from deid_assets.core.errors import InputError
 from deid_assets.core.label_maps import PHI
 from deid_assets.core.note import Note
-from deid_assets.core.redact import Edit, Policy, Redacted
+from deid_assets.core.redact import Edit, Redacted
 from deid_assets.core.span import DisjointSpans, Span
-from deid_assets.pipeline.redacting import Batch, redact_batch
-from deid_assets.pipeline.resolving import MERGED_SPANS, by_note
-from deid_assets.pipeline.surviving import Survival
-from deid_assets.pipeline.values import patient_of
+from deid_assets.pipeline.batch import Batch
+from deid_assets.pipeline.resolving import Resolve, by_note
+from deid_assets.pipeline.values import Survival
 from deid_assets.quality.text_checks import is_unchanged_outside
 from deid_assets.store.frames import (
     failed_from_table,
     failed_to_table,
     notes_from_table,
     spans_from_tables,
-    spans_to_tables,
 )
 
 Numbers = npt.NDArray[np.int64]
@@ -69,12 +64,14 @@ class NoteTables:
         merged: The ensemble's spans: ``frames.SPAN_NOTES`` and ``frames.SPANS``.
         failed: ``frames.FAILED``, the notes that the ensemble failed on.
         gold: People's spans to be redacted or sought, as ``merged``.
+        hits: Note id to what was found in its redacted text, to be redacted too.
     """
 
     notes: pa.Table
     merged: tuple[pa.Table, pa.Table]
     failed: pa.Table
     gold: tuple[pa.Table, pa.Table]
+    hits: Mapping[str, Sequence[Span]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +123,17 @@ def parts_of(batch: NoteTables) -> list[NoteTables]:
     places = places_of(batch.failed, ids)
     tables.append(split(batch.failed, np.where(places < 0, -1, number[places]), count))
     return [
-        NoteTables(notes, (merged, merged_spans), failed, (gold, gold_spans))
+        NoteTables(
+            notes, (merged, merged_spans), failed, (gold, gold_spans), _hits_in(notes, batch.hits)
+        )
         for notes, merged, merged_spans, gold, gold_spans, failed in zip(*tables, strict=True)
     ]
+
+
+def _hits_in(notes: pa.Table, hits: Mapping[str, Sequence[Span]]) -> dict[str, Sequence[Span]]:
+    if not hits:
+        return {}
+    return {one: hits[one] for one in notes.column("note_id").to_pylist() if one in hits}
 
 
 def _numbers(notes: pa.Table) -> Numbers:
@@ -136,11 +141,7 @@ def _numbers(notes: pa.Table) -> Numbers:
 
     That of its patient, the patients in the order of their first notes.
     """
-    ids, patients = notes.column("note_id").to_pylist(), notes.column("patient_id").to_pylist()
-    owners = [
-        (patient is not None, note if patient is None else patient)
-        for note, patient in zip(ids, patients, strict=True)
-    ]
+    owners = _owners(notes)
     sizes: dict[tuple[bool, str], int] = {}
     for owner, size in zip(owners, pc.utf8_length(notes.column("text")).to_pylist(), strict=True):
         sizes[owner] = sizes.get(owner, 0) + size
@@ -171,55 +172,22 @@ def split(table: pa.Table, number: Numbers, count: int) -> list[pa.Table]:
     return [table.take(pa.array(order[start:end])) for start, end in pairwise(edges)]
 
 
-def originals_in(part: NoteTables, *, policy: Policy, settings: Settings) -> Container[str]:
-    """Return the values of a part that no surrogate may be."""
-    return _read(part, policy, settings)[0].originals(policy, settings.key())
+def of_patients(batch: NoteTables, hits: Mapping[str, Sequence[Span]]) -> NoteTables:
+    """Return the notes of the patients in whose redacted notes something was found, with that."""
+    owners = _owners(batch.notes)
+    note_ids = batch.notes.column("note_id").to_pylist()
+    patients = {owner for note_id, owner in zip(note_ids, owners, strict=True) if note_id in hits}
+    chosen = pa.array([owner in patients for owner in owners], pa.bool_())
+    return replace(_of_notes(batch, batch.notes.filter(chosen)), hits=hits)
 
 
-def redact_part(
-    part: NoteTables, *, policy: Policy, settings: Settings, stage: str, originals: Container[str]
-) -> RedactedTables:
-    """Redact a part of a batch and look for known values that are left.
-
-    The key is read where it is needed, and is not sent.
-
-    Args:
-        part: With all notes of its patients, since a value counts in each of them.
-        policy: What to redact with.
-        settings: Of the installation.
-        stage: Named by failures.
-        originals: Values of the whole batch, which no surrogate may be.
-    """
-    batch, withheld = _read(part, policy, settings)
-    done = redact_batch(batch, policy, key=settings.key(), stage=stage, originals=originals)
-    return RedactedTables(
-        notes=_notes_table(done.redacted),
-        edits=_edits_table([found for _, found in done.redacted]),
-        failed=failed_to_table([*withheld, *done.withheld]),
-        changed=frozenset(
-            note.note_id
-            for note, found in done.redacted
-            if not is_unchanged_outside(note, found.edits, found.text)
-        ),
-        survival=done.left,
-        values=done.values,
-        fallbacks={
-            found.note_id: {label.value: count for label, count in found.fallbacks.items()}
-            for _, found in done.redacted
-            if found.fallbacks
-        },
-    )
-
-
-def with_hits(batch: NoteTables, hits: Mapping[str, Sequence[Span]]) -> NoteTables:
-    """Return the notes of the patients in whose redacted notes something was found, with that covered and spread."""
-    notes = notes_from_table(batch.notes)
-    patients = {patient_of(note) for note in notes if note.note_id in hits}
-    chosen = pa.array([patient_of(note) in patients for note in notes], pa.bool_())
-    part = _of_notes(batch, batch.notes.filter(chosen))
-    merged = {spans.note_id: spans for spans in spans_from_tables(*part.merged, disjoint=True)}
-    wider = Batch(notes_from_table(part.notes), merged).with_hits(hits)
-    return replace(part, merged=spans_to_tables(wider.spans.values()))
+def _owners(notes: pa.Table) -> list[tuple[bool, str]]:
+    """Return whose each note is, as ``patient_of`` does."""
+    ids, patients = notes.column("note_id").to_pylist(), notes.column("patient_id").to_pylist()
+    return [
+        (patient is not None, note if patient is None else patient)
+        for note, patient in zip(ids, patients, strict=True)
+    ]
 
 
 def _of_notes(batch: NoteTables, notes: pa.Table) -> NoteTables:
@@ -239,26 +207,46 @@ def _of_notes(batch: NoteTables, notes: pa.Table) -> NoteTables:
     )
 
 
-def _read(part: NoteTables, policy: Policy, settings: Settings) -> tuple[Batch, list[Failed]]:
-    """Return the notes that can be redacted with what must be replaced in each, and the notes withheld before."""
+def batch_of(part: NoteTables) -> Batch:
+    """Return a part as the steps take it; withheld is a note without spans that can be replaced."""
     merged = by_note(
         [*spans_from_tables(*part.merged, disjoint=True), *failed_from_table(part.failed)]
     )
-    gold = {spans.note_id: spans for spans in spans_from_tables(*part.gold)}
-    notes, withheld, known = list[Note](), list[Failed](), dict[str, DisjointSpans]()
-    for note in notes_from_table(part.notes):
-        found = merged.get(note.note_id, Failed(note.note_id, MERGED_SPANS, "Missing"))
-        if isinstance(found, DisjointSpans):
-            known[note.note_id] = found.checked(note)
-            notes.append(note)
+    notes = notes_from_table(part.notes)
+    spans: dict[str, DisjointSpans] = {}
+    withheld: dict[str, Failed] = {}
+    for note in notes:
+        outcome = merged.get(note.note_id, Failed(note.note_id, Resolve.name, "Missing"))
+        if isinstance(outcome, DisjointSpans):
+            spans[note.note_id] = outcome.checked(note)
+        elif isinstance(outcome, Failed):
+            withheld[note.note_id] = outcome
         else:
-            withheld.append(
-                found
-                if isinstance(found, Failed)
-                else Failed(note.note_id, MERGED_SPANS, "Overlapping")
-            )
-    batch = Batch(notes, known, gold)
-    return (batch.with_gold(policy) if settings.redact_gold else batch), withheld
+            withheld[note.note_id] = Failed(note.note_id, Resolve.name, "Overlapping")
+    annotated = {one.note_id: one for one in spans_from_tables(*part.gold)}
+    return Batch(notes, spans, annotated, hits=part.hits, withheld=withheld)
+
+
+def tables_of(batch: Batch) -> RedactedTables:
+    """Return what became of the notes of a part."""
+    passed = batch.passed
+    return RedactedTables(
+        notes=_notes_table(passed),
+        edits=_edits_table([redacted for _, redacted in passed]),
+        failed=failed_to_table(one for one in batch.outcomes if isinstance(one, Failed)),
+        changed=frozenset(
+            note.note_id
+            for note, redacted in passed
+            if not is_unchanged_outside(note, redacted.edits, redacted.text)
+        ),
+        survival={note.note_id: batch.left[note.note_id] for note, _ in passed},
+        values=batch.values,
+        fallbacks={
+            redacted.note_id: {label.value: count for label, count in redacted.fallbacks.items()}
+            for _, redacted in passed
+            if redacted.fallbacks
+        },
+    )
 
 
 def _notes_table(pairs: Sequence[tuple[Note, Redacted]]) -> pa.Table:

@@ -1,40 +1,23 @@
 """redacted_notes_<policy> and quarantine: the text that may leave, and the notes that may not."""
 
 from collections import Counter
-from collections.abc import Collection, Container, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import replace
 from functools import partial
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from deid_assets.assets.declarations import AssetOutput, Check
 from deid_assets.assets.display import show_counts, show_labels
 from deid_assets.assets.ingest import GOLD, RAW_NOTES
-from deid_assets.assets.leftovers import CHECK, judge_search, search
-from deid_assets.assets.parts import (
-    EDITS,
-    NOTES,
-    NoteTables,
-    RedactedTables,
-    originals_in,
-    parts_of,
-    places_of,
-    redact_part,
-    with_hits,
-)
+from deid_assets.assets.parts import EDITS, NOTES, NoteTables, RedactedTables
+from deid_assets.assets.workers import Workers
 from deid_assets.config import Settings
 from deid_assets.core.assets import Family
-from deid_assets.core.detector import Failed
 from deid_assets.core.redact import Policy
-from deid_assets.core.span import Span
 from deid_assets.pipeline.resolving import MERGED_SPANS
-from deid_assets.pipeline.searching import Draw, Hits, verify
-from deid_assets.policies.batches import originals_of, require_packs
-from deid_assets.policies.collisions import Originals
+from deid_assets.policies.batches import require_packs
 from deid_assets.quality import Verdict, within_share
+from deid_assets.quality.searching import CHECK, search_verdict
 from deid_assets.quality.survival import survival_verdict
 from deid_assets.quality.text_checks import changed_verdict, complete
 from deid_assets.runtime.installation import Installation
@@ -70,18 +53,10 @@ QUARANTINE_CHECKS = (
 
 def make_redacted_notes(batch: str, installation: Installation, *, policy: Policy) -> AssetOutput:
     """Redact a batch under one policy and withhold every note in which something is left."""
-    stage = Family.REDACTED_NOTES.of(policy.name)
     stored = _read(batch, installation)
     require_packs(policy, _languages(stored))
-    redaction = _Redaction(stored, policy, installation, stage=stage)
-    gates, received = installation.settings.gates, stored.notes.column("note_id").to_pylist()
-    found = verify(
-        redaction.made.notes.column("note_id").to_pylist(),
-        search=redaction.search,
-        redo=redaction.redo,
-        draw=Draw(installation.key, gates.residual_sample, gates.residual),
-    )
-    done = _held_back(redaction.made, found.withheld(stage), received)
+    done, search = Workers(installation, policy).run(stored)
+    received = stored.notes.column("note_id").to_pylist()
     ids = done.notes.column("note_id").to_pylist()
     withheld = failed_from_table(done.failed)
     return AssetOutput(
@@ -93,7 +68,7 @@ def make_redacted_notes(batch: str, installation: Installation, *, policy: Polic
             complete(received, ids, (failed.note_id for failed in withheld)),
             changed_verdict(len(ids), changed=len(done.changed)),
             survival_verdict([done.survival[note_id] for note_id in ids], values=done.values),
-            judge_search(found, ids, gates),
+            search_verdict(search, ids, installation.settings.gates),
             _few_withheld(len(withheld), len(received), installation.settings),
         ],
         counts=_counts(done),
@@ -168,112 +143,6 @@ def _languages(batch: NoteTables) -> set[str | None]:
         batch.notes.column("note_id"), value_set=batch.failed.column("note_id").combine_chunks()
     )
     return set(batch.notes.filter(pc.invert(failed)).column("lang").unique().to_pylist())
-
-
-class _Redaction:
-    """A batch on its way through redaction and verification, over the worker processes."""
-
-    def __init__(
-        self, batch: NoteTables, policy: Policy, installation: Installation, *, stage: str
-    ) -> None:
-        self._batch, self._policy, self._corpus, self._stage = batch, policy, installation, stage
-        self._note_ids = batch.notes.column("note_id").combine_chunks()
-        parts = parts_of(batch)
-        self._originals = _originals(parts, policy, installation)
-        self.made = self._redacted(parts)
-
-    def search(self, note_ids: Collection[str]) -> Hits:
-        texts = (self.made.notes, self.made.edits)
-        return search(texts, note_ids, self._corpus, policy=self._policy, stage=self._stage)
-
-    def redo(self, hits: Mapping[str, Sequence[Span]]) -> Collection[str]:
-        wider = with_hits(self._batch, hits)
-        again = self._redacted(parts_of(wider))
-        others = _without(self.made, frozenset(wider.notes.column("note_id").to_pylist()))
-        self.made = replace(_joined([others, again], self._note_ids), values=self.made.values)
-        redone: list[str] = again.notes.column("note_id").to_pylist()
-        return redone
-
-    def _redacted(self, parts: Sequence[NoteTables]) -> RedactedTables:
-        installation, policy = self._corpus, self._policy
-        work = partial(
-            redact_part,
-            policy=policy,
-            settings=installation.settings,
-            stage=self._stage,
-            originals=self._originals,
-        )
-        return _joined(installation.detectors.map(work, parts), self._note_ids)
-
-
-def _originals(
-    parts: Sequence[NoteTables], policy: Policy, installation: Installation
-) -> Container[str]:
-    """Return the values of the batch that no surrogate may be.
-
-    Nothing is read for a policy that writes none.
-    """
-    if not isinstance(originals_of(policy, installation.key, ()), Originals):
-        return ()
-    found = installation.detectors.map(
-        partial(originals_in, policy=policy, settings=installation.settings), parts
-    )
-    return Originals.merged(installation.key, [one for one in found if isinstance(one, Originals)])
-
-
-def _joined(parts: Sequence[RedactedTables], note_ids: pa.Array) -> RedactedTables:
-    return RedactedTables(
-        notes=_in_order([part.notes for part in parts], note_ids),
-        edits=_in_order([part.edits for part in parts], note_ids),
-        failed=_in_order([part.failed for part in parts], note_ids),
-        changed=frozenset[str]().union(*(part.changed for part in parts)),
-        survival={note_id: one for part in parts for note_id, one in part.survival.items()},
-        values=sum(part.values for part in parts),
-        fallbacks={note_id: counts for part in parts for note_id, counts in part.fallbacks.items()},
-    )
-
-
-def _in_order(tables: Sequence[pa.Table], note_ids: pa.Array) -> pa.Table:
-    """Return the rows of the tables in the order of their notes."""
-    table = pa.concat_tables(tables)
-    return table.take(
-        pa.array(np.argsort(places_of(table, note_ids), kind="stable"))
-    ).combine_chunks()
-
-
-def _held_back(
-    made: RedactedTables, withheld: Mapping[str, Failed], note_ids: Sequence[str]
-) -> RedactedTables:
-    """Return what is left when some notes are withheld.
-
-    They are listed with the others that failed.
-    """
-    failed = _in_order(
-        [made.failed, failed_to_table(withheld.values())], pa.array(note_ids, pa.string())
-    )
-    return replace(_without(made, withheld.keys()), failed=failed)
-
-
-def _without(made: RedactedTables, note_ids: AbstractSet[str]) -> RedactedTables:
-    """Return what became of all other notes."""
-    held = pa.array(note_ids, pa.string())
-
-    def others(table: pa.Table) -> pa.Table:
-        return table.filter(pc.invert(pc.is_in(table.column("note_id"), value_set=held)))
-
-    return replace(
-        made,
-        notes=others(made.notes),
-        edits=others(made.edits),
-        failed=others(made.failed),
-        changed=made.changed - note_ids,
-        survival={
-            note_id: one for note_id, one in made.survival.items() if note_id not in note_ids
-        },
-        fallbacks={
-            note_id: counts for note_id, counts in made.fallbacks.items() if note_id not in note_ids
-        },
-    )
 
 
 def _few_withheld(withheld: int, received: int, settings: Settings) -> Verdict:

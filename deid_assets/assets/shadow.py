@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from deid_assets.config import Settings
 from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
-from deid_assets.pipeline.resolving import Outcome
+from deid_assets.pipeline.batch import Outcome
 from deid_assets.runtime.installation import Installation
 from deid_assets.store.files import Receipt
 

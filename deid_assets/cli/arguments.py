@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from deid_assets.cli.streams import READ_SETTINGS
+from deid_assets.cli.streams import READ_SETTINGS, NoteSource, read_options
 from deid_assets.core.resolve import POLICIES
 
 DETECTOR_HELP = "Detector to run; several times for several predictions, the most trusted first."
@@ -98,3 +99,17 @@ SystemsOption = Annotated[
     ),
 ]
 GoldOption = Annotated[Path, typer.Option("--gold", metavar="NOTES", help="Annotated notes.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Options on how notes are read."""
+
+    format_name: FormatOption = None
+    read: ReadOption = None
+    lang: LangOption = None
+
+    def source(self, notes: Path) -> NoteSource:
+        """Return the notes of a path; their annotations are not read."""
+        options = read_options(self.read or [], annotations=False)
+        return NoteSource(notes, self.format_name, self.lang, options)

@@ -6,21 +6,19 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from deid_assets import plugins
 from deid_assets.core.detector import Detector, Failed
 from deid_assets.core.detector import detect as run_detector
-from deid_assets.core.errors import ConfigError, DeidError, DetectorError
+from deid_assets.core.errors import ConfigError, DetectorError
 from deid_assets.core.note import Note
-from deid_assets.core.phi import Phi
-from deid_assets.core.resolve import POLICIES, Ensemble, resolve
+from deid_assets.core.resolve import POLICIES, Ensemble
 from deid_assets.core.span import SpanSet
+from deid_assets.pipeline.batch import Outcome
+from deid_assets.pipeline.resolving import LEAVABLE, by_note, resolve_all
 from deid_assets.runtime.processes import WorkerDied, stream_parts
 from deid_assets.runtime.silence import silenced
-
-if TYPE_CHECKING:
-    from deid_assets.pipeline.resolving import Outcome
 
 _T = TypeVar("_T")
 _Work = Callable[["Detection", list[Note]], _T]
@@ -35,14 +33,12 @@ class Named:
         options: ``NAME.KEY=VALUE``, the value as in TOML; a bare word is a string.
         resolve_by: Overlap policy, or ``None`` to keep every prediction.
         jobs: Processes, at least 1; each loads the detectors.
-        yielding: Categories that never name a range which has another one too; see ``Ensemble``.
     """
 
     specs: Sequence[str]
     options: Sequence[str]
     resolve_by: str | None
     jobs: int = 1
-    yielding: frozenset[Phi] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,25 +120,24 @@ class Detection:
 
     def predictions(self, notes: Sequence[Note]) -> list[Outcome]:
         """Return the spans of all detectors on each note, or the first failure of one."""
-        ensemble = Ensemble(
-            [detector.name for detector in self.detectors], yielding=self.named.yielding
-        )
-        merged: list[Outcome] = []
-        for note, outcomes in zip(notes, zip(*self.runs(notes), strict=True), strict=True):
-            failed = next((outcome for outcome in outcomes if isinstance(outcome, Failed)), None)
-            spans = [found for found in outcomes if isinstance(found, SpanSet)]
-            merged.append(failed or self._merged(note, spans, ensemble))
-        return merged
+        sources = [detector.name for detector in self.detectors]
+        runs = self.runs(notes)
+        if self.named.resolve_by is not None:
+            predictions = {source: by_note(run) for source, run in zip(sources, runs, strict=True)}
+            ensemble = Ensemble(sources, yielding=LEAVABLE)
+            by = self.named.resolve_by
+            return [*resolve_all(notes, predictions, resolve_by=by, ensemble=ensemble)]
+        return [
+            _every_prediction(note, outcomes)
+            for note, outcomes in zip(notes, zip(*runs, strict=True), strict=True)
+        ]
 
-    def _merged(
-        self, note: Note, span_sets: Sequence[SpanSet], ensemble: Ensemble
-    ) -> SpanSet | Failed:
-        if self.named.resolve_by is None:
-            return SpanSet.of(note, (span for spans in span_sets for span in spans))
-        try:
-            return resolve(note, span_sets, policy=self.named.resolve_by, ensemble=ensemble)
-        except DeidError as error:
-            return Failed(note.note_id, "resolve", type(error).__name__)
+
+def _every_prediction(note: Note, outcomes: Sequence[Outcome]) -> Outcome:
+    failed = next((one for one in outcomes if isinstance(one, Failed)), None)
+    if failed is not None:
+        return failed
+    return SpanSet.of(note, (span for one in outcomes if isinstance(one, SpanSet) for span in one))
 
 
 @lru_cache(maxsize=1)

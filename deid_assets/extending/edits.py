@@ -17,11 +17,13 @@ from deid_assets.edits.files import (
     writing_edits,
 )
 from deid_assets.edits.maps import EditMap, MadeBy, Replaced, digest_of, edit_map, mark
+from deid_assets.pipeline.batch import Batch
 from deid_assets.policies import load_policy
 from deid_assets.store.sealing import DigestSeal
 from deid_assets.system.atomic import atomic_file
 
 __all__ = [
+    "Batch",
     "Change",
     "Context",
     "DigestSeal",

@@ -18,6 +18,7 @@ from deid_assets.store.manifests import MANIFEST
 from deid_assets.store.withdrawals import WITHDRAWN, Withdrawals
 
 _RAW, _RELEASED = "raw_notes", "released_corpus"
+UNAPPROVED = "nobody approved the page on it yet: read it and run `deid approve` with it"
 
 
 class State(StrEnum):
@@ -81,6 +82,7 @@ class Batch:
         languages: Notes per language, as ``en:12+de:3``.
         stops: What was not stored, and why.
         fault: Why its state cannot be read; empty where it can.
+        is_unapproved: Whether nobody approved the page on it, where somebody must.
     """
 
     batch: str
@@ -94,13 +96,15 @@ class Batch:
     languages: str = ""
     stops: tuple[Stop, ...] = ()
     fault: str = ""
+    is_unapproved: bool = False
 
     @property
     def reasons(self) -> list[str]:
-        """Reasons why it was stopped, one line each."""
+        """Reasons why it was stopped or waits, one line each."""
         return [
             *filter(None, [self.fault]),
             *(reason for stop in self.stops for reason in stop.reasons),
+            *([UNAPPROVED] if self.is_unapproved else []),
         ]
 
 
@@ -167,6 +171,7 @@ def _look(settings: Settings, files: StoreFiles, batch: str) -> Batch:
         sender=str(counts.get("sender", "")),
         languages=str(counts.get("languages", "")),
         stops=stops,
+        is_unapproved=is_unapproved and state is State.WAITING,
     )
 
 

@@ -1,22 +1,23 @@
-"""The pipeline: detect, resolve, spread, redact and verify a batch of notes, the same for every interface.
+"""The pipeline: the steps that de-identify a batch of notes, the same for every interface.
 
 ::
 
-    detect ─► resolve ─► spread ─► redact ─► verify ─► redacted text with its edits,
-                                                       or withheld with stage and reason
+    detect ─► resolve ─► spread ─► redact ─► search ─► verify ─► redacted text with its edits,
+                                                                 or withheld by a step, with why
 
-==============  ====================================================================
-``batch``       all of it over one batch of notes: ``Pipeline``
-``resolving``   predictions of the ensemble become spans that do not overlap
-``spreading``   what is found once is covered in all notes of the patient
-``redacting``   spans are replaced as a policy says
-``surviving``   verify: is a known value left?
-``searching``   verify: does the ensemble find something in the redacted text?
-``values``      what is known of a patient, and where it is readable
-==============  ====================================================================
+===============  ========================================================================
+``composition``  the list of steps: ``Pipeline``, which one can print and edit
+``batch``        what goes from step to step: ``Batch``
+``resolving``    detect, resolve: the ensemble's predictions become disjoint spans
+``spreading``    spread: what is found once is covered in all notes of the patient
+``redacting``    redact, verify: spans are replaced as a policy says, and no known value is left
+``searching``    search: what the ensemble still finds in redacted text is redacted too
+``values``       what is known of a patient, and where it is readable
+``sampling``     what a draw says of the notes that were not searched
+===============  ========================================================================
 
-The graph's assets, the ``deid`` command, ``deid_assets.deidentify`` and worker processes call
-these; they add reading, writing and receipts. A batch holds all notes of each of its patients.
-Stored spans enter after *spread*, so that a change of policy runs no detector but the one search of
-*verify*.
+The graph's assets, the ``deid`` command, ``deid_assets.deidentify`` and worker processes run these
+steps or some of them; they add reading, writing and receipts. A batch holds all notes of each of
+its patients. Stored spans enter after *spread*, so that a change of policy runs no detector but the
+one of *search*.
 """

@@ -1,120 +1,120 @@
-"""The whole pipeline over one batch: detect, resolve, spread, redact, verify.
-
-One outcome per note.
-"""
+"""A batch of notes on its way through the pipeline: what each step leaves for the next."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Protocol, TypeVar
 
 from deid_assets.core.detector import Failed
-from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.core.redact import Policy, Redacted
-from deid_assets.core.resolve import Ensemble
-from deid_assets.core.span import DisjointSpans, Span
-from deid_assets.pipeline.redacting import STAGE, Batch, Done, redact_batch
-from deid_assets.pipeline.resolving import LEAVABLE, Predictions, merge, resolve_all
-from deid_assets.pipeline.searching import Draw, Hits, Search, hits_in, verify
+from deid_assets.core.span import DisjointSpans, Span, SpanSet
+from deid_assets.pipeline.sampling import SearchResult
+from deid_assets.pipeline.values import Survival, patient_of
 
-Predict = Callable[[Sequence[Note]], Predictions]
-"""Runs every detector of the ensemble on notes."""
+_T = TypeVar("_T")
+
+Outcome = SpanSet | Failed
+Predictions = Mapping[str, Mapping[str, Outcome]]
+"""Detector name to note id to that detector's outcome."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pipeline:
-    """The pipeline: options and detectors of a de-identification.
+class Step(Protocol):
+    """One step of the pipeline. Its text, as ``str`` gives it, says how it is set."""
 
-    Args:
-        predict: The ensemble's detectors.
-        sources: Names of the ensemble's detectors, the most trusted first.
-        policy: What stands for each category.
-        key: For surrogates, and for the draw.
-        resolve_by: Overlap policy.
-        draw: Which redacted notes are searched once more; by default a thousand, drawn with
-            ``key``.
-    """
+    @property
+    def name(self) -> str:
+        """What it is called; failures name it."""
+        ...
 
-    predict: Predict
-    sources: tuple[str, ...]
-    policy: Policy
-    key: Key = field(repr=False)
-    resolve_by: str = "union"
-    draw: Draw | None = None
-
-    def deidentify(self, notes: Sequence[Note]) -> Deidentified:
-        """Return one outcome per note, in order.
-
-        The text that may leave with its edits, or why there is none.
-
-        Args:
-            notes: A batch, all notes of each patient together: what is found in one is covered in
-                the others. No surrogate is a value of the batch.
-        """
-        ensemble = Ensemble(self.sources, yielding=LEAVABLE | self.policy.may_leave)
-        found = merge(notes, self.predict(notes), resolve_by=self.resolve_by, ensemble=ensemble)
-        failed = {one.note_id: one for one in found if isinstance(one, Failed)}
-        spans = {one.note_id: one for one in found if isinstance(one, DisjointSpans)}
-        run = _Run(self, Batch([note for note in notes if note.note_id in spans], spans))
-        draw = self.draw or Draw(self.key)
-        search = verify(list(run.redacted), search=run.search, redo=run.redo, draw=draw)
-        redacted = {note_id: one for note_id, (_, one) in run.redacted.items()}
-        withheld = {**failed, **run.withheld, **search.withheld(STAGE)}
-        outcomes = [withheld.get(note.note_id) or redacted[note.note_id] for note in notes]
-        return Deidentified(outcomes, search, run.spans)
+    def run(self, batch: Batch) -> Batch:
+        """Return the batch with what the step adds to it."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
-class Deidentified:
-    """Outcome of a batch.
+class Batch:
+    """Notes, all of each patient together, with what is known of them so far.
 
     Args:
-        outcomes: One per note, in order.
-        search: What was found in the redacted text.
-        spans: What was replaced, by note id, what the search found among it.
+        notes: In order.
+        predictions: Of every detector of the ensemble.
+        spans: Note id to what the ensemble covers; stored spans enter here.
+        annotated: Note id to what people marked, which must not be left either.
+        hits: Note id to what was found in its redacted text, in offsets of the original.
+        replaced: Note id to what was replaced in the end: spans and hits, and what people marked
+            where the settings say so.
+        redacted: Note id to its redaction, also of a note that a later step withholds.
+        left: Note id to what is left of known values, for each redacted note.
+        values: Number of known values that were sought.
+        withheld: Note id to why the note may not leave.
+        originals: Values that no surrogate may be; those of this batch where not given.
+        search: What was found in redacted text.
+        policy: What the notes were redacted with.
+        redact: Redacts a batch as this one was, for what a search finds.
     """
 
-    outcomes: Sequence[Redacted | Failed]
-    search: Search
+    notes: Sequence[Note]
     spans: Mapping[str, DisjointSpans] = field(default_factory=dict)
+    annotated: Mapping[str, SpanSet] = field(default_factory=dict)
+    predictions: Predictions = field(default_factory=dict)
+    hits: Mapping[str, Sequence[Span]] = field(default_factory=dict)
+    replaced: Mapping[str, DisjointSpans] = field(default_factory=dict)
+    redacted: Mapping[str, Redacted] = field(default_factory=dict)
+    left: Mapping[str, Survival] = field(default_factory=dict)
+    values: int = 0
+    withheld: Mapping[str, Failed] = field(default_factory=dict)
+    originals: Container[str] | None = field(default=None, repr=False)
+    search: SearchResult | None = None
+    policy: Policy | None = None
+    redact: Callable[[Batch], Batch] | None = field(default=None, repr=False)
 
+    @property
+    def outcomes(self) -> list[Redacted | Failed]:
+        """One per note, in order: the text that may leave, or why there is none."""
+        return [self._outcome(note.note_id) for note in self.notes]
 
-class _Run:
-    """One batch on its way through redaction and verification."""
+    @property
+    def passed(self) -> list[tuple[Note, Redacted]]:
+        """The notes that no step withheld, in order, as they were and as they are."""
+        return [
+            (note, outcome)
+            for note, outcome in zip(self.notes, self.outcomes, strict=True)
+            if isinstance(outcome, Redacted)
+        ]
 
-    def __init__(self, pipeline: Pipeline, batch: Batch) -> None:
-        self._pipeline, self._batch = pipeline, batch
-        self._originals: Container[str] | None = None
-        self.spans = dict(batch.spans)
-        self.redacted: dict[str, tuple[Note, Redacted]] = {}
-        self.withheld: dict[str, Failed] = {}
-        self._redact(batch)
+    def withholding(self, failures: Mapping[str, Failed]) -> Batch:
+        """Return the batch with more notes withheld; the first reason stands."""
+        return replace(self, withheld={**failures, **self.withheld})
 
-    def search(self, note_ids: Collection[str]) -> Hits:
-        return hits_in(
-            [self.redacted[note_id] for note_id in note_ids], self._resolved, self._pipeline.policy
+    def with_hits(self, hits: Mapping[str, Sequence[Span]]) -> Batch:
+        """Return the notes of the patients in whose notes something was found, to be redacted again."""
+        patients = {patient_of(note) for note in self.notes if note.note_id in hits}
+        notes = [
+            note
+            for note in self.notes
+            if note.note_id in self.spans and patient_of(note) in patients
+        ]
+        return Batch(notes, self.spans, self.annotated, hits=hits, originals=self.originals)
+
+    def updated(self, again: Batch) -> Batch:
+        """Return the batch with what became of some of its notes the second time."""
+        redone = {note.note_id for note in again.notes}
+        return replace(
+            self,
+            hits=again.hits,
+            replaced={**self.replaced, **again.replaced},
+            redacted=_without(self.redacted, redone) | dict(again.redacted),
+            left=_without(self.left, redone) | dict(again.left),
+            withheld=_without(self.withheld, redone) | dict(again.withheld),
         )
 
-    def redo(self, hits: Mapping[str, Sequence[Span]]) -> Collection[str]:
-        again = self._batch.with_hits(hits)
-        self.spans |= again.spans
-        for note in again.notes:
-            self.redacted.pop(note.note_id, None)
-            self.withheld.pop(note.note_id, None)
-        return [note.note_id for note, _ in self._redact(again).redacted]
+    def _outcome(self, note_id: str) -> Redacted | Failed:
+        if note_id in self.withheld:
+            return self.withheld[note_id]
+        return self.redacted.get(note_id) or Failed(note_id, "redact", "Missing")
 
-    def _redact(self, batch: Batch) -> Done:
-        pipeline = self._pipeline
-        done = redact_batch(batch, pipeline.policy, key=pipeline.key, originals=self._originals)
-        self._originals = done.originals
-        self.redacted |= {note.note_id: (note, one) for note, one in done.redacted}
-        self.withheld |= {failed.note_id: failed for failed in done.withheld}
-        return done
 
-    def _resolved(self, notes: Sequence[Note]) -> list[DisjointSpans | Failed]:
-        pipeline = self._pipeline
-        ensemble = Ensemble(pipeline.sources, yielding=pipeline.policy.keep)
-        return resolve_all(
-            notes, pipeline.predict(notes), resolve_by=pipeline.resolve_by, ensemble=ensemble
-        )
+def _without(by_note: Mapping[str, _T], note_ids: Collection[str]) -> dict[str, _T]:
+    return {note_id: one for note_id, one in by_note.items() if note_id not in note_ids}

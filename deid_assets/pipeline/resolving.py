@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from deid_assets.core.assets import Family
 from deid_assets.core.detector import Failed
@@ -11,10 +13,10 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.resolve import Ensemble, resolve
 from deid_assets.core.span import DisjointSpans, SpanSet
-from deid_assets.pipeline.spreading import spread
+from deid_assets.pipeline.batch import Batch, Outcome, Predictions
 
 MERGED_SPANS = "merged_spans"
-"""Stage at which predictions become one; failures name it."""
+"""Asset of the graph that holds the resolved spans."""
 
 LEAVABLE = frozenset({Phi.AGE, Phi.CITY, Phi.COUNTRY, Phi.DATE, Phi.REGION, Phi.SEX, Phi.ZIP})
 """Categories of which a built-in policy may leave values in the text.
@@ -22,37 +24,69 @@ LEAVABLE = frozenset({Phi.AGE, Phi.CITY, Phi.COUNTRY, Phi.DATE, Phi.REGION, Phi.
 Where spans overlap they give way to any other,
 whatever the policy, so that all policies and all interfaces see the same spans."""
 
-Outcome = SpanSet | Failed
-Predictions = Mapping[str, Mapping[str, Outcome]]
-"""Detector name to note id to that detector's outcome."""
+Predict = Callable[[Sequence[Note]], Predictions]
+"""Runs every detector of the ensemble on notes."""
 
 
-def merge(
-    notes: Sequence[Note], predictions: Predictions, *, resolve_by: str, ensemble: Ensemble
-) -> list[DisjointSpans | Failed]:
-    """Return what is covered in each note, in order.
-
-    Predictions resolved, then spread over the patient's notes.
+@dataclass(frozen=True, slots=True)
+class Detect:
+    """Every detector of an ensemble reads the notes.
 
     Args:
-        notes: A batch, all notes of each patient together.
-        predictions: Of every detector of the ensemble.
-        resolve_by: Overlap policy.
-        ensemble: The ensemble.
+        predict: Runs the detectors, here or in worker processes.
+        sources: Their names, the most trusted first.
     """
-    resolved = resolve_all(notes, predictions, resolve_by=resolve_by, ensemble=ensemble)
-    spans = spread(
-        notes, {found.note_id: found for found in resolved if isinstance(found, DisjointSpans)}
-    )
-    return [spans.get(found.note_id, found) for found in resolved]
+
+    predict: Predict = field(repr=False)
+    sources: tuple[str, ...]
+    name: ClassVar[str] = "detect"
+
+    def __str__(self) -> str:
+        return ", ".join(self.sources)
+
+    def run(self, batch: Batch) -> Batch:
+        """Return the batch with the predictions of each detector."""
+        return replace(batch, predictions=self.predict(batch.notes))
+
+
+@dataclass(frozen=True, slots=True)
+class Resolve:
+    """Predictions become spans that do not overlap.
+
+    Args:
+        by: Overlap policy.
+        ensemble: The detectors whose predictions count.
+    """
+
+    by: str
+    ensemble: Ensemble
+    name: ClassVar[str] = "resolve"
+
+    def __str__(self) -> str:
+        return f"{self.by} of {', '.join(self.ensemble.sources)}"
+
+    def run(self, batch: Batch) -> Batch:
+        """Return the batch with the spans of each note; withheld is one that a detector failed on."""
+        outcomes = resolve_all(
+            batch.notes, batch.predictions, resolve_by=self.by, ensemble=self.ensemble
+        )
+        spans = {one.note_id: one for one in outcomes if isinstance(one, DisjointSpans)}
+        failed = {one.note_id: one for one in outcomes if isinstance(one, Failed)}
+        return replace(batch, spans=spans).withholding(failed)
 
 
 def resolve_all(
     notes: Iterable[Note], predictions: Predictions, *, resolve_by: str, ensemble: Ensemble
 ) -> list[DisjointSpans | Failed]:
-    """Return one result per note, in order; the arguments are those of ``merge``.
+    """Return one result per note, in order: what the ensemble covers in it, or why there is none.
 
     A note that a detector of the ensemble failed on, or has no outcome for, is ``Failed``.
+
+    Args:
+        notes: The notes.
+        predictions: Of every detector of the ensemble.
+        resolve_by: Overlap policy.
+        ensemble: The ensemble.
     """
     return [_resolve_note(note, predictions, resolve_by, ensemble) for note in notes]
 
@@ -71,7 +105,7 @@ def _resolve_note(
     try:
         return resolve(note, found, policy=resolve_by, ensemble=ensemble)
     except DeidError as error:
-        return Failed(note.note_id, MERGED_SPANS, class_name(error))
+        return Failed(note.note_id, Resolve.name, class_name(error))
 
 
 def by_note(outcomes: Iterable[Outcome]) -> dict[str, Outcome]:

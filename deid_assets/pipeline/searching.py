@@ -1,6 +1,4 @@
-"""Verify, second part.
-
-What the ensemble still finds in redacted text, and the redaction of what it finds.
+"""Search: what the ensemble still finds in redacted text is redacted too.
 
 A draw of the notes by key is searched, and all of them where the draw is not clean. What is found
 in text that was kept of the original is covered too, and the note is searched again; one that stays
@@ -11,122 +9,116 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from itertools import islice
+from typing import ClassVar
 
 from deid_assets.core.detector import Failed
-from deid_assets.core.keys import Key
+from deid_assets.core.errors import ConfigError
 from deid_assets.core.note import Note
-from deid_assets.core.redact import Edit, Policy, Redacted
+from deid_assets.core.phi import Phi
+from deid_assets.core.redact import Edit, Redacted
+from deid_assets.core.resolve import Ensemble
 from deid_assets.core.span import DisjointSpans, Span
-from deid_assets.pipeline.sampling import upper_bound
+from deid_assets.pipeline.batch import Batch
+from deid_assets.pipeline.resolving import Detect, Resolve
+from deid_assets.pipeline.sampling import Draw, Hits, SearchResult, upper_bound
 
 REDACTIONS = 4
 """How often a note with hits is redacted again before it is withheld."""
-HIT = "residual-hit"
-"""Reason for which a note is withheld: the ensemble finds something in its redacted text."""
-
-Hits = Mapping[str, tuple[Span, ...] | Failed]
-"""Note id to what was found in the text that was kept, in offsets of the original, or why there was no answer."""
-Resolved = Callable[[Sequence[Note]], Sequence[DisjointSpans | Failed]]
-"""Runs the ensemble and resolves its predictions: one outcome per note, in order."""
-
-
-@dataclass(frozen=True, slots=True)
-class Draw:
-    """Draw of the notes that are searched.
-
-    Args:
-        key: Which notes are drawn follows from it and their ids, and nobody without it knows.
-        size: Notes drawn; 0 takes all.
-        limit: Largest share of notes with a hit that the draw may leave likely; above it all are
-            searched.
-    """
-
-    key: Key = field(repr=False)
-    size: int = 1000
-    limit: float = 0.01
-
-    def of(self, note_ids: Iterable[str]) -> frozenset[str]:
-        """Return the ids that are drawn."""
-        ranked = sorted(
-            note_ids, key=lambda note_id: (self.key.seed("residual sample", note_id), note_id)
-        )
-        return frozenset(ranked[: self.size or len(ranked)])
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Result of a search of redacted notes.
+    """The ensemble reads redacted notes, and what it still finds is redacted too.
 
     Args:
-        hits: Of the first look, for the notes that were searched.
-        again: Of the last look, for the notes that were redacted again.
-        drawn: Notes that were drawn; all, where there was no draw.
-        drawn_hits: Drawn notes with a hit or without an answer.
-        notes: Notes there are.
+        detect: The ensemble.
+        resolve_by: Its overlap policy.
+        draw: Which redacted notes are searched.
     """
 
-    hits: Hits
-    again: Hits
-    drawn: int
-    drawn_hits: int
-    notes: int
+    detect: Detect
+    resolve_by: str
+    draw: Draw
+    name: ClassVar[str] = "search"
 
-    @property
-    def bound(self) -> float:
-        """Largest share of notes with a hit that the draw leaves likely, one-sided at 95 %."""
-        return upper_bound(self.drawn_hits, self.drawn)
+    def __str__(self) -> str:
+        return f"{self.resolve_by} of {self.detect} in {self.draw}"
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether every note was searched."""
-        return len(self.hits) == self.notes
+    def run(self, batch: Batch) -> Batch:
+        """Return the batch with hits redacted, and notes withheld in which they do not end.
 
-    def hits_of(self, note_id: str) -> tuple[Span, ...] | Failed | None:
-        """Return what the last look at a note found; ``None`` where it was not searched."""
-        return self.again.get(note_id, self.hits.get(note_id))
+        Raises:
+            ConfigError: The batch is not redacted.
+        """
+        if batch.redact is None:
+            raise ConfigError("only redacted notes can be searched; put search after redact")
+        redact = batch.redact
 
-    def withheld(self, stage: str) -> dict[str, Failed]:
-        """Return the notes that are withheld, by id."""
-        last = {**self.hits, **self.again}
-        return {
-            note_id: hit if isinstance(hit, Failed) else Failed(note_id, stage, HIT)
-            for note_id, hit in last.items()
-            if hit
-        }
+        def look(note_ids: Collection[str]) -> Hits:
+            return self.look(batch, note_ids)
+
+        def redo(hits: Mapping[str, Sequence[Span]]) -> Collection[str]:
+            nonlocal batch
+            again = redact(batch.with_hits(hits))
+            batch = batch.updated(again)
+            return searchable(again)
+
+        result = search_until_clean(searchable(batch), look=look, redo=redo, draw=self.draw)
+        return replace(batch, search=result).withholding(result.withheld(self.name))
+
+    def look(self, batch: Batch, note_ids: Collection[str]) -> Hits:
+        """Return what the ensemble finds in text that was kept of these notes' originals."""
+        chosen = frozenset(note_ids)
+        redacted = [
+            (note, batch.redacted[note.note_id]) for note in batch.notes if note.note_id in chosen
+        ]
+        keep = batch.policy.keep if batch.policy else frozenset[Phi]()
+        return hits_in(redacted, detect=self.detect, resolve_by=self.resolve_by, keep=keep)
 
 
-def verify(
+def searchable(batch: Batch) -> list[str]:
+    """Return the ids of the notes that are searched: redacted ones that verify will let through."""
+    return [
+        note.note_id
+        for note in batch.notes
+        if note.note_id in batch.redacted
+        and note.note_id not in batch.withheld
+        and not batch.left[note.note_id].survivors
+    ]
+
+
+def search_until_clean(
     note_ids: Sequence[str],
     *,
-    search: Callable[[Collection[str]], Hits],
+    look: Callable[[Collection[str]], Hits],
     redo: Callable[[Mapping[str, tuple[Span, ...]]], Collection[str]],
     draw: Draw,
-) -> Search:
+) -> SearchResult:
     """Search redacted notes, have those with hits redacted again, and search these until nothing is found.
 
     A note in which something is found after ``REDACTIONS`` more redactions is withheld.
 
     Args:
         note_ids: Of the redacted notes.
-        search: Searches the notes with these ids, as they stand.
+        look: Searches the notes with these ids, as they stand.
         redo: Covers what was found, by note id, in the note and the patient's other notes, redacts
-            these notes again, and returns their ids, without those that it withholds itself.
+            these notes again, and returns the ids of those among them that can be searched.
         draw: Which notes are searched.
     """
     chosen = draw.of(note_ids)
-    hits = dict(search(chosen))
+    hits = dict(look(chosen))
     drawn_hits = sum(map(bool, hits.values()))
     if len(chosen) < len(note_ids) and upper_bound(drawn_hits, len(chosen)) > draw.limit:
-        hits |= search([note_id for note_id in note_ids if note_id not in chosen])
-    again = _redacted_until_clean(hits, search, redo)
-    return Search(hits, again, len(chosen), drawn_hits, len(note_ids))
+        hits |= look([note_id for note_id in note_ids if note_id not in chosen])
+    again = _redacted_until_clean(hits, look, redo)
+    return SearchResult(hits, again, len(chosen), drawn_hits, len(note_ids))
 
 
 def _redacted_until_clean(
     hits: Hits,
-    search: Callable[[Collection[str]], Hits],
+    look: Callable[[Collection[str]], Hits],
     redo: Callable[[Mapping[str, tuple[Span, ...]]], Collection[str]],
 ) -> Hits:
     """Return the last look at each note that was redacted again.
@@ -141,7 +133,7 @@ def _redacted_until_clean(
         if not found:
             break
         covered |= {note_id: covered.get(note_id, ()) + spans for note_id, spans in found.items()}
-        looked = search(redo(covered))
+        looked = look(redo(covered))
         last |= looked
         found = _spans(looked)
     return last
@@ -152,28 +144,32 @@ def _spans(hits: Hits) -> dict[str, tuple[Span, ...]]:
 
 
 def hits_in(
-    redacted: Sequence[tuple[Note, Redacted]], resolved: Resolved, policy: Policy
+    redacted: Sequence[tuple[Note, Redacted]],
+    *,
+    detect: Detect,
+    resolve_by: str,
+    keep: frozenset[Phi],
 ) -> dict[str, tuple[Span, ...] | Failed]:
-    """Return what the ensemble finds in text that was kept of the original.
+    """Return what an ensemble finds in text that was kept of the original.
 
     Args:
         redacted: Each note with its redaction.
-        resolved: The ensemble.
-        policy: The notes were redacted with; what it keeps is no hit.
+        detect: The ensemble.
+        resolve_by: Its overlap policy.
+        keep: Categories that the policy keeps, which are no hit.
     """
-    again = [Note(note.note_id, found.text, note.patient_id, note.lang) for note, found in redacted]
+    notes = [Note(note.note_id, one.text, note.patient_id, note.lang) for note, one in redacted]
+    resolve = Resolve(resolve_by, Ensemble(detect.sources, yielding=keep))
+    again = resolve.run(detect.run(Batch(notes)))
     return {
-        found.note_id: (
-            outcome if isinstance(outcome, Failed) else _kept_hits(outcome, found, policy)
-        )
-        for (_, found), outcome in zip(redacted, resolved(again), strict=True)
+        one.note_id: again.withheld.get(one.note_id)
+        or _kept_hits(again.spans[one.note_id], one, keep)
+        for _, one in redacted
     }
 
 
-def _kept_hits(outcome: DisjointSpans, found: Redacted, policy: Policy) -> tuple[Span, ...]:
-    kept = [
-        piece for piece in residual_hits(outcome, found.edits) if piece.label not in policy.keep
-    ]
+def _kept_hits(outcome: DisjointSpans, found: Redacted, keep: frozenset[Phi]) -> tuple[Span, ...]:
+    kept = [piece for piece in residual_hits(outcome, found.edits) if piece.label not in keep]
     starts = [found.to_redacted(piece.start) for piece in kept]
     texts = [
         found.text[start : start + piece.end - piece.start]

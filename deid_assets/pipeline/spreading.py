@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from deid_assets.core.note import Note
 from deid_assets.core.span import DisjointSpans, Span
+from deid_assets.pipeline.batch import Batch
 from deid_assets.pipeline.values import How, Occurrence, Values, values_by_note
 from deid_assets.vocabulary import is_ordinary
 
@@ -15,6 +18,20 @@ SPREAD = "spread"
 
 MIN_PART_SCORE = 0.75
 """Least score of a name whose words are spread one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A value that was found once is covered wherever else it stands in the patient's notes."""
+
+    name: ClassVar[str] = "spread"
+
+    def __str__(self) -> str:
+        return "what is found once, over the notes of its patient"
+
+    def run(self, batch: Batch) -> Batch:
+        """Return the batch with more spans in its notes."""
+        return replace(batch, spans=spread(batch.notes, batch.spans))
 
 
 def spread(notes: Sequence[Note], spans: Mapping[str, DisjointSpans]) -> dict[str, DisjointSpans]:

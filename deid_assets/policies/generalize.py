@@ -106,7 +106,7 @@ class Region:
     The state itself where the text ends with one, as ``Boston, MA`` does.
     """
 
-    def __call__(self, text: str, _span: Span, _context: Context) -> str:
+    def __call__(self, text: str, span: Span, context: Context) -> str:  # noqa: ARG002
         return state_of(text) or unlike(text, f"[{Phi.REGION}]")
 
 

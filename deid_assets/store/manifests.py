@@ -47,7 +47,7 @@ def verify_release(folder: Path, *, key: PublicKey | None) -> dict[str, Any]:
     for name, sha256 in files.items():
         path = folder / name
         if path.is_symlink() or not path.is_file() or _sha256(path) != sha256:
-            raise ProvenanceError(f"{path}: altered after the release; get the folder again")
+            raise ProvenanceError(f"{path}: altered after it was signed; get the folder again")
     return manifest
 
 

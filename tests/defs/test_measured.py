@@ -247,6 +247,8 @@ def test_with_approval_the_main_job_ends_at_the_page_and_nothing_leaves_unapprov
     assert {"released_corpus", "release_diff", "release_approval"}.isdisjoint(
         key.to_user_string() for key in main
     )
+    for words in (["list"], ["show", made.batch]):
+        assert "nobody approved the page on it yet" in " ".join(say("batches", *words)[1].split())
     states, lines, step = lines_on(made)
     assert states == [BatchState.WAITING]
     assert lines == [

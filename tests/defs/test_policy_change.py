@@ -7,8 +7,9 @@ import pyarrow as pa
 import pytest
 
 from deid_assets.assets import parts as parts_module
-from deid_assets.assets.parts import NoteTables, originals_in, parts_of, redact_part
+from deid_assets.assets.parts import NoteTables, parts_of
 from deid_assets.assets.redaction import make_redacted_notes
+from deid_assets.assets.workers import originals_in, redact_part
 from deid_assets.core.errors import InputError, ProvenanceError
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
@@ -111,15 +112,15 @@ def test_a_language_without_a_pack_stops_the_batch_with_one_line_and_stores_noth
     installation, note_records
 ):
     records = [
-        {**record, "lang": "pl" if n == 3 else "en"}
+        {**record, "lang": "hu" if n == 3 else "en"}
         for n, record in enumerate(note_records(gold=False))
     ]
-    installation.default_settings = installation.default_settings.replace('["en"]', '["en", "pl"]')
+    installation.default_settings = installation.default_settings.replace('["en"]', '["en", "hu"]')
 
     batch, failures = change_policy(installation, records, "default = 'surrogate'\n")
 
     (message,) = failures.values()
-    assert "pl" in message
+    assert "hu" in message
     assert "PolicyError" in message
     assert "\n" not in message
     with pytest.raises(ProvenanceError, match="never written"):
@@ -131,11 +132,11 @@ def test_notes_of_another_language_that_are_withheld_anyway_stop_nothing(
 ):
     """The detector fails on the one note in a language without a pack."""
     records = [
-        {**record, "lang": "pl" if n == 3 else "en"}
+        {**record, "lang": "hu" if n == 3 else "en"}
         for n, record in enumerate(note_records(gold=False))
     ]
     installation.default_settings = installation.default_settings.replace(
-        '["en"]', '["en", "pl"]'
+        '["en"]', '["en", "hu"]'
     ).replace("[gates]\n", "[gates]\nquarantined = 0.5\n")
     installation.default_settings += (
         f'[detectors.stencil]\nraise_on = "{records[3]["text"][:12]}"\n'
@@ -210,11 +211,11 @@ def test_a_note_without_stored_spans_is_withheld_and_never_left_as_it_is(install
     (part,) = parts_of(part_of(notes, spans[1:]))
 
     done = redact_part(
-        part, policy=load_policy("tag"), settings=installation.settings(), stage="s", originals=()
+        part, policy=load_policy("tag"), settings=installation.settings(), originals=()
     )
 
     assert done.failed.to_pylist() == [
-        {"note_id": "note-0", "stage": "merged_spans", "error": "Missing"}
+        {"note_id": "note-0", "stage": "resolve", "error": "Missing"}
     ]
     assert "note-0" not in done.notes.column("note_id").to_pylist()
 
@@ -226,11 +227,11 @@ def test_a_value_known_from_one_note_is_sought_in_every_note_of_its_patient(inst
     (part,) = parts_of(part_of(notes, spans))
 
     done = redact_part(
-        part, policy=load_policy("tag"), settings=installation.settings(), stage="s", originals=()
+        part, policy=load_policy("tag"), settings=installation.settings(), originals=()
     )
 
     assert done.failed.to_pylist() == [
-        {"note_id": "note-3", "stage": "s", "error": "surviving-value"}
+        {"note_id": "note-3", "stage": "verify", "error": "surviving-value"}
     ]
 
 

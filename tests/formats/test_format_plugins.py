@@ -218,6 +218,8 @@ TALKS = {
         "try:\n        int(text)\n    except ValueError as error:\n        raise InputError(text)"
         " from error"
     ),
+    "what our own code says of it": "label_map(text)",
+    "what our own code says of it in a callback": "sorted([text], key=label_map)",
     "a line beside": "yield ParsedNote(text, '', text)",
 }
 
@@ -225,7 +227,7 @@ TALKS = {
 @pytest.mark.parametrize("statement", TALKS.values(), ids=TALKS)
 def test_nothing_that_a_foreign_reader_says_shows_the_file(statement, add, tmp_path):
     files = (
-        "from deid_assets.extending import InputError\nfrom deid_assets.extending.formats import"
+        "from deid_assets.extending import InputError, label_map\nfrom deid_assets.extending.formats import"
         " Fault, ParsedNote, Problem, RecordError\n\n\ndef read(source, options):\n    text ="
         f" source.path.read_text()\n    {statement}\n    yield from ()\n"
     )

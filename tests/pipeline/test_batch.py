@@ -11,9 +11,10 @@ from deid_assets import Failed, Note, Phi, Span, SpanSet
 from deid_assets.core.detector import detect
 from deid_assets.core.keys import Key
 from deid_assets.core.redact import Policy, Redacted
-from deid_assets.pipeline.batch import Pipeline
-from deid_assets.pipeline.resolving import by_note
-from deid_assets.pipeline.searching import REDACTIONS, Draw
+from deid_assets.pipeline.composition import Pipeline
+from deid_assets.pipeline.resolving import Detect, by_note
+from deid_assets.pipeline.sampling import Draw
+from deid_assets.pipeline.searching import REDACTIONS
 
 KEY = Key(b"0123456789abcdef")
 TAGS = Policy("tags", lambda text, span, context: f"[{span.label}]")
@@ -35,15 +36,13 @@ class OnePerNote:
             yield SpanSet.of(note, [Span(*match.span(), Phi.NAME, 0.9, self.name)] if match else [])
 
 
+def detecting(detector):
+    return Detect(lambda notes: {detector.name: by_note(detect(detector, notes))}, (detector.name,))
+
+
 def deidentified(*texts, detector=None, patient="p", draw=None, policy=TAGS):
     detector = detector or OnePerNote()
-    pipeline = Pipeline(
-        predict=lambda notes: {detector.name: by_note(detect(detector, notes))},
-        sources=(detector.name,),
-        policy=policy,
-        key=KEY,
-        draw=draw,
-    )
+    pipeline = Pipeline.of(detecting(detector), policy=policy, key=KEY, draw=draw)
     return pipeline.deidentify([Note(f"n{n}", text, patient, "en") for n, text in enumerate(texts)])
 
 
@@ -76,7 +75,7 @@ def test_a_note_in_which_something_is_found_each_time_is_withheld():
         == REDACTIONS + 1
     )
     assert texts_of(deidentified(" and ".join(names[: REDACTIONS + 2]), "Nothing.")) == [
-        "residual-hit in redact",
+        "residual-hit in search",
         "Nothing.",
     ]
 

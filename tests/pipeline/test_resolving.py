@@ -45,12 +45,12 @@ def test_spans_of_an_older_text_withhold_the_note():
         [newer], {"a": {"marked": spans}}, resolve_by="union", ensemble=Ensemble(("a",))
     )
 
-    assert failed == Failed("marked", "merged_spans", "DigestError")
+    assert failed == Failed("marked", "resolve", "DigestError")
 
 
 def test_a_note_without_spans_is_never_left_as_it_is():
-    assert redact_all([Note("n", "Dr. Lee")], {}, TAGS, key=KEY, stage="redacted_notes_tag") == [
-        Failed("n", "redacted_notes_tag", "Missing")
+    assert redact_all([Note("n", "Dr. Lee")], {}, TAGS, key=KEY) == [
+        Failed("n", "redact", "Missing")
     ]
 
 
@@ -69,12 +69,10 @@ def test_a_replacer_that_raises_withholds_its_note_only():
             notes, {"gold": by_note(spans)}, resolve_by="union", ensemble=Ensemble(("gold",))
         )
     }
-    done, failed = redact_all(
-        notes, disjoint, Policy("p", picky), key=KEY, stage="redacted_notes_p"
-    )
+    done, failed = redact_all(notes, disjoint, Policy("p", picky), key=KEY)
 
     assert done.text == "Dr. [X]"
-    assert failed == Failed("Roy", "redacted_notes_p", "KeyError")
+    assert failed == Failed("Roy", "redact", "KeyError")
 
 
 def test_two_outcomes_for_one_note_are_refused():

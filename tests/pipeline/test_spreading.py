@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deid_assets import DisjointSpans, Note, Phi, Span
+from deid_assets.pipeline.redacting import survival_by_note
 from deid_assets.pipeline.spreading import SPREAD, spread
-from deid_assets.pipeline.surviving import survival_by_note
 from deid_assets.testing import marked
 
 RECORD = "MRN <MRN>4471902</MRN>."

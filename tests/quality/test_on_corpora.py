@@ -17,7 +17,7 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Edit
 from deid_assets.core.span import Span, SpanSet
-from deid_assets.pipeline.surviving import survival_by_note
+from deid_assets.pipeline.redacting import survival_by_note
 from deid_assets.quality.survival import survival_verdict
 from deid_assets.quality.verdict import Verdict
 

@@ -17,7 +17,16 @@ from deid_assets.intake.arrivals import Arrival, find_arrival, try_again
 from deid_assets.intake.parts import waiting
 from deid_assets.intake.reader import landing_folder, read_batch, sources_of
 from deid_assets.intake.reading import how_to_read
-from deid_assets.intake.states import Batch, State, batch_ids, look, look_at_all, notes_line, total
+from deid_assets.intake.states import (
+    UNAPPROVED,
+    Batch,
+    State,
+    batch_ids,
+    look,
+    look_at_all,
+    notes_line,
+    total,
+)
 from deid_assets.intake.withdrawal import withdraw
 from deid_assets.store.files import StoreFiles
 from deid_assets.store.publishing import ReleaseFolders
@@ -182,6 +191,7 @@ def _row(settings: Settings, files: StoreFiles, batch: Batch) -> dict[str, Any]:
         "attempt": batch.attempt,
         "sender": batch.sender,
         "languages": batch.languages,
+        "reasons": batch.reasons,
         "notes": {"received": batch.tally.received, **asdict(batch.tally)},
         "stops": [
             {"asset": stop.asset, "at": stop.receipt.created_at, "reasons": list(stop.reasons)}
@@ -224,6 +234,8 @@ def _overrides(
     for stop in found.stops:
         yield f"{stop.asset} was not stored on {stop.receipt.created_at[:19]}:"
         yield from (f"  {reason}" for reason in stop.reasons)
+    if found.is_unapproved:
+        yield UNAPPROVED
     if found.tally.released and found.state is not State.RELEASED:
         yield (
             "its earlier release is still out; to take it back: deid batches withdraw"

@@ -20,22 +20,21 @@ from deid_assets.cli.app import app
 from deid_assets.cli.arguments import (
     DETECTOR_HELP,
     DetectorSettingOption,
-    FormatOption,
     JobsOption,
     JsonOption,
-    LangOption,
     NotesArg,
     PolicyOption,
-    ReadOption,
+    Reading,
     ResolveOrUniteOption,
 )
 from deid_assets.cli.endings import guarded, say, say_in_amber
 from deid_assets.cli.ensemble import Detection, Named
+from deid_assets.cli.groups import grouped
 from deid_assets.cli.notes.recording import versions_of
 from deid_assets.cli.notes.redaction import Redaction, pipeline_of
 from deid_assets.cli.notes.signing import sign_folder, unmeasured
 from deid_assets.cli.outputs import check_out, finish
-from deid_assets.cli.streams import NoteSource, Withheld, progress, read_options
+from deid_assets.cli.streams import Withheld, progress
 from deid_assets.core.detector import Failed
 from deid_assets.core.errors import InputError
 from deid_assets.formats import Annotated, write_notes
@@ -43,7 +42,7 @@ from deid_assets.own_plugins import DEFAULT_ENSEMBLE
 from deid_assets.system.atomic import atomic_file
 
 if TYPE_CHECKING:
-    from deid_assets.pipeline.batch import Deidentified
+    from deid_assets.pipeline.batch import Batch
 
 NOTES, REPORT = "notes.jsonl", "report.json"
 
@@ -60,11 +59,12 @@ class _Report:
     searched: int = 0
     searched_with_hits: int = 0
 
-    def add(self, done: Deidentified) -> None:
+    def add(self, done: Batch) -> None:
         """Count a batch."""
         self.notes += len(done.outcomes)
-        self.searched += len(done.search.hits)
-        self.searched_with_hits += sum(map(bool, done.search.hits.values()))
+        if done.search is not None:
+            self.searched += len(done.search.hits)
+            self.searched_with_hits += sum(map(bool, done.search.hits.values()))
         for outcome in done.outcomes:
             if isinstance(outcome, Failed):
                 self.withheld[f"{outcome.error} in {outcome.stage}"] += 1
@@ -84,9 +84,25 @@ class _Report:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Detectors:
+    """Options on who detects."""
+
+    detector: Arg[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[=MODEL]", help=f"{DETECTOR_HELP} {' '.join(DEFAULT_ENSEMBLE)} if none."
+        ),
+    ] = None
+    option: DetectorSettingOption = None
+    resolve_by: ResolveOrUniteOption = None
+    jobs: JobsOption = 1
+
+
 @app.command()
 @guarded
-def deidentify(  # noqa: PLR0913 - one parameter per option of the command line
+@grouped
+def deidentify(
     notes: NotesArg,
     *,
     out: Arg[
@@ -94,18 +110,8 @@ def deidentify(  # noqa: PLR0913 - one parameter per option of the command line
         typer.Option(metavar="FOLDER", help="New or empty folder for the notes and the report."),
     ],
     policy: PolicyOption = "safe_harbor",
-    detector: Arg[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME[=MODEL]", help=f"{DETECTOR_HELP} {' '.join(DEFAULT_ENSEMBLE)} if none."
-        ),
-    ] = None,
-    option: DetectorSettingOption = None,
-    resolve_by: ResolveOrUniteOption = None,
-    format_name: FormatOption = None,
-    read: ReadOption = None,
-    lang: LangOption = None,
-    jobs: JobsOption = 1,
+    detectors: Detectors,
+    reading: Reading,
     keep_patient_ids: Arg[
         bool, typer.Option("--keep-patient-ids", help="Write patient ids; by default none.")
     ] = False,
@@ -118,19 +124,21 @@ def deidentify(  # noqa: PLR0913 - one parameter per option of the command line
     gets notes.jsonl, report.json and a signed manifest.json, which deid verify reads. Nobody
     measured what was missed: that takes annotated notes.
     """
-    source = NoteSource(notes, format_name, lang, read_options(read or [], annotations=False))
+    source = reading.source(notes)
+    resolve_by = detectors.resolve_by or "union"
     check_out(out, inputs=[notes, *filter(Path.is_file, [Path(policy)])], is_folder=True)
     if out.exists() and any(out.iterdir()):
         raise InputError(f"--out {out} is not empty; name a new folder")
     redaction = Redaction.load(policy, keep_patient_ids=keep_patient_ids)
-    named = Named(tuple(detector or DEFAULT_ENSEMBLE), tuple(option or ()), None, jobs)
+    specs = tuple(detectors.detector or DEFAULT_ENSEMBLE)
+    named = Named(specs, tuple(detectors.option or ()), resolve_by, detectors.jobs)
     detection = Detection.load(named)
     redaction.require_packs(source)
     withheld, report = Withheld(), _Report()
 
     def redacted() -> Iterator[Annotated]:
         with progress("detecting and redacting") as advance:
-            pipeline = pipeline_of(detection, redaction, resolve_by or "union", advance)
+            pipeline = pipeline_of(detection, redaction, resolve_by, advance)
             for batch in source.batches(withheld):
                 done = pipeline.deidentify(batch)
                 report.add(done)
@@ -146,7 +154,7 @@ def deidentify(  # noqa: PLR0913 - one parameter per option of the command line
         "software": f"deid-assets {deid_assets.__version__}",
         "policy": {"name": redaction.policy.name, "digest": redaction.policy.digest},
         "detectors": versions_of(named),
-        "resolve": resolve_by or "union",
+        "resolve": resolve_by,
     }
     measured = unmeasured(report.notes)
     unreadable = len(withheld) - sum(report.withheld.values())

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from deid_assets.cli.ensemble import Detection, Named
 from deid_assets.cli.streams import CHUNK_CHARS, NoteSource, SpansFile, Withheld
 from deid_assets.config.secret import secret_of_environment
 from deid_assets.core.detector import Failed
-from deid_assets.core.errors import ConfigError, DeidError
+from deid_assets.core.errors import ConfigError, DeidError, class_name
 from deid_assets.core.keys import Key
 from deid_assets.core.note import Note, chunks_of
 from deid_assets.core.phi import Phi
@@ -20,15 +20,18 @@ from deid_assets.core.redact import Policy, Redacted
 from deid_assets.core.resolve import Ensemble, resolve
 from deid_assets.core.span import DisjointSpans, SpanSet
 from deid_assets.formats import Annotated
-from deid_assets.pipeline.resolving import Outcome, Predictions, by_note
+from deid_assets.pipeline.batch import Batch, Outcome, Predictions
+from deid_assets.pipeline.resolving import LEAVABLE, Detect, by_note
 
 if TYPE_CHECKING:
-    from deid_assets.pipeline.batch import Pipeline
-
-Found = Mapping[str, DisjointSpans | Failed]
-"""Spans by note id, or why a note has none."""
+    from deid_assets.pipeline.composition import Pipeline
 
 Advance = Callable[[float], object]
+
+
+def _untold(_: float) -> None:
+    """Tell nobody how far a command is."""
+
 
 Keep = Callable[[Note, Redacted, DisjointSpans], Failed | None]
 """Keeps what was done to a note, or says why it cannot."""
@@ -110,75 +113,33 @@ class Redaction:
     def run(
         self,
         notes: Sequence[Note],
-        found: Found,
+        pipeline: Pipeline,
+        *,
         withheld: Withheld,
         done: Done,
-        *,
-        keep: Keep | None = None,
+        keep: Keep,
     ) -> Iterator[Annotated]:
-        """Yield each note redacted.
-
-        One without spans of its own, in which a value survives or that fails is withheld.
-
-        What is found in one note is covered in the patient's other notes, and no surrogate is a
-        value of the batch.
+        """Yield each note redacted that no step of the pipeline withholds.
 
         Args:
             notes: A batch, all notes of each patient together.
-            found: Their spans.
+            pipeline: The steps.
             withheld: Called after each note that is withheld.
             done: Counted up.
             keep: Called with each redacted note before it is given; withholds it where it returns
                 why.
         """
-        from deid_assets.pipeline.redacting import (  # noqa: PLC0415 - loads pydantic
-            Batch,
-            redact_batch,
-        )
-        from deid_assets.pipeline.spreading import spread  # noqa: PLC0415
-
-        disjoint = {
-            note_id: spans for note_id, spans in found.items() if isinstance(spans, DisjointSpans)
-        }
-        batch = Batch(notes, spread(notes, disjoint))
-        redacted = redact_batch(batch, self.policy, key=self.key)
-        outcomes = {note.note_id: one for note, one in redacted.redacted}
-        failed = {one.note_id: one for one in redacted.withheld}
-        for note in notes:
-            outcome = outcomes.get(note.note_id)
-            if outcome is None:
-                earlier = found.get(note.note_id)
-                withheld.failed(earlier if isinstance(earlier, Failed) else failed[note.note_id])
+        batch = pipeline.deidentify(notes)
+        for note, outcome in zip(notes, batch.outcomes, strict=True):
+            if isinstance(outcome, Failed):
+                withheld.failed(outcome)
                 continue
-            refused = keep(note, outcome, batch.spans[note.note_id]) if keep else None
+            refused = keep(note, outcome, batch.replaced[note.note_id])
             if refused is not None:
                 withheld.failed(refused)
                 continue
             done.add(outcome)
             yield Annotated(self.released(note, outcome))
-
-    def detect_and_run(
-        self,
-        notes: Sequence[Note],
-        pipeline: Pipeline,
-        withheld: Withheld,
-        done: Done,
-        *,
-        keep: Keep,
-    ) -> Iterator[Annotated]:
-        """Yield each note redacted by the whole pipeline, as ``run`` does with spans that are there."""
-        made = pipeline.deidentify(notes)
-        for note, outcome in zip(notes, made.outcomes, strict=True):
-            refused = (
-                outcome
-                if isinstance(outcome, Failed)
-                else keep(note, outcome, made.spans[note.note_id])
-            )
-            if refused is not None:
-                withheld.failed(refused)
-            elif not isinstance(outcome, Failed):
-                done.add(outcome)
-                yield Annotated(self.released(note, outcome))
 
     def released(self, note: Note, redacted: Redacted) -> Note:
         """Return the note that is written."""
@@ -192,34 +153,35 @@ class Redaction:
 
 @dataclass(frozen=True, slots=True)
 class StoredSpans:
-    """Spans from a file.
+    """Spans from a file enter the pipeline.
 
-    Predictions that overlap are united, with the label of the source first by name.
+    Predictions that overlap are united, with the label of the source first by name. A note that the
+    file does not know has no spans.
 
     Args:
         file: Where they are.
         yielding: Categories that never name a range which has another one too; see ``Ensemble``.
+        advance: Called with the number of notes read.
     """
 
     file: SpansFile
     yielding: frozenset[Phi]
+    advance: Advance = _untold
+    name: ClassVar[str] = "spans"
 
-    def over(self, chunks: Iterable[list[Note]]) -> Iterator[tuple[list[Note], Found]]:
-        """Yield each chunk with its spans; a note that the file does not know has none."""
-        for chunk in chunks:
-            taken = ((note, self.file.take(note.note_id)) for note in chunk)
-            yield (
-                chunk,
-                {
-                    note.note_id: _united(note, spans, self.yielding)
-                    for note, spans in taken
-                    if spans is not None
-                },
-            )
+    def __str__(self) -> str:
+        return "from a file"
 
-    def left_over(self) -> int:
-        """Return how many notes of the file were not asked for, after reading it to its end."""
-        return len(self.file.rest())
+    def run(self, batch: Batch) -> Batch:
+        """Return the batch with its spans; withheld is a note whose spans are of another text."""
+        stored = [(note, self.file.take(note.note_id)) for note in batch.notes]
+        united = [
+            _united(note, spans, self.yielding) for note, spans in stored if spans is not None
+        ]
+        self.advance(len(batch.notes))
+        spans = {one.note_id: one for one in united if isinstance(one, DisjointSpans)}
+        failed = {one.note_id: one for one in united if isinstance(one, Failed)}
+        return replace(batch, spans=spans).withholding(failed)
 
 
 def check_source_of_spans(spans: Path | None, named: Named) -> None:
@@ -246,7 +208,7 @@ def pipeline_of(
 
     ``advance`` is called with the number of notes read.
     """
-    from deid_assets.pipeline.batch import Pipeline  # noqa: PLC0415 - loads pydantic
+    from deid_assets.pipeline.composition import Pipeline  # noqa: PLC0415 - loads pydantic
 
     sources = tuple(detector.name for detector in detection.detectors)
 
@@ -258,13 +220,22 @@ def pipeline_of(
             advance(len(chunk) / 2)  # detected once before and once after redaction
         return {source: by_note(outcomes) for source, outcomes in found.items()}
 
-    return Pipeline(
-        predict=predict,
-        sources=sources,
+    return Pipeline.of(
+        Detect(predict, sources),
         policy=redaction.policy,
         key=redaction.key,
         resolve_by=resolve_by,
     )
+
+
+def pipeline_on(file: SpansFile, redaction: Redaction, advance: Advance) -> Pipeline:
+    """Return the pipeline of spans from a file: nothing is detected, and nothing searched."""
+    from deid_assets.pipeline.composition import Pipeline  # noqa: PLC0415 - loads pydantic
+    from deid_assets.pipeline.redacting import Redact, Verify  # noqa: PLC0415
+    from deid_assets.pipeline.spreading import Spread  # noqa: PLC0415
+
+    stored = StoredSpans(file, LEAVABLE | redaction.policy.may_leave, advance)
+    return Pipeline((stored, Spread(), Redact(redaction.policy, redaction.key), Verify()))
 
 
 def _united(note: Note, spans: SpanSet, yielding: frozenset[Phi]) -> DisjointSpans | Failed:
@@ -273,7 +244,7 @@ def _united(note: Note, spans: SpanSet, yielding: frozenset[Phi]) -> DisjointSpa
     try:
         return resolve(note, [spans], ensemble=Ensemble.of_equals(spans, yielding=yielding))
     except DeidError as error:  # the spans are of another text
-        return Failed(note.note_id, "redact", type(error).__name__)
+        return Failed(note.note_id, "redact", class_name(error))
 
 
 def key_of_edits() -> Key:

@@ -6,6 +6,7 @@ import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated as Arg
 from typing import Any
@@ -18,6 +19,7 @@ from deid_assets import plugins
 from deid_assets.cli.app import app
 from deid_assets.cli.arguments import JsonOption
 from deid_assets.cli.endings import guarded, say
+from deid_assets.cli.groups import grouped
 from deid_assets.cli.tables import print_json, print_rows, print_table
 from deid_assets.core.errors import ConfigError
 from deid_assets.core.trainer import Epoch
@@ -81,9 +83,42 @@ def list_recipes(*, as_json: JsonOption = False) -> int:
     return print_rows(rows, columns=("name", "plugin", "installed", "description"), as_json=as_json)
 
 
+@dataclass(frozen=True, slots=True)
+class Corpora:
+    """Options on the notes that are learnt from and scored."""
+
+    train_on: TrainOption = None
+    dev: DevOption = None
+    test: TestOption = None
+    raw: RawOption = None
+    labels: LabelMapOption = None
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Options on a learning curve."""
+
+    curve: Arg[
+        bool,
+        typer.Option(
+            "--curve",
+            help="Learning curve instead: what 5, 10, 20, 50 notes of --train add to rules.",
+        ),
+    ] = False
+    sizes: Arg[str, typer.Option(metavar="N,N", help="Notes of the learning curve.")] = "5,10,20,50"
+    choose: Arg[
+        str,
+        typer.Option(
+            metavar="HOW",
+            help="How the curve draws notes after the first: random, disagreement, uncertainty.",
+        ),
+    ] = "random"
+
+
 @app.command()
 @guarded
-def train(  # noqa: PLR0913 - one parameter per option of the command line
+@grouped
+def train(
     recipe: Arg[
         list[str],
         typer.Argument(metavar="RECIPE...", help="Names that deid recipes lists, or TOML files."),
@@ -95,32 +130,12 @@ def train(  # noqa: PLR0913 - one parameter per option of the command line
             metavar="FOLDER", help="Model folder; with several recipes or folds one in it each."
         ),
     ],
-    train_on: TrainOption = None,
-    dev: DevOption = None,
-    test: TestOption = None,
-    raw: RawOption = None,
-    labels: LabelMapOption = None,
+    corpora: Corpora,
     changes: SettingOption = None,
     folds: Arg[
         int, typer.Option(metavar="N", min=0, help="Cross-validate over the last corpus instead.")
     ] = 0,
-    curve: Arg[
-        bool,
-        typer.Option(
-            "--curve",
-            help="Learning curve instead: what 5, 10, 20, 50 notes of --train add to rules.",
-        ),
-    ] = False,
-    sizes: Arg[
-        str, typer.Option(metavar="N,N", help="Notes of the learning curve.")
-    ] = "5,10,20,50",
-    choose: Arg[
-        str,
-        typer.Option(
-            metavar="HOW",
-            help="How the curve draws notes after the first: random, disagreement, uncertainty.",
-        ),
-    ] = "random",
+    curve: Curve,
     as_json: JsonOption = False,
 ) -> int:
     """Train taggers as recipes say.
@@ -135,24 +150,29 @@ def train(  # noqa: PLR0913 - one parameter per option of the command line
         trained,
     )
 
-    if curve:
+    changed = changes_of(changes or [], corpora.labels)
+    if curve.curve:
         from deid_assets.cli.training.curve import draw_curve  # noqa: PLC0415 - heavy
 
         with epochs() as progress:
-            changed = changes_of(changes or [], labels)
             return draw_curve(
                 recipe,
                 changed,
                 progress,
-                train=train_on or [],
-                test=test,
-                sizes=sizes,
-                choice=choose,
+                train=corpora.train_on or [],
+                test=corpora.test,
+                sizes=curve.sizes,
+                choice=curve.choose,
                 out=out,
                 as_json=as_json,
             )
     wanted = Requested.read(
-        recipe, changes_of(changes or [], labels), train=train_on, dev=dev, test=test, raw=raw
+        recipe,
+        changed,
+        train=corpora.train_on,
+        dev=corpora.dev,
+        test=corpora.test,
+        raw=corpora.raw,
     )
     with epochs() as progress:
         if folds:

@@ -15,7 +15,7 @@ from typing import Any
 
 from babel import Locale
 
-LANGUAGES = ("en", "es", "it", "fr", "de", "nl", "sv", "fi", "da", "nb")
+LANGUAGES = ("en", "es", "it", "fr", "de", "nl", "sv", "fi", "da", "nb", "pl", "pt")
 SAME_WORDS: Mapping[str, str] = {"nn": "nb", "no": "nb"}
 """Codes of notes with the language whose file has their words."""
 _SEASONS = ("winter", "spring", "summer", "autumn")

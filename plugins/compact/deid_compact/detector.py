@@ -74,17 +74,23 @@ class CompactDetector:
 
     def detect(self, notes: Sequence[Note]) -> Iterator[SpanSet]:
         """Yield the spans of each note."""
+        for note, (scores, others) in zip(notes, self.opinions(notes), strict=True):
+            yield SpanSet.of(note, self._spans(note, scores, others))
+
+    def opinions(self, notes: Sequence[Note]) -> Iterator[tuple[WordScores, Sequence[Span]]]:
+        """Yield the scores of each note's words, and the spans of the other detector."""
         for run in runs_of(notes, chars=CHARS_TOGETHER):
             others = [list(found) for found in self._other.detect(run)]
             with one_blas_thread():
-                found = [
-                    self._of_note(note, spans) for note, spans in zip(run, others, strict=True)
+                scores = [
+                    self._scores(note, spans) for note, spans in zip(run, others, strict=True)
                 ]
-            yield from map(SpanSet.of, run, found)
+            yield from zip(scores, others, strict=True)
 
-    def _of_note(self, note: Note, others: Sequence[Span]) -> list[Span]:
-        given = input_of(note.text, others, self._numbers)
-        scores = word_scores(self._network, self._about, given)
+    def _scores(self, note: Note, others: Sequence[Span]) -> WordScores:
+        return word_scores(self._network, self._about, input_of(note.text, others, self._numbers))
+
+    def _spans(self, note: Note, scores: WordScores, others: Sequence[Span]) -> list[Span]:
         found = spans_of(note.text, scores, self._about.classes, self._decision, self.name)
         if self._alone:
             return found

@@ -41,7 +41,7 @@ def chosen_thresholds(
         if found.words:
             scores.append(found.marked)
             best.append(found.categories.argmax(axis=1))
-            right.append(_is_marked(document, found))
+            right.append(is_marked(document, found))
     if not scores:
         return {}
     all_scores = np.concatenate(scores)
@@ -58,10 +58,19 @@ def chosen_thresholds(
     return thresholds
 
 
-def _is_marked(document: Document, found: WordScores) -> NDArray[np.bool_]:
+def is_marked(
+    document: Document, found: WordScores, silent: frozenset[Phi] = frozenset()
+) -> NDArray[np.bool_]:
+    """Return whether each word of a note is marked by hand.
+
+    Args:
+        document: With its marks.
+        found: With its words.
+        silent: Categories whose marks do not count.
+    """
     at = np.zeros(len(document.note.text) + 1, dtype=bool)
     for span in document.spans:
-        if merged(span.label) is not None:
+        if merged(span.label) is not None and span.label not in silent:
             at[span.start : span.end] = True
     return np.array([at[start:end].any() for start, end in found.words], dtype=bool)
 

@@ -5,6 +5,7 @@ Shared by the taggers that decide word by word.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,10 @@ Floats = NDArray[np.float32]
 _JOINING = frozenset(" \t\n-'\u2019/.")
 """What may stand between two words of one span."""
 _LONGEST_GAP = 2
+_NEVER_FIRST = frozenset(',;:.)]}>\u00bb\u201d" \t\n')
+_NEVER_LAST = frozenset(',;:([{<\u00ab\u201c" \t\n')
+_FULL_STOP = re.compile(r"(?:[^\W\d_]{2}|\d{3}|\))\.$")
+"""A full stop that ends a sentence, not an initial or a day."""
 _DIGITS = 4
 """Of a score; what is behind them may differ from one processor to another."""
 MAY_BE_VETOED = frozenset(
@@ -146,7 +151,34 @@ def spans_of(
             spans[-1] = Span(last.start, end, label, min(last.score, score), source)
         else:
             spans.append(Span(start, end, label, score, source))
-    return spans
+    return [span for found in spans if (span := _trimmed(text, found)) is not None]
+
+
+def _trimmed(text: str, span: Span) -> Span | None:
+    """Return a span without the punctuation at its ends, or nothing where it is nothing else.
+
+    Brackets stay where both are in the span. A full stop stays behind a single letter and behind a
+    number of one or two digits: initials and days of the month are written with it.
+    """
+    start = span.start
+    end = span.end
+    while start < end and _begins_nothing(text[start:end]):
+        start += 1
+    while start < end and _ends_nothing(text[start:end]):
+        end -= 1
+    if start == end:
+        return None
+    return Span(start, end, span.label, span.score, span.source)
+
+
+def _begins_nothing(covered: str) -> bool:
+    return covered[0] in _NEVER_FIRST or (covered[0] == "(" and ")" not in covered)
+
+
+def _ends_nothing(covered: str) -> bool:
+    if covered[-1] == ")":
+        return "(" not in covered
+    return covered[-1] in _NEVER_LAST or _FULL_STOP.search(covered) is not None
 
 
 def _joins(between: str) -> bool:
@@ -158,23 +190,41 @@ def _joins(between: str) -> bool:
 def united(own: Sequence[Span], others: Sequence[Span]) -> list[Span]:
     """Return spans of a network beside those of another detector, which tells categories apart that the network does not.
 
-    A span within one of the other detector adds nothing and is left out. One that overlaps a span
-    of its own class takes that span's category: a record number is told from its label, not from
-    its digits.
+    A span within one of the other detector adds nothing and is left out.
 
     Args:
         own: Of the network.
         others: Of the other detector, kept.
     """
+    alone = [
+        span
+        for span in own
+        if not any(other.start <= span.start and span.end <= other.end for other in others)
+    ]
+    return [*named(alone, others), *others]
+
+
+def named(own: Sequence[Span], others: Sequence[Span]) -> list[Span]:
+    """Return spans of a network, each with the category of a span of its own class that it overlaps.
+
+    A record number is told from its label, not from its digits.
+
+    Args:
+        own: Of the network.
+        others: Of another detector, which tells categories apart that the network does not.
+    """
     found = []
     for span in own:
-        touched = [other for other in others if other.start < span.end and span.start < other.end]
-        if any(other.start <= span.start and span.end <= other.end for other in touched):
-            continue
-        finer = [other.label for other in touched if merged(other.label) is span.label]
+        finer = [
+            other.label
+            for other in others
+            if other.start < span.end
+            and span.start < other.end
+            and merged(other.label) is span.label
+        ]
         label = finer[0] if finer else span.label
         found.append(Span(span.start, span.end, label, span.score, span.source))
-    return [*found, *others]
+    return found
 
 
 def kept(spans: Sequence[Span], scores: WordScores, veto: float) -> list[Span]:

@@ -214,3 +214,28 @@ def test_thresholds_reach_the_wanted_precision() -> None:
     loose = chosen_thresholds(judged, CLASSES, wanted_precision=0.5, silent=frozenset())
     strict = chosen_thresholds(judged, CLASSES, wanted_precision=0.95, silent=frozenset())
     assert loose[Phi.NAME] < 0.55 < strict[Phi.NAME] <= 0.9
+
+
+@pytest.mark.parametrize(
+    ("text", "marked", "kept"),
+    [
+        ("in 2019. Then", "2019.", "2019"),
+        ("son Jim (24) at home", "(24)", "(24)"),
+        ("(HPR 70441). Driver", "70441).", "70441"),
+        ("seen by M. R. today", "M. R.", "M. R."),
+        ("on 11.9. again", "11.9.", "11.9."),
+        ("lives in Lund, well", "Lund,", "Lund"),
+        ("call (+47 22 33 now", "(+47 22 33", "+47 22 33"),
+        ('Archie "Beag" is in', 'Archie "Beag"', 'Archie "Beag'),
+    ],
+)
+def test_punctuation_at_the_ends_of_a_span_is_left_out(text: str, marked: str, kept: str) -> None:
+    start = text.index(marked)
+    words = tokenize(text)
+    inside = [start <= first and last <= start + len(marked) for first, last in words]
+    certain = np.array(inside, dtype=np.float32)
+    categories = np.zeros((len(words), len(CLASSES.categories)), dtype=np.float32)
+    categories[:, 2] = certain
+    scores = WordScores(words, certain, categories, np.zeros(len(words), dtype=np.float32))
+    spans = spans_of(text, scores, CLASSES, DECISION, "x")
+    assert text[spans[0].start : spans[-1].end] == kept

@@ -36,6 +36,7 @@ from deid_assets.extending.commands import (
     write_options,
 )
 from deid_assets.extending.edits import (
+    Batch,
     EditsFile,
     Ensemble,
     Key,
@@ -240,7 +241,10 @@ def _stored(
     source: NoteSource, spans: Path, withheld: Withheld
 ) -> Iterator[tuple[Note, DisjointSpans | Failed]]:
     """Yield notes with their spans of a file; where names and others overlap, the name counts."""
-    for chunk, found in StoredSpans(SpansFile(spans), _NOT_NAMES).over(source.chunks(withheld)):
+    stored = StoredSpans(SpansFile(spans), _NOT_NAMES)
+    for chunk in source.chunks(withheld):
+        batch = stored.run(Batch(chunk))
+        found: dict[str, DisjointSpans | Failed] = {**batch.spans, **batch.withheld}
         for note in chunk:
             yield note, found.get(note.note_id, Failed(note.note_id, "twin", "Missing"))
 

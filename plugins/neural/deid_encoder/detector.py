@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from deid_assets import Note, SpanSet
 from deid_assets.extending import ConfigError, Detector, Phi, Span, Token, load, tokenize
+from deid_compact.detector import CompactDetector
 from deid_compact.folder import digest_of
 from deid_compact.labels import Classes
-from deid_compact.words import Decision, Floats, kept, spans_of, united
+from deid_compact.words import Decision, Floats, WordScores, kept, named, spans_of, united
 from deid_encoder.folder import (
     PIECES_FILE,
     TAGGER_FILE,
@@ -21,6 +23,7 @@ from deid_encoder.folder import (
 from deid_encoder.pieces import PieceReader
 from deid_encoder.reading import NoteReader
 from deid_encoder.spans import word_probabilities, word_scores
+from deid_encoder.stack import weigh
 
 VERSION = "0.1.0"
 NAME = "encoder"
@@ -30,15 +33,16 @@ class EncoderDetector:
     """Finds what an encoder was trained to find, united with the spans of another detector.
 
     A model that was trained with ``predictions_of = "rules"`` returns the spans of ``rules`` as
-    well, but for those whose every word the network holds for nearly impossible. So it takes the
-    place of ``rules`` in an ensemble.
+    well, but for those whose every word the network holds for nearly impossible. One trained with
+    ``second = "compact"`` weighs what both say of each word. So it takes their place in an
+    ensemble.
 
     Args:
         model: Folder that ``deid train`` or ``deid export`` wrote.
         name: Source of the spans; a recipe's detector has the recipe's name.
         precision: Of an export: ``fp32`` or ``int8``.
         threshold: Probability from which a word is marked, in place of the model's own.
-        alone: Whether the other detector is left out.
+        alone: Whether other detectors are left out.
         device: ``cpu``, ``cuda`` and so on; a GPU where there is one when not given.
         threads: Cores to use; all when not given.
 
@@ -72,25 +76,34 @@ class EncoderDetector:
         self.name = name
         self._about = about
         self._decision = about.decision.at(threshold)
-        self._other = None if alone or not about.predictions_of else load(about.predictions_of)
+        self._other = _other(about, alone=alone)
         self.version = f"{VERSION}+{digest_of(folder, TAGGER_FILE, weights_file)}{_suffix(self._other, threshold)}"
         self.labels = _labels(about.classes, self._decision, self._other)
         self.native_labels: frozenset[str] = getattr(self._other, "native_labels", frozenset())
 
     def detect(self, notes: Sequence[Note]) -> Iterator[SpanSet]:
         """Yield the spans of each note."""
-        others = self._others(notes)
         read = self._reader.read([note.text for note in notes])
-        for note, (pieced, probabilities), other in zip(notes, read, others, strict=True):
-            words = tokenize(note.text)
+        for note, (pieced, probabilities), second in zip(
+            notes, read, self._seconds(notes), strict=True
+        ):
             scores = word_scores(
-                words, pieced.offsets, probabilities, self._about.classes, self._decision.silent
+                tokenize(note.text),
+                pieced.offsets,
+                probabilities,
+                self._about.classes,
+                self._decision.silent,
             )
-            spans = spans_of(note.text, scores, self._about.classes, self._decision, self.name)
-            spans = united(
-                spans, [self._own(span) for span in kept(other, scores, self._about.veto)]
-            )
-            yield SpanSet.of(note, spans)
+            yield SpanSet.of(note, self._spans(note.text, scores, second))
+
+    def _spans(self, text: str, scores: WordScores, second: Second) -> list[Span]:
+        classes = self._about.classes
+        if second.scores is not None and self._about.stack is not None:
+            weighed = weigh(self._about.stack, scores, second.scores, second.spans)
+            return named(spans_of(text, weighed, classes, self._decision, self.name), second.spans)
+        spans = spans_of(text, scores, classes, self._decision, self.name)
+        others = kept(second.spans, scores, self._about.veto)
+        return united(spans, [self._own(span) for span in others])
 
     def word_probabilities(self, text: str, tokens: Sequence[Token], classes: Classes) -> Floats:
         """Return the probabilities of words, for a smaller model that learns from this one: (words, outputs).
@@ -104,13 +117,41 @@ class EncoderDetector:
         own = word_probabilities(tokens, pieced.offsets, probabilities)
         return self._about.classes.translated(own, classes)
 
-    def _others(self, notes: Sequence[Note]) -> Iterable[Sequence[Span]]:
+    def _seconds(self, notes: Sequence[Note]) -> Iterator[Second]:
+        """Yield what another detector says of each note."""
         if self._other is None:
-            return [()] * len(notes)
-        return [list(found) for found in self._other.detect(notes)]
+            yield from (Second((), None) for _ in notes)
+        elif isinstance(self._other, CompactDetector):
+            for scores, spans in self._other.opinions(notes):
+                yield Second(spans, scores)
+        else:
+            for found in self._other.detect(notes):
+                yield Second(list(found), None)
 
     def _own(self, span: Span) -> Span:
         return Span(span.start, span.end, span.label, span.score, self.name, span.native_label)
+
+
+@dataclass(frozen=True, slots=True)
+class Second:
+    """Opinion of another detector on a note.
+
+    Args:
+        spans: That it found, or that ``rules`` found for it.
+        scores: Of the note's words, where it gives any.
+    """
+
+    spans: Sequence[Span]
+    scores: WordScores | None
+
+
+def _other(about: About, *, alone: bool) -> Detector | None:
+    """Return the detector whose opinion is asked beside the network's."""
+    if alone:
+        return None
+    if about.stack is not None:
+        return load(about.second)
+    return load(about.predictions_of) if about.predictions_of else None
 
 
 def _trained(

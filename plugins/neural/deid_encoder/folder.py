@@ -15,6 +15,7 @@ from typing import Any
 from deid_assets.extending import Phi, PluginError
 from deid_compact.labels import Classes
 from deid_compact.words import Decision
+from deid_encoder.stack import Stack
 from deid_encoder.weights import Pieces
 
 TAGGER_FILE = "tagger.json"
@@ -40,6 +41,8 @@ class About:
         decision: From which probability a word is marked.
         predictions_of: Detector whose spans are united with its own, or empty.
         veto: Probability under which a span of that detector is left out.
+        second: Detector whose opinion on each word is weighed with its own, or empty.
+        stack: The weights; none where there is no second opinion.
     """
 
     version: str
@@ -53,6 +56,8 @@ class About:
     decision: Decision
     predictions_of: str
     veto: float
+    second: str = ""
+    stack: Stack | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return what ``tagger.json`` holds."""
@@ -90,6 +95,7 @@ def read_about(folder: Path) -> About:
 def _about(given: Mapping[str, Any]) -> About:
     if given["format"] != FORMAT or given["plugin"] != "encoder":
         raise ValueError
+    stack = given.get("stack")
     return About(
         version=str(given["version"]),
         base=str(given["base"]),
@@ -102,6 +108,8 @@ def _about(given: Mapping[str, Any]) -> About:
         decision=Decision.of_json(given["decision"]),
         predictions_of=str(given["predictions_of"]),
         veto=float(given["veto"]),
+        second=str(given.get("second", "")),
+        stack=Stack(**{name: float(value) for name, value in stack.items()}) if stack else None,
     )
 
 

@@ -9,12 +9,13 @@ from pathlib import Path
 import torch
 from safetensors.torch import save_file
 
-from deid_assets.extending import Document, Phi, Report, Task, tokenize
+from deid_assets.extending import ConfigError, Document, Phi, Report, Task, load, tokenize
+from deid_compact.detector import CompactDetector
 from deid_compact.labels import Classes, Targets
 from deid_compact.losses import fitted_temperature
 from deid_compact.names import names_for_copies
 from deid_compact.notes import batched, marked_notes
-from deid_compact.thresholds import chosen_thresholds
+from deid_compact.thresholds import chosen_thresholds, is_marked
 from deid_compact.words import Decision, WordScores
 from deid_encoder.detector import VERSION
 from deid_encoder.examples import Example, examples_of, windows_of
@@ -25,8 +26,12 @@ from deid_encoder.reading import NoteReader
 from deid_encoder.runtime import torch_network
 from deid_encoder.settings import EncoderSettings
 from deid_encoder.spans import word_scores
+from deid_encoder.stack import Stack, fitted_stack, opinions_of, weigh
 from deid_encoder.training import Training, read_frozen, scores_on, trained_state
 from deid_encoder.weights import packaged_file, read_weights
+
+Judged = tuple[Document, WordScores]
+"""A development note with the scores of its words."""
 
 
 def run(task: Task, out: Path, report: Report) -> None:
@@ -74,10 +79,15 @@ def run(task: Task, out: Path, report: Report) -> None:
         decision=Decision(settings.threshold, {}, settings.silent),
         predictions_of=settings.predictions_of,
         veto=settings.veto,
+        second=settings.second,
     )
     encoder.eval()
     network = torch_network(encoder, pad=reader.pad, device=torch.device("cpu"))
-    thresholds = _thresholds(NoteReader(reader, network, about), task.dev, settings)
+    judged = list(_judged(NoteReader(reader, network, about), task.dev, settings.silent))
+    if settings.second and judged:
+        stack, judged = _stacked(judged, settings)
+        about = replace(about, stack=stack)
+    thresholds = _thresholds(judged, classes, settings)
     save_file(trained_state(encoder, settings.frozen), out / WEIGHTS_FILE)
     write_about(out, _with_thresholds(about, thresholds))
 
@@ -86,14 +96,34 @@ def _batched(examples: Sequence[Example], settings: EncoderSettings) -> list[lis
     return batched(examples, lambda example: len(example.pieces), settings.batch_pieces)
 
 
+def _stacked(judged: Sequence[Judged], settings: EncoderSettings) -> tuple[Stack, list[Judged]]:
+    """Return the weights of all opinions, and the scores that they give the development notes."""
+    detector = load(settings.second)
+    if not isinstance(detector, CompactDetector):
+        raise ConfigError(f"second is {settings.second!r}; it gives no scores of words")
+    seconds = list(detector.opinions([document.note for document, _ in judged]))
+    stack = fitted_stack(
+        [
+            opinions_of(scores, second, spans)
+            for (_, scores), (second, spans) in zip(judged, seconds, strict=True)
+        ],
+        [is_marked(document, scores, settings.silent) for document, scores in judged],
+    )
+    weighed = [
+        (document, weigh(stack, scores, second, spans))
+        for (document, scores), (second, spans) in zip(judged, seconds, strict=True)
+    ]
+    return stack, weighed
+
+
 def _thresholds(
-    reader: NoteReader, dev: Sequence[Document], settings: EncoderSettings
+    judged: Sequence[Judged], classes: Classes, settings: EncoderSettings
 ) -> dict[Phi, float]:
     if settings.wanted_precision is None:
         return {}
     return chosen_thresholds(
-        _judged(reader, dev, settings.silent),
-        reader.about.classes,
+        judged,
+        classes,
         wanted_precision=settings.wanted_precision,
         silent=settings.silent,
     )
@@ -101,7 +131,7 @@ def _thresholds(
 
 def _judged(
     reader: NoteReader, dev: Sequence[Document], silent: frozenset[Phi]
-) -> Iterator[tuple[Document, WordScores]]:
+) -> Iterator[Judged]:
     read = reader.read([document.note.text for document in dev])
     for document, (pieced, probabilities) in zip(dev, read, strict=True):
         words = tokenize(document.note.text)

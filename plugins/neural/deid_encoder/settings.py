@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -39,8 +39,10 @@ class EncoderSettings(BaseModel):
         smoothing: Share of the loss that asks for all outputs alike.
         clip: Longest gradient.
         predictions_of: Detector whose spans are united with the network's in use, or empty.
-        veto: A span of that detector is left out where the network gives all of its words less than
-            this.
+        second: Detector ``compact``, whose opinion and that of ``rules`` are weighed with the
+            network's, in place of uniting spans; or empty.
+        veto: Where spans are united, one of that detector is left out where the network gives all
+            of its words less than this.
         threshold: Probability from which a word is marked, where the development notes choose none.
         wanted_precision: Of each category on the development notes; its threshold is the lowest
             that reaches it.
@@ -66,6 +68,7 @@ class EncoderSettings(BaseModel):
     smoothing: Share = 0.02
     clip: Annotated[float, Field(gt=0)] = 1.0
     predictions_of: str = "rules"
+    second: Literal["", "compact"] = "compact"
     veto: Share = 0.05
     threshold: Rate = 0.7
     wanted_precision: Share | None = None

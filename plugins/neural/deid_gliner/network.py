@@ -13,6 +13,7 @@ from typing import Any
 from deid_assets.extending import ConfigError, Phi, PluginError, Span
 from deid_onnx.devices import device as find_device
 from deid_onnx.session import start
+from deid_published.network import positions
 
 CONFIG = "gliner_config.json"
 GRAPH = "model.onnx"
@@ -93,8 +94,6 @@ def longest(model: Any) -> int:
 
 def most_of(tokenizer: Any, encoder: Any) -> int:
     """Return the most sub-tokens that an encoder of this configuration reads, special ones included."""
-    from deid_published.network import positions  # noqa: PLC0415 - loads PyTorch
-
     return int(min(tokenizer.model_max_length, positions(encoder) or _LARGE, _LARGE))
 
 

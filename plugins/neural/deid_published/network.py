@@ -46,7 +46,7 @@ def positions(config: Any) -> int:
     """
     named = max(0, int(getattr(config, "max_position_embeddings", 0) or 0))
     if named and config.model_type in _AFTER_PADDING:
-        return named - config.pad_token_id - 1
+        return named - int(config.pad_token_id) - 1
     return named
 
 

@@ -60,6 +60,11 @@ _UNITS = (
     "paiv",
     "tunti",
     "tunni",  # Finnish
+    "mies",
+    "tyg",
+    r"dni\b",
+    "dob",
+    "godz",  # Polish; in Portuguese they begin as in Spanish
 )
 _SHORTER = re.compile(rf"(?:[.,]\d)?[\s-]{{0,2}}(?:{'|'.join(_UNITS)})", re.IGNORECASE)
 """A unit shorter than a year, after the number."""

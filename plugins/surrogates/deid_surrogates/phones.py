@@ -24,6 +24,8 @@ _REGIONS: Mapping[str, tuple[str, ...]] = {
     "sv": ("SE", "FI"),
     "fi": ("FI", "SE"),
     "da": ("DK", "GL", "FO"),
+    "pl": ("PL",),
+    "pt": ("PT", "BR"),
     "nb": ("NO",),
     "nn": ("NO",),
     "no": ("NO",),

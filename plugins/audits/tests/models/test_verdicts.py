@@ -40,6 +40,7 @@ CLEAN = [
     "worse",
     [
         figure("AUC", 0.61),
+        figure("AUC", 0.61, value=0.5),
         figure("AUC", 0.61, group="shadow_models"),
         figure("AUC of notes", 0.61),
         figure("AUC of patients", 0.7),
@@ -223,3 +224,9 @@ def test_false_positives_are_counted_to_the_last_one(rate, outside, share):
     others = np.arange(outside, dtype=float)
     inside = np.array([outside - 2.5, outside - 2.25, outside - 1.5, outside - 3.5])
     assert true_positives_at(inside, others, rate) == share
+
+
+def test_what_equals_the_threshold_lies_not_above_it():
+    """One of the hundred others lies at the second place too: it would be a second false positive."""
+    others = np.arange(100, dtype=float)
+    assert true_positives_at(np.array([98.0, 99.0]), others, 0.01) == 0.5

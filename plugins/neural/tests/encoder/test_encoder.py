@@ -44,6 +44,7 @@ SETTINGS = {
     "bf16": False,
     "threads": 1,
     "predictions_of": "",
+    "second": "",
 }
 
 

@@ -16,7 +16,7 @@ GROUP = "deid_assets.replacers"
 
 The name is the language's code, the object a callable that returns it.
 """
-BUILTIN = ("cs", "da", "de", "en", "es", "fi", "fr", "it", "nb", "nl", "pt", "sv")
+BUILTIN = ("cs", "da", "de", "en", "es", "fi", "fr", "it", "nb", "nl", "pl", "pt", "sv")
 _SAME_PACK: Mapping[str, str] = {"nn": "nb", "no": "nb"}
 """Codes of notes with the language whose pack they take."""
 _UNKNOWN = "en"  # of notes that name no language

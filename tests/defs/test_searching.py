@@ -8,19 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deid_assets.assets.leftovers import judge_search, search
 from deid_assets.assets.parts import EDITS, NOTES
+from deid_assets.assets.workers import Workers
 from deid_assets.config import Gates
 from deid_assets.core.detector import Failed
 from deid_assets.core.keys import Key
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import Span
-from deid_assets.pipeline.searching import Draw, Search, verify
+from deid_assets.pipeline.sampling import Draw, SearchResult
+from deid_assets.pipeline.searching import Search, search_until_clean
 from deid_assets.policies import load_policy
 from deid_assets.quality import State
+from deid_assets.quality.searching import search_verdict
 
 KEY = Key(b"0123456789abcdef")
-STAGE = "redacted_notes_tag"
+STAGE = Search.name
 CLEAN, LEFT = "Seen in the clinic.", "Seen by Zedmarlow in the clinic."
 HIT = (Span(0, 4, Phi.NAME),)
 IDS = [f"note-{n}" for n in range(40)]
@@ -48,11 +50,10 @@ def search_in(installation):
         gates = f"[gates]\nresidual = {limit}\n"
         installation.configure(installation.default_settings.replace("[gates]\n", gates) + detector)
         opened = installation.opened()
-        found = verify(
+        workers = Workers(opened, load_policy("tag"))
+        found = search_until_clean(
             redacted[0].column("note_id").to_pylist(),
-            search=lambda note_ids: search(
-                redacted, note_ids, opened, policy=load_policy("tag"), stage=STAGE
-            ),
+            look=lambda note_ids: workers.look(redacted, note_ids),
             redo=lambda hits: hits,  # as if nothing could be covered
             draw=Draw(opened.key, sample, limit),
         )
@@ -69,7 +70,7 @@ def test_where_the_draw_is_clean_the_rest_is_not_searched(search_in):
     found, opened = search_in(texts())
 
     assert found.hits.keys() == drawn_by(opened, 20)
-    verdict = judge_search(found, IDS, opened.settings.gates)
+    verdict = search_verdict(found, IDS, opened.settings.gates)
     assert verdict.passed
     assert dict(verdict.counts) | {"upper_bound": 0, "limit": 0} == {
         "notes": 40,
@@ -102,7 +103,7 @@ def test_where_the_draw_is_not_clean_all_are_searched_and_every_hit_is_withheld(
         note_id: Failed(note_id, STAGE, "residual-hit") for note_id in bad
     }
     done = [note_id for note_id in IDS if note_id not in bad]
-    verdict = judge_search(found, done, opened.settings.gates)
+    verdict = search_verdict(found, done, opened.settings.gates)
     assert verdict.passed
     assert verdict.counts["notes_withheld"] == len(bad)
     assert "all 40 notes" in verdict.description
@@ -129,7 +130,7 @@ def test_no_draw_and_a_draw_of_all_search_all(search_in, sample):
     found, opened = search_in(texts({IDS[7]}), sample=sample)
 
     assert found.hits.keys() == set(IDS)
-    verdict = judge_search(
+    verdict = search_verdict(
         found, [note_id for note_id in IDS if note_id != IDS[7]], opened.settings.gates
     )
     assert verdict.passed
@@ -148,7 +149,7 @@ def test_a_detector_that_fails_on_a_drawn_note_withholds_it_and_counts_against_t
         detector='[detectors.stencil]\nraise_on = "trip"\n',
     )
 
-    assert found.withheld(STAGE) == {bad: Failed(bad, STAGE, "LookupError")}
+    assert found.withheld(STAGE) == {bad: Failed(bad, "spans_stencil", "LookupError")}
     assert found.drawn_hits == 1
     assert found.hits.keys() == set(IDS)
 
@@ -157,32 +158,38 @@ def test_a_batch_without_notes_has_nothing_to_search(search_in):
     notes, edits = texts()
     found, opened = search_in((notes.slice(0, 0), edits))
 
-    assert judge_search(found, [], opened.settings.gates).state is State.NOT_APPLICABLE
+    assert search_verdict(found, [], opened.settings.gates).state is State.NOT_APPLICABLE
 
 
 @pytest.mark.parametrize(
     ("found", "done", "passes"),
     [
-        (Search({"a": (), "b": ()}, {}, drawn=2, drawn_hits=0, notes=2), ["a", "b"], True),
-        (Search({"a": HIT, "b": ()}, {}, drawn=2, drawn_hits=1, notes=2), ["b"], True),
-        (Search({"a": HIT, "b": ()}, {}, drawn=2, drawn_hits=1, notes=2), ["a", "b"], False),
-        (Search({"a": HIT, "b": ()}, {"a": ()}, drawn=2, drawn_hits=1, notes=2), ["a", "b"], True),
+        (SearchResult({"a": (), "b": ()}, {}, drawn=2, drawn_hits=0, notes=2), ["a", "b"], True),
+        (SearchResult({"a": HIT, "b": ()}, {}, drawn=2, drawn_hits=1, notes=2), ["b"], True),
+        (SearchResult({"a": HIT, "b": ()}, {}, drawn=2, drawn_hits=1, notes=2), ["a", "b"], False),
         (
-            Search({"a": HIT, "b": ()}, {"a": HIT}, drawn=2, drawn_hits=1, notes=2),
+            SearchResult({"a": HIT, "b": ()}, {"a": ()}, drawn=2, drawn_hits=1, notes=2),
+            ["a", "b"],
+            True,
+        ),
+        (
+            SearchResult({"a": HIT, "b": ()}, {"a": HIT}, drawn=2, drawn_hits=1, notes=2),
             ["a", "b"],
             False,
         ),
         (
-            Search({"a": Failed("a", STAGE, "E"), "b": ()}, {}, drawn=2, drawn_hits=1, notes=2),
+            SearchResult(
+                {"a": Failed("a", STAGE, "E"), "b": ()}, {}, drawn=2, drawn_hits=1, notes=2
+            ),
             ["a", "b"],
             False,
         ),
-        (Search({"a": ()}, {}, drawn=1, drawn_hits=0, notes=2), ["a", "b"], False),
-        (Search({}, {}, drawn=0, drawn_hits=0, notes=2), ["a", "b"], False),
+        (SearchResult({"a": ()}, {}, drawn=1, drawn_hits=0, notes=2), ["a", "b"], False),
+        (SearchResult({}, {}, drawn=0, drawn_hits=0, notes=2), ["a", "b"], False),
     ],
 )
 def test_a_note_with_a_hit_or_too_few_searched_notes_fail_the_check(found, done, passes):
-    assert judge_search(found, done, Gates()).passed is passes
+    assert search_verdict(found, done, Gates()).passed is passes
 
 
 # The draw
@@ -211,6 +218,4 @@ def test_what_the_policy_keeps_is_no_hit(installation, tmp_path):
     kept = load_policy(str(policy))
 
     assert Phi.NAME in kept.keep
-    assert set(
-        search(texts(set(IDS)), IDS, installation.opened(), policy=kept, stage=STAGE).values()
-    ) == {()}
+    assert set(Workers(installation.opened(), kept).look(texts(set(IDS)), IDS).values()) == {()}
