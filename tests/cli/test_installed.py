@@ -46,6 +46,7 @@ NOT_RUN = {
     "docs/hips.md": "slow: minutes; make test-all runs them",
     "docs/privacy-audits.md": "slow: minutes; make test-all runs them",
     "docs/policies.md": "trains an encoder: needs the plugin transformers (PyTorch) and an hour",
+    "plugins/audits/docs/models.md": "needs audits[models] (PyTorch)",
     "plugins/known_identity/README.md": "needs the plugin known_identity",
     "plugins/lab/privacy/README.md": "needs the plugin privacy (PyTorch)",
 }

@@ -25,7 +25,11 @@ RAW, SAFE = ["Anna has gout.", "No finding."], ["<NAME> has gout.", "No finding.
 
 
 def judged(facts):
-    return judge([], facts, held=Held(Key(bytes(range(32))), "model"), trained=trained_on(facts))
+    """Judge what a card says alone: the attack that is installed is waived."""
+    rules = facts.rules.model_copy(update={"waived": {"attack": "for the tests"}})
+    held = Held(Key(bytes(range(32))), "model", audits={"attack": frozenset()})
+    waived = facts.model_copy(update={"rules": rules})
+    return judge([], waived, held=held, trained=trained_on(facts))
 
 
 @pytest.fixture

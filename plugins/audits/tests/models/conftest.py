@@ -8,7 +8,7 @@ from pathlib import Path
 # A tests folder is no package here.
 sys.path.insert(0, str(Path(__file__).parent))
 
-from tiny_models import (  # noqa: F401 - fixtures
+from tiny_attacked import (  # noqa: F401 - fixtures
     causal,
     causal_folder,
     masked,
