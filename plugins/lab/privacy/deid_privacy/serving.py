@@ -21,12 +21,13 @@ import re
 import stat
 import tempfile
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from deid_assets.extending import Document, InputError
 from deid_privacy.board import board_html
@@ -39,7 +40,9 @@ from deid_privacy.utility.examples import TaskData
 SHORTEST = 16
 """Characters of a token."""
 MOST_BYTES = 2 * 2**30
-"""Of a submission."""
+"""Of a submission: of a model's archive, which is kept on disk and never in memory."""
+MOST_SPANS_BYTES = 16 * 2**20
+"""Of a file of spans, which is read into memory."""
 TRIES = 5
 """Of one sender: at under nine bits a try, under 45 in all.
 
@@ -52,7 +55,16 @@ _SENDER = re.compile(r"[a-z0-9][a-z0-9_-]{0,40}", re.ASCII)
 _ZIP = b"PK"
 _IDLE = 60
 """Seconds that a caller may be silent."""
+_PART = 2**20
+"""Bytes of a body that are held in memory at a time, and that are read of one that is refused."""
 _FAILED = "the submission gave no scores; the log of the site says why"
+
+_UNREAD = (
+    HTTPStatus.SERVICE_UNAVAILABLE,
+    HTTPStatus.TOO_MANY_REQUESTS,
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+)
+"""What is answered before a body was read."""
 
 Told = tuple[HTTPStatus, dict[str, Any]]
 
@@ -87,8 +99,20 @@ class Site:
         ]
         return found[0] if found else ""
 
-    def submit(self, sender: str, name: str, content: bytes, *, task: str = REDACTION) -> Told:
-        """Return what the sender is told of a submission to a task; one runs at a time."""
+    def submit(
+        self, sender: str, name: str, sent: BinaryIO, size: int, *, task: str = REDACTION
+    ) -> Told:
+        """Return what the sender is told of a submission to a task; one runs at a time.
+
+        Nothing is read of one that may not run, and nothing is a try before it has arrived whole.
+
+        Args:
+            sender: Whose it is.
+            name: What they call it.
+            sent: It arrives here.
+            size: Its bytes, as the sender says.
+            task: What it is scored on.
+        """
         if not self._busy.acquire(blocking=False):
             return HTTPStatus.SERVICE_UNAVAILABLE, {
                 "fault": "another submission runs; try again later"
@@ -99,31 +123,34 @@ class Site:
                 return HTTPStatus.TOO_MANY_REQUESTS, {
                     "fault": f"all {self.tries} tries are used; ask the site for more"
                 }
-            return self._evaluated(sender, name, content, task)
+            with tempfile.TemporaryFile() as body:
+                refused = _receive(sent, size, body, seconds=self.seconds)
+                return refused or self._evaluated(sender, name, body, task)
         finally:
             self._busy.release()
 
-    def _evaluated(self, sender: str, name: str, content: bytes, task: str) -> Told:
+    def _evaluated(self, sender: str, name: str, body: BinaryIO, task: str) -> Told:
         """Return what is told of a submission; whatever ends it, it is a try that counts."""
         scores, fault = None, "its evaluation was broken off"
         try:
-            scores, fault = self._scores(content, task), ""
+            scores, fault = self._scores(body, task), ""
         except InputError as error:
             fault = str(error)
         finally:
-            digest = hashlib.sha256(content).hexdigest()
+            body.seek(0)
+            digest = hashlib.file_digest(body, "sha256").hexdigest()
             record(self.log, name, digest, scores, fault, task=task, sender=sender)
         if scores is None:
             return HTTPStatus.UNPROCESSABLE_ENTITY, {"fault": _FAILED}
         return HTTPStatus.OK, scores
 
-    def _scores(self, content: bytes, task: str) -> dict[str, Any]:
-        if not content.startswith(_ZIP):
+    def _scores(self, body: BinaryIO, task: str) -> dict[str, Any]:
+        if not _is_archive(body):
             if task != REDACTION:
                 raise InputError("a task takes an encoder as a ZIP archive, and no spans")
-            return evaluate_spans(content, self.documents)
+            return evaluate_spans(body.read(), self.documents)
         with tempfile.TemporaryDirectory() as folder:
-            model = unpack(content, Path(folder))
+            model = unpack(body, Path(folder))
             if task == REDACTION:
                 return evaluate_model(model, self.documents, seconds=self.seconds)
             return evaluate_task(model, self.tasks[task], seconds=self.seconds, folds=self.folds)
@@ -141,6 +168,36 @@ class Site:
             size = {"documents": len(data.examples), "folds": self.folds, "step": STEP}
             every.append({"task": name, "kind": data.kind, "labels": data.labels, **size})
         return every
+
+
+def _receive(sent: BinaryIO, size: int, body: BinaryIO, *, seconds: float) -> Told | None:
+    """Put what is sent into a file, part by part; return what the sender is told if it is refused.
+
+    Spans are refused as soon as they are seen to be too many, whatever length was told.
+    """
+    until, left = time.monotonic() + seconds, size
+    while left:
+        if time.monotonic() > until:
+            return HTTPStatus.REQUEST_TIMEOUT, {"fault": f"it took more than {seconds:g} s to send"}
+        part = sent.read(min(left, _PART))
+        if not part:
+            return HTTPStatus.BAD_REQUEST, {"fault": "the submission ended before its length"}
+        body.write(part)
+        left -= len(part)
+        if size > MOST_SPANS_BYTES and not _is_archive(body):
+            return HTTPStatus.REQUEST_ENTITY_TOO_LARGE, {
+                "fault": f"spans have at most {MOST_SPANS_BYTES:,} bytes; a model is a ZIP archive"
+            }
+        body.seek(0, 2)
+    return None
+
+
+def _is_archive(body: BinaryIO) -> bool:
+    """Whether a file begins as a ZIP archive does; it is left at its beginning."""
+    body.seek(0)
+    is_one = body.read(len(_ZIP)) == _ZIP
+    body.seek(0)
+    return is_one
 
 
 def read_senders(path: Path) -> dict[str, str]:
@@ -230,9 +287,10 @@ class _Handler(BaseHTTPRequestHandler):
                 {"fault": f"a submission has 1 to {MOST_BYTES:,} bytes"},
             )
         else:
-            self._say(
-                *self.site.submit(sender, named["name"], self.rfile.read(int(size)), task=task)
-            )
+            told = self.site.submit(sender, named["name"], self.rfile, int(size), task=task)
+            self._say(*told)
+            if told[0] in _UNREAD:
+                self.rfile.read(min(int(size), _PART))  # else the answer may be lost with the line
 
     def _sender(self) -> str:
         """Return whose token the caller shows; without one it is told so, and nothing else."""

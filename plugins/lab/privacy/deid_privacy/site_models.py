@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 import lzma
+import mmap
 import multiprocessing
 import os
 import resource
@@ -18,7 +19,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, BinaryIO
 
 from deid_assets import Note
 from deid_assets.extending import DeidError, Failed, InputError, load
@@ -32,6 +33,8 @@ MOST_BYTES = 4 * 2**30
 """Of a folder, unpacked."""
 MEMORY = 16 * 2**30
 """Address space of the process that opens one."""
+_MOST_READ = 2**20
+"""Bytes of an archive that are read at once, its list of members among them."""
 _TAGGER = "tagger.json"
 _NO_ARCHIVE = (
     zipfile.BadZipFile,
@@ -48,7 +51,26 @@ _OUTSIDE = b"location"
 """Key under which an ONNX file names data beside it, which may be any file of this machine."""
 
 
-def unpack(packed: bytes, folder: Path) -> Path:
+class _Parts(io.RawIOBase):
+    """An archive of which a little is read at a time: a list of a million members is refused."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return self._file.seek(offset, whence)
+
+    def read(self, size: int = -1) -> bytes:
+        part = self._file.read(_MOST_READ + 1 if size < 0 else min(size, _MOST_READ + 1))
+        if len(part) > _MOST_READ:
+            raise ValueError
+        return part
+
+
+def unpack(packed: BinaryIO, folder: Path) -> Path:
     """Return the folder of a model that came as a ZIP archive.
 
     Raises:
@@ -56,17 +78,15 @@ def unpack(packed: bytes, folder: Path) -> Path:
             leads outside.
     """
     try:
-        with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+        with zipfile.ZipFile(_Parts(packed)) as archive:
             members = [one for one in archive.infolist() if not one.is_dir()]
             _check_members(members)
             for one in members:
                 place = folder / PurePosixPath(one.filename).name
-                if place.exists():
-                    raise InputError(
-                        "the archive has a file twice; pack one folder, without folders in it"
-                    )
                 with archive.open(one) as source, place.open("wb") as target:
                     shutil.copyfileobj(source, target)
+    except InputError:  # a ValueError too: what is wrong with the members is said as it is
+        raise
     except _NO_ARCHIVE:
         raise InputError(
             "the submission is no ZIP archive that can be read; pack the model's folder again"
@@ -80,6 +100,8 @@ def _check_members(members: Sequence[zipfile.ZipInfo]) -> None:
             f"the archive has over {MOST_FILES} files or {MOST_BYTES:,} bytes; submit a smaller"
             " model"
         )
+    if len({PurePosixPath(one.filename).name for one in members}) < len(members):
+        raise InputError("the archive has a file twice; pack one folder, without folders in it")
     for one in members:
         if PurePosixPath(one.filename).suffix not in FILES:
             raise InputError(
@@ -102,11 +124,19 @@ def check_folder(folder: Path) -> None:
             raise InputError(
                 f"the model has a file that is none of {', '.join(sorted(FILES))}; leave it out"
             )
-        if path.suffix == ".onnx" and _OUTSIDE in path.read_bytes():
+        if path.suffix == ".onnx" and _holds(path, _OUTSIDE):
             raise InputError(
                 "an ONNX file names data outside itself; export the model with its weights in one"
                 " file"
             )
+
+
+def _holds(path: Path, word: bytes) -> bool:
+    """Whether a word stands in a file, which is not read into memory."""
+    if not path.stat().st_size:
+        return False
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        return content.find(word) >= 0
 
 
 def answers(

@@ -7,8 +7,10 @@ import http.client
 import io
 import json
 import threading
+import tracemalloc
 import urllib.request
 import zipfile
+from dataclasses import replace
 
 import pytest
 
@@ -139,7 +141,9 @@ def test_whatever_ends_an_evaluation_it_is_a_try_that_counts(address):
     empty = io.BytesIO()
     zipfile.ZipFile(empty, "w").close()
     with pytest.raises(KeyError):
-        site.submit("north", "a", empty.getvalue(), task="of nobody")
+        site.submit(
+            "north", "a", io.BytesIO(empty.getvalue()), len(empty.getvalue()), task="of nobody"
+        )
     assert tries_of(site.log, "north") == 1
 
 
@@ -163,6 +167,68 @@ def test_what_is_refused(address, method, path, headers, status):
     port, site = address
     path = path.replace(" ", "%20")
     assert asked(port, method, path, b"" if method == "PUT" else None, **headers)[0] == status
+    assert not site.log.exists()
+
+
+class Endless(io.RawIOBase):
+    """A body that goes on as long as somebody reads, and counts what was read."""
+
+    def __init__(self, begins=b""):
+        self.begins = begins
+        self.given = 0
+
+    def read(self, size=-1):
+        assert 0 <= size <= 2**20, "a body is read part by part"
+        part = (self.begins + bytes(size))[:size]
+        self.begins = b""
+        self.given += len(part)
+        return part
+
+
+def peak_of(call):
+    """What a call returns, and the most bytes that it held."""
+    tracemalloc.start()
+    found = call()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return found, peak
+
+
+@pytest.mark.parametrize(
+    "begins", [b"", b'{"id": "patient-1"', b" PK\x03\x04", b"P", b"\xef\xbb\xbfPK"]
+)
+def test_spans_are_refused_as_soon_as_they_are_too_many(address, begins):
+    _, site = address
+    body = Endless(begins)
+    (status, said), peak = peak_of(lambda: site.submit("north", "a", body, MOST_BYTES))
+    assert (status, "spans have at most" in said["fault"]) == (413, True)
+    assert body.given <= 2**20
+    assert peak < 8 * 2**20
+    assert not site.log.exists()
+
+
+def test_an_archive_is_kept_on_disk_while_it_arrives(address):
+    _, site = address
+    body = Endless(b"PK")
+    (status, _), peak = peak_of(lambda: site.submit("north", "a", body, 64 * 2**20))
+    assert (status, body.given) == (422, 64 * 2**20)
+    assert peak < 8 * 2**20
+
+
+def test_a_body_that_is_no_try_is_not_read(address):
+    _, site = address
+    for _ in range(3):
+        site.submit("north", "a", io.BytesIO(PROGRAM), len(PROGRAM))
+    body = Endless(b"PK")
+    assert site.submit("north", "a", body, MOST_BYTES)[0] == 429
+    assert body.given == 0
+
+
+def test_a_body_that_ends_early_or_comes_too_slowly_is_no_try(address):
+    _, site = address
+    assert site.submit("north", "a", io.BytesIO(HONEST), len(HONEST) + 1)[0] == 400
+    hasty = replace(site, seconds=-1)
+    assert hasty.submit("north", "a", Endless(b"PK"), MOST_BYTES)[0] == 408
     assert not site.log.exists()
 
 

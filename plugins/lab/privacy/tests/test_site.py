@@ -10,6 +10,7 @@ import json
 import os
 import resource
 import stat
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -146,7 +147,10 @@ def test_a_model_is_run_by_this_code_and_scored(tagger, tmp_path):
     scored = evaluate_model(folder, documents, seconds=120)
     assert scored["f1"] > 0.4
     assert set(scored) == {"notes", "f1", "covered"}
-    assert evaluate_model(unpack(packed(folder), tmp_path), documents, seconds=120) == scored
+    assert (
+        evaluate_model(unpack(io.BytesIO(packed(folder)), tmp_path), documents, seconds=120)
+        == scored
+    )
 
 
 def archive_of(**files):
@@ -154,7 +158,7 @@ def archive_of(**files):
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, content in files.items():
             archive.writestr(name.replace("__", "/").replace("_dot_", "."), content)
-    return buffer.getvalue()
+    return buffer
 
 
 @pytest.mark.parametrize(
@@ -178,7 +182,32 @@ def test_an_archive_leads_nowhere_and_holds_so_much(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="submit a smaller model"):
         unpack(archive_of(a_dot_json="x" * 100), tmp_path)
     with pytest.raises(InputError, match="no ZIP archive"):
-        unpack(b"PK broken", tmp_path)
+        unpack(io.BytesIO(b"PK broken"), tmp_path)
+
+
+@pytest.mark.parametrize("members", [40_000, 9_000])
+def test_a_list_of_many_members_is_not_read(tmp_path, members):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for number in range(members):
+            archive.writestr(f"{number}.json", "")
+    tracemalloc.start()
+    with pytest.raises(InputError, match=r"no ZIP archive|over 50 files"):
+        unpack(buffer, tmp_path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 16 * 2**20
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_large_onnx_file_is_searched_without_holding_it_in_memory(tmp_path):
+    with (tmp_path / "model.onnx").open("wb") as file:
+        file.truncate(64 * 2**20)
+    tracemalloc.start()
+    check_folder(tmp_path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**20
 
 
 def test_data_outside_an_onnx_file_and_links_are_refused(tmp_path):
