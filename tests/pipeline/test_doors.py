@@ -175,7 +175,7 @@ def test_the_withheld_note_names_its_step(notes):
 
 @pytest.mark.long
 def test_all_policies_give_the_same_through_all_doors(installation, notes, tmp_path):
-    some = [*notes[::4], *notes[-4:]]
+    some = [*notes[:-4:4], *notes[-4:]]
     policies = sorted(BUILTIN)
     of_graph = through_graph(installation, some, policies)
 
