@@ -392,7 +392,8 @@ def test_a_model_below_the_floor_is_not_stored(installation, needs):
     with_recipe(installation, CRF, ensemble=["stencil"], gates="tagger_f1 = 1.0")
     done = installation.run(None, job="train_taggers")
     assert (
-        "not stored, because a check failed: check learnt" in installation.failures(done)["tagger_mine"]
+        "not stored, because a check failed: check learnt"
+        in installation.failures(done)["tagger_mine"]
     )
     assert installation.opened().files.find("tagger_mine", ALL) is None
 
