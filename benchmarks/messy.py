@@ -24,8 +24,9 @@ from conditions import conditions
 from numpy.typing import NDArray
 
 from deid_assets.core.detector import Failed, detect
+from deid_assets.core.label_maps import label_map
 from deid_assets.core.note import Note
-from deid_assets.core.phi import Phi
+from deid_assets.core.phi import LabelMap, Phi
 from deid_assets.core.span import Span
 from deid_assets.formats import Fault, detect_format, read_notes
 from deid_assets.plugins import load
@@ -71,11 +72,13 @@ class Counts:
     groups: NDArray[np.int64]
 
 
-def read(paths: Iterable[Path]) -> list[tuple[Note, Sequence[Span]]]:
+def read(
+    paths: Iterable[Path], labels: LabelMap | None = None
+) -> list[tuple[Note, Sequence[Span]]]:
     """Return annotated notes."""
     found = []
     for path in paths:
-        for entry in read_notes(path, format=detect_format(path)):
+        for entry in read_notes(path, format=detect_format(path), labels=labels):
             if isinstance(entry, Fault):
                 raise SystemExit(entry.message)
             found.append((entry.note, list(entry.spans or ())))
@@ -142,6 +145,8 @@ def main() -> int:
     parser.add_argument(
         "--notes", type=Path, action="append", help="annotated notes in place of the composed ones"
     )
+    parser.add_argument("--labels", help="label map of these notes, as deid labels lists")
+    parser.add_argument("--first", type=int, help="take so many notes from the beginning")
     parser.add_argument(
         "--detector", action="append", help="NAME or NAME=MODEL; rules when not given"
     )
@@ -149,7 +154,9 @@ def main() -> int:
         "--by", choices=("lang", "none"), default="none", help="a row for each language too"
     )
     options = parser.parse_args()
-    notes = read(options.notes or sorted((COMPOSED / options.part).glob("*.jsonl")))
+    paths = options.notes or sorted((COMPOSED / options.part).glob("*.jsonl"))
+    labels = label_map(options.labels) if options.labels else None
+    notes = read(paths, labels)[: options.first]
     print(
         f"{len(notes)} notes of {options.part if not options.notes else 'given files'};"
         f" {conditions()}\n"

@@ -13,6 +13,7 @@ from deid_assets.core.detector import Failed, detect
 from deid_assets.core.errors import DeidError, InputError, PluginError
 from deid_assets.core.span import SpanSet
 from deid_assets.core.trainer import Document
+from deid_assets.evaluation.counts import Counts
 from deid_assets.pipeline.values import patient_of
 from deid_assets.plugins import available, load_declaration, load_trainer
 from deid_assets.quality import Verdict
@@ -64,7 +65,8 @@ def make_tagger(_batch: str, installation: Installation, *, recipe: Recipe) -> A
     materials = read_materials(installation, recipe)
     key = installation.settings.key()
     train_model(recipe, materials, work, key=key)
-    dev = make_task(recipe, materials, load_trainer(recipe.plugin)).dev
+    task = make_task(recipe, materials, load_trainer(recipe.plugin))
+    dev = task.dev
     if not _is_as_its_card(work, dev, recipe):
         shutil.rmtree(work)
         train_model(recipe, materials, work, key=key)
@@ -85,7 +87,7 @@ def make_tagger(_batch: str, installation: Installation, *, recipe: Recipe) -> A
         sources=[installation.files.receipt(TRAINING_CORPUS, ALL), *held.receipts],
         verdicts=[
             promoted,
-            labels_learnt(scored, installation.settings.gates),
+            labels_learnt(scored, installation.settings.gates, known=frozenset(task.labels)),
             Verdict(
                 "learnt",
                 f1 >= floor,
@@ -118,15 +120,22 @@ def make_tagger(_batch: str, installation: Installation, *, recipe: Recipe) -> A
     )
 
 
-def labels_learnt(scored: TagScores, gates: Gates) -> Verdict:
-    """Return whether each label with enough development spans is found.
+def labels_learnt(scored: TagScores, gates: Gates, *, known: frozenset[str]) -> Verdict:
+    """Return whether each label with enough development spans, or with a floor of its own, is found.
 
-    A model blind to one may score well on the whole.
+    A model blind to one may score well on the whole, and a floor that nothing is held against is
+    not met.
+
+    Args:
+        scored: On the development notes.
+        gates: The floors.
+        known: Labels of the training and development notes; a floor of another is not this model's.
     """
+    named = {label for label, floor in gates.tagger_labels.items() if floor} & known
     found = {
-        label: counts
-        for label, counts in scored.labels.items()
-        if counts.gold >= gates.tagger_label_spans
+        label: scored.labels.get(label, Counts())
+        for label in {*scored.labels, *named}
+        if label in named or scored.labels[label].gold >= gates.tagger_label_spans
     }
     figures: dict[str, float] = {}
     below = 0
@@ -137,7 +146,10 @@ def labels_learnt(scored: TagScores, gates: Gates) -> Verdict:
             below += 1
             figures |= {f"f1_{label}": f1, f"floor_{label}": floor}
     counts_of = {"labels": len(found), "below": below, **figures}
-    said = f"Strict F1 of each label with {gates.tagger_label_spans} development spans or more."
+    said = (
+        f"Strict F1 of each label with {gates.tagger_label_spans} development spans or more, and"
+        " of each that gates.tagger_labels names."
+    )
     return Verdict("labels_learnt", not below, True, counts_of, said).unless(
         not found, f"no label has {gates.tagger_label_spans} development spans"
     )

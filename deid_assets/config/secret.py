@@ -34,23 +34,39 @@ def secret_of_home(home: Path) -> bytes:
         ConfigError: It cannot be read or made, is no secret, or others may read it.
     """
     path = home / "secret.key"
+    remedy = "set DEID_HOME to a folder of yours"
     try:
         if not path.exists():
             _make(path)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be made ({error.strerror}); {remedy}") from None
+    return secret_of_file(
+        path, absent=remedy, wrong="restore the file, since another key gives other ids"
+    )
+
+
+def secret_of_file(path: Path, *, absent: str, wrong: str) -> bytes:
+    """Return the secret of a file that its owner alone reads.
+
+    Args:
+        path: Of the file.
+        absent: What helps where it cannot be read.
+        wrong: What helps where it holds no secret.
+
+    Raises:
+        ConfigError: It cannot be read, is no secret, or others may read it.
+    """
+    try:
         mode = path.stat().st_mode
         value = path.read_text("ascii", errors="replace")
     except OSError as error:
-        raise ConfigError(
-            f"{path}: cannot be read or made ({error.strerror}); set DEID_HOME to a folder of yours"
-        ) from None
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}); {absent}") from None
     if sys.platform != "win32" and mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise ConfigError(
             f"{path}: others may read or change it; run chmod 600 on it, and change the key if"
             " they did"
         )
-    return _checked(
-        value.strip(), str(path), remedy="restore the file, since another key gives other ids"
-    )
+    return _checked(value.strip(), str(path), remedy=wrong)
 
 
 def _checked(value: str, where: str, *, remedy: str) -> bytes:

@@ -39,8 +39,10 @@ class Gates(_Frozen):
         tagger_f1: Smallest strict F1 of a trained tagger on its development notes.
         tagger_label_f1: The same of each label that has enough development spans, unless
             ``tagger_labels`` says another.
-        tagger_labels: Smallest strict F1 per label of the tagger's tags.
-        tagger_label_spans: A label with fewer development spans is not gated by itself.
+        tagger_labels: Smallest strict F1 per label of the tagger's tags, however few development
+            spans there are of it; where there is none, it is not met.
+        tagger_label_spans: A label with fewer development spans is not gated by itself, unless
+            ``tagger_labels`` names it.
         near_duplicates: Largest share of notes that nearly repeat another note of the batch.
         quarantined: Largest share of received notes that may go to quarantine.
         residual_sample: Redacted notes of a batch, drawn by key, on which the ensemble runs again;
@@ -104,12 +106,15 @@ class ApprovalSettings(_Frozen):
         keys: Name of an approver to the file with their public key, Ed25519 in PEM. They alone
             approve under that name.
         login_header: Header in which a reverse proxy names who is logged in, such as
-            ``X-Remote-User``. The proxy must set or remove it in every request, and be the only way
-            to the web server.
+            ``X-Remote-User``. The proxy must set or remove it in every request.
+        login_secret: File with a secret that the proxy alone sends with it, in the header
+            ``X-Deid-Proxy``, as ``openssl rand -hex 32`` gives one. Without it a login proves
+            nothing, whoever the request comes from.
     """
 
     keys: Mapping[str, Path] = Field(default_factory=dict)
     login_header: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{0,64}$")] = ""
+    login_secret: Path | None = None
 
 
 class VaultSettings(_Frozen):
@@ -368,6 +373,11 @@ def _faults_of_names(settings: Settings) -> Iterator[str]:
                     f" {settings.profile!r}{did_you_mean(name, labels)}; choose of"
                     f" {', '.join(sorted(labels))}"
                 )
+    if settings.approvals.login_header and settings.approvals.login_secret is None:
+        yield (
+            "approvals.login_header: whoever reaches the web server could send it; name in"
+            " approvals.login_secret the file of a secret that the proxy sends as X-Deid-Proxy"
+        )
     if settings.vault.url and settings.vault.url == settings.sql_url:
         yield "vault.url is the database of the catalogue; give the vault one of its own"
     if settings.release_policy not in settings.policies:

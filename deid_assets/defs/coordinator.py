@@ -3,13 +3,20 @@
 As a reverse proxy says, and in a way that nobody without the key can.
 """
 
+from collections.abc import Sequence
+from hmac import compare_digest
+
 from dagster._core.run_coordinator.base import SubmitRunContext
 from dagster._core.run_coordinator.queued_run_coordinator import QueuedRunCoordinator
 from dagster._core.storage.dagster_run import DagsterRun
 
 from deid_assets.config import Settings
+from deid_assets.config.secret import secret_of_file
 from deid_assets.core.errors import DeidError
 from deid_assets.store.approvals import LOGIN_TAG, login_code
+
+PROXY_HEADER = "X-Deid-Proxy"
+"""In which the proxy shows the secret that it shares with the installation."""
 
 
 class LoginRunCoordinator(QueuedRunCoordinator):
@@ -27,12 +34,32 @@ class LoginRunCoordinator(QueuedRunCoordinator):
 def _login(context: SubmitRunContext, run_id: str) -> str:
     """Return who is logged in, with the code that proves it.
 
-    Empty where nobody is, or no proxy is declared.
+    Empty where nobody is, no proxy is declared, or the request is not the proxy's.
     """
     try:
         settings = Settings.load()
-        header = settings.approvals.login_header
-        login = context.get_request_header(header) if header else None
-        return f"{login} {login_code(settings.key(), run_id, login)}" if login else ""
+        approvals = settings.approvals
+        if not approvals.login_header or approvals.login_secret is None:
+            return ""
+        logins = _values(context, approvals.login_header)
+        shown = _values(context, PROXY_HEADER)
+        secret = secret_of_file(
+            approvals.login_secret,
+            absent="name it in approvals.login_secret",
+            wrong="make one with `openssl rand -hex 32`",
+        )
+        # A header that stands twice is the caller's beside the proxy's.
+        if len(logins) != 1 or len(shown) != 1 or not logins[0]:
+            return ""
+        if not compare_digest(shown[0].encode(), secret.hex().encode()):
+            return ""
+        return f"{logins[0]} {login_code(settings.key(), run_id, logins[0])}"
     except DeidError:  # wrong settings: the run itself says so
         return ""
+
+
+def _values(context: SubmitRunContext, header: str) -> Sequence[str]:
+    """Return what the request of a run says in a header, once for each time that it stands there."""
+    source = getattr(context.workspace, "source", None)
+    headers = getattr(source, "headers", None)
+    return headers.getlist(header) if headers else ()

@@ -327,12 +327,23 @@ def write_notes(
             f"{chosen.name} writes one file per note; name a folder instead of {path.name}"
         )
     seen: set[str] = set()
+    of_notes: list[DeidError] = []
     try:
-        chosen.writer(path, _checked(notes, seen), options)
+        chosen.writer(path, _noting(_checked(notes, seen), of_notes), options)
     except DeidError as error:
-        check_error(error, chosen)
+        if not any(error is one for one in of_notes):
+            check_error(error, chosen)
         raise
     return len(seen)
+
+
+def _noting(notes: Iterable[Annotated], errors: list[DeidError]) -> Iterator[Annotated]:
+    """Yield notes, and note what ended them: it is no error of the writer that takes them."""
+    try:
+        yield from notes
+    except DeidError as error:
+        errors.append(error)
+        raise
 
 
 def _checked(notes: Iterable[Annotated], seen: set[str]) -> Iterator[Annotated]:

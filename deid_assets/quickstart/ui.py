@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from deid_assets.config import Settings
 from deid_assets.core.errors import DeidError
 from deid_assets.defs.instance import open_instance
+from deid_assets.runtime.checks import checked_snapshot
 
 ADDRESS = "127.0.0.1"
 GRACE_S = 15.0
@@ -39,7 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--workspace", default="workspace.yaml", help="the code location")
     options = parser.parse_args(arguments)
     try:
-        with open_instance(Settings.load().dagster_home):
+        settings = Settings.load()
+        checked_snapshot(settings)  # else the servers start, and the code location fails to load
+        with open_instance(settings.dagster_home):
             pass  # whole before two processes open it
     except DeidError as error:
         sys.stderr.write(f"{type(error).__name__}: {error}\n")

@@ -136,7 +136,8 @@ def approval_draft(
             "the name of who approves is 2 to 100 letters, digits and . _ @ + -: a user name or an"
             " address"
         )
-    if by in declared and not proof.means:
+    own = {name.casefold() for name in declared}
+    if by.casefold() in own and not (proof.means and (by in declared or proof.means == "login")):
         raise InputError(
             f"{by} approves with a key of their own: `deid approve` with --key, or as they are"
             " logged in"

@@ -209,22 +209,28 @@ def _seal_of(folder: Path) -> Path:
     return folder.with_name(f"{folder.name}.seal")
 
 
-def _is_sealed(folder: Path, seal: Path, key: Key) -> bool:
+def _run_of(folder: Path) -> str:
+    """Return which run a folder is of: a finished one of other notes or settings is not this one."""
+    mark = (folder.parent / "fingerprint").read_text(encoding="utf-8")
+    return f"{mark} {folder.name}"
+
+
+def _is_sealed(folder: Path, seal: Path, key: Key, *, of: str = "") -> bool:
     """Whether a folder holds what was sealed under a key, file by file."""
     try:
         given = seal.read_text("utf-8")
     except (OSError, UnicodeDecodeError):
         return False
-    return hmac.compare_digest(given.encode(), _sealed(folder, key).encode())
+    return hmac.compare_digest(given.encode(), _sealed(folder, key, of).encode())
 
 
-def _write_seal(folder: Path, seal: Path, key: Key) -> None:
+def _write_seal(folder: Path, seal: Path, key: Key, *, of: str = "") -> None:
     with atomic_path(seal, mode=0o600) as part:
-        part.write_text(_sealed(folder, key), "utf-8")
+        part.write_text(_sealed(folder, key, of), "utf-8")
 
 
-def _sealed(folder: Path, key: Key) -> str:
-    return key.derive("tagger folder", model_digest(folder, key)).hex()
+def _sealed(folder: Path, key: Key, of: str) -> str:
+    return key.derive("tagger folder", model_digest(folder, key), *filter(None, [of])).hex()
 
 
 def _one_run(trainer: Trainer, task: Task, part: Path, key: Key | None, progress: Progress) -> Path:
@@ -239,7 +245,7 @@ def _one_run(trainer: Trainer, task: Task, part: Path, key: Key | None, progress
     log = part / f"seed-{task.seed}.jsonl"
     done = part / f"seed-{task.seed}.done"
     if done.exists():
-        if key is None or _is_sealed(folder, _seal_of(folder), key):
+        if key is None or _is_sealed(folder, _seal_of(folder), key, of=_run_of(folder)):
             return folder
         done.unlink()
         shutil.rmtree(folder, ignore_errors=True)
@@ -258,7 +264,7 @@ def _one_run(trainer: Trainer, task: Task, part: Path, key: Key | None, progress
             f"trainer {trainer.name} wrote no {TAGGER}; report it to the plugin's author"
         )
     if key is not None:
-        _write_seal(folder, _seal_of(folder), key)
+        _write_seal(folder, _seal_of(folder), key, of=_run_of(folder))
     done.write_text(f"{time.perf_counter() - started:.3f}")
     return folder
 

@@ -197,7 +197,7 @@ def test_a_language_without_a_pack_stops_before_anything_is_written(
     deid, write, monkeypatch, three
 ):
     monkeypatch.setenv("DEID_KEY", KEY)
-    write("notes.jsonl", *three, {"id": "d", "text": "Zyxwick kom hjem.", "lang": "da"})
+    write("notes.jsonl", *three, {"id": "d", "text": "Zyxwick kom hjem.", "lang": "hu"})
     ran = deid(
         "redact",
         "notes.jsonl",
@@ -213,14 +213,14 @@ def test_a_language_without_a_pack_stops_before_anything_is_written(
 
     assert ran.code == 2
     assert ran.err.count("\n") == 1
-    assert "no locale pack for language 'da'; install a plugin" in ran.err
+    assert "no locale pack for language 'hu'; install a plugin" in ran.err
     assert not Path("out.jsonl").exists()
     assert not Path("edits.jsonl").exists()
 
 
 def test_other_languages_are_tagged_by_option_and_counted(deid, write, monkeypatch, redacted):
     monkeypatch.setenv("DEID_KEY", KEY)
-    write("notes.jsonl", {"id": "d", "text": "Zyxwick kom hjem.", "lang": "da"})
+    write("notes.jsonl", {"id": "d", "text": "Zyxwick kom hjem.", "lang": "hu"})
     Path("mine.toml").write_text(
         'name = "mine"\ndefault = { action = "surrogate", other_languages = "tag" }\n',
         encoding="utf-8",

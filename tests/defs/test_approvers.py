@@ -1,6 +1,8 @@
 """Who approves a release is proved by a key of their own or by the login that a proxy names, or called unverified."""
 
 import json
+import shutil
+from types import SimpleNamespace
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -12,18 +14,21 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from dagster import DagsterRun, DagsterRunStatus
 from dagster._core.run_coordinator.base import SubmitRunContext
+from starlette.requests import Request
 from typer.testing import CliRunner
 
 from deid_assets.cli import app
-from deid_assets.core.errors import InputError
+from deid_assets.core.errors import ConfigError, InputError, ProvenanceError
 from deid_assets.core.keys import Key
 from deid_assets.defs.coordinator import LoginRunCoordinator
 from deid_assets.defs.instance import open_instance
 from deid_assets.store.approvals import (
     LOGIN_TAG,
     REPORT,
+    Proof,
     approve,
     digest_of_page,
+    find_approval,
     login_code,
     proof_by_login,
     proof_in_words,
@@ -31,7 +36,7 @@ from deid_assets.store.approvals import (
 from deid_assets.store.files import StoreFiles, UnsignedReceipt
 
 BATCH = "b-1"
-HEADER = '[approvals]\nlogin_header = "X-Remote-User"\n'
+SECRET = "a1" * 32
 
 
 def say(*arguments):
@@ -85,6 +90,10 @@ def test_an_approval_by_the_declared_key_is_signed_by_it(installation, page, tmp
         ("b.frei", "other.pem", "no key of b.frei is declared"),
         ("a.meier", "a.meier.pub.pem", "no private key in PEM"),
         ("a.meier", "absent.pem", "cannot be read"),
+        ("A.Meier", "", "approves with a key of their own"),
+        ("a.MEIER", "a.meier.pem", "no key of a.MEIER is declared"),
+        ("a.meier ", "", "the name of who approves is"),
+        ("\u0430.meier", "", "the name of who approves is"),
     ],
 )
 def test_nobody_approves_under_a_name_that_has_a_key_without_it(
@@ -111,41 +120,81 @@ def test_an_approval_of_an_earlier_version_is_unverified(tmp_path):
     assert proof_in_words(found) == "unverified name"
 
 
-class FromProxy(SubmitRunContext):
-    """As Dagster's web server hands over a request that came with a header."""
+def request_with(*headers):
+    """The context of a run as Dagster's web server makes it of a request with these headers."""
+    pairs = [(name.lower().encode(), value.encode()) for name, value in headers]
+    request = Request({"type": "http", "method": "POST", "path": "/graphql", "headers": pairs})
+    return SimpleNamespace(source=request)
 
-    def get_request_header(self, key):
-        return {"X-Remote-User": "a.meier"}.get(key)
+
+USER, PROXY = ("X-Remote-User", "a.meier"), ("X-Deid-Proxy", SECRET)
+
+
+@pytest.fixture
+def launched(installation, tmp_path):
+    """Launch a run of a request, and return its login tag and the one that would prove ``a.meier``."""
+    path = tmp_path / "proxy.secret"
+    path.write_text(SECRET)
+    path.chmod(0o600)
+    header = f'[approvals]\nlogin_header = "X-Remote-User"\nlogin_secret = "{path}"\n'
+
+    def launch(*headers, tags=None, settings=header):
+        installation.configure(installation.default_settings + settings)
+        with open_instance(installation.dagster_home) as instance:
+            assert isinstance(instance.run_coordinator, LoginRunCoordinator)
+            run = instance.add_run(
+                DagsterRun(
+                    job_name="approve_release", tags=tags or {}, status=DagsterRunStatus.STARTED
+                )
+            )
+            instance.run_coordinator.submit_run(SubmitRunContext(run, request_with(*headers)))
+            found = instance.get_run_by_id(run.run_id).tags.get(LOGIN_TAG)
+        proved = login_code(installation.settings().key(), run.run_id, "a.meier")
+        return found, f"a.meier {proved}"
+
+    launch.secret = path
+    return launch
+
+
+@pytest.mark.parametrize("tags", [{}, {LOGIN_TAG: "b.frei 00"}])
+@pytest.mark.parametrize("name", ["X-Remote-User", "x-remote-user", "X-REMOTE-USER"])
+def test_a_run_is_tagged_with_the_login_of_the_proxy_and_no_other(launched, tags, name):
+    found, expected = launched((name, "a.meier"), PROXY, tags=tags)
+    assert found == expected
 
 
 @pytest.mark.parametrize(
-    ("settings", "context", "tags", "login"),
+    "headers",
     [
-        (HEADER, FromProxy, {}, "a.meier"),
-        (HEADER, FromProxy, {LOGIN_TAG: "b.frei 00"}, "a.meier"),
-        (HEADER, SubmitRunContext, {LOGIN_TAG: "b.frei 00"}, ""),
-        ("", FromProxy, {LOGIN_TAG: "a.meier 00"}, ""),
-        ("", FromProxy, {}, None),
+        [],
+        [USER],
+        [PROXY],
+        [("X-Remote-User", ""), PROXY],
+        [USER, ("X-Deid-Proxy", "")],
+        [USER, ("X-Deid-Proxy", "00" * 32)],
+        [USER, ("X-Deid-Proxy", SECRET.upper())],
+        [USER, ("X-Deid-Proxy", SECRET[:-1])],
+        [USER, ("X_Deid_Proxy", SECRET)],
+        [("X_Remote_User", "a.meier"), PROXY],
+        [("Remote-User", "a.meier"), PROXY],
+        [USER, USER, PROXY],
+        [("X-Remote-User", "b.frei"), USER, PROXY],
+        [("x-remote-user", "b.frei"), USER, PROXY],
+        [USER, PROXY, PROXY],
+        [USER, ("X-Deid-Proxy", "00" * 32), PROXY],
+        [USER, ("X-Forwarded-For", "127.0.0.1"), ("Forwarded", "for=127.0.0.1")],
     ],
 )
-def test_a_run_is_tagged_with_the_login_of_the_proxy_and_no_other(
-    installation, settings, context, tags, login
-):
-    installation.configure(installation.default_settings + settings)
-    with open_instance(installation.dagster_home) as instance:
-        assert isinstance(instance.run_coordinator, LoginRunCoordinator)
-        run = instance.add_run(
-            DagsterRun(job_name="approve_release", tags=tags, status=DagsterRunStatus.STARTED)
-        )
-        instance.run_coordinator.submit_run(context(run, None))
-        found = instance.get_run_by_id(run.run_id).tags
+def test_a_forged_header_proves_no_login(launched, headers):
+    assert launched(*headers, tags={LOGIN_TAG: "a.meier 00"})[0] == ""
 
-    expected = (
-        f"{login} {login_code(installation.settings().key(), run.run_id, login)}"
-        if login
-        else login
-    )
-    assert found.get(LOGIN_TAG) == expected
+
+def test_without_a_proxy_whose_secret_is_kept_nobody_is_logged_in(launched):
+    assert launched(USER, PROXY, settings="")[0] is None
+    launched.secret.chmod(0o644)
+    assert launched(USER, PROXY)[0] is None
+    with pytest.raises(ConfigError, match="whoever reaches the web server could send it"):
+        launched(USER, PROXY, settings='[approvals]\nlogin_header = "X-Remote-User"\n')
 
 
 def test_a_login_proves_its_own_name_in_its_own_run_alone():
@@ -169,3 +218,33 @@ def test_a_login_proves_a_name_that_has_a_key_too(installation, page, tmp_path):
     found = approve(opened.files, BATCH, by="a.meier", page=digest, proof=proof, declared=declared)
 
     assert proof_in_words(found) == "login"
+
+
+def test_an_approval_put_in_the_place_of_another_releases_nothing(installation, page, tmp_path):
+    """Kept copies of an approval: under another batch, after another page, under another secret."""
+    files = installation.opened().files
+    say("approve", page, "--by", "a.meier", "--key", tmp_path / "a.meier.pem")
+    folder = installation.store / "restricted" / "release_approval"
+    if not folder.is_dir():
+        (folder,) = [one for one in installation.store.rglob("release_approval") if one.is_dir()]
+    kept = tmp_path / "kept"
+    shutil.copytree(folder / BATCH, kept)
+    assert find_approval(files, BATCH) is not None
+
+    report = files.receipt(REPORT, BATCH)
+    files.write(REPORT, "b-2", {}, receipt=UnsignedReceipt("1", counts=dict(report.counts)))
+    shutil.copytree(kept, folder / "b-2")
+    with pytest.raises(ProvenanceError):
+        find_approval(files, "b-2")
+
+    files.write(REPORT, BATCH, {}, receipt=UnsignedReceipt("1", counts={"page": "0" * 64}))
+    assert find_approval(files, BATCH) is None
+    approve(files, BATCH, by="c.kurz", page="0" * 64, proof=Proof(), declared={})
+    shutil.rmtree(folder / BATCH)
+    shutil.copytree(kept, folder / BATCH)
+    assert find_approval(files, BATCH) is None
+
+    with pytest.raises(ProvenanceError):
+        find_approval(
+            StoreFiles(installation.store, key=b"another secret, 32 bytes long, 1"), BATCH
+        )

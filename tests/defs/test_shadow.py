@@ -80,7 +80,7 @@ def test_a_sample_never_stands_for_a_detector_of_the_ensemble(sampled):
     assert versions[0]["spans_shade"] != versions[1]["spans_shade"]
     assert versions[0]["spans_stencil"] == versions[1]["spans_stencil"]
     assert (
-        "not stored, because a check failed: recall_floor"
+        "not stored, because a check failed: check recall_floor"
         in sampled.failures(result)["merged_spans"]
     )
 

@@ -319,13 +319,21 @@ def test_a_folder_without_the_seal_of_the_key_is_trained_again(installation, nee
         ({"tagger_label_f1": 0.0}, True),
         ({"tagger_labels": {"NAME": 0.0}}, True),
         ({"tagger_label_spans": 31}, True),
+        ({"tagger_labels": {"CITY": 0.1, "NAME": 0.0}}, False),
+        ({"tagger_labels": {"PHONE": 0.1, "NAME": 0.0}}, False),
+        ({"tagger_labels": {"NAME": 0.1}, "tagger_label_spans": 31}, False),
+        ({"tagger_labels": {"DATE": 0.99, "NAME": 0.0}}, False),
+        ({"tagger_labels": {"PHONE": 0.0, "NAME": 0.0}}, True),
+        ({"tagger_labels": {"of another recipe": 0.9, "NAME": 0.0}}, True),
     ],
 )
 def test_a_tagger_that_is_blind_to_one_label_is_not_stored(gates, passed):
     counts = {"NAME": Counts(tp=0, fn=30), "DATE": Counts(tp=90, fp=5, fn=5), "CITY": Counts(fn=5)}
-    verdict = labels_learnt(TagScores(counts, []), Gates(**gates))
+    known = frozenset({*counts, "PHONE"})
+    verdict = labels_learnt(TagScores(counts, []), Gates(**gates), known=known)
     assert (verdict.failed, verdict.blocking) == (not passed, True)
-    if not passed:
+    assert (verdict.counts["below"] == 0) is passed
+    if not gates:
         assert verdict.counts == {"labels": 2, "below": 1, "f1_NAME": 0.0, "floor_NAME": 0.1}
 
 
@@ -384,7 +392,8 @@ def test_a_model_below_the_floor_is_not_stored(installation, needs):
     with_recipe(installation, CRF, ensemble=["stencil"], gates="tagger_f1 = 1.0")
     done = installation.run(None, job="train_taggers")
     assert (
-        "not stored, because a check failed: learnt" in installation.failures(done)["tagger_mine"]
+        "not stored, because a check failed: check learnt"
+        in installation.failures(done)["tagger_mine"]
     )
     assert installation.opened().files.find("tagger_mine", ALL) is None
 

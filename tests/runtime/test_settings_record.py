@@ -12,6 +12,7 @@ import pytest
 from deid_assets.backfill import command as backfill
 from deid_assets.core.errors import ConfigError
 from deid_assets.quickstart import command as quickstart
+from deid_assets.quickstart import ui
 from deid_assets.runtime.checks import checked_snapshot
 from deid_assets.runtime.settings_record import RECORD, check_settings
 
@@ -75,6 +76,17 @@ def test_the_commands_refuse_before_anything_is_made(main, installation, elsewhe
 
     assert "is run under" in capfd.readouterr().out
     assert not installation.store.exists()
+
+
+def test_make_ui_starts_no_server_under_others(installation, elsewhere, capfd):
+    elsewhere('ensemble = ["stencil"]\nshadow_sample = 7\n')
+
+    assert ui.main([]) == 2
+
+    told = capfd.readouterr().err
+    assert "is run under" in told
+    assert told.count("\n") == 1
+    assert not installation.dagster_home.exists()
 
 
 def test_the_web_server_is_not_started_under_others(installation, elsewhere):

@@ -1,5 +1,7 @@
 """Training runs: what is checked, kept, resumed and said."""
 
+import shutil
+
 import pytest
 
 from deid_assets import DisjointSpans, Note, Phi, plugins
@@ -118,6 +120,54 @@ def test_what_has_no_seal_of_the_key_is_trained_again(notes, tmp_path):
     (out.parent / "model.seal").unlink()
     assert trained(key=key)
     assert not trained()
+
+
+def test_a_sealed_run_of_other_notes_or_another_seed_is_not_taken(notes, tmp_path):
+    """Folder, seal and mark copied from the unfinished training of another recipe: all made with the key."""
+    key = Key(bytes(range(32)))
+
+    def stop_in_the_second(run, _epoch):
+        if run == "seed 2":
+            raise KeyboardInterrupt
+
+    def part_of(name, *names):
+        with pytest.raises(KeyboardInterrupt):
+            train_model(
+                recipe(runs=2),
+                Materials(corpora=[notes(*names)]),
+                tmp_path / name,
+                key=key,
+                progress=stop_in_the_second,
+            )
+        return tmp_path / f"{name}.part"
+
+    def seeds_trained():
+        again = []
+        train_model(
+            recipe(runs=2),
+            Materials(corpora=[notes("Lee", "Ray")]),
+            tmp_path / "mine",
+            key=key,
+            progress=lambda run, _epoch: again.append(run),
+        )
+        shutil.rmtree(tmp_path / "mine")
+        return set(again)
+
+    def put(source, target):
+        for ending in ("", ".seal", ".done", ".jsonl"):
+            old, new = (
+                source.with_name(source.name + ending),
+                target.with_name(target.name + ending),
+            )
+            shutil.rmtree(new, ignore_errors=True)
+            (shutil.copytree if old.is_dir() else shutil.copy)(old, new)
+
+    other, mine = part_of("other", "Roe", "Poe"), part_of("mine", "Lee", "Ray")
+    put(other / "seed-1", mine / "seed-1")
+    assert seeds_trained() == {"seed 1", "seed 2"}
+    mine = part_of("mine", "Lee", "Ray")
+    put(mine / "seed-1", mine / "seed-2")
+    assert seeds_trained() == {"seed 2"}
 
 
 def test_a_finished_run_of_a_killed_training_is_taken_with_its_seal_alone(notes, tmp_path):
