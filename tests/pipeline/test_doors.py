@@ -148,12 +148,14 @@ def stored_outcomes(installation, batch, policy):
 @pytest.mark.parametrize("detectors", [("rules",), ("rules", "shy")])
 def test_all_doors_give_the_same(installation, notes, detectors, resolve_by, tmp_path):
     chosen = {"detectors": detectors, "resolve_by": resolve_by}
-    of_graph = through_graph(installation, notes, PRESETS, **chosen)
+    # one detector gives the graph the same spans under every overlap policy: once is enough
+    in_graph = len(detectors) > 1 or resolve_by == "union"
+    of_graph = through_graph(installation, notes, PRESETS, **chosen) if in_graph else {}
 
     for policy in PRESETS:
         outcomes = deidentify_notes(notes, policy=policy, secret=bytes.fromhex(SECRET), **chosen)
         of_python = plain(outcomes)
-        assert of_python == of_graph[policy], policy
+        assert of_python == of_graph.get(policy, of_python), policy
         for command in ("redact", "deidentify"):
             folder = tmp_path / policy / command
             of_shell = through_shell(command, notes, folder, policy=policy, **chosen)
