@@ -24,6 +24,8 @@ class Need(StrEnum):
 
     GOLD = "gold"
     """Notes with every identifier marked, and what was found of it."""
+    PREDICTIONS = "predictions"
+    """What was found is a detector's, not the annotations over again."""
     POLICIES = "policies"
     MODEL = "model"
     """Folder of a language model."""
@@ -72,6 +74,7 @@ class Material:
         key: Of the installation; derive keys from it.
         seed: Of draws.
         cases: Notes with gold and with what was detected.
+        predictions: Whether a detector found it; the annotations take its place where not.
         policies: How they are redacted.
         report: Called between the steps of a long audit.
         model: As ``Need`` says, like all below.
@@ -80,6 +83,7 @@ class Material:
     key: Key = field(repr=False)
     seed: int = 1
     cases: Sequence[Case] = ()
+    predictions: bool = True
     policies: Sequence[Policy] = ()
     report: Steps = field(default=_untold, repr=False, compare=False)
     model: Path | None = None

@@ -15,6 +15,7 @@ from deid_assets.privacy.result import AuditResult, Outcome
 UNKNOWN = "What it cannot see is not known, for it gave no answer."
 MEANING = {
     Need.GOLD: "notes whose identifiers are marked",
+    Need.PREDICTIONS: "spans of a detector, which annotations are not (--spans)",
     Need.POLICIES: "a policy",
     Need.MODEL: "a language model",
     Need.REFERENCE: "a reference model",

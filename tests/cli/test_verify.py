@@ -228,7 +228,24 @@ def test_what_deidentify_writes_is_signed_and_says_that_nobody_measured_it(deid,
     assert "not measured: " in ran.err
     assert "released" not in ran.err + ran.out
     assert (ran.json["measured"], ran.json["redacted"]) == (False, 1)
-    assert json.loads((out / "report.json").read_text())["measured"] is False
+    report = json.loads((out / "report.json").read_text())
+    assert report["measured"] is False
+    assert report["measurement"]["reason"] in " ".join(ran.err.split())
+
+
+def test_deidentify_says_of_annotations_that_it_reads_none(deid, tmp_path):
+    span = {"start": 12, "end": 23, "label": "NAME"}
+    note = {"id": "n1", "text": "Seen by Dr. Jane Miller.", "lang": "en", "spans": [span]}
+    (tmp_path / "notes.jsonl").write_text(json.dumps(note))
+
+    ran = deid("deidentify", tmp_path / "notes.jsonl", "--out", tmp_path / "out")
+
+    assert "Annotations of the notes, if any, were not read." in " ".join(ran.err.split())
+    assert "is annotated" not in ran.err
+
+
+def test_what_deidentify_writes_is_verified(deid, redacted):
+    out, ran = redacted
 
     checked = deid("verify", out, "--fingerprint", ran.json["fingerprint"])
 

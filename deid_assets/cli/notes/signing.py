@@ -27,7 +27,9 @@ def unmeasured(notes: int) -> dict[str, Any]:
     nothing = Measurement(
         notes=notes, annotated=0, held_out=0, covered=Counts(), wanted=Wanted(gold=False, spans=1)
     )
-    return nothing.to_json()
+    told = nothing.to_json()
+    told["measurement"]["reason"] = "Annotations of the notes, if any, were not read."
+    return told
 
 
 def sign_folder(folder: Path, content: Mapping[str, Any]) -> str:

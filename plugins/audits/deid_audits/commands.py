@@ -92,7 +92,10 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
     ] = None,
     spans: Arg[
         PathOption,
-        typer.Option(metavar="FILE", help="Spans of a detector; the annotations when not given."),
+        typer.Option(
+            metavar="FILE",
+            help="Spans of a detector; without, what is annotated is taken as found.",
+        ),
     ] = None,
     policy: Arg[
         list[str] | None, typer.Option(metavar="NAME|FILE", help="Redaction policy; several times.")
@@ -158,6 +161,7 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
         key=key,
         seed=seed,
         cases=cases,
+        predictions=spans is not None,
         policies=policies,
         model=_there(model),
         reference=_there(reference),

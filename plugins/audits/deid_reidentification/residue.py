@@ -83,7 +83,7 @@ class Residue:
     name = "residue"
     version = "0.3.0"
     title = "Which identifiers were missed, and what was redacted needlessly?"
-    needs = frozenset({Need.GOLD})
+    needs = frozenset({Need.GOLD, Need.PREDICTIONS})
     blind_spots = (
         (
             "Expected numbers hold where the annotated notes are like the corpus; on other notes"

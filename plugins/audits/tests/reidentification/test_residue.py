@@ -1,13 +1,17 @@
 """What is left and damaged is counted, and the published estimate comes out with an interval around it."""
 
+from dataclasses import replace
+
 import pytest
 
 from deid_assets.core.span import DisjointSpans
 from deid_assets.extending import ConfigError, Note, Phi, Span
 from deid_assets.extending.audits import Case, Key, Material, Outcome
 from deid_assets.privacy.running import run_audit
+from deid_audits.meanings import meaning_of
+from deid_audits.running import write_page
 from deid_reidentification import Residue
-from deid_reidentification.residue import count
+from deid_reidentification.residue import DAMAGED, LEFT, count
 
 KEY = Key(bytes(range(32)))
 TEXT = "Dr Quillon knows Alzheimer and fractures well."
@@ -35,6 +39,30 @@ def test_what_was_found_missed_and_damaged_is_counted():
         ("eponyms", "alzheimer", 50)
     ]
     assert result.outcome is Outcome.PASSED
+
+
+def test_annotations_are_not_measured_on_themselves():
+    cases = [case(number) for number in range(100)]
+    result = run_audit(Residue(), Material(key=KEY, cases=cases, predictions=False))
+
+    assert result.outcome is Outcome.NOT_ASSESSED
+    assert "spans of a detector, which annotations are not (--spans)" in result.reason
+
+
+def test_the_page_says_what_a_figure_means_once(tmp_path):
+    cases = [case(number, missed=number < 3) for number in range(100)]
+    figures = [
+        replace(figure, group=group)
+        for group in ("CITY", "NAME")
+        for figure in run(cases).figures
+        if figure.name in (LEFT, DAMAGED)
+    ]
+    write_page(tmp_path / "page.html", [replace(run(cases), figures=tuple(figures))])
+    page = (tmp_path / "page.html").read_text()
+
+    assert len(figures) == 4
+    assert page.count(LEFT) == 2
+    assert page.count(meaning_of(LEFT)) == 1
 
 
 def test_clinical_terms_and_eponyms_inside_a_wrong_span_are_listed_with_counts():

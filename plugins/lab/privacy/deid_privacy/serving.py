@@ -26,6 +26,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import BufferedIOBase
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -66,6 +67,9 @@ _UNREAD = (
 )
 """What is answered before a body was read."""
 
+Sent = BinaryIO | BufferedIOBase
+"""A file, or a connection, that what is sent is read from."""
+
 Told = tuple[HTTPStatus, dict[str, Any]]
 
 
@@ -100,7 +104,7 @@ class Site:
         return found[0] if found else ""
 
     def submit(
-        self, sender: str, name: str, sent: BinaryIO, size: int, *, task: str = REDACTION
+        self, sender: str, name: str, sent: Sent, size: int, *, task: str = REDACTION
     ) -> Told:
         """Return what the sender is told of a submission to a task; one runs at a time.
 
@@ -138,7 +142,7 @@ class Site:
             fault = str(error)
         finally:
             body.seek(0)
-            digest = hashlib.file_digest(body, "sha256").hexdigest()
+            digest = hashlib.file_digest(body, "sha256").hexdigest()  # type: ignore[arg-type]
             record(self.log, name, digest, scores, fault, task=task, sender=sender)
         if scores is None:
             return HTTPStatus.UNPROCESSABLE_ENTITY, {"fault": _FAILED}
@@ -170,7 +174,7 @@ class Site:
         return every
 
 
-def _receive(sent: BinaryIO, size: int, body: BinaryIO, *, seconds: float) -> Told | None:
+def _receive(sent: Sent, size: int, body: BinaryIO, *, seconds: float) -> Told | None:
     """Put what is sent into a file, part by part; return what the sender is told if it is refused.
 
     Spans are refused as soon as they are seen to be too many, whatever length was told.
