@@ -242,7 +242,9 @@ def _neighbours(
 
 
 def _with_extras(name: str, extras: Iterable[str]) -> str:
-    return f"{name}[{','.join(sorted(extras))}]" if extras else name
+    # Packages state extras with hyphens, and the pip of Python 3.11 knows them by that spelling.
+    spelled = ",".join(extra.replace("_", "-") for extra in sorted(extras))
+    return f"{name}[{spelled}]" if spelled else name
 
 
 def _said(chosen: dict[Path, set[str]]) -> str:

@@ -89,8 +89,9 @@ def test_whatever_a_plugin_needs_of_this_project_is_given_as_a_folder(
     lines = capsys.readouterr().out.splitlines()
     given = {}
     for line in lines:
-        path, extras = re.fullmatch(r"-e '?([^'\[]+)(?:\[([a-z0-9_,]+)\])?'?", line).groups()
-        given[Path(path)] = set(extras.split(",")) if extras else set()
+        # pip before 23.3 knows an extra by the spelling of the built metadata: hyphens.
+        path, extras = re.fullmatch(r"-e '?([^'\[]+)(?:\[([a-z0-9,-]+)\])?'?", line).groups()
+        given[Path(path)] = set(extras.replace("-", "_").split(",")) if extras else set()
     assert given
     for folder, extras in given.items():
         for one in needed(folder, extras):
