@@ -50,7 +50,10 @@ TRAINS_ADAPTERS = "trains-adapters"
 USES = "uses-"
 """Of a keyword: the detector behind it is run by this one, so that its spans depend on that one's files too."""
 ABOUT = "plugin.toml"
-"""File of a package with ``summary`` and ``keywords``, in the place of its distribution's."""
+"""File of a package with ``summary`` and ``keywords``, in the place of its distribution's.
+
+Where a package brings several plugins, its table ``summaries`` has one for each by name.
+"""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
 _COMMAND = re.compile(r"[a-z][a-z0-9-]{0,40}")
 
@@ -398,9 +401,9 @@ def _describe(entry_point: EntryPoint, found: tuple[str, str]) -> Plugin:
     summary = metadata.get("Summary", "")
     keywords = [word for word in re.split(r"[,\s]+", metadata.get("Keywords", "")) if word]
     try:
-        if about := _about(_package(entry_point)):
+        if about := _about(entry_point):
             summary, keywords = about
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, TypeError, ValueError, KeyError) as error:
         fault = fault or f"its {ABOUT} cannot be read ({class_name(error)}); install it again"
     form = _COMMAND if entry_point.group.startswith(COMMANDS) else _NAME
     if not form.fullmatch(entry_point.name):
@@ -417,18 +420,24 @@ def _describe(entry_point: EntryPoint, found: tuple[str, str]) -> Plugin:
     )
 
 
-def _about(package: str) -> tuple[str, list[str]] | None:
-    """Return a package's own summary and keywords, without importing it; none where it has no such file.
+def _about(entry_point: EntryPoint) -> tuple[str, list[str]] | None:
+    """Return the summary and keywords in a package's own file, without importing the package.
+
+    The summary is the one that the table ``summaries`` has under the entry point's name, else that
+    of the package. None where the package has no such file.
 
     Raises:
         OSError: The file cannot be read.
         ValueError: It is no TOML.
         KeyError: It lacks one of the two.
+        TypeError: Its summaries are no table.
     """
-    spec = find_spec(package)  # finds, does not import
+    spec = find_spec(_package(entry_point))  # finds, does not import
     for folder in (spec.submodule_search_locations if spec else None) or ():
         file = Path(folder, ABOUT)
         if file.is_file():
             said = tomllib.loads(file.read_text(encoding="utf-8"))
-            return str(said["summary"]), [str(word) for word in said["keywords"]]
+            summaries = dict(said.get("summaries", {}))
+            summary = summaries.get(entry_point.name, said["summary"])
+            return str(summary), [str(word) for word in said["keywords"]]
     return None

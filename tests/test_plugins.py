@@ -215,7 +215,31 @@ def test_a_package_describes_itself_where_its_distribution_holds_several(site, t
     assert "deid_xabout" not in sys.modules
 
 
-@pytest.mark.parametrize("said", ["summary = 1 2", 'summary = "no keywords"', "\ufeffx"])
+def test_each_plugin_of_a_package_has_a_summary_of_its_own(site, tmp_path):
+    site("xone")
+    (tmp_path / "deid_xone" / plugins.ABOUT).write_text(
+        'summary = "Both"\nkeywords = []\n[summaries]\nxone = "The first"\nxtwo = "The second"\n'
+    )
+
+    assert plugins.available()["xone"].summary == "The first"
+
+
+def test_audits_of_one_package_are_told_apart_by_their_summaries():
+    audits = plugins.available("deid_assets.audits").values()
+
+    assert len({one.summary for one in audits}) == len(audits)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "summary = 1 2",
+        'summary = "no keywords"',
+        'summary = "a"\nkeywords = []\nsummaries = 3',
+        'summary = "a"\nkeywords = []\nsummaries = "none"',
+        "\ufeffx",
+    ],
+)
 def test_a_description_that_cannot_be_read_is_a_fault_and_hides_no_other(site, tmp_path, said):
     site("xbroken")
     site("xhere")
