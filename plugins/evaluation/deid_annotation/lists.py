@@ -25,7 +25,10 @@ def check_list(out: Path | None) -> None:
 
 
 def write_list(out: Path, rows: Sequence[Mapping[str, Any]], *, columns: Sequence[str]) -> None:
-    """Write rows; in CSV a list is joined by semicolons, and what a spreadsheet would compute is escaped."""
+    """Write rows.
+
+    In CSV a list is joined by semicolons, and what a spreadsheet would compute is escaped.
+    """
     if out.suffix.lower() == ".csv":
         buffer = io.StringIO()
         writer = csv.writer(buffer, lineterminator="\n")

@@ -31,12 +31,12 @@ class Tie:
 
 
 def adjudicate(annotators: Mapping[str, SpanSet]) -> tuple[SpanSet, list[Tie]]:
-    """Return the spans of one note that more than half of the annotators marked alike, and the ties.
+    """Return the spans of one note that have a majority, and the ties.
 
-    Spans that overlap are one place. A place is settled where some span of it, boundaries and
-    category, has a majority, or where more than half marked nothing there. Else it is a tie, and
-    none of its spans is in the result: do not take the note for annotated before a person has
-    decided.
+    A span has a majority where more than half of the annotators marked it alike. Spans that overlap
+    are one place. A place is settled where some span of it, boundaries and category, has a
+    majority, or where more than half marked nothing there. Else it is a tie, and none of its spans
+    is in the result: do not take the note for annotated before a person has decided.
 
     Raises:
         ConfigError: There are fewer than two annotators.
@@ -63,7 +63,10 @@ def adjudicate(annotators: Mapping[str, SpanSet]) -> tuple[SpanSet, list[Tie]]:
 
 
 def _agreed(cluster: list[Marked], annotators: int) -> list[tuple[int, int, str]]:
-    """Return the spans with a majority, the one with most votes, then the longest, where they overlap."""
+    """Return the spans with a majority.
+
+    Where they overlap, the one with most votes is returned, then the longest.
+    """
     votes = Counter((start, end, label) for start, end, _, label in cluster)
     agreed = [place for place, count in votes.items() if 2 * count > annotators]
     kept: list[tuple[int, int, str]] = []

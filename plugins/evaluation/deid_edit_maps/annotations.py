@@ -1,4 +1,7 @@
-"""Annotations of any kind, carried over to the redacted text or back, with everything that became of them counted."""
+"""Annotations of any kind, carried over to the redacted text or back.
+
+Everything that became of them is counted.
+"""
 
 from __future__ import annotations
 

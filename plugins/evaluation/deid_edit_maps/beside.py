@@ -121,7 +121,9 @@ def side_by_side(
 def beside(
     notes: Sequence[tuple[Note, DisjointSpans]], policies: Sequence[Policy], keys: Sequence[Key]
 ) -> tuple[list[Column], list[tuple[str, list[list[Piece]]]]]:
-    """Return what each policy does over all notes, and of each note the pieces of the original and of every version.
+    """Return what each policy does over all notes, and the pieces of each note.
+
+    The pieces of a note are those of the original and of every version.
 
     Raises:
         DeidError: A policy cannot be carried out.

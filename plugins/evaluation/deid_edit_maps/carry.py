@@ -24,7 +24,10 @@ class Meeting(StrEnum):
     CLEAR = "clear"
     """It meets none: its text is the same in both."""
     WHOLE = "whole"
-    """It holds every replacement that it meets from end to end, such as the span of a name itself."""
+    """It holds every replacement that it meets from end to end.
+
+    The span of a name itself is such a range.
+    """
     WIDENED = "widened"
     """It began or ended inside a replacement and now holds all of it."""
     LOST = "lost"
@@ -41,7 +44,9 @@ def stretches(edits: EditMap, *, to_original: bool = False) -> list[Stretch]:
 def carry(
     start: int, end: int, ways: Sequence[Stretch], *, chars: int
 ) -> tuple[tuple[int, int] | None, Meeting]:
-    """Return where a range stands in the other text, or ``None`` where nothing of it does, and how that came.
+    """Return where a range stands in the other text, and how that came.
+
+    It is ``None`` where nothing of the range stands there.
 
     Args:
         start: First code point.

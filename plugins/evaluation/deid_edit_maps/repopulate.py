@@ -1,4 +1,7 @@
-"""Fill tags later: what a redaction left as a tag or mark becomes what another policy writes, without the original."""
+"""Fill tags later, without the original.
+
+What a redaction left as a tag or mark becomes what another policy writes.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,10 @@ class Repopulated:
 
 
 def identity_in(tag: str) -> tuple[bool, str | None]:
-    """Return whether a replacement is a tag or mark of ours, and what tells whose it is, if anything does."""
+    """Return whether a replacement is a tag or mark of ours, and what tells whose it is.
+
+    Where nothing tells, the latter is ``None``.
+    """
     for form in _FORMS:
         if found := form.fullmatch(tag):
             return True, found.groupdict().get("who")

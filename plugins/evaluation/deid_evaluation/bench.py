@@ -1,4 +1,7 @@
-"""Detectors run on the same notes, each in a process of its own, so that memory and start-up are its own."""
+"""Detectors run on the same notes, each in a process of its own.
+
+So memory and start-up are each detector's own.
+"""
 
 from __future__ import annotations
 

@@ -145,10 +145,10 @@ def clusters(marked: Iterable[Marked]) -> list[list[Marked]]:
 
 
 def estimate_missed(found: Captures, *, label: str | None = None) -> Estimate | None:
-    """Return how many identifiers no detector marked, or ``None`` where the counts allow no estimate.
+    """Return how many identifiers no detector marked.
 
-    ``ASSUMPTIONS`` says what it rests on. It is a hint of how much to look for, no evidence of what
-    is left.
+    It is ``None`` where the counts allow no estimate. ``ASSUMPTIONS`` says what it rests on. It is
+    a hint of how much to look for, no evidence of what is left.
 
     Args:
         found: Who marked what.

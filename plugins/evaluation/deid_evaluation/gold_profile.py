@@ -88,10 +88,11 @@ def instances(
 def shares_of_values(
     scored: Iterable[tuple[Note, SpanSet]], *, profile: Profile, patients: Mapping[str, str]
 ) -> dict[tuple[str, str], float]:
-    """Return the share of people in this gold whose notes hold a value, by label and value in lower case.
+    """Return the share of people in this gold whose notes hold a value.
 
-    People are patients, or notes where the patient is not known. What is common here need not be
-    common elsewhere. The result holds note text: keep it in memory.
+    Shares are by label and value in lower case. People are patients, or notes where the patient is
+    not known. What is common here need not be common elsewhere. The result holds note text: keep it
+    in memory.
     """
     people: dict[tuple[str, str], set[str]] = {}
     everyone = set()

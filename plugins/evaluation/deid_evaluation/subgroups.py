@@ -95,9 +95,10 @@ def _group(
 
 
 def by_label(evaluation: Evaluation, scheme: Scheme = Scheme.COVERED) -> list[Group]:
-    """Return the recall of every label as a group, worst first, with Wilson intervals over gold spans.
+    """Return the recall of every label as a group, worst first.
 
-    Spans of one note are taken as independent, so that intervals are narrower than by note.
+    Wilson intervals are over gold spans. Spans of one note are taken as independent, so that
+    intervals are narrower than by note.
     """
     groups = []
     for label in evaluation.labels:

@@ -226,14 +226,20 @@ def _shown(
 def _vocabulary(
     trainer: Trainer, model: Path, asked: Sequence[str], known: Mapping[str, int]
 ) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-    """Return the nearest words of the whole vocabulary for those that are asked for, where the model has one."""
+    """Return the nearest words of the whole vocabulary, where the model has one.
+
+    They are given for those words that are asked for.
+    """
     if not asked or not isinstance(trainer, VocabularySource):
         return {}
     return trainer.neighbours(model, asked, known=known, most=NEIGHBOURS)
 
 
 def _missed(space: Space, answered: Answered, documents: Sequence[Document]) -> list[bool]:
-    """Return for each token of a space whether it is of an identifier and nothing was found there."""
+    """Return for each token of a space whether it was missed.
+
+    Such a token is of an identifier, and nothing was found there.
+    """
     said: dict[int, list[str]] = {}
     for note in {note for note, _ in space.places}:
         outcome = answered.outcomes[note]

@@ -1,4 +1,7 @@
-"""Errors of a tagger, span by span, under its own tag labels, which may be finer than the categories."""
+"""Errors of a tagger, span by span, under its own tag labels.
+
+These may be finer than the categories.
+"""
 
 from __future__ import annotations
 
@@ -102,7 +105,10 @@ class ErrorTally:
         return [(span.start, span.end, tag_label(span, native=self.native)) for span in spans]
 
     def to_json(self) -> dict[str, Any]:
-        """Return a row per label, the one with most errors first, the totals, and the confused pairs."""
+        """Return a row per label, the totals, and the confused pairs.
+
+        The label with most errors comes first.
+        """
         labels = (
             {label for label, _ in self.kinds} | self.gold.keys() | self.tokens_spurious.keys()
         ) - {OUTSIDE}

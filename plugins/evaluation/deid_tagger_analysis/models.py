@@ -52,11 +52,12 @@ class Answered:
 
 
 def comparison_json(answered: Sequence[Answered], corpus: Corpus, *, seed: int) -> dict[str, Any]:
-    """Return ``models``, a row for each, ``labels``, the scores of the first by label, and ``drawn``, of intervals.
+    """Return ``models``, ``labels`` and ``drawn``.
 
-    Differences are to the first model, on the same notes: paired bootstrap and approximate
-    randomisation of patients where they are known, else of notes. The level is strict F1 under the
-    tag labels of each model.
+    ``models`` has a row for each model, ``labels`` the scores of the first by label, and ``drawn``
+    is of intervals. Differences are to the first model, on the same notes: paired bootstrap and
+    approximate randomisation of patients where they are known, else of notes. The level is strict
+    F1 under the tag labels of each model.
 
     Raises:
         TrainingError: A tagger fails on every note.

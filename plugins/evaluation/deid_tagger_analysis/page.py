@@ -192,7 +192,10 @@ def errors_md(errors: Mapping[str, Any]) -> str:
 
 
 def alike_md(vectors: Mapping[str, Any]) -> str:
-    """Return the shares of neighbours with the same label as a Markdown table, or one line where there are none."""
+    """Return the shares of neighbours with the same label as a Markdown table.
+
+    Where there are none, it is one line.
+    """
     if "left_out" in vectors:
         return escaped(str(vectors["left_out"]))
     layers = [layer["name"] for layer in vectors["layers"]]

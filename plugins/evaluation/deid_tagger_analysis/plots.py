@@ -58,7 +58,10 @@ def drawn_languages(languages: Sequence[str]) -> list[list[str]]:
 
 
 def boxed(points: Sequence[Sequence[float]]) -> Points:
-    """Return points scaled alike in all directions, so that nearly all lie in the box from -1 to 1."""
+    """Return points scaled alike in all directions.
+
+    Nearly all of them lie in the box from -1 to 1.
+    """
     found = np.asarray(points, dtype=np.float64)
     reach = float(np.quantile(np.abs(found).max(axis=1), _REACH)) if len(found) else 1.0
     return found / (reach or 1.0)
@@ -75,7 +78,9 @@ def turned(points: Points, *, azimuth: float = AZIMUTH, elevation: float = ELEVA
 
 
 def space_png(vectors: Mapping[str, Any], *, title: str) -> bytes:
-    """Return the layers side by side, a row per language, a colour and a marker per label, as a PNG.
+    """Return the layers side by side as a PNG.
+
+    There is a row per language, and a colour and a marker per label.
 
     Args:
         vectors: Part ``vectors`` of an analysis that has any.

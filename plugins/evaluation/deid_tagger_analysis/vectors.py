@@ -150,7 +150,10 @@ def _checked(note: Note, layers: Layers) -> Layers:
 
 
 def _draw(documents: Sequence[Document], *, native: bool, tokens: int, seed: int) -> list[_Drawn]:
-    """Return tokens in the order of the notes, as many of each kind as there are or as its share allows."""
+    """Return tokens in the order of the notes.
+
+    There are as many of each kind as the notes have or as its share allows.
+    """
     chance = random.Random(seed)  # noqa: S311 - no secret
     kinds: dict[tuple[str, str], list[_Drawn]] = {}
     read = 0
@@ -214,10 +217,10 @@ def others(words: Sequence[str]) -> NDArray[np.bool_]:
 
 
 def alike(space: Space, *, nearest: int = NEIGHBOURS) -> list[dict[str, Any]]:
-    """Return for each label how many of a token's nearest neighbours have its label, layer by layer.
+    """Return for each label how many of a token's nearest neighbours have its label.
 
-    Neighbours are the tokens of the greatest cosine, other words only: that one name lies beside
-    itself says little.
+    It is told layer by layer. Neighbours are the tokens of the greatest cosine, other words only:
+    that one name lies beside itself says little.
 
     Args:
         space: The tokens.

@@ -84,10 +84,10 @@ def _entry(key: tuple[str, str], known: Mapping[str, int]) -> dict[str, Any]:
 
 
 def ambiguous(space: Space) -> list[dict[str, Any]]:
-    """Return the words that have several labels, and the cosine of their mean vectors in each layer.
+    """Return the words that have several labels.
 
-    1 is what a vector without context gives. The lower it falls, the more the context tells the two
-    apart.
+    With each comes the cosine of its mean vectors in each layer. 1 is what a vector without context
+    gives. The lower it falls, the more the context tells the two apart.
     """
     entries = _entries(space)
     by_word: dict[str, list[str]] = {}

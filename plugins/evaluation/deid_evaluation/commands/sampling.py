@@ -124,7 +124,10 @@ def draw(note_ids: list[str], key: Key, *, size: int) -> frozenset[str]:
 
 
 def _chosen(source: NoteSource, drawn: frozenset[str], *, are_drawn: bool) -> Iterator[Annotated]:
-    """Yield the drawn notes without annotations, ready for some, or the others as what nobody annotated."""
+    """Yield the drawn notes without annotations, or the others.
+
+    The drawn notes are ready for annotations; the others are what nobody annotated.
+    """
     for found in source.read():
         if isinstance(found, Annotated) and (found.note.note_id in drawn) is are_drawn:
             yield Annotated(found.note, SpanSet.of(found.note, ()) if are_drawn else None)

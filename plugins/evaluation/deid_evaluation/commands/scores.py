@@ -54,7 +54,10 @@ class Scores:
 
 
 def to_json(scores: Scores) -> dict[str, Any]:
-    """Return facts, and per detector its averages, intervals, difference to the first, and every count behind them."""
+    """Return facts and scores, and every count behind them.
+
+    The scores of a detector are its averages, intervals and difference to the first.
+    """
     comparison = scores.comparison
     detectors = {
         name: {

@@ -73,7 +73,9 @@ class Corpus(AnnotatedNotes):
             raise OverlapError(overlap)
 
     def pairs(self, spans: Mapping[str, SpanSet]) -> list[Pair]:
-        """Return gold and predictions of every note, without categories that the profile does not count.
+        """Return gold and predictions of every note.
+
+        Categories that the profile does not count are left out.
 
         Raises:
             InputError: The two are not of the same notes.

@@ -52,7 +52,10 @@ def errors_of(
 def errors_json(
     found: SystemErrors, *, shown: Shown, groups: Groups, causes: Causes, people: People
 ) -> Json:
-    """Return counts of every kind and label, and the errors of the sample, those at a patient's name first."""
+    """Return counts of every kind and label, and the errors of the sample.
+
+    Errors at a patient's name come first.
+    """
     sample = found.sample
     rows = [_row(identity, error, shown, groups, causes) for identity, error in sample.kept()]
     for row in rows:

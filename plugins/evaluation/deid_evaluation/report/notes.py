@@ -94,7 +94,10 @@ def groups_json(
     *,
     resamples: int,
 ) -> Json:
-    """Return recall by key and group, worst first, and the worst group of all keys that have two to compare."""
+    """Return recall by key and group, worst first, and the worst group of all keys.
+
+    The worst group is of the keys that have two groups to compare.
+    """
     found = {
         key: subgroups(rows, key_of, patients=patients, resamples=resamples)
         for key, key_of in groups.items()

@@ -126,7 +126,10 @@ def meddocan_json(corpus: Corpus, pairs: Sequence[Pair]) -> Json | None:
 
 
 def differences_json(comparison: Comparison) -> list[Json]:
-    """Return what every system scores above the first, with p and p corrected for the number of systems (Holm)."""
+    """Return what every system scores above the first, with p.
+
+    With it comes p corrected for the number of systems (Holm).
+    """
     rows: list[Json] = []
     for scheme in COLUMNS:
         for ratio in RATIOS:

@@ -32,7 +32,10 @@ from deid_evaluation.span_errors import places
 from deid_evaluation.system_diff import Difference, differences
 
 MOST_DIFFERENCES = 100
-"""Spans listed that one of two systems alone has, on each side and for gold and false alarms each."""
+"""Spans listed that one of two systems alone has.
+
+The number holds on each side, and for gold and false alarms each.
+"""
 
 Predictions = Mapping[str, Mapping[str, SpanSet]]
 """Note id to system to spans."""

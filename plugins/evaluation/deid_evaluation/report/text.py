@@ -54,10 +54,11 @@ def placeholder_of(pattern: str) -> re.Pattern[str]:
 def text_json(
     corpus: Corpus, rewritten: Mapping[str, str], shown: Shown, *, placeholder: re.Pattern[str]
 ) -> Json:
-    """Return BLEU-4 against the gold redaction, and the words, numbers, units and negations that were altered.
+    """Return BLEU-4 against the gold redaction, and what was altered.
 
-    Placeholders are all alike for BLEU, and an output ``ANONYMOUS`` stands for the note;
-    identifiers that were left count as wrong words there, and as leaks elsewhere.
+    Counted as altered are words, numbers, units and negations. Placeholders are all alike for BLEU,
+    and an output ``ANONYMOUS`` stands for the note; identifiers that were left count as wrong words
+    there, and as leaks elsewhere.
 
     Args:
         corpus: The gold.

@@ -1,4 +1,7 @@
-"""Agreement of two sides by hand and by scikit-learn's definition, and the estimate of what both missed."""
+"""Agreement of two sides, and the estimate of what both missed.
+
+Agreement is computed by hand and by scikit-learn's definition.
+"""
 
 import random
 

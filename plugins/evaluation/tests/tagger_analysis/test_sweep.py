@@ -1,4 +1,7 @@
-"""``deid sweep``: a model for each number of sentences grouped, and what the larger factors find."""
+"""``deid sweep``: a model for each number of sentences grouped.
+
+It also tells what the larger factors find.
+"""
 
 import json
 import stat
