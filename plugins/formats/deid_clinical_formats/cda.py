@@ -1,9 +1,9 @@
-"""CDA R2: the narrative of a ``ClinicalDocument`` as one note, and a minimal document for each note.
+"""CDA R2: the narrative of a ``ClinicalDocument`` as one note.
 
-The text is what a reader sees (CDA R2, section 4.3.5): titles and narrative blocks of the sections
-in their order. A title, a paragraph, a list item and a table row end a line, cells are joined by a
-tab, ``br`` is a line break, and runs of white space are one blank. Coded entries and the header are
-no part of it.
+For each note, a minimal document is written. The text is what a reader sees (CDA R2, section
+4.3.5): titles and narrative blocks of the sections in their order. A title, a paragraph, a list
+item and a table row end a line, cells are joined by a tab, ``br`` is a line break, and runs of
+white space are one blank. Coded entries and the header are no part of it.
 """
 
 from __future__ import annotations

@@ -21,7 +21,10 @@ _NOT_OF_TEXT = frozenset(
         "utf-7",
     }
 )
-"""Codecs of Python that are no character set, take quadratic time, or (UTF-7) give lone surrogates."""
+"""Codecs of Python that are not taken.
+
+They are no character set, take quadratic time, or (UTF-7) give lone surrogates.
+"""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:() -]{0,39}")
 _BLANKS = re.compile(r"[ \t\r\n]+")
 
@@ -65,7 +68,9 @@ def to_text(blob: bytes, charset: str, *, what: str) -> str:
 
 
 def from_base64(encoded: str, *, what: str) -> bytes:
-    """Return the bytes of base64 after RFC 4648, section 4, between which blanks and line breaks may stand.
+    """Return the bytes of base64 after RFC 4648, section 4.
+
+    Blanks and line breaks may stand between its characters.
 
     Raises:
         RecordError: It is not base64.

@@ -1,9 +1,10 @@
-"""FHIR R4: texts of ``DocumentReference`` and ``DiagnosticReport``, in resources, ``Bundle`` and bulk export.
+"""FHIR R4: texts of ``DocumentReference`` and ``DiagnosticReport``.
 
-A note is an attachment of ``text/plain``, or the ``conclusion`` of a report. Several attachments of
-one resource are the same content in other formats or languages (FHIR R4,
-``DocumentReference.content``): those of ``text/plain`` are read, and a resource that has
-attachments but none of ``text/plain`` is a fault. Other resources hold no notes.
+They are read in resources, ``Bundle`` and bulk export. A note is an attachment of ``text/plain``,
+or the ``conclusion`` of a report. Several attachments of one resource are the same content in other
+formats or languages (FHIR R4, ``DocumentReference.content``): those of ``text/plain`` are read, and
+a resource that has attachments but none of ``text/plain`` is a fault. Other resources hold no
+notes.
 """
 
 from __future__ import annotations

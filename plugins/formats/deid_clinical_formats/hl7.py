@@ -32,7 +32,10 @@ _DOCUMENTS = frozenset({"ED", "RP"})
 _ESCAPED = re.compile(r"[|^~\\&\0-\x1f\x7f\x85\u2028\u2029]")
 _NULL = '""'
 _NEVER = "19700101"
-"""Date in place of the time of writing, which would make every run differ, and of the note's, which identifies."""
+"""Date in place of the time of writing and of the note's.
+
+The time of writing would make every run differ, and the note's identifies.
+"""
 _LETTERS = {"|": "F", "^": "S", "~": "R", "\\": "E", "&": "T"}
 
 
@@ -46,7 +49,10 @@ class _Report:
 
 
 def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
-    """Yield a parsed note per report, or one fault for a message whose reports cannot all be read."""
+    """Yield a parsed note per report, or one fault for the message.
+
+    The fault is for a message whose reports cannot all be read.
+    """
     for message in messages(source, options):
         if isinstance(message, Fault):
             yield message

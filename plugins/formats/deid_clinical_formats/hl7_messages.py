@@ -196,7 +196,10 @@ def messages(source: Source, options: ReadOptions) -> Iterator[Message | Fault]:
 
 
 def _pieces(source: Source, max_bytes: int) -> Iterator[tuple[bytes | None, int]]:
-    """Yield what stands before the first message, then each message, with the number of its line breaks."""
+    """Yield what stands before the first message, then each message.
+
+    With each comes the number of its line breaks.
+    """
     kept = bytearray()
     breaks = 0
     is_dropped = False

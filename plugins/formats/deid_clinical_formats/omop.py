@@ -1,8 +1,9 @@
-"""OMOP CDM 5.4: the table ``NOTE``, from Parquet or a database, and out as Parquet with ``NOTE_NLP``.
+"""OMOP CDM 5.4: the table ``NOTE``.
 
-A note is ``note_text``; its id is ``note_id`` and its patient ``person_id``. Other columns are left
-out: they may identify. Column names are those of the CDM in lower or upper case. A Parquet file
-without ``note_text`` is another table.
+It is read from Parquet or a database, and written as Parquet with ``NOTE_NLP``. A note is
+``note_text``; its id is ``note_id`` and its patient ``person_id``. Other columns are left out: they
+may identify. Column names are those of the CDM in lower or upper case. A Parquet file without
+``note_text`` is another table.
 """
 
 from __future__ import annotations

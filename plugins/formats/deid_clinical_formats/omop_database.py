@@ -40,7 +40,10 @@ class Database:
 
 
 def database_of(source: Source) -> Database | Fault:
-    """Return the database that a TOML file names by ``url_env``, and by ``table``, ``schema`` and ``batch``."""
+    """Return the database that a TOML file names.
+
+    The file names it by ``url_env``, and by ``table``, ``schema`` and ``batch``.
+    """
     blob = read_bytes(source, max_bytes=_MAX_BYTES)
     if isinstance(blob, Fault):
         return blob

@@ -1,8 +1,8 @@
-"""brat stand-off: a folder of pairs, ``<id>.txt`` with the text and ``<id>.ann`` with its annotations.
+"""brat stand-off: a folder of pairs of files.
 
-Read are text-bound annotations (``T1<tab>NAME 0 5<tab>Smith``); relations, events, attributes and
-notes of the annotators (``R``, ``E``, ``A``, ``M``, ``N``, ``#``, ``*``) say nothing about where
-PHI is and are passed over.
+``<id>.txt`` has the text and ``<id>.ann`` its annotations. Read are text-bound annotations
+(``T1<tab>NAME 0 5<tab>Smith``); relations, events, attributes and notes of the annotators (``R``,
+``E``, ``A``, ``M``, ``N``, ``#``, ``*``) say nothing about where PHI is and are passed over.
 """
 
 from __future__ import annotations

@@ -115,7 +115,10 @@ class _Reader:
         self.is_closed = False
 
     def withhold(self, fault: Fault) -> Fault:
-        """Return the fault of a line that cannot be read, after noting that its note is not whole."""
+        """Return the fault of a line that cannot be read.
+
+        Before that, it is noted that the line's note is not whole.
+        """
         self._note.is_withheld = True
         return replace(fault, note_id=self._note.note_id)
 

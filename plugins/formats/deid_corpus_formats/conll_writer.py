@@ -1,4 +1,7 @@
-"""Writing CoNLL: the columns FORM, START, END and TAG behind tabs, and above them the note as it is."""
+"""Writing CoNLL: the columns FORM, START, END and TAG behind tabs.
+
+Above them stands the note as it is.
+"""
 
 from __future__ import annotations
 

@@ -39,9 +39,10 @@ def is_tag(tag: str) -> bool:
 def entities(
     tags: Sequence[str], lines: Sequence[int], *, scheme: TagScheme, repair: bool
 ) -> tuple[list[Entity], list[Problem]]:
-    """Return the entities of one sentence, and one problem per tag that the scheme does not allow there.
+    """Return the entities of one sentence, and its problems.
 
-    Under ``iob1`` a B- is taken wherever it stands, since it can mean one thing only.
+    There is one problem per tag that the scheme does not allow where it stands. Under ``iob1`` a B-
+    is taken wherever it stands, since it can mean one thing only.
 
     Args:
         tags: One per token.

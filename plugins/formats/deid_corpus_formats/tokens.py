@@ -59,7 +59,10 @@ def _cut(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def joined(sentences: Sentences) -> tuple[str, Places]:
-    """Return the tokens joined by blanks and the sentences by line breaks, and where each token is."""
+    """Return the text of sentences, and where each token is.
+
+    Tokens are joined by blanks and sentences by line breaks.
+    """
     parts: list[str] = []
     places: Places = []
     size = 0

@@ -54,7 +54,10 @@ _MAX_DEPTH = 5
 
 
 def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
-    """Yield the message as one note, and each attachment as a fault or, where asked for, as its notes."""
+    """Yield the message as one note, and each attachment.
+
+    An attachment is a fault or, where asked for, its notes.
+    """
     max_bytes = options.max_note_chars * MAX_BYTES_PER_CHAR + SLACK_BYTES + _MAX_ATTACHED_BYTES
     blob = read_bytes(source, max_bytes=max_bytes, note_id=source.note_id)
     if isinstance(blob, Fault):
@@ -120,7 +123,10 @@ def _suffix_of(part: Message) -> str:
 def _read_attachment(
     source: Source, part: Message, note_id: str, *, suffix: str, options: ReadOptions, depth: int
 ) -> Iterator[ParsedNote | Fault]:
-    """Yield what another reader finds in an attachment, which lies in a private folder meanwhile."""
+    """Yield what another reader finds in an attachment.
+
+    The attachment lies in a private folder meanwhile.
+    """
     name = note_id.rpartition("/")[2] + suffix
     with private_folder() as folder:
         attached = Source(folder / name, folder, f"{source.name}!/", f"{source.note_id}/")

@@ -131,10 +131,11 @@ class _Page:
 
 
 def text_of_html(html: str) -> str:
-    """Return the text: a line per block, cells of a row apart by tabs, blanks folded as a browser folds them.
+    """Return the text, a line per block.
 
-    What attributes hide comes last, one line each: descriptions, titles and values of fields, and
-    the targets of links that are an address or a number. Scripts, styles and comments are left out.
+    Cells of a row are apart by tabs, and blanks are folded as a browser folds them. What attributes
+    hide comes last, one line each: descriptions, titles and values of fields, and the targets of
+    links that are an address or a number. Scripts, styles and comments are left out.
 
     Raises:
         RecordError: It cannot be read, or has too many tags.

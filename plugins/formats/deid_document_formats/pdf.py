@@ -139,7 +139,10 @@ def _refused(source: Source, pages: list[str], warnings: int, options: ReadOptio
 
 
 def _unreadable_share(text: str) -> float:
-    """Share of the characters that stand for no letter, or are the glyph names that the library puts for them."""
+    """Share of the characters that stand for no letter.
+
+    Those that are the glyph names that the library puts for them count too.
+    """
     seen = "".join(text.split())
     unreadable = sum(
         char == "\ufffd" or unicodedata.category(char) in ("Cc", "Co", "Cn") for char in seen

@@ -25,14 +25,20 @@ def versions(runs: Runs) -> list[str]:
 
 
 def hidden_lines(hidden: Iterable[str], shown: str) -> list[str]:
-    """Return what is hidden in a document, one line each and once, but for what is a line of the text that is shown."""
+    """Return what is hidden in a document, one line each and once.
+
+    What is a line of the text that is shown is left out.
+    """
     lines = dict.fromkeys(" ".join(text.split()) for text in hidden)
     seen = {" ".join(line.split()) for line in shown.splitlines()}
     return [line for line in lines if line and line not in seen]
 
 
 def attachment_faults(source: Source, count: int, options: ReadOptions) -> Iterator[Fault]:
-    """Yield one fault for each thing inside a document that is not read, unless it is left out on purpose."""
+    """Yield one fault for each thing inside a document that is not read.
+
+    What is left out on purpose gives none.
+    """
     if options.of(Documents).attachments == "skip":
         return
     for number in range(1, count + 1):

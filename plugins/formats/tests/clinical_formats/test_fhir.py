@@ -1,4 +1,7 @@
-"""FHIR R4: attachments and conclusions as notes, broken resources as faults, minimal resources out."""
+"""FHIR R4: attachments and conclusions as notes, minimal resources out.
+
+Broken resources are faults.
+"""
 
 import base64
 import json

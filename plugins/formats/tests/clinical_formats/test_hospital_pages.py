@@ -1,4 +1,7 @@
-"""The worked examples of the pages on formats of hospital systems run, and print what the pages say."""
+"""The worked examples of the pages on formats of hospital systems run.
+
+They print what the pages say.
+"""
 
 import os
 import re

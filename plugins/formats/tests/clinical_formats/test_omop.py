@@ -1,4 +1,7 @@
-"""OMOP CDM 5.4: rows of ``NOTE`` from Parquet and databases, broken rows as faults, both tables out without text."""
+"""OMOP CDM 5.4: rows of ``NOTE`` from Parquet and databases.
+
+Broken rows are faults, and both tables are written without text.
+"""
 
 import datetime as dt
 import sqlite3

@@ -343,7 +343,10 @@ def test_a_note_of_many_rows_is_too_large_and_not_held(tmp_path):
 
 @st.composite
 def disjoint(draw):
-    """Notes of awkward characters with spans that may touch, cut tokens and hold nothing but blanks."""
+    """Notes of awkward characters and spans.
+
+    The spans may touch, cut tokens and hold nothing but blanks.
+    """
     notes = []
     for number in range(draw(st.integers(1, 3))):
         text = draw(

@@ -1,4 +1,7 @@
-"""DOCX: every text that a document shows or hides is in the note, and what is written is plain paragraphs."""
+"""DOCX: every text that a document shows or hides is in the note.
+
+What is written is plain paragraphs.
+"""
 
 import io
 import tempfile

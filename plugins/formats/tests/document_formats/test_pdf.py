@@ -1,4 +1,7 @@
-"""PDF: the text layer is the note, a scan is a fault, and no file takes more time or memory than it may."""
+"""PDF: the text layer is the note, and a scan is a fault.
+
+No file takes more time or memory than it may.
+"""
 
 import io
 import os
