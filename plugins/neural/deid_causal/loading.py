@@ -1,4 +1,7 @@
-"""Reads causal language models, their tokenizers and configurations, from this machine unless it is allowed otherwise."""
+"""Reads causal language models, their tokenizers and configurations.
+
+They come from this machine unless it is allowed otherwise.
+"""
 
 from __future__ import annotations
 

@@ -112,7 +112,10 @@ def _begin(texts: Sequence[str], out: Path, settings: CausalSettings) -> tuple[A
 
 
 def _split(notes: Sequence[Note], share: float, *, seed: int) -> tuple[list[str], list[str]]:
-    """Return texts to learn from and held-out ones, drawn by their digest, so that equal texts stay together."""
+    """Return texts to learn from and held-out ones.
+
+    They are drawn by their digest, so that equal texts stay together.
+    """
     parts: tuple[list[str], list[str]] = ([], [])
     for note in notes:
         place = hashlib.sha256(f"{seed} {note.digest}".encode()).digest()

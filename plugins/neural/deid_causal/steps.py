@@ -1,4 +1,7 @@
-"""What trainings of causal models share: pairs, batches, the loss on answers alone, AdamW and rates."""
+"""What trainings of causal models share.
+
+That is pairs, batches, the loss on answers alone, AdamW and rates.
+"""
 
 from __future__ import annotations
 

@@ -12,10 +12,10 @@ from deid_causal.settings import read_settings
 
 
 class CausalTrainer:
-    """Trains causal language models on raw notes, new ones or given ones, whole or through an adapter.
+    """Trains causal language models on raw notes.
 
-    On one machine with one number of threads the same notes give the same weights, also after a
-    kill.
+    Models are new or given, and are trained whole or through an adapter. On one machine with one
+    number of threads the same notes give the same weights, also after a kill.
     """
 
     name = "causal"

@@ -1,4 +1,7 @@
-"""EDS-NLP pipelines as detectors, EDS-Pseudo among them, added from a folder with ``deid models add``."""
+"""EDS-NLP pipelines as detectors, EDS-Pseudo among them.
+
+They are added from a folder with ``deid models add``.
+"""
 
 from __future__ import annotations
 

@@ -77,7 +77,10 @@ class EncoderDetector:
         self._about = about
         self._decision = about.decision.at(threshold)
         self._other = _other(about, alone=alone)
-        self.version = f"{VERSION}+{digest_of(folder, TAGGER_FILE, weights_file)}{_suffix(self._other, threshold)}"
+        self.version = (
+            f"{VERSION}+{digest_of(folder, TAGGER_FILE, weights_file)}"
+            f"{_suffix(self._other, threshold)}"
+        )
         self.labels = _labels(about.classes, self._decision, self._other)
         self.native_labels: frozenset[str] = getattr(self._other, "native_labels", frozenset())
 
@@ -106,7 +109,9 @@ class EncoderDetector:
         return united(spans, [self._own(span) for span in others])
 
     def word_probabilities(self, text: str, tokens: Sequence[Token], classes: Classes) -> Floats:
-        """Return the probabilities of words, for a smaller model that learns from this one: (words, outputs).
+        """Return the probabilities of words: (words, outputs).
+
+        They are for a smaller model that learns from this one.
 
         Args:
             text: Of a note.

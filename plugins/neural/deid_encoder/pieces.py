@@ -56,7 +56,10 @@ class PieceReader:
         return Pieced(encoded.ids, encoded.offsets)
 
     def windows(self, pieced: Pieced, *, length: int, step: int) -> Iterator[Window]:
-        """Yield windows of at most ``length`` pieces, each beginning ``step`` pieces after the one before."""
+        """Yield windows of at most ``length`` pieces.
+
+        Each begins ``step`` pieces after the one before.
+        """
         first = 0
         while True:
             inside = pieced.numbers[first : first + length]

@@ -13,7 +13,10 @@ from deid_encoder.folder import About
 from deid_encoder.pieces import Pieced, PieceReader, Window
 
 Network = Callable[[NDArray[np.int64]], NDArray[np.float32]]
-"""From pieces, (windows, pieces), filled up with the padding piece, to scores, (windows, pieces, outputs)."""
+"""From pieces to scores, (windows, pieces, outputs).
+
+The pieces are (windows, pieces), filled up with the padding piece.
+"""
 
 BATCH_PIECES = 6_000
 """Pieces in one call of the network, filling counted: about 100 MB."""

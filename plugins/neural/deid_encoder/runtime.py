@@ -29,8 +29,8 @@ def load_tagger(folder: Path, about: About, weights: Weights) -> Encoder:
     if weights.digest != about.base:
         raise PluginError(
             f"{folder}: trained from weights {about.base[:12]}, the installed package holds"
-            f" {weights.digest[:12]}; install the package's version that plugins/neural/deid_encoder names, or"
-            " train again"
+            f" {weights.digest[:12]}; install the package's version that"
+            " plugins/neural/deid_encoder names, or train again"
         )
     encoder = load_encoder(weights, about.classes.outputs)
     encoder.blocks = encoder.blocks[: about.layers]

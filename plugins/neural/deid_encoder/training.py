@@ -134,7 +134,9 @@ class Training:
         )
 
     def run(self, batches: Sequence[Batch], dev: Sequence[Batch]) -> float:
-        """Train, leave the best epoch's weights in the encoder, and return its loss on the development notes.
+        """Train, and return the best epoch's loss on the development notes.
+
+        The weights of that epoch are left in the encoder.
 
         Raises:
             TrainingError: The loss is no number.

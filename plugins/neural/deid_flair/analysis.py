@@ -90,7 +90,10 @@ def vectors(model: Path, notes: Sequence[Note]) -> Iterator[Mapping[str, Rows]]:
 
 
 def _layers(tagger: Network, lines: Sequence[list[str]]) -> list[dict[str, Rows]]:
-    """Return the layers of each of some inputs, embedded together, because that is most of the work."""
+    """Return the layers of each of some inputs.
+
+    They are embedded together, because that is most of the work.
+    """
     import torch  # noqa: PLC0415 - heavy
 
     sequence, found = tagger.tagger, []

@@ -42,7 +42,9 @@ Curves = dict[str, list[float]]
 
 
 def stack(task: Task, wanted: Settings, kept: Path) -> tuple[list[EmbeddingPart], Curves]:
-    """Return the parts of a recipe, and the validation losses of the language models that were trained.
+    """Return the parts of a recipe, and validation losses.
+
+    The losses are those of the language models that were trained.
 
     Args:
         task: Its notes are what is trained on; the development notes are not read.
@@ -231,7 +233,10 @@ def _learnt(task: Task, wanted: OneHot | CharacterLstm) -> EmbeddingPart:
 
 
 class _FoundError(Exception):
-    """Carries the path of a published file out of Flair's constructor, before Flair reads it as a pickle."""
+    """Carries the path of a published file out of Flair's constructor.
+
+    It does so before Flair reads the file as a pickle.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path

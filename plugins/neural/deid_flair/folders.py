@@ -41,7 +41,10 @@ def new(
 def write(
     folder: Path, network: Network, task: Task, version: str, more: Mapping[str, Any]
 ) -> None:
-    """Write a network. What describes it comes last, so that a folder with ``tagger.json`` is complete."""
+    """Write a network.
+
+    What describes it comes last, so that a folder with ``tagger.json`` is complete.
+    """
     described = []
     for number, each in enumerate(network.parts):
         described.append(dict(each.description))

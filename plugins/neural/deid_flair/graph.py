@@ -76,7 +76,9 @@ class Graph:
         lengths: str = "",
         before: torch.nn.Linear | None = None,
     ) -> str:
-        """Run an LSTM over (steps, sequences, width) and return (steps, sequences, directions x hidden).
+        """Run an LSTM over (steps, sequences, width).
+
+        It returns (steps, sequences, directions x hidden).
 
         Args:
             name: Its input.

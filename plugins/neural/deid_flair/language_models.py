@@ -28,7 +28,10 @@ _HELD_OUT = 50  # one line of so many is validation text
 
 
 class NotedModel(LanguageModel):
-    """A language model that keeps in memory what Flair's trainer would pickle, and makes up no text for the log."""
+    """A language model that keeps in memory what Flair's trainer would pickle.
+
+    It makes up no text for the log.
+    """
 
     best: dict[str, torch.Tensor] | None = None
     optimizer: dict[str, Any] | None = None
@@ -55,7 +58,10 @@ class NotedModel(LanguageModel):
 
 
 class Corpus(TextCorpus):
-    """Lines of text as Flair's language-model trainer wants them, without writing them to a file."""
+    """Lines of text as Flair's language-model trainer wants them.
+
+    They are not written to a file.
+    """
 
     def __init__(
         self, lines: Sequence[str], dictionary: Dictionary, *, backward: bool, seed: int

@@ -128,7 +128,10 @@ class Network:
         )
 
     def _learnt(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Return the CRF's ``transitions[before, after]``, start and end scores, without Flair's two extra tags."""
+        """Return the CRF's ``transitions[before, after]``, start and end scores.
+
+        Flair's two extra tags are left out.
+        """
         names, count = self.tagger.label_dictionary, len(self.tags)
         learnt = self.tagger.crf.transitions
         start, stop = names.get_idx_for_item(START), names.get_idx_for_item(STOP)
@@ -152,7 +155,10 @@ class Network:
         return scores
 
     def _features(self, embedded: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
-        """Return the tag scores as Flair's forward pass makes them, before the CRF widens them to pairs of tags."""
+        """Return the tag scores as Flair's forward pass makes them.
+
+        They are those before the CRF widens them to pairs of tags.
+        """
         tagger = self.tagger
         drops = [tagger.word_dropout] if tagger.use_word_dropout else []
         locked = [tagger.locked_dropout] if tagger.use_locked_dropout else []
@@ -191,10 +197,10 @@ def crf_loss(
     gold: torch.Tensor,
     chain: tuple[torch.Tensor, torch.Tensor, torch.Tensor],
 ) -> torch.Tensor:
-    """Return the summed negative log-likelihood of a linear-chain CRF (Lafferty, McCallum and Pereira 2001).
+    """Return the summed negative log-likelihood of a linear-chain CRF.
 
-    It is the loss of Flair's ``ViterbiLoss``, whose backward pass takes time in the square of the
-    longest input.
+    The CRF is that of Lafferty, McCallum and Pereira (2001), and the loss that of Flair's
+    ``ViterbiLoss``, whose backward pass takes time in the square of the longest input.
 
     Args:
         emissions: (inputs, tokens, tags).

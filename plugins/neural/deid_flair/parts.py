@@ -1,6 +1,7 @@
-"""Embeddings as Flair knows them, each able to embed a whole batch from the arrays of ``deid_onnx.families.flair``.
+"""Embeddings as Flair knows them, each able to embed a whole batch.
 
-The modules are Flair's own, so that Flair's ``predict`` on the same tagger reads the same weights.
+A batch comes from the arrays of ``deid_onnx.families.flair``. The modules are Flair's own, so that
+Flair's ``predict`` on the same tagger reads the same weights.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Where the authors of published embeddings offer their files, and how a recipe comes to use them."""
+"""Where the authors of published embeddings offer their files.
+
+It also says how a recipe comes to use them.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,9 @@ _SOURCES = (
 
 
 def remedy(file: str) -> str:
-    """Return where a missing file comes from and what to run, or an empty string where its name is of no known release.
+    """Return where a missing file comes from and what to run.
+
+    Where the file's name is of no known release, it is an empty string.
 
     Args:
         file: As a recipe names it; its folders are left aside.

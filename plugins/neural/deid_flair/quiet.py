@@ -55,7 +55,10 @@ def cores() -> int:
 
 
 def seed_all(*parts: int) -> None:
-    """Seed PyTorch and Python by numbers that name a place in the run, so that a resumed run draws the same."""
+    """Seed PyTorch and Python by numbers that name a place in the run.
+
+    So a resumed run draws the same.
+    """
     import torch  # noqa: PLC0415 - heavy
 
     value = random.Random("/".join(map(str, parts))).getrandbits(63)  # noqa: S311 - no secret

@@ -88,7 +88,10 @@ class CharacterModel(_Resource):
 
 
 class WordVectors(_Resource):
-    """Static vectors: GloVe, word2vec or fastText by path, or fastText trained here (Bojanowski et al. 2017).
+    """Static vectors, by path or trained here.
+
+    By path they are GloVe, word2vec or fastText; those trained here are fastText (Bojanowski et al.
+    2017).
 
     Args:
         width: Of a vector trained here.

@@ -37,7 +37,9 @@ class FlairTrainer:
         return settings(given).model_dump(mode="json")
 
     def train(self, task: Task, out: Path, report: Report) -> None:
-        """Write a model folder, resuming from the checkpoint of a killed run under ``out/checkpoint``.
+        """Write a model folder.
+
+        It resumes from the checkpoint of a killed run under ``out/checkpoint``.
 
         Raises:
             TrainingError: There is nothing to learn from, a resource is missing, or the loss is not
@@ -98,7 +100,9 @@ class FlairTrainer:
     def neighbours(
         self, model: Path, words: Sequence[str], *, known: Mapping[str, int], most: int
     ) -> dict[str, list[dict[str, Any]]]:
-        """Return the nearest words of a model's whole table of word vectors, for each word that has a vector.
+        """Return the nearest words of a model's whole table of word vectors.
+
+        They are given for each word that has a vector.
 
         Raises:
             PluginError: The model folder is broken.

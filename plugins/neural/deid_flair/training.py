@@ -134,7 +134,10 @@ class Run:
         report: Report,
         resumed: tuple[dict[str, Any], dict[str, Any]],
     ) -> None:
-        """Train one phase. Its learning rate starts again, its weights are those that the phase before ended with."""
+        """Train one phase.
+
+        Its learning rate starts again; its weights are those that the phase before ended with.
+        """
         wanted, (place, tensors) = self.wanted, resumed
         annealing = Annealing(
             wanted.learning_rate, wanted.anneal_factor, wanted.patience, wanted.min_learning_rate
@@ -215,7 +218,10 @@ class Run:
         return total / sum(map(len, train.lines))
 
     def _judge(self, dev: Inputs, loss: float) -> tuple[float, float | None]:
-        """Return what the rate is annealed on, greater is better, and the strict F1 on the development notes."""
+        """Return what the rate is annealed on, and the strict F1.
+
+        Of the former, greater is better; the latter is on the development notes.
+        """
         if not dev.lines:
             return -loss, None
         self.network.tagger.eval()

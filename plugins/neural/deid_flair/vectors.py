@@ -28,7 +28,9 @@ _FASTTEXT = 793712314  # first number of a file of fastText's
 
 
 def train_words(lines: Sequence[Line], wanted: WordVectors, *, seed: int) -> Found:
-    """Return vectors of skip-grams with sub-words, by gensim's fastText in one thread, which makes it repeatable.
+    """Return vectors of skip-grams with sub-words, by gensim's fastText.
+
+    It runs in one thread, which makes it repeatable.
 
     Raises:
         TrainingError: No word occurs often enough.

@@ -310,7 +310,9 @@ def _part(  # noqa: PLR0917 - where a part of a model may lie
     *,
     name: str,
 ) -> dict[str, Any]:
-    """Copy an encoder's tokenizer, from the model's own folder or from its backbone's, and return its configuration.
+    """Copy an encoder's tokenizer, and return its configuration.
+
+    The tokenizer comes from the model's own folder or from its backbone's.
 
     Raises:
         PluginError: One of both is missing, or it runs code of its own.

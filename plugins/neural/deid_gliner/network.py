@@ -93,7 +93,10 @@ def longest(model: Any) -> int:
 
 
 def most_of(tokenizer: Any, encoder: Any) -> int:
-    """Return the most sub-tokens that an encoder of this configuration reads, special ones included."""
+    """Return the most sub-tokens that an encoder of this configuration reads.
+
+    Special ones are included.
+    """
     return int(min(tokenizer.model_max_length, positions(encoder) or _LARGE, _LARGE))
 
 
@@ -189,9 +192,10 @@ def sizes_of(tokenizer: Any, words: Sequence[str]) -> list[int]:
 
 
 def taken(tokenizer: Any, prompts: Sequence[str]) -> int:
-    """Return the sub-tokens of prompts, with a marker before each, a separator, and the encoder's own.
+    """Return the sub-tokens of prompts.
 
-    A bi-encoder reads its prompts apart: there are none in the text's sub-tokens.
+    They include a marker before each prompt, a separator, and the encoder's own. A bi-encoder reads
+    its prompts apart: there are none in the text's sub-tokens.
     """
     special = int(tokenizer.num_special_tokens_to_add())
     if not prompts:

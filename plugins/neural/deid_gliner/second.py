@@ -1,4 +1,7 @@
-"""GLiNER2 models (the library ``gliner2``), whose labels are prompts too, added with ``deid models add``."""
+"""GLiNER2 models (the library ``gliner2``), whose labels are prompts too.
+
+They are added with ``deid models add``.
+"""
 
 from __future__ import annotations
 

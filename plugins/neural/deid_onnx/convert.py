@@ -24,9 +24,10 @@ def to_fp16(source: Path, target: Path) -> None:
 
 
 def to_int8(source: Path, target: Path) -> None:
-    """Write a network whose matrices are int8 and whose inputs to them are scaled to 8 bits as they come.
+    """Write a network whose matrices are int8.
 
-    Weights keep 7 bits: without VNNI instructions the 16-bit sums of two products would overflow.
+    Their inputs are scaled to 8 bits as they come. Weights keep 7 bits: without VNNI instructions
+    the 16-bit sums of two products would overflow.
     """
     import onnx  # noqa: PLC0415 - export only
     from onnxruntime.quantization import (  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415

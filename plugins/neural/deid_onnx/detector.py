@@ -22,7 +22,10 @@ PRECISIONS: Mapping[str, str] = {
     "int8": "model.int8.onnx",
 }
 NOTES_ON_GPU = 64
-"""Notes whose inputs are sorted by length together on a card, or where the network is spread over cores."""
+"""Notes whose inputs are sorted by length together.
+
+That is done on a card, or where the network is spread over cores.
+"""
 
 
 class OnnxDetector:
@@ -113,6 +116,7 @@ def _family(path: Path, settings: Mapping[str, Any]) -> Any:
     module = f"deid_onnx.families.{family}"
     if not isinstance(family, str) or not family.isidentifier() or find_spec(module) is None:
         raise PluginError(
-            f"{path}: family {family!r} is unknown; export the model with this version of its plugin"
+            f"{path}: family {family!r} is unknown;"
+            " export the model with this version of its plugin"
         )
     return import_module(module)

@@ -127,7 +127,10 @@ def refuse_pickles(path: Path, *, trust: bool) -> None:
 
 
 def digest(*files: Path) -> str:
-    """Return twelve hexadecimal digits of the SHA-256 over the files' contents, for a detector's version."""
+    """Return twelve hexadecimal digits of the SHA-256 over the files' contents.
+
+    They are for a detector's version.
+    """
     total = hashlib.sha256()
     for file in files:
         with file.open("rb") as stream:

@@ -7,7 +7,10 @@ like it has seen.
 from __future__ import annotations
 
 KINDS = 64
-"""Number of kinds; the ``type_vocab_size`` of an encoder that reads them. 0 is for what is no word."""
+"""Number of kinds.
+
+It is the ``type_vocab_size`` of an encoder that reads them. 0 is for what is no word.
+"""
 _SIGNS = {".": 25, ",": 26, ":": 27, "-": 28, "/": 28, "@": 29, "_": 29, "(": 30, ")": 30}
 _OTHER = 31
 

@@ -175,7 +175,10 @@ def _without_blanks(part: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class WordWindow:
-    """Words ``[start, stop)`` that are read together, and those ``[own_start, own_stop)`` whose tags are taken."""
+    """Words that are read together, and those whose tags are taken.
+
+    The former are ``[start, stop)``, the latter ``[own_start, own_stop)``.
+    """
 
     start: int
     stop: int
@@ -289,7 +292,10 @@ def batches(
 
 
 def padded(some: Sequence[Row], *, pad: int) -> dict[str, NDArray[np.int64]]:
-    """Return ``input_ids``, ``attention_mask`` and, where rows have kinds, ``token_type_ids``: (rows, positions)."""
+    """Return ``input_ids``, ``attention_mask`` and perhaps ``token_type_ids``.
+
+    The last is there where rows have kinds. Each is (rows, positions).
+    """
     ids = np.full((len(some), max(len(row.ids) for row in some)), pad, dtype=np.int64)
     mask = np.zeros_like(ids)
     kinds = np.zeros_like(ids)

@@ -169,7 +169,10 @@ class Session:
         return {name: array for name, array in feeds.items() if name in self.inputs}
 
     def _bound(self, feeds: Feeds) -> NDArray[np.float32]:
-        """Run with the output left on the card until all of it is there, so that nothing waits in between."""
+        """Run with the output left on the card until all of it is there.
+
+        So nothing waits in between.
+        """
         binding = self._session.io_binding()
         for name, array in self._read(feeds).items():
             binding.bind_cpu_input(name, np.ascontiguousarray(array))

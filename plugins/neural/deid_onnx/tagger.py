@@ -75,7 +75,9 @@ def _padded(emissions: Sequence[Emissions]) -> tuple[Scores, list[int]]:
 
 
 def read_chain(folder: TaggerFolder) -> Chain:
-    """Return the CRF's scores where the folder has them, else those that only forbid what is no legal sequence.
+    """Return the CRF's scores where the folder has them.
+
+    Else they are scores that only forbid what is no legal sequence.
 
     Raises:
         PluginError: The file is broken or was made for other tags.

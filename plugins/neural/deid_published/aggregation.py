@@ -174,7 +174,10 @@ def _softmax(scores: NDArray[np.float32]) -> NDArray[np.float32]:
 
 @dataclass(frozen=True, slots=True)
 class PieceWindow:
-    """Pieces ``[start, stop)`` that are read together, and those ``[own_start, own_stop)`` whose scores are taken."""
+    """Pieces that are read together, and those whose scores are taken.
+
+    The former are ``[start, stop)``, the latter ``[own_start, own_stop)``.
+    """
 
     start: int
     stop: int

@@ -1,4 +1,7 @@
-"""What the export of an architecture needs beside a trace of its network, in forms that find the same."""
+"""What the export of an architecture needs beside a trace of its network.
+
+It is given in forms that find the same.
+"""
 
 from __future__ import annotations
 
@@ -57,10 +60,10 @@ def _spread(function: Callable[..., Any], *, bh_indices: bool = True) -> Callabl
 
 
 class _LocalAttention(torch.nn.Module):
-    """Longformer's attention (Beltagy, Peters and Cohan 2020) without global positions, which token classifiers have not.
+    """Longformer's attention (Beltagy, Peters and Cohan 2020) without global positions.
 
-    Each block of queries meets its own block of keys and both neighbours, of which what is out of
-    reach is masked.
+    Token classifiers have no global positions. Each block of queries meets its own block of keys
+    and both neighbours, of which what is out of reach is masked.
     """
 
     def __init__(self, given: Any) -> None:
@@ -112,7 +115,10 @@ def _with_neighbours(blocks: Any) -> Any:
 
 
 class _Experts(torch.nn.Module):
-    """A mixture's experts (OpenAI's privacy filter) one after the other, each over the sub-tokens that it is given."""
+    """A mixture's experts (OpenAI's privacy filter) one after the other.
+
+    Each is run over the sub-tokens that it is given.
+    """
 
     def __init__(self, given: Any) -> None:
         super().__init__()

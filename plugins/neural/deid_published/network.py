@@ -91,7 +91,10 @@ class Reader:
             )
 
     def read(self, text: str) -> tuple[list[Piece], NDArray[np.float32]]:
-        """Return the sub-tokens of a text, without special ones, and their scores (pieces, tags)."""
+        """Return the sub-tokens of a text and their scores (pieces, tags).
+
+        Special ones are left out.
+        """
         encoding = self._tokenizer.encode(text, add_special_tokens=False)
         pieces = [
             Piece(start, end, token, is_unknown=number == self._unknown)

@@ -19,7 +19,9 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 _OTHERS = {
     "gliner_config.json": "it is a GLiNER model: run `make add PLUGIN=gliner` in the checkout",
     "config.cfg": "a pipeline of spaCy needs the plugin spacy, one of EDS-NLP edsnlp",
-    "resources.json": "of Stanza, give the folder of one language, with the plugin stanza installed",
+    "resources.json": (
+        "of Stanza, give the folder of one language, with the plugin stanza installed"
+    ),
 }
 _FETCHED = ("*.json", "*.safetensors", "*.txt", "*.model")
 

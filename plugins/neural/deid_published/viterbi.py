@@ -1,8 +1,9 @@
-"""The best allowed tags of all sub-tokens together, as the authors of OpenAI's privacy filter decode it (2026).
+"""The best allowed tags of all sub-tokens together.
 
-An entity is ``S-``, or ``B-``, any number of ``I-`` and ``E-`` of one label; a text begins and ends
-outside or with a whole entity. Six biases are added to the transitions: the operating point, with
-which its authors trade precision for recall.
+The authors of OpenAI's privacy filter decode it so (2026). An entity is ``S-``, or ``B-``, any
+number of ``I-`` and ``E-`` of one label; a text begins and ends outside or with a whole entity. Six
+biases are added to the transitions: the operating point, with which its authors trade precision for
+recall.
 """
 
 from __future__ import annotations

@@ -109,7 +109,10 @@ def _split(notes: Sequence[Note], settings: Pretraining, *, seed: int) -> _Texts
 
 
 def _begin(texts: _Texts, settings: TransformersSettings, out: Path) -> tuple[Any, Any]:
-    """Return tokenizer and configuration, learnt from the texts or given, and written into the folder."""
+    """Return tokenizer and configuration, written into the folder.
+
+    They are learnt from the texts or given.
+    """
     if settings.encoder == NEW:
         config, tokenizer = make_new(texts.learnt, settings)
     else:
@@ -133,7 +136,10 @@ def _write(model: Any, tokenizer: Any, folder: Path) -> None:
 def _fingerprint(
     notes: Sequence[Note], settings: TransformersSettings, *, seed: int, version: str
 ) -> str:
-    """Return a digest of all that a run depends on, so that it resumes from its own checkpoint alone."""
+    """Return a digest of all that a run depends on.
+
+    By it, a run resumes from its own checkpoint alone.
+    """
     total = hashlib.sha256(settings.model_dump_json().encode() + repr((seed, version)).encode())
     for note in notes:
         total.update(note.digest.encode())

@@ -1,4 +1,7 @@
-"""Masked-language-model training on raw notes (Devlin et al. 2019), of a new encoder or of a given one."""
+"""Masked-language-model training on raw notes (Devlin et al. 2019).
+
+The encoder is a new or a given one.
+"""
 
 from __future__ import annotations
 
@@ -191,7 +194,10 @@ def masked(
 
 
 _Score = Callable[[dict[str, torch.Tensor], torch.Tensor], torch.Tensor]
-"""Function from a model's input and the wanted positions to the scores of the vocabulary at those."""
+"""Function from a model's input and the wanted positions to scores.
+
+They are the scores of the vocabulary at those positions.
+"""
 
 
 def _loss(model: Any, score: _Score, batch: _Masked) -> tuple[torch.Tensor, int]:

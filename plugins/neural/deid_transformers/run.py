@@ -139,7 +139,10 @@ def _check(task: Task) -> None:
 
 
 def _fingerprint(task: Task, settings: TransformersSettings, version: str) -> str:
-    """Return a digest of all that a run depends on, so that it resumes from its own checkpoint alone."""
+    """Return a digest of all that a run depends on.
+
+    By it, a run resumes from its own checkpoint alone.
+    """
     total = hashlib.sha256(settings.model_dump_json().encode())
     for part in (version, task.seed, task.grouping, task.scheme, task.native, sorted(task.labels)):
         total.update(repr(part).encode())

@@ -58,7 +58,9 @@ class NewEncoder(_Frozen):
 
 
 class Pretraining(_Frozen):
-    """Masked-language-model training on raw notes, of a new encoder or of a given one (domain adaptation).
+    """Masked-language-model training on raw notes.
+
+    The encoder is a new one or a given one (domain adaptation).
 
     Args:
         steps: Optimiser steps.
@@ -102,7 +104,10 @@ class Pretraining(_Frozen):
 
 
 class TransformersSettings(_Frozen):
-    """All settings; the defaults are those of Catelli 2021 (batch 32, 5 epochs) and, where it is silent, the usual ones.
+    """All settings.
+
+    The defaults are those of Catelli 2021 (batch 32, 5 epochs) and, where it is silent, the usual
+    ones.
 
     Args:
         encoder: Folder or hub name of an encoder, or ``new``.

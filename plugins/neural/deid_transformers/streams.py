@@ -186,10 +186,10 @@ def _rows_of_notes(ends: Array, size: int) -> list[range]:
 
 
 def balanced(texts: Sequence[tuple[str, str]], exponent: float) -> list[str]:
-    """Return texts so that each language's share of the characters is as its own share to the power of the exponent.
+    """Return texts so that the languages have their shares of the characters.
 
-    Texts of the smaller languages are repeated (Conneau et al. 2020, section 3.1, take 0.3); 1
-    leaves all as they are.
+    The share of each is as its own share to the power of the exponent. Texts of the smaller
+    languages are repeated (Conneau et al. 2020, section 3.1, take 0.3); 1 leaves all as they are.
 
     Args:
         texts: Language and text.

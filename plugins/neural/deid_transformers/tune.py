@@ -1,4 +1,7 @@
-"""Fine-tuning: phases, early stopping on strict F1, and a new start where a run predicts nothing but ``O``."""
+"""Fine-tuning: phases, early stopping on strict F1, and new starts.
+
+It starts anew where a run predicts nothing but ``O``.
+"""
 
 from __future__ import annotations
 
@@ -153,7 +156,10 @@ class Tuning:
         return model
 
     def _phase(self, model: TagModel, state: Mapping[str, Any] | None) -> TagModel:
-        """Train until the phase ends or has to begin again, and return the model to continue with."""
+        """Train until the phase ends or has to begin again.
+
+        Returned is the model to continue with.
+        """
         progress, settings = self.progress, self._settings
         if self._start:
             model.load_state_dict(self._start)
@@ -216,7 +222,10 @@ class Tuning:
         return strict_f1(self._tagger(model), self._task.dev, native=self._task.native)
 
     def _judge(self, model: TagModel, f1: float | None) -> None:
-        """Keep the weights of the best epoch, or of the last where there are no development notes."""
+        """Keep the weights of the best epoch.
+
+        Where there are no development notes, they are those of the last.
+        """
         progress = self.progress
         if f1 is None or f1 > progress.best_f1:
             self._best = {

@@ -26,11 +26,11 @@ _LETTERS = 1_000  # most letters that begin with a piece of their own
 
 
 def learn(texts: Iterable[str], settings: NewEncoder) -> Any:
-    """Return a fast tokenizer of ``transformers`` whose vocabulary is learnt from the words of texts.
+    """Return a fast tokenizer of ``transformers``.
 
-    Case and accents are kept unless the settings say otherwise. The same texts give the same
-    vocabulary for ``wordpiece`` and ``bpe``; the library's training of ``unigram`` adds up in an
-    order of its own.
+    Its vocabulary is learnt from the words of texts. Case and accents are kept unless the settings
+    say otherwise. The same texts give the same vocabulary for ``wordpiece`` and ``bpe``; the
+    library's training of ``unigram`` adds up in an order of its own.
     """
     words = Counter(word for text in texts for word in _words(text))
     tokenizer = _trained(words, settings)

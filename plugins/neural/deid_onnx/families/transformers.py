@@ -68,7 +68,10 @@ class _Encoder(ABC):
 
 @dataclass(frozen=True, slots=True)
 class EncoderNetwork(_Encoder):
-    """An encoder that reads rows filled to the longest, as ``padded`` gives them, and scores every sub-token."""
+    """An encoder that reads rows filled to the longest, and scores every sub-token.
+
+    ``padded`` gives the rows.
+    """
 
     def _scores(self, some: Sequence[Row]) -> Iterable[Emissions]:
         scores = self.run(padded(some, pad=self.pieces.settings.pad))
@@ -77,9 +80,10 @@ class EncoderNetwork(_Encoder):
 
 @dataclass(frozen=True, slots=True)
 class PackedNetwork(_Encoder):
-    """An encoder that reads sub-tokens one behind the other, as ``packed_feeds`` gives them, and scores words alone.
+    """An encoder that reads sub-tokens one behind the other, and scores words alone.
 
-    Its attention sees padding, the rest does not.
+    ``packed_feeds`` gives the sub-tokens. The encoder's attention sees padding, the rest of it does
+    not.
     """
 
     alike: float = ALIKE_PACKED
@@ -123,7 +127,10 @@ def _flat(lines: Sequence[Sequence[int]]) -> NDArray[np.int64]:
 
 
 def _slots(sizes: NDArray[np.int64], *, empty: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return which entry stands at each place of each row, and the place of each entry, rows laid flat."""
+    """Return which entry stands at each place of each row, and the place of each entry.
+
+    For the latter, rows are laid flat.
+    """
     inside = np.arange(sizes.max()) < sizes[:, None]
     slots = np.full(inside.shape, empty, dtype=np.int64)
     slots[inside] = np.arange(sizes.sum())

@@ -1,4 +1,7 @@
-"""A small corpus with a rule that can be learnt, and a tagger of every embedding kind trained on it once."""
+"""A small corpus with a rule that can be learnt.
+
+A tagger of every embedding kind is trained on it once.
+"""
 
 from __future__ import annotations
 

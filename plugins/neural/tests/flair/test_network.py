@@ -81,7 +81,10 @@ def test_the_tags_are_those_of_flairs_own_predict(network, documents) -> None:
 
 @pytest.fixture(scope="module")
 def scored(network):
-    """Emissions of three tokens over all of Flair's tags, and Flair's transitions ``[to, from]``."""
+    """Emissions of three tokens over all of Flair's tags, and its transitions.
+
+    Flair's transitions are ``[to, from]``.
+    """
     import torch
 
     line = ["Ana", "Berg", "Rome"]

@@ -1,4 +1,7 @@
-"""A tiny GLiNER model, made from a configuration and untrained, with scores far enough apart that rounding turns none."""
+"""A tiny GLiNER model, made from a configuration and untrained.
+
+Its scores are far enough apart that rounding turns none.
+"""
 
 from __future__ import annotations
 

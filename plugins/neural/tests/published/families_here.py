@@ -237,7 +237,10 @@ EVERY: Mapping[str, tuple[str, str, Callable[[], Tokenizer], Mapping[str, Any], 
         BIO,
     ),
 }
-"""Family to the name of its classes, its special tokens, its tokenizer, its configuration and its tags."""
+"""Family to what a tiny model of it is made of.
+
+That is the name of its classes, its special tokens, its tokenizer, its configuration and its tags.
+"""
 FAMILIES = [
     family
     for family, (name, *_) in EVERY.items()
@@ -250,7 +253,10 @@ EuroBERT and OpenAI's privacy filter are of version 5.
 
 
 def save(family: str, out: Path, *, tags: Sequence[str] | None = None, seed: int = 3) -> Path:
-    """Write a tiny model as its library would, with scores far enough apart that rounding turns none."""
+    """Write a tiny model as its library would.
+
+    Its scores are far enough apart that rounding turns none.
+    """
     name, kind, tokenizer, values, usual = EVERY[family]
     tags = tags or usual
     made = tokenizer()

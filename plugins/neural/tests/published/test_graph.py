@@ -35,7 +35,10 @@ def added(folder: Path, source: Path, **given: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory) -> Path:
-    """A model that was added from its weights, so that its graph is one that is known to be right."""
+    """A model that was added from its weights.
+
+    Its graph is therefore one that is known to be right.
+    """
     folder = tmp_path_factory.mktemp("exported")
     added(folder, save("bert", folder / "weights", tags=BIO))
     return folder

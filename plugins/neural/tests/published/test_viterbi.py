@@ -28,7 +28,10 @@ WAYS = {
 
 
 def by_hand(scores: np.ndarray, biases: dict[str, float]) -> tuple[str, ...]:
-    """Return the best of all sequences that are whole entities and outside, each scored by itself."""
+    """Return the best of all sequences that are whole entities and outside.
+
+    Each is scored by itself.
+    """
     found = []
     for path in itertools.product(range(len(BIOES)), repeat=len(scores)):
         tags = [BIOES[at] for at in path]

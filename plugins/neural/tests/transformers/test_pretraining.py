@@ -1,4 +1,7 @@
-"""Masks as Devlin et al. (2019) draw them, a vocabulary that depends on the notes alone, and a loss that falls."""
+"""Masks as Devlin et al. (2019) draw them, and a loss that falls.
+
+The vocabulary depends on the notes alone.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A tiny encoder learns six notes by heart, the same way each time, through phases, new starts and kills."""
+"""A tiny encoder learns six notes by heart, the same way each time.
+
+It does so through phases, new starts and kills.
+"""
 
 from __future__ import annotations
 
