@@ -52,9 +52,10 @@ LANGUAGES = ("en", "es")
 
 
 class PresidioDetector:
-    """Runs the pattern recognizers that Presidio loads by default, and a spaCy pipeline for names and places if given.
+    """Runs the pattern recognizers that Presidio loads by default.
 
-    A note in a language other than ``LANGUAGES``, or in none, is read as English.
+    If a spaCy pipeline is given, it is run for names and places. A note in a language other than
+    ``LANGUAGES``, or in none, is read as English.
 
     Args:
         min_score: Spans below it are dropped, in [0, 1]. Lower finds more; at 0 any run of digits

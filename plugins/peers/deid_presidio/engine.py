@@ -129,10 +129,10 @@ class Unchanged(ContextAwareEnhancer):
 
 
 class WordsBefore(ContextAwareEnhancer):
-    """Raises a score by Presidio's default amounts, from the words before the hit instead of from lemmas.
+    """Raises a score by Presidio's default amounts.
 
-    Reading 80 characters before each hit replaces tokenizing the note, which took longer than the
-    patterns.
+    It goes by the words before the hit instead of by lemmas. Reading 80 characters before each hit
+    replaces tokenizing the note, which took longer than the patterns.
     """
 
     def __init__(self) -> None:

@@ -37,7 +37,9 @@ IGNORED = frozenset(
 
 
 class PipelineNlpEngine(SpacyNlpEngine):
-    """Adapter that gives Presidio the entities of a pipeline, in the language of that pipeline alone.
+    """Adapter that gives Presidio the entities of a pipeline.
+
+    It does so in the language of that pipeline alone.
 
     Args:
         languages: ISO 639-1 codes.

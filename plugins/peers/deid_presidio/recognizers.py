@@ -18,7 +18,10 @@ from deid_presidio.regexes import StrictRegex
 
 
 class OfflineEmail(EmailRecognizer):
-    """Checks domains against the public-suffix list that tldextract ships, and never fetches a newer one."""
+    """Checks domains against the public-suffix list that tldextract ships.
+
+    It never fetches a newer one.
+    """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -86,7 +89,10 @@ class StrictIban(IbanRecognizer):
 
 
 class WindowedPhone(PhoneRecognizer):
-    """Looks for phone numbers around runs of digits only, instead of through the whole note once per region."""
+    """Looks for phone numbers around runs of digits only.
+
+    Presidio goes through the whole note once per region instead.
+    """
 
     # phonenumbers allows four characters or an x between two digits of a number, and no line break.
     _DIGITS = re.compile(r"\d(?:(?:[^\w\n]|[xX]){0,4}\d){4,}")

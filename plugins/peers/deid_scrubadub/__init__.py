@@ -59,7 +59,9 @@ Else that of English.
 
 
 class ScrubadubDetector:
-    """Runs the detectors that scrubadub loads by default in a note's locale, each with predictions of its own.
+    """Runs the detectors that scrubadub loads by default in a note's locale.
+
+    Each has predictions of its own.
 
     Args:
         locales: Language to locale, over ``LOCALES``. With ``en = "en_GB"`` postal codes, number
