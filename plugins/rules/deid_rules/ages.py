@@ -1,4 +1,7 @@
-"""Which ages are over 89, the ages that Safe Harbor does not let stand (45 CFR 164.514(b)(2)(i)(C))."""
+"""Which ages are over 89.
+
+Safe Harbor does not let these ages stand (45 CFR 164.514(b)(2)(i)(C)).
+"""
 
 from __future__ import annotations
 
@@ -71,7 +74,10 @@ _SHORTER = re.compile(rf"(?:[.,]\d)?[\s-]{{0,2}}(?:{'|'.join(_UNITS)})", re.IGNO
 
 
 def with_years(candidate: Candidate, text: str) -> Candidate:
-    """Return the candidate, with the finer kind ``over_89`` where it is an age of 90 years or more in digits."""
+    """Return the candidate, with the finer kind ``over_89`` where that applies.
+
+    It applies to an age of 90 years or more in digits.
+    """
     if candidate.label is not Phi.AGE or candidate.native:
         return candidate
     found = _YEARS.match(text, candidate.start, candidate.end)

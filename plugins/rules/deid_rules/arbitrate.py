@@ -33,7 +33,10 @@ def arbitrate(candidates: Iterable[Candidate], text: str) -> list[Candidate]:
 
 
 def _settle(group: list[Candidate], stop: int, text: str) -> list[Candidate]:
-    """What stands of a run of candidates that hang together by overlaps and reach up to ``stop``."""
+    """What stands of a run of candidates.
+
+    They hang together by overlaps and reach up to ``stop``.
+    """
     if len(group) <= 1:
         return group
     origin = group[0].start

@@ -1,4 +1,7 @@
-"""Patterns compiled for RE2, which cannot backtrack, and what tells whether their surroundings rule a span out."""
+"""Patterns compiled for RE2, which cannot backtrack.
+
+Here is also what tells whether their surroundings rule a span out.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,10 @@ from deid_rules.phones import Confirm, phone_in
 _ANYWHERE = re2._re2.RE2.Anchor.UNANCHORED  # noqa: SLF001
 _CODE_POINT = re.compile(r"\\x\{([0-9A-Fa-f]+)\}")
 _MANY = 4
-"""Bars in an expression from which on RE2 tells sooner than Python's engine whether a piece of text ends with it."""
+"""Bars in an expression from which on RE2 tells sooner than Python's engine.
+
+What they tell is whether a piece of text ends with it.
+"""
 _PYTHON_ALONE = re.compile(r"\\s|\(\?[<=!]")
 """What RE2 does not have, and blanks, of which Python knows more."""
 

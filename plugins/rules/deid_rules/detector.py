@@ -135,7 +135,10 @@ class RulesDetector:
         return found
 
     def _add_misread(self, notes: Sequence[Note], found: list[list[Candidate]]) -> None:
-        """Add what is found once the confusions of a scan are mended, where nothing was found before."""
+        """Add what is found once the confusions of a scan are mended.
+
+        It is added where nothing was found before.
+        """
         for index, note in enumerate(notes):
             mended = mend(note.text)
             if mended != note.text:

@@ -127,7 +127,10 @@ class NameGrammar:
         )
 
     def _may_bear_title(self, view: View, index: int) -> bool:
-        """Whether a capitalised word of ordinary vocabulary may be a family name after a short title, ``Dr. Head``."""
+        """Whether a capitalised word of ordinary vocabulary may be a family name.
+
+        It may after a short title, as in ``Dr. Head``.
+        """
         title = view.words[index - 1] if index else ""
         if (
             not 1 < len(title) < MAX_TITLE_LETTERS
@@ -150,7 +153,10 @@ class NameGrammar:
         )
 
     def name_line(self, view: View, start: int, end: int) -> tuple[int, int] | None:
-        """Return the name that is [start, end): its given or family name, or a final initial, must tell."""
+        """Return the name that is [start, end).
+
+        Its given or family name, or a final initial, must tell.
+        """
         found = self.name_header(view, start, end)
         if found is None:
             return None
@@ -166,7 +172,10 @@ class NameGrammar:
         )
 
     def name_header(self, view: View, start: int, end: int) -> tuple[int, int] | None:
-        """Return the name that is [start, end), of two words or more; what stands beside it says that it is one."""
+        """Return the name that is [start, end), of two words or more.
+
+        What stands beside it says that it is one.
+        """
         first = view.word_at(start)
         if first is None:
             return None
@@ -212,7 +221,10 @@ class NameGrammar:
         return not word[0].isupper() or (word.isupper() and len(word) > 1 and following.isupper())
 
     def name_cased(self, view: View, first: int) -> tuple[int, int] | None:
-        """A name as ``name_at`` finds it, unless it begins with an acronym or an eponym's thing follows."""
+        """A name as ``name_at`` finds it.
+
+        It is none if it begins with an acronym or an eponym's thing follows.
+        """
         found = self.name_at(view, first, inverted=True)
         if found is None:
             return None
@@ -244,7 +256,10 @@ class NameGrammar:
         return bool(self.kind(view.words[at]) & Kind.EPONYM_TAIL)
 
     def name_plain(self, view: View, first: int) -> tuple[int, int] | None:
-        """A name as ``name_cased`` finds it whose first word is a known name and no word, or a pointed initial."""
+        """A name as ``name_cased`` finds it.
+
+        Its first word is a known name and no word, or a pointed initial.
+        """
         kind = self.kind(view.words[first])
         if (kind & Kind.NAME and not kind & Kind.COMMON) or pointed(view, first):
             return self.name_cased(view, first)
@@ -270,7 +285,10 @@ class NameGrammar:
         )
 
     def name_small(self, view: View, first: int) -> tuple[int, int] | None:
-        """A name of two words or more as ``name_lower`` finds it, of which a list knows the first."""
+        """A name of two words or more as ``name_lower`` finds it.
+
+        A list knows the first of them.
+        """
         found = self.name_lower(view, first)
         if (
             found is None

@@ -23,7 +23,10 @@ class Inverted:
         self.kind = lexicon.kind
 
     def end(self, view: View, first: int, *, any_case: bool = False) -> int | None:
-        """Return the index of the last word of ``Lee, Anna M.`` where ``words[first]`` is its family name."""
+        """Return the index of the last word of a name such as ``Lee, Anna M.``.
+
+        Its family name is ``words[first]``.
+        """
         words, gaps = view.words, view.gaps
         comma = first + 1
         while (

@@ -72,7 +72,10 @@ NEAR = 3
 """Words after the first of a phrase that is not long."""
 Entries = Sequence[tuple[tuple[str, ...], Phi]]
 Phrases = dict[str, dict[str, list[tuple[tuple[str, ...], Phi]]]]
-"""First word, second word or the empty string, then the rest from the second word on with its category."""
+"""First word, second word or the empty string, then the rest.
+
+The rest is from the second word on, with its category.
+"""
 
 
 class _Memory(dict[str, Any]):

@@ -28,7 +28,10 @@ _FOLDED = {0x17F: "sS", 0x212A: "kK"}
 
 
 def narrowed(text: str) -> bytes | None:
-    """Return a text with one byte for each character, or nothing where looser forms do not tell what may occur in it."""
+    """Return a text with one byte for each character, or nothing.
+
+    It is nothing where looser forms do not tell what may occur in it.
+    """
     if any(chr(code) in text for code in _FOLDED):
         return None
     import numpy as np  # noqa: PLC0415

@@ -1,4 +1,7 @@
-"""Letters and digits that optical character recognition confuses, put right within the words and numbers around them."""
+"""Letters and digits that optical character recognition confuses.
+
+They are put right within the words and numbers around them.
+"""
 
 from __future__ import annotations
 

@@ -170,7 +170,11 @@ class NameFinder:
         )
 
     def _initial_after(self, view: View, at: int, first_kind: int) -> float:
-        """``Anna S.`` anywhere, ``Frank L.`` after a comma or cue, ``Anna S`` before a word in lower case."""
+        """A given name and an initial.
+
+        That is ``Anna S.`` anywhere, ``Frank L.`` after a comma or cue, and ``Anna S`` before a
+        word in lower case.
+        """
         if view.gaps[at + 1].startswith("."):
             apposed = view.gaps[at - 1].endswith(", ") or self._cued(view, at - 1)
             return INITIALLED if apposed or not first_kind & Kind.COMMON else 0.0

@@ -15,7 +15,10 @@ from deid_assets.extending import ConfigError, Phi
 _LETTER = (
     r"A-Za-z\x{aa}\x{ba}\x{c0}-\x{d6}\x{d8}-\x{f6}\x{f8}-\x{24f}\x{300}-\x{52f}\x{1e00}-\x{1eff}"
 )
-_CAPITAL = r"A-Z\x{c0}-\x{d6}\x{d8}-\x{de}\x{100}-\x{17f}\x{1a0}-\x{1b0}\x{218}-\x{21b}\x{386}-\x{3ab}\x{400}-\x{42f}\x{1e00}-\x{1eff}"
+_CAPITAL = (
+    r"A-Z\x{c0}-\x{d6}\x{d8}-\x{de}\x{100}-\x{17f}\x{1a0}-\x{1b0}\x{218}-\x{21b}"
+    r"\x{386}-\x{3ab}\x{400}-\x{42f}\x{1e00}-\x{1eff}"
+)
 BUILTIN_WORDS: Mapping[str, Sequence[str]] = {
     "letter": [f"[{_LETTER}]"],
     "capital": [f"[{_CAPITAL}]"],

@@ -69,7 +69,10 @@ def propagate(
 
 
 def _mentions(view: View, words: set[str], found: set[int], grammar: NameGrammar) -> list[int]:
-    """Indexes of the words that are not found yet, and of capitalised ones that are among them without their ending."""
+    """Indexes of the words that are not found yet.
+
+    Those of capitalised words that are among them without their ending are given too.
+    """
     stems, beginnings = grammar.lexicon.stems, {word[:MIN_STEM_LETTERS] for word in words}
     inflected = grammar.lexicon.inflects and (
         index
@@ -108,7 +111,10 @@ def _standing(view: View, words: set[str], found: set[int]) -> Iterator[int]:
 def _words(
     names: Iterable[Candidate], view: View, grammar: NameGrammar
 ) -> tuple[set[str], set[str], set[int]]:
-    """Words of the names that are no ordinary vocabulary, those of the surest names that are, and where all start."""
+    """Words of the names that are no ordinary vocabulary, and where all start.
+
+    Between the two come the words of the surest names that are ordinary vocabulary.
+    """
     surest: dict[tuple[int, int], bool] = {}
     for start, end, _, score, *_ in names:
         surest[start, end] = score >= STRONGEST or surest.get((start, end), False)

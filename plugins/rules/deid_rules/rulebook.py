@@ -121,7 +121,10 @@ class Rulebook:
         self._places = PlaceFinder(self._grammar)
 
     def find(self, views: Sequence[View]) -> list[list[Candidate]]:
-        """Return for each text the candidates that stand after arbitration, sorted, no two overlapping."""
+        """Return for each text the candidates that stand after arbitration.
+
+        They are sorted, and no two overlap.
+        """
         begun = self._begun(views)
         return [
             self._settled(*each)
@@ -129,7 +132,10 @@ class Rulebook:
         ]
 
     def _begun(self, views: Sequence[View]) -> tuple[list[list[tuple[int, int]]], list[list[int]]]:
-        """The words of each text that may begin a name, with their kinds, and those that may begin a phrase."""
+        """The words of each text that may begin a name or a phrase.
+
+        Those that may begin a name come with their kinds.
+        """
         import numpy as np  # noqa: PLC0415
 
         words = chain.from_iterable(view.capital_words for view in views)

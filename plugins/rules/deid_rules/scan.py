@@ -19,7 +19,10 @@ from deid_rules.uncased import Uncased
 from deid_rules.view import View
 
 Walk = Callable[[View, int, int], tuple[int, int] | None]
-"""Function from a match [start, end) of a text to its span, if any; some are given the group ``phi`` of it."""
+"""Function from a match [start, end) of a text to its span, if any.
+
+Some are given the group ``phi`` of the match.
+"""
 
 WordWalk = Callable[[View, int], tuple[int, int] | None]
 """Function from the index of a word to a span that begins with it, if any."""
@@ -84,7 +87,10 @@ class Scanner:
     def _grouped(
         self, compiled: Compiled, groups: Groups, view: View, found: list[Candidate]
     ) -> None:
-        """Add the candidates of a match that gives several spans, or that must hold a proper noun."""
+        """Add the candidates of some matches.
+
+        Such a match gives several spans, or must hold a proper noun.
+        """
         if compiled.pattern.proper and not self._is_proper(
             *_span(groups[compiled.groups[0][0]], view), view
         ):
@@ -101,7 +107,10 @@ class Scanner:
                 _spanned(compiled, view.text, label, span, found, judged=compiled.whole)
 
     def _is_proper(self, start: int, end: int, view: View) -> bool:
-        """Whether a range holds a word that is neither common vocabulary nor only a person's name."""
+        """Whether a range holds a word that may be a proper noun.
+
+        Such a word is neither common vocabulary nor only a person's name.
+        """
         words = view.between(view.word_from(start), view.word_before(end) + 1)
         kinds = [self._lexicon.kind(word) for word in words]
         return (bool(words) and self._lexicon.is_phrase(words)) or any(
@@ -208,7 +217,10 @@ def _judged(phone: Phone, score: float, pattern: Pattern) -> float:
 
 
 def _touches(text: str, start: int, end: int, boundary: str) -> bool:
-    """Whether a letter or digit that is of one piece with the span stands right before or after it."""
+    """Whether a letter or digit right beside the span is of one piece with it.
+
+    It may stand right before or after the span.
+    """
     if boundary == "word":
         return (start > 0 and text[start - 1].isalnum() and text[start].isalnum()) or (
             end < len(text) and text[end].isalnum() and text[end - 1].isalnum()

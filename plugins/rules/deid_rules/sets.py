@@ -65,7 +65,10 @@ class PatternSet:
         return found
 
     def compiled(self, index: int, *, paged: bool) -> Compiled:
-        """One of the patterns, compiled alone when first asked for, for texts in Windows-1252 or in UTF-8."""
+        """One of the patterns, compiled alone when first asked for.
+
+        It is for texts in Windows-1252 or in UTF-8.
+        """
         if (index, paged) not in self._compiled:
             self._compiled[index, paged] = compile_pattern(
                 self.patterns[index], self._origin, paged=paged

@@ -1,6 +1,7 @@
-"""The languages of a text, told by a few words and letters where they suffice, and by Compact Language Detector 2 where not.
+"""The languages of a text.
 
-The library reads some 25 MB of text a second, a set of words 300.
+They are told by a few words and letters where these suffice, and by Compact Language Detector 2
+where not. The library reads some 25 MB of text a second, a set of words 300.
 """
 
 from __future__ import annotations

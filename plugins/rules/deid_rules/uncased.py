@@ -69,7 +69,10 @@ class Uncased:
         )
 
     def margin(self, view: View, start: int, end: int) -> tuple[int, int] | None:
-        """The family name that is [start, end), at the beginning of a line before a colon or slash."""
+        """The family name that is [start, end), at the beginning of a line.
+
+        A colon or slash follows it.
+        """
         index = view.word_from(start)
         if index >= len(view.starts) or view.stops[index] != end or view.words[index].isupper():
             return None
@@ -80,7 +83,10 @@ class Uncased:
         return (start, end) if kind & Kind.LAST and not kind & wrong and end - start > 2 else None
 
     def author(self, view: View, start: int, end: int) -> tuple[int, int] | None:
-        """The name that is [start, end), ``Lee KA``, in a list that a word such as ``Authors`` begins."""
+        """The name that is [start, end), such as ``Lee KA``.
+
+        It is in a list that a word such as ``Authors`` begins.
+        """
         family = range(view.word_from(start), view.word_before(end))
         if not any(self._family(view, index) for index in family) or self._pointed(
             view, start, end
@@ -89,7 +95,10 @@ class Uncased:
         return (start, end) if _BYLINE.search(view.text[max(0, start - _REACH) : start]) else None
 
     def _pointed(self, view: View, start: int, end: int) -> bool:
-        """Whether it is a given name with a pointed initial, ``Anna R.``, after which the family name may follow."""
+        """Whether it is a given name with a pointed initial, ``Anna R.``.
+
+        The family name may follow it.
+        """
         pointed = (
             view.text[end : end + 2] in (". ", ".,") and view.text[end - 2 : end - 1].isspace()
         )

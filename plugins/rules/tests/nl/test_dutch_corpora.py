@@ -1,4 +1,7 @@
-"""Bars for Dutch on public development cases, read where ``DEID_CORPORA`` points to them, and on synthetic notes."""
+"""Bars for Dutch on public development cases and on synthetic notes.
+
+The cases are read where ``DEID_CORPORA`` points to them.
+"""
 
 from __future__ import annotations
 
