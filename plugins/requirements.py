@@ -122,7 +122,9 @@ def requirements(chosen: Mapping[Path, set[str]]) -> list[str]:
 
 
 def closure(names: Sequence[str], *, own: Path) -> dict[Path, set[str]]:
-    """Return the folders of plugins and of all that they need of this project, with the extras of each.
+    """Return the folders of plugins and of all that they need of this project.
+
+    The extras of each come with it.
 
     Args:
         names: Of plugins, of distributions, of folders in that of one's own plugins, or paths; with
@@ -231,7 +233,10 @@ def _extras(name: str, given: Sequence[str], distribution: Distribution) -> set[
 def _neighbours(
     distribution: Distribution, extras: Iterable[str]
 ) -> Iterator[tuple[Path, set[str]]]:
-    """Yield what a distribution needs of this project, and the extras of its own that extras name."""
+    """Yield what a distribution needs of this project.
+
+    With it come the extras of its own that extras name.
+    """
     folders = {str(one.project["name"]): one.folder for one in shipped()}
     folders[str(distribution.project["name"])] = distribution.folder
     for requirement in distribution.requirements(extras):
