@@ -112,19 +112,20 @@ def requirements(chosen: Mapping[Path, set[str]]) -> list[str]:
     """Return the folders as pip takes them: each alone first, then those with extras.
 
     The pip that comes with Python 3.11 asks a registry for a neighbour's extras, unless its folder
-    also stands alone.
+    also stands alone. And it finds an extra only by the spelling of built metadata, with hyphens.
     """
     alone = [str(folder) for folder in chosen]
+    spelled = {
+        folder: {extra.replace("_", "-") for extra in extras} for folder, extras in chosen.items()
+    }
     return [
         *alone,
-        *(_with_extras(str(folder), extras) for folder, extras in chosen.items() if extras),
+        *(_with_extras(str(folder), extras) for folder, extras in spelled.items() if extras),
     ]
 
 
 def closure(names: Sequence[str], *, own: Path) -> dict[Path, set[str]]:
-    """Return the folders of plugins and of all that they need of this project.
-
-    The extras of each come with it.
+    """Return the folders of plugins and of all that they need of this project, with extras.
 
     Args:
         names: Of plugins, of distributions, of folders in that of one's own plugins, or paths; with
@@ -247,9 +248,7 @@ def _neighbours(
 
 
 def _with_extras(name: str, extras: Iterable[str]) -> str:
-    # Packages state extras with hyphens, and the pip of Python 3.11 knows them by that spelling.
-    spelled = ",".join(extra.replace("_", "-") for extra in sorted(extras))
-    return f"{name}[{spelled}]" if spelled else name
+    return f"{name}[{','.join(sorted(extras))}]" if extras else name
 
 
 def _said(chosen: dict[Path, set[str]]) -> str:

@@ -102,6 +102,16 @@ def test_whatever_a_plugin_needs_of_this_project_is_given_as_a_folder(
                 assert not more or set(more.split(",")) <= given[place], one
 
 
+def test_what_is_installed_is_told_by_the_names_that_the_command_takes(
+    requirements, tmp_path, capsys
+):
+    requirements.main(["--own", str(tmp_path), "zero_shot[spacy]"])
+
+    told = capsys.readouterr().err
+    assert "studies[spacy,zero_shot]" in told
+    assert requirements.closure(["studies[spacy,zero_shot]"], own=tmp_path)
+
+
 @pytest.mark.parametrize(
     ("name", "distribution", "extras"),
     [

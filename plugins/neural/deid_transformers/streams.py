@@ -186,9 +186,9 @@ def _rows_of_notes(ends: Array, size: int) -> list[range]:
 
 
 def balanced(texts: Sequence[tuple[str, str]], exponent: float) -> list[str]:
-    """Return texts so that the languages have their shares of the characters.
+    """Return texts in which smaller languages have a larger share of the characters.
 
-    The share of each is as its own share to the power of the exponent. Texts of the smaller
+    A language's share is as its own share to the power of the exponent. Texts of the smaller
     languages are repeated (Conneau et al. 2020, section 3.1, take 0.3); 1 leaves all as they are.
 
     Args:

@@ -81,13 +81,11 @@ def _npi(text: str) -> bool:
     return len(digits) == 10 and digits[0] in "12" and check_digits.npi(digits[:9]) == digits[9]
 
 
-_WARD = (
-    "\n    AM CBC CCU CNA CPR CT CXR DO DOB ECG ECHO ED EEG EGD EKG EMG EMS ENT ER ERCP FNP GI GU"
-    " GYN HPI HR ICU IM IR"
-    "\n    IV LPN LVN MA MD MRA MRI MRN NG NICU NP NPO OB OR OT PA PACU PCP PCR PE PET PICU PM PO"
-    " PT RN RRT RT SLP SNF"
-    "\n    SW TEE TIA TTE UA US USA UK VA VNA VNS VS XR\n"
-)
+_WARD = """
+    AM CBC CCU CNA CPR CT CXR DO DOB ECG ECHO ED EEG EGD EKG EMG EMS ENT ER ERCP FNP GI GU GYN HPI
+    HR ICU IM IR IV LPN LVN MA MD MRA MRI MRN NG NICU NP NPO OB OR OT PA PACU PCP PCR PE PET PICU
+    PM PO PT RN RRT RT SLP SNF SW TEE TIA TTE UA US USA UK VA VNA VNS VS XR
+"""
 _NO_INITIALS = frozenset(_WARD.split())
 """Abbreviations of a ward that stand where initials of people do."""
 

@@ -21,9 +21,9 @@ from deid_rules.phones import Confirm, phone_in
 _ANYWHERE = re2._re2.RE2.Anchor.UNANCHORED  # noqa: SLF001
 _CODE_POINT = re.compile(r"\\x\{([0-9A-Fa-f]+)\}")
 _MANY = 4
-"""Bars in an expression from which on RE2 tells sooner than Python's engine.
+"""Bars in an expression from which on RE2 is faster than Python's engine.
 
-What they tell is whether a piece of text ends with it.
+The question to both is whether a piece of text ends with the expression.
 """
 _PYTHON_ALONE = re.compile(r"\\s|\(\?[<=!]")
 """What RE2 does not have, and blanks, of which Python knows more."""

@@ -256,9 +256,9 @@ class NameGrammar:
         return bool(self.kind(view.words[at]) & Kind.EPONYM_TAIL)
 
     def name_plain(self, view: View, first: int) -> tuple[int, int] | None:
-        """A name as ``name_cased`` finds it.
+        """A name as ``name_cased`` finds it, with a telling first word.
 
-        Its first word is a known name and no word, or a pointed initial.
+        That is a known name which is no word, or a pointed initial.
         """
         kind = self.kind(view.words[first])
         if (kind & Kind.NAME and not kind & Kind.COMMON) or pointed(view, first):
@@ -287,7 +287,7 @@ class NameGrammar:
     def name_small(self, view: View, first: int) -> tuple[int, int] | None:
         """A name of two words or more as ``name_lower`` finds it.
 
-        A list knows the first of them.
+        It is one only where a list knows the first word.
         """
         found = self.name_lower(view, first)
         if (

@@ -16,9 +16,9 @@ _CODE = r"\\x\{[0-9A-Fa-f]+\}|\\x[0-9A-Fa-f]{2}"
 _CHARACTER = rf"{_CODE}|\\[^dswDSWpP]|[^\\]"
 CLASS = rf"\[\^?\]?(?:{_CODE}|\\.|\[:\^?\w+:\]|[^\]\\])*\]"
 BEYOND_ASCII = rf"{_CODE}|[^\x00-\x7f]"
-"""What may stand for a class of characters, in RE2's syntax.
+"""What stands for a character that may be beyond ASCII, in RE2's syntax.
 
-``BEYOND_ASCII`` is what may stand for one that may be beyond ASCII.
+``CLASS`` is what may stand for a class of characters.
 """
 _MEMBER = re.compile(
     rf"(?P<kind>\[:\^?\w+:\]|\\[dswDSWpP])|(?P<first>{_CHARACTER})(?:-(?P<last>{_CHARACTER}))?",

@@ -184,12 +184,11 @@ documents = []
 for number, name in enumerate(("Lee", "Ito", "Berg", "Cruz") * 4):
     note, spans = marked(f"Dr. <NAME>{name}</NAME>, day {number}.", note_id=f"n{number}")
     documents.append(Document(note, DisjointSpans(note.note_id, note.digest, spans.spans)))
-lm = {"kind": "flair", "train": True, "hidden": 8, "epochs": 2, "batch_size": 2, \
-"sequence_length": 5,
-      "optimizer": "adam", "learning_rate": 0.01, "min_count": 1}
+lm = {"kind": "flair", "train": True, "hidden": 8, "epochs": 2, "batch_size": 2,
+      "sequence_length": 5, "optimizer": "adam", "learning_rate": 0.01, "min_count": 1}
 settings = FlairTrainer().settings({"embeddings": [lm], "hidden": 8, "max_epochs": 6, "threads": 1})
-task = Task(phases=[documents], dev=documents[:4], \
-labels=label_inventory(documents, native=False), native=False,
+task = Task(phases=[documents], dev=documents[:4], native=False,
+            labels=label_inventory(documents, native=False),
             scheme=TagScheme.BIO, grouping=1, seed=3, settings=settings)
 FlairTrainer().train(task, Path(sys.argv[1]), lambda epoch: print("epoch", epoch.epoch, flush=True))
 """
