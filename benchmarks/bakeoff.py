@@ -1,4 +1,5 @@
-"""Every installed detector side by side on public development sets, as Markdown, and as a page per set.
+"""Every installed detector side by side on public development sets, as Markdown, and as a page per
+set.
 
 DEID_CORPORA=<folder with annotated/> python benchmarks/bakeoff.py [--corpus meddocan ...]
 [--detector NAME[=MODEL] ...]

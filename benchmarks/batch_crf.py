@@ -79,6 +79,8 @@ def read_batch(
 def spans_of(
     note: Note, found: Scores, known: SpanSet, *, min_score: float, source: str
 ) -> list[Span]:
-    """Return the known spans, and runs of tokens whose sum over ``FOUND`` is that probable, in place of what they extend."""
+    """Return the known spans, and runs of tokens whose sum over ``FOUND`` is that probable, in
+    place of what they extend.
+    """
     picked = found.values.sum(axis=1) >= min_score
     return extended(note, found, np.asarray(picked), [*known], source=source)

@@ -1,4 +1,5 @@
-"""A logistic regression over what two taggers say of a token, and over where its word stands in note and batch.
+"""A logistic regression over what two taggers say of a token, and over where its word stands in
+note and batch.
 
 Part of ``leave_one_out.py``: for each corpus its weights are learnt on the others.
 """
@@ -147,7 +148,9 @@ def features(
 def probabilities(
     tables: Mapping[str, Candidates], left_out: str, blend: Sequence[Scores]
 ) -> list[Scores]:
-    """Return what the regression learnt on the other corpora says of the one left out, categories as the blend's."""
+    """Return what the regression learnt on the other corpora says of the one left out, categories
+    as the blend's.
+    """
     learnt = [table for name, table in tables.items() if name != left_out]
     values = np.concatenate([table.values for table in learnt])
     mean, width = values.mean(axis=0), values.std(axis=0) + 1e-6

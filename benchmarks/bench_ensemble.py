@@ -61,7 +61,9 @@ def main() -> None:
 def _sets(
     count: int, seeds: Sequence[int]
 ) -> Iterator[tuple[str, list[Note], Gold, frozenset[Phi] | None, Detector]]:
-    """Yield each set's name, notes, gold, the categories it annotates, and `rules` as its gold wants them."""
+    """Yield each set's name, notes, gold, the categories it annotates, and `rules` as its gold
+    wants them.
+    """
     for lang in languages():
         pairs = [pair for seed in seeds for pair in make_corpus(lang=lang, notes=count, seed=seed)]
         notes = [

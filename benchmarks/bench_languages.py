@@ -1,4 +1,5 @@
-"""Start-up, speed and memory of the rules detector with all its languages on 2 KB notes of mixed languages.
+"""Start-up, speed and memory of the rules detector with all its languages on 2 KB notes of mixed
+languages.
 
 python benchmarks/bench_languages.py [--notes 1600] [--seed 7]
 

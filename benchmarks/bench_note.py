@@ -8,7 +8,8 @@ A hop is a function of ``deid_assets`` that another of its modules hands the not
 raw, parsed, with spans, or redacted, alone or among others. Each counts once. Policies, which see
 values, are left out. A module that a note passes is one of ``deid_assets`` or ``deid_resources`` of
 which a function runs for it, of whatever kind; everything was loaded and run once before, and the
-work of worker processes runs in this one. ``rules`` detects. Seconds are processor time of the command, start-up included.
+work of worker processes runs in this one. ``rules`` detects. Seconds are processor time of the
+command, start-up included.
 """
 
 from __future__ import annotations
@@ -63,7 +64,9 @@ def carries(value: object) -> bool:
 
 
 def hops(work: Callable[[], object]) -> list[str]:
-    """Return the functions that are handed the note from another module, in the order of their first call."""
+    """Return the functions that are handed the note from another module, in the order of their
+    first call.
+    """
     found: dict[str, None] = {}
 
     def called(frame: FrameType, event: str, _: Any) -> None:

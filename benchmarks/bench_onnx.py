@@ -1,4 +1,5 @@
-"""Words per second of a small encoder in PyTorch eager and in ONNX Runtime, in one run, and what precision costs in F1.
+"""Words per second of a small encoder in PyTorch eager and in ONNX Runtime, in one run, and what
+precision costs in F1.
 
 python benchmarks/bench_onnx.py [--model FOLDER] [--notes NOTES.jsonl --labels MAP] [--passes 9]
 [--threads 1]
@@ -123,7 +124,9 @@ def ratio(base: Sequence[float], other: Sequence[float]) -> float:
 
 
 def product_rates(folder: Path) -> None:
-    """Print how fast this core multiplies matrices of a small encoder, in 1e9 operations a second."""
+    """Print how fast this core multiplies matrices of a small encoder, in 1e9 operations
+    a second.
+    """
     torch.set_num_threads(1)
     for rows, inner, outer in SHAPES:
         left = np.random.default_rng(0).standard_normal((rows, inner), dtype=np.float32)

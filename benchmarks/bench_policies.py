@@ -1,4 +1,5 @@
-"""Speed of the redaction policies on notes of about 2 KB with 20 spans each, all in CPU time of one core.
+"""Speed of the redaction policies on notes of about 2 KB with 20 spans each, all in CPU time of one
+core.
 
 "Fresh" notes are each of a patient and a hospital of its own, with 20 values that no other note
 has, in the mix that the synthetic generator writes. The first pass meets every value for the first
@@ -44,7 +45,9 @@ LABELS = (Phi.NAME, Phi.NAME, Phi.DATE, Phi.DATE, Phi.PHONE, Phi.MRN, Phi.CITY, 
 
 
 def fragments(lang: str, seed: int) -> Iterator[tuple[str, str, str, Phi]]:
-    """Give values, each once, with the text before and after them, from a new hospital every eight notes."""
+    """Give values, each once, with the text before and after them, from a new hospital every eight
+    notes.
+    """
     seen = set()
     for world in count(1000 * seed):
         for note, spans in make_corpus(lang=lang, notes=8, seed=world):

@@ -85,7 +85,9 @@ def main() -> None:
 
 
 def measure(options: argparse.Namespace) -> int:
-    """Store the corpus in one process, change its policy in another, and return the latter's exit status."""
+    """Store the corpus in one process, change its policy in another, and return the latter's exit
+    status.
+    """
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, **lay_out(Path(folder), options)}
         program = [sys.executable, __file__, *sys.argv[1:], "--home", folder]

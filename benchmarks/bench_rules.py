@@ -90,7 +90,8 @@ def show_peers(names: list[str]) -> None:
 
 
 def show_speed(what: str, detector: Detector, notes: list[Note]) -> None:
-    """Print the median rate of three passes over notes that were read before, and what the first pass over them took.
+    """Print the median rate of three passes over notes that were read before, and what the first
+    pass over them took.
 
     Its second half shows what notes take that are new to a detector which has read as many others:
     words, numbers and ways through the patterns that it did not meet before.

@@ -1,4 +1,5 @@
-"""Characters of clinical short forms that redaction touches, by language, for each detector and policy, as Markdown.
+"""Characters of clinical short forms that redaction touches, by language, for each detector and
+policy, as Markdown.
 
 python benchmarks/bench_short_forms.py [--detector rules ...] [--policy safe_harbor ...] [--lang en
 ...] [--without-lang] [--show]
@@ -108,7 +109,9 @@ def resolved(detector: str, lines: Sequence[Line]) -> list[DisjointSpans]:
 
 
 def tally(line: Line, spans: DisjointSpans, policy: Policy) -> Tally:
-    """Return the characters of a line that a policy touches needlessly, and those of identifiers that it leaves."""
+    """Return the characters of a line that a policy touches needlessly, and those of identifiers
+    that it leaves.
+    """
     note, gold = line
     redacted = redact(note, spans, policy, key=KEY)
     changed = {

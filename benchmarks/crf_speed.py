@@ -16,7 +16,9 @@ PASSES, NOTES, SEED = 8, 400, 7
 
 
 def show_speed(model: str, processes: int) -> None:
-    """Print the notes per second of ``rules`` and of the CRF in this process, and of the CRF in so many at once."""
+    """Print the notes per second of ``rules`` and of the CRF in this process, and of the CRF in so
+    many at once.
+    """
     rules, crf = _rates("rules", {"profile": "meddocan"}), _rates("crf", {"model": model})
     print(
         f"\n### {NOTES} synthetic notes of 2 KB, notes/s of CPU time of one core, passes after the"
@@ -57,7 +59,9 @@ def _rates(name: str, options: Mapping[str, Any]) -> list[float]:
 
 
 def _shared_rates(options: Mapping[str, Any], processes: int) -> list[tuple[float, float]]:
-    """Return the notes per second by the clock and of CPU time of each pass after the first, each process reading its share."""
+    """Return the notes per second by the clock and of CPU time of each pass after the first, each
+    process reading its share.
+    """
     context = multiprocessing.get_context("spawn")
     gate, passed = context.Barrier(processes), context.Queue()
     readers = [

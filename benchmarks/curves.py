@@ -1,4 +1,5 @@
-"""What a few annotated notes of one's own add to `rules`, drawn by chance or chosen by the model, as Markdown.
+"""What a few annotated notes of one's own add to `rules`, drawn by chance or chosen by the model,
+as Markdown.
 
 DEID_CORPORA=<folder with annotated/> python benchmarks/curves.py --work FOLDER [--set grascco ...]
 [--recipe own] [--draws 3]

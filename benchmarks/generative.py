@@ -83,7 +83,9 @@ def main() -> None:
 
 
 def test_notes(model: Path, count: int) -> list[Document]:
-    """Return synthetic notes of other people than the training notes, without those that come there too."""
+    """Return synthetic notes of other people than the training notes, without those that come there
+    too.
+    """
     trained = json.loads((model / "card.json").read_text(encoding="utf-8"))["recipe"]["corpora"]
     learnt = {document.note.text for name in trained for document in read_corpus(name).documents}
     made = make_corpus(lang="fr", notes=count, seed=SEED, mix="triage")
@@ -244,7 +246,9 @@ def f1(found: int, gold: int, correct: int, predicted: int) -> float:
 
 
 def pace(model: Path, documents: Sequence[Document]) -> None:
-    """Print how fast notes are written, in processor time of one thread, and what the constraint costs."""
+    """Print how fast notes are written, in processor time of one thread, and what the constraint
+    costs.
+    """
     opened = open_model(str(model), read_folder(model), use=Use(threads=1))
     network, speech = (
         opened._model,  # noqa: SLF001 - the same prompts, decoded in two ways

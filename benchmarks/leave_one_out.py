@@ -298,7 +298,9 @@ def point_of(name: str, found: Sequence[Scores] | None, threshold: float) -> Poi
 
 
 def _change(point: Point, base: Point) -> tuple[float, float, int]:
-    """Return what recall and precision of characters change by, in points, and how many notes more are covered."""
+    """Return what recall and precision of characters change by, in points, and how many notes more
+    are covered.
+    """
     new, old = point.evaluation.characters, base.evaluation.characters
     return (
         100 * ((new.recall or 0.0) - (old.recall or 0.0)),
@@ -313,7 +315,9 @@ Points = Mapping[str, Mapping[float, Point]]
 def chosen_threshold(
     points: Points, base: Mapping[str, Point], name: str, target: float
 ) -> float | None:
-    """Return the lowest threshold that costs the other corpora no more than the target, if there is one."""
+    """Return the lowest threshold that costs the other corpora no more than the target, if there is
+    one.
+    """
     others = [other for other in points if other != name]
     for threshold in THRESHOLDS:
         lost = [-_change(points[other][threshold], base[other])[1] for other in others]

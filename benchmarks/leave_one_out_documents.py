@@ -1,4 +1,5 @@
-"""What the rest of the note and of the batch tells the CRFs of leave_one_out.py, as rows of its table.
+"""What the rest of the note and of the batch tells the CRFs of leave_one_out.py, as rows of its
+table.
 
 DEID_CORPORA=<folder with annotated/> python benchmarks/leave_one_out_documents.py --work FOLDER
 [--variant note ...]
@@ -326,7 +327,9 @@ def _batch_hits(name: str, read: Sequence[Scores]) -> Hits:
 
 
 def _synthetic_hits(documents: Sequence[Document]) -> Hits:
-    """Return the features of a second pass over the synthetic notes, each read by a CRF of the other part of them."""
+    """Return the features of a second pass over the synthetic notes, each read by a CRF of the
+    other part of them.
+    """
     crossed: dict[int, Scores] = {}
     for part in (0, 1):
         tagger = Tagger(

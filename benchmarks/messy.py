@@ -1,4 +1,5 @@
-"""Characters covered, precision and clean notes of detectors on the composed notes, as Markdown with intervals.
+"""Characters covered, precision and clean notes of detectors on the composed notes, as Markdown
+with intervals.
 
 python benchmarks/messy.py [--part dev] [--detector rules] [--detector compact] [--detector
 encoder=MODEL] [--by lang]

@@ -45,7 +45,9 @@ SENTENCES: Sequence[tuple[Sequence[str], Sequence[str], Sequence[int]]] = (
         (2, 3, 0, 1),
     ),
 )
-"""English and Spanish parts, a category where a value stands, and for each Spanish part its English one."""
+"""English and Spanish parts, a category where a value stands, and for each Spanish part its English
+one.
+"""
 REASONS = (Why.UNALIGNED, Why.SCATTERED, Why.TAKEN, Why.EDGE, Why.SEX)
 QUALITIES = ((0.0, 0.0), (0.05, 0.02), (0.15, 0.05), (0.3, 0.1))
 """Shares of links that are dropped, and that are put in at random."""

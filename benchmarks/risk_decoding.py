@@ -1,4 +1,5 @@
-"""Spans chosen for the greatest expected F1, from one tagger or from several that differ, on MEDDOCAN, as Markdown.
+"""Spans chosen for the greatest expected F1, from one tagger or from several that differ, on
+MEDDOCAN, as Markdown.
 
 DEID_CORPORA=<folder with annotated/> python benchmarks/risk_decoding.py --work FOLDER [--train crf
 ...]

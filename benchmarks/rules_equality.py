@@ -100,11 +100,14 @@ def line_of(spans: SpanSet | Failed) -> str:
     if isinstance(spans, Failed):
         return spans.error
     shown = repr([(s.start, s.end, str(s.label), s.score, s.source, s.native_label) for s in spans])
-    return f"{hashlib.sha256(f'{spans.note_id} {spans.digest} {shown}'.encode()).hexdigest()[:16]}\t{shown}"
+    whole = f"{spans.note_id} {spans.digest} {shown}"
+    return f"{hashlib.sha256(whole.encode()).hexdigest()[:16]}\t{shown}"
 
 
 def lines(count: int, every: int, settings_read: Sequence[int]) -> Iterator[str]:
-    """Yield a line for each note under each of these settings, or for every so many-th note of each set."""
+    """Yield a line for each note under each of these settings, or for every so many-th note of each
+    set.
+    """
     sets = [*corpora(), *synthetic(count), *hostile()]
     for told, settings in (SETTINGS[number] for number in settings_read):
         detector = load("rules", options=settings)

@@ -1,4 +1,5 @@
-"""What notes of another language, or synthetic ones, add to a tagger trained on a small corpus, as Markdown.
+"""What notes of another language, or synthetic ones, add to a tagger trained on a small corpus, as
+Markdown.
 
 DEID_CORPORA=<folder with annotated/> python benchmarks/strategies.py [--tagger encoder|bilstm]
 [--target grascco ...] [--plain]
@@ -208,7 +209,9 @@ def categories(documents: Iterable[Document]) -> frozenset[str]:
 
 
 def coarse(documents: Iterable[Document], kept: frozenset[str]) -> list[Document]:
-    """Return the documents with spans of these categories alone, each under the label that stands for it."""
+    """Return the documents with spans of these categories alone, each under the label that stands
+    for it.
+    """
     return [
         Document(each.note, DisjointSpans.of(each.note, _coarse(each.spans, kept)))
         for each in documents

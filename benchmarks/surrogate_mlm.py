@@ -173,7 +173,9 @@ def _detected(notes: Sequence[Note]) -> Iterator[tuple[Note, DisjointSpans]]:
 
 
 def _replaced(pairs: Pairs, policy: Policy) -> tuple[list[float], list[Value]]:
-    """Return notes per second of CPU time of the first and the second pass, and what was replaced."""
+    """Return notes per second of CPU time of the first and the second pass, and what
+    was replaced.
+    """
     originals = originals_of(policy, KEY, pairs)
     rates = []
     _load(policy)
@@ -259,7 +261,9 @@ def _aligned(value: Value) -> Iterator[tuple[str, str]]:
 
 
 def _name_words(text: str) -> list[str]:
-    """Return the folded words of a name that are no titles, particles or initials, without the genitive."""
+    """Return the folded words of a name that are no titles, particles or initials, without the
+    genitive.
+    """
     split = locale_of("en").inflection.split
     words = (
         text[piece.start : piece.end] for piece in parse(text, "en")[0] if piece.kind == "name"

@@ -120,7 +120,8 @@ def _texts(documents: Sequence[Document]) -> dict[str, tuple[list[Document], int
 def moved(
     documents: Iterable[Document], policy: Policy, originals: Originals
 ) -> tuple[list[Document], int]:
-    """Return the notes redacted from their spans, with the spans where they lie now, and the number of tags.
+    """Return the notes redacted from their spans, with the spans where they lie now, and the number
+    of tags.
 
     Args:
         documents: Annotated notes.

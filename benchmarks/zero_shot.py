@@ -269,7 +269,9 @@ def _kinds_alone(base: Judged) -> Judged:
 
 
 def _numbers_by_rules(base: Judged) -> Judged:
-    """Return words scored by the model and numbers decided by the rules, with the allow-list and field labels."""
+    """Return words scored by the model and numbers decided by the rules, with the allow-list and
+    field labels.
+    """
     rules, scored = (
         load("rules"),
         base.changed(protection=Protection(allow=True, fields=True, numbers=True)),

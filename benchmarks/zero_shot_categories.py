@@ -1,4 +1,5 @@
-"""How well the category of a word is told, by its form alone and by what development notes taught, as Markdown.
+"""How well the category of a word is told, by its form alone and by what development notes taught,
+as Markdown.
 
 python benchmarks/zero_shot_categories.py [--set meddocan ...]
 
@@ -54,7 +55,9 @@ def places(document: Document) -> list[Token]:
 
 
 def tested(documents: Sequence[Document], categories: Categories) -> np.ndarray:
-    """Return of each note how many words are right by guess, form and learning, and how many there are."""
+    """Return of each note how many words are right by guess, form and learning, and how many there
+    are.
+    """
     commonest = max(sorted(categories.words), key=lambda label: categories.words[label])
     rows = []
     for each in documents:

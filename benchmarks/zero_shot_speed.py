@@ -1,4 +1,5 @@
-"""CPU time of a masked language model over notes of 500 words, against one mask at a time, as Markdown.
+"""CPU time of a masked language model over notes of 500 words, against one mask at a time, as
+Markdown.
 
 python benchmarks/zero_shot_speed.py --model FOLDER [--notes N] [--variants N] [--windows N ...]
 [--threads N] [--seed S]
@@ -117,7 +118,9 @@ class _EnoughError(Exception):
 
 
 def sampled(method: Method, notes: Sequence[Note], wanted: int) -> tuple[float, float]:
-    """Return CPU seconds and masked variants a note, the seconds by those of the first note's first variants."""
+    """Return CPU seconds and masked variants a note, the seconds by those of the first note's first
+    variants.
+    """
     ask, asked, spent = method.scorer.ask, 0, 0.0
 
     def counted(ids: Any, *others: Any) -> Any:

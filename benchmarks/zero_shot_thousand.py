@@ -1,4 +1,5 @@
-"""A masked language model over 1,000 notes of 500 words on two cores, every one of them run, as Markdown.
+"""A masked language model over 1,000 notes of 500 words on two cores, every one of them run, as
+Markdown.
 
 python benchmarks/zero_shot_thousand.py --model FOLDER --rows FILE [--notes N] [--window N]
 [--stages 1|2]

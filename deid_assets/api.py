@@ -1,4 +1,6 @@
-"""De-identification in one call, with everything that the graph does to a note and nothing stored."""
+"""De-identification in one call, with everything that the graph does to a note and
+nothing stored.
+"""
 
 from __future__ import annotations
 

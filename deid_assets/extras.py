@@ -1,4 +1,5 @@
-"""Extras that entry points name: whether what they ask for is installed, by their distribution's metadata.
+"""Extras that entry points name: whether what they ask for is installed, by their distribution's
+metadata.
 
 ``flair = "deid_flair:FlairDetector [flair]"`` says that the detector needs what the extra ``flair``
 of its distribution requires.
@@ -21,7 +22,8 @@ def lacking(entry_point: EntryPoint) -> list[str]:
 
 
 def _is_installed(owner: Distribution, extra: str) -> bool:
-    """Whether all that an extra requires is there, extras of its own distribution and of others too.
+    """Whether all that an extra requires is there, extras of its own distribution and of others
+    too.
 
     Versions are pip's to check. What cannot be read is not there.
     """

@@ -1,4 +1,6 @@
-"""The language of a note, detected from its text by Compact Language Detector 2 (pycld2), which needs no download."""
+"""The language of a note, detected from its text by Compact Language Detector 2 (pycld2), which
+needs no download.
+"""
 
 from __future__ import annotations
 

@@ -95,7 +95,9 @@ _BROUGHT: Mapping[str, Mapping[str, str]] = {
 }
 
 LABORATORY = frozenset({"catelli", "generative", "privacy", "zero_shot"})
-"""Plugins of published studies, which lie in ``plugins/lab``; ``make add PLUGIN=lab`` installs all."""
+"""Plugins of published studies, which lie in ``plugins/lab``; ``make add PLUGIN=lab``
+installs all.
+"""
 
 BRINGS: Mapping[str, Mapping[str, str]] = {
     group: {name: plugin for plugin, names in brought.items() for name in names.split()}

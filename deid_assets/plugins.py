@@ -1,7 +1,7 @@
 """Detectors, trainers, formats, audits, commands and corpora found by entry point.
 
-Listed without importing them, loaded loudly. What a plugin is called in lists, and its keywords, are
-those of its distribution, or where one distribution brings several, those of the file
+Listed without importing them, loaded loudly. What a plugin is called in lists, and its keywords,
+are those of its distribution, or where one distribution brings several, those of the file
 ``plugin.toml`` in the plugin's package.
 """
 
@@ -48,7 +48,9 @@ ONNX = "onnx"
 """Detector that runs ONNX exports of other plugins."""
 TRAINS_ADAPTERS = "trains-adapters"
 USES = "uses-"
-"""Of a keyword: the detector behind it is run by this one, so that its spans depend on that one's files too."""
+"""Of a keyword: the detector behind it is run by this one, so that its spans depend on that one's
+files too.
+"""
 ABOUT = "plugin.toml"
 """File of a package with ``summary`` and ``keywords``, in the place of its distribution's.
 
@@ -58,7 +60,9 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
 _COMMAND = re.compile(r"[a-z][a-z0-9-]{0,40}")
 
 _executed: dict[str, tuple[ModuleType, str]] = {}
-"""Top-level package to its imported module, and the digest of the files that it was imported from."""
+"""Top-level package to its imported module, and the digest of the files that it was
+imported from.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,7 +344,9 @@ def _made(plugin: Plugin, kind: str, options: Mapping[str, Any]) -> object:
 
 
 def _imported(plugin: Plugin, kind: str) -> Callable[..., object]:
-    """Return the object that the entry point names, made of the very files that the plugin's digest is of."""
+    """Return the object that the entry point names, made of the very files that the plugin's digest
+    is of.
+    """
     if plugin.entry_point is None:
         raise PluginError(
             f"{kind} {plugin.name!r}: it has no entry point; install the plugin again"

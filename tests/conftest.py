@@ -206,7 +206,9 @@ class Installation:
         return {"installation": installation_resource(Snapshot.take(self.settings(), plugins={}))}
 
     def definitions(self):
-        """The graph with the test detectors only, so that what else is installed does not matter."""
+        """The graph with the test detectors only, so that what else is installed does
+        not matter.
+        """
         from deid_assets import plugins
         from deid_assets.defs.build import build_definitions
 

@@ -1,4 +1,6 @@
-"""privacy_<audit>: what attacks find in the redaction of every policy, and in a model that was trained on the notes."""
+"""privacy_<audit>: what attacks find in the redaction of every policy, and in a model that was
+trained on the notes.
+"""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -243,7 +245,9 @@ def stored_audit(name: str, installation: Installation) -> Audited:
 
 
 def _is_of_another_model(result: AuditResult, installation: Installation) -> bool:
-    """Whether a result is of another model than the settings name now, or of other files in its folder."""
+    """Whether a result is of another model than the settings name now, or of other files in its
+    folder.
+    """
     subject, model = result.subject, installation.settings.privacy.model
     known = "" if subject is None else subject.model
     if model is None or not model.exists():

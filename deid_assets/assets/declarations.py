@@ -13,7 +13,9 @@ from deid_assets.store.files import Receipt
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A data-quality check that an asset declares and its body must answer with a ``Verdict`` of that name."""
+    """A data-quality check that an asset declares and its body must answer with a ``Verdict`` of
+    that name.
+    """
 
     name: str
     description: str

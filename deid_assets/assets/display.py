@@ -109,7 +109,9 @@ def show_page(path: Path, *, name: str = "report") -> Shown:
 
 
 def show_pages(paths: Iterable[Path]) -> Shown:
-    """Return the files of a report, each under its kind, such as ``html`` and ``json``, as ``show_page`` does."""
+    """Return the files of a report, each under its kind, such as ``html`` and ``json``, as
+    ``show_page`` does.
+    """
     return {
         name: value
         for path in paths

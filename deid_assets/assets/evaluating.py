@@ -61,7 +61,9 @@ class Answered:
 def read_answers(
     installation: Installation, batches: Sequence[str], detectors: Sequence[str]
 ) -> Answered:
-    """Return the notes with gold of some batches, and what detectors with spans in all of them found."""
+    """Return the notes with gold of some batches, and what detectors with spans in all of them
+    found.
+    """
     notes: dict[str, Note] = {}
     gold: dict[str, SpanSet] = {}
     outcomes: dict[str, dict[str, SpanSet | Failed]] = {name: {} for name in detectors}
@@ -96,7 +98,8 @@ def read_answers(
 def make_evaluation_report(
     _batch: str, installation: Installation, *, plugin: Plugin, detector: str
 ) -> AssetOutput:
-    """Write the page and the document on one detector, over every batch that has gold and its spans.
+    """Write the page and the document on one detector, over every batch that has gold and its
+    spans.
 
     A note that it failed on counts as one where it found nothing. The page shows shapes of what was
     missed, no text.
@@ -138,7 +141,8 @@ def _answer(gold: SpanSet, outcome: SpanSet | Failed | None) -> SpanSet:
 def make_bakeoff(
     _batch: str, installation: Installation, *, plugin: Plugin, detectors: Sequence[str]
 ) -> AssetOutput:
-    """Put every detector with spans in all batches with gold side by side, and time each on a sample of the notes.
+    """Put every detector with spans in all batches with gold side by side, and time each on a
+    sample of the notes.
 
     Raises:
         InputError: There is no gold, or no detector has spans in every batch that has it.

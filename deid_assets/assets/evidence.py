@@ -1,4 +1,6 @@
-"""release_report: everything a privacy officer needs to judge one batch before it is released, on one page."""
+"""release_report: everything a privacy officer needs to judge one batch before it is released, on
+one page.
+"""
 
 import hashlib
 from collections import Counter

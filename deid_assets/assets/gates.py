@@ -1,4 +1,6 @@
-"""Gates on gold: what a batch must show before it continues, and the baseline of its next version."""
+"""Gates on gold: what a batch must show before it continues, and the baseline of its
+next version.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -50,7 +52,9 @@ RECALL = "recall_floor"
 
 
 def switched_off(limits: Gates) -> frozenset[str]:
-    """Return the names of the gates on gold that have nothing to judge under these settings, whatever arrives."""
+    """Return the names of the gates on gold that have nothing to judge under these settings,
+    whatever arrives.
+    """
     has_limit = {
         RECALL: bool(limits.recall),
         "recall_lower_bound": bool(limits.recall_lower_bound),

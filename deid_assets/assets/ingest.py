@@ -194,7 +194,9 @@ def as_gold(spans: SpanSet) -> SpanSet:
 
 
 def _withheld(faults: Sequence[Found], *, taken: AbstractSet[str]) -> list[Withheld]:
-    """Return one entry per note that cannot be used, under its place where its id is missing or another note's."""
+    """Return one entry per note that cannot be used, under its place where its id is missing or
+    another note's.
+    """
     withheld: dict[str, Withheld] = {}
     for n, found in enumerate(faults, start=1):
         fault = found.what

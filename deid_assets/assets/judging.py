@@ -1,4 +1,6 @@
-"""Expectations on every set of notes and spans, and which of them are checks of their own in the UI."""
+"""Expectations on every set of notes and spans, and which of them are checks of their own in the
+UI.
+"""
 
 from collections.abc import Sequence
 

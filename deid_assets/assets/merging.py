@@ -48,7 +48,8 @@ def checks_of(limits: Gates) -> list[Check]:
 def make_merged_spans(
     batch: str, installation: Installation, *, yielding: frozenset[Phi]
 ) -> AssetOutput:
-    """Resolve the ensemble's spans, spread what they cover, and compare with gold where there is any.
+    """Resolve the ensemble's spans, spread what they cover, and compare with gold where there is
+    any.
 
     Args:
         batch: Partition.
@@ -104,7 +105,9 @@ def make_merged_spans(
 
 
 def recall_gate(scores: Evaluation, gates: Gates) -> Verdict:
-    """Check recall, as covered characters, against the floors of the labels that have enough gold."""
+    """Check recall, as covered characters, against the floors of the labels that have
+    enough gold.
+    """
     characters: dict[str, Counts] = {"ALL": scores.characters}
     characters |= {label: scores.counts(label, Scheme.CHARACTERS) for label in scores.labels}
     floors = {

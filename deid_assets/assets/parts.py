@@ -32,7 +32,9 @@ from deid_assets.store.frames import (
 
 Numbers = npt.NDArray[np.int64]
 PART_CHARS = 200_000
-"""Text in a part: enough to hide the cost of sending it, and a small share of a batch, so that no worker idles long."""
+"""Text in a part: enough to hide the cost of sending it, and a small share of a batch, so that no
+worker idles long.
+"""
 
 NOTES = pa.schema(
     [
@@ -166,7 +168,9 @@ def places_of(table: pa.Table, ids: pa.Array) -> Numbers:
 
 
 def split(table: pa.Table, number: Numbers, count: int) -> list[pa.Table]:
-    """Return the rows of each number below ``count``, in order, as tables of their own that share no memory."""
+    """Return the rows of each number below ``count``, in order, as tables of their own that share
+    no memory.
+    """
     order = np.argsort(number, kind="stable")
     edges = np.searchsorted(number[order], np.arange(count + 1))
     return [table.take(pa.array(order[start:end])) for start, end in pairwise(edges)]

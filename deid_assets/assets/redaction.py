@@ -83,7 +83,9 @@ def make_redacted_notes(batch: str, installation: Installation, *, policy: Polic
 
 
 def make_quarantine(batch: str, installation: Installation, *, policy: str) -> AssetOutput:
-    """List every note of a batch that the release policy does not let out, with the stage and the reason."""
+    """List every note of a batch that the release policy does not let out, with the stage and the
+    reason.
+    """
     redacted = Family.REDACTED_NOTES.of(policy)
     received = installation.files.read(RAW_NOTES, batch, "notes").column("note_id").to_pylist()
     unread = failed_from_table(installation.files.read(RAW_NOTES, batch, "failed"))
@@ -116,7 +118,9 @@ def make_quarantine(batch: str, installation: Installation, *, policy: str) -> A
 
 
 def _with_remedies(failed: pa.Table, reasons: pa.Table) -> pa.Table:
-    """Return the notes in quarantine, those that could not be read with their place and what to do."""
+    """Return the notes in quarantine, those that could not be read with their place and what
+    to do.
+    """
     known = {row["note_id"]: row for row in reasons.to_pylist()}
     ids = failed.column("note_id").to_pylist()
     for name in ("place", "remedy"):
@@ -167,7 +171,9 @@ def _counts(done: RedactedTables) -> dict[str, int]:
 
 
 def _fallbacks(done: RedactedTables) -> dict[str, int]:
-    """Return, per category, how many replacements are tags because the policy's action could not be carried out."""
+    """Return, per category, how many replacements are tags because the policy's action could not be
+    carried out.
+    """
     counts: Counter[str] = Counter()
     for of_note in done.fallbacks.values():
         counts.update(of_note)

@@ -272,7 +272,8 @@ def _approval_of(chain: Sequence[Receipt]) -> dict[str, Any] | None:
 def verify_current(
     asset: str, batch: str, installation: Installation, *, code_versions: Mapping[str, str]
 ) -> None:
-    """Check a partition and all it was made from, as ``verify_chain`` does, and that today's code would make the same.
+    """Check a partition and all it was made from, as ``verify_chain`` does, and that today's code
+    would make the same.
 
     Else a manifest would name a policy or an ensemble that the text never saw.
 

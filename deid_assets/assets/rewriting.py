@@ -1,4 +1,6 @@
-"""What models that rewrite notes do with the gold of the batches, in the measures of Dorémus et al. (2025)."""
+"""What models that rewrite notes do with the gold of the batches, in the measures of Dorémus et al.
+(2025).
+"""
 
 import re
 from collections.abc import Sequence

@@ -121,7 +121,8 @@ def make_tagger(_batch: str, installation: Installation, *, recipe: Recipe) -> A
 
 
 def labels_learnt(scored: TagScores, gates: Gates, *, known: frozenset[str]) -> Verdict:
-    """Return whether each label with enough development spans, or with a floor of its own, is found.
+    """Return whether each label with enough development spans, or with a floor of its own, is
+    found.
 
     A model blind to one may score well on the whole, and a floor that nothing is held against is
     not met.
@@ -158,7 +159,8 @@ def labels_learnt(scored: TagScores, gates: Gates, *, known: frozenset[str]) -> 
 def promotion(
     in_use: Path | None, candidate: Path, held: Sequence[Document]
 ) -> tuple[Verdict, Shown]:
-    """Return whether a newly trained model may take the place of the one in use, and the table of it.
+    """Return whether a newly trained model may take the place of the one in use, and the table of
+    it.
 
     It is not applicable where nothing but the notes could be compared: no model in use, the very
     same one, or one of another recipe or plugin; a change of those is somebody's decision.

@@ -53,7 +53,9 @@ _Key = tuple[str, str, bool]
 def make_training_corpus(
     _batch: str, installation: Installation, *, recipes: Sequence[Recipe]
 ) -> AssetOutput:
-    """Gather the recipes' training sets, each corpus once, so that a model's receipt proves what it saw."""
+    """Gather the recipes' training sets, each corpus once, so that a model's receipt proves what it
+    saw.
+    """
     tables: dict[str, pa.Table] = {}
     rows: list[tuple[str, str, str, bool]] = []
     notes: list[Note] = []
@@ -140,7 +142,9 @@ class HeldOut:
 
 
 def held_out_gold(installation: Installation, recipe: Recipe) -> HeldOut:
-    """Return what people annotated of other patients than those that a recipe with the corpus ``gold`` learns from."""
+    """Return what people annotated of other patients than those that a recipe with the corpus
+    ``gold`` learns from.
+    """
     if GOLD not in recipe.corpora:
         return HeldOut()
     documents, receipts = _gold(installation, learnt=False)
@@ -156,7 +160,9 @@ def held_out_gold(installation: Installation, recipe: Recipe) -> HeldOut:
 
 
 def _gold(installation: Installation, *, learnt: bool) -> tuple[list[Document], list[Receipt]]:
-    """Return what people annotated of the patients to learn from, or of the others, and the receipts of it."""
+    """Return what people annotated of the patients to learn from, or of the others, and the
+    receipts of it.
+    """
     documents: list[Document] = []
     receipts: list[Receipt] = []
     for batch in gold_batches(installation):

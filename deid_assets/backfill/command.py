@@ -1,4 +1,5 @@
-"""Make assets of every batch in one process, for which a backfill in Dagster's UI takes a process each.
+"""Make assets of every batch in one process, for which a backfill in Dagster's UI takes a process
+each.
 
 Each batch is a run of its own on the instance that the UI shows, with its checks recorded for that
 batch. What is up to date is left as it is.

@@ -1,4 +1,6 @@
-"""How a command ends: its exit codes, what it says beside its results, and what becomes of errors."""
+"""How a command ends: its exit codes, what it says beside its results, and what becomes
+of errors.
+"""
 
 from __future__ import annotations
 

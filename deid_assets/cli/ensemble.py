@@ -150,7 +150,8 @@ def _in_worker(named: Named, work: _Work[_T], notes: list[Note]) -> _T:
 
 
 def parsed_option(option: str) -> tuple[str, str, Any]:
-    """Return detector, key and value of ``NAME.KEY=VALUE``, the value read as TOML, or as text where it is none.
+    """Return detector, key and value of ``NAME.KEY=VALUE``, the value read as TOML, or as text
+    where it is none.
 
     Raises:
         ConfigError: It is not of that form.

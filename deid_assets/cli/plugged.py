@@ -35,7 +35,9 @@ class WithPlugins(TyperGroup):
         return [name for name in plugins.available(self.entry_points) if name not in self.commands]
 
     def absent(self) -> dict[str, str]:
-        """Return the commands of this project's plugins that are not installed, with what installs each."""
+        """Return the commands of this project's plugins that are not installed, with what installs
+        each.
+        """
         known = BRINGS.get(self.entry_points, {})
         here = {*self.commands, *self.plugged()}
         return {
@@ -45,7 +47,9 @@ class WithPlugins(TyperGroup):
         }
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write a section of all commands, those that are not installed last, and the laboratory's."""
+        """Write a section of all commands, those that are not installed last, and
+        the laboratory's.
+        """
         studies = self.of_laboratory()
         names = [*self.list_commands(ctx), *self.absent()]
         self.write_section(
@@ -71,7 +75,9 @@ class WithPlugins(TyperGroup):
         self.write_section(ctx, formatter, "The laboratory", names)
 
     def write_section(self, ctx: Any, formatter: Any, heading: str, names: Sequence[str]) -> None:
-        """Write the help of the named commands under a heading, dimmed where one is not installed."""
+        """Write the help of the named commands under a heading, dimmed where one is
+        not installed.
+        """
         absent = self.absent()
         width = formatter.width - 6 - max(map(len, [*self.list_commands(ctx), *absent]))
         rows = []

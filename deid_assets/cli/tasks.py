@@ -79,4 +79,6 @@ MODULES: Mapping[str, str] = {
     "vault": "keeping.vault",
     "verify": "installation.verification",
 }
-"""Each own command, and the module of this package that enters it in the application when it is imported."""
+"""Each own command, and the module of this package that enters it in the application when it is
+imported.
+"""

@@ -312,7 +312,8 @@ class Settings(_Frozen):
         return self.database_url or f"sqlite:///{(self.home / 'deid.sqlite').absolute()}"
 
     def secret(self) -> bytes:
-        """Return the secret of ``DEID_KEY``, else of ``home/secret.key``, which is made when absent.
+        """Return the secret of ``DEID_KEY``, else of ``home/secret.key``, which is made when
+        absent.
 
         Raises:
             ConfigError: It is not hexadecimal, too short or all zeros, or others may read the file.
@@ -333,7 +334,8 @@ class Settings(_Frozen):
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
 
     def digest_of_detector(self, name: str) -> str:
-        """Return a short digest of one detector's options, and of what the files and folders they name hold.
+        """Return a short digest of one detector's options, and of what the files and folders they
+        name hold.
 
         Raises:
             ConfigError: One of them cannot be read.

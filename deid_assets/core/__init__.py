@@ -1,1 +1,3 @@
-"""The domain: notes, spans, categories, detection, resolution and redaction, on the standard library alone."""
+"""The domain: notes, spans, categories, detection, resolution and redaction, on the standard
+library alone.
+"""

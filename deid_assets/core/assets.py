@@ -1,4 +1,6 @@
-"""Names of assets: one part, ``FAMILY_NAME``, since a box in Dagster's graph shows only the last part of a key."""
+"""Names of assets: one part, ``FAMILY_NAME``, since a box in Dagster's graph shows only the last
+part of a key.
+"""
 
 from enum import StrEnum
 
@@ -29,7 +31,9 @@ class Family(StrEnum):
         return f"{self}_{name}"
 
     def name_in(self, asset: str) -> str:
-        """Return the name that an asset of this family is for, or nothing where it is of another."""
+        """Return the name that an asset of this family is for, or nothing where it is
+        of another.
+        """
         return asset.removeprefix(f"{self}_") if asset.startswith(f"{self}_") else ""
 
 

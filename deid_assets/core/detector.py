@@ -1,4 +1,6 @@
-"""The interface of a detector, and the function that runs one so that an error never reads as "no PHI here"."""
+"""The interface of a detector, and the function that runs one so that an error never reads as "no
+PHI here".
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,9 @@ class Failed:
 
 
 def runs_of(notes: Sequence[Note], *, chars: int) -> Iterator[Sequence[Note]]:
-    """Yield runs of notes to be read together, each of at most ``chars`` code points or one note."""
+    """Yield runs of notes to be read together, each of at most ``chars`` code points or
+    one note.
+    """
     first, size = 0, 0
     for index, note in enumerate(notes):
         if index > first and size + len(note.text) > chars:

@@ -143,6 +143,8 @@ def _names(code: CodeType) -> Iterator[str]:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return ``; did you mean 'crf'?`` for the known name that is nearest, or nothing where none is near."""
+    """Return ``; did you mean 'crf'?`` for the known name that is nearest, or nothing where none is
+    near.
+    """
     near = get_close_matches(name, sorted(known), n=1)
     return f"; did you mean {near[0]!r}?" if near else ""

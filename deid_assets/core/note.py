@@ -52,7 +52,9 @@ class Note:
 
 
 def chunks_of(notes: Iterable[Note], chars: int) -> Iterator[list[Note]]:
-    """Yield the notes in lists, each ended by the note with which it has at least so many characters."""
+    """Yield the notes in lists, each ended by the note with which it has at least so many
+    characters.
+    """
     chunk: list[Note] = []
     size = 0
     for note in notes:

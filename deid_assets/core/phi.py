@@ -52,10 +52,11 @@ _SEVEREST_FIRST = (
     " PROFESSION RELATIVE SEX OTHER"
 )
 SEVERITY: Mapping[Phi, int] = {Phi(name): rank for rank, name in enumerate(_SEVEREST_FIRST.split())}
-"""Rank of each category, from 0 for those that identify a person by themselves to those shared with many; the more
-specific first where they identify alike (a fax number is a telephone number too).
+"""Rank of each category, from 0 for those that identify a person by themselves to those shared with
+many; the more specific first where they identify alike (a fax number is a telephone number too).
 
-It decides which category names a range where detectors, lengths and scores tie."""
+It decides which category names a range where detectors, lengths and scores tie.
+"""
 
 
 @dataclass(frozen=True, slots=True)

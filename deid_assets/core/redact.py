@@ -1,4 +1,6 @@
-"""Redaction: replace spans and leave every other character as it was, with a map between the two texts."""
+"""Redaction: replace spans and leave every other character as it was, with a map between the two
+texts.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +105,9 @@ class Policy:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Edit:
-    """One replacement: ``[start, end)`` of the original became ``[new_start, new_end)`` of the redacted text."""
+    """One replacement: ``[start, end)`` of the original became ``[new_start, new_end)`` of the
+    redacted text.
+    """
 
     start: int
     end: int

@@ -40,7 +40,9 @@ class Ensemble:
 
     @classmethod
     def of_equals(cls, spans: Iterable[Span], *, yielding: frozenset[Phi] = frozenset()) -> Self:
-        """Return the ensemble of all sources of some spans, for where nobody said which of them has priority."""
+        """Return the ensemble of all sources of some spans, for where nobody said which of them has
+        priority.
+        """
         return cls(
             sorted({span.source for span in spans}) or ["none"], yielding=yielding, equals=True
         )
@@ -144,7 +146,9 @@ def _priority(spans: Sequence[Span], ensemble: Ensemble) -> list[Span]:
 def _voted(
     accept: Callable[[Mapping[str, float], Ensemble], bool],
 ) -> Callable[[Sequence[Span], Ensemble], list[Span]]:
-    """Return a policy that decides on each stretch between two span boundaries by its detectors' best scores."""
+    """Return a policy that decides on each stretch between two span boundaries by its detectors'
+    best scores.
+    """
 
     def policy(spans: Sequence[Span], ensemble: Ensemble) -> list[Span]:
         stretches: list[Span] = []

@@ -13,7 +13,8 @@ _LETTER, _DIGIT, _NEITHER = "letter", "digit", ""
 
 
 def snapped(text: str, spans: Sequence[Span]) -> list[Span]:
-    """Return the spans, none of them smaller, grown to the borders of the words that they begin or end inside.
+    """Return the spans, none of them smaller, grown to the borders of the words that they begin or
+    end inside.
 
     A word is a run of letters with their combining marks, or of digits with single ``. , / :``
     between them. Letters and digits that touch are two words where they change once (``70jährige``,

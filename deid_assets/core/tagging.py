@@ -73,7 +73,8 @@ def sentences(text: str, tokens: Sequence[Token]) -> list[range]:
 
 
 def grouped(parts: Sequence[range], factor: int) -> list[range]:
-    """Join each ``factor`` consecutive sentences of one note into one (Catelli 2021, sub-document level).
+    """Join each ``factor`` consecutive sentences of one note into one (Catelli 2021, sub-document
+    level).
 
     Raises:
         InputError: The factor is not positive.
@@ -124,7 +125,9 @@ def input_ranges(text: str, tokens: Sequence[Token], grouping: Grouping) -> list
 
 
 def limited(parts: Sequence[range], longest: int) -> list[range]:
-    """Cut what has more than ``longest`` tokens into even pieces, so that no sequence is without end."""
+    """Cut what has more than ``longest`` tokens into even pieces, so that no sequence is without
+    end.
+    """
     return [piece for part in parts for piece in _pieces(part, longest)]
 
 

@@ -200,7 +200,9 @@ class Trainer(Protocol):
 
 
 Layers = Mapping[str, Any]
-"""Layer to an array of float32, (tokens, width), from the input of the network to its last layer before the tag scores."""
+"""Layer to an array of float32, (tokens, width), from the input of the network to its last layer
+before the tag scores.
+"""
 
 
 @runtime_checkable

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A range ``[start, end)`` of a note, and the part ``[own_start, own_end)`` that this window decides on."""
+    """A range ``[start, end)`` of a note, and the part ``[own_start, own_end)`` that this window
+    decides on.
+    """
 
     start: int
     end: int

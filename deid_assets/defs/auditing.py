@@ -34,7 +34,8 @@ def audit_asset(
             deps=[RAW_NOTES, GOLD, MERGED_SPANS],
             code_version=(
                 f"{plugin.code_version}+{software_version()}"
-                f"+{settings.digest('ensemble', 'audits', 'privacy')}+{digests}{_model_version(settings)}"
+                f"+{settings.digest('ensemble', 'audits', 'privacy')}"
+                f"+{digests}{_model_version(settings)}"
             ),
             group="privacy",
             description=(
@@ -63,7 +64,9 @@ def _model_version(settings: Settings) -> str:
 
 
 def unusable_audit(plugin: Plugin) -> dg.AssetSpec:
-    """Return a placeholder for an audit that cannot be used, so that it is seen and hides no other."""
+    """Return a placeholder for an audit that cannot be used, so that it is seen and hides
+    no other.
+    """
     return dg.AssetSpec(
         key_of(plugin.name),
         group_name="unusable_audits",

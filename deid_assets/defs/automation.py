@@ -8,7 +8,8 @@ import dagster as dg
 deps_gated = dg.AutomationCondition.all_deps_match(
     dg.AutomationCondition.will_be_requested() | ~dg.AutomationCondition.execution_failed()
 ).with_label("deps_gated")
-"""Every dependency is either about to be made in the same run, or did not fail when it was last made.
+"""Every dependency is either about to be made in the same run, or did not fail when it was last
+made.
 
 An asset fails where one of its blocking checks does (``defs/audit.py``), and ``eager()`` alone
 would start what is below it all the same. The checks themselves cannot be used: to Dagster one that

@@ -67,7 +67,8 @@ def build_definitions(
 
 
 def load_definitions() -> dg.Definitions:
-    """Return the graph of this process' installation, and see that a run executes what it was launched from.
+    """Return the graph of this process' installation, and see that a run executes what it was
+    launched from.
 
     A run that Dagster launches loads the code location again, in a process of its own. The digest
     of what the code server had loaded travels with the run, and each asset compares it with what
@@ -293,7 +294,8 @@ def redaction_start(settings: Settings, policies: Sequence[Policy]) -> list[dg.A
                 checks=merging.checks_of(settings.gates),
                 deps=[ingest.RAW_NOTES, ingest.GOLD, *ensemble],
                 code_version=(
-                    f"{software_version()}+{settings.digest('ensemble', 'resolve', 'profile', 'gates')}"
+                    f"{software_version()}"
+                    f"+{settings.digest('ensemble', 'resolve', 'profile', 'gates')}"
                     f"+{digest_of(yielding)}"
                 ),
                 group="redaction",
@@ -315,7 +317,8 @@ def digest_of(labels: frozenset[Phi]) -> str:
 
 
 def unusable(name: str, fault: str) -> dg.AssetSpec:
-    """Return a placeholder for a detector that cannot be used, so that it is seen and hides no other.
+    """Return a placeholder for a detector that cannot be used, so that it is seen and hides no
+    other.
 
     Nothing makes its spans, so what needs them stops with an error that names them.
     """

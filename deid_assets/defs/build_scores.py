@@ -129,7 +129,8 @@ def summaries(
                         *(Family.SPANS.of(name) for name in detectors),
                     ],
                     code_version=(
-                        f"{page.code_version}+{software_version()}+{settings.digest('profile', 'detectors')}"
+                        f"{page.code_version}+{software_version()}"
+                        f"+{settings.digest('profile', 'detectors')}"
                     ),
                     group="scores",
                     description=(

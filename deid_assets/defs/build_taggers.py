@@ -74,7 +74,10 @@ def _tagger(
             key=trained_asset(recipe, plugins),
             checks=training.TAGGER_CHECKS,
             deps=[training_corpus.TRAINING_CORPUS],
-            code_version=f"{software_version()}+{recipe.digest[:12]}+{_digest(versions)}+{settings.digest('gates')}",
+            code_version=(
+                f"{software_version()}+{recipe.digest[:12]}"
+                f"+{_digest(versions)}+{settings.digest('gates')}"
+            ),
             group=GROUP,
             description=f"Model of recipe `{recipe.name}`. {recipe.description} {FIRST}",
             kinds={"tagger", *plugin.keywords[:1], "restricted"},
@@ -93,7 +96,8 @@ def _tagger(
             checks=exporting.ONNX_CHECKS,
             deps=[training_corpus.TRAINING_CORPUS, Family.TAGGER.of(recipe.name)],
             code_version=(
-                f"{software_version()}+{_digest(versions, plugins[plugin.runner].code_version)}+{recipe.onnx}"
+                f"{software_version()}"
+                f"+{_digest(versions, plugins[plugin.runner].code_version)}+{recipe.onnx}"
             ),
             group=GROUP,
             description=(

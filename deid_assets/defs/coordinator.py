@@ -23,7 +23,9 @@ class LoginRunCoordinator(QueuedRunCoordinator):
     """Dagster's own queue; ``dagster.yaml`` names it."""
 
     def submit_run(self, context: SubmitRunContext) -> DagsterRun:
-        """Replace what the caller may have written into the tag by what the proxy says, and queue the run."""
+        """Replace what the caller may have written into the tag by what the proxy says, and queue
+        the run.
+        """
         run_id = context.dagster_run.run_id
         login = _login(context, run_id)
         if login or LOGIN_TAG in context.dagster_run.tags:
@@ -59,7 +61,9 @@ def _login(context: SubmitRunContext, run_id: str) -> str:
 
 
 def _values(context: SubmitRunContext, header: str) -> Sequence[str]:
-    """Return what the request of a run says in a header, once for each time that it stands there."""
+    """Return what the request of a run says in a header, once for each time that it
+    stands there.
+    """
     source = getattr(context.workspace, "source", None)
     headers = getattr(source, "headers", None)
     return headers.getlist(header) if headers else ()

@@ -175,7 +175,9 @@ def _with_later(spans: Sequence[Span], edits: Sequence[Edit]) -> list[Span]:
 
 
 def _software(chain: Sequence[Receipt], redacted: str) -> str:
-    """Return version and digest of the code that redacted, which stand first in the code version of its receipt."""
+    """Return version and digest of the code that redacted, which stand first in the code version of
+    its receipt.
+    """
     (version,) = [link.code_version for link in chain if link.asset == redacted]
     return "deid-assets " + "+".join(version.split("+")[:2])
 

@@ -21,7 +21,8 @@ PROGRESS_S = 10
 def guarded(
     context: dg.AssetExecutionContext | dg.OpExecutionContext, key: str, batch: str
 ) -> Iterator[None]:
-    """Silence what is said meanwhile, and end the step with a message that holds no text where something is raised.
+    """Silence what is said meanwhile, and end the step with a message that holds no text where
+    something is raised.
 
     A generator must not yield in here: that it is closed would be taken for an error of the work.
 

@@ -22,7 +22,8 @@ from deid_assets.runtime.silence import protect_memory
 from deid_assets.store.atomic import locked
 
 DAGSTER_YAML = """\
-# Written by deid-assets. Notes must not reach this folder: no compute logs, no telemetry, errors by class only.
+# Written by deid-assets. Notes must not reach this folder: no compute logs, no telemetry, errors
+# by class only.
 telemetry:
   enabled: false
 nux:
@@ -140,7 +141,8 @@ def _keeps_no_text(path: Path) -> bool:
 
 
 def harden_process() -> None:
-    """Set the environment, the loggers and the limits of this process so that errors and libraries tell no text.
+    """Set the environment, the loggers and the limits of this process so that errors and libraries
+    tell no text.
 
     With ``DAGSTER_REDACT_USER_CODE_ERRORS`` Dagster keeps an error's message from its event log and
     sends the whole of it to the logger ``dagster.redacted_errors`` instead, which is silenced here.

@@ -43,7 +43,9 @@ TAGGERS_TAG = "deid/taggers"
 """Tag of the run that trains what was never trained, with a digest of the taggers' names."""
 
 TRIES = 3
-"""Runs that are started for an arrival that is to be split, before somebody has to look why they fail."""
+"""Runs that are started for an arrival that is to be split, before somebody has to look why they
+fail.
+"""
 
 APPROVE_JOB = "approve_release"
 AWAITS_APPROVAL = {"deid/awaits": "approval"}
@@ -224,7 +226,8 @@ def _failures(instance: dg.DagsterInstance, job: str, tags: Mapping[str, str]) -
 
 
 def _asked_again(installation: Installation, batch: str) -> str:
-    """Return the key of the run that ``deid batches retry`` asked for and that is not made yet, or nothing.
+    """Return the key of the run that ``deid batches retry`` asked for and that is not made yet, or
+    nothing.
 
     Dagster starts one run per key, so that a failure is not tried for ever.
     """

@@ -1,4 +1,6 @@
-"""The resources of the graph: the installation, its vault, and an IO manager that stores nothing."""
+"""The resources of the graph: the installation, its vault, and an IO manager that
+stores nothing.
+"""
 
 import dagster as dg
 

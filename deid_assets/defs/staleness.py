@@ -1,4 +1,6 @@
-"""What is not up to date, decided by signed receipts, by the files there are, and by what this instance has seen."""
+"""What is not up to date, decided by signed receipts, by the files there are, and by what this
+instance has seen.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -17,7 +19,8 @@ from deid_assets.store.files import ALL, Receipt
 def stale_assets(
     defs: dg.Definitions, installation: Installation, batch: str, instance: dg.DagsterInstance
 ) -> list[dg.AssetKey]:
-    """Return the assets to make for a batch, or for ``ALL`` those without partitions, upstream first.
+    """Return the assets to make for a batch, or for ``ALL`` those without partitions, upstream
+    first.
 
     An asset is stale when it has no valid receipt, when a file is missing or altered, when its code
     or an input changed since, when something upstream of it is stale, or when this instance does

@@ -66,7 +66,9 @@ def keep_stop(
 def keeping_errors(
     installation: Installation, asset: str, batch: str, *, unsigned: UnsignedReceipt
 ) -> Iterator[None]:
-    """Store the error that is raised inside, by class alone unless code of ours raised it, and raise it again."""
+    """Store the error that is raised inside, by class alone unless code of ours raised it, and
+    raise it again.
+    """
     try:
         yield
     except BaseException as error:  # a plugin or library may raise anything
@@ -89,7 +91,8 @@ def without_known_stops(
     batch: str,
     stale: Sequence[dg.AssetKey],
 ) -> list[dg.AssetKey]:
-    """Return the stale assets without those that would fail again, and without what depends on them.
+    """Return the stale assets without those that would fail again, and without what depends on
+    them.
 
     An asset would fail again where a check stopped it, and neither its code and settings nor its
     inputs changed since.

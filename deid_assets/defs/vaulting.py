@@ -44,7 +44,8 @@ def redacted_notes(settings: Settings, policy: Policy, *, released: Policy) -> d
             checks=redaction.CHECKS,
             deps=[ingest.RAW_NOTES, ingest.GOLD, MERGED_SPANS],
             code_version=(
-                f"{software_version()}+{policy.digest[:12]}+{settings.digest('redact_gold', 'ensemble', 'gates')}{vaulted}"
+                f"{software_version()}+{policy.digest[:12]}"
+                f"+{settings.digest('redact_gold', 'ensemble', 'gates')}{vaulted}"
             ),
             uses_vault=is_released,
             group="redaction",

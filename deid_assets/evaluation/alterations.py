@@ -132,7 +132,9 @@ def _pieces(text: str, holes: Sequence[Range]) -> list[_Piece]:
 def _judged(
     before: Sequence[_Piece], after: Sequence[_Piece], *, with_tags: bool
 ) -> tuple[list[_Piece], list[_Piece]]:
-    """Return the words that were lost outside the spans, and the words and tags that no span accounts for."""
+    """Return the words that were lost outside the spans, and the words and tags that no span
+    accounts for.
+    """
     lost = [piece for piece in before if piece.key]
     holes = [piece for piece in before if not piece.key]
     fresh = [piece for piece in after if piece.key]

@@ -15,7 +15,9 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 
 
 def words(text: str) -> list[str]:
-    """Return runs of letters, digits and underscores, and every other character that is no blank by itself."""
+    """Return runs of letters, digits and underscores, and every other character that is no blank by
+    itself.
+    """
     return _WORD.findall(text)
 
 

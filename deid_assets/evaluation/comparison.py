@@ -113,7 +113,9 @@ class Comparison:
         return self.differences.get(detector, {}).get((scheme, ratio))
 
     def to_json(self, detector: str) -> dict[str, Any]:
-        """Return intervals and differences of one detector by scheme and ratio, as ``json.dumps`` takes them."""
+        """Return intervals and differences of one detector by scheme and ratio, as ``json.dumps``
+        takes them.
+        """
         stored: dict[str, Any] = {"intervals": {}}
         for (scheme, ratio), found in self.intervals[detector].items():
             stored["intervals"].setdefault(str(scheme), {})[str(ratio)] = [found.low, found.high]

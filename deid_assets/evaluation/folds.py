@@ -86,7 +86,8 @@ def mann_whitney(
 
 
 def normal_p(u: float, *, first: int, second: int) -> float:
-    """Return the one-sided p of a U at most as large, by the normal approximation with continuity correction.
+    """Return the one-sided p of a U at most as large, by the normal approximation with continuity
+    correction.
 
     Args:
         u: The smaller U, without ties.

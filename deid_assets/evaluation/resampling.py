@@ -1,4 +1,6 @@
-"""Intervals by bootstrap and differences by paired bootstrap and randomisation, over notes or patients."""
+"""Intervals by bootstrap and differences by paired bootstrap and randomisation, over notes or
+patients.
+"""
 
 from __future__ import annotations
 
@@ -113,7 +115,9 @@ def _drawn(tables: Floats, resamples: int, seed: int) -> Floats:
 
 
 def _exchanged(baseline: Floats, other: Floats, resamples: int, seed: int) -> Floats:
-    """Return the differences of every ratio, (resamples, measures), with units exchanged by a fair coin."""
+    """Return the differences of every ratio, (resamples, measures), with units exchanged by a fair
+    coin.
+    """
     gaps = other - baseline
     gaps = gaps[gaps.any(axis=1)]
     generator = np.random.default_rng([seed, 1])
@@ -163,7 +167,9 @@ def check_resamples(resamples: int) -> None:
 
 
 def totals_of_draws(table: Floats, resamples: int, seed: Seed) -> Floats:
-    """Return the totals of every draw of units with replacement, (resamples, columns), from (units, columns)."""
+    """Return the totals of every draw of units with replacement, (resamples, columns), from (units,
+    columns).
+    """
     units = len(table)
     totals = np.empty((resamples, table.shape[1]))
     for total, (drawn,) in zip(totals, resampled([units], resamples, seed), strict=True):
@@ -174,7 +180,9 @@ def totals_of_draws(table: Floats, resamples: int, seed: Seed) -> Floats:
 def resampled(
     sizes: Sequence[int], resamples: int, seed: Seed
 ) -> Iterator[tuple[NDArray[np.intp], ...]]:
-    """Yield for every draw and each of some sets as many of its units, by number, with replacement (Efron 1979)."""
+    """Yield for every draw and each of some sets as many of its units, by number, with replacement
+    (Efron 1979).
+    """
     generator = np.random.default_rng(seed)
     for _ in range(resamples):
         yield tuple(generator.integers(0, size, size) for size in sizes)

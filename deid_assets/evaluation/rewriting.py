@@ -1,4 +1,5 @@
-"""Notes rewritten by a language model, measured as Dorémus et al. (2025) do, with what that study left open decided.
+"""Notes rewritten by a language model, measured as Dorémus et al. (2025) do, with what that study
+left open decided.
 
 An output that says that there is nothing to remove stands for the note itself, so that a right one
 is no alteration.

@@ -110,7 +110,8 @@ def evaluate_by_note(
     scope: frozenset[Phi] | None = None,
     lengths: Mapping[str, int],
 ) -> tuple[Evaluation, dict[str, Row]]:
-    """Return what ``evaluate_corpus`` does, and the micro counts of each note by its id, to resample from.
+    """Return what ``evaluate_corpus`` does, and the micro counts of each note by its id, to
+    resample from.
 
     The rows add up to the micro counts of the evaluation. Arguments and errors are those of
     ``evaluate_corpus``.

@@ -327,7 +327,9 @@ def _tokens(text: str, spans: Iterable[_Named], known: dict[Range, list[Range]])
 
 
 def _relaxed(gold: set[_Item], pred: set[_Item]) -> tuple[set[_Item], set[_Item]]:
-    """Return the two sides with each prediction that is nearly right put in the place of its gold span."""
+    """Return the two sides with each prediction that is nearly right put in the place of its gold
+    span.
+    """
     moved = {item: item for item in gold & pred}
     # gold does not overlap
     free = {(start, label): end for start, end, label in gold - moved.keys()}

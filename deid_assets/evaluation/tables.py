@@ -61,5 +61,6 @@ TableMaker = Callable[
     [Mapping[str, Mapping[str, Any]], Sequence[Document], Mapping[str, Sequence[SpanSet]]],
     DetectorTable,
 ]
-"""Function of the plugin's detectors by name with their options, annotated notes, and the spans that other detectors
-found in these; what an entry point in the group ``deid_assets.tables`` names."""
+"""Function of the plugin's detectors by name with their options, annotated notes, and the spans
+that other detectors found in these; what an entry point in the group ``deid_assets.tables`` names.
+"""

@@ -1,4 +1,6 @@
-"""Annotated notes by the names that recipes and commands give them, and what language models have read."""
+"""Annotated notes by the names that recipes and commands give them, and what language models have
+read.
+"""
 
 from deid_assets.training.corpora import Corpus, read_corpus, read_raw
 from deid_assets.training.pretraining import (

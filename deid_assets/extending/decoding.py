@@ -24,7 +24,8 @@ Far below what can show, far above what a double cannot hold.
 
 
 def constraints(tags: Sequence[str], scheme: TagScheme) -> tuple[Scores, Scores, Scores]:
-    """Return transitions, start and end scores, 0 or minus infinity, that allow the scheme's sequences and no others.
+    """Return transitions, start and end scores, 0 or minus infinity, that allow the scheme's
+    sequences and no others.
 
     Args:
         tags: The tags in the order of the emissions.

@@ -4,7 +4,7 @@ A plugin declares what it brings in its ``pyproject.toml``::
 
     [project.entry-points."deid_assets.detectors"]
     mine = "deid_mine:MyDetector"
-    heavy = "deid_mine.heavy:HeavyDetector [heavy]"     # there where the extra ``heavy`` is installed
+    heavy = "deid_mine.heavy:HeavyDetector [heavy]"  # where the extra ``heavy`` is installed
 
 The name is what users write. What is named is imported when it is asked for, and no sooner. Its
 version is that of the distribution; its summary and keywords too, or those of a file

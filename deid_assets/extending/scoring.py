@@ -1,4 +1,5 @@
-"""Counts, scores, intervals and comparisons of predictions with gold, for pages and tables of a plugin's own.
+"""Counts, scores, intervals and comparisons of predictions with gold, for pages and tables of a
+plugin's own.
 
 An entry point of ``deid_assets.pages`` is a function of a ``PageInput`` that returns a
 ``MadePage``: ``evaluation_report`` is shown for each detector, ``bakeoff`` for all of them.

@@ -156,7 +156,9 @@ def _checked(
 
 
 def phi_of(annotation: Annotation, labels: LabelMap) -> Phi | Problem | None:
-    """The category of an annotation, ``None`` where its label is ignored on purpose, or why there is none."""
+    """The category of an annotation, ``None`` where its label is ignored on purpose, or why there
+    is none.
+    """
     try:
         return labels[annotation.label]
     except UnknownLabelError:

@@ -144,7 +144,9 @@ def _read(known: Format, place: Path, number: int) -> list[Annotated | Fault]:
 
 
 def _as_given(known: Format, path: Path) -> list[Fault]:
-    """Return the faults of a file in the reader's own words, which are not shown where it is not of this project."""
+    """Return the faults of a file in the reader's own words, which are not shown where it is not of
+    this project.
+    """
     if not path.stat().st_size:
         return []
     try:

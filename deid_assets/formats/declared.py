@@ -50,7 +50,9 @@ _OTHER = "malformed"
 
 
 def as_declared(entry: ParsedNote | Fault, known: Format, source: Source) -> ParsedNote | Fault:
-    """Return what a reader gave, with declared words alone where the reader is of somebody else's plugin."""
+    """Return what a reader gave, with declared words alone where the reader is of somebody else's
+    plugin.
+    """
     if isinstance(entry, Fault):
         return declared_fault(entry, known, source)
     if is_own(known.module):
@@ -64,7 +66,9 @@ def as_declared(entry: ParsedNote | Fault, known: Format, source: Source) -> Par
 
 
 def declared_fault(fault: Fault, known: Format, source: Source) -> Fault:
-    """Return a fault, of somebody else's plugin with the kind and the sentence that are declared."""
+    """Return a fault, of somebody else's plugin with the kind and the sentence that
+    are declared.
+    """
     if is_own(known.module):
         return fault
     kind, reason = _declared(fault.kind, known.faults)
@@ -101,7 +105,9 @@ def _line(line: int | None) -> int | None:
 
 
 def _name(name: str, source: Source) -> str:
-    """Return a file's name if it is the one that is read or lies beside it, else that of the one that is read."""
+    """Return a file's name if it is the one that is read or lies beside it, else that of the one
+    that is read.
+    """
     beside = source.sibling("." + name.rpartition(".")[2])
     return (
         name if name == source.name or (beside is not None and name == beside.name) else source.name

@@ -201,7 +201,9 @@ def checked(
 
 
 def read_csv(source: Source, options: ReadOptions = _DEFAULT) -> Iterator[Identity | Fault]:
-    """Yield one identity or fault per row of a CSV file with a header that has the three columns."""
+    """Yield one identity or fault per row of a CSV file with a header that has the
+    three columns.
+    """
     check_by_line(options.encoding)
     header: list[str] = []
     with source.path.open("rb") as file:

@@ -84,7 +84,9 @@ class Installed:
 
 @cache
 def installed() -> Installed:
-    """Return the formats that this process reads and writes, as they were when the first was looked for."""
+    """Return the formats that this process reads and writes, as they were when the first was looked
+    for.
+    """
     usable, faults = dict(BUILT_IN), {}
     for name, plugin in available(GROUP).items():
         if name in BUILT_IN:

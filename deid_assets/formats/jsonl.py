@@ -57,7 +57,9 @@ def lines(source: Source, options: ReadOptions) -> Iterator[tuple[int, str] | Fa
 
 
 def decoded(record: Record, source: Source, encoding: str, *, max_bytes: int) -> str | Fault:
-    """Return the text of a line or row, without the byte order mark of the file, or why it is not read."""
+    """Return the text of a line or row, without the byte order mark of the file, or why it is not
+    read.
+    """
     if record.content is None:
         return source.fault(
             "too-large",

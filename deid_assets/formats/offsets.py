@@ -10,7 +10,8 @@ _ENCODINGS = {"utf8": ("utf-8", 1), "utf16": ("utf-16-le", 2)}
 
 
 def to_code_points(text: str, offsets: Iterable[int], unit: OffsetUnit) -> dict[int, int | None]:
-    """Return each offset with its code point, or with ``None`` where it is out of bounds or inside a code point.
+    """Return each offset with its code point, or with ``None`` where it is out of bounds or inside
+    a code point.
 
     Args:
         text: The note, without lone surrogates.

@@ -1,4 +1,6 @@
-"""Parquet: one note per row, read and written a batch at a time. pyarrow loads when a file is opened."""
+"""Parquet: one note per row, read and written a batch at a time. pyarrow loads when a file is
+opened.
+"""
 
 from __future__ import annotations
 
@@ -210,7 +212,9 @@ class RowGroups:
 
 @contextmanager
 def table_writer(path: Path, schema: Any) -> Iterator[RowGroups]:
-    """Open a Parquet file, which appears whole or not at all, and give a function that adds a record."""
+    """Open a Parquet file, which appears whole or not at all, and give a function that adds a
+    record.
+    """
     import pyarrow.parquet as pq  # noqa: PLC0415 - heavy
 
     with (

@@ -1,4 +1,6 @@
-"""Drafts as lines: what a reader gave of a source, kept so that it can be checked later and elsewhere."""
+"""Drafts as lines: what a reader gave of a source, kept so that it can be checked later and
+elsewhere.
+"""
 
 from __future__ import annotations
 

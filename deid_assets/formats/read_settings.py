@@ -41,7 +41,9 @@ def _defaults(groups: Mapping[str, type[Any]]) -> dict[str, Any]:
 
 _GROUPED = _defaults(_GROUPS)
 READ_SETTINGS = (*_SETTINGS, *_COLUMNS, *_GROUPED)
-"""Keys of ``read_options`` that are always there, as ``--read`` and ``[read]`` of a ``batch.toml`` have them."""
+"""Keys of ``read_options`` that are always there, as ``--read`` and ``[read]`` of a ``batch.toml``
+have them.
+"""
 
 
 def plugin_settings(options: type[FormatOptions] | None) -> list[str]:

@@ -203,7 +203,9 @@ def check_parsed_notes(
     labels: LabelMap,
     options: ReadOptions = _DEFAULT_READ,
 ) -> Iterator[Annotated | Fault]:
-    """Yield the notes of parsed notes after checking ids, labels, offsets and text, and each fault in its place."""
+    """Yield the notes of parsed notes after checking ids, labels, offsets and text, and each fault
+    in its place.
+    """
     seen: set[str] = set()
     for parsed in parsed_notes:
         yield from _finished(parsed, seen, labels, options)

@@ -218,7 +218,8 @@ def read_text(
 
 
 def is_utf16(head: bytes, encoding: str) -> bool:
-    """Whether bytes begin with the mark of UTF-16 (Unicode 16.0, section 2.13), which is never UTF-8.
+    """Whether bytes begin with the mark of UTF-16 (Unicode 16.0, section 2.13), which is never
+    UTF-8.
 
     Args:
         head: First four bytes, or more.

@@ -62,7 +62,8 @@ class Budget:
         self.expect_members(0)
 
     def expect_members(self, more: int) -> None:
-        """Check that so many members may still come, where an archive says beforehand how many it has.
+        """Check that so many members may still come, where an archive says beforehand how many it
+        has.
 
         Raises:
             ArchiveError: There are more than the limit.

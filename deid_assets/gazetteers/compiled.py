@@ -1,4 +1,5 @@
-"""A compiled list: a succinct trie in one file, which is mapped into memory and shared by processes.
+"""A compiled list: a succinct trie in one file, which is mapped into memory and shared by
+processes.
 
 Keys are in lower case with single blanks; the value of a key is its weight. One key more, ``#``,
 holds what the list is.

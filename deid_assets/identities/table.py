@@ -26,7 +26,8 @@ _EVERYBODY = ""
 _SCHEMA = """
 CREATE TABLE about (format INTEGER NOT NULL, made TEXT NOT NULL);
 CREATE TABLE identity (
-  patient TEXT NOT NULL, kind INTEGER NOT NULL, value TEXT NOT NULL, PRIMARY KEY (patient, kind, value)
+  patient TEXT NOT NULL, kind INTEGER NOT NULL, value TEXT NOT NULL,
+  PRIMARY KEY (patient, kind, value)
 ) WITHOUT ROWID;
 """
 

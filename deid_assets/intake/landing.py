@@ -75,7 +75,9 @@ def take_in(settings: Settings, *, settle_s: float = SETTLE_S) -> list[str]:
 
 
 def _admit(settings: Settings, staging: Path, batch: str) -> list[str]:
-    """Move a staged arrival to the batches, which are returned, or to those that are to be split."""
+    """Move a staged arrival to the batches, which are returned, or to those that are to
+    be split.
+    """
     target = landing_folder(settings, batch)
     _close(staging)
     held = list(_files(staging))

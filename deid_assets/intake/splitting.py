@@ -124,7 +124,8 @@ def _split(landing: Path, arrival: str, settings: Settings, files: StoreFiles) -
 
 
 def _read_once(landing: Path, arrival: str, settings: Settings, files: StoreFiles) -> str:
-    """Keep what an arrival leads to, and name the arrival by it, so that the same is taken in once and no more.
+    """Keep what an arrival leads to, and name the arrival by it, so that the same is taken in once
+    and no more.
 
     Returns:
         Its id; empty where the same was read before.

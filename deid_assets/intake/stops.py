@@ -1,4 +1,6 @@
-"""Why a batch was stopped, kept with a signature, so that the same failure is shown and not tried every night."""
+"""Why a batch was stopped, kept with a signature, so that the same failure is shown and not tried
+every night.
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,8 @@ from deid_assets.store.withdrawals import ARRIVAL, WITHDRAWN, Withdrawals
 
 
 def withdraw(settings: Settings, files: StoreFiles, releases: ReleaseFolders, found: Batch) -> None:
-    """Record that a batch is withdrawn, take its release back, and erase all that was made of it but its files.
+    """Record that a batch is withdrawn, take its release back, and erase all that was made of it
+    but its files.
 
     Raises:
         ProvenanceError: The list of releases was altered; the batch is withdrawn all the same.
@@ -29,7 +30,8 @@ def withdraw(settings: Settings, files: StoreFiles, releases: ReleaseFolders, fo
 
 
 def enforce_withdrawals(settings: Settings, files: StoreFiles, releases: ReleaseFolders) -> None:
-    """Complete what killed withdrawals left, and erase what runs made that were under way meanwhile.
+    """Complete what killed withdrawals left, and erase what runs made that were under way
+    meanwhile.
 
     Raises:
         ProvenanceError: The list of releases was altered.

@@ -66,7 +66,9 @@ class Resolve:
         return f"{self.by} of {', '.join(self.ensemble.sources)}"
 
     def run(self, batch: Batch) -> Batch:
-        """Return the batch with the spans of each note; withheld is one that a detector failed on."""
+        """Return the batch with the spans of each note; withheld is one that a detector
+        failed on.
+        """
         outcomes = resolve_all(
             batch.notes, batch.predictions, resolve_by=self.by, ensemble=self.ensemble
         )

@@ -18,7 +18,9 @@ HIT = "residual-hit"
 """Reason for which a note is withheld: the ensemble finds something in its redacted text."""
 
 Hits = Mapping[str, tuple[Span, ...] | Failed]
-"""Note id to what was found in the text that was kept, in offsets of the original, or why there was no answer."""
+"""Note id to what was found in the text that was kept, in offsets of the original, or why there was
+no answer.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,8 @@ class SearchResult:
 
 
 def upper_bound(hits: int, trials: int, *, confidence: float = 0.95) -> float:
-    """Return the one-sided upper confidence bound of a proportion, exact for a draw with replacement.
+    """Return the one-sided upper confidence bound of a proportion, exact for a draw with
+    replacement.
 
     For a draw without replacement from few it is too high, never too low. 0 of 1,000 gives 0.0030.
 

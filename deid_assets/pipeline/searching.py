@@ -181,7 +181,8 @@ def _kept_hits(outcome: DisjointSpans, found: Redacted, keep: frozenset[Phi]) ->
 
 
 def residual_hits(hits: Iterable[Span], edits: Sequence[Edit]) -> list[Span]:
-    """Return the parts of hits on a redacted text that lie in text kept from the original, in its offsets.
+    """Return the parts of hits on a redacted text that lie in text kept from the original, in its
+    offsets.
 
     A hit inside a replacement is a surrogate or a tag doing its work. A hit that reaches over the
     border of a replacement counts with its part outside.

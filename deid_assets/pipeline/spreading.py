@@ -1,4 +1,6 @@
-"""Spread: a value that was found once is covered wherever else it stands in that patient's notes."""
+"""Spread: a value that was found once is covered wherever else it stands in that
+patient's notes.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,8 @@ class Spread:
 
 
 def spread(notes: Sequence[Note], spans: Mapping[str, DisjointSpans]) -> dict[str, DisjointSpans]:
-    """Return the spans of every note, with those that follow from the note itself and the patient's other notes.
+    """Return the spans of every note, with those that follow from the note itself and the patient's
+    other notes.
 
     A value that the survival check would find in the text is covered: identifiers, names,
     addresses, dates of birth. A word of a longer name ("Long" of "Jane Long") is covered where it

@@ -199,7 +199,9 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """The text between covered ranges, with the offset at which each piece begins in it and in the note."""
+    """The text between covered ranges, with the offset at which each piece begins in it and in the
+    note.
+    """
 
     text: str
     starts: Sequence[int]

@@ -160,7 +160,9 @@ class Action(BaseModel):
             )
 
     def replacer(self, label: Phi | None = None) -> Replacer:
-        """Return what carries the action out for one category, or for those that have nothing of their own."""
+        """Return what carries the action out for one category, or for those that have nothing of
+        their own.
+        """
         if self.action == "generalize":
             return Tag() if label is None else self.by_category().get(label, Tag())
         if self._made is not None:

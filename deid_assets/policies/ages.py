@@ -37,7 +37,10 @@ _OVER_89 = re.compile(
     r"|quatre-?\s?vingt-?\s?(?:dix|onze|douze|treize|quatorze|quinze|seize)|\bcent\b|negentig|honderd|novant|\bcento"
     r"|nittio|hundra|nitti|halvfems|hundre|yhdeksan-?kymm|yhdeksan-?kymp|ysikymp|\bsata"
 )
-_DIGIT = r"(?:[0-9]|zero|oh|one|two|three|four|five|six|seven|eight|nine|cero|uno|dos|tres|cuatro|cinco|seis|siete|ocho|nueve)"
+_DIGIT = (
+    r"(?:[0-9]|zero|oh|one|two|three|four|five|six|seven|eight|nine"
+    r"|cero|uno|dos|tres|cuatro|cinco|seis|siete|ocho|nueve)"
+)
 # Digits one by one, as dictated or scanned: "9 2", "nine two", "1 0 2". Not "9 1/2".
 _SPACED = re.compile(
     rf"(?<![0-9a-z])(?:9|nine|nueve|(?:1|one|uno)[\s-]+{_DIGIT})[\s-]+{_DIGIT}(?![0-9a-z/])"
@@ -173,7 +176,8 @@ def _rewritten(text: str, age: int, moved: int, lang: str | None) -> str | None:
 
 
 def ages_of(text: str, lang: str | None) -> tuple[Age, ...] | None:
-    """Return the ages of a text in years, or ``None`` if there is a word in it that is not understood.
+    """Return the ages of a text in years, or ``None`` if there is a word in it that is not
+    understood.
 
     Any sign of an age over 89 makes ``OVER_89`` of the whole. Words such as "infant" say no number.
     """

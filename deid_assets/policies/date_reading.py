@@ -104,7 +104,9 @@ class Reading:
 
 
 def read(text: str, lang: str | None) -> Written | None:
-    """Return the parts of one date that fills the whole text, or ``None`` if it is not one we know."""
+    """Return the parts of one date that fills the whole text, or ``None`` if it is not one
+    we know.
+    """
     found = reading(text, lang)
     return None if found is None or found.second is not None else found.first
 

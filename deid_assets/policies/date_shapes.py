@@ -99,7 +99,8 @@ def shape_of(text: str) -> str:
 
 @lru_cache(maxsize=_CACHED)
 def likely_candidates(shape: str, lang: str | None) -> tuple[Candidate, ...]:
-    """Return every way to read the texts of a shape as one date in the note's language, the likeliest first.
+    """Return every way to read the texts of a shape as one date in the note's language, the
+    likeliest first.
 
     Numbers are read with the day first, except in English and where no language is given, then in
     the other order.

@@ -111,7 +111,9 @@ def tokens_of(text: str, lang: str) -> Tokens | None:
 
 
 def _plain_kind(token: str) -> str:
-    """Return the kind of digits, blanks and marks, and nothing for a word or what may stand for one."""
+    """Return the kind of digits, blanks and marks, and nothing for a word or what may stand for
+    one.
+    """
     if token[0] in "0123456789":
         return _DIGITS.get(len(token), "?")
     return " " if token.isspace() else _MARKS.get(token, "")

@@ -22,7 +22,8 @@ _STEPS = {"year": 365, "quarter": 91, "season": 91, "month": 31}
 
 
 def shifted(text: str, context: Context) -> str | None:
-    """Return the date moved by the patient's offset, in the same format, or ``None`` if it cannot be read.
+    """Return the date moved by the patient's offset, in the same format, or ``None`` if it cannot
+    be read.
 
     The offset is 1 to 52 whole weeks in either direction, so weekdays stay right. Times of day
     stay.
@@ -31,7 +32,8 @@ def shifted(text: str, context: Context) -> str | None:
 
 
 def patient_days(context: Context) -> int:
-    """Return the patient's offset in days, for dates inside other values, such as a personal number.
+    """Return the patient's offset in days, for dates inside other values, such as a personal
+    number.
 
     It is the offset of the policy's action for dates where that has one, and the one of ``shifted``
     otherwise.
@@ -52,7 +54,8 @@ def _shift_weeks(context: Context) -> int:
 
 
 def moved(text: str, lang: str | None, *, days: int, keep_season: bool = False) -> str | None:
-    """Return the text with its date or both its dates moved, or ``None`` where one is not read or cannot be moved.
+    """Return the text with its date or both its dates moved, or ``None`` where one is not read or
+    cannot be moved.
 
     Args:
         text: One date, whole or partial, or a range.

@@ -40,7 +40,9 @@ class Draw:
 
     @classmethod
     def of(cls, key: Key, owner: str, kind: str, value: str, *, attempt: int = 0) -> Self:
-        """Return the row of an owner, as ``owner_of`` names it, for callers that keep what they draw."""
+        """Return the row of an owner, as ``owner_of`` names it, for callers that keep what they
+        draw.
+        """
         draw = cls.__new__(cls)
         draw._start(key, owner, f"{kind}/{attempt}\0{value}")  # noqa: SLF001 - our own
         return draw
@@ -121,7 +123,9 @@ def characters_of(text: str) -> str:
 
 
 def spelt_out(name: str) -> str:
-    """Return the name in lower case and the letters of ASCII, as addresses on the net have it: ``mueller``."""
+    """Return the name in lower case and the letters of ASCII, as addresses on the net have it:
+    ``mueller``.
+    """
     return fold(name.casefold().translate(_TWO_LETTERS))
 
 

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 TOKEN = re.compile(r"\[([A-Z_]+):e1\.([A-Za-z0-9_-]+={0,2})\]")
-"""A token: category, version of the format, nonce with ciphertext and tag in URL-safe base64 (RFC 4648)."""
+"""A token: category, version of the format, nonce with ciphertext and tag in URL-safe base64 (RFC
+4648).
+"""
 _NONCE_BYTES = 12
 _BLOCK_BYTES = 16
 

@@ -19,7 +19,9 @@ from deid_assets.policies.fallbacks import fall_back
 LOW_POPULATION_2000 = frozenset(
     listed("036 059 063 102 203 556 692 790 821 823 830 831 878 879 884 890 893")
 )
-"""Three-digit areas of 20,000 people or fewer, 2000 Census, as listed in HHS (2012), Guidance on De-identification."""
+"""Three-digit areas of 20,000 people or fewer, 2000 Census, as listed in HHS (2012), Guidance on
+De-identification.
+"""
 
 LOW_POPULATION_2020 = frozenset(
     listed("036 059 102 202 203 204 205 369 556 692 753 772 821 823 878 879 884 893")
@@ -52,11 +54,12 @@ _ZIP = re.compile(r"\s*([0-9]{3})[0-9]{2}(?:[-\s]?[0-9]{4})?\s*")
 _FOUR_DIGITS = re.compile(r"(?<![0-9])[12][0-9]{3}(?![0-9])")
 _STATES = frozenset(
     listed(
-        "alabama,alaska,arizona,arkansas,california,colorado,connecticut,delaware,district of"
-        " columbia,florida,georgia,hawaii,idaho,illinois,indiana,iowa,kansas,kentucky,louisiana,maine,maryland,massachusetts,michigan,minnesota,mississippi,missouri,montana,nebraska,nevada,new"
-        " hampshire,new jersey,new mexico,new york,north carolina,north"
-        " dakota,ohio,oklahoma,oregon,pennsylvania,puerto rico,rhode island,south carolina,south"
-        " dakota,tennessee,texas,utah,vermont,virginia,washington,west virginia,wisconsin,wyoming",
+        "alabama,alaska,arizona,arkansas,california,colorado,connecticut,delaware,"
+        "district of columbia,florida,georgia,hawaii,idaho,illinois,indiana,iowa,kansas,kentucky,"
+        "louisiana,maine,maryland,massachusetts,michigan,minnesota,mississippi,missouri,montana,"
+        "nebraska,nevada,new hampshire,new jersey,new mexico,new york,north carolina,north dakota,"
+        "ohio,oklahoma,oregon,pennsylvania,puerto rico,rhode island,south carolina,south dakota,"
+        "tennessee,texas,utah,vermont,virginia,washington,west virginia,wisconsin,wyoming",
         ",",
     )
 )

@@ -1,4 +1,6 @@
-"""The replacer that takes the whole sentence out, with what detection may have missed beside the span."""
+"""The replacer that takes the whole sentence out, with what detection may have missed beside the
+span.
+"""
 
 from __future__ import annotations
 

@@ -14,7 +14,9 @@ _ABBREVIATIONS = frozenset((Phi.ZIP, Phi.URL, Phi.IP, Phi.MRN, Phi.ID))
 
 
 def unlike(text: str, replacement: str) -> str:
-    """Return the replacement, or another mark where the covered text happens to be the replacement itself."""
+    """Return the replacement, or another mark where the covered text happens to be the replacement
+    itself.
+    """
     if replacement != text:
         return replacement
     return REDACTED if text != REDACTED else "[*]"
@@ -40,7 +42,9 @@ class Hide:
 
 @dataclass(frozen=True, slots=True)
 class Placeholder:
-    """``[XXXXX]``: one placeholder for every category, for text that a language model is to fill or to learn from."""
+    """``[XXXXX]``: one placeholder for every category, for text that a language model is to fill or
+    to learn from.
+    """
 
     def __call__(self, text: str, span: Span, context: Context) -> str:
         del span, context
@@ -49,7 +53,9 @@ class Placeholder:
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """``[NAME_1]``: the same value has the same number within its note, whatever its case and spacing."""
+    """``[NAME_1]``: the same value has the same number within its note, whatever its case and
+    spacing.
+    """
 
     def __call__(self, text: str, span: Span, context: Context) -> str:
         return unlike(text, f"[{span.label}_{_number(text, span, context)}]")

@@ -91,7 +91,8 @@ class Measurement:
         units: int,
         **about: Any,
     ) -> Measurement:
-        """Return a statistic with the percentile interval of its bootstrap draws (Efron 1979), widened to hold it.
+        """Return a statistic with the percentile interval of its bootstrap draws (Efron 1979),
+        widened to hold it.
 
         Args:
             name: What was measured.

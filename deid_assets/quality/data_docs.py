@@ -18,12 +18,16 @@ if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
 _STYLE = """
-body {font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; color: #1c2430}
+body {font: 15px/1.5 system-ui, sans-serif; color: #1c2430}
+body {margin: 2rem auto; max-width: 70rem; padding: 0 1rem}
 table {border-collapse: collapse; width: 100%; margin: .5rem 0 1.5rem} h1 {font-size: 1.5rem}
 th, td {border: 1px solid #d5dae1; padding: .35rem .6rem; text-align: left; vertical-align: top}
-ul {list-style: none; padding: 0} .badge {background: #eef1f5; border-radius: .3rem; padding: 0 .35rem}
-.text-success {color: #18794e} .text-danger, .fa-times {color: #b42318} h5, h6 {font-size: 1rem; margin: .5rem 0}
-.fa-check-circle::before {content: "\\2713\\00a0 met"} .fa-times::before {content: "\\2717\\00a0 not met"}
+ul {list-style: none; padding: 0}
+.badge {background: #eef1f5; border-radius: .3rem; padding: 0 .35rem}
+.text-success {color: #18794e} .text-danger, .fa-times {color: #b42318}
+h5, h6 {font-size: 1rem; margin: .5rem 0}
+.fa-check-circle::before {content: "\\2713\\00a0 met"}
+.fa-times::before {content: "\\2717\\00a0 not met"}
 """
 _DROPPED = (
     "//script|//link|//img|//iframe|//style|//nav|//footer|//button|//*[contains(@class,"
@@ -99,7 +103,9 @@ def _result(answer: Answer) -> Any:
 
 
 def _standalone(document: str, title: str, unevaluated: Sequence[str]) -> str:
-    """Return a page that loads nothing, with a style of its own and the lines on what could not be evaluated."""
+    """Return a page that loads nothing, with a style of its own and the lines on what could not be
+    evaluated.
+    """
     from lxml import html  # noqa: PLC0415 - not needed to judge
 
     tree: HtmlElement = html.document_fromstring(document)

@@ -18,7 +18,9 @@ _BROKEN = re.compile("[\ufffd\x00-\x08\x0e-\x1f\x7f]")
 
 
 def n_broken(text: str) -> int:
-    """Return the number of replacement and control characters, which a wrong encoding leaves behind."""
+    """Return the number of replacement and control characters, which a wrong encoding leaves
+    behind.
+    """
     return len(_BROKEN.findall(text))
 
 

@@ -94,7 +94,8 @@ def notes_covered_lower_bound(notes: NoteCounts, floor: float, *, min_notes: int
 
 
 def worst_group(groups: Mapping[str, Counts], floor: float, *, min_gold: int) -> Verdict:
-    """Check that recall is not below the floor in any group, by the lower end of its 95 % Wilson interval.
+    """Check that recall is not below the floor in any group, by the lower end of its 95 % Wilson
+    interval.
 
     Groups are not named in the counts: a site or an origin may say too much beside a low figure.
 
@@ -140,7 +141,8 @@ def worst_group(groups: Mapping[str, Counts], floor: float, *, min_gold: int) ->
 
 
 def no_regression(change: Difference | None, *, notes: int, lost: int, tolerance: float) -> Verdict:
-    """Check that recall did not fall below that of the last release by more than chance and a tolerance.
+    """Check that recall did not fall below that of the last release by more than chance and a
+    tolerance.
 
     It fails where the whole 95 % interval of the difference lies below ``-tolerance``, and where
     notes that the last release was measured on are gone or have another text.

@@ -1,4 +1,6 @@
-"""How much is known of what redaction missed in a batch, and whether that is as much as a release must show."""
+"""How much is known of what redaction missed in a batch, and whether that is as much as a release
+must show.
+"""
 
 from __future__ import annotations
 

@@ -19,7 +19,9 @@ BLOCKING, WARNING = "own_expectations", "own_warnings"
 
 
 def own_checks(suite: Suite) -> dict[str, bool]:
-    """Return the checks that a suite of one's own is folded into, each with whether it stops a batch."""
+    """Return the checks that a suite of one's own is folded into, each with whether it stops a
+    batch.
+    """
     blocking = {each.is_blocking for each in suite.expectations}
     return {
         name: is_blocking

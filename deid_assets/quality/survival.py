@@ -9,7 +9,8 @@ from deid_assets.quality.verdict import Verdict
 
 
 def survival_verdict(found: Collection[Survival], *, values: int) -> Verdict:
-    """Check that no known identifier of a patient is left in the kept text of any of that patient's notes.
+    """Check that no known identifier of a patient is left in the kept text of any of that patient's
+    notes.
 
     Args:
         found: What is left in each note, as ``survival_by_note`` says.

@@ -12,7 +12,9 @@ from deid_assets.quality.verdict import Verdict
 
 
 def is_unchanged_outside(note: Note, edits: Sequence[Edit], redacted_text: str) -> bool:
-    """Whether the redacted text is the original with exactly these edits, which must be sorted and disjoint."""
+    """Whether the redacted text is the original with exactly these edits, which must be sorted and
+    disjoint.
+    """
     cursor = new_cursor = 0
     for edit in edits:
         if (
@@ -30,7 +32,9 @@ def is_unchanged_outside(note: Note, edits: Sequence[Edit], redacted_text: str) 
 
 
 def changed_verdict(notes: int, *, changed: int) -> Verdict:
-    """Check that redaction changed nothing outside the spans it replaced, in notes that were compared before."""
+    """Check that redaction changed nothing outside the spans it replaced, in notes that were
+    compared before.
+    """
     return Verdict(
         "unchanged_outside",
         passed=changed == 0,

@@ -32,7 +32,9 @@ _JUDGED = {
     "tolerance": ("change{}",),
     "wanted": ("annotated{}", "{}", "least{}"),
 }
-"""Kind of a bound to the counts that it may be for, with what follows the kind in the bound's own name."""
+"""Kind of a bound to the counts that it may be for, with what follows the kind in the bound's own
+name.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,8 @@ class Verdict:
         return found
 
     def unless(self, nothing: bool, why: str) -> Verdict:
-        """Return the verdict, or *not applicable* where it passed although there was nothing to judge.
+        """Return the verdict, or *not applicable* where it passed although there was nothing to
+        judge.
 
         A failure stays one, whatever there was.
 
@@ -139,7 +142,8 @@ def within_share(name: str, description: str, *, part: int, whole: int, limit: f
 def folded(
     name: str, description: str, verdicts: Iterable[Verdict], *, apart: Collection[str]
 ) -> list[Verdict]:
-    """Return the verdicts named in ``apart``, and one in place of all others, which passes if none of them fails.
+    """Return the verdicts named in ``apart``, and one in place of all others, which passes if none
+    of them fails.
 
     Its counts are the numbers of ``checks`` and of those ``not_applicable``, and under the name of
     each that failed the rows that broke it, or 1 where nothing was counted. It is not applicable

@@ -129,7 +129,9 @@ def _split(settings: Settings, console: Console) -> list[str]:
 
 
 def _sweep(installation: Installation) -> None:
-    """Complete or remove what killed runs left in the store, among the releases and in the temporary folder."""
+    """Complete or remove what killed runs left in the store, among the releases and in the
+    temporary folder.
+    """
     sweep_temporary()
     for folder in (installation.settings.home, installation.settings.reports):
         sweep_parts(folder)

@@ -71,7 +71,9 @@ def is_approved(installation: Installation, batch: str) -> bool:
 
 
 def _read_first(graph: Graph, known: Sequence[str], console: Console) -> Outcome:
-    """Read new batches until one has annotated notes, where that decides whether a tagger is trained."""
+    """Read new batches until one has annotated notes, where that decides whether a tagger is
+    trained.
+    """
     installation = graph.installation
     if not idle_taggers(installation):
         return Outcome()

@@ -140,7 +140,9 @@ def ean(body: str) -> str:
 
 
 def vin(value: str) -> str:
-    """49 CFR 565.15: the ninth character of a vehicle identification number, computed with any character in its place."""
+    """49 CFR 565.15: the ninth character of a vehicle identification number, computed with any
+    character in its place.
+    """
     return "0123456789X"[
         sum(
             int(_VIN_VALUES[character]) * weight
@@ -156,7 +158,8 @@ def iban(country: str, account: str) -> str:
 
 
 def own_account(country: str, account: str) -> str:
-    """Return the account part of an IBAN with the country's own check digits set right, where it has any.
+    """Return the account part of an IBAN with the country's own check digits set right, where it
+    has any.
 
     Spain: the control digits of the CCC. France: the RIB key, modulo 97. Belgium: modulo 97. Italy:
     the letter CIN, as in the fiscal code. Registered BBAN structures: SWIFT IBAN registry.

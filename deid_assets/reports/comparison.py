@@ -36,7 +36,9 @@ def interval_table(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
 
 
 def semeval_table(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
-    """Return headings, and a row per detector with its F1 under the four schemes of SemEval-2013."""
+    """Return headings, and a row per detector with its F1 under the four schemes
+    of SemEval-2013.
+    """
     headings = ["SemEval-2013", *(f"{name} F1" for name, _ in SEMEVAL)]
     rows = [
         [name, *(interval_of(comparison.interval(name, scheme, Ratio.F1)) for _, scheme in SEMEVAL)]

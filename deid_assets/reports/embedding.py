@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 @cache
 def script(template: str, *, package: str = "deid_assets.reports") -> tuple[Markup, str]:
-    """Return a script of a package's templates, and the SHA-256 that names it in a page's security policy."""
+    """Return a script of a package's templates, and the SHA-256 that names it in a page's security
+    policy.
+    """
     from markupsafe import Markup  # noqa: PLC0415 - loaded with the first page
 
     source = files(package).joinpath("templates", template).read_text(encoding="utf-8")

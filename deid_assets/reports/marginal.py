@@ -41,7 +41,9 @@ def marginal_table(found: Coverage | None, seconds: Mapping[str, float]) -> Titl
 
 
 def best_subset_text(found: Coverage | None) -> str:
-    """Return in words the smallest subset that covers most, and what all detectors together give."""
+    """Return in words the smallest subset that covers most, and what all detectors
+    together give.
+    """
     if found is None or len(found.detectors) < 2:
         return ""
     best, everything = best_subset(found), found.value(found.detectors)

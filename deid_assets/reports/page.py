@@ -122,7 +122,9 @@ def _row(label: str, covered: Estimate | None, counts: Iterable[Counts], floor: 
 
 
 def mark(found: Estimate | None, floor: float) -> Mark | None:
-    """Return where a proportion is drawn on an axis from ``floor`` to 1, or ``None`` where there is none."""
+    """Return where a proportion is drawn on an axis from ``floor`` to 1, or ``None`` where there is
+    none.
+    """
     if found is None:
         return None
 

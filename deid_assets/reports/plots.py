@@ -53,7 +53,9 @@ def labels_png(counts: Mapping[str, int], *, title: str) -> bytes:
 
 
 def recall_png(evaluation: Evaluation, *, title: str) -> bytes:
-    """Return the recall of each label with gold as a bar with its 95 % Wilson interval, the lowest first, as a PNG."""
+    """Return the recall of each label with gold as a bar with its 95 % Wilson interval, the lowest
+    first, as a PNG.
+    """
     found = [
         (label, recall_of(evaluation.counts(label, Scheme.COVERED))) for label in evaluation.labels
     ]

@@ -57,7 +57,9 @@ def release_diff_html(
 
 
 def release_diff_md(document: Mapping[str, Any]) -> str:
-    """Return the changes per category as a Markdown table, for the metadata of a materialization."""
+    """Return the changes per category as a Markdown table, for the metadata of
+    a materialization.
+    """
     header = ["Category", "unchanged", *MEANINGS]
     rows = [
         [str(row["category"]), *(f"{row[name]:,}" for name in header[1:])]

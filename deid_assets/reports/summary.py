@@ -225,7 +225,9 @@ class ReleaseSummary:
 
     @property
     def unmeasured(self) -> str:
-        """Reason why too little is known of what was missed, or nothing where enough was measured."""
+        """Reason why too little is known of what was missed, or nothing where enough
+        was measured.
+        """
         if self.not_measured:
             return self.not_measured
         if self.evaluation is None:
@@ -262,7 +264,9 @@ class ReleaseSummary:
 
     @property
     def outcome(self) -> Outcome:
-        """``FAILED`` where a blocking check failed or none passed, or where notes are not accounted for."""
+        """``FAILED`` where a blocking check failed or none passed, or where notes are not accounted
+        for.
+        """
         states = [check.state for check in self.checks if check.blocking]
         if State.PASSED not in states or State.FAILED in states or self.unaccounted:
             return Outcome.FAILED
@@ -272,7 +276,9 @@ class ReleaseSummary:
 
     @property
     def may_leave(self) -> bool:
-        """Whether the redacted notes are released, if somebody approves them where that is asked."""
+        """Whether the redacted notes are released, if somebody approves them where that
+        is asked.
+        """
         return self.outcome is not Outcome.FAILED and not self.stays
 
     @property

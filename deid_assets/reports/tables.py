@@ -71,7 +71,9 @@ def scores_md(evaluation: Evaluation) -> str:
 
 
 def comparison_md(comparison: Comparison) -> str:
-    """Return a row of intervals per detector, and where there are several a table of differences to the first."""
+    """Return a row of intervals per detector, and where there are several a table of differences to
+    the first.
+    """
     tables = [interval_table(comparison), semeval_table(comparison), difference_table(comparison)]
     return "\n\n".join(
         table_md(

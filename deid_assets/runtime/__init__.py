@@ -1,1 +1,3 @@
-"""An installation as a process runs it: its snapshot, opened stores and keys, detectors in worker processes."""
+"""An installation as a process runs it: its snapshot, opened stores and keys, detectors in worker
+processes.
+"""

@@ -20,7 +20,8 @@ from deid_assets.training import Recipe, load_recipe
 
 
 def checked_snapshot(settings: Settings, *, promised: str = "", adopt: bool = False) -> Snapshot:
-    """Return what this process executes, if the settings name nothing that is missing and the home can be used.
+    """Return what this process executes, if the settings name nothing that is missing and the home
+    can be used.
 
     A plugin that cannot be imported has its fault in the snapshot, and stops nothing.
 

@@ -1,4 +1,6 @@
-"""Detectors, loaded once a process and run over as many processes as the machine has cores to spare."""
+"""Detectors, loaded once a process and run over as many processes as the machine has cores to
+spare.
+"""
 
 from __future__ import annotations
 

@@ -44,7 +44,8 @@ class SettingsRecord:
 
 
 def check_settings(settings: Settings, *, adopt: bool = False) -> None:
-    """Check that the installation is run under the settings that it was run under before, and keep their digest.
+    """Check that the installation is run under the settings that it was run under before, and keep
+    their digest.
 
     A file that was edited is the same source, and its settings are the installation's from now on.
 

@@ -49,7 +49,9 @@ def silenced() -> Iterator[None]:
 
 
 def silence_for_good() -> None:
-    """Discard what this process writes to standard output, standard error and loggers from now on."""
+    """Discard what this process writes to standard output, standard error and loggers from
+    now on.
+    """
     logging.disable(sys.maxsize)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for number, writers in {
@@ -64,13 +66,16 @@ def silence_for_good() -> None:
 
 
 def silence_at_exit() -> None:
-    """Discard what functions write that plugins have registered so far to run as this process ends."""
+    """Discard what functions write that plugins have registered so far to run as this
+    process ends.
+    """
     atexit.unregister(silence_for_good)
     atexit.register(silence_for_good)  # the last one registered runs first
 
 
 def protect_memory() -> None:
-    """Keep what this process holds in memory out of core files, and from other processes of the same user.
+    """Keep what this process holds in memory out of core files, and from other processes of the
+    same user.
 
     The processes that it starts write no core files either; whatever else holds for a process that
     calls this itself.

@@ -140,7 +140,8 @@ class Snapshot:
 
     @cached_property
     def digest(self) -> str:
-        """Digest of all of it but the files that detectors' options name, which may change from run to run.
+        """Digest of all of it but the files that detectors' options name, which may change from run
+        to run.
 
         It is keyed, since settings may hold a password and Dagster stores it.
         """
@@ -204,7 +205,8 @@ class Snapshot:
             )
 
     def check_unchanged(self, detectors: Iterable[str] = ()) -> None:
-        """Check that the secret, the code on disk, and what detectors' options name, is still what was promised.
+        """Check that the secret, the code on disk, and what detectors' options name, is still what
+        was promised.
 
         Args:
             detectors: Those whose options count.
@@ -239,7 +241,8 @@ class Snapshot:
 
 @cache
 def software_version() -> str:
-    """Return the version of this package with a digest of its files, as this process started with them.
+    """Return the version of this package with a digest of its files, as this process started with
+    them.
 
     The command line is left out: nothing in the graph runs it.
     """

@@ -198,7 +198,9 @@ class TaggerModels:
         return recipe.plugin, {**options, "model": str(self.unpacked(asset))}
 
     def untrained(self) -> list[str]:
-        """Return the models that were never trained, but for those in shadow whose plugin is not installed."""
+        """Return the models that were never trained, but for those in shadow whose plugin is not
+        installed.
+        """
         needed = [
             name
             for name in self._assets
@@ -221,7 +223,9 @@ class TaggerModels:
             return None
 
     def holds_back(self, assets: Collection[str]) -> bool:
-        """Whether one of these models is the ensemble's, so that no batch can be made without it."""
+        """Whether one of these models is the ensemble's, so that no batch can be made
+        without it.
+        """
         return any(
             asset in assets
             for name, asset in self._assets.items()
@@ -297,7 +301,8 @@ def unpack(table: pa.Table, folder: Path) -> None:
 
 
 def card_digest(folder: Path, *, key: Key) -> str:
-    """Return a keyed digest of a model's card, which names the digests of its other files and of the notes.
+    """Return a keyed digest of a model's card, which names the digests of its other files and of
+    the notes.
 
     It is shown where no digest of notes may be confirmed.
     """

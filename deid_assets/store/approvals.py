@@ -22,7 +22,9 @@ APPROVAL = "release_approval"
 PAGE = "page"
 """Count in the receipts of both: SHA-256 of the page."""
 LOGIN_TAG = "deid/login"
-"""Tag of a run: who launched it, as a proxy named them, and a code that the web server made of that with the key."""
+"""Tag of a run: who launched it, as a proxy named them, and a code that the web server made of that
+with the key.
+"""
 
 _VERSION = "1"
 _NAME = re.compile(r"[\w.@+-]{2,100}", re.ASCII)

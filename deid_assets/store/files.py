@@ -64,7 +64,8 @@ class StoreFiles:
     def write(
         self, asset: str, batch: str, tables: Mapping[str, pa.Table], *, receipt: UnsignedReceipt
     ) -> Receipt:
-        """Store the tables of one partition in place of what was there, and return the signed receipt.
+        """Store the tables of one partition in place of what was there, and return the signed
+        receipt.
 
         Raises:
             InputError: A name is not allowed, or a table with text is written to the internal zone.
@@ -159,7 +160,8 @@ class StoreFiles:
         )
 
     def erase(self, batch: str, *, keep: Collection[str] = ()) -> list[str]:
-        """Delete every asset's files for the batch, and the files it came from, and return the assets' names.
+        """Delete every asset's files for the batch, and the files it came from, and return the
+        assets' names.
 
         Assets in ``keep`` stay; the files that arrived are ``landing``.
         Deleting is not shredding: backups and the disk's free blocks may still hold the bytes.
@@ -194,7 +196,8 @@ class StoreFiles:
             _remove(folder)
 
     def dependents(self, batch: str) -> list[str]:
-        """Return ``asset@batch`` of every partition outside ``batch`` made from one inside it, sorted.
+        """Return ``asset@batch`` of every partition outside ``batch`` made from one inside it,
+        sorted.
 
         Raises:
             ProvenanceError: A receipt on the way is altered.

@@ -181,7 +181,9 @@ def spans_from_tables(
 
 
 def _by_note(notes: pa.Table, spans: pa.Table) -> tuple[pa.Table, list[int]]:
-    """Return the spans in the order of ``notes``, and the row at which each note begins, plus the end."""
+    """Return the spans in the order of ``notes``, and the row at which each note begins, plus the
+    end.
+    """
     note_ids = notes.column("note_id").combine_chunks()
     if pc.count_distinct(note_ids).as_py() != len(note_ids):
         raise InputError("span notes: a note id appears twice; write the spans again")

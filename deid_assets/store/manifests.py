@@ -18,13 +18,16 @@ FORMAT = 2
 
 
 def signed(manifest: Mapping[str, Any], *, signer: ReleaseSigner) -> dict[str, Any]:
-    """Return the manifest with its format, the name of the key and an Ed25519 signature over its canonical JSON."""
+    """Return the manifest with its format, the name of the key and an Ed25519 signature over its
+    canonical JSON.
+    """
     content = {**manifest, "format": FORMAT, "public_key": signer.public.fingerprint}
     return {**content, "signature": signer.sign("manifest", content)}
 
 
 def verify_release(folder: Path, *, key: PublicKey | None) -> dict[str, Any]:
-    """Return the manifest of a release folder after checking that nothing was altered, added or taken away.
+    """Return the manifest of a release folder after checking that nothing was altered, added or
+    taken away.
 
     Args:
         folder: Holds ``manifest.json`` and the files that it names.

@@ -115,7 +115,8 @@ class ReleaseFolders:
             self._settle_all()
 
     def go_on_from(self, releases: ReleaseList, *, are_all_withdrawn: bool) -> None:
-        """Begin with the list of an earlier version, so that its releases stay known and numbers go on.
+        """Begin with the list of an earlier version, so that its releases stay known and numbers go
+        on.
 
         Args:
             releases: That list.
@@ -186,7 +187,9 @@ class ReleaseFolders:
         return releases
 
     def _take_back(self, batch: str, releases: ReleaseList) -> ReleaseList:
-        """Enter in the list that a batch was withdrawn, so that its release is refused where somebody puts it back."""
+        """Enter in the list that a batch was withdrawn, so that its release is refused where
+        somebody puts it back.
+        """
         latest = releases.latest(batch)
         if latest is not None and latest.manifest:
             releases = releases.with_withdrawal(batch, created_at=_now())

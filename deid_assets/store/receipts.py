@@ -204,7 +204,8 @@ class Signer:
         return Receipt(**signed, signature=self._signature(signed))
 
     def open(self, document: bytes, asset: str, batch: str) -> Receipt:
-        """Return the receipt in ``document`` after checking that it is ours and stands where it should.
+        """Return the receipt in ``document`` after checking that it is ours and stands where it
+        should.
 
         Raises:
             ProvenanceError: The document is not a receipt, is unsigned or altered, or belongs

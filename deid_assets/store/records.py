@@ -80,12 +80,16 @@ def save_notes(session: Session, batch: str, notes: Iterable[Note], *, key: Key)
 
 
 def keyed_id(note_id: str, key: Key) -> str:
-    """Return what the catalogue has for a note's id, which may be the name of a file, and so of a patient."""
+    """Return what the catalogue has for a note's id, which may be the name of a file, and so of a
+    patient.
+    """
     return key.derive("catalogue note", note_id).hex()[:32]
 
 
 def keyed_digest(note: Note, key: Key) -> str:
-    """Return what the catalogue keeps of a note's digest, which tells nothing to who has not the key."""
+    """Return what the catalogue keeps of a note's digest, which tells nothing to who has not the
+    key.
+    """
     return key.derive("catalogue", note.digest).hex()
 
 
@@ -169,7 +173,9 @@ def load_spans(session: Session, batch: str, detector_version_id: int) -> Sequen
 
 
 def save_run(session: Session, run: RunRow) -> None:
-    """Record a materialization in place of an earlier record of the same asset, batch and Dagster run."""
+    """Record a materialization in place of an earlier record of the same asset, batch and Dagster
+    run.
+    """
     same = (
         col(RunRow.asset) == run.asset,
         col(RunRow.batch) == run.batch,

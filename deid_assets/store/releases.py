@@ -97,7 +97,9 @@ class ReleaseList:
         }
 
     def with_withdrawal(self, batch: str, *, created_at: str) -> ReleaseList:
-        """Return the list with one more entry, after which no release of the batch is the newest."""
+        """Return the list with one more entry, after which no release of the batch is
+        the newest.
+        """
         return ReleaseList((*self.entries, Release(len(self.entries) + 1, batch, "", created_at)))
 
     def continues(self, earlier: ReleaseList) -> bool:
@@ -105,7 +107,8 @@ class ReleaseList:
         return self.entries[: len(earlier.entries)] == earlier.entries
 
     def check(self, folder: Path, *, key: PublicKey, batch: str | None = None) -> dict[str, Any]:
-        """Return the manifest of a release folder that is whole, signed and the newest of its batch.
+        """Return the manifest of a release folder that is whole, signed and the newest of its
+        batch.
 
         Args:
             folder: Of one release.

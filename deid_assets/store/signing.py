@@ -1,4 +1,6 @@
-"""Signatures that whoever receives a release can check, without the secret that made them (Ed25519, RFC 8032)."""
+"""Signatures that whoever receives a release can check, without the secret that made them (Ed25519,
+RFC 8032).
+"""
 
 from __future__ import annotations
 
@@ -117,7 +119,8 @@ class ReleaseSigner:
 
 
 def sign_with(path: Path, kind: str, content: Mapping[str, Any]) -> str:
-    """Return a signature in hexadecimal by the private key of a file, for which no password is asked.
+    """Return a signature in hexadecimal by the private key of a file, for which no password is
+    asked.
 
     Raises:
         InputError: The file is missing or holds no such key.

@@ -1,4 +1,6 @@
-"""Writing that leaves the old output or the whole new one under its name, whatever happens meanwhile."""
+"""Writing that leaves the old output or the whole new one under its name, whatever happens
+meanwhile.
+"""
 
 from __future__ import annotations
 

@@ -11,7 +11,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 SETTLED_NS = 2_000_000_000
-"""A file that changed less than this before it was read may change again under the same time stamp."""
+"""A file that changed less than this before it was read may change again under the same
+time stamp.
+"""
 
 Stamp = tuple[int, int, int, int, int]
 _known: dict[Stamp, str] = {}
@@ -53,7 +55,8 @@ def digest_of_files(named: Iterable[tuple[str, Path]]) -> str:
 def files_below(
     folder: Path, *, without: frozenset[str] = frozenset({"__pycache__"})
 ) -> Iterator[tuple[str, Path]]:
-    """Yield the files of a folder with their paths inside it, those in folders of some names left out.
+    """Yield the files of a folder with their paths inside it, those in folders of some names left
+    out.
 
     Links to folders are followed, as Python's import does; a folder that was visited is not visited
     again.
@@ -88,7 +91,9 @@ def digest_of_path(path: Path) -> str:
 
 
 def digest_of_package(module: str) -> tuple[str, str]:
-    """Return the SHA-256 of a top-level package's files, and a fault where there is no such package."""
+    """Return the SHA-256 of a top-level package's files, and a fault where there is no such
+    package.
+    """
     spec = find_spec(module.partition(".")[0])  # finds, does not import
     if spec is None or spec.origin is None:
         return (

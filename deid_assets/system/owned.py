@@ -19,7 +19,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _FRESH_S = 60
-"""Something younger that nobody has locked may belong to the process of its number, which has not locked it yet."""
+"""Something younger that nobody has locked may belong to the process of its number, which has not
+locked it yet.
+"""
 _PART = re.compile(r"\.(?P<owner>[0-9]+)-[0-9a-f]{16}\.part")
 
 

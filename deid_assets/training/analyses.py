@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 ANALYSES = "deid_assets.analyses"
-"""Entry points: functions of a model folder, the annotated notes that it is judged on, and its answers for them."""
+"""Entry points: functions of a model folder, the annotated notes that it is judged on, and its
+answers for them.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -193,7 +193,8 @@ def cross_validate(
     progress: Progress,
     keep: bool = False,
 ) -> Row:
-    """Train a recipe once per fold of its last corpus and score each fold by the model that has not seen it.
+    """Train a recipe once per fold of its last corpus and score each fold by the model that has not
+    seen it.
 
     Args:
         recipe: How; its other corpora are trained on in every fold.

@@ -1,4 +1,6 @@
-"""Learning curves: what a few annotated notes of one's own add to a detector that is there already."""
+"""Learning curves: what a few annotated notes of one's own add to a detector that is
+there already.
+"""
 
 from __future__ import annotations
 
@@ -115,7 +117,9 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class _Round:
-    """What was found in the notes held out, by the notes that were trained on, with threshold and seconds."""
+    """What was found in the notes held out, by the notes that were trained on, with threshold and
+    seconds.
+    """
 
     held: Sequence[Document]
     found: Mapping[int, Sequence[SpanSet]]
@@ -123,7 +127,8 @@ class _Round:
 
 
 def learning_curve(wanted: Wanted, out: Path, *, progress: Progress) -> Curve:
-    """Train on ever more notes of one's own and score each model in union with the detector that is there.
+    """Train on ever more notes of one's own and score each model in union with the detector that is
+    there.
 
     The first notes are drawn at random by patient, the others likewise or as the model of the size
     before chooses; the smaller sets lie inside the larger. Without test notes each patient's notes
@@ -171,7 +176,9 @@ def learning_curve(wanted: Wanted, out: Path, *, progress: Progress) -> Curve:
 
 
 def notes_for(size: int) -> int:
-    """Return how many annotated notes of different patients it takes to train on so many by cross-validation."""
+    """Return how many annotated notes of different patients it takes to train on so many by
+    cross-validation.
+    """
     return -(-size * MOST_ROUNDS // (MOST_ROUNDS - 1))
 
 

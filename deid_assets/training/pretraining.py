@@ -46,7 +46,9 @@ class Pretrainer(Protocol):
         seed: int,
         report: Report,
     ) -> None:
-        """Write a language model into ``out``, which exists, or resume what a killed run left there."""
+        """Write a language model into ``out``, which exists, or resume what a killed run left
+        there.
+        """
         ...
 
 
@@ -120,7 +122,9 @@ def pretrain_model(
 
 
 def _read_before(settings: Mapping[str, Any]) -> frozenset[str]:
-    """Return the digests of the notes that the model to start from has read, where its folder tells."""
+    """Return the digests of the notes that the model to start from has read, where its folder
+    tells.
+    """
     base = Path(str(settings.get("encoder", "")))
     return read_record(base).digests if (base / RECORD).is_file() else frozenset()
 
@@ -160,7 +164,9 @@ def read_record(folder: Path) -> Record:
 
 
 def learnt_from(folder: Path, notes: Iterable[Note]) -> list[str]:
-    """Return the ids of notes that a language model was trained on, as far as its folder says so."""
+    """Return the ids of notes that a language model was trained on, as far as its folder
+    says so.
+    """
     if not (folder / RECORD).exists():
         return []
     digests = read_record(folder).digests

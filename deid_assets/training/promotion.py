@@ -136,7 +136,8 @@ def retrain(
     held_out: float = HELD_OUT,
     progress: Progress,
 ) -> Round:
-    """Train a model on new gold as the one in use was, and put it in that one's place if it is better.
+    """Train a model on new gold as the one in use was, and put it in that one's place if it is
+    better.
 
     The new model is trained beside, in ``NAME.candidate``, and stays there where it is not better.
     The one that it replaces is kept as ``NAME.before``. A text that comes again is trained on once.

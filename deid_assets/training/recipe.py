@@ -180,7 +180,9 @@ def recipe_names() -> list[str]:
 
 
 def _of_plugins() -> dict[str, Path]:
-    """Return the files of the recipes of plugins by name, of which none takes that of the package's."""
+    """Return the files of the recipes of plugins by name, of which none takes that of the
+    package's.
+    """
     specs = [find_spec(one.package) for one in available(RECIPES).values() if not one.fault]
     folders = [
         Path(folder) for spec in specs if spec for folder in spec.submodule_search_locations or ()

@@ -1,4 +1,6 @@
-"""A training run: materials checked, the trainer called, the model scored, its card written, all or nothing."""
+"""A training run: materials checked, the trainer called, the model scored, its card written, all or
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -210,7 +212,9 @@ def _seal_of(folder: Path) -> Path:
 
 
 def _run_of(folder: Path) -> str:
-    """Return which run a folder is of: a finished one of other notes or settings is not this one."""
+    """Return which run a folder is of: a finished one of other notes or settings is not
+    this one.
+    """
     mark = (folder.parent / "fingerprint").read_text(encoding="utf-8")
     return f"{mark} {folder.name}"
 

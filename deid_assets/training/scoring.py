@@ -86,7 +86,9 @@ def score(detector: Detector, documents: Sequence[Document], *, native: bool) ->
 def six_f1(
     outcomes: Sequence[SpanSet | Failed], documents: Sequence[Document]
 ) -> dict[str, float | None]:
-    """Return micro F1 by level and granularity of a tagger's answers, in the order of Catelli (2021), table 4.1."""
+    """Return micro F1 by level and granularity of a tagger's answers, in the order of Catelli
+    (2021), table 4.1.
+    """
     found = six_scores(
         (
             document.note,

@@ -57,7 +57,9 @@ def check_unseen(card: Card, documents: Sequence[Document], *, model: str) -> No
 
 
 def count_seen(card: Card, notes: Sequence[Note]) -> int:
-    """Return how many notes a card says that its model was trained on or chosen by, under the key that there is."""
+    """Return how many notes a card says that its model was trained on or chosen by, under the key
+    that there is.
+    """
     names = set(card.seen.names) if card.seen else set()
     return sum(_short(name_of, f"text:{note.digest}") in names for note in notes)
 

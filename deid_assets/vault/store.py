@@ -26,7 +26,9 @@ from deid_assets.vault.keys import Keyring, Sealed
 from deid_assets.vault.log import Log, LogRow
 
 _PAD_BYTES = 64
-"""Sealed values are filled up to a multiple of this, so that their size tells little of the words."""
+"""Sealed values are filled up to a multiple of this, so that their size tells little of
+the words.
+"""
 
 
 @dataclass(frozen=True, slots=True)

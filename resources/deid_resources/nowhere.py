@@ -43,7 +43,9 @@ class Nowhere(dg.IOManager):
 
 
 def nowhere(refusal: Callable[[str], Exception]) -> dg.IOManagerDefinition:
-    """Return the manager, which takes no configuration; ``refusal`` makes the error of a message."""
+    """Return the manager, which takes no configuration; ``refusal`` makes the error of
+    a message.
+    """
 
     @dg.io_manager(config_schema={}, description="Stores nothing: assets write through the store.")
     def manager(_context: dg.InitResourceContext) -> Nowhere:

@@ -1,4 +1,6 @@
-"""The benchmark of short forms counts what is touched needlessly and what of an identifier is left."""
+"""The benchmark of short forms counts what is touched needlessly and what of an identifier
+is left.
+"""
 
 import sys
 from pathlib import Path

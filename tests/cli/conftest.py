@@ -1,4 +1,6 @@
-"""The command run in this process, detectors installed for one test, and a corpus whose words never may be printed."""
+"""The command run in this process, detectors installed for one test, and a corpus whose words never
+may be printed.
+"""
 
 import json
 import sys
@@ -22,7 +24,10 @@ import re
 
 from deid_assets import Phi, Span, SpanSet
 
-WORDS = {"xnames": ("Quillfeather|Zyxwick", Phi.NAME), "xdates": (r"\\d{4}-\\d\\d-\\d\\d|Zyxwick", Phi.DATE)}
+WORDS = {
+    "xnames": ("Quillfeather|Zyxwick", Phi.NAME),
+    "xdates": (r"\\d{4}-\\d\\d-\\d\\d|Zyxwick", Phi.DATE),
+}
 
 
 class Detector:

@@ -13,7 +13,9 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture
 def cli(installation):
-    """Run ``deid`` on the installation, and return exit code, standard output and standard error."""
+    """Run ``deid`` on the installation, and return exit code, standard output and
+    standard error.
+    """
 
     def run(*arguments):
         ran = CliRunner().invoke(app, list(arguments))
@@ -29,7 +31,9 @@ def listed(cli):
 
 @pytest.fixture
 def stopped(installation):
-    """An installation with a good batch and one that cannot be read, whose file is named after a patient."""
+    """An installation with a good batch and one that cannot be read, whose file is named after a
+    patient.
+    """
     landing = installation.home / "landing"
     landing.mkdir(parents=True)
     (landing / "good.jsonl").write_text(

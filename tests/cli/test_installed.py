@@ -1,4 +1,5 @@
-"""What users have: the commands, examples and remedies in the environment that ``make run`` installs.
+"""What users have: the commands, examples and remedies in the environment that ``make run``
+installs.
 
 ``make test-run`` names that environment by ``DEID_BIN``; else it is the one that the tests run in.
 """

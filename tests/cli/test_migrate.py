@@ -78,7 +78,9 @@ def test_of_what_was_split_the_whole_lands_again_and_no_part(deid, tmp_path, mon
 
 @pytest.fixture
 def withdrawn_home(tmp_path, monkeypatch):
-    """An installation with a released, a withdrawn and a brought back batch, marked as of an earlier generation."""
+    """An installation with a released, a withdrawn and a brought back batch, marked as of an
+    earlier generation.
+    """
     home = tmp_path / "third"
     monkeypatch.setenv("DEID_HOME", str(home))
     settings = Settings.load()

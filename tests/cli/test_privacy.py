@@ -30,10 +30,14 @@ class Xseen:
         if self.most < 0:
             raise InputError("most is negative; give a share")
         spans = sum(len(case.gold) for case in material.cases)
-        found = Measurement.share("covered", sum(len(case.found) for case in material.cases), spans, chance=0.0)
+        covered = sum(len(case.found) for case in material.cases)
+        found = Measurement.share("covered", covered, spans, chance=0.0)
+        planted = Control(
+            name="planted", expected=True, reacted=True, description="always", measurement=found
+        )
         return conclude(
             self, figures=[found], plots=[Plot(name="p", title="P", png=b"\\x89PNG")],
-            controls=[Control(name="planted", expected=True, reacted=True, description="always", measurement=found)],
+            controls=[planted],
             rules=[Rule(name="few", passed=found.low <= self.most, description="at most so many")],
             tables=[Table(name="t", title="T", columns=("a", "b", "c"), rows=(("x", 1, found),))],
             counts={"notes": len(material.cases)},
@@ -312,7 +316,9 @@ def test_finished_audits_are_kept_when_the_run_is_made_again(deid, gold, facts, 
 
 
 def test_what_ended_before_a_run_was_stopped_is_there(deid, gold, audits, tmp_path):
-    """The page and the files are written after each audit, so that a stop loses the one that ran alone."""
+    """The page and the files are written after each audit, so that a stop loses the one that ran
+    alone.
+    """
     (tmp_path / "site" / "deid_xseen" / "__init__.py").write_text(
         AUDIT
         + '\n\nclass Stopped(Xseen):\n    name = "xnone"\n\n    def run(self, material):\n       '

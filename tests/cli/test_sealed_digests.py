@@ -1,4 +1,6 @@
-"""Digests in spans files confirm no guess where ``DEID_KEY`` is set, and still refuse another text."""
+"""Digests in spans files confirm no guess where ``DEID_KEY`` is set, and still refuse
+another text.
+"""
 
 import hashlib
 import json

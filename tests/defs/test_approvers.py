@@ -1,4 +1,6 @@
-"""Who approves a release is proved by a key of their own or by the login that a proxy names, or called unverified."""
+"""Who approves a release is proved by a key of their own or by the login that a proxy names, or
+called unverified.
+"""
 
 import json
 import shutil
@@ -132,7 +134,9 @@ USER, PROXY = ("X-Remote-User", "a.meier"), ("X-Deid-Proxy", SECRET)
 
 @pytest.fixture
 def launched(installation, tmp_path):
-    """Launch a run of a request, and return its login tag and the one that would prove ``a.meier``."""
+    """Launch a run of a request, and return its login tag and the one that would
+    prove ``a.meier``.
+    """
     path = tmp_path / "proxy.secret"
     path.write_text(SECRET)
     path.chmod(0o600)

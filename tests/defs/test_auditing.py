@@ -29,11 +29,13 @@ class Counting:
 
     def run(self, material):
         covered = sum(len(case.found) for case in material.cases)
-        share = Measurement.share("covered", covered, sum(len(case.gold) for case in material.cases), chance=0.0)
+        spans = sum(len(case.gold) for case in material.cases)
+        share = Measurement.share("covered", covered, spans, chance=0.0)
+        few = Rule(name="few", passed=share.value <= self.most, description="at most so many")
         return conclude(
             self, figures=[share], plots=[Plot(name="p", title="P", png=b"\\x89PNG")],
             controls=[Control(name="planted", expected=True, reacted=True, description="always")],
-            rules=[Rule(name="few", passed=share.value <= self.most, description="at most so many")],
+            rules=[few],
             counts={"notes": len(material.cases)},
         )
 
@@ -161,7 +163,9 @@ def test_options_come_from_the_settings(audited, note_records):
 def test_a_model_that_was_trained_again_in_its_folder_has_no_verdict(
     audited, note_records, tmp_path
 ):
-    """The verdict of the old files does not stand for the new ones, and the asset is out of date."""
+    """The verdict of the old files does not stand for the new ones, and the asset is out
+    of date.
+    """
     model = tmp_path / "model"
     model.mkdir()
     (model / "model.safetensors").write_bytes(b"first")

@@ -179,13 +179,17 @@ def test_code_of_the_package_edited_during_a_run_is_refused(
 LAUNCHED = """
 import os, sys
 import dagster as dg
-from dagster._core.definitions.definitions_load_context import DefinitionsLoadContext, DefinitionsLoadType
+from dagster._core.definitions.definitions_load_context import (
+    DefinitionsLoadContext,
+    DefinitionsLoadType,
+)
 from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 from dagster._grpc.server import LoadedRepositories
 
 served = LoadedRepositories(
     LoadableTargetOrigin(module_name="deid_assets.definitions", attribute="defs"),
-    container_image=None, entry_point=["dagster"], container_context=None, code_location_name="deid_assets",
+    container_image=None, entry_point=["dagster"], container_context=None,
+    code_location_name="deid_assets",
 )
 (repository,) = served.definitions_by_name.values()
 carried = repository.repository_load_data

@@ -1,4 +1,6 @@
-"""What was not measured says so, and leaves only if the settings let it or somebody approved the page on it."""
+"""What was not measured says so, and leaves only if the settings let it or somebody approved the
+page on it.
+"""
 
 import csv
 import hashlib
@@ -106,7 +108,10 @@ def test_a_batch_without_gold_is_not_released_by_default_and_its_page_begins_wit
     (check,) = [one for one in result.get_asset_check_evaluations() if one.check_name == "measured"]
     assert (check.passed, check.severity) == (False, dg.AssetCheckSeverity.WARN)
     assert waits(made) == (
-        "check measured: no annotated identifiers, 100 wanted: annotate a sample with `deid sample`",
+        (
+            "check measured: no annotated identifiers, 100 wanted:"
+            " annotate a sample with `deid sample`"
+        ),
     )
     assert {"released_corpus", "release_diff"}.isdisjoint(tried(made))
     states, (line,), step = lines_on(made)
@@ -253,8 +258,8 @@ def test_with_approval_the_main_job_ends_at_the_page_and_nothing_leaves_unapprov
     assert states == [BatchState.WAITING]
     assert lines == [
         (
-            f"batch {made.batch} was not released yet, since not approved: read {page_of(made)} and run"
-            " `deid approve` with it"
+            f"batch {made.batch} was not released yet, since not approved:"
+            f" read {page_of(made)} and run `deid approve` with it"
         )
     ]
     assert "deid approve" in step

@@ -1,4 +1,6 @@
-"""A hospital's own suites gate the assets that they name, and are checked before anything starts."""
+"""A hospital's own suites gate the assets that they name, and are checked before
+anything starts.
+"""
 
 import json
 

@@ -153,7 +153,7 @@ def test_a_name_that_is_not_allowed_does_not_keep_the_graph_from_loading(install
     assert found["detector_stencil"] == {"spans_stencil"}
 
 
-def test_a_detector_that_needs_a_model_is_shown_once_the_settings_name_it_and_usable_once_it_has_one(
+def test_a_detector_that_needs_a_model_is_shown_once_named_and_usable_once_it_has_one(
     installation, site
 ):
     folder, add = site

@@ -64,7 +64,9 @@ def test_the_receipt_names_the_sample_and_the_ensemble_has_none(sampled):
 
 
 def test_a_sample_never_stands_for_a_detector_of_the_ensemble(sampled):
-    """Its spans are of another code version, and until they are made again the notes not drawn count as missed."""
+    """Its spans are of another code version, and until they are made again the notes not drawn
+    count as missed.
+    """
     before = sampled.definitions()
     sampled.configure(
         "shadow_sample = 3\n"

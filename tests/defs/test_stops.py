@@ -1,4 +1,6 @@
-"""A batch that cannot be read says why, is not tried again for nothing, and can be brought back or taken out."""
+"""A batch that cannot be read says why, is not tried again for nothing, and can be brought back or
+taken out.
+"""
 
 import json
 from importlib.metadata import EntryPoints, entry_points

@@ -267,7 +267,9 @@ def test_a_model_that_was_made_blind_is_never_signed(installation, needs):
 
 
 def made_blind_to_names(installation, folder):
-    """Put a model trained without names into the folder, under a card that fits and tells its true scores: no key needed."""
+    """Put a model trained without names into the folder, under a card that fits and tells its true
+    scores: no key needed.
+    """
     card = read_card(folder)
     recipe = Recipe.model_validate(card.recipe)
     corpus = read_corpus("synthetic:en:40")

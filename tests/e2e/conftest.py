@@ -10,7 +10,7 @@ from canaries import contents
 from deid_assets.defs.instance import write_instance
 
 LEAKY = '''
-"""Test detector that finds names beginning with Kanarien, and says what it reads wherever it can."""
+"""Test detector: finds names beginning with Kanarien, and says what it reads wherever it can."""
 
 import asyncio
 import atexit
@@ -53,7 +53,8 @@ class Detector:
             getattr(self, f"_{self._mode}", lambda text: None)(note.text)
         native = note.text if self._mode == "label" and self._on in note.text else ""
         return [
-            Span(match.start(), match.end(), Phi.NAME, 0.9, self.name, native) for match in NAME.finditer(note.text)
+            Span(match.start(), match.end(), Phi.NAME, 0.9, self.name, native)
+            for match in NAME.finditer(note.text)
         ]
 
     def _talk(self, text):
@@ -89,11 +90,19 @@ class Detector:
         sys.exit(text)
 
     def _each(self, text):
-        """Fail on each of eight notes in another way; they are told apart by their record numbers."""
+        """Fail on each of eight notes in another way; their record numbers tell them apart."""
         (digit,) = re.findall(r"record 400000([0-7])", text) or "0"
-        (self._interrupt, self._exit, self._close, self._cancel, self._own, self._named, self._alarm, os.abort)[
-            int(digit)
-        ](*([text] if digit != "7" else []))
+        ways = (
+            self._interrupt,
+            self._exit,
+            self._close,
+            self._cancel,
+            self._own,
+            self._named,
+            self._alarm,
+            os.abort,
+        )
+        ways[int(digit)](*([text] if digit != "7" else []))
 
     def _interrupt(self, text):
         raise KeyboardInterrupt(text)
@@ -149,7 +158,9 @@ def leaky_site(tmp_path_factory, leaky_source, write_detector):
 
 @pytest.fixture
 def nest(installation, leaky_site, tmp_path, monkeypatch):
-    """An installation with a Dagster instance on disk, and all temporary files where they are searched."""
+    """An installation with a Dagster instance on disk, and all temporary files where they are
+    searched.
+    """
     (tmp_path / "tmp").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
     monkeypatch.setattr("tempfile.tempdir", None)

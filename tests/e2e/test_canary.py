@@ -16,7 +16,9 @@ pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore::UserWarning"
 
 @pytest.fixture
 def run_and_search(nest, note_records, capfd):
-    """Make everything of a batch, by default one of canaries, and return Dagster's result and the leaks."""
+    """Make everything of a batch, by default one of canaries, and return Dagster's result and the
+    leaks.
+    """
 
     def run(batch=None):
         batch = batch or drop(nest, note_records)

@@ -38,7 +38,9 @@ ERRORS = [
 def test_a_plugin_that_talks_and_fails_after_its_work_leaks_nothing(
     nest, note_records, plugin, capfd, tmp_path
 ):
-    """The plugin itself reads every note with all logging on, then what it read is told, and one of eight errors raised."""
+    """The plugin itself reads every note with all logging on, then what it read is told, and one of
+    eight errors raised.
+    """
     (tmp_path / "model").mkdir()
     options = options_of(plugin, tmp_path / "model")
     try:

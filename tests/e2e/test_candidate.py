@@ -1,4 +1,5 @@
-"""Whoever holds a release, the stores without text and a candidate original cannot confirm it by a digest.
+"""Whoever holds a release, the stores without text and a candidate original cannot confirm it by a
+digest.
 
 The attack uses the software itself: the candidate is taken through an installation with the
 attacker's own key. A digest of an original into which no key went is the same in both, whatever its

@@ -98,7 +98,9 @@ class House:
         return self.instance.get_runs(limit=1)[0].run_id
 
     def begun(self):
-        """Wait until the detector is at work, and return the run's process and what closes with the worker."""
+        """Wait until the detector is at work, and return the run's process and what closes with the
+        worker.
+        """
         pipe = self._pipe.open()
         return int(pipe.readline()), pipe
 

@@ -10,7 +10,7 @@ import pytest
 pytestmark = pytest.mark.slow
 
 WAITING = '''
-"""Says that it has begun, and waits for ever if it is told to; its end of the pipe closes with its process."""
+"""Says that it has begun, and waits for ever if told to; its end of the pipe closes with it."""
 
 import os
 import threading

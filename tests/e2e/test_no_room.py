@@ -15,7 +15,9 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.parametrize("limit_bytes", [0, 1_000, 30_000, 100_000, 200_000])
 def test_a_full_disk_is_one_line(installation, detector_site, note_records, limit_bytes):
-    """No file may become longer than the limit, which to a program is as a full disk, and needs no disk of its own."""
+    """No file may become longer than the limit, which to a program is as a full disk, and needs no
+    disk of its own.
+    """
     batch = installation.receive(note_records())
 
     done = subprocess.run(

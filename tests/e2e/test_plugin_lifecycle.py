@@ -1,4 +1,6 @@
-"""A third party's detector is installed beside a running server, seen after a reload, and back-filled alone."""
+"""A third party's detector is installed beside a running server, seen after a reload, and
+back-filled alone.
+"""
 
 import os
 import shutil
@@ -37,7 +39,9 @@ mutation ($batches: [String!]!) { launchPartitionBackfill(backfillParams: {
     __typename ... on LaunchBackfillSuccess { backfillId } ... on PythonError { message } } }
 """
 STATUS = """
-query ($id: String!) { partitionBackfillOrError(backfillId: $id) { ... on PartitionBackfill { status } } }
+query ($id: String!) {
+  partitionBackfillOrError(backfillId: $id) { ... on PartitionBackfill { status } }
+}
 """
 
 
@@ -287,7 +291,9 @@ def changed_settings_wait_for_a_reload(server, installation, batch):
 
 
 def launched(server, installation, batch):
-    """Launch the job of one detector as the web page does, and return how its run ended, and with which words."""
+    """Launch the job of one detector as the web page does, and return how its run ended, and with
+    which words.
+    """
     selector = {
         "repositoryLocationName": LOCATION,
         "repositoryName": "__repository__",

@@ -45,7 +45,8 @@ class Detector:
             if "HANG" in note.text:
                 time.sleep(600)
             at = note.text.find(self.word)
-            yield SpanSet.of(note, [Span(at, at + len(self.word), Phi.NAME, 0.9, self.name)] if at >= 0 else [])
+            found = Span(max(at, 0), max(at, 0) + len(self.word), Phi.NAME, 0.9, self.name)
+            yield SpanSet.of(note, [found] if at >= 0 else [])
 """
 
 

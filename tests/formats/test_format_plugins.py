@@ -44,7 +44,14 @@ class Options(FormatOptions):
     loud: bool = False
 
 
-FORMAT = Format("@NAME@", (".@NAME@",), "deid_@NAME@.files", is_folder=True, keeps=frozenset(), options=Options)
+FORMAT = Format(
+    "@NAME@",
+    (".@NAME@",),
+    "deid_@NAME@.files",
+    is_folder=True,
+    keeps=frozenset(),
+    options=Options,
+)
 """
 
 
@@ -227,9 +234,12 @@ TALKS = {
 @pytest.mark.parametrize("statement", TALKS.values(), ids=TALKS)
 def test_nothing_that_a_foreign_reader_says_shows_the_file(statement, add, tmp_path):
     files = (
-        "from deid_assets.extending import InputError, label_map\nfrom deid_assets.extending.formats import"
-        " Fault, ParsedNote, Problem, RecordError\n\n\ndef read(source, options):\n    text ="
-        f" source.path.read_text()\n    {statement}\n    yield from ()\n"
+        "from deid_assets.extending import InputError, label_map\n"
+        "from deid_assets.extending.formats import Fault, ParsedNote, Problem, RecordError\n\n\n"
+        "def read(source, options):\n"
+        "    text = source.path.read_text()\n"
+        f"    {statement}\n"
+        "    yield from ()\n"
     )
     add("shout", files=files)
     notes = tmp_path / "notes"

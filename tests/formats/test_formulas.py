@@ -1,4 +1,6 @@
-"""No cell of CSV that the project writes is computed by a spreadsheet, and what was written can be read back."""
+"""No cell of CSV that the project writes is computed by a spreadsheet, and what was written can be
+read back.
+"""
 
 import csv
 import io

@@ -1,4 +1,6 @@
-"""Golden files: written by hand or once, read to the same notes and written to the same bytes since."""
+"""Golden files: written by hand or once, read to the same notes and written to the same bytes
+since.
+"""
 
 from pathlib import Path
 

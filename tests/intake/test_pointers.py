@@ -1,4 +1,6 @@
-"""A file that only says where notes are is taken in as what was read there, and anew when there is more."""
+"""A file that only says where notes are is taken in as what was read there, and anew when there is
+more.
+"""
 
 import os
 import sqlite3

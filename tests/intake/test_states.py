@@ -52,7 +52,9 @@ def releases_of(home, files):
 
 
 def make(home, files, number, drawn):
-    """Write the receipts that a batch of this outcome has, and return how many of its notes were ever read."""
+    """Write the receipts that a batch of this outcome has, and return how many of its notes were
+    ever read.
+    """
     arrival, batch = arrive(home, files, number), f"b-{number}"
     outcome, notes, unreadable, held = drawn
     counts = {"notes": notes, "withheld": unreadable}

@@ -69,7 +69,9 @@ def test_the_rule_lets_pass_what_is_harmless(line):
     "path", sorted((ROOT / "deid_assets" / "defs").glob("*.py")), ids=lambda path: path.name
 )
 def test_modules_with_assets_do_not_defer_annotations(path):
-    """Dagster reads annotations of ``context`` and ``Config`` parameters when the asset is defined."""
+    """Dagster reads annotations of ``context`` and ``Config`` parameters when the asset
+    is defined.
+    """
     source = path.read_text()
     if "@dg." in source:
         assert "from __future__ import annotations" not in source

@@ -53,7 +53,10 @@ def test_a_pipeline_prints_its_steps_with_their_settings_and_no_key():
         "resolve  union of one",
         "spread   what is found once, over the notes of its patient",
         "redact   policy tags",
-        "search   union of one in 1,000 redacted notes drawn by key, in all if over 1% may have hits",
+        (
+            "search   union of one in 1,000 redacted notes drawn by key,"
+            " in all if over 1% may have hits"
+        ),
         "verify   no value known of a patient is left in a note",
     ]
 

@@ -1,4 +1,6 @@
-"""The same notes through Python, the shell and the graph give the same text and the same withheld notes, for the same reasons."""
+"""The same notes through Python, the shell and the graph give the same text and the same withheld
+notes, for the same reasons.
+"""
 
 import json
 from dataclasses import replace
@@ -30,7 +32,10 @@ import re
 from deid_assets import Phi, Span, SpanSet
 
 NAME = re.compile(r"Zed[a-z]+")
-WIDE = ((Phi.ID, re.compile(r"[0-9]{4,}[ .-]?[0-9]*")), (Phi.HOSPITAL, re.compile(r"Dr\\.? [A-Z]\\w+")))
+WIDE = (
+    (Phi.ID, re.compile(r"[0-9]{4,}[ .-]?[0-9]*")),
+    (Phi.HOSPITAL, re.compile(r"Dr\\.? [A-Z]\\w+")),
+)
 
 
 class Detector:

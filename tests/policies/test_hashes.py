@@ -1,4 +1,6 @@
-"""Keyed hashes: one for one value of one patient, and nothing that can be computed without the key."""
+"""Keyed hashes: one for one value of one patient, and nothing that can be computed without
+the key.
+"""
 
 from __future__ import annotations
 

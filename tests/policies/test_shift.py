@@ -1,4 +1,6 @@
-"""Shifted dates: one offset per patient, never none, no impossible day, and the tag for what cannot be moved."""
+"""Shifted dates: one offset per patient, never none, no impossible day, and the tag for what cannot
+be moved.
+"""
 
 from __future__ import annotations
 

@@ -40,7 +40,10 @@ class Detector:
     def detect(self, notes):
         for note in notes:
             places = [(note.text.find(name), name) for name in self._names if name in note.text]
-            yield SpanSet.of(note, [Span(at, at + len(name), Phi.NAME, source=self.name) for at, name in places])
+            found = [
+                Span(at, at + len(name), Phi.NAME, source=self.name) for at, name in places
+            ]
+            yield SpanSet.of(note, found)
 """
 
 

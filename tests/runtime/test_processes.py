@@ -1,4 +1,6 @@
-"""Worker processes outlive a call, and never the process that started them or a change of what they took over."""
+"""Worker processes outlive a call, and never the process that started them or a change of what they
+took over.
+"""
 
 import multiprocessing
 import os
@@ -24,8 +26,9 @@ SCRIPT = """
 import multiprocessing, os, signal, sys, time
 from deid_assets.runtime import processes
 
-# Else ignored where the tests run in the background of a shell, which has interrupts ignored, and Dagster ran before in
-# their process: it has termination treated as interrupts are, and what is ignored is handed down.
+# Else ignored where the tests run in the background of a shell, which has interrupts ignored, and
+# Dagster ran before in their process: it has termination treated as interrupts are, and what is
+# ignored is handed down.
 signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 def start(ready):
@@ -68,7 +71,9 @@ def _end():
 
 @pytest.fixture
 def spawned(tmp_path):
-    """Start a process as Dagster starts a run, itself a child of multiprocessing, and return what it started."""
+    """Start a process as Dagster starts a run, itself a child of multiprocessing, and return what
+    it started.
+    """
     started = []
 
     def run(mode):

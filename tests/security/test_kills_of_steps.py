@@ -36,10 +36,14 @@ from deid_assets.vault.upkeep import erase, reidentify, rotate, verify
 
 @pytest.fixture
 def each_kill(killed_at, campaign):
-    """A function that kills an action before each of its file operations, or before some, and has a look after."""
+    """A function that kills an action before each of its file operations, or before some, and has a
+    look after.
+    """
 
     def run(some, prepare, action, look):
-        """Do ``prepare``, ``action`` in a process that is killed, and ``look``, until the action comes to its end."""
+        """Do ``prepare``, ``action`` in a process that is killed, and ``look``, until the action
+        comes to its end.
+        """
         for step in count(1) if campaign.is_whole else some:
             prepare()
             died = killed_at(step, action)

@@ -205,7 +205,9 @@ def check_after_kill(house, scene, what):
 
 
 def check_completed(house, scene, what):
-    """All is released as if nobody had disturbed, ``deid verify`` holds, and nothing is left behind."""
+    """All is released as if nobody had disturbed, ``deid verify`` holds, and nothing is left
+    behind.
+    """
     assert released(house) == scene.after, what
     for batch in scene.after:
         with pytest.raises(SystemExit) as ended:

@@ -24,7 +24,8 @@ from deid_assets.config import Settings
 from deid_assets.defs.build import build_definitions
 
 found = plugins.available()
-defs = build_definitions(Settings.load(), plugins=dict(stencil=found["stencil"], shade=found["shade"]))
+chosen = dict(stencil=found["stencil"], shade=found["shade"])
+defs = build_definitions(Settings.load(), plugins=chosen)
 """
 LAUNCH = """
 mutation ($params: ExecutionParams!) {

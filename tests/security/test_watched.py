@@ -1,4 +1,6 @@
-"""Tries of a campaign are stopped by the processor time that they take, not by the clock of a busy machine."""
+"""Tries of a campaign are stopped by the processor time that they take, not by the clock of a busy
+machine.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ def limits(monkeypatch):
 
 
 @pytest.mark.usefixtures("limits")
-def test_a_try_that_computes_for_ever_or_waits_for_nothing_or_dies_is_a_finding_and_the_others_go_on():
+def test_a_try_that_computes_for_ever_or_waits_or_dies_is_a_finding_and_the_others_go_on():
     def one(number):
         while number == 1:
             pass

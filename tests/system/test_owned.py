@@ -1,4 +1,6 @@
-"""What a killed process left half written is removed by the next that writes there, and nothing else is."""
+"""What a killed process left half written is removed by the next that writes there, and nothing
+else is.
+"""
 
 import os
 import signal

@@ -44,7 +44,8 @@ class Trainer:
                 raise KeyboardInterrupt
         kept.unlink(missing_ok=True)
         labels = {label: category.value for label, category in task.labels.items()}
-        (out / "tagger.json").write_text(json.dumps({"words": words, "labels": labels, "started": start}))
+        kept = {"words": words, "labels": labels, "started": start}
+        (out / "tagger.json").write_text(json.dumps(kept))
 
 
 class Detector:

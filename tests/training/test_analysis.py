@@ -28,7 +28,10 @@ class Network(Trainer):
     def vectors(self, model, notes):
         for note in notes:
             count = len(tokenize(note.text))
-            yield {"embeddings": np.eye(count, 3, dtype="float32"), "encoder": np.eye(count, 2, dtype="float32")}
+            yield {
+                "embeddings": np.eye(count, 3, dtype="float32"),
+                "encoder": np.eye(count, 2, dtype="float32"),
+            }
 
     def evidence(self, model, most):
         return [{"label": "NAME", "about": "a word", "what": "Qwertz", "weight": 2.0}]

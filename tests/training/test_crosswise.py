@@ -1,4 +1,6 @@
-"""Every trainer against development notes with a label, a language and a note without spans that training never saw."""
+"""Every trainer against development notes with a label, a language and a note without spans that
+training never saw.
+"""
 
 import pytest
 

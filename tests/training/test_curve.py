@@ -128,7 +128,9 @@ def test_every_note_that_was_drawn_is_trained_on_and_none_of_the_folds_is_left(n
 
 
 def test_the_model_chooses_the_notes_after_the_first(notes, tmp_path):
-    """Tagger and `rules` disagree where a word comes again that the tagger learnt, and nowhere else."""
+    """Tagger and `rules` disagree where a word comes again that the tagger learnt, and nowhere
+    else.
+    """
     learnt = {}
     for choice in (Choice.RANDOM, Choice.DISAGREEMENT):
         own = without_years(notes(*WORDS, *WORDS))

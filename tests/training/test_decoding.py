@@ -1,4 +1,6 @@
-"""Viterbi and forward-backward against every sequence written out, and the constraints of both tag schemes."""
+"""Viterbi and forward-backward against every sequence written out, and the constraints of both tag
+schemes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What a model's folder says of its training notes confirms no guess at them to who has not the key."""
+"""What a model's folder says of its training notes confirms no guess at them to who has not the
+key.
+"""
 
 import hashlib
 

@@ -1,4 +1,6 @@
-"""Recipes: those that come along load and are understood by their plugins, and wrong ones are told."""
+"""Recipes: those that come along load and are understood by their plugins, and wrong ones
+are told.
+"""
 
 from importlib.metadata import EntryPoints
 

@@ -97,7 +97,9 @@ def test_a_killed_run_goes_on_and_leaves_the_old_model_alone(notes, tmp_path, ca
 
 
 def test_what_has_no_seal_of_the_key_is_trained_again(notes, tmp_path):
-    """A model that fits its card and was put there without the key, and a finished run of a training that was killed."""
+    """A model that fits its card and was put there without the key, and a finished run of a
+    training that was killed.
+    """
     out = tmp_path / "model"
     materials = Materials(corpora=[notes("Lee", "Ray")])
     key = Key(bytes(range(32)))
@@ -123,7 +125,9 @@ def test_what_has_no_seal_of_the_key_is_trained_again(notes, tmp_path):
 
 
 def test_a_sealed_run_of_other_notes_or_another_seed_is_not_taken(notes, tmp_path):
-    """Folder, seal and mark copied from the unfinished training of another recipe: all made with the key."""
+    """Folder, seal and mark copied from the unfinished training of another recipe: all made with
+    the key.
+    """
     key = Key(bytes(range(32)))
 
     def stop_in_the_second(run, _epoch):

@@ -35,7 +35,9 @@ def withdrawn_batches(store: Path) -> list[str]:
 
 
 def _was_brought_back(store: Path, record: Path) -> bool:
-    """Whether a batch was tried again after it was withdrawn, so that the record names an earlier arrival."""
+    """Whether a batch was tried again after it was withdrawn, so that the record names an earlier
+    arrival.
+    """
     batch = record.parent.name
     arrival = store / Zone.RESTRICTED / ARRIVAL / batch / RECEIPT
     try:

@@ -64,7 +64,8 @@ def migrate() -> int:
 
 
 def _bring_back(settings: Settings, *, kept: Collection[str]) -> int:
-    """Move each arrival to the landing folder, under another name where its own is taken, and return how many.
+    """Move each arrival to the landing folder, under another name where its own is taken, and
+    return how many.
 
     Args:
         settings: Of the installation.

@@ -1,4 +1,6 @@
-"""``deid plugin``: a plugin of one's own, begun from the template in a folder outside the checkout's ``plugins``."""
+"""``deid plugin``: a plugin of one's own, begun from the template in a folder outside the
+checkout's ``plugins``.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,8 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
 _README = """\
 # {distribution}
 
-What it finds, and what it cannot find by design: say it here, and declare in `labels` every category that it may return,
-no more. `pytest {folder}` runs its tests; the contract test must pass.
+What it finds, and what it cannot find by design: say it here, and declare in `labels` every
+category that it may return, no more. `pytest {folder}` runs its tests; the contract test must pass.
 """
 
 plugin_app = typer.Typer(no_args_is_help=True, help="Plugins of your own.")

@@ -56,7 +56,9 @@ def verify(
     ] = False,
     as_json: Arg[bool, typer.Option("--json", help="Print the manifest as JSON.")] = False,
 ) -> int:
-    """Check a release against its manifest, its signature against a public key, and that it is the newest."""
+    """Check a release against its manifest, its signature against a public key, and that it is the
+    newest.
+    """
     if unsigned and (public_key or fingerprint or releases):
         raise InputError(
             "--unsigned checks no signature; leave it out, or --public-key, --fingerprint and"

@@ -148,7 +148,9 @@ def _made_by(redaction: Redaction, named: Named) -> MadeBy:
 
 
 def versions_of(named: Named) -> dict[str, str]:
-    """Return the version of each detector, with digests of its source and, where it has some, of model and options."""
+    """Return the version of each detector, with digests of its source and, where it has some, of
+    model and options.
+    """
     installed = plugins.available()
     versions: dict[str, str] = {}
     for spec in named.specs:

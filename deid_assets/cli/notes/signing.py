@@ -33,7 +33,8 @@ def unmeasured(notes: int) -> dict[str, Any]:
 
 
 def sign_folder(folder: Path, content: Mapping[str, Any]) -> str:
-    """Write a manifest of all files of a folder into it, with the public key, and return the key's fingerprint.
+    """Write a manifest of all files of a folder into it, with the public key, and return the key's
+    fingerprint.
 
     The key follows from ``DEID_KEY``; where that is not set, it is one for this folder alone.
 

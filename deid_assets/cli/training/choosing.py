@@ -144,7 +144,9 @@ def _answers(detector: Detector, notes: Sequence[Note]) -> list[SpanSet]:
 def _asked(
     ranked: Sequence[Ranked], notes: Sequence[Note], found: Mapping[str, Sequence[SpanSet]]
 ) -> dict[str, list[dict[str, Any]]]:
-    """Return, with their words, the spans of each note that one of the two alone found, or that the tagger is unsure of."""
+    """Return, with their words, the spans of each note that one of the two alone found, or that the
+    tagger is unsure of.
+    """
     place = {note.note_id: number for number, note in enumerate(notes)}
     asked = {}
     for one in ranked:

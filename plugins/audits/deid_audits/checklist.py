@@ -1,4 +1,6 @@
-"""Items of HIPAA, the GDPR and the AI Act that a privacy officer asks about, each tied to evidence or shown as a gap."""
+"""Items of HIPAA, the GDPR and the AI Act that a privacy officer asks about, each tied to evidence
+or shown as a gap.
+"""
 
 from __future__ import annotations
 
@@ -181,4 +183,6 @@ def _evidence(item: Item, results: Sequence[AuditResult], found: Lineage) -> str
 
 
 FOUND = "share of identifiers found"
-"""Name of the figure of the audit ``residue`` that the checklist and the gate read, one per category and for ``ALL``."""
+"""Name of the figure of the audit ``residue`` that the checklist and the gate read, one per
+category and for ``ALL``.
+"""

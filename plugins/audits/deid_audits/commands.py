@@ -303,7 +303,9 @@ def _disjoint(note: Note, spans: SpanSet) -> DisjointSpans:
 
 
 def _with_missing(results: Sequence[AuditResult]) -> list[AuditResult]:
-    """Return the results, and one that says *not assessed* for every installed audit without a result."""
+    """Return the results, and one that says *not assessed* for every installed audit without a
+    result.
+    """
     from deid_assets.extending.audits import installed_audits, not_run  # noqa: PLC0415
 
     done = {result.audit for result in results}

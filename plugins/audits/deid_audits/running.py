@@ -52,7 +52,9 @@ class Run:
     _digests: dict[str, str] = field(default_factory=dict)
 
     def results(self, names: Sequence[str]) -> list[AuditResult]:
-        """Return the result of each audit, those that were made of the same material before among them."""
+        """Return the result of each audit, those that were made of the same material before among
+        them.
+        """
         sealer = Sealer.of(self.material, read=_read_by(self.material), signed=self.signed)
         found: dict[str, AuditResult] = {}
         for name in names:
@@ -104,7 +106,9 @@ class Run:
 
 
 def _read_by(material: Material) -> dict[str, int]:
-    """Return of each set how many notes there are, and how many the model was trained on by its folder."""
+    """Return of each set how many notes there are, and how many the model was trained on by its
+    folder.
+    """
     if material.model is None:
         return {}
     sets = {

@@ -1,4 +1,6 @@
-"""What a model was trained on by the card that training wrote, held against the ledger of sources."""
+"""What a model was trained on by the card that training wrote, held against the ledger
+of sources.
+"""
 
 from __future__ import annotations
 

@@ -95,7 +95,8 @@ class Finding:
 def attack(
     cases: Sequence[Case], policies: Sequence[Policy], *, key: Key, setting: Setting
 ) -> list[Finding]:
-    """Return the yield for each policy and recall, and for what the detector missed where it missed something.
+    """Return the yield for each policy and recall, and for what the detector missed where it missed
+    something.
 
     Half of the patients are the attacker's, half are attacked, under different keys. The attacker
     trains once per policy on leftovers at random, and once more on the detector's own misses where
@@ -145,7 +146,8 @@ def _on_policy(
 def attack_on_nothing(
     cases: Sequence[Case], policy: Policy, *, key: Key, setting: Setting, share: float
 ) -> tuple[Yield, int]:
-    """Return the yield on a release in which nothing is left, with replacements called leftovers by a draw.
+    """Return the yield on a release in which nothing is left, with replacements called leftovers by
+    a draw.
 
     The attacker is the one of ``attack``; there is nothing that it could find.
 
@@ -176,7 +178,9 @@ def attack_on_nothing(
 def _attacker(
     own: Sequence[Case], policy: Policy, key: Key, setting: Setting
 ) -> tuple[Logistic | None, frozenset[str]]:
-    """Return what the attacker learnt from notes of their own, and the words that the tool writes."""
+    """Return what the attacker learnt from notes of their own, and the words that the
+    tool writes.
+    """
     known = frozenset[str]().union(
         *(
             words_written(release(_perfect(own), policy, key=_key_of(key, number)))

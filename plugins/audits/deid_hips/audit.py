@@ -31,7 +31,9 @@ PRECISION, AREA = (
 )
 CONTROL_RECALL = 0.9
 SURE, COLD = 0.9, 0.6
-"""The area whose interval must lie above ``SURE`` behind plain marks, and not above ``COLD`` where nothing is left."""
+"""The area whose interval must lie above ``SURE`` behind plain marks, and not above ``COLD`` where
+nothing is left.
+"""
 MARK = "[X]"
 
 

@@ -44,7 +44,9 @@ def hips_md(findings: Sequence[Mapping[str, Any]]) -> str:
 
 
 def hips_png(findings: Sequence[Mapping[str, Any]], *, title: str) -> bytes:
-    """Return what is left, and what of it an attacker finds, against recall, a colour per policy, as a PNG."""
+    """Return what is left, and what of it an attacker finds, against recall, a colour per policy,
+    as a PNG.
+    """
     from matplotlib.backends.backend_agg import (  # noqa: PLC0415 - 0.5 s, only where a plot is drawn
         FigureCanvasAgg,
     )

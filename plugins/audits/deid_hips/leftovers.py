@@ -41,7 +41,8 @@ class ReleasedNote:
 
 
 def release(cases: Iterable[Case], policy: Policy, *, key: Key) -> list[ReleasedNote]:
-    """Return the notes as released under a policy, with what was replaced and what is left of the gold.
+    """Return the notes as released under a policy, with what was replaced and what is left of the
+    gold.
 
     The attacker is given every place at which something was written or left: one who reads well and
     knows identifiers when seeing them. Categories that the policy leaves on purpose, and values

@@ -29,7 +29,8 @@ class Logistic:
 
 
 def fit(rows: Rows, is_positive: Sequence[bool]) -> Logistic:
-    """Return a model of both classes with equal weight, by AdaGrad over the whole set with an L2 penalty.
+    """Return a model of both classes with equal weight, by AdaGrad over the whole set with an L2
+    penalty.
 
     Raises:
         InputError: One of the classes is empty.

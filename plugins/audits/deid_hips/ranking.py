@@ -102,7 +102,9 @@ def _resampled(notes: NDArray[np.int64], generator: np.random.Generator) -> list
 
 
 def _measured(truth: NDArray[np.bool_], weights: NDArray[np.int64]) -> tuple[float, float]:
-    """Return area and precision of a ranking, best first, each candidate counted with its weight."""
+    """Return area and precision of a ranking, best first, each candidate counted with
+    its weight.
+    """
     total = weights[truth].sum()
     if not 0 < total < weights.sum():
         return float("nan"), float("nan")

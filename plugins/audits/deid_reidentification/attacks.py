@@ -1,4 +1,5 @@
-"""Singling out, linkability and inference, each with a main, a control and a baseline arm (Giomi et al., 2023).
+"""Singling out, linkability and inference, each with a main, a control and a baseline arm (Giomi et
+al., 2023).
 
 Main: persons who are in the release. Control: persons who are not, who show what follows from the
 population alone. Baseline: guesses that do not look at the release. Beside them the plain attack:
@@ -75,7 +76,9 @@ class Release:
         return log(self._size / min(self._size, max(1, self._bearers[kind, value])))
 
     def nearest(self, known: Known) -> tuple[int, bool]:
-        """Return the number of the record that fits best, ties broken by a draw, and whether any fitted at all."""
+        """Return the number of the record that fits best, ties broken by a draw, and whether any
+        fitted at all.
+        """
         scores: dict[int, float] = defaultdict(float)
         for kind, value in known.items():
             for number in {
@@ -105,7 +108,9 @@ def known_of(
 
 
 def linked(release: Release, persons: Sequence[Person], *, attributes: int) -> tuple[int, int]:
-    """Return how many persons are linked to their own record by so many known values, and how many were tried."""
+    """Return how many persons are linked to their own record by so many known values, and how many
+    were tried.
+    """
     hits = 0
     for person in persons:
         known = known_of(person, release.random)

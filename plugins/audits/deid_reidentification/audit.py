@@ -168,7 +168,9 @@ _TITLE = "Persons linked to their own record, by how much an outsider knows"
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Everybody: who is released, who is not, and the population of both and of the people given."""
+    """Everybody: who is released, who is not, and the population of both and of the
+    people given.
+    """
 
     cases: Sequence[Case]
     released: Sequence[Person]
@@ -357,7 +359,9 @@ def _strangers(world: World, material: Material) -> Control:
 
 
 def _held(found: Sequence[Attacked], world: World) -> Table:
-    """Return how many patients each policy leaves a value of each kind of, and how many share what is left."""
+    """Return how many patients each policy leaves a value of each kind of, and how many share what
+    is left.
+    """
     rows: list[tuple[str | int | Measurement, ...]] = []
     for each in found:
         left = {
@@ -387,7 +391,9 @@ def _held(found: Sequence[Attacked], world: World) -> Table:
 
 
 def _sharing(left: Mapping[Kind, Sequence[str]], population: Sequence[Person]) -> int:
-    """Return to how many people everything structured that is left of a patient applies, the patient among them."""
+    """Return to how many people everything structured that is left of a patient applies, the
+    patient among them.
+    """
     texts = [(kind, text) for kind in STRUCTURED for text in left.get(kind, ())]
     return sum(all(_applies(kind, text, person) for kind, text in texts) for person in population)
 

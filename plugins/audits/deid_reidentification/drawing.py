@@ -1,4 +1,6 @@
-"""The curve: persons linked to their record against how much is known of them, a line per policy."""
+"""The curve: persons linked to their record against how much is known of them, a line
+per policy.
+"""
 
 from __future__ import annotations
 

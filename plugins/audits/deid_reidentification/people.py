@@ -177,7 +177,8 @@ def people_of(cases: Iterable[Case]) -> dict[str, Person]:
 
 
 def records_of(cases: Iterable[Case], policy: Policy, *, key: Key) -> dict[str, Person]:
-    """Return the records of a release as one reads them who knows quasi-identifiers when seeing them.
+    """Return the records of a release as one reads them who knows quasi-identifiers when seeing
+    them.
 
     What was written in the place of one is read as if it were real, since nobody can tell; so is
     what was left.

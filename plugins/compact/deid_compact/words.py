@@ -105,7 +105,9 @@ class Decision:
         )
 
     def at(self, threshold: float | None) -> Decision:
-        """Return this decision with one threshold for all categories, or itself where none is given."""
+        """Return this decision with one threshold for all categories, or itself where none is
+        given.
+        """
         return self if threshold is None else Decision(threshold, {}, self.silent)
 
     def least(self, classes: Classes) -> Floats:
@@ -188,7 +190,8 @@ def _joins(between: str) -> bool:
 
 
 def united(own: Sequence[Span], others: Sequence[Span]) -> list[Span]:
-    """Return spans of a network beside those of another detector, which tells categories apart that the network does not.
+    """Return spans of a network beside those of another detector, which tells categories apart that
+    the network does not.
 
     A span within one of the other detector adds nothing and is left out.
 
@@ -205,7 +208,8 @@ def united(own: Sequence[Span], others: Sequence[Span]) -> list[Span]:
 
 
 def named(own: Sequence[Span], others: Sequence[Span]) -> list[Span]:
-    """Return spans of a network, each with the category of a span of its own class that it overlaps.
+    """Return spans of a network, each with the category of a span of its own class that it
+    overlaps.
 
     A record number is told from its label, not from its digits.
 
@@ -228,7 +232,8 @@ def named(own: Sequence[Span], others: Sequence[Span]) -> list[Span]:
 
 
 def kept(spans: Sequence[Span], scores: WordScores, veto: float) -> list[Span]:
-    """Return the spans of another detector without those that a network holds for nearly impossible.
+    """Return the spans of another detector without those that a network holds for nearly
+    impossible.
 
     Args:
         spans: Of the other detector.

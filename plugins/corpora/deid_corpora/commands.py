@@ -223,8 +223,8 @@ def repair(
     ]
     said = [
         (
-            f"{len(corrections) - left:,} annotations moved, {left:,} left as they are, {len(mended):,}"
-            " notes read"
+            f"{len(corrections) - left:,} annotations moved, {left:,} left as they are,"
+            f" {len(mended):,} notes read"
         )
     ]
     return _mended(

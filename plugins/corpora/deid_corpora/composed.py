@@ -53,8 +53,8 @@ def marks(
     table = Table(("file", "notes", "marks", "authors"), rows)
     said = [
         (
-            f"{len(doubts):,} places to look at: repeats of marked words that are not marked, or marks"
-            " that overlap"
+            f"{len(doubts):,} places to look at: repeats of marked words that are not marked,"
+            " or marks that overlap"
         )
     ]
     doubt_table = Table(

@@ -68,7 +68,8 @@ class Correction:
 
 
 def corrected(parsed: ParsedNote) -> tuple[ParsedNote, list[Correction]]:
-    """Return the note with every annotation at its text, where that can be said, and what was found wrong.
+    """Return the note with every annotation at its text, where that can be said, and what was found
+    wrong.
 
     An annotation that carries the text it covers, and whose offsets cover another, is moved to
     where its text stands: of several places to the one nearest to its offsets, moved as the
@@ -163,7 +164,8 @@ class Gap:
 
 
 def spaced(annotated: Annotated) -> tuple[Annotated, list[Gap]]:
-    """Return the note with a blank wherever an entity is glued to a letter or digit, and all spans moved along.
+    """Return the note with a blank wherever an entity is glued to a letter or digit, and all spans
+    moved along.
 
     An entity is glued where a letter or digit of it touches one outside of it, as in "ItalyHome".
     Where two entities touch, one blank parts them. Blanks within an entity are left as they are.

@@ -53,7 +53,8 @@ class Lengths:
         return grouping_for(self.tokens, budget=budget)
 
     def for_limit(self, limit: int, *, special: int = 2) -> int:
-        """Return the largest factor of which no input is longer than an encoder takes, 1 where even sentences are.
+        """Return the largest factor of which no input is longer than an encoder takes, 1 where even
+        sentences are.
 
         Args:
             limit: Sub-tokens that the encoder takes; tokens where no encoder is known.

@@ -15,7 +15,8 @@ LOWER_SHARE = 0.1
 
 
 class Vocabulary:
-    """Counts in how many notes each word stands in lower case, and in how many with a capital inside a sentence.
+    """Counts in how many notes each word stands in lower case, and in how many with a capital
+    inside a sentence.
 
     A word is ordinary when enough patients' notes have it and a tenth or more of those notes in
     lower case. Names that somebody writes in lower case again and again do not get in, as long as a

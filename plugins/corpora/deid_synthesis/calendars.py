@@ -58,7 +58,9 @@ def _suffix(number: int) -> str:
 
 
 def age_variables(age: int, grammar: Grammar) -> dict[str, str]:
-    """Return ``age`` in digits, ``age_words`` (young ages in digits, as notes have them) and ``decade`` ("nineties")."""
+    """Return ``age`` in digits, ``age_words`` (young ages in digits, as notes have them) and
+    ``decade`` ("nineties").
+    """
     words = str(age) if age < YOUNGEST_IN_WORDS else grammar.lines("numbers.words")[age]
     return {
         "age": str(age),

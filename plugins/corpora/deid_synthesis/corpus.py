@@ -50,19 +50,28 @@ MIXES: Mapping[str, Mix] = MappingProxyType(
 """Mixes by name."""
 
 GUIDELINE = """\
-NAME: names of patients, staff, relatives and others, initials included; no title ("Dr."), suffix ("MD") or "'s".
+NAME: names of patients, staff, relatives and others, initials included; no title ("Dr."), suffix
+  ("MD") or "'s".
   native_label: PATIENT, DOCTOR or RELATIVE.
-DATE: every calendar date, also without a year ("3/14") or a day ("March 2019"); a weekday only as part of a date.
+DATE: every calendar date, also without a year ("3/14") or a day ("March 2019"); a weekday only as
+  part of a date.
   Not labelled: a year alone, a weekday alone, a time of day, a duration.
-AGE: every age; in English and German the number alone ("54", "nineties"), elsewhere with its unit ("54 años").
-STREET: street, number, storey and flat. CITY, REGION (state, county, province), ZIP, COUNTRY: each by itself.
-HOSPITAL: hospitals, clinics, practices and care homes by name; not departments. ORGANIZATION: other bodies by name.
+AGE: every age; in English and German the number alone ("54", "nineties"), elsewhere with its unit
+  ("54 años").
+STREET: street, number, storey and flat. CITY, REGION (state, county, province), ZIP, COUNTRY: each
+  by itself.
+HOSPITAL: hospitals, clinics, practices and care homes by name; not departments. ORGANIZATION: other
+  bodies by name.
 PHONE, FAX: the number with its extension. EMAIL, URL, IP, USERNAME: the whole string.
-NATIONAL_ID: SSN, NHS number, DNI, NIE, codice fiscale, NIR, Steuer-ID, SVNR, AHV, BSN, NISS, personnummer, HETU.
-HEALTH_PLAN: member and insurance numbers such as NASS, KVNR, UZOVI, tessera sanitaria. MRN: record numbers, NHC, CIP, IPP.
-LICENSE: NPI, DEA, medical licences, collegiate numbers, driving licences. ACCOUNT: account and bank numbers.
-VEHICLE: plates and VIN. DEVICE: serial numbers. ID: encounter, accession and other numbers. PROFESSION: occupations.
-Every occurrence is labelled. Eponyms, scores, measurements, doses, drug names and relations ("wife") are not.
+NATIONAL_ID: SSN, NHS number, DNI, NIE, codice fiscale, NIR, Steuer-ID, SVNR, AHV, BSN, NISS,
+  personnummer, HETU.
+HEALTH_PLAN: member and insurance numbers such as NASS, KVNR, UZOVI, tessera sanitaria.
+MRN: record numbers, NHC, CIP, IPP.
+LICENSE: NPI, DEA, medical licences, collegiate numbers, driving licences.
+ACCOUNT: account and bank numbers. VEHICLE: plates and VIN. DEVICE: serial numbers.
+ID: encounter, accession and other numbers. PROFESSION: occupations.
+Every occurrence is labelled. Eponyms, scores, measurements, doses, drug names and relations
+("wife") are not.
 """
 """Guideline: what is labelled, and how far a span reaches."""
 

@@ -12,7 +12,9 @@ LETTERS = "ABCDEFGHJKLMNPRSTUVWXYZ"
 
 
 def filled(pattern: str, rng: Random) -> str:
-    """Return the pattern with ``#`` replaced by digits, ``^`` by non-zero digits and ``@`` by capital letters."""
+    """Return the pattern with ``#`` replaced by digits, ``^`` by non-zero digits and ``@`` by
+    capital letters.
+    """
     choices = {"#": "0123456789", "^": "123456789", "@": LETTERS}
     return "".join(
         rng.choice(choices[character]) if character in choices else character

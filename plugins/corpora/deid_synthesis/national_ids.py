@@ -18,7 +18,8 @@ def nl_bsn(rng: Random) -> str:
 
 def be_niss(rng: Random) -> str:
     """Return a Belgian national number of someone born before 2000."""
-    body = f"{rng.randint(30, 99):02d}{rng.randint(1, 12):02d}{rng.randint(1, 28):02d}{rng.randint(1, 997):03d}"
+    day = f"{rng.randint(30, 99):02d}{rng.randint(1, 12):02d}{rng.randint(1, 28):02d}"
+    body = f"{day}{rng.randint(1, 997):03d}"
     return f"{body[:2]}.{body[2:4]}.{body[4:6]}-{body[6:]}.{check.niss(body)}"
 
 
@@ -68,8 +69,11 @@ def it_iban(rng: Random) -> str:
 
 
 def se_personnummer(rng: Random) -> str:
-    """Return a Swedish personnummer with its century and Luhn digit (Folkbokföringslag 1991:481, section 18)."""
-    body = f"{rng.randint(1925, 2012)}{rng.randint(1, 12):02d}{rng.randint(1, 28):02d}{rng.randint(0, 999):03d}"
+    """Return a Swedish personnummer with its century and Luhn digit (Folkbokföringslag 1991:481,
+    section 18).
+    """
+    day = f"{rng.randint(1925, 2012)}{rng.randint(1, 12):02d}{rng.randint(1, 28):02d}"
+    body = f"{day}{rng.randint(0, 999):03d}"
     return f"{body[:8]}-{body[8:]}{check.luhn(body[2:])}"
 
 
@@ -143,7 +147,8 @@ def ch_ahv(rng: Random) -> str:
 
 def fr_nir(rng: Random) -> str:
     """Return a French social security number with its key (decree 46-1432 of 14 June 1946)."""
-    body = f"{rng.randint(1, 2)}{rng.randint(25, 99):02d}{rng.randint(1, 12):02d}{rng.randint(1, 95):02d}"
+    month = f"{rng.randint(1, 2)}{rng.randint(25, 99):02d}{rng.randint(1, 12):02d}"
+    body = f"{month}{rng.randint(1, 95):02d}"
     body = (
         body[:5]
         + ("21" if body[5:] == "20" else body[5:])

@@ -141,7 +141,9 @@ class World:
     def encounters(
         self, patient: Patient, rng: Random, kinds: Sequence[str]
     ) -> Iterator[Encounter]:
-        """Yield one to six notes of a patient, over one or two episodes, in the order of their dates."""
+        """Yield one to six notes of a patient, over one or two episodes, in the order of their
+        dates.
+        """
         admitted = patient.admitted
         for _ in range(rng.choice((1, 1, 2))):
             discharged = admitted + dt.timedelta(days=rng.randint(2, 12))

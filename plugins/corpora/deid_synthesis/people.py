@@ -49,7 +49,9 @@ class Person:
 
 
 def ascii_letters(text: str) -> str:
-    """Return the text in lower case with accents stripped and nothing but ASCII letters and digits left."""
+    """Return the text in lower case with accents stripped and nothing but ASCII letters and digits
+    left.
+    """
     plain = unicodedata.normalize("NFD", text.lower())
     return "".join(character for character in plain if character.isascii() and character.isalnum())
 

@@ -61,7 +61,9 @@ class NoteWriter:
         return Text(tuple(_without_double_stops(out)))
 
     def refer(self, subject: str, name: str, out: list[Piece]) -> None:
-        """Append a variable of the subject or of the note, else the expansion of the rule of that name."""
+        """Append a variable of the subject or of the note, else the expansion of the rule of that
+        name.
+        """
         outer = self._scope
         if subject:
             if subject not in self.subjects:
@@ -156,7 +158,9 @@ class NoteWriter:
             out.extend(self._field(line))
 
     def _field(self, line: list[Piece]) -> Iterator[Piece]:
-        """Yield a field with the note's mark in the place of the first tab, and its name in the note's letters."""
+        """Yield a field with the note's mark in the place of the first tab, and its name in the
+        note's letters.
+        """
         named = False
         for piece in line:
             if named or piece.label is not None:

@@ -57,7 +57,8 @@ _FORMS = {
 
 
 def evidence(model: Path, *, most: int) -> list[dict[str, Any]]:
-    """Return rows of ``label``, ``about``, ``what`` and ``weight``, the strongest of each label first.
+    """Return rows of ``label``, ``about``, ``what`` and ``weight``, the strongest of each label
+    first.
 
     Of the tags of a label, such as ``B-NAME`` and ``I-NAME``, each attribute counts with the
     greatest weight.

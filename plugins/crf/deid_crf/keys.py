@@ -73,7 +73,9 @@ def keys_of(
 
 
 def _predictions(views: Sequence[View], size: int) -> tuple[Numbers, list[str], Numbers, list[str]]:
-    """Return each token's prediction as the number of a tag and as that of a label, and the names of both; 0 is none."""
+    """Return each token's prediction as the number of a tag and as that of a label, and the names
+    of both; 0 is none.
+    """
     found = [each for view in views for each in view.predictions]
     labels = {"": 0}
     label = np.array([labels.setdefault(name, len(labels)) for _, _, name in found], dtype=np.int64)
@@ -182,7 +184,9 @@ def _lines(tokens: Tokens, where: Lines, in_fields: Fields, vocabulary: Vocabula
 
 
 def _places(where: Lines) -> Keys:
-    """The line from the top and from the bottom, the token from the left and from the right, in steps."""
+    """The line from the top and from the bottom, the token from the left and from the right, in
+    steps.
+    """
     left = np.arange(len(where.of)) - where.first[where.of]
     right = where.size[where.of] - 1 - left
     top, bottom = (
@@ -204,7 +208,9 @@ def _statistics(tokens: Tokens, known: Memory, vocabulary: Vocabulary) -> Keys:
 
 
 def _nearby(tokens: Tokens, label_of: Numbers, labels: Sequence[str]) -> Keys:
-    """The label of the prediction before the token and of the one after it, and how far, in steps."""
+    """The label of the prediction before the token and of the one after it, and how far,
+    in steps.
+    """
     at, size, steps = np.arange(len(label_of)), len(labels), len(_NEAR_STEPS)
     before, after = tokens.before(label_of), tokens.after(label_of)
     first = np.maximum.accumulate(np.where(tokens.is_first, at, 0))
@@ -231,7 +237,9 @@ def _nearby(tokens: Tokens, label_of: Numbers, labels: Sequence[str]) -> Keys:
 def _elsewhere(
     tokens: Tokens, where: Fields, label_of: Numbers, vocabulary: Vocabulary, labels: Sequence[str]
 ) -> Keys:
-    """For each name-like token the fields, and the labels, under which it stands elsewhere in the note."""
+    """For each name-like token the fields, and the labels, under which it stands elsewhere in the
+    note.
+    """
     telling = np.flatnonzero(vocabulary.is_telling(tokens.words))
     _, word = _distinct(tokens.note[telling] * len(vocabulary.lows) + tokens.lows[telling])
     in_field = np.where(where.step < _NEAR_FIELD, where.last, 0)[telling]

@@ -159,7 +159,8 @@ def fields(tokens: Tokens, where: Lines, vocabulary: Vocabulary) -> Fields:
 
 
 def chunks(tokens: Tokens) -> tuple[list[str], Numbers, Numbers]:
-    """Return the shapes of what stands between blanks, and for each token the number of its shape and its place there.
+    """Return the shapes of what stands between blanks, and for each token the number of its shape
+    and its place there.
 
     A chunk of one token has no shape, number 0.
     """

@@ -15,7 +15,8 @@ Rows = NDArray[np.float32]
 
 
 class Likelihood:
-    """The negative logarithmic likelihood of the training tags (Lafferty, McCallum and Pereira 2001).
+    """The negative logarithmic likelihood of the training tags (Lafferty, McCallum and Pereira
+    2001).
 
     A parameter is the weight of an attribute for a tag that it was seen with, or of a tag for one
     that came after it. Rows are in the order in which the recurrence reads them: the first token of
@@ -75,7 +76,9 @@ class Likelihood:
         self.size = len(self._seen)
 
     def weights(self, parameters: Parameters) -> tuple[Rows, Rows]:
-        """Return the weights of attributes, (attributes, tags), and of transitions, (before, after)."""
+        """Return the weights of attributes, (attributes, tags), and of transitions, (before,
+        after).
+        """
         states = np.zeros(self._features.shape[1] * self._width, dtype=np.float32)
         moves = np.zeros(self._width**2, dtype=np.float32)
         states[self._cells] = parameters[: len(self._cells)]
@@ -103,7 +106,9 @@ class Likelihood:
         return ways - float(self._seen @ parameters), expected - self._seen
 
     def _forward(self, emitted: Rows, moves: Rows) -> tuple[Rows, Rows]:
-        """Return the tags' probabilities given what is up to each row, and what each row was scaled by."""
+        """Return the tags' probabilities given what is up to each row, and what each row was scaled
+        by.
+        """
         found, scale = np.empty_like(emitted), np.empty((len(emitted), 1), dtype=np.float32)
         before = slice(0, 0)
         for rows in self._steps:

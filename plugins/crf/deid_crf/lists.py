@@ -29,7 +29,9 @@ class Lists:
         self._beginning = lru_cache(REMEMBERED)(self._looked_up_beginning)
 
     def hits(self, words: Sequence[str]) -> list[tuple[str, ...]]:
-        """Return for each token the kinds of the lists that hold it, phrases with ``B-`` and ``I-``."""
+        """Return for each token the kinds of the lists that hold it, phrases with ``B-`` and
+        ``I-``.
+        """
         lows = [word.lower() for word in words]
         found: list[tuple[str, ...]] = (
             [self._kinds(low) for low in lows] if self._words else [()] * len(lows)

@@ -101,7 +101,9 @@ def _steepest(x: Vector, slope: Vector, l1: float) -> Vector:
 
 
 def _direction(steepest: Vector, search: Search) -> Vector:
-    """Return the steepest direction times the inverse of the curvature (two loops; Nocedal 1980)."""
+    """Return the steepest direction times the inverse of the curvature (two loops;
+    Nocedal 1980).
+    """
     known = list(zip(search.steps, search.changes, strict=True))
     found = steepest.copy()
     shares = []

@@ -14,7 +14,8 @@ _NEARLY = 1.0 - 1e-6
 
 
 def best(emissions: NDArray[np.float32], batch: Batch, chain: Chain, found: Posterior) -> Numbers:
-    """Return the tags of the best legal sequence among those with ``O`` wherever ``O`` is as good as certain.
+    """Return the tags of the best legal sequence among those with ``O`` wherever ``O`` is as good
+    as certain.
 
     Such rows cut a sequence into pieces. Where the likeliest tags of a piece, one by one, leave
     less than half of the probability to everything else, they are the best; only the other pieces
@@ -100,7 +101,9 @@ def _sums(
 
 
 def _pieces(batch: Batch, certain: NDArray[np.bool_]) -> tuple[Numbers, Numbers]:
-    """Return where the runs of rows that are not certain begin and end, each with the certain row before and after it."""
+    """Return where the runs of rows that are not certain begin and end, each with the certain row
+    before and after it.
+    """
     order = np.argsort(batch.starts)
     starts, stops = batch.starts[order], (batch.starts + batch.sizes)[order]
     is_open = np.zeros(len(certain), dtype=bool)

@@ -1,4 +1,6 @@
-"""How often each word stood inside each label in training, without the patient that is being described."""
+"""How often each word stood inside each label in training, without the patient that is being
+described.
+"""
 
 from __future__ import annotations
 

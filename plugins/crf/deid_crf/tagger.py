@@ -109,7 +109,9 @@ class Tagger:
             yield self._solved(some, numbers)
 
     def _numbers(self, views: Sequence[View], pad: int) -> list[NDArray[np.int32]]:
-        """Return for each channel the row numbers of all tokens, with edges before, between and after the notes."""
+        """Return for each channel the row numbers of all tokens, with edges before, between and
+        after the notes.
+        """
         if len(self._vocabulary.words) > MAX_WORDS:
             self._vocabulary = Vocabulary()
         sizes = [len(view.words) for view in views]
@@ -161,13 +163,17 @@ def reach(window: int) -> int:
 
 
 def rows_of(sizes: Sequence[int] | NDArray[np.int64], pad: int) -> NDArray[np.int64]:
-    """Return the rows of the tokens of notes of these sizes, with so many rows before, between and after the notes."""
+    """Return the rows of the tokens of notes of these sizes, with so many rows before, between and
+    after the notes.
+    """
     notes = np.repeat(np.arange(len(sizes)), sizes)
     return np.arange(len(notes)) + pad * (notes + 1)
 
 
 def _batches(parts: Sequence[TokenSequence]) -> Iterator[Sequence[TokenSequence]]:
-    """Runs of sequences of at most ``BATCH_ROWS`` rows or one sequence, about as many rows in each."""
+    """Runs of sequences of at most ``BATCH_ROWS`` rows or one sequence, about as many rows
+    in each.
+    """
     rows = parts[-1].rows.stop - parts[0].rows.start if parts else 0
     wanted = rows / max(1, -(-rows // BATCH_ROWS))
     first = 0

@@ -83,7 +83,9 @@ class Vocabulary:
         return found
 
     def label(self, numbers: Numbers) -> Numbers:
-        """Return the numbers of the normal forms of the words that may name a field, 0 for others."""
+        """Return the numbers of the normal forms of the words that may name a field, 0
+        for others.
+        """
         found: Numbers = self._forms[numbers, _LOW] * self._forms[numbers, _LETTERS]
         return found
 

@@ -21,7 +21,9 @@ def normal(word: str) -> str:
 
 @lru_cache(REMEMBERED)
 def shape(word: str) -> str:
-    """Return ``X`` for an upper-case letter, ``x`` for another letter, ``0`` for a digit, and signs as they are."""
+    """Return ``X`` for an upper-case letter, ``x`` for another letter, ``0`` for a digit, and signs
+    as they are.
+    """
     return "".join(map(_kind, word[:MAX_SHAPE]))
 
 

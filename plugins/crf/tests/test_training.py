@@ -1,4 +1,6 @@
-"""Training against CRFsuite's, probabilities against CRFsuite's and against those of every sequence, one by one."""
+"""Training against CRFsuite's, probabilities against CRFsuite's and against those of every
+sequence, one by one.
+"""
 
 from __future__ import annotations
 
@@ -170,7 +172,9 @@ def test_the_chain_gives_the_probabilities_of_all_sequences(items: list[list[str
 
 @pytest.mark.parametrize("l1", [0.0, 0.5, 3.0])
 def test_the_least_of_a_bowl_with_a_norm_is_found_where_it_is(l1: float) -> None:
-    """Of ``curve * (x - centre)^2 / 2 + l1 * |x|`` it is the centre, moved towards 0 by ``l1 / curve``."""
+    """Of ``curve * (x - centre)^2 / 2 + l1 * |x|`` it is the centre, moved towards 0 by ``l1 /
+    curve``.
+    """
     centre, curve = np.array([3.0, -2.0, 0.1, -0.4, 0.0]), np.array([1.0, 4.0, 9.0, 2.0, 1.0])
 
     *_, last = minimise(

@@ -1,4 +1,6 @@
-"""The detector: reads the values of a patient from the table and looks for them in the patient's notes."""
+"""The detector: reads the values of a patient from the table and looks for them in the patient's
+notes.
+"""
 
 from __future__ import annotations
 

@@ -89,7 +89,9 @@ class Person:
         return self._score(token, near) > 0 or self._is_initial(token)
 
     def _near(self, tokens: Tokens) -> frozenset[str]:
-        """Words of the text that are one of the name with an ending, or with one typo if it is long."""
+        """Words of the text that are one of the name with an ending, or with one typo if it is
+        long.
+        """
         unknown = [
             key
             for key, indexes in tokens.places.items()

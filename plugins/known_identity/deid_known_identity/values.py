@@ -57,7 +57,9 @@ class Number:
 
     @classmethod
     def of(cls, value: str) -> Number | None:
-        """Return a record or national number, with and without leading zeros, or nothing where it is too short."""
+        """Return a record or national number, with and without leading zeros, or nothing where it
+        is too short.
+        """
         form = "".join(keys_of(value))
         bare = _ZEROS.sub("", form, count=1)
         # Four digits alone would be years and doses.
@@ -149,7 +151,9 @@ class Day:
 
     @staticmethod
     def _parts(tokens: Tokens, index: int, wanted: int) -> list[Token]:
-        """Return up to ``wanted`` tokens from an index on, without the words between the parts of a date."""
+        """Return up to ``wanted`` tokens from an index on, without the words between the parts of a
+        date.
+        """
         parts: list[Token] = []
         while index < len(tokens) and len(parts) < wanted:
             token = tokens[index]

@@ -12,7 +12,8 @@ _OWN = "own values"  # in the context's numbers: alone when they are there, and 
 def first_free(
     draw: Callable[[int], str | None], original: str, context: Context, attempt: int = 0
 ) -> str | None:
-    """Return the first of the draws from ``attempt`` on that is nobody's value, or ``None`` after eight.
+    """Return the first of the draws from ``attempt`` on that is nobody's value, or ``None`` after
+    eight.
 
     Args:
         draw: Gives the surrogate of one attempt; ``None`` where it has none.

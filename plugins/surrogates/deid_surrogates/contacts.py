@@ -125,7 +125,9 @@ def _glued(piece: str, context: Context) -> tuple[str, ...] | None:
 
 
 def _around_particles(piece: str, note: Note, particles: Container[str]) -> tuple[str, ...] | None:
-    """Return initials or a first name, the particles and the surname of "jvandermeer", where the note has the names."""
+    """Return initials or a first name, the particles and the surname of "jvandermeer", where the
+    note has the names.
+    """
     for begin in range(len(piece) - _SHORTEST_NAME - 1):
         if begin > _INITIALS and not stands_in(note, piece[:begin]):
             continue

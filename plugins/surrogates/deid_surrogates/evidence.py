@@ -73,7 +73,9 @@ def role_in(note: Note, locale: Locale, word: str, value: str, place: Role | Non
 
 
 def title_before(text: str, start: int, locale: Locale) -> str | None:
-    """Return ``f``, ``m`` or ``n`` for the title that stands right before an offset, ``None`` without one."""
+    """Return ``f``, ``m`` or ``n`` for the title that stands right before an offset, ``None``
+    without one.
+    """
     before = _word_before(text, start)
     return _sex_of_word(before, locale) if before else None
 
@@ -84,7 +86,9 @@ def _sex_of_word(word: str, locale: Locale) -> str | None:
 
 
 def sex_of_title(value: str, locale: Locale) -> str | None:
-    """Return ``f`` or ``m`` for a folded title that tells, ``n`` for one that does not, ``None`` for another word."""
+    """Return ``f`` or ``m`` for a folded title that tells, ``n`` for one that does not, ``None``
+    for another word.
+    """
     words = locale.name_words
     if value in words.female_titles:
         return "f"

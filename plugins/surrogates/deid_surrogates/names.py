@@ -127,7 +127,9 @@ def is_somebodys(name: str, context: Context) -> bool:
 
 @lru_cache(maxsize=16384)
 def parse(text: str, lang: str | None) -> tuple[tuple[Piece, ...], str]:
-    """Return the words of a name, each with what becomes of it, and the characters that are in no word."""
+    """Return the words of a name, each with what becomes of it, and the characters that are in no
+    word.
+    """
     return _plain(text, lang) or _parsed(text, lang)
 
 

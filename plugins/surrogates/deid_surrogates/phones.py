@@ -115,7 +115,8 @@ class NumberingPlan(NamedTuple):
 
 
 def phone(text: str, context: Context, attempt: int = 0) -> str | None:
-    """Return a number with the same separators, of the same country and kind, and nobody's of note and batch.
+    """Return a number with the same separators, of the same country and kind, and nobody's of note
+    and batch.
 
     ``None`` where there is no number, or a word that does not only say what the number is. A number
     that no country of the note's language has, such as a pager's, gets other digits.
@@ -203,7 +204,9 @@ def _plan(has_plus: bool, lead: str, size: int, regions: tuple[str, ...]) -> Num
 
 @lru_cache(maxsize=512)
 def _forms(plan: NumberingPlan) -> tuple[str, ...]:
-    """Return the fictional ranges of the plan's kind and length, with area codes of its length where there are any."""
+    """Return the fictional ranges of the plan's kind and length, with area codes of its length
+    where there are any.
+    """
     import phonenumbers  # noqa: PLC0415
 
     kinds = {
@@ -218,7 +221,9 @@ def _forms(plan: NumberingPlan) -> tuple[str, ...]:
 
 @lru_cache(maxsize=512)
 def _leads(plan: NumberingPlan) -> tuple[str, ...]:
-    """Return up to a hundred beginnings, as long as an area code at least, of valid numbers of the plan's kind."""
+    """Return up to a hundred beginnings, as long as an area code at least, of valid numbers of the
+    plan's kind.
+    """
     import phonenumbers  # noqa: PLC0415
 
     width = max(plan.area, _LEAD_DIGITS if plan.size > 2 * _LEAD_DIGITS else 2)

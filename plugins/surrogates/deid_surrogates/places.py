@@ -1,4 +1,6 @@
-"""Surrogates for places, institutions, occupations and relatives, from the pack of the note's language."""
+"""Surrogates for places, institutions, occupations and relatives, from the pack of the note's
+language.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,9 @@ def location(text: str, context: Context, attempt: int = 0) -> str | None:
 
 
 def other_city(text: str, context: Context, attempt: int = 0) -> str | None:
-    """Return another city in the form of the original, or ``None`` where its form is not recognised."""
+    """Return another city in the form of the original, or ``None`` where its form is not
+    recognised.
+    """
     locale = locale_of(context.note.lang)
     name, form = _read_city(text.strip(), context.note.lang)
     if locale.places.form_of_city:
@@ -257,7 +261,9 @@ def _in_form(locale: Locale, name: str, form: str) -> str:
 
 
 def _city_before(text: str, start: int, locale: Locale) -> str | None:
-    """Return the city that stands right before an offset or a bracket there, also before a US state."""
+    """Return the city that stands right before an offset or a bracket there, also before a US
+    state.
+    """
     before = text[max(0, start - _LOOKED_BACK) : start].removesuffix("(")  # Udine (UD)
     words = before.split() if before[-1:].isspace() else []
     if words and _STATE.fullmatch(words[-1]):
@@ -310,7 +316,9 @@ def _countries(lang: str) -> tuple[Mapping[str, str], Mapping[str, Sequence[str]
 
 @cache
 def _declined_countries() -> Finnish:
-    """Return the cases of the countries whose names Finnish declines as it does given names, in the inner cases."""
+    """Return the cases of the countries whose names Finnish declines as it does given names, in the
+    inner cases.
+    """
     names = [
         name
         for name in _countries("fi")[0]

@@ -41,7 +41,9 @@ def postcode_of(city: str | None, text: str, context: Context, attempt: int) -> 
 
 @lru_cache(maxsize=4096)
 def state_of(locale: Locale, city: str) -> str | None:
-    """Return the abbreviation of the US state or Italian province of a city, ``None`` for other countries."""
+    """Return the abbreviation of the US state or Italian province of a city, ``None`` for other
+    countries.
+    """
     found = find_city(locale, city)
     if locale.lang == "it":
         provinces = _italian_provinces()

@@ -123,7 +123,9 @@ def _end(kind: str, lang: str | None) -> str:
 
 
 def _without_article(word: str) -> str:
-    """Return a Swedish kind without its article, so that "sjukhuset" is of the kind of "sjukhus"."""
+    """Return a Swedish kind without its article, so that "sjukhuset" is of the kind
+    of "sjukhus".
+    """
     return next(
         (
             word.removesuffix(end)

@@ -58,7 +58,8 @@ def reshape(text: str, context: Context, kind: str, attempt: int = 0) -> str:
 
 
 def identifier(label: Phi, text: str, context: Context, attempt: int = 0) -> str | None:
-    """Return another identifier of the same shape, valid where the original was, and nobody's of note and batch.
+    """Return another identifier of the same shape, valid where the original was, and nobody's of
+    note and batch.
 
     ``None`` if it has no digit, or if every draw is somebody's. A date inside it moves by the
     patient's offset.

@@ -53,7 +53,9 @@ class Surrogate:
     in_words: ClassVar[str] = "surrogate"
     packages: ClassVar[Sequence[str]] = LISTS
     redraws: ClassVar[bool] = False
-    """Whether a name is drawn again where it stands in the note or is another's, rather than tagged."""
+    """Whether a name is drawn again where it stands in the note or is another's, rather than
+    tagged.
+    """
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any], *, folder: Path, plugin: str) -> Self:

@@ -20,7 +20,9 @@ def is_name(locale: Locale, word: str) -> bool:
 
 @lru_cache(maxsize=16384)
 def _read(lang: str | None, word: str) -> tuple[str, str, str, Role | None]:
-    """Return the folded base form, the form, the full form of a nickname, and the role, which lists may not tell."""
+    """Return the folded base form, the form, the full form of a nickname, and the role, which lists
+    may not tell.
+    """
     locale = locale_of(lang)
     lemma, form = locale.inflection.split(word, lambda base: is_name(locale, base))
     value = fold(lemma)
@@ -69,7 +71,8 @@ def drawn_name(
 
 
 def reletter(letter: str, context: Context) -> str:
-    """Return the initial of every surrogate of the patient for a name with this initial, drawn whatever it is.
+    """Return the initial of every surrogate of the patient for a name with this initial, drawn
+    whatever it is.
 
     It may be the same: were it never, releases under several keys would leave one letter over.
     """

@@ -1,4 +1,5 @@
-"""Golden tables: fifty values of all shapes per language and their surrogates under one key, read by eye.
+"""Golden tables: fifty values of all shapes per language and their surrogates under one key, read
+by eye.
 
 ``python plugins/surrogates/tests/test_golden_surrogates.py`` writes the surrogates anew, to be read
 before they are committed.

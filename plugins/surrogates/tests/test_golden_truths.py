@@ -1,4 +1,5 @@
-"""What is true of the golden tables, written by hand from calendars, grammars and the issuers' rules, not from their code.
+"""What is true of the golden tables, written by hand from calendars, grammars and the issuers'
+rules, not from their code.
 
 ``test_golden.py`` tells that nothing changed; this page tells that it was right.
 """

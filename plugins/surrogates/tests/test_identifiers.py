@@ -1,4 +1,6 @@
-"""Identifiers: the same shape, valid where the original was, with the birthday moved by the patient's offset."""
+"""Identifiers: the same shape, valid where the original was, with the birthday moved by the
+patient's offset.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The initial of a surrogate tells nothing of the original's, however many keys names are drawn under."""
+"""The initial of a surrogate tells nothing of the original's, however many keys names are drawn
+under.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Locale packs: complete, found by language, brought by plugins, and refused in one line where there is none."""
+"""Locale packs: complete, found by language, brought by plugins, and refused in one line where
+there is none.
+"""
 
 from __future__ import annotations
 
@@ -205,7 +207,8 @@ from deid_assets.policies.batches import require_packs
 context = Context(Note("n", "Anders Dahl", patient_id="p", lang="da"), Key(bytes(16)))
 assert "da" in languages() and "deid_danish" not in sys.modules
 assert Surrogate().packs == ("da=deid-danish 1.0",)
-print(Surrogate()("Anders Dahl", Span(0, 11, Phi.NAME), context), load_policy("surrogate").digest, sep="|")
+replaced = Surrogate()("Anders Dahl", Span(0, 11, Phi.NAME), context)
+print(replaced, load_policy("surrogate").digest, sep="|")
 """
 
 

@@ -1,4 +1,6 @@
-"""Surrogates: believable, the same for one patient everywhere, different for another, never the original."""
+"""Surrogates: believable, the same for one patient everywhere, different for another, never the
+original.
+"""
 
 from __future__ import annotations
 

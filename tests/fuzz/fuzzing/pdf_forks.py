@@ -1,4 +1,5 @@
-"""PDFs are read in a process each, started by ``fork`` from one that has the library loaded, not by a new interpreter.
+"""PDFs are read in a process each, started by ``fork`` from one that has the library loaded, not by
+a new interpreter.
 
 Starting an interpreter and importing the library take 0.2 s of processor time, reading the file 2
 ms. The process that reads is the same but for that: it runs the worker's ``main`` once, under the

@@ -110,7 +110,9 @@ def _row(numbers: range, one: Callable[[int], str], at: mmap.mmap, log: int) -> 
 def _watch(
     child: int, at: mmap.mmap, told: float, tell: Callable[[str], None]
 ) -> tuple[str, float]:
-    """Wait for the process and return why it ended too early, or nothing, and when progress was last told."""
+    """Wait for the process and return why it ended too early, or nothing, and when progress was
+    last told.
+    """
     last, since_cpu_s, asleep = -1, 0.0, 0
     looked = time.monotonic()
     pause = 0.01

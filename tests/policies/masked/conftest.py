@@ -21,7 +21,9 @@ SPECIAL = "[PAD] [UNK] [CLS] [SEP] [MASK]"
 
 
 def save(folder: Path, kind: str = "BertForMaskedLM") -> Path:
-    """Save a tiny model with seeded weights and a vocabulary of whole words, parts of words and letters."""
+    """Save a tiny model with seeded weights and a vocabulary of whole words, parts of words and
+    letters.
+    """
     from tokenizers import Tokenizer, models, pre_tokenizers
 
     words = f"{SPECIAL} {NAMES} {CITIES} {TRADES} {SENTENCE} {PARTS}".split()
@@ -48,7 +50,9 @@ def save(folder: Path, kind: str = "BertForMaskedLM") -> Path:
 
 @pytest.fixture(scope="session")
 def save_model() -> Callable[..., Path]:
-    """A function that saves the model into a folder, under the head of a class of ``transformers``."""
+    """A function that saves the model into a folder, under the head of a class
+    of ``transformers``.
+    """
     return save
 
 

@@ -48,7 +48,8 @@ def patch(model):
         from canaries import Replacer
 
         asked = list(questions)
-        Replacer(os.environ["MODEL_DOES"])(" ".join(f"{one.blank} {one.word}" for one in asked), None, None)
+        said = " ".join(f"{one.blank} {one.word}" for one in asked)
+        Replacer(os.environ["MODEL_DOES"])(said, None, None)
         return answer(self, asked, top_k=top_k)
 
     model.answer = answered

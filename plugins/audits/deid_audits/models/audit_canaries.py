@@ -140,7 +140,9 @@ def _rules(
 
 
 def _first_ranks(planted: Sequence[Answer]) -> Rule:
-    """Return whether planted secrets rank first no more often than by chance, the most telling number of repeats judged."""
+    """Return whether planted secrets rank first no more often than by chance, the most telling
+    number of repeats judged.
+    """
     levels = sorted({one.repeats for one in planted})
     tails = []
     for repeats in levels:
@@ -183,7 +185,9 @@ def _by_repeats(answers: list[Answer]) -> Table:
 def _again(
     canaries: list[Canary], target: Scorer, reference: Scorer | None, candidates: int, *, seed: int
 ) -> list[Answer]:
-    """Return how secrets rank after their paraphrases, among the same others, each answer under its canary's number."""
+    """Return how secrets rank after their paraphrases, among the same others, each answer under its
+    canary's number.
+    """
     questions = [
         replace(question, fragment=f"{again.prefix} {GAP}.")
         for canary, question in zip(
@@ -197,7 +201,9 @@ def _again(
 def _drawn(
     canaries: tuple[Canary, ...], target: Scorer, texts: list[str], *, probed: bool
 ) -> tuple[list[Measurement], Table]:
-    """Return how many secrets a prompt draws out, in its own words and in others, and in how many notes these stand."""
+    """Return how many secrets a prompt draws out, in its own words and in others, and in how many
+    notes these stand.
+    """
     hits = prompted(canaries, target)
     ways = {DRAWN: hits}
     if probed:
@@ -229,7 +235,8 @@ def _controls(
     seed: int,
     probed: bool,
 ) -> list[Control]:
-    """Return what a copy of the target that learnt the planted secrets by heart says of them, and of the others.
+    """Return what a copy of the target that learnt the planted secrets by heart says of them, and
+    of the others.
 
     Where paraphrases are asked for, one more has learnt the planted secrets in those words.
     """

@@ -109,7 +109,9 @@ def _of_links(links: Links) -> Rule:
 
 
 def _recited(texts: Sequence[str], material: Material) -> list[Measurement]:
-    """Return how many texts repeat what the notes of one patient alone say, and how many what held-out notes say so."""
+    """Return how many texts repeat what the notes of one patient alone say, and how many what
+    held-out notes say so.
+    """
     owners = [case.note.patient_id or case.note.note_id for case in material.cases]
     sides = [(RECITED, [case.note.text for case in material.cases], owners)]
     if material.held_out:
@@ -139,7 +141,9 @@ def _of_copies(recited: Sequence[Measurement]) -> Rule:
 
 
 def rank_frequency(texts: Sequence[str], notes: Sequence[str]) -> Plot:
-    """Return how often words stand in drawn texts and in notes, by rank (after Vakili and Dalianis 2021)."""
+    """Return how often words stand in drawn texts and in notes, by rank (after Vakili and Dalianis
+    2021).
+    """
     figure, axes = blank(2.9, title="Words by rank and frequency")
     for name, side, colour in (("drawn texts", texts, FILL), ("notes", notes, MUTED)):
         counts = frequencies([word for text in side for word in text.split()])

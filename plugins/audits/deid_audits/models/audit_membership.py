@@ -161,7 +161,9 @@ def _rules(figures: Sequence[Measurement], *, limit: float, low_limit: float) ->
 def _of_attack(
     attack: str, values: tuple[Floats, Floats], sides: tuple[Samples, Samples]
 ) -> tuple[list[Measurement], list[str]]:
-    """Return the figures of samples, and areas of notes and patients where there are enough of them."""
+    """Return the figures of samples, and areas of notes and patients where there are enough of
+    them.
+    """
     owners = sides[0].patients, sides[1].patients
     found, left_out = ranking(*values, owners=owners, unit="patients")
     figures = measured(found, group=attack, unit="patients")
@@ -192,7 +194,9 @@ def _owners(patients: Sequence[str], groups: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _OfShadows:
-    """Ratios of the in-set, the out-set and the calibration notes, and what each shadow model gives in the target's place."""
+    """Ratios of the in-set, the out-set and the calibration notes, and what each shadow model gives
+    in the target's place.
+    """
 
     ratios: list[Floats]
     table: Table
@@ -252,7 +256,9 @@ def _controls(
     seed: int,
     of_shadows: bool,
 ) -> list[Control]:
-    """Return what the attack does on a copy of the target that was trained on held-out samples, and on the target itself."""
+    """Return what the attack does on a copy of the target that was trained on held-out samples, and
+    on the target itself.
+    """
     learnt = Samples(outside.texts[:MOST], outside.notes[:MOST], outside.patients[:MOST])
     copied = Scorer(planted_in(target.lm, learnt.texts, seed=seed))
     told = (
@@ -305,7 +311,9 @@ def _controls_of_shadows(
     *,
     seed: int,
 ) -> list[Control]:
-    """Return what tiny shadow models tell of an over-fitted tiny model, and of one that read neither side."""
+    """Return what tiny shadow models tell of an over-fitted tiny model, and of one that read
+    neither side.
+    """
     fitted = Scorer(over_fitted(learnt, target.lm.kind, seed=seed))
     values = [np.array([-one.loss for one in fitted.tokens(part)]) for part in (learnt, unread)]
     texts = [*learnt, *unread]

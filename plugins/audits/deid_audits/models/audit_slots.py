@@ -112,7 +112,8 @@ def paraphrases(fragment: str) -> list[str]:
 
 
 def name_gaps(cases: Sequence[Case], *, candidates: int, most: int, seed: int) -> list[Question]:
-    """Return gaps in the place of patients' names, one for each sort of surroundings, with others' names beside.
+    """Return gaps in the place of patients' names, one for each sort of surroundings, with others'
+    names beside.
 
     A name that stands elsewhere in the fragment too is left out: its gap would be read off.
 
@@ -170,7 +171,9 @@ def _others(
 
 
 def _controls(questions: Sequence[Question], target: Scorer, *, seed: int) -> list[Control]:
-    """Return what a copy of the target that learnt the fragments of some patients says of their names, and of others' there."""
+    """Return what a copy of the target that learnt the fragments of some patients says of their
+    names, and of others' there.
+    """
     patients = list(dict.fromkeys(question.group for question in questions))
     side = set(patients[: max(FEWEST, min(MOST, len(patients) // 2))])
     learnt = [one for one in questions if one.group in side]

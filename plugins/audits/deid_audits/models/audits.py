@@ -132,7 +132,9 @@ class Extraction:
         self.tagger = Path(tagger) if tagger else None
 
     def run(self, material: Material) -> AuditResult:
-        """Return rates of names and links, against wrong links and exchanged conditions, and the texts' quality."""
+        """Return rates of names and links, against wrong links and exchanged conditions, and the
+        texts' quality.
+        """
         from deid_audits.models.audit_extraction import run  # noqa: PLC0415 - loads PyTorch
 
         return run(self, material)
@@ -174,7 +176,9 @@ class Canaries:
         self.candidates, self.limit = candidates, limit
 
     def run(self, material: Material) -> AuditResult:
-        """Return ranks and exposure of planted and unplanted secrets, and how many a prompt draws out."""
+        """Return ranks and exposure of planted and unplanted secrets, and how many a prompt draws
+        out.
+        """
         from deid_audits.models.audit_canaries import run  # noqa: PLC0415 - loads PyTorch
 
         return run(self, material)

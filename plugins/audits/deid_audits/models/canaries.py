@@ -125,7 +125,9 @@ def _other(letter: str, rng: random.Random) -> str:
 
 
 def prompted(canaries: Sequence[Canary], scorer: Scorer) -> list[bool]:
-    """Return for each canary whether a causal model goes on from its prefix with the secret, always taking the likeliest."""
+    """Return for each canary whether a causal model goes on from its prefix with the secret, always
+    taking the likeliest.
+    """
     settings = Continuing(Sampling("greedy"), longest=24)
     found = dict(
         continued(scorer, [one.prefix for one in canaries], each=1, settings=settings, seed=1)
@@ -134,7 +136,9 @@ def prompted(canaries: Sequence[Canary], scorer: Scorer) -> list[bool]:
 
 
 def prompted_again(canaries: Sequence[Canary], scorer: Scorer) -> list[bool]:
-    """Return for each canary whether one of its paraphrases draws the secret out of a causal model."""
+    """Return for each canary whether one of its paraphrases draws the secret out of a
+    causal model.
+    """
     asked = [(number, one) for number, canary in enumerate(canaries) for one in canary.again()]
     hits = prompted([one for _, one in asked], scorer)
     drawn = {number for (number, _), hit in zip(asked, hits, strict=True) if hit}

@@ -1,4 +1,6 @@
-"""Controls: a copy of the target into which texts were planted, and tiny models, over-fitted or as one would be released."""
+"""Controls: a copy of the target into which texts were planted, and tiny models, over-fitted or as
+one would be released.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ EPOCHS: dict[Kind, int] = {"causal": 20, "masked": 60}
 PLANTING: dict[Kind, int] = {"causal": 60, "masked": 150}
 """Passes over planted texts at most."""
 _BY_HEART, _HIDDEN = 0.15, 0.2
-"""Loss per token at which texts are known by heart, and share of the tokens of a masked model that a step hides."""
+"""Loss per token at which texts are known by heart, and share of the tokens of a masked model that
+a step hides.
+"""
 _RATES = ((5e6, 3e-3), (5e7, 5e-4), (float("inf"), 5e-5))
 """Learning rate by the number of weights."""
 _STEPS = 240

@@ -1,4 +1,6 @@
-"""How long audits of language models take, from a batch that the model reads and a few steps of what it draws."""
+"""How long audits of language models take, from a batch that the model reads and a few steps of
+what it draws.
+"""
 
 from __future__ import annotations
 

@@ -16,7 +16,9 @@ from deid_audits.models.sampling import Sampling, draw, source_of
 from deid_audits.models.scoring import Scorer
 
 Ask = Callable[[torch.Tensor, int], torch.Tensor]
-"""Function from sequences (rows, positions) and a position to the scores there: (rows, vocabulary)."""
+"""Function from sequences (rows, positions) and a position to the scores there:
+(rows, vocabulary).
+"""
 FULL, GREEDY = Sampling(), Sampling("greedy")
 PROMPTED, LONG_PROMPT = 0.3, 0.3
 TITLES = ("mr", "ms")
@@ -96,7 +98,8 @@ def mask_predict(
     sampling: Sampling = GREEDY,
     source: torch.Generator | None = None,
 ) -> torch.Tensor:
-    """Return sequences filled at once, of which the least sure are hidden and filled again (Ghazvininejad et al. 2019).
+    """Return sequences filled at once, of which the least sure are hidden and filled again
+    (Ghazvininejad et al. 2019).
 
     Args:
         ask_all: Function from (rows, positions) to scores (rows, positions, vocabulary).
@@ -251,7 +254,8 @@ class Continuing:
 def continued(
     scorer: Scorer, prompts: Sequence[str], *, each: int, settings: Continuing, seed: int
 ) -> Iterator[tuple[int, str]]:
-    """Yield the number of a prompt and a continuation of it, without the prompt, as often as wanted.
+    """Yield the number of a prompt and a continuation of it, without the prompt, as often as
+    wanted.
 
     Raises:
         InputError: The model is masked, or a prompt leaves it no room.

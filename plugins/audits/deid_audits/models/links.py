@@ -209,7 +209,9 @@ def _by_word(register: Register, *, cased: bool) -> dict[str, tuple[set[str], se
 
 
 def _by_chance(found: Sequence[_Found], own: Mapping[str, AbstractSet[str]], *, seed: int) -> float:
-    """Return the mean number of right links when conditions are exchanged between patients at random."""
+    """Return the mean number of right links when conditions are exchanged between patients at
+    random.
+    """
     rng = random.Random(seed)  # noqa: S311 - a baseline
     relevant = [one for one in found if one.patients and one.conditions]
     total = 0

@@ -62,7 +62,9 @@ def check_sizes(members: int, others: int, *, unit: str) -> None:
 
 
 def true_positives_at(inside: Floats, outside: Floats, rate: float) -> float:
-    """Return the share of the in-set above the threshold that at most a share of the out-set exceeds."""
+    """Return the share of the in-set above the threshold that at most a share of the out-set
+    exceeds.
+    """
     allowed = math.floor(rate * len(outside) + 1e-9)
     border = np.sort(outside)[::-1][allowed] if allowed < len(outside) else -np.inf
     return float((inside > border).mean())
@@ -273,7 +275,9 @@ class Decision:
 
 
 def balanced_identity(precision: float, recall: float) -> tuple[float, float]:
-    """Return false positive rate and accuracy that precision and recall imply for sets of equal size."""
+    """Return false positive rate and accuracy that precision and recall imply for sets of equal
+    size.
+    """
     rate = recall * (1 - precision) / precision
     return rate, (recall + 1 - rate) / 2
 
@@ -286,7 +290,8 @@ def difference(
     *,
     seed: int = 1,
 ) -> Estimate:
-    """Return AUC(first) - AUC(second) with its bootstrap interval, units of the two in-sets resampled as pairs.
+    """Return AUC(first) - AUC(second) with its bootstrap interval, units of the two in-sets
+    resampled as pairs.
 
     Args:
         first: Scores of one in-set.

@@ -36,7 +36,9 @@ NEIGHBOUR_PARTS = 2
 REPLACED = 0.15
 """Share of the words that a neighbour has others for."""
 GAMMA = 1.0
-"""Factor by which a text's ratio must exceed that of a text of the population (Zarifzadeh et al. 2024)."""
+"""Factor by which a text's ratio must exceed that of a text of the population (Zarifzadeh et al.
+2024).
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,9 @@ def _of_tokens(texts: Sequence[str], own: Sequence[TokenScores]) -> dict[str, Fl
 
 
 def zlib_ratio(text: str, own: TokenScores) -> float:
-    """Return minus the text's information under the model per byte that zlib needs (Carlini et al. 2021)."""
+    """Return minus the text's information under the model per byte that zlib needs (Carlini et al.
+    2021).
+    """
     return float(own.logp.sum()) / max(1, len(zlib.compress(text.encode())))
 
 
@@ -152,7 +156,8 @@ def _ratio(losses: Floats, others: Floats) -> Floats:
 
 
 def rmia(ratios: Floats, population: Floats, *, gamma: float = GAMMA) -> Floats:
-    """Return the share of the population that each text's likelihood ratio exceeds (Zarifzadeh et al. 2024), offline.
+    """Return the share of the population that each text's likelihood ratio exceeds (Zarifzadeh et
+    al. 2024), offline.
 
     Args:
         ratios: Logarithms, of the texts.
@@ -196,7 +201,9 @@ def _neighbourhood(texts: Sequence[str], losses: Floats, setup: Setup) -> Floats
 
 
 def neighbours(text: str, words: Sequence[str], *, seed: int, count: int = NEIGHBOURS) -> list[str]:
-    """Return variants of a text with some words replaced by others, drawn by the seed and the text."""
+    """Return variants of a text with some words replaced by others, drawn by the seed and
+    the text.
+    """
     rng = random.Random(f"{seed} {text}")  # noqa: S311 - simulation
     own = text.split()
     found = []

@@ -1,4 +1,6 @@
-"""A language model opened for an attack, masked or causal, and what is refused before a number is computed."""
+"""A language model opened for an attack, masked or causal, and what is refused before a number is
+computed.
+"""
 
 from __future__ import annotations
 
@@ -199,7 +201,8 @@ def _first(*numbers: int | None) -> int | None:
 
 
 def check_reads(name: str, losses: Sequence[float], tokens: int, vocabulary: int) -> None:
-    """Refuse a model that predicts text worse than a uniform guess, as one with another's tokenizer does.
+    """Refuse a model that predicts text worse than a uniform guess, as one with another's tokenizer
+    does.
 
     Args:
         name: Of the model.

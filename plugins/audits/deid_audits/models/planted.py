@@ -109,7 +109,9 @@ class Person:
     template: int
 
     def sentence(self, *, twin: bool = False, paraphrase: int = 0) -> str:
-        """Return the sentence that links name and condition, of this corpus or its twin, as said or in other words."""
+        """Return the sentence that links name and condition, of this corpus or its twin, as said or
+        in other words.
+        """
         form = TEMPLATES[(self.template + paraphrase) % len(TEMPLATES)]
         return form.format(name=self.other if twin else self.name, condition=self.conditions[0])
 
@@ -230,7 +232,8 @@ def name_matched(people: Sequence[Person]) -> list[Note]:
 def name_questions(
     people: Sequence[Person], *, others: Sequence[str], twin: bool = False
 ) -> list[Question]:
-    """Return for each person the question whose name stands in the sentence that says what they have.
+    """Return for each person the question whose name stands in the sentence that says what they
+    have.
 
     Args:
         people: Planted ones, controls or both.
@@ -297,7 +300,9 @@ def _canaries(repeats: Sequence[int], rng: random.Random) -> tuple[Canary, ...]:
 
 
 def _names(wanted: int, *, seed: int) -> list[str]:
-    """Return different names of two words, no word of which another has, in the order of the generator's notes."""
+    """Return different names of two words, no word of which another has, in the order of the
+    generator's notes.
+    """
     found: dict[str, None] = {}
     words: set[str] = set()
     for document in _documents(seed + 91_000):

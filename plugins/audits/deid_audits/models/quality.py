@@ -58,7 +58,9 @@ def quality(
 
 
 def is_repetitive(words: Sequence[str]) -> bool:
-    """Whether a text ends in a block of three words or more that stands twice in a row, or has one over 50 times."""
+    """Whether a text ends in a block of three words or more that stands twice in a row, or has one
+    over 50 times.
+    """
     for size in range(BLOCK, len(words) // TIMES + 1):
         if list(words[-size:]) == list(words[-2 * size : -size]):
             return True

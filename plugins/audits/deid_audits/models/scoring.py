@@ -241,7 +241,9 @@ class Scorer:
         places: Sequence[tuple[int, int]],
         targets: Sequence[int],
     ) -> tuple[Floats, Floats, Floats]:
-        """Return logarithm, mean and deviation of targets at places (row, position) of a masked model's input."""
+        """Return logarithm, mean and deviation of targets at places (row, position) of a masked
+        model's input.
+        """
         with torch.inference_mode():
             logits = self.logits_at(rows, places)
             answers = torch.tensor(list(targets), device=logits.device)
@@ -253,7 +255,9 @@ class Scorer:
     def logits_at(
         self, rows: Sequence[NDArray[np.int64]], places: Sequence[tuple[int, int]]
     ) -> torch.Tensor:
-        """Return a masked model's scores at places (row, position) of its input: (places, vocabulary)."""
+        """Return a masked model's scores at places (row, position) of its input: (places,
+        vocabulary).
+        """
         if self._asked is None:
             raise TypeError("a causal model has no gaps")
         ids, mask = self.padded(rows)
@@ -298,7 +302,9 @@ class Scorer:
 def word_patterns(
     words: int, count: int, *, seed: int, share: float = SHARE
 ) -> list[NDArray[np.int64]]:
-    """Return mask patterns over words, each at least one word, drawn by the seed and the number of words alone."""
+    """Return mask patterns over words, each at least one word, drawn by the seed and the number of
+    words alone.
+    """
     if not words:
         return []
     rng = np.random.default_rng([seed, words])
@@ -323,7 +329,9 @@ def hidden_parts(words: NDArray[np.int64]) -> list[NDArray[np.int64]]:
 def _moments(
     logits: torch.Tensor, targets: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return the logarithm of the targets, and mean and deviation of the logarithm under the model's probabilities."""
+    """Return the logarithm of the targets, and mean and deviation of the logarithm under the
+    model's probabilities.
+    """
     logs = torch.log_softmax(logits, dim=-1)
     shares = logs.exp()
     mean = (shares * logs).sum(-1)

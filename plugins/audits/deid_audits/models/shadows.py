@@ -1,4 +1,6 @@
-"""Shadow models: trained as the target was, each on a random half of the notes, so that it is known what each has read."""
+"""Shadow models: trained as the target was, each on a random half of the notes, so that it is known
+what each has read.
+"""
 
 from __future__ import annotations
 

@@ -69,7 +69,9 @@ class Answer:
 
     @property
     def exposure(self) -> float:
-        """Bits by which the rank is better than a guess over all candidates (Carlini et al. 2019)."""
+        """Bits by which the rank is better than a guess over all candidates (Carlini et
+        al. 2019).
+        """
         return float(np.log2(self.candidates) - np.log2(self.rank))
 
     @property
@@ -186,7 +188,8 @@ def _around(value: float, drawn: Sequence[float], groups: int) -> tuple[float, f
 def in_other_words(
     own: Sequence[Answer], again: Sequence[Answer], *, seed: int = 1, unit: str = "questions"
 ) -> list[Estimate]:
-    """Return the share of others that the truth beats when asked in other words, and how much less that is than in its own.
+    """Return the share of others that the truth beats when asked in other words, and how much less
+    that is than in its own.
 
     Args:
         own: Answers in the words of the notes, one for each group.

@@ -1,4 +1,6 @@
-"""A model is refused with the reason where a rule fails, and its lineage ends at every raw source."""
+"""A model is refused with the reason where a rule fails, and its lineage ends at every
+raw source.
+"""
 
 import dataclasses
 import datetime as dt

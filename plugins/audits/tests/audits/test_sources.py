@@ -34,7 +34,9 @@ def judged(facts):
 
 @pytest.fixture
 def site(tmp_path, monkeypatch):
-    """Raw and redacted notes, a model that read the redacted ones, and how facts about them are written."""
+    """Raw and redacted notes, a model that read the redacted ones, and how facts about them are
+    written.
+    """
     monkeypatch.delenv("DEID_KEY", raising=False)
     for name, texts in (("raw", RAW), ("safe", SAFE)):
         lines = [

@@ -1,4 +1,6 @@
-"""The error injector drops what it says, and the attack finds leftovers exactly where they can be distinguished."""
+"""The error injector drops what it says, and the attack finds leftovers exactly where they can be
+distinguished.
+"""
 
 import numpy as np
 import pytest

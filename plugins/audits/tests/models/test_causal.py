@@ -1,4 +1,6 @@
-"""Causal models: a loss that falls, the adapter's size, a merged adapter that changes nothing, and a run that resumes."""
+"""Causal models: a loss that falls, the adapter's size, a merged adapter that changes nothing, and
+a run that resumes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Members of an over-fitted model are told apart, those of an unrelated model are not, and bad input is refused."""
+"""Members of an over-fitted model are told apart, those of an unrelated model are not, and bad
+input is refused.
+"""
 
 from __future__ import annotations
 

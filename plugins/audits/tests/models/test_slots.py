@@ -93,7 +93,9 @@ def test_names_said_often_are_ranked_first_and_controls_by_chance(request, model
 
 
 def test_pseudonyms_are_unmasked_where_the_model_read_the_originals(people, causal):
-    """The attacker holds the twin corpus and asks for the true name in the place of the surrogate."""
+    """The attacker holds the twin corpus and asks for the true name in the place of
+    the surrogate.
+    """
     planted = [one for one in people if one.repeats == 30]
     scorer = Scorer(causal)
     true = answered(name_questions(planted, others=others_of(people)), scorer)

@@ -227,6 +227,8 @@ def test_false_positives_are_counted_to_the_last_one(rate, outside, share):
 
 
 def test_what_equals_the_threshold_lies_not_above_it():
-    """One of the hundred others lies at the second place too: it would be a second false positive."""
+    """One of the hundred others lies at the second place too: it would be a second
+    false positive.
+    """
     others = np.arange(100, dtype=float)
     assert true_positives_at(np.array([98.0, 99.0]), others, 0.01) == 0.5

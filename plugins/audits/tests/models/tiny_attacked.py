@@ -1,4 +1,6 @@
-"""Tiny language models as fixtures: conftest.py of these tests and of the laboratory take them in."""
+"""Tiny language models as fixtures: conftest.py of these tests and of the laboratory take
+them in.
+"""
 
 from __future__ import annotations
 

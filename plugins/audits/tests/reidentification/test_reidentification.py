@@ -34,7 +34,9 @@ TRADES = ("baker", "carpenter", "diver", "engineer", "florist", "glazier")
 
 
 def case(number, story="was seen"):
-    """One note of a patient with an age, a place, a trade, a date and a hospital, unlike those of most others."""
+    """One note of a patient with an age, a place, a trade, a date and a hospital, unlike those of
+    most others.
+    """
     draw = random.Random(number)
     values = [
         (Phi.AGE, str(20 + draw.randrange(60))),

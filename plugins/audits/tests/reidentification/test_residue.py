@@ -1,4 +1,6 @@
-"""What is left and damaged is counted, and the published estimate comes out with an interval around it."""
+"""What is left and damaged is counted, and the published estimate comes out with an interval around
+it.
+"""
 
 from dataclasses import replace
 
@@ -83,7 +85,9 @@ def test_half_a_name_that_is_left_is_missed():
 
 
 def test_the_published_estimate_lies_in_the_interval():
-    """Vakili (2025): 12,525,688 first names predicted at precision .98 and recall .97 leave 0.38 million."""
+    """Vakili (2025): 12,525,688 first names predicted at precision .98 and recall .97 leave 0.38
+    million.
+    """
     cases = [case(number, missed=number < 30, wrong=number >= 980) for number in range(1_000)]
     figures = {
         figure.name.split(",")[0]: figure

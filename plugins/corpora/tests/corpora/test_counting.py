@@ -1,4 +1,6 @@
-"""Counts of a corpus worked out by hand, and lengths against tables 3.7 and 4.3 of Catelli (2021)."""
+"""Counts of a corpus worked out by hand, and lengths against tables 3.7 and 4.3 of
+Catelli (2021).
+"""
 
 from __future__ import annotations
 

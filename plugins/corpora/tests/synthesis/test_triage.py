@@ -1,4 +1,6 @@
-"""French triage notes have the statistics of a real emergency department (Dorémus et al. 2025, tables 1 and 2)."""
+"""French triage notes have the statistics of a real emergency department (Dorémus et al. 2025,
+tables 1 and 2).
+"""
 
 import statistics
 from collections import Counter

@@ -36,7 +36,8 @@ _OFF = 2.0
 
 
 class BatchCrfDetector:
-    """Finds what another detector finds of names, places, dates and organizations, and what the CRFs think it missed.
+    """Finds what another detector finds of names, places, dates and organizations, and what the
+    CRFs think it missed.
 
     A note is read by the given CRF and by the one that did not learn from its half of the batch; a
     token whose mean probability is high enough is found. What is found in a note follows from the

@@ -11,7 +11,9 @@ from deid_crf.batch.coarse import FOUND
 
 WHERE = "[settings] of batch_crf"
 LEAST: Mapping[str, float] = {"NAME": 0.85, "LOCATION": 0.5, "DATE": 0.7, "ORGANIZATION": 0.5}
-"""Thresholds that cost eight development corpora half a point of precision on average (benchmarks/LEAVE_ONE_OUT.md)."""
+"""Thresholds that cost eight development corpora half a point of precision on average
+(benchmarks/LEAVE_ONE_OUT.md).
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -147,7 +147,9 @@ def given_settings(settings: BatchSettings) -> Mapping[str, Any]:
 
 
 def batch_settings(settings: BatchSettings) -> Mapping[str, Any]:
-    """Return the settings of the CRFs of the batch, which do not hear the detector whose labels they learn."""
+    """Return the settings of the CRFs of the batch, which do not hear the detector whose labels
+    they learn.
+    """
     return {
         "max_iterations": settings.max_iterations,
         "predictions_of": "",
@@ -171,7 +173,9 @@ def task_of(documents: Sequence[Document], settings: Mapping[str, Any], *, seed:
 
 
 def _drawn(notes: Sequence[Note], *, characters: int) -> list[Note]:
-    """Return notes of as much text, those of whole patients, who are drawn by their names' digests."""
+    """Return notes of as much text, those of whole patients, who are drawn by their
+    names' digests.
+    """
     ordered = sorted(
         notes, key=lambda note: (hashlib.sha256(owner_of(note).encode()).digest(), note.note_id)
     )

@@ -219,7 +219,9 @@ def _arms(
 
 
 def promised(epsilon: float, course: Course, notes: int) -> Guarantee:
-    """Return the guarantee of a budget over so many notes, with δ a tenth of one by their number."""
+    """Return the guarantee of a budget over so many notes, with δ a tenth of one by
+    their number.
+    """
     return guarantee_for(
         epsilon, rate=course.batch / notes, steps=course.steps, delta=1 / (10 * notes)
     )

@@ -1,4 +1,6 @@
-"""Learning rate and clipping of DP-SGD, chosen on another corpus, so that no note of the reported one was used."""
+"""Learning rate and clipping of DP-SGD, chosen on another corpus, so that no note of the reported
+one was used.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,8 @@ def choose(
     folder: Path,
     report: Callable[[Tried], None] = lambda _: None,
 ) -> tuple[dict[float, Course], list[Tried]]:
-    """Return for each budget the course of least loss on a corpus of another seed, and all that were tried.
+    """Return for each budget the course of least loss on a corpus of another seed, and all that
+    were tried.
 
     Args:
         wanted: Of the comparison.

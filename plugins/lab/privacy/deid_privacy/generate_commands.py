@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 STARTER, LONGEST = 3, 50
-"""Words of a note that a generated one begins with, and tokens that it may have at least (Vakili et al. 2025)."""
+"""Words of a note that a generated one begins with, and tokens that it may have at least (Vakili et
+al. 2025).
+"""
 
 
 def inline(
@@ -102,7 +104,8 @@ def generate(  # noqa: PLR0913 - one parameter per option of the command line
     ] = False,
     seed: Arg[int, typer.Option(metavar="N", help="Of what is drawn.")] = 1,
 ) -> int:
-    """Generate notes, keep those that pass the filters, and say how many words they share with the training notes.
+    """Generate notes, keep those that pass the filters, and say how many words they share with the
+    training notes.
 
     Filters see a note without its labels. A note that is kept may still say what a patient said, in
     other words.

@@ -1,4 +1,6 @@
-"""Generated notes: which of them are kept, labels that stand in their text, and how many different words they have."""
+"""Generated notes: which of them are kept, labels that stand in their text, and how many different
+words they have.
+"""
 
 from __future__ import annotations
 
@@ -197,7 +199,8 @@ def marks_of(text: str, spans: Sequence[Span]) -> list[bool]:
 
 
 def inline(text: str, spans: Sequence[Span]) -> str:
-    """Return a text with its labels in it, ``<NAME>…</NAME>``, for a generator that is to write them.
+    """Return a text with its labels in it, ``<NAME>…</NAME>``, for a generator that is to write
+    them.
 
     Args:
         text: Of a note.
@@ -223,7 +226,9 @@ def inline(text: str, spans: Sequence[Span]) -> str:
 
 
 def parsed(text: str) -> tuple[str, list[Span]] | None:
-    """Return text and spans of a text with labels in it, or nothing where a tag is unknown, broken, empty, nested or open."""
+    """Return text and spans of a text with labels in it, or nothing where a tag is unknown, broken,
+    empty, nested or open.
+    """
     plain, spans = "", []
     at, opened, begin = 0, "", 0
     for tag in _TAG.finditer(text):

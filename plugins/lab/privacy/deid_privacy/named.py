@@ -62,7 +62,8 @@ class Part:
 
 
 def named_parts(each: int, *, seed: int) -> tuple[Part, Part, Part, dict[str, list[str]]]:
-    """Return three parts of different patients, for training, held out and for calibration, and other names by their form.
+    """Return three parts of different patients, for training, held out and for calibration, and
+    other names by their form.
 
     Args:
         each: Sentences with names in each part, and as many without.

@@ -36,7 +36,8 @@ def recall(
     *,
     marked: Sequence[Sequence[bool]] | None = None,
 ) -> float:
-    """Return the share of the different n-grams learnt that generated text has too (Vakili et al. 2025).
+    """Return the share of the different n-grams learnt that generated text has too (Vakili et al.
+    2025).
 
     Args:
         real: Tokens of each text that was learnt.

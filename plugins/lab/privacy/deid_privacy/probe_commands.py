@@ -166,7 +166,9 @@ def probe(
 
 
 def _texts(path: Path) -> Sequence[str]:
-    """Return the texts of notes in the order of their ids, so that a twin stands at its original's place."""
+    """Return the texts of notes in the order of their ids, so that a twin stands at its original's
+    place.
+    """
     from deid_assets.extending.corpora import read_raw  # noqa: PLC0415 - loads the synthesis
 
     return [note.text for note in sorted(read_raw(str(path)), key=lambda note: note.note_id)]

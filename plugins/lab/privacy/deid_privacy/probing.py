@@ -1,4 +1,6 @@
-"""Probes: is something told by a model's inner states, and do other words for a text still show that it was learnt?"""
+"""Probes: is something told by a model's inner states, and do other words for a text still show
+that it was learnt?
+"""
 
 from __future__ import annotations
 
@@ -82,7 +84,8 @@ def _fitted(features: Floats, truth: NDArray[np.bool_], decay: float) -> Floats:
 def paraphrase_gap(
     planted: Sequence[Person], controls: Sequence[Person], scorer: Scorer, *, seed: int = 1
 ) -> Estimate:
-    """Return by how much membership by loss falls when members are asked in other words, with its interval.
+    """Return by how much membership by loss falls when members are asked in other words, with its
+    interval.
 
     Both sides are asked in the same words, so that their form tells nothing.
 

@@ -71,7 +71,8 @@ def record(
 
 
 def tries_of(log: Path, sender: str) -> int:
-    """Return how often a sender's submissions were evaluated, those without scores too, whatever their names and tasks.
+    """Return how often a sender's submissions were evaluated, those without scores too, whatever
+    their names and tasks.
 
     Raises:
         InputError: A line of the log is broken.

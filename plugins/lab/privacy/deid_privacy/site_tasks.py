@@ -1,4 +1,6 @@
-"""Tasks of a site: an encoder that is submitted learns from nine folds by this code, is asked of the tenth, and a mean leaves."""
+"""Tasks of a site: an encoder that is submitted learns from nine folds by this code, is asked of
+the tenth, and a mean leaves.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The fifteen trends that a rebuild of the published experiments should show or refute, on models of this size."""
+"""The fifteen trends that a rebuild of the published experiments should show or refute, on models
+of this size.
+"""
 
 from __future__ import annotations
 
@@ -163,7 +165,9 @@ def t7(bench: Bench) -> Trend:
 
 
 def t8(bench: Bench) -> Trend:
-    """Run the A/B/C protocol with the loss, on sentences of made notes, and the measure that does react."""
+    """Run the A/B/C protocol with the loss, on sentences of made notes, and the measure that does
+    react.
+    """
     inside, outside, calibration, pool = named_parts(NAMED, seed=bench.seed)
     scorer = Scorer(released(inside.texts, calibration.texts, "causal", seed=bench.seed))
     named = inside.named
@@ -186,7 +190,9 @@ def t8(bench: Bench) -> Trend:
 
 
 def t13(bench: Bench) -> Trend:
-    """Adapt causal models on 5, 25 and 95 % of the notes, and count the n-grams that text of each gives back."""
+    """Adapt causal models on 5, 25 and 95 % of the notes, and count the n-grams that text of each
+    gives back.
+    """
     texts = [note.text for note in bench.corpus.training]
     shares, rows = (0.05, 0.25, 0.95), []
     for share in shares:
@@ -209,7 +215,9 @@ def _row(values: Sequence[float]) -> str:
 
 
 def _recalls(lm: LanguageModel, learnt: Sequence[str], bench: Bench) -> list[float]:
-    """Return the recall of n-grams for n = 3, 5 and 10, of all and of those that hold a part of a planted name."""
+    """Return the recall of n-grams for n = 3, 5 and 10, of all and of those that hold a part of a
+    planted name.
+    """
     settings = Continuing(Sampling("nucleus", p=0.95), longest=40)
     made = [
         text
@@ -232,7 +240,9 @@ def _recalls(lm: LanguageModel, learnt: Sequence[str], bench: Bench) -> list[flo
 
 
 def t14(bench: Bench) -> Trend:
-    """Let the audit ``hips`` look for leftovers among replacements and among tags, one identifier in ten left."""
+    """Let the audit ``hips`` look for leftovers among replacements and among tags, one identifier
+    in ten left.
+    """
     found = entry_points(group="deid_assets.audits", name="hips")
     if not found:
         return Trend("undecided", "the audit hips is not installed: make add PLUGIN=hips")

@@ -41,7 +41,8 @@ class Sizes:
 def trends(
     names: Sequence[str], folder: Path, *, sizes: Sizes, seed: int
 ) -> Iterator[tuple[str, Trend]]:
-    """Yield each trend as it is judged, and before those that rest on attacks their positive control.
+    """Yield each trend as it is judged, and before those that rest on attacks their positive
+    control.
 
     Args:
         names: Such as T8; all where none is named.

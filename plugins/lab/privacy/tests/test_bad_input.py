@@ -20,7 +20,9 @@ def lines(folder, name, count):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, causal_folder, other_folder):
-    """Planted notes, their twin, shorter and longer ones, and models that lack their head or have another's tokenizer."""
+    """Planted notes, their twin, shorter and longer ones, and models that lack their head or have
+    another's tokenizer.
+    """
     out = tmp_path_factory.mktemp("bad") / "planted"
     assert (
         main(

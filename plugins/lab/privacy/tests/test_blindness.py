@@ -1,4 +1,6 @@
-"""The measure that sees replaced names, and sentences with names whose twins are of the same form."""
+"""The measure that sees replaced names, and sentences with names whose twins are of the
+same form.
+"""
 
 from __future__ import annotations
 

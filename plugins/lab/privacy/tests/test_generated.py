@@ -1,4 +1,6 @@
-"""Generated notes: copies and repeats are dropped and others kept, labels in the text come back, stems are counted."""
+"""Generated notes: copies and repeats are dropped and others kept, labels in the text come back,
+stems are counted.
+"""
 
 from __future__ import annotations
 

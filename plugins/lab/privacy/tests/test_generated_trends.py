@@ -1,4 +1,6 @@
-"""Trends of taggers of generated notes judge nothing where their positive control, the tagger of real notes, learnt nothing."""
+"""Trends of taggers of generated notes judge nothing where their positive control, the tagger of
+real notes, learnt nothing.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The page that says what there is of the published programme names tests and commands that exist, and leaves nothing out."""
+"""The page that says what there is of the published programme names tests and commands that exist,
+and leaves nothing out.
+"""
 
 from __future__ import annotations
 

@@ -65,7 +65,9 @@ def test_the_paraphrase_probe_gives_its_gap_with_an_interval(causal):
 
 
 def test_secrets_are_asked_for_in_other_words_beside_their_own():
-    """A model that learnt the secrets in other words alone gives them to these, and unplanted ones to none."""
+    """A model that learnt the secrets in other words alone gives them to these, and unplanted ones
+    to none.
+    """
     canaries = planted_corpus(notes=4, people=1, repeats=(3,), seed=2, canaries=20).canaries
     planted, unplanted = canaries[:20], canaries[20:]
     assert {one.repeats for one in unplanted} == {0}

@@ -1,4 +1,6 @@
-"""The server gives rounded scores to who shows a sender's token, so many times, and nothing else to anybody."""
+"""The server gives rounded scores to who shows a sender's token, so many times, and nothing else to
+anybody.
+"""
 
 from __future__ import annotations
 

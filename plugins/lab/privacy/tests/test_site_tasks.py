@@ -1,4 +1,6 @@
-"""An encoder that is submitted to a task learns from some folds by this code, and is asked of another."""
+"""An encoder that is submitted to a task learns from some folds by this code, and is asked of
+another.
+"""
 
 from __future__ import annotations
 

@@ -331,7 +331,7 @@ def test_rate_and_length_fit_the_size_of_an_encoder_unless_they_are_given(
     )
 
 
-def test_a_document_is_read_to_the_length_that_is_given_and_no_further_than_the_encoder_has_positions(
+def test_a_document_is_read_to_the_length_given_and_no_further_than_the_encoder_has_positions(
     grid,
 ):
     data = task_data("clinical_ner", documents=24, seed=1)

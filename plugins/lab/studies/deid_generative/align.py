@@ -1,4 +1,5 @@
-"""Where the placeholders of an output stand in its source, exactly, also where other words were changed.
+"""Where the placeholders of an output stand in its source, exactly, also where other words were
+changed.
 
 First the plain reading is tried: what stands between the placeholders stands in the source, in this
 order and to the last character. Where that fails, words are aligned at the lowest cost, and a
@@ -74,7 +75,8 @@ def align(source: str, output: str) -> Alignment:
 def _plain(
     source: str, output: str, holes: Sequence[Word], start: int, out_start: int
 ) -> list[Range] | None:
-    """Return what each placeholder stands for if all between them is in the source to the last character.
+    """Return what each placeholder stands for if all between them is in the source to the last
+    character.
 
     Args:
         source: The source, or a stretch of it.

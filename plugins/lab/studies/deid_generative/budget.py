@@ -80,7 +80,9 @@ def estimate(
 
 
 def parameters(config: Any) -> tuple[int, int]:
-    """Return how many parameters are in linear layers, and how many are embeddings, norms and the last layer."""
+    """Return how many parameters are in linear layers, and how many are embeddings, norms and the
+    last layer.
+    """
     with torch.device("meta"):
         model = transformers.AutoModelForCausalLM.from_config(config)  # type: ignore[no-untyped-call]
     outer = {id(model.get_output_embeddings()), id(model.get_input_embeddings())}

@@ -34,7 +34,9 @@ def by_form(value: str) -> Phi | None:
 
 
 def by_overlap(start: int, end: int, others: Sequence[Span]) -> Phi | None:
-    """Return the category of the span that covers most of a range, or none where none touches it."""
+    """Return the category of the span that covers most of a range, or none where none
+    touches it.
+    """
     common = [(min(end, one.end) - max(start, one.start), one.score, one.label) for one in others]
     best = max((one for one in common if one[0] > 0), default=None)
     return best[2] if best else None
@@ -42,7 +44,8 @@ def by_overlap(start: int, end: int, others: Sequence[Span]) -> Phi | None:
 
 @dataclass(slots=True)
 class Categories:
-    """A classifier of values by their letters, form and the words before them (naive Bayes, add-one smoothing).
+    """A classifier of values by their letters, form and the words before them (naive Bayes, add-one
+    smoothing).
 
     Args:
         counts: Category to feature to occurrences in training spans.

@@ -1,4 +1,6 @@
-"""The cheapest way from the words of a source to those of an output, where placeholders stand for some of them."""
+"""The cheapest way from the words of a source to those of an output, where placeholders stand for
+some of them.
+"""
 
 from __future__ import annotations
 
@@ -108,7 +110,9 @@ class _Table:
         self._words, self._changes = self._change_costs()
 
     def _change_costs(self) -> tuple[NDArray[np.int64], dict[str, NDArray[np.int64]]]:
-        """Return the number of each source word's text, and by output text the cost of putting it in each's place."""
+        """Return the number of each source word's text, and by output text the cost of putting it
+        in each's place.
+        """
         texts = sorted({word.text for word in self._before})
         others = sorted({word.text for word in self._after})
         number = {text: n for n, text in enumerate(texts)}

@@ -236,7 +236,9 @@ class GenerativeDetector:
             self._known.popitem(last=False)
 
     def _write(self, notes: Sequence[Note]) -> None:
-        """Generate the answers for notes that have none yet, the windows of all of them in one call."""
+        """Generate the answers for notes that have none yet, the windows of all of them in one
+        call.
+        """
         cuts = [cut(note.text, self._backend) for note in notes]
         texts = [
             note.text[one.start : one.end]

@@ -34,7 +34,8 @@ class Cue:
 
 
 def cues(detector: Detector, note: Note, span: Span, *, reach: int = REACH) -> list[Cue]:
-    """Return the words around a span, the weightiest first, those next to it before others of the same weight.
+    """Return the words around a span, the weightiest first, those next to it before others of the
+    same weight.
 
     An occlusion, as Zeiler and Fergus (2014) do with pictures: a word is replaced by as many
     blanks, so that offsets stay. Nothing found where the span was counts as a score of 0, and so

@@ -1,4 +1,6 @@
-"""A model folder: what describes it, its base or where that is, its adapter, and its classifier of categories."""
+"""A model folder: what describes it, its base or where that is, its adapter, and its classifier of
+categories.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The grammar of one note for servers that take one (GBNF of llama.cpp, which vLLM's xgrammar reads too)."""
+"""The grammar of one note for servers that take one (GBNF of llama.cpp, which vLLM's xgrammar reads
+too).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ _CHUNK = re.compile(r"(\s*)(\w+|[^\w\s])")
 
 
 def grammar_of(text: str, *, placeholder: str = PLACEHOLDER, longest: int = LONGEST) -> str:
-    r"""Return a grammar whose only texts are the note with placeholders for runs of its words, and ``ANONYMOUS``.
+    r"""Return a grammar whose only texts are the note with placeholders for runs of its words, and
+    ``ANONYMOUS``.
 
     A note that says ANONYMOUS itself cannot be answered with it. Blanks at the end of the note are
     left out.

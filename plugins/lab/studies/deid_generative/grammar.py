@@ -130,7 +130,9 @@ class CopyGrammar:
         return (_At.AFTER, place, which, 0) if is_over else (_At.HOLE, place, which, done)
 
     def ahead(self, state: State, most: int) -> list[int]:
-        """Return the tokens that would follow if the source were copied on, where the state allows one reading."""
+        """Return the tokens that would follow if the source were copied on, where the state allows
+        one reading.
+        """
         if len(state) != 1:
             return []
         ((at, place, _, _),) = state
@@ -148,7 +150,8 @@ class CopyGrammar:
 
 
 def removed(state: State) -> list[tuple[int, int, int]]:
-    """Return the ranges of source tokens that a finished output removes, each with the placeholder's number.
+    """Return the ranges of source tokens that a finished output removes, each with the
+    placeholder's number.
 
     Raises:
         DetectorError: The output is not finished.

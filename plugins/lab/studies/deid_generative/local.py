@@ -120,7 +120,8 @@ class Speech:
 
 
 class LocalModel:
-    """Writes outputs with a model of transformers, one text at a time, so that no output depends on the batch.
+    """Writes outputs with a model of transformers, one text at a time, so that no output depends on
+    the batch.
 
     Args:
         model: A causal language model.

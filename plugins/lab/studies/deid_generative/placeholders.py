@@ -1,4 +1,6 @@
-"""What stands in an output for what was removed, and the words of texts that hold such placeholders."""
+"""What stands in an output for what was removed, and the words of texts that hold such
+placeholders.
+"""
 
 from __future__ import annotations
 

@@ -90,7 +90,8 @@ class Prompt(BaseModel):
         ]
 
     def around(self, tokenizer: Any) -> tuple[str, str]:
-        """Return what stands before the note and after it, with the tokenizer's chat template where wanted.
+        """Return what stands before the note and after it, with the tokenizer's chat template where
+        wanted.
 
         Raises:
             ConfigError: The template leaves the note out.

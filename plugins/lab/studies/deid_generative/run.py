@@ -135,7 +135,9 @@ def _new(
 
 
 def _given(settings: GenerativeSettings, shape: Shape) -> tuple[Any, Speech]:
-    """Return a base that was given, after its memory in training was found to be within the budget."""
+    """Return a base that was given, after its memory in training was found to be within
+    the budget.
+    """
     place = device_of(None)
     config = load_config(settings.base, allow_download=settings.allow_download)
     bits = choose_bits(settings.bits, device=place, quantises=find_spec("bitsandbytes") is not None)
@@ -191,7 +193,9 @@ def _adapted(model: Any, settings: GenerativeSettings) -> Any:
 def _calibrated(
     model: Any, settings: GenerativeSettings, speech: Speech, dev: Sequence[Document]
 ) -> tuple[GenerativeSettings, tuple[Mapping[str, Any], ...]]:
-    """Return the settings with the best of their biases, and what each did on the development notes."""
+    """Return the settings with the best of their biases, and what each did on the development
+    notes.
+    """
     judged = dev[: settings.judged or None]
     if not settings.biases or not judged:
         return settings, ()
@@ -224,7 +228,9 @@ def _write(model: Any, settings: GenerativeSettings, out: Path, work: Path) -> N
 
 
 def _fingerprint(task: Task, settings: GenerativeSettings, version: str) -> str:
-    """Return a digest of all that a run depends on, so that it resumes from its own checkpoint alone."""
+    """Return a digest of all that a run depends on, so that it resumes from its own checkpoint
+    alone.
+    """
     total = hashlib.sha256(settings.model_dump_json().encode())
     prompt = load_prompt(settings.prompt).told
     for part in (version, task.seed, prompt, sorted(task.labels)):

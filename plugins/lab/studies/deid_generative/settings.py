@@ -20,7 +20,8 @@ class _Frozen(BaseModel):
 
 
 class NewModel(_Frozen):
-    """A causal model of Llama's kind that begins with no weights, and learns to copy before it learns to redact.
+    """A causal model of Llama's kind that begins with no weights, and learns to copy before it
+    learns to redact.
 
     Copying is learnt without labels: stretches of the notes, from short ones to whole ones, are to
     be copied, with a placeholder in the place of runs of words drawn at random.
@@ -71,7 +72,8 @@ class Lora(_Frozen):
 
 
 class GenerativeSettings(_Frozen):
-    """All settings; the defaults are those of Dorémus et al. (2025), and where it is silent, the usual ones.
+    """All settings; the defaults are those of Dorémus et al. (2025), and where it is silent, the
+    usual ones.
 
     Args:
         base: Folder or hub name of a causal language model, or ``new``.

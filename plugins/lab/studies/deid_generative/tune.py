@@ -147,7 +147,9 @@ class Tuning:
         return total, answers
 
     def _judged(self, model: Any, loss: float, rate: float, began: float) -> None:
-        """Measure the model on the development notes, and keep its weights where no epoch was better."""
+        """Measure the model on the development notes, and keep its weights where no epoch was
+        better.
+        """
         progress, settings = self.progress, self._settings
         progress.epoch += 1
         model.eval()

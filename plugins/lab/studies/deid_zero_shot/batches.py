@@ -14,7 +14,9 @@ from deid_zero_shot.variants import Variants
 
 Array = NDArray[np.int64]
 _WIDEST = 48_000_000
-"""Scores of the vocabulary that one run may hold, so that a large vocabulary takes no more memory than a small one."""
+"""Scores of the vocabulary that one run may hold, so that a large vocabulary takes no more memory
+than a small one.
+"""
 
 
 class Ask(Protocol):

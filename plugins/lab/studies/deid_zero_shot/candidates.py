@@ -21,8 +21,9 @@ from deid_zero_shot.scorer import Read, Scoring
 from deid_zero_shot.words import plain
 
 POOL, NOTE_POOL = 256, 64
-"""Words of the model's distribution that are compared with the original, in a sentence for the category and in a note,
-where each costs more; those after them are improbable."""
+"""Words of the model's distribution that are compared with the original, in a sentence for the
+category and in a note, where each costs more; those after them are improbable.
+"""
 NEAR = 32
 """Sub-tokens of a note on each side of a word in which candidates are compared with the original.
 
@@ -127,7 +128,8 @@ class MaskedModel:
     def _sequence(
         self, question: Question, pieces: Sequence[int], *, is_near: bool = True
     ) -> tuple[list[int], range]:
-        """Return what the model reads with the pieces in the blank to predict, and where they stand.
+        """Return what the model reads with the pieces in the blank to predict, and where they
+        stand.
 
         Args:
             question: It.
@@ -165,7 +167,9 @@ class MaskedModel:
     def _nearest(
         self, question: Question, vector: NDArray[np.float64], top_k: int
     ) -> tuple[str, ...]:
-        """Return the words of the pool that are most like the original and do not give it away by their letters."""
+        """Return the words of the pool that are most like the original and do not give it away by
+        their letters.
+        """
         pool, original = self._pool(question), fold(question.word)
         if not pool.words:
             return ()
@@ -254,7 +258,9 @@ class MaskedModel:
         return self._words[number]
 
     def _vectors(self, asked: Sequence[tuple[Question, Sequence[int]]]) -> NDArray[np.float64]:
-        """Return the mean of the last hidden states of the pieces in their blanks, of length one: (asked, hidden)."""
+        """Return the mean of the last hidden states of the pieces in their blanks, of length one:
+        (asked, hidden).
+        """
         import torch  # noqa: PLC0415 - takes a second to load
 
         found: list[NDArray[np.float64]] = []
@@ -276,7 +282,9 @@ class MaskedModel:
         return np.array(found)
 
     def _scores(self, rows: Sequence[Sequence[int]], places: Sequence[int]) -> NDArray[np.float64]:
-        """Return the scores of the vocabulary at one place of each row, unnormalised: (rows, vocabulary)."""
+        """Return the scores of the vocabulary at one place of each row, unnormalised: (rows,
+        vocabulary).
+        """
         import torch  # noqa: PLC0415 - takes a second to load
 
         ids, seen = self._padded(rows)
@@ -327,7 +335,9 @@ def load(folder: str, digest: str) -> MaskedModel:
 
 @lru_cache(maxsize=2)
 def _loaded(folder: str, digest: str) -> MaskedModel | str:
-    """Return the model, or what is wrong with it, so that a batch does not try again with every note."""
+    """Return the model, or what is wrong with it, so that a batch does not try again with every
+    note.
+    """
     del digest
     from deid_zero_shot.guard import load as guarded  # noqa: PLC0415 - takes seconds to load
 

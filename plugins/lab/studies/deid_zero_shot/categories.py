@@ -127,7 +127,9 @@ def learn(documents: Iterable[Taught], *, others: bool = False) -> Categories:
 
 
 def crossed(documents: Sequence[Taught]) -> Sequence[Categories]:
-    """Return for each document what every other one that does not stand with it, at even or odd places, tells."""
+    """Return for each document what every other one that does not stand with it, at even or odd
+    places, tells.
+    """
     taught = [learn(documents[first::2], others=True) for first in (1, 0)]
     return [taught[at % 2] for at in range(len(documents))]
 

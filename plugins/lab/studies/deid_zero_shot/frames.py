@@ -1,4 +1,5 @@
-"""The sentences in which a masked language model is asked for a word, one for each language and category.
+"""The sentences in which a masked language model is asked for a word, one for each language and
+category.
 
 They stand in for the note's own text, so that a value has the same candidates in every note.
 """

@@ -1,4 +1,6 @@
-"""A masked language model loaded with PyTorch, refused where it is none or its head was never trained."""
+"""A masked language model loaded with PyTorch, refused where it is none or its head was never
+trained.
+"""
 
 from __future__ import annotations
 

@@ -37,7 +37,8 @@ def review(
     without_gold: Arg[bool, typer.Option("--without-gold", help="Colour by score alone.")] = False,
     threads: ThreadsOption = None,
 ) -> int:
-    """List notes in the order of what is probably left in them, and write them with their sub-tokens coloured.
+    """List notes in the order of what is probably left in them, and write them with their
+    sub-tokens coloured.
 
     The list has ids, numbers and places of words, no text. The probability that a word is PHI is
     the share of PHI among development words with such scores.

@@ -1,4 +1,6 @@
-"""Scores and gold of sub-tokens over notes, and every statistic of them (Myntti 2025, section 3)."""
+"""Scores and gold of sub-tokens over notes, and every statistic of them (Myntti 2025,
+section 3).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Commands that carry annotations into a translation, by word alignment or by markers in the text."""
+"""Commands that carry annotations into a translation, by word alignment or by markers in
+the text.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ def bitext(
 @app.command("mark")
 @guarded
 def write_marked(*, notes: NotesOption, out: OutOption, labels: LabelsOption = "") -> int:
-    """Write notes with a marker around each annotation, as [#NAME Ana Lee], for a translator of your own."""
+    """Write notes with a marker around each annotation, as [#NAME Ana Lee], for a translator of
+    your own.
+    """
     texts = [
         (one.note, mark(one.note, list(one.spans)))
         for one in read_corpus(notes, labels=labels).documents
@@ -81,7 +85,8 @@ def write_projected(
     ] = None,
     labels: LabelsOption = "",
 ) -> int:
-    """Write translations with the spans of their originals, and tell by place what a person should look at.
+    """Write translations with the spans of their originals, and tell by place what a person should
+    look at.
 
     Without --alignments the translations have the markers that mark has written. A note that cannot
     be read is told and left out.

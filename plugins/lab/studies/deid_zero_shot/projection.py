@@ -1,4 +1,6 @@
-"""Spans carried from a note to its translation through a word alignment, with all that could not be placed."""
+"""Spans carried from a note to its translation through a word alignment, with all that could not be
+placed.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +84,8 @@ def words(text: str) -> list[Token]:
 
 
 def read_alignment(line: str, *, source: int, target: int, note_id: str) -> list[tuple[int, int]]:
-    """Return the pairs of one line in the ``i-j`` format of fast_align, eflomal, SimAlign and others.
+    """Return the pairs of one line in the ``i-j`` format of fast_align, eflomal, SimAlign and
+    others.
 
     Args:
         line: As ``0-0 1-2 2-1``, numbers from 0.
@@ -186,7 +189,9 @@ def _longest_run(found: Sequence[int], most_apart: int) -> Sequence[int]:
 
 
 def _trimmed(text: str, span: Span, other: str, place: Token) -> Token:
-    """Return a place without the punctuation around it, unless the original span has such at that end."""
+    """Return a place without the punctuation around it, unless the original span has such at that
+    end.
+    """
     start, end = place
     if text[span.start].isalnum():
         while start < end - 1 and not other[start].isalnum():

@@ -99,7 +99,9 @@ def _by_key(written: Sequence[str], group: Sequence[int]) -> Mapping[str, int]:
 def _contained(
     word: str, part: str, place: Token, group: int, by_key: Mapping[str, int]
 ) -> list[tuple[int, int, int]]:
-    """Return group, first and last code point, within the word, of each word that a part of it is or holds."""
+    """Return group, first and last code point, within the word, of each word that a part of it is
+    or holds.
+    """
     first, last = place
     found = [(group, first, last)]
     if _ADDRESS.search(word):

@@ -33,8 +33,8 @@ _STYLE = (
     " .5rem}b{font-weight:inherit;border-radius:2px}.tp,.gone{background:#bfe3c8}"
     ".fp{background:#f6dfa4}.fn{background:#f3b6b0;outline:1px solid #a32d21}td,th{padding:.2rem"
     " .8rem .2rem 0;text-align:left}"
-    "@media"
-    " (prefers-color-scheme:dark){body{background:#14181d;color:#dfe5ea}.tp,.gone{background:#245c37}"
+    "@media (prefers-color-scheme:dark){body{background:#14181d;color:#dfe5ea}"
+    ".tp,.gone{background:#245c37}"
     ".fp{background:#6b5310}.fn{background:#7c2b23}}"
 )
 
@@ -119,7 +119,9 @@ def counted(notes: Iterable[Reviewed]) -> Mapping[str, int]:
 
 
 def page(notes: Sequence[Reviewed], *, title: str) -> str:
-    """Return one self-contained page with the text of the notes, which only their readers may see."""
+    """Return one self-contained page with the text of the notes, which only their readers
+    may see.
+    """
     total = counted(notes)
     legend = "".join(
         f'<tr><td><b class="{kind}">{name}</b></td><td>{total[kind]:,}</td></tr>'
@@ -128,10 +130,11 @@ def page(notes: Sequence[Reviewed], *, title: str) -> str:
     )
     body = "".join(_section(one) for one in by_risk(notes))
     return (
-        '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport"'
-        f' content="width=device-width"><title>{escape(title)}</title><style>{_STYLE}</style><h1>{escape(title)}</h1><p>Holds'
-        " the text of notes. The darker a word that stays, the more probably it is"
-        f" PHI.</p><table><tr><th>Sub-tokens</th><th></th></tr>{legend}</table>{body}</html>\n"
+        '<!doctype html><html lang="en"><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width">'
+        f"<title>{escape(title)}</title><style>{_STYLE}</style><h1>{escape(title)}</h1>"
+        "<p>Holds the text of notes. The darker a word that stays, the more probably it is PHI.</p>"
+        f"<table><tr><th>Sub-tokens</th><th></th></tr>{legend}</table>{body}</html>\n"
     )
 
 

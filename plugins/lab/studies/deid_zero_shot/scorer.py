@@ -226,7 +226,9 @@ class Read:
         return [Variants(self.encoded.ids[part.start : part.stop]) for part in self._parts]
 
     def place(self, number: int) -> tuple[int, range, NDArray[np.int64]]:
-        """Return the window of a word, its places in it, and those of the same word elsewhere in it."""
+        """Return the window of a word, its places in it, and those of the same word elsewhere in
+        it.
+        """
         window = self.window[number]
         part = self._parts[window]
         pieces = self.pieces[number]

@@ -57,7 +57,8 @@ class Judged:
                 )
 
     def typed(self) -> Judged:
-        """Return the documents without the words that are no PHI by their kind, as the development part teaches.
+        """Return the documents without the words that are no PHI by their kind, as the development
+        part teaches.
 
         Of the development part itself, each half teaches the other.
         """

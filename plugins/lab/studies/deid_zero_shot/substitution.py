@@ -1,4 +1,6 @@
-"""The replacer that writes words which a masked language model puts in the place of the original's."""
+"""The replacer that writes words which a masked language model puts in the place of
+the original's.
+"""
 
 from __future__ import annotations
 
@@ -218,7 +220,9 @@ def _is_mark(char: str) -> bool:
 
 
 def _name_words(text: str, lang: str | None) -> tuple[Word, ...]:
-    """Return the words of a name, each asked for on its own, so that a name and a mention of its part agree."""
+    """Return the words of a name, each asked for on its own, so that a name and a mention of its
+    part agree.
+    """
     has_pack = lang is None or lang in languages()
     known = lang if has_pack else None
     found = []
@@ -275,7 +279,8 @@ def _capital(word: str) -> str:
 def _chosen(
     candidates: Sequence[str], word: Word, token: str, label: Phi, context: Context
 ) -> str | None:
-    """Return the first of a keyed row of candidates that is no word of the note, in form and case of the original.
+    """Return the first of a keyed row of candidates that is no word of the note, in form and case
+    of the original.
 
     The row is a shuffle of all candidates; one candidate alone is no choice, and would tell the
     original.

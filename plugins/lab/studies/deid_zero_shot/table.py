@@ -1,4 +1,6 @@
-"""The table of models by languages of Myntti (2025, section 4.2) for an installation's own detectors and notes."""
+"""The table of models by languages of Myntti (2025, section 4.2) for an installation's own
+detectors and notes.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,8 @@ def make(
     documents: Sequence[Document],
     found: Mapping[str, Sequence[SpanSet]],
 ) -> DetectorTable:
-    """Return a row per detector and language over sub-tokens, with chance and other detectors on the same notes.
+    """Return a row per detector and language over sub-tokens, with chance and other detectors on
+    the same notes.
 
     Notes that a threshold was chosen on are left out, and counted.
 

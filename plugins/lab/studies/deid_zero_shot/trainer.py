@@ -21,7 +21,8 @@ _OWN = ("model", "target", "threads", "allow_download", "trust")
 
 
 class ZeroShotTrainer:
-    """Makes a model folder of a masked language model and its thresholds, so that recipes and the graph can use it.
+    """Makes a model folder of a masked language model and its thresholds, so that recipes and the
+    graph can use it.
 
     The recipe's ``[settings]`` have ``model``, a folder or hub name; ``target``, as for ``deid
     zero-shot calibrate``; ``threads``, ``allow_download``, ``trust``, and how words are scored, as
@@ -48,7 +49,8 @@ class ZeroShotTrainer:
         return own | scoring.model_dump(mode="json")
 
     def train(self, task: Task, out: Path, report: Report) -> None:
-        """Write the model as ONNX with a threshold for each language of the annotated notes, and the curves.
+        """Write the model as ONNX with a threshold for each language of the annotated notes, and
+        the curves.
 
         Raises:
             TrainingError: The model was pre-trained on one of the notes.

@@ -29,13 +29,17 @@ _SINGLE = re.compile(
 
 
 def plain(text: str, lang: str | None) -> Sequence[Token]:
-    """Return words with their inner hyphens and apostrophes, numbers with their separators, whole addresses."""
+    """Return words with their inner hyphens and apostrophes, numbers with their separators, whole
+    addresses.
+    """
     del lang
     return [match.span() for match in _PLAIN.finditer(text)]
 
 
 def blanks(text: str, lang: str | None) -> Sequence[Token]:
-    """Return what stands between blanks, without the punctuation around it (Myntti 2025, for English)."""
+    """Return what stands between blanks, without the punctuation around it (Myntti 2025, for
+    English).
+    """
     del lang
     found = []
     for match in _BLANK_APART.finditer(text):
@@ -49,13 +53,16 @@ def blanks(text: str, lang: str | None) -> Sequence[Token]:
 
 
 def characters(text: str, lang: str | None) -> Sequence[Token]:
-    """Return single letters of scripts that set no blanks (Chinese, Japanese, Thai, Khmer), and words of the others."""
+    """Return single letters of scripts that set no blanks (Chinese, Japanese, Thai, Khmer), and
+    words of the others.
+    """
     del lang
     return [match.span() for match in _SINGLE.finditer(text)]
 
 
 def parsed(text: str, lang: str | None) -> Sequence[Token]:
-    """Return the words of spaCy's rules for the language, which need no model (Myntti 2025, for Spanish and Finnish).
+    """Return the words of spaCy's rules for the language, which need no model (Myntti 2025, for
+    Spanish and Finnish).
 
     Raises:
         ConfigError: spaCy is not installed, or does not know the language.

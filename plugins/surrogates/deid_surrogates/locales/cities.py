@@ -127,7 +127,9 @@ def endonym(locale: Locale, city: City) -> str:
 
 
 def nearest(locale: Locale, name: str, known: Container[str]) -> str | None:
-    """Return the city of the same country that is nearest among those whose folded name is known, by that name."""
+    """Return the city of the same country that is nearest among those whose folded name is known,
+    by that name.
+    """
     city = find_city(locale, name)
     if city is None:
         return None
@@ -171,7 +173,9 @@ def _small(locale: Locale) -> Sequence[str]:
 
 @lru_cache(maxsize=64)
 def _of(country: str) -> Sequence[City]:
-    """Return the cities of a country but those within the bounds of a large one, which are mostly its districts."""
+    """Return the cities of a country but those within the bounds of a large one, which are mostly
+    its districts.
+    """
     found = world().of_country(country)
     large = sorted(
         (city for city in found if city.population >= _LARGE), key=lambda city: city.latitude

@@ -152,7 +152,9 @@ def _by_ending(word: str) -> tuple[str, str] | None:
 
 
 def _stripped(word: str, is_name: Callable[[str], bool]) -> tuple[str, str] | None:
-    """Return base form and case of a name that is known, or stands in the note, in its base form."""
+    """Return base form and case of a name that is known, or stands in the note, in its
+    base form.
+    """
     for ending, case in _CASE_OF.items():
         stem = word[: -len(ending)]
         if len(stem) > 2 and word.casefold().endswith(ending):
@@ -164,7 +166,9 @@ def _stripped(word: str, is_name: Callable[[str], bool]) -> tuple[str, str] | No
 
 @cache
 def _nature_forms() -> Mapping[str, tuple[str, str]]:
-    """Return the forms of the words that surnames and villages end in, with word and case, the longest first."""
+    """Return the forms of the words that surnames and villages end in, with word and case, the
+    longest first.
+    """
     rows = [
         (form, word, case) for word in _NATURE for case, form in cases(word, is_given=False).items()
     ]

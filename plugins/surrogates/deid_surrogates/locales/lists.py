@@ -37,7 +37,9 @@ def faker_names(locale: str, kind: str) -> dict[str, int]:
 
 @cache
 def faker(kind: str, locale: str) -> Any:
-    """Return the class that holds Faker's lists of a kind, or ``None`` where Faker has none for the locale."""
+    """Return the class that holds Faker's lists of a kind, or ``None`` where Faker has none for the
+    locale.
+    """
     try:
         return importlib.import_module(f"faker.providers.{kind}.{locale}").Provider
     except ModuleNotFoundError:
@@ -58,7 +60,9 @@ def merged(known: Mapping[str, int], others: Iterable[str]) -> dict[str, int]:
 
 @cache
 def foreign_given_names() -> dict[str, Sex]:
-    """Return folded given names of many languages with ``f``, ``m`` or ``n`` where both sexes have them."""
+    """Return folded given names of many languages with ``f``, ``m`` or ``n`` where both sexes have
+    them.
+    """
     known: dict[str, Sex] = {}
     for locale in RECOGNISED:
         add_given(known, faker_names(locale, "first_names_female"), "f")

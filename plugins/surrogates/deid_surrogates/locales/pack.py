@@ -23,7 +23,8 @@ class Inflection(Protocol):
     """Inflections of a name in a language, as far as they are written without a blank."""
 
     def split(self, word: str, is_name: Callable[[str], bool]) -> tuple[str, str]:
-        """Return the word's base form and the name of its form, ``""`` where it stands in its base form.
+        """Return the word's base form and the name of its form, ``""`` where it stands in its base
+        form.
 
         Args:
             word: As written.

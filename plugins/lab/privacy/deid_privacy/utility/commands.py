@@ -157,7 +157,9 @@ def end_to_end(  # noqa: PLR0913 - one parameter per option of the command line
     dry_run: DryRunOption = False,
     seed: SeedOption = 1,
 ) -> int:
-    """Score every combination of raw and pseudonymised pre-training, fine-tuning and test notes: a page."""
+    """Score every combination of raw and pseudonymised pre-training, fine-tuning and test notes: a
+    page.
+    """
     course = _Course(
         "end-to-end",
         out,

@@ -141,7 +141,9 @@ def rows(results: Sequence[Mapping[str, Any]], *, measure: str = "f1") -> dict[s
 
 
 def directional(each: Mapping[str, Sequence[Row]]) -> list[Directional]:
-    """Return the directional test of every ordered pair within a task and a test version, corrected over all of them."""
+    """Return the directional test of every ordered pair within a task and a test version, corrected
+    over all of them.
+    """
     made = {
         f"{task}: {first.setting} < {second.setting}": (
             task,

@@ -80,7 +80,8 @@ def encoder_of(
 
 
 def epochs_of(name: str) -> list[Path]:
-    """Return the epochs of a pre-training that ``NAME=FOLDER/epochs`` names, of which each task takes its best, or none.
+    """Return the epochs of a pre-training that ``NAME=FOLDER/epochs`` names, of which each task
+    takes its best, or none.
 
     Raises:
         InputError: The folder has no epoch.

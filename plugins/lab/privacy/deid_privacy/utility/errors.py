@@ -92,7 +92,9 @@ class Errors:
         return found
 
     def _wrong(self, one: Example, kept: DisjointSpans) -> list[Span]:
-        """Return words that are no identifiers, each with the chance that gives the precision on average."""
+        """Return words that are no identifiers, each with the chance that gives the precision on
+        average.
+        """
         words = [
             found.span()
             for found in _WORD.finditer(one.text)

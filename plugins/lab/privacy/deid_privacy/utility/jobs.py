@@ -33,7 +33,8 @@ class Job:
 def jobs(
     models: Sequence[str], versions: Sequence[str], tasks: Sequence[str], folds: int = 10
 ) -> list[Job]:
-    """Return every job once, fold by fold within a task, so that paired folds are next to each other.
+    """Return every job once, fold by fold within a task, so that paired folds are next to each
+    other.
 
     Raises:
         InputError: A part is empty or named twice.

@@ -211,8 +211,8 @@ def _costs(
         *(
             [
                 (
-                    f"Counted is what {', '.join(names)} used while a run went on, other work on the"
-                    " machine included."
+                    f"Counted is what {', '.join(names)} used while a run went on,"
+                    " other work on the machine included."
                 )
             ]
             * bool(names)

@@ -189,7 +189,9 @@ class Grid:
         }
 
     def _guessed(self, job: Job) -> dict[str, Any]:
-        """Return the scores of a guess that looks at no text, by the labels of the training documents."""
+        """Return the scores of a guess that looks at no text, by the labels of the training
+        documents.
+        """
         data = self._version(job.task, job.version)
         train, _, test = parts(
             [one.note_id for one in self._version(job.task, "raw").examples], job.fold, self.plan

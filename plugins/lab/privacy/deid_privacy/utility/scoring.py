@@ -21,7 +21,9 @@ def f1(right: int, found: int, expected: int) -> float:
 def span_scores(
     texts: Sequence[str], gold: Sequence[Sequence[Marked]], found: Sequence[Sequence[Marked]]
 ) -> dict[str, float]:
-    """Return strict F1 of entities, and micro F1 of the tokens that carry a label (Vakili et al. 2025)."""
+    """Return strict F1 of entities, and micro F1 of the tokens that carry a label (Vakili et al.
+    2025).
+    """
     sides = [
         {(row, *mark) for row, marks in enumerate(side) for mark in marks} for side in (gold, found)
     ]

@@ -1,4 +1,6 @@
-"""What is left of the identifiers against what a tagger learns, by recall and by precision of the redaction."""
+"""What is left of the identifiers against what a tagger learns, by recall and by precision of the
+redaction.
+"""
 
 from __future__ import annotations
 

@@ -27,7 +27,9 @@ TASK, STARTER = "phi_ner", 3
 """The task, and words of a note that a generated one begins with."""
 NEAR = 0.02
 LEAST = 0.1
-"""Strict F1 of the tagger of real notes below which it learnt too little for a comparison to say anything."""
+"""Strict F1 of the tagger of real notes below which it learnt too little for a comparison to say
+anything.
+"""
 TUNING = Tuning()
 _WIDTHS = {"larger": 96, "small": 48}
 
@@ -139,7 +141,9 @@ class Synthesis:
     def _generated(
         self, recipe: Recipe, train: Sequence[Example], dev: Sequence[Example], fold: int
     ) -> list[str]:
-        """Return notes that begin as those of the development part, drawn from the nucleus of 0.95."""
+        """Return notes that begin as those of the development part, drawn from the nucleus
+        of 0.95.
+        """
         generator = self._generator(recipe, train, fold)
         starters = [" ".join(one.text.split()[:STARTER]) for one in dev]
         wanted = max(8, round(recipe.volume * len(train)))
@@ -249,7 +253,9 @@ def t12(bench: Synthesis) -> Trend:
 
 
 def _controlled(run: Callable[[Synthesis], Trend]) -> Callable[[Synthesis], Trend]:
-    """Return the run of a trend, undecided where the tagger of real notes, its positive control, learnt too little."""
+    """Return the run of a trend, undecided where the tagger of real notes, its positive control,
+    learnt too little.
+    """
 
     def judged(bench: Synthesis) -> Trend:
         gold = bench.row(None)

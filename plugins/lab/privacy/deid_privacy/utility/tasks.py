@@ -151,7 +151,8 @@ def title(name: str) -> str:
 
 
 def task_data(name: str, *, documents: int, seed: int) -> TaskData:
-    """Return a task: one of ``TASKS``, ``corpus:SPECIFICATION`` for the spans of annotated notes at hand, or ``FILE.jsonl``.
+    """Return a task: one of ``TASKS``, ``corpus:SPECIFICATION`` for the spans of annotated notes at
+    hand, or ``FILE.jsonl``.
 
     Raises:
         InputError: There is no such task, the corpus has no span, or the file is none of a task.
@@ -203,7 +204,9 @@ def _made(
 
 
 def _clinical(name: str, rng: random.Random) -> Iterator[tuple[str, str]]:
-    """Yield sentences and the label that each gives to its document, or to what stands in its gap."""
+    """Yield sentences and the label that each gives to its document, or to what stands in
+    its gap.
+    """
     if name == "icd10":
         for code in rng.sample(list(_CODES), rng.choice((1, 1, 2, 3))):
             yield f"Treated for {rng.choice(_CODES[code])}.", code

@@ -116,7 +116,9 @@ def t3(bench: Tuned) -> Trend:
 
 
 def t4(bench: Tuned) -> Trend:
-    """Test whether pseudonymised notes in all three places are worse than raw ones in all three, corrected."""
+    """Test whether pseudonymised notes in all three places are worse than raw ones in all three,
+    corrected.
+    """
     pairs = _pairs(bench, (ADAPTED + PSEUDO, PSEUDO, PSEUDO), (ADAPTED + "raw",))
     found = corrected(
         {

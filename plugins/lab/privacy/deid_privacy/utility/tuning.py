@@ -199,7 +199,8 @@ def tune(
     tuning: Tuning,
     seed: int,
 ) -> Tuned:
-    """Return an encoder fine-tuned on documents, as it was after the epoch that scored best on others.
+    """Return an encoder fine-tuned on documents, as it was after the epoch that scored best on
+    others.
 
     Args:
         data: Kind and labels of the task.

@@ -70,7 +70,9 @@ def ranges(note: Note, spans: SpanSet) -> list[tuple[int, int]]:
 
 
 def fuzzed(note: Note, spans: SpanSet, rng: random.Random) -> FuzzedOutput:
-    """Return an output with up to four changes, a placeholder of any shape, and chatter around it."""
+    """Return an output with up to four changes, a placeholder of any shape, and chatter
+    around it.
+    """
     gold = ranges(note, spans)
     placeholder = rng.choice(VARIANTS)
     pieces = redacted(note, gold, placeholder)

@@ -1,4 +1,6 @@
-"""Every check of the specification on its page has tests, which exist, or says what is not shown."""
+"""Every check of the specification on its page has tests, which exist, or says what is
+not shown.
+"""
 
 from __future__ import annotations
 

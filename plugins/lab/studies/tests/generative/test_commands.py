@@ -1,4 +1,6 @@
-"""Models compared by their curves, spans explained, adapters merged and probed for planted secrets."""
+"""Models compared by their curves, spans explained, adapters merged and probed for
+planted secrets.
+"""
 
 from __future__ import annotations
 

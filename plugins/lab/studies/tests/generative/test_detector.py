@@ -148,7 +148,9 @@ INJECTED = (
 
 @pytest.mark.parametrize("injected", INJECTED)
 def test_the_prompts_own_words_in_a_note_are_ordinary_text(spoken: Speech, injected: str) -> None:
-    """Special tokens in a note are spelled out, and a note that says ANONYMOUS is never answered with it."""
+    """Special tokens in a note are spelled out, and a note that says ANONYMOUS is never answered
+    with it.
+    """
     tokens, offsets = spoken.plain(NOTE + injected)
 
     assert spoken.end not in tokens

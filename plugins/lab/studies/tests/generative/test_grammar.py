@@ -61,7 +61,9 @@ def test_an_output_that_was_cut_off_removes_nothing_and_raises() -> None:
 def test_every_output_is_the_note_with_runs_replaced(
     source: list[int], longest: int, rng: object
 ) -> None:
-    """The placeholder is made of tokens of the note, so that readings must be told apart by what follows."""
+    """The placeholder is made of tokens of the note, so that readings must be told apart by what
+    follows.
+    """
     grammar = CopyGrammar(source, [[4, 0], [3]], [2], END, longest=longest)
     state, tokens = grammar.start(), []
     while allowed := grammar.allowed(state):

@@ -1,4 +1,6 @@
-"""Training: by heart, an adapter with the published shape, the same weights after a kill, and what is refused."""
+"""Training: by heart, an adapter with the published shape, the same weights after a kill, and what
+is refused.
+"""
 
 from __future__ import annotations
 
@@ -117,7 +119,9 @@ def test_a_run_goes_on_after_a_kill_and_gives_the_same_weights(tmp_path: Path) -
 def test_the_epoch_is_chosen_on_development_notes_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The best of a curve with a plateau is its first best epoch, and its weights are those that are written."""
+    """The best of a curve with a plateau is its first best epoch, and its weights are those that
+    are written.
+    """
     kept: list[int] = []
     worth = iter([0.2, 0.6, 0.9, 0.9, 0.8])
     monkeypatch.setattr("deid_generative.tune.worth", lambda *_: next(worth))

@@ -1,4 +1,6 @@
-"""The detector keeps the contract, its threshold decides, and a model or calibration that does not fit is refused."""
+"""The detector keeps the contract, its threshold decides, and a model or calibration that does not
+fit is refused.
+"""
 
 from __future__ import annotations
 

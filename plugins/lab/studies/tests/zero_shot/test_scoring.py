@@ -1,4 +1,6 @@
-"""Whole words are covered, revealed from left to right, together with what would give them away, and scored once."""
+"""Whole words are covered, revealed from left to right, together with what would give them away,
+and scored once.
+"""
 
 from __future__ import annotations
 
