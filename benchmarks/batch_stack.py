@@ -17,7 +17,7 @@ from scipy.optimize import minimize
 
 from deid_assets.core.span import SpanSet
 from deid_assets.core.trainer import Document
-from deid_assets.vocabulary import is_ordinary
+from deid_assets.languages.vocabulary import is_ordinary
 
 LEAST = 0.03
 """Tokens that both taggers give less are not looked at."""

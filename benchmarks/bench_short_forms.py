@@ -24,12 +24,13 @@ from deid_assets.core.note import Note
 from deid_assets.core.redact import Policy, redact
 from deid_assets.core.resolve import Ensemble, resolve
 from deid_assets.core.span import DisjointSpans, SpanSet
+from deid_assets.languages import SYNTHESIS, languages
 from deid_assets.plugins import load
 from deid_assets.policies import load_policy
 from deid_assets.testing import mark, marked
 
 FOLDER = Path(__file__).with_name("short_forms")
-LANGUAGES = ("de", "en", "es", "fi", "fr", "it", "nl", "sv")
+LANGUAGES = languages(SYNTHESIS)
 DETECTORS = ("rules", "presidio")
 POLICIES = ("safe_harbor", "gdpr_strict", "tag")
 KEY = Key(b"key of the short-form benchmark")

@@ -28,12 +28,13 @@ from deid_assets.core.note import Note
 from deid_assets.core.resolve import Ensemble
 from deid_assets.core.span import DisjointSpans, Span, SpanSet
 from deid_assets.formats import Fault, read_notes
+from deid_assets.languages import SYNTHESIS, languages
 from deid_assets.pipeline.redacting import survival_by_note
 from deid_assets.pipeline.resolving import LEAVABLE, by_note, resolve_all
 from deid_assets.pipeline.spreading import is_found, spread
 from deid_assets.plugins import load
 
-LANGUAGES = ("en", "es", "it", "fr", "de", "nl", "sv", "fi")
+LANGUAGES = languages(SYNTHESIS)
 Spans = Mapping[str, DisjointSpans]
 Gold = Mapping[str, SpanSet]
 

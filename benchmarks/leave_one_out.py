@@ -47,12 +47,13 @@ from deid_assets.evaluation.comparison import Ratio, Row
 from deid_assets.evaluation.counts import Scheme
 from deid_assets.evaluation.resampling import compare
 from deid_assets.evaluation.score import Evaluation, evaluate_by_note
+from deid_assets.languages import SYNTHESIS, languages
 from deid_assets.plugins import load
 from deid_assets.training.corpora import owner, read_corpus, split_order
 from deid_crf.tagger import Tagger
 from deid_crf.trainer import fitted
 
-LANGUAGES = ("en", "es", "it", "fr", "de", "nl", "sv", "fi")
+LANGUAGES = languages(SYNTHESIS)
 SYNTHETIC = 25
 MOST = 250
 LIMITS = {"meddocan": 60, "turku-ner": 50}

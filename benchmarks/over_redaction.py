@@ -33,9 +33,10 @@ from deid_assets.core.label_maps import label_map
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import Span, SpanSet
+from deid_assets.languages import ANY
 from deid_assets.plugins import load
 from deid_rules.candidate import Candidate
-from deid_rules.language import ANY, read_language
+from deid_rules.language import read_language
 from deid_rules.lexicon import Lexicon
 from deid_rules.scan import Scanner
 from deid_rules.sets import pattern_sets

@@ -7,8 +7,8 @@ other, with its defaults. Letters and digits are counted as in ``messy.py``. Mod
 hold (Rampart, spaCy's pipelines) are added first, as ``deid models add`` does. A detector that is
 not installed is named with the reason.
 
-Clinical terms are eponyms and names of drugs (``deid_assets/vocabulary``) outside all marks; one is
-damaged where a span touches it. Names by origin: the English notes once for each origin, another
+Clinical terms are eponyms and names of drugs (``deid_assets/languages/*/words``) outside
+all marks; one is damaged where a span touches it. Names by origin: the English notes once for each origin, another
 name of it (Faker: full, surname or first name) in the place of every marked one, the same places in
 all; found is a name of which every letter is covered. Choose nothing by the part test.
 """
@@ -32,16 +32,17 @@ from faker import Faker
 from messy import COMPOSED, GROUPS, SAMPLES, SEED, Counts, counts_of, read
 from numpy.typing import NDArray
 
-from deid_assets import plugins, vocabulary
+from deid_assets import plugins
 from deid_assets.core.detector import Failed
 from deid_assets.core.errors import DeidError
 from deid_assets.core.note import Note
 from deid_assets.core.span import DisjointSpans, Span, SpanSet
 from deid_assets.extending import Document
 from deid_assets.extending.measuring import wilson
+from deid_assets.languages import ANY, OTHER, languages, vocabulary
+from deid_assets.languages.vocabulary import read_words
 from deid_assets.reports.tables import titled_md
 from deid_assets.training.corpora import read_raw
-from deid_assets.vocabulary import read_words
 from deid_evaluation.bench import Contestant, Run, measure
 from deid_zero_shot.bias import Gap, Origin, recall_by_origin, renamed
 
@@ -86,9 +87,9 @@ What to know before comparing:
   deidentify, whose models are downloaded.
 - Deduce is made for Dutch, spaCy's pipelines for one language each, Rampart for seven: look at the
   tables by language.
-- Clinical terms are eponyms and names of drugs of `deid_assets/vocabulary` that stand outside all
-  marks; a term is damaged where a span touches it. `rules` and `compact` read these lists, which is
-  to their advantage.
+- Clinical terms are eponyms and names of drugs of `deid_assets/languages/*/words` that stand
+  outside all marks; a term is damaged where a span touches it. `rules` and `compact` read these
+  lists, which is to their advantage.
 - Names by origin: the English notes once for each origin, with a name of it (in full, a surname or
   a first name alone) in the place of every marked one, the same places in all. Found is a name of
   which every letter is covered; the gap is that between the best and the worst origin.
@@ -305,9 +306,9 @@ def _answers(
 @cache
 def clinical_terms() -> frozenset[str]:
     """Return eponyms and names of drugs of all languages that no list has as an ordinary word."""
-    folder = Path(vocabulary.__file__).parent
+    every = [vocabulary.files(lang) for lang in (ANY, OTHER, *languages())]
     terms, ordinary = (
-        {word.casefold() for file in folder.glob(f"*/{kind}.txt") for word in read_words(file)}
+        {word.casefold() for files in every if kind in files for word in read_words(files[kind])}
         for kind in ("eponyms", "common_words")
     )
     return frozenset(term for term in terms - ordinary if len(term) >= _SHORT)

@@ -21,6 +21,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from deid_assets import languages
 from deid_assets.core.detector import Detector
 from deid_assets.core.errors import PluginError, class_name, did_you_mean
 from deid_assets.core.note import Note
@@ -51,6 +52,8 @@ USES = "uses-"
 """Of a keyword: the detector behind it is run by this one, so that its spans depend on that one's
 files too.
 """
+USES_LANGUAGES = "uses-languages"
+"""The plugin reads the folders of ``deid_assets.languages``, which count as files of its own."""
 ABOUT = "plugin.toml"
 """File of a package with ``summary`` and ``keywords``, in the place of its distribution's.
 
@@ -59,9 +62,9 @@ Where a package brings several plugins, its table ``summaries`` has one for each
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
 _COMMAND = re.compile(r"[a-z][a-z0-9-]{0,40}")
 
-_executed: dict[str, tuple[ModuleType, str]] = {}
-"""Top-level package to its imported module, and the digest of the files that it was
-imported from.
+_executed: dict[tuple[str, bool], tuple[ModuleType, str]] = {}
+"""Top-level package, and whether it reads languages, to its imported module and the digest of the
+files that it was imported from.
 """
 
 
@@ -75,8 +78,8 @@ class Plugin:
         version: Version of that distribution.
         summary: One line on it.
         keywords: What it is and needs; the first two are its kinds in the Dagster UI.
-        digest: SHA-256 over the plugin's source and bundled files; changes with any edit, also
-            before a release.
+        digest: SHA-256 over the plugin's source and bundled files, and those of languages where it
+            reads them; changes with any edit, also before a release.
         fault: Why it cannot be loaded, or empty.
         entry_point: What it was found by.
         used_digest: SHA-256 over the files of the detectors that it runs, or empty; its keywords
@@ -124,6 +127,14 @@ class Plugin:
         Its keywords say so with ``trains-adapters``.
         """
         return TRAINS_ADAPTERS in self.keywords
+
+    @property
+    def uses_languages(self) -> bool:
+        """Whether it reads the languages' folders.
+
+        Its keywords say so with ``uses-languages``.
+        """
+        return USES_LANGUAGES in self.keywords
 
     @property
     def package(self) -> str:
@@ -182,13 +193,17 @@ def _used_digest(plugin: Plugin, digest: Callable[[str], tuple[str, str]]) -> st
 
     Of those that are not installed, nothing.
     """
-    names = [keyword.removeprefix(USES) for keyword in plugin.keywords if keyword.startswith(USES)]
+    names = [
+        keyword.removeprefix(USES)
+        for keyword in plugin.keywords
+        if keyword.startswith(USES) and keyword != USES_LANGUAGES
+    ]
     used = [
         entry
         for name in names
         for entry in _installed(entry_points().select(group=GROUP, name=name))
     ]
-    digests = sorted(digest(_package(entry))[0] for entry in used)
+    digests = sorted(_describe(entry, digest(_package(entry))).digest for entry in used)
     return hashlib.sha256("".join(digests).encode()).hexdigest() if digests else ""
 
 
@@ -361,9 +376,11 @@ def _imported(plugin: Plugin, kind: str) -> Callable[..., object]:
         ) from None
     package = _package(plugin.entry_point)
     module = sys.modules[package]
-    if package not in _executed or _executed[package][0] is not module:
-        _executed[package] = (module, digest_of_package(package)[0])
-    if plugin.digest != _executed[package][1]:
+    files = (package, plugin.uses_languages)
+    if files not in _executed or _executed[files][0] is not module:
+        own = digest_of_package(package)[0]
+        _executed[files] = (module, _with_languages(own) if plugin.uses_languages else own)
+    if plugin.digest != _executed[files][1]:
         raise PluginError(
             f"{kind} {plugin.name!r}: its files changed since it was imported; start this process"
             " again"
@@ -411,6 +428,8 @@ def _describe(entry_point: EntryPoint, found: tuple[str, str]) -> Plugin:
             summary, keywords = about
     except (OSError, TypeError, ValueError, KeyError) as error:
         fault = fault or f"its {ABOUT} cannot be read ({class_name(error)}); install it again"
+    if USES_LANGUAGES in keywords:
+        digest = _with_languages(digest)
     form = _COMMAND if entry_point.group.startswith(COMMANDS) else _NAME
     if not form.fullmatch(entry_point.name):
         fault = f"name must match ^{form.pattern}$"
@@ -424,6 +443,11 @@ def _describe(entry_point: EntryPoint, found: tuple[str, str]) -> Plugin:
         fault=fault,
         entry_point=entry_point,
     )
+
+
+def _with_languages(digest: str) -> str:
+    """Return the digest of a plugin's files and of those of the languages."""
+    return hashlib.sha256(f"{digest}{languages.digest()}".encode()).hexdigest() if digest else ""
 
 
 def _about(entry_point: EntryPoint) -> tuple[str, list[str]] | None:

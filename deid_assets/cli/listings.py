@@ -17,6 +17,8 @@ from deid_assets.formats import FORMATS
 from deid_assets.formats.identities import identity_formats
 from deid_assets.formats.installed import installed
 from deid_assets.formats.read_settings import plugin_settings
+from deid_assets.languages import PARTS, brought, language
+from deid_assets.languages import languages as codes_of
 
 corpus_app = typer.Typer(cls=OfCorpus, no_args_is_help=True, help="Corpora: make, count, fix.")
 app.add_typer(corpus_app, name="corpus")
@@ -92,6 +94,24 @@ def formats(*, as_json: JsonOption = False) -> int:
     ]
     columns = ("name", "suffixes", "holds", "keeps", "written", "identities")
     return print_rows(rows, columns=columns, as_json=as_json)
+
+
+@app.command()
+@guarded
+def languages(*, as_json: JsonOption = False) -> int:
+    """List the languages, with what each has."""
+    plugins_of = dict(one.split("=", 1) for one in brought())
+    rows = [
+        {
+            "name": code,
+            "language": language(code).name,
+            "reads": [code, *language(code).codes],
+            "has": [name for name, part in PARTS.items() if language(code).has(part)],
+            "from": plugins_of.get(code, ""),
+        }
+        for code in codes_of()
+    ]
+    return print_rows(rows, columns=("name", "language", "reads", "has", "from"), as_json=as_json)
 
 
 @app.command()

@@ -47,7 +47,15 @@ TASKS: Mapping[str, Sequence[str]] = {
         "plugin",
     ),
     "Keep secrets and lists": ("vault", "reidentify", "identities", "gazetteer"),
-    "See what there is": ("detectors", "policies", "formats", "labels", "profiles", "corpus"),
+    "See what there is": (
+        "detectors",
+        "languages",
+        "policies",
+        "formats",
+        "labels",
+        "profiles",
+        "corpus",
+    ),
 }
 """Names of commands, some of which a plugin brings; those of other plugins are listed last."""
 
@@ -63,6 +71,7 @@ MODULES: Mapping[str, str] = {
     "formats": "listings",
     "identities": "keeping.identities",
     "labels": "listings",
+    "languages": "listings",
     "migrate": "installation.migration",
     "models": "training.models",
     "next": "training.commands",

@@ -19,6 +19,7 @@ from deid_assets.core.keys import Key
 from deid_assets.core.label_maps import LABEL_MAPS
 from deid_assets.core.phi import PROFILES, profile
 from deid_assets.core.resolve import POLICIES
+from deid_assets.languages import RULES, languages
 from deid_assets.own_plugins import DEFAULT_ENSEMBLE
 from deid_assets.system.digests import digest_of_path, paths_in
 
@@ -185,7 +186,7 @@ class Settings(_Frozen):
         resolve: Overlap policy.
         policies: Redaction policies that are materialized, by name or path of a policy file.
         release_policy: The one of ``policies`` that is released.
-        languages: ISO 639-1 codes that notes may have.
+        languages: ISO 639-1 codes that notes may have; those with rules when not given.
         profile: Which categories count as PHI in scores and gates, and under which labels.
         labels: Label map of the gold annotations that arrive with notes.
         redact_gold: Also redact what people annotated and no detector found. Where it is off, a
@@ -217,15 +218,8 @@ class Settings(_Frozen):
     resolve: str = "union"
     policies: tuple[str, ...] = ("tag", "surrogate", "safe_harbor")
     release_policy: str = "safe_harbor"
-    languages: tuple[Annotated[str, Field(pattern=r"^[a-z]{2}$")], ...] = (
-        "en",
-        "es",
-        "it",
-        "fr",
-        "de",
-        "nl",
-        "sv",
-        "fi",
+    languages: tuple[Annotated[str, Field(pattern=r"^[a-z]{2}$")], ...] = Field(
+        default_factory=lambda: languages(RULES)
     )
     profile: str = "safe_harbor"
     labels: str = "phi"

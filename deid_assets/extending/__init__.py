@@ -8,9 +8,9 @@ whole. ``measuring``: ranges of characters and measures. ``corpora`` and ``drawi
 notes and plots, for programs of a plugin's own. ``replacing``: what an action of a policy is made
 of. ``commands``: what commands of ``deid`` are made of. ``taggers``: trained models, for what
 analyses them; ``pages``: pages of a plugin's own templates; ``scoring``: scores, and what pages on
-them are made of. ``edits``: redaction and its edit maps. ``grammars``: lists that synthetic notes
-are written from. An import contract keeps plugins to these; ``deid_assets.testing`` is for their
-tests.
+them are made of. ``edits``: redaction and its edit maps. ``languages``: the folders of
+languages. ``grammars``: lists that synthetic notes are written from. An import contract keeps
+plugins to these; ``deid_assets.testing`` is for their tests.
 """
 
 from deid_assets.core.detector import Detector, Failed, detect, is_interrupt, runs_of, uncollected

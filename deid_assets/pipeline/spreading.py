@@ -11,9 +11,9 @@ from typing import ClassVar
 
 from deid_assets.core.note import Note
 from deid_assets.core.span import DisjointSpans, Span
+from deid_assets.languages.vocabulary import is_ordinary
 from deid_assets.pipeline.batch import Batch
 from deid_assets.pipeline.values import How, Occurrence, Values, values_by_note
-from deid_assets.vocabulary import is_ordinary
 
 SPREAD = "spread"
 """Source of the spans that are spread; no detector may have this name."""

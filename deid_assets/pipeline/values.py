@@ -13,7 +13,7 @@ from typing import NamedTuple
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import Span
-from deid_assets.vocabulary import is_ordinary
+from deid_assets.languages.vocabulary import is_ordinary
 
 MIN_CHARS = 4
 """Letters and digits a value needs.

@@ -10,6 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+from deid_assets.core.errors import ConfigError
+from deid_assets.languages import CALENDAR
+from deid_assets.policies.time_words import WORDS
+
 _BEFORE = r"(?:[Wm]\.?,? ?)?(?:[ot]['.-]? ?)*"
 _AFTER = r"\.?(?:,? ?\(?W\.?\)?)?(?: o)*"
 _ENDING = r"(?::?s|\.s|\u00b0)?"
@@ -42,12 +46,11 @@ _SOURCES = (
     r"(?P<d>D):?s",
 )
 _FORMS = tuple(re.compile(_BEFORE + source + _AFTER) for source in _SOURCES)
-_YEAR_AFTER_DASH = re.compile(_BEFORE + r"(?P<a>D) ?/ ?(?P<b>D) ?- ?'?(?P<y>D)" + _AFTER)
-_OWN_FORMS: Mapping[str, tuple[re.Pattern[str], ...]] = {
-    "sv": (_YEAR_AFTER_DASH, re.compile(_BEFORE + r"(?P<y>D)-(?P<m>D)-(?P<d>D)" + _AFTER)),
-    **dict.fromkeys(("da", "nb", "nn", "no"), (_YEAR_AFTER_DASH,)),
+_NAMED_FORMS: Mapping[str, re.Pattern[str]] = {
+    "d/m-y": re.compile(_BEFORE + r"(?P<a>D) ?/ ?(?P<b>D) ?- ?'?(?P<y>D)" + _AFTER),
+    "yy-mm-dd": re.compile(_BEFORE + r"(?P<y>D)-(?P<m>D)-(?P<d>D)" + _AFTER),
 }
-"""Forms of some languages alone: 3/5-21, 21-05-03."""
+"""Forms of some languages alone, 3/5-21 and 21-05-03, by what their ``own_forms`` call them."""
 _DAY_AFTER_WORD = re.compile(r"(?:[Wm]\.?,? ?)?(?:[ot]['.-]? ?)+(?P<d>D)\.?")
 _WEEKDAY = re.compile(r"(?:[ot] ?)*[Wm]\.?")
 _DAY = re.compile(_BEFORE + rf"(?P<d>[Dw]){_ENDING}\.?")
@@ -94,13 +97,22 @@ def range_forms(kinds: str) -> tuple[Range, ...]:
 
 
 def _singles(kinds: str, lang: str) -> Iterator[Roles]:
-    for form in (*_OWN_FORMS.get(lang, ()), *_FORMS):
+    for form in (*_own_forms(lang), *_FORMS):
         if match := form.fullmatch(kinds):
             yield _roles(match)
     if match := _DAY_AFTER_WORD.fullmatch(kinds):
         yield _roles(match)
     if match := _WEEKDAY.fullmatch(kinds):
         yield _roles(match)
+
+
+def _own_forms(lang: str) -> Iterator[re.Pattern[str]]:
+    words = WORDS.get(lang)
+    for name in words.own_forms if words else ():
+        if name not in _NAMED_FORMS:
+            known = ", ".join(_NAMED_FORMS)
+            raise ConfigError(f"{lang}/{CALENDAR}: own_forms: {name!r} is none of {known}")
+        yield _NAMED_FORMS[name]
 
 
 def _roles(match: re.Match[str], offset: int = 0) -> Roles:

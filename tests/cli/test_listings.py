@@ -7,12 +7,14 @@ from deid_assets import __version__
 from deid_assets.core.label_maps import LABEL_MAPS
 from deid_assets.core.phi import PROFILES
 from deid_assets.formats import FORMATS
+from deid_assets.languages import languages
 from deid_assets.policies import BUILTIN
 
 LISTS = {
     "detectors": ("xdates", "xnames"),
     "formats": tuple(FORMATS),
     "labels": tuple(LABEL_MAPS),
+    "languages": languages(),
     "policies": BUILTIN,
     "profiles": tuple(PROFILES),
 }

@@ -51,9 +51,9 @@ def test_top_level_names_are_the_two_packages(names):
         "deid_assets/reports/templates/*.css",
         "deid_assets/store/migrations/versions/*.py",
         "deid_assets/policies/builtin/*.toml",
-        "deid_assets/policies/time_words/*.toml",
         "deid_assets/core/*.toml",
-        "deid_assets/reference/grammars/**/*.txt",
+        "deid_assets/languages/**/*.toml",
+        "deid_assets/languages/**/*.txt",
     ],
 )
 def test_every_file_the_packages_read_is_in_the_wheel(root, names, pattern):

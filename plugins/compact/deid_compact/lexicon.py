@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid_assets.extending import PluginError
+from deid_assets.extending.languages import ANY, WORDS, languages
 from deid_assets.extending.lists import read_words, vocabulary
 
 LISTS = ("common_words", "first_names", "surnames", "towns", "eponyms")
@@ -24,7 +25,6 @@ UNLISTED = len(LISTS)
 _FORMAT = "<B"
 _LETTERS = re.compile(r"[^\W\d_]+")
 _SHORTEST_TOWN = 4
-LANGUAGES = ("da", "de", "en", "es", "fi", "fr", "it", "nb", "nl", "pl", "pt", "sv", vocabulary.ANY)
 LEAST_INHABITANTS = 15_000
 COUNTRIES = frozenset(
     [
@@ -130,7 +130,7 @@ def _eponyms() -> Iterator[str]:
 
 
 def _vocabulary(kind: str) -> Iterator[str]:
-    for language in LANGUAGES:
+    for language in (*languages(WORDS), ANY):
         path = vocabulary.files(language).get(kind)
         if path is not None:
             yield from read_words(path)

@@ -1,6 +1,6 @@
 """Grammar files: how sentences and notes of a language are written.
 
-A folder of ``deid_assets/reference/grammars`` holds ``*.txt`` files. A file holds rules, a rule
+The folder ``synthesis`` of a language holds ``*.txt`` files. A file holds rules, a rule
 holds alternatives::
 
     # comment

@@ -17,8 +17,9 @@ from deid_assets.extending import (
     uncollected,
 )
 from deid_assets.extending import profile as profile_named
+from deid_assets.extending.languages import ANY, OTHER, language
 from deid_rules.candidate import Candidate
-from deid_rules.language import ANY, OTHER, available, read_gazetteer, read_language
+from deid_rules.language import available, read_gazetteer, read_language
 from deid_rules.misread import mend, with_more
 from deid_rules.patterns import NATIVE_LABELS
 from deid_rules.rulebook import Rulebook, rules_of
@@ -27,8 +28,6 @@ from deid_rules.view import View, views_of
 
 MAX_RULEBOOKS = 16
 """Combinations of languages kept ready; one per language, and those of mixed notes."""
-MISTAKEN = frozenset(("da", "nb"))
-"""Languages so alike that a text in one is taken for the other; a note that names one is in it."""
 GROUP_CHARS = 2_000_000
 """Characters of text that are read together.
 
@@ -44,7 +43,7 @@ class RulesDetector:
     no language in particular.
 
     Args:
-        langs: Languages to use; each is a folder of ``deid_rules/languages``. All when not given.
+        langs: Languages to use; each has a folder with rules. All when not given.
         profile: Name of the profile; only its categories are looked for. Professions, sex and words
             for relatives are found where the profile has a label of their own for them.
         gazetteers: Your own lists: compiled ones (``.gaz``), or text whose name says what it holds
@@ -86,8 +85,10 @@ class RulesDetector:
         self._rules = {
             code: rules_of(folder, allowed=self._allowed, profile=profile) for code, folder in read
         }
-        self._folders = {other: code for code in self._langs for other in read_language(code).codes}
-        self._telling = Telling({code: read_language(code).telling for code in self._langs})
+        spoken = [language(code) for code in self._langs]
+        self._folders = {other: each.code for each in spoken for other in each.codes}
+        self._alike = {code: language(code).alike for code in available()}
+        self._telling = Telling({each.code: each.telling for each in spoken})
         self._lists = [read_gazetteer(Path(path)) for path in gazetteers]
         self._rulebook = lru_cache(MAX_RULEBOOKS)(self._made_rulebook)
         folders = (folder for _, folder in read)
@@ -150,10 +151,15 @@ class RulesDetector:
         declared = self._folder_of(note.lang)
         spoken = self._telling.languages(note.text, declared=declared)
         named = {declared, *map(self._folder_of, spoken)}
-        chosen = {lang for lang in _unlike(named, declared) if lang in self._langs}
+        chosen = {lang for lang in self._unlike(named, declared) if lang in self._langs}
         if declared is not None and declared not in self._langs:
             chosen.add(OTHER)
         return tuple(sorted(chosen)) or ((OTHER,) if spoken else self._langs) or (OTHER,)
+
+    def _unlike(self, langs: set[str | None], declared: str | None) -> set[str]:
+        """The languages of a note, without one that is only mistaken for the one that it names."""
+        alike = self._alike.get(declared or "", ())
+        return {lang for lang in langs if lang is not None and lang not in alike}
 
     def _folder_of(self, lang: str | None) -> str | None:
         """The folder that reads a language, by its own code or another."""
@@ -168,12 +174,6 @@ class RulesDetector:
             allowed=self._allowed,
             min_score=self._min_score,
         )
-
-
-def _unlike(langs: set[str | None], declared: str | None) -> set[str]:
-    """The languages of a note, without one that is only mistaken for the one that it names."""
-    alike = MISTAKEN if declared in MISTAKEN else frozenset[str]()
-    return {lang for lang in langs if lang is not None and (lang == declared or lang not in alike)}
 
 
 def _allowed(profile: Profile) -> frozenset[Phi]:

@@ -1,8 +1,7 @@
-"""Reads language folders and the user's own lists."""
+"""Reads the rules of language folders and the user's own lists."""
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -10,43 +9,37 @@ from pathlib import Path
 from typing import Any
 
 from deid_assets.extending import ConfigError, Phi
+from deid_assets.extending.languages import RULES, folder, languages, read_toml
 from deid_assets.extending.lists import Gazetteer, read_words, vocabulary
 from deid_rules.lexicon import PHRASE_LABELS, WORD_KINDS, CompiledList, Lists
 from deid_rules.patterns import Pattern, read_patterns
 
-LANGUAGES = Path(__file__).with_name("languages")
-ANY = "any"
-"""The folder of the rules that need no language."""
-OTHER = "other"
-"""The folder that stands in for a language without one."""
 NAME_SETTINGS = frozenset(("endings", "capitals_tell", "pairs_only"))
 
 
 @dataclass(frozen=True, eq=False)
-class Language:
-    """One folder; its patterns and lists are read when first needed.
+class LanguageRules:
+    """The rules of one folder; its patterns and lists are read when first needed.
 
     Args:
         code: ISO 639-1 code, or one of the folders for no language.
+        folder: Where its files are.
         pattern_labels: Categories that its patterns give.
-        words: Word lists of ``language.toml`` by kind.
-        files: Its dictionaries by kind, and the words that ``deid_assets.vocabulary`` has of it.
+        words: Word lists of ``rules.toml`` by kind.
+        files: Its files in ``names`` and ``words`` by kind.
         endings: Inflectional endings, each with what stands in its place in the lists.
         capitals_tell: Whether a capital within a sentence makes a name likely; not in German.
         pairs_only: Whether the dictionary counts only for a given with a family name.
-        telling: Words and letters by which a text in it is told from one in most other languages.
-        codes: Other codes of notes that it reads: those of Nynorsk and of Norwegian.
     """
 
     code: str
+    folder: Path
     pattern_labels: frozenset[Phi]
     words: Mapping[str, Sequence[str]]
     files: Mapping[str, Path]
     endings: tuple[tuple[str, str], ...] = ()
     capitals_tell: bool = True
     pairs_only: bool = False
-    telling: tuple[str, ...] = ()
-    codes: tuple[str, ...] = ()
 
     @property
     def labels(self) -> frozenset[Phi]:
@@ -64,13 +57,13 @@ class Language:
                 declare.
         """
         patterns: list[Pattern] = []
-        for path in sorted((LANGUAGES / self.code).glob("patterns*.toml")):
-            patterns += read_patterns(_toml(path), {}, f"{self.code}/{path.name}")
+        for path in sorted((self.folder / "rules").glob("patterns*.toml")):
+            patterns += read_patterns(read_toml(path), {}, f"{self.code}/{path.name}")
         for pattern in patterns:
             if undeclared := pattern.labels - self.pattern_labels:
                 raise ConfigError(
                     f"{self.code}: pattern {pattern.id!r} gives {', '.join(sorted(undeclared))}; "
-                    f"add that to labels in {self.code}/language.toml"
+                    f"add that to labels in {self.code}/{RULES}"
                 )
         return tuple(patterns)
 
@@ -86,51 +79,45 @@ class Language:
 
 
 def available() -> frozenset[str]:
-    """Codes of the languages that have a folder."""
-    return frozenset(folder.parent.name for folder in LANGUAGES.glob("*/language.toml")) - {
-        ANY,
-        OTHER,
-    }
+    """Codes of the languages that have rules."""
+    return frozenset(languages(RULES))
 
 
 @cache
-def read_language(code: str) -> Language:
-    """Read ``language.toml`` of a language's folder, once in a process.
+def read_language(code: str) -> LanguageRules:
+    """Read ``rules.toml`` of a language's folder, once in a process.
 
     Raises:
         ConfigError: There is no such folder, or the file is wrong.
     """
-    folder = LANGUAGES / code
-    if not (folder / "language.toml").is_file():
+    place = folder(code)
+    if place is None or not (place / RULES).is_file():
         raise ConfigError(
             f"no rules for language {code!r}; choose from {', '.join(sorted(available()))}"
         )
-    origin = f"{code}/language.toml"
-    settings = _toml(folder / "language.toml")
+    origin = f"{code}/{RULES}"
+    settings = read_toml(place / RULES)
     words: dict[str, Sequence[str]] = settings.pop("words", {})
     names: dict[str, Any] = settings.pop("names", {})
-    telling: str = settings.pop("telling", "")
     labels: str = settings.pop("labels", "")
-    codes: str = settings.pop("codes", "")
-    own = {path.stem: path for path in sorted((folder / "dictionaries").glob("*.txt"))}
+    own = {path.stem: path for path in sorted((place / "names").glob("*.txt"))}
     files = {**vocabulary.files(code), **own}
     if unknown := {*settings, *(set(names) - NAME_SETTINGS)}:
         raise ConfigError(
-            f"{origin}: unknown keys {', '.join(sorted(unknown))}; known are words, names, labels,"
-            " codes and telling"
+            f"{origin}: unknown keys {', '.join(sorted(unknown))}; known are words, names and"
+            " labels"
         )
     for kind in (*words, *files):
         _check_kind(kind, origin=f"{code}/{files[kind].name}" if kind in files else origin)
-    return Language(
+    return LanguageRules(
         code,
+        place,
         _labels(labels, origin),
         words,
         files,
         endings=tuple(_ending(entry) for entry in names.get("endings", ())),
         capitals_tell=names.get("capitals_tell", True),
         pairs_only=names.get("pairs_only", False),
-        telling=tuple(telling.split()),
-        codes=tuple(codes.split()),
     )
 
 
@@ -166,13 +153,6 @@ def read_gazetteer(path: Path) -> Lists | CompiledList:
     lists = Lists()
     _add(lists, path.stem, read_words(path))
     return lists
-
-
-def _toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path.parent.name}/{path.name}: {error}") from error
 
 
 def _check_kind(kind: str, *, origin: str) -> None:

@@ -61,10 +61,10 @@ WORD_KINDS: Mapping[str, int] = {
     "articles": Kind.ARTICLE,
     "person_verbs": Kind.PERSON_VERB,
 }
-"""Word lists, in ``language.toml`` or as ``dictionaries/NAME.txt``, and what their words become."""
+"""Word lists, in ``rules.toml`` or as ``names/NAME.txt``, and what their words become."""
 
 PHRASE_LABELS: Mapping[str, Phi] = PHRASE_LISTS
-"""Phrase lists, ``dictionaries/NAME.txt``, and the category of their entries."""
+"""Phrase lists, ``names/NAME.txt``, and the category of their entries."""
 
 REMEMBERED_WORDS = 30_000
 MIN_STEM_LETTERS = 3

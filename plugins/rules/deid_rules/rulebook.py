@@ -13,7 +13,7 @@ from deid_rules.ages import with_years
 from deid_rules.arbitrate import arbitrate
 from deid_rules.candidate import START, Candidate
 from deid_rules.grammar import NameGrammar
-from deid_rules.language import Language
+from deid_rules.language import LanguageRules
 from deid_rules.lexicon import CompiledList, Kind, Lexicon, Lists
 from deid_rules.names import NameFinder
 from deid_rules.patterns import Pattern
@@ -41,7 +41,7 @@ class Rules:
         profile: Name of the profile, for patterns that are for some profiles only.
     """
 
-    language: Language
+    language: LanguageRules
     allowed: frozenset[Phi]
     profile: str
 
@@ -70,7 +70,7 @@ class Rules:
 
 
 @lru_cache(MAX_RULES)
-def rules_of(language: Language, *, allowed: frozenset[Phi], profile: str) -> Rules:
+def rules_of(language: LanguageRules, *, allowed: frozenset[Phi], profile: str) -> Rules:
     """Return the rules of a language for a profile.
 
     Detectors of a process share them, with their automata.

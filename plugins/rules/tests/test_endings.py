@@ -10,8 +10,9 @@ import re
 
 import re2
 
+from deid_assets.languages import ANY, OTHER
 from deid_rules.compiled import _ending, _python
-from deid_rules.language import ANY, OTHER, available, read_language
+from deid_rules.language import available, read_language
 
 SIGNS = (*" .,:;-/()[]=<>$#%+'\n\r\t\v\x1c09aZ", "\u212a", "\xa0", "é", "5", "")
 

@@ -18,13 +18,14 @@ from deid_assets.core.errors import ConfigError
 from deid_assets.core.note import Note
 from deid_assets.core.phi import PROFILES, Phi
 from deid_assets.core.span import DisjointSpans
+from deid_assets.languages import ANY, OTHER
 from deid_assets.testing import check_detector, mark
 from deid_rules import RulesDetector
 from deid_rules.arbitrate import arbitrate
 from deid_rules.candidate import Candidate
 from deid_rules.checks import CHECKS, check_named
 from deid_rules.compiled import compile_pattern
-from deid_rules.language import ANY, LANGUAGES, OTHER, available, read_language
+from deid_rules.language import available, read_language
 from deid_rules.patterns import read_patterns
 from deid_rules.rulebook import rules_of
 from deid_rules.view import View
@@ -189,15 +190,6 @@ def test_a_detector_reads_the_patterns_of_the_languages_that_its_notes_are_in() 
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert run.stdout.split() == ["2", "en"]
-
-
-def test_every_folder_is_a_language() -> None:
-    folders = {
-        folder.name
-        for folder in LANGUAGES.iterdir()
-        if folder.is_dir() and folder.name != "__pycache__"
-    }
-    assert folders == {ANY, OTHER, *available()}
 
 
 def test_error_in_a_check_is_an_error_and_not_a_miss(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,9 +6,9 @@ import pytest
 
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
+from deid_assets.languages import language
 from deid_assets.testing import mark
 from deid_rules import RulesDetector, spoken
-from deid_rules.language import read_language
 
 DETECTOR = RulesDetector()
 GERMAN = (
@@ -41,7 +41,7 @@ def test_a_note_that_names_the_wrong_language_is_read_with_the_rules_of_its_text
     )
 
 
-TELLING = spoken.Telling({code: read_language(code).telling for code in ("de", "en", "fr")})
+TELLING = spoken.Telling({code: language(code).telling for code in ("de", "en", "fr")})
 
 
 @pytest.mark.parametrize("declared", ["de", None])
@@ -78,7 +78,7 @@ def test_a_set_of_words_without_memory_leaves_the_text_to_the_library(
 
 
 def test_a_language_without_telling_words_leaves_all_texts_to_the_library() -> None:
-    telling = spoken.Telling({"en": read_language("en").telling, "fr": ()})
+    telling = spoken.Telling({"en": language("en").telling, "fr": ()})
     assert telling.languages(FRENCH * 30, declared="en") == ("fr",)
 
 

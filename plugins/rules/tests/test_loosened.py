@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import re2
 
-from deid_rules.language import ANY, OTHER, available, read_language
+from deid_assets.languages import ANY, OTHER
+from deid_rules.language import available, read_language
 from deid_rules.loosened import loosened, narrowed
 from deid_rules.paged import encoded
 

@@ -8,8 +8,9 @@ import pytest
 import re2
 
 from deid_assets.core.note import Note
+from deid_assets.languages import ANY, OTHER
 from deid_rules import RulesDetector
-from deid_rules.language import ANY, OTHER, available, read_language
+from deid_rules.language import available, read_language
 from deid_rules.paged import BEYOND_ASCII, CLASS, encoded, recoded
 from deid_synthesis import make_corpus
 

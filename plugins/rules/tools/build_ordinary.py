@@ -24,7 +24,7 @@ from typing import Any
 
 from build_dictionaries import WORD, write_ordinary
 
-from deid_rules.language import Language, read_language
+from deid_rules.language import LanguageRules, read_language
 from deid_rules.lexicon import MIN_STEM_LETTERS, Kind
 
 MIN_TEXTS = 2
@@ -125,7 +125,7 @@ def counted(paths: Iterable[str]) -> Counter[str]:
     return texts
 
 
-def inflected(names: Iterable[str], language: Language) -> set[str]:
+def inflected(names: Iterable[str], language: LanguageRules) -> set[str]:
     """Names with every ending that the language takes off."""
     found = set(names)
     for name in names:

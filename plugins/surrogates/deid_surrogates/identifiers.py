@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from deid_assets.extending import Phi
+from deid_assets.extending import Phi, languages
 from deid_assets.extending.numbers import check_digits as check
-from deid_assets.extending.replacing import Draw, listed
+from deid_assets.extending.replacing import Draw
 from deid_surrogates import birth_numbers
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -35,7 +35,6 @@ class Scheme:
         name: One of our own words; part of the draw.
         pattern: Which values can be of it: capital letters and digits, no separators.
         labels: Categories it is looked for under.
-        langs: Languages in whose notes it comes before others.
         is_valid: Whether the check characters are right.
         redraw: Gives another.
         core: How many of the last characters say who it is: a personal number has its century or
@@ -45,7 +44,6 @@ class Scheme:
     name: str
     pattern: re.Pattern[str]
     labels: frozenset[Phi]
-    langs: frozenset[str]
     is_valid: Callable[[str], bool]
     redraw: Redraw
     core: int | None = None
@@ -57,9 +55,11 @@ class Scheme:
 
 @lru_cache(maxsize=256)
 def schemes_for(label: Phi, lang: str | None) -> tuple[Scheme, ...]:
-    """Return the kinds a category may hold, those of the note's language first."""
+    """Return the kinds a category may hold, those that the note's language declares first."""
+    known = languages.find(lang)
+    own = known.identifiers if known else ()
     fitting = [scheme for scheme in SCHEMES if label in scheme.labels]
-    return tuple(sorted(fitting, key=lambda scheme: lang not in scheme.langs))
+    return tuple(sorted(fitting, key=lambda scheme: scheme.name.replace(" ", "_") not in own))
 
 
 def scheme_of(value: str, label: Phi, lang: str | None) -> Scheme | None:
@@ -126,7 +126,6 @@ def _scheme(
     body: Redraw = _plain,
     *,
     labels: Iterable[Phi] = _PEOPLE,
-    langs: str = "",
     tail: int = 1,
     core: int | None = None,
 ) -> Scheme:
@@ -144,7 +143,6 @@ def _scheme(
         name,
         re.compile(pattern),
         frozenset(labels),
-        frozenset(listed(langs)),
         is_valid,
         redraw,
         core,
@@ -198,10 +196,9 @@ def _own(
     redraw: Redraw,
     *,
     labels: frozenset[Phi] = _PEOPLE,
-    langs: str = "",
 ) -> Scheme:
     """Return a scheme whose check characters stand elsewhere."""
-    return Scheme(name, re.compile(pattern), labels, frozenset(listed(langs)), is_valid, redraw)
+    return Scheme(name, re.compile(pattern), labels, is_valid, redraw)
 
 
 _DAY = r"(?:0[1-9]|[12]\d|3[01])"
@@ -212,19 +209,15 @@ SCHEMES: tuple[Scheme, ...] = (
         rf"[A-Z]{{6}}\d\d[A-EHLMPR-T](?:{_DAY}|[4-7]\d)[A-Z]\d{{3}}[A-Z]",
         check.codice_fiscale,
         birth_numbers.fiscale,
-        langs="it",
     ),
-    _scheme(
-        "nir", r"[12378]\d{4}(?:\d\d|2[AB])\d{8}", check.nir, birth_numbers.nir, langs="fr", tail=2
-    ),
-    _scheme("dni", r"(?:\d{8}|[XYZ]\d{7})[A-Z]", check.dni, _dni, langs="es"),
-    _scheme("kvnr", r"[A-Z]\d{9}", check.kvnr, langs="de"),
+    _scheme("nir", r"[12378]\d{4}(?:\d\d|2[AB])\d{8}", check.nir, birth_numbers.nir, tail=2),
+    _scheme("dni", r"(?:\d{8}|[XYZ]\d{7})[A-Z]", check.dni, _dni),
+    _scheme("kvnr", r"[A-Z]\d{9}", check.kvnr),
     _scheme(
         "personnummer",
         rf"(?:19|20)?\d\d{_MONTH}(?:{_DAY}|6[1-9]|[78]\d|9[01])\d{{4}}",
         lambda body: check.luhn(body[-9:]) if len(body) in (9, 11) else None,
         birth_numbers.personnummer,
-        langs="sv fi",
         core=10,
     ),
     _own(
@@ -232,19 +225,16 @@ SCHEMES: tuple[Scheme, ...] = (
         rf"\d\d{_MONTH}{_DAY}\d{{5}}",
         birth_numbers.is_niss,
         birth_numbers.niss,
-        langs="nl fr",
     ),
-    _scheme("ahv", r"756\d{10}", check.ean, _keeping(3), langs="de fr it"),
-    _own(
-        "svnr", rf"[1-9]\d{{3}}{_DAY}\d{{4}}", birth_numbers.is_svnr, birth_numbers.svnr, langs="de"
-    ),
-    _own("idnr", r"[1-9]\d{10}", _is_idnr, _idnr, langs="de"),
-    _scheme("nass", r"(?:0[1-9]|[1-4]\d|5[0-3])\d{10}", check.nass, _nass, langs="es", tail=2),
-    _scheme("nhs", r"\d{10}", check.nhs, langs="en"),
-    _scheme("bsn", r"\d{9}", check.bsn, langs="nl"),
-    _scheme("npi", r"[12]\d{9}", check.npi, _keeping(1), labels=_STAFF, langs="en"),
-    _scheme("dea", r"[A-Z][A-Z9]\d{7}", check.dea, _keeping(1), labels=_STAFF, langs="en"),
-    _scheme("rpps", r"10\d{9}", check.luhn, _keeping(2), labels=_STAFF, langs="fr"),
+    _scheme("ahv", r"756\d{10}", check.ean, _keeping(3)),
+    _own("svnr", rf"[1-9]\d{{3}}{_DAY}\d{{4}}", birth_numbers.is_svnr, birth_numbers.svnr),
+    _own("idnr", r"[1-9]\d{10}", _is_idnr, _idnr),
+    _scheme("nass", r"(?:0[1-9]|[1-4]\d|5[0-3])\d{10}", check.nass, _nass, tail=2),
+    _scheme("nhs", r"\d{10}", check.nhs),
+    _scheme("bsn", r"\d{9}", check.bsn),
+    _scheme("npi", r"[12]\d{9}", check.npi, _keeping(1), labels=_STAFF),
+    _scheme("dea", r"[A-Z][A-Z9]\d{7}", check.dea, _keeping(1), labels=_STAFF),
+    _scheme("rpps", r"10\d{9}", check.luhn, _keeping(2), labels=_STAFF),
     _own("iban", r"[A-Z]{2}\d\d[A-Z0-9]{11,30}", _is_iban, _iban, labels=_MONEY),
     _scheme("card", r"\d{13,19}", check.luhn, _keeping(1), labels=_MONEY),
     _own("vin", r"[A-HJ-NPR-Z0-9]{17}", _is_vin, _vin, labels=frozenset((Phi.VEHICLE, Phi.ID))),
@@ -259,6 +249,5 @@ HETU = _scheme(
     rf"{_DAY}{_MONTH}\d\d[-+A-FU-Y]\d{{3}}[0-9A-Y]",
     lambda body: check.hetu(body[:6] + body[7:]),
     birth_numbers.hetu,
-    langs="fi sv",
 )
 """Looked for in the text without blanks; the century sign says the century."""

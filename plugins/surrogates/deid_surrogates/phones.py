@@ -10,27 +10,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from deid_assets.extending import Phi
+from deid_assets.extending import Phi, languages
 from deid_assets.extending.replacing import Context, Draw, digits_of, fold, listed
 from deid_surrogates.collisions import first_free
-
-_REGIONS: Mapping[str, tuple[str, ...]] = {
-    "en": ("US", "GB", "IE"),
-    "es": ("ES",),
-    "it": ("IT", "CH"),
-    "fr": ("FR", "BE", "CH"),
-    "de": ("DE", "AT", "CH"),
-    "nl": ("NL", "BE"),
-    "sv": ("SE", "FI"),
-    "fi": ("FI", "SE"),
-    "da": ("DK", "GL", "FO"),
-    "pl": ("PL",),
-    "pt": ("PT", "BR"),
-    "nb": ("NO",),
-    "nn": ("NO",),
-    "no": ("NO",),
-}
-"""Regions in which a number without a country code is looked up, by the note's language."""
 
 # What may stand beside a telephone number; any other word may be a name, or spell the number:
 # 1-800-FLOWERS.
@@ -175,7 +157,13 @@ def _plan_of(main: str, digits: str, lang: str | None) -> NumberingPlan | None:
     if len(digits) < 6:
         return None
     has_plus = main.lstrip(" (").startswith("+")
-    return _plan(has_plus, digits[:-_LINE_DIGITS], len(digits), _REGIONS.get(lang or "en", ("US",)))
+    return _plan(has_plus, digits[:-_LINE_DIGITS], len(digits), _regions(lang))
+
+
+def _regions(lang: str | None) -> tuple[str, ...]:
+    """Return the regions in which a number without a country code is looked up."""
+    known = languages.find(lang or "en")
+    return (known and known.phones) or ("US",)
 
 
 @lru_cache(maxsize=16_384)

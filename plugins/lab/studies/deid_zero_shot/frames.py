@@ -1,5 +1,5 @@
 """The sentences in which a masked language model is asked for a word, one for each language and
-category.
+category: ``openings.toml`` of the language's folder.
 
 They stand in for the note's own text, so that a value has the same candidates in every note.
 """
@@ -7,9 +7,11 @@ They stand in for the note's own text, so that a value has the same candidates i
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import NamedTuple
 
 from deid_assets import Phi
+from deid_assets.extending.languages import find, read_toml
 
 
 class Sentence(NamedTuple):
@@ -59,46 +61,9 @@ WORDED = (
     Phi.HOSPITAL,
     Phi.ORGANIZATION,
 )
-"""Categories whose values are words of which one may stand for another.
+"""Categories whose values are words of which one may stand for another."""
 
-The sentences are in this order.
-"""
-
-_OPENINGS: Mapping[str, str] = {
-    "en": (
-        "The patient is called|She works as a|He lives at|She lives in the city of|He lives in the"
-        " state of|She comes from|He was brought from|She was admitted to|He works for"
-    ),
-    "es": (
-        "El paciente se llama|Ella trabaja de|Vive en la|Ella vive en la ciudad de|Vive en la"
-        " provincia de|Ella viene de|Fue traído desde|Ella ingresó en el|Trabaja para"
-    ),
-    "it": (
-        "Il paziente si chiama|Lei lavora come|Abita in|Lei vive nella città di|Vive nella regione"
-        "|Lei viene da|È stato portato da|Lei è stata ricoverata presso|Lavora per"
-    ),
-    "fr": (
-        "Le patient s'appelle|Elle travaille comme|Il habite|Elle vit dans la ville de|Il vit dans"
-        " la région|Elle vient de|Il a été amené de|Elle a été admise à|Il travaille pour"
-    ),
-    "de": (
-        "Der Patient heißt|Sie arbeitet als|Er wohnt in der|Sie lebt in der Stadt|Er lebt in der"
-        " Region|Sie kommt aus|Er wurde gebracht aus|Sie wurde aufgenommen im|Er arbeitet bei"
-    ),
-    "nl": (
-        "De patiënt heet|Zij werkt als|Hij woont aan de|Zij woont in de stad|Hij woont in de"
-        " provincie|Zij komt uit|Hij werd gebracht uit|Zij werd opgenomen in het|Hij werkt bij"
-    ),
-    "sv": (
-        "Patienten heter|Hon arbetar som|Han bor på|Hon bor i staden|Han bor i landskapet"
-        "|Hon kommer från|Han kom hit från|Hon lades in på|Han arbetar på"
-    ),
-    "fi": (
-        "Potilaan nimi on|Hänen ammattinsa on|Hänen katunsa on|Hänen kaupunkinsa on|Hänen"
-        " maakuntansa on|Hänen kotimaansa on|Hänen kotipaikkansa on|Hänen sairaalansa on|Hänen"
-        " työpaikkansa on"
-    ),
-}
+OPENINGS = "openings.toml"
 
 
 def opening(lang: str | None, label: Phi) -> str:
@@ -106,5 +71,10 @@ def opening(lang: str | None, label: Phi) -> str:
 
     English for a note without a language, nothing for one without sentences.
     """
-    openings = _OPENINGS.get("en" if lang is None else lang)
-    return openings.split("|")[WORDED.index(label)] if openings else ""
+    return _openings("en" if lang is None else lang).get(label, "")
+
+
+@cache
+def _openings(lang: str) -> Mapping[str, str]:
+    known = find(lang)
+    return read_toml(known.folder / OPENINGS) if known and known.has(OPENINGS) else {}

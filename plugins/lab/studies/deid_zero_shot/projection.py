@@ -5,24 +5,14 @@ placed.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from deid_assets import Note, Span, SpanSet
 from deid_assets.extending import InputError, Token
+from deid_assets.extending.languages import find
 
-_SEXES: Mapping[str, Mapping[str, str]] = {
-    "en": {"f": "female", "m": "male"},
-    "es": {"m": "female", "h": "male", "v": "male", "f": "female"},
-    "fi": {"n": "female", "m": "male"},
-    "fr": {"f": "female", "h": "male", "m": "male"},
-    "de": {"w": "female", "m": "male"},
-    "it": {"f": "female", "m": "male"},
-    "nl": {"v": "female", "m": "male"},
-    "sv": {"k": "female", "m": "male"},
-}
-"""What a letter after "sex" means by language: Spanish M is a woman (mujer), English M a man."""
 _PAIR = re.compile(r"(\d+)-(\d+)")
 
 
@@ -172,11 +162,17 @@ def project(
 
 def is_other_sex(source: Note, span: Span, target: Note, place: Token) -> bool:
     """Whether both are letters for a sex, and not for the same one."""
-    found = [
-        _SEXES.get(note.lang or "", {}).get(note.text[start:end].lower())
-        for note, (start, end) in ((source, (span.start, span.end)), (target, place))
-    ]
-    return None not in found and found[0] != found[1]
+    sexes = _sex(source, (span.start, span.end)), _sex(target, place)
+    return None not in sexes and sexes[0] != sexes[1]
+
+
+def _sex(note: Note, place: Token) -> str | None:
+    """Return what a letter after "sex" means in a language.
+
+    Spanish M is a woman (mujer), English M a man.
+    """
+    language = find(note.lang)
+    return language.sexes.get(note.text[slice(*place)].lower()) if language else None
 
 
 def _longest_run(found: Sequence[int], most_apart: int) -> Sequence[int]:

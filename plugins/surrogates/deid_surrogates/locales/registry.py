@@ -1,13 +1,13 @@
-"""Locale packs found by language: those of the package, and those that plugins bring."""
+"""Locale packs found by language: those of the languages' folders, and those that plugins bring."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cache
-from importlib import resources
 from importlib.metadata import EntryPoint, entry_points
 
 from deid_assets.extending import DeidError, PluginError, PolicyError, class_name, is_interrupt
+from deid_assets.extending import languages as folders
 from deid_surrogates.locales.pack import Locale
 from deid_surrogates.locales.reading import read_locale
 
@@ -16,9 +16,6 @@ GROUP = "deid_assets.replacers"
 
 The name is the language's code, the object a callable that returns it.
 """
-BUILTIN = ("cs", "da", "de", "en", "es", "fi", "fr", "it", "nb", "nl", "pl", "pt", "sv")
-_SAME_PACK: Mapping[str, str] = {"nn": "nb", "no": "nb"}
-"""Codes of notes with the language whose pack they take."""
 _UNKNOWN = "en"  # of notes that name no language
 
 
@@ -27,7 +24,9 @@ def languages() -> tuple[str, ...]:
 
     Imports no plugin.
     """
-    return tuple(sorted({*BUILTIN, *_SAME_PACK, *_plugins()}))
+    own = folders.languages(folders.SURROGATES)
+    others = (other for other, code in folders.other_codes().items() if code in own)
+    return tuple(sorted({*own, *others, *_plugins()}))
 
 
 def check_languages(langs: Iterable[str | None]) -> None:
@@ -46,7 +45,7 @@ def check_languages(langs: Iterable[str | None]) -> None:
 def locale_of(lang: str | None) -> Locale:
     """Return the locale pack of a note's language; English for a note that names none.
 
-    A pack of a plugin goes before one of the package.
+    A pack of a plugin goes before one of a language's folder.
 
     Raises:
         PolicyError: The language has no pack.
@@ -60,10 +59,10 @@ def locale_of(lang: str | None) -> Locale:
         )
     if found:
         return _loaded(found[0])
-    lang = _SAME_PACK.get(lang, lang)
-    if lang not in BUILTIN:
+    lang = folders.main_code(lang)
+    if lang not in folders.languages(folders.SURROGATES):
         raise _no_pack(lang)
-    return read_locale(resources.files(__package__) / f"{lang}.toml")
+    return read_locale(folders.language(lang).folder / folders.SURROGATES)
 
 
 def versions() -> tuple[str, ...]:
@@ -71,7 +70,8 @@ def versions() -> tuple[str, ...]:
 
     For a policy's digest.
     """
-    return tuple(f"{lang}={_brought_by(found)}" for lang, found in sorted(_plugins().items()))
+    packs = (f"{lang}={_brought_by(found)}" for lang, found in sorted(_plugins().items()))
+    return (*packs, *folders.brought())
 
 
 @cache
