@@ -7,10 +7,11 @@ other, with its defaults. Letters and digits are counted as in ``messy.py``. Mod
 hold (Rampart, spaCy's pipelines) are added first, as ``deid models add`` does. A detector that is
 not installed is named with the reason.
 
-Clinical terms are eponyms and names of drugs (``deid_assets/languages/*/words``) outside
-all marks; one is damaged where a span touches it. Names by origin: the English notes once for each origin, another
-name of it (Faker: full, surname or first name) in the place of every marked one, the same places in
-all; found is a name of which every letter is covered. Choose nothing by the part test.
+Clinical terms are eponyms and names of drugs (``deid_assets/languages/*/words``) outside all
+marks; one is damaged where a span touches it. Names by origin: the English notes once for each
+origin, another name of it (Faker: full, surname or first name) in the place of every marked one,
+the same places in all; found is a name of which every letter is covered. Choose nothing by the
+part test.
 """
 
 from __future__ import annotations

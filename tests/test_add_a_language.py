@@ -23,9 +23,8 @@ _SHELL = re.compile(r"^```bash\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _DEID = "from deid_assets.cli import app; app()"
 
 
-MONTHS = frozenset(
-    "jaanuar veebruar märts aprill mai juuni juuli august september oktoober november"
-    " detsember".split()  # noqa: SIM905 - twelve words are read more easily as text
+MONTHS = (
+    "jaanuar veebruar märts aprill mai juuni juuli august september oktoober november detsember"
 )
 
 
@@ -122,7 +121,7 @@ def test_surrogates_of_the_language_stand_in_their_place(
     first, last, _, month, _, date, mother, her_last, phone = form.groups()
     assert last == her_last != "Kaljurand"
     assert (first, mother) != ("Tiina", "Kadri")
-    assert month in MONTHS
+    assert month in MONTHS.split()
     assert date != "14.05.2024"
     assert phone != "5123 4567"
     assert {first, mother, last} <= _names_of_faker()

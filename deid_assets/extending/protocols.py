@@ -136,6 +136,7 @@ EXTENSION_POINTS = (
     ExtensionPoint("deid_assets.recipes", "a package", "the recipes in its folder `recipes`"),
     ExtensionPoint("deid_assets.formats", "a `Format`", "a format of notes, read and written"),
     ExtensionPoint("deid_assets.actions", "a class of replacers", "an action of policies"),
+    ExtensionPoint("deid_assets.languages", "a package", "the languages in its folder `languages`"),
     ExtensionPoint("deid_assets.replacers", "a function of nothing", "a locale pack of surrogates"),
     ExtensionPoint("deid_assets.audits", "MakesAudit", "a privacy audit, with its asset"),
     ExtensionPoint("deid_assets.corpora", "MakesCorpus", "notes by name, as `synthetic:en:100`"),
