@@ -140,7 +140,7 @@ def read_network(folder: Path) -> Network:
         raise PluginError(
             f"{path} is missing or broken ({type(error).__name__}); train the model again"
         ) from error
-    return Network(weights, read_lexicon(folder / LISTS_FILE))
+    return Network(weights, read_lexicon(folder / LISTS_FILE, len(weights.lists) - 1))
 
 
 def _weights(arrays: Mapping[str, NDArray[Any]]) -> Weights:

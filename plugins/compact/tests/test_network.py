@@ -12,7 +12,7 @@ from deid_assets.extending import Phi, PluginError, tokenize
 from deid_compact.features import gaps_of, rows_of, shape_of
 from deid_compact.folder import read_network, write_weights
 from deid_compact.labels import Classes
-from deid_compact.lexicon import Lexicon, read_lexicon
+from deid_compact.lexicon import LISTS, Lexicon, read_lexicon
 from deid_compact.network import Network
 from deid_compact.thresholds import chosen_thresholds
 from deid_compact.words import Decision, WordScores, kept, spans_of, united
@@ -32,7 +32,7 @@ def lexicon(tmp_path: Path) -> Lexicon:
 
     trie = marisa_trie.RecordTrie("<B", [("lee", (4,)), ("seen", (1,))])
     trie.save(str(tmp_path / "lists.marisa"))
-    return read_lexicon(tmp_path / "lists.marisa")
+    return read_lexicon(tmp_path / "lists.marisa", len(LISTS))
 
 
 def trained(seed: int = 1) -> CompactNet:
