@@ -1,8 +1,7 @@
 """What users have: the commands, examples and remedies in the environment that ``make run``
 installs.
 
-``make test-run`` and CI name that environment by ``DEID_BIN``; else it is the one that the tests run
-in.
+``make test-run`` and CI name that environment by ``DEID_BIN``; else it is that of the tests.
 """
 
 import json
