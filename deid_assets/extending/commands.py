@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from deid_assets.cli.arguments import (
+    AnnotatedReading,
     DetectorOption,
     DetectorSettingOption,
     FormatOption,
@@ -28,12 +29,14 @@ from deid_assets.cli.arguments import (
     NotesArg,
     PolicyOption,
     ProfileOption,
+    Reading,
     ReadOption,
     SystemsOption,
     ToOption,
 )
 from deid_assets.cli.endings import PARTIAL, guarded, say
 from deid_assets.cli.ensemble import Detection, Named, parsed_option
+from deid_assets.cli.groups import grouped
 from deid_assets.cli.outputs import check_out, finish, out_format, write_options
 from deid_assets.cli.plugged import WithPlugins
 from deid_assets.cli.streams import NoteSource, SpansFile, Withheld, progress, read_options
@@ -81,6 +84,7 @@ __all__ = [
     "FORMATS",
     "PARTIAL",
     "Annotated",
+    "AnnotatedReading",
     "Annotation",
     "Answer",
     "Detection",
@@ -101,6 +105,7 @@ __all__ = [
     "ProfileOption",
     "ReadOption",
     "ReadOptions",
+    "Reading",
     "Settings",
     "SpansFile",
     "SystemsOption",
@@ -113,6 +118,7 @@ __all__ = [
     "detect_format",
     "faults_in",
     "finish",
+    "grouped",
     "guarded",
     "out_format",
     "parse_notes",
