@@ -115,13 +115,15 @@ def _vocabulary(kind: str) -> Iterator[str]:
 def _names(prefix: str) -> Iterator[str]:
     from faker import Faker  # noqa: PLC0415 - for training alone
 
-    from deid_compact.origins import LOCALES  # noqa: PLC0415
+    from deid_compact.names import romanised  # noqa: PLC0415
+    from deid_compact.origins import LOCALES, ROMANISED  # noqa: PLC0415
 
-    for locale in LOCALES:
+    for locale in (*LOCALES, *ROMANISED):
         for provider in Faker(locale).get_providers():
             for attribute in sorted(vars(type(provider)).keys() | dir(provider)):
                 if attribute.startswith(prefix):
-                    yield from _words_in(getattr(provider, attribute))
+                    words = _words_in(getattr(provider, attribute))
+                    yield from map(romanised, words) if locale in ROMANISED else words
 
 
 def _words_in(names: Any) -> Iterator[str]:
