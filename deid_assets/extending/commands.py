@@ -38,7 +38,7 @@ from deid_assets.cli.endings import PARTIAL, guarded, say
 from deid_assets.cli.ensemble import Detection, Named, parsed_option
 from deid_assets.cli.groups import grouped
 from deid_assets.cli.outputs import check_out, finish, out_format, write_options
-from deid_assets.cli.plugged import WithPlugins
+from deid_assets.cli.plugged import CommandGroup, WithPlugins
 from deid_assets.cli.streams import NoteSource, SpansFile, Withheld, progress, read_options
 from deid_assets.cli.tables import print_json, print_line, print_rows, print_table
 from deid_assets.config import Settings
@@ -87,6 +87,7 @@ __all__ = [
     "AnnotatedReading",
     "Annotation",
     "Answer",
+    "CommandGroup",
     "Detection",
     "DetectorOption",
     "DetectorSettingOption",
