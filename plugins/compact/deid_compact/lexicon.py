@@ -28,7 +28,7 @@ LEAST_INHABITANTS = 15_000
 LEAST_OF_ALL = 500
 
 
-class Lexicon:
+class ListIndex:
     """Answers which lists hold a word.
 
     Args:
@@ -66,7 +66,7 @@ class Lexicon:
         self._trie.save(str(path))
 
 
-def read_lexicon(path: Path, lists: int) -> Lexicon:
+def read_lexicon(path: Path, lists: int) -> ListIndex:
     """Return the lists of a model folder.
 
     Args:
@@ -81,10 +81,10 @@ def read_lexicon(path: Path, lists: int) -> Lexicon:
         trie.load(str(path))
     except Exception as error:
         raise PluginError(f"{path}: missing or broken; train the model again") from error
-    return Lexicon(trie, lists)
+    return ListIndex(trie, lists)
 
 
-def make_lexicon() -> Lexicon:
+def make_lexicon() -> ListIndex:
     """Return the lists, from the vocabulary of the project and the packages of names and towns."""
     bits: dict[str, int] = {}
     lists = (
@@ -100,7 +100,7 @@ def make_lexicon() -> Lexicon:
             if len(word) > 1:
                 low = word.lower()
                 bits[low] = bits.get(low, 0) | 1 << number
-    return Lexicon(
+    return ListIndex(
         marisa_trie.RecordTrie(_FORMAT, [(word, (held,)) for word, held in sorted(bits.items())])
     )
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from deid_compact.features import GAPS, TABLE_ROWS
 from deid_compact.lexicon import LISTS
-from deid_compact.network import DILATIONS, Floats, Weights
+from deid_compact.network import DILATIONS, CompactWeights, Floats
 
 _INT8 = 127
 
@@ -91,7 +91,7 @@ def _neighbours(states: Tensor, dilation: int) -> Tensor:
     return torch.cat([padded[:, :length], states, padded[:, 2 * dilation :]], dim=-1)
 
 
-def weights_of(net: CompactNet) -> Weights:
+def weights_of(net: CompactNet) -> CompactWeights:
     """Return the weights as they are kept, the table in 8 bits."""
     table = _array(net.table.weight)
     scales = (
@@ -102,7 +102,7 @@ def weights_of(net: CompactNet) -> Weights:
         (_array(layer.weight.T), _array(layer.bias), _array(norm.weight), _array(norm.bias))
         for layer, norm in zip(net.layers, net.norms, strict=True)
     ]
-    return Weights(
+    return CompactWeights(
         table=rounded,
         scales=scales,
         lists=_array(net.lists.weight.T),

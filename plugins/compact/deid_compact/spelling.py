@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from deid_compact.features import hashed, rows_of, shape_of
-from deid_compact.lexicon import Lexicon
+from deid_compact.lexicon import ListIndex
 
 Numbers = NDArray[np.int64]
 _HIDDEN = "\0"
@@ -26,7 +26,7 @@ class Spelling:
         lexicon: Lists of words.
     """
 
-    def __init__(self, lexicon: Lexicon) -> None:
+    def __init__(self, lexicon: ListIndex) -> None:
         self._lexicon = lexicon
         self._numbers: dict[str, int] = {}
         self._rows: list[Numbers] = []
