@@ -41,6 +41,99 @@ class Candidates:
     weights: NDArray[np.float64]
 
 
+@dataclass(frozen=True, slots=True)
+class _Note:
+    """A note and what is known of its tokens.
+
+    Args:
+        document: The note with its gold.
+        batch: What one tagger says of the tokens.
+        other: What the other says.
+        words: The tokens.
+        known: Which share of each `rules` covers.
+        one: How likely each is PHI, by the first tagger.
+        two: The same by the second.
+    """
+
+    document: Document
+    batch: Scores
+    other: Scores
+    words: Sequence[str]
+    known: NDArray[np.float64]
+    one: NDArray[np.float64]
+    two: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, document: Document, rules: SpanSet, batch: Scores, other: Scores) -> _Note:
+        """Return a note with its tokens, which are the same for both taggers."""
+        return cls(
+            document,
+            batch,
+            other,
+            words=[document.note.text[start:end] for start, end in batch.tokens],
+            known=_covered(batch, rules.spans, document),
+            one=batch.values.sum(axis=1),
+            two=other.values.sum(axis=1),
+        )
+
+    def is_candidate(self, number: int) -> bool:
+        """Whether a token is looked at: not covered, not punctuation, not given up by both."""
+        if self.known[number] > 0.99 or not any(map(str.isalnum, self.words[number])):
+            return False
+        return bool(max(self.one[number], self.two[number]) >= LEAST)
+
+    def by_word(self) -> dict[str, list[tuple[float, float, float]]]:
+        """Return what is said of each place of a word, in lower case."""
+        places: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
+        for number, word in enumerate(self.words):
+            said = (float(self.one[number]), float(self.two[number]), float(self.known[number]))
+            places[word.lower()].append(said)
+        return places
+
+
+@dataclass(slots=True)
+class _Tally:
+    """Where the words of a batch stand.
+
+    Args:
+        words: By word in lower case: places, notes, capitals, and the sums of what is said of them.
+        inner: Words within a sentence.
+        capitals: Those of them with a capital.
+        notes: Notes of the batch.
+    """
+
+    words: dict[str, Counter[str]]
+    inner: int = 0
+    capitals: int = 0
+    notes: int = 0
+
+    @classmethod
+    def of(cls, notes: Sequence[_Note]) -> _Tally:
+        """Count the words of a batch."""
+        tally = cls(defaultdict(Counter), notes=len(notes))
+        for note in notes:
+            tally._add(note)
+        return tally
+
+    def _add(self, note: _Note) -> None:
+        for number, word in enumerate(note.words):
+            count = self.words[word.lower()]
+            known = int(note.known[number] > 0.99)
+            count.update(all=1, capital=int(word[:1].isupper()), known=known)
+            count["one"] += float(note.one[number])  # type: ignore[assignment]
+            count["two"] += float(note.two[number])  # type: ignore[assignment]
+            if number and word.isalpha() and note.words[number - 1] not in ".:!?":
+                self.inner += 1
+                self.capitals += word[:1].isupper()
+        for low in {word.lower() for word in note.words}:
+            self.words[low]["notes"] += 1
+
+    @property
+    def share(self) -> float:
+        """Share of the words within a sentence that have a capital."""
+        return self.capitals / max(self.inner, 1)
+
+
 def features(
     documents: Sequence[Document],
     rules: Sequence[SpanSet],
@@ -48,101 +141,93 @@ def features(
     other: Sequence[Scores],
 ) -> Candidates:
     """Return the candidates of a corpus, which is one batch."""
-    words = [
-        [document.note.text[a:b] for a, b in found.tokens]
-        for document, found in zip(documents, batch, strict=True)
-    ]
-    covered = [
-        _covered(found, spans.spans, document)
-        for document, spans, found in zip(documents, rules, batch, strict=True)
-    ]
-    sums = [
-        (one.values.sum(axis=1), two.values.sum(axis=1))
-        for one, two in zip(batch, other, strict=True)
-    ]
-    tally: dict[str, Counter[str]] = defaultdict(Counter)
-    inner, capitals = 0, 0
-    for of_note, known, (one, two) in zip(words, covered, sums, strict=True):
-        for number, word in enumerate(of_note):
-            count = tally[word.lower()]
-            count.update(all=1, capital=int(word[:1].isupper()), known=int(known[number] > 0.99))
-            count["one"] += float(one[number])  # type: ignore[assignment]
-            count["two"] += float(two[number])  # type: ignore[assignment]
-            if number and word.isalpha() and of_note[number - 1] not in ".:!?":
-                inner, capitals = inner + 1, capitals + word[:1].isupper()
-        for low in {word.lower() for word in of_note}:
-            tally[low]["notes"] += 1
-    share = capitals / max(inner, 1)
+    notes = [_Note.of(*each) for each in zip(documents, rules, batch, other, strict=True)]
+    tally = _Tally.of(notes)
     places, values, gold, sizes = [], [], [], []
-    for at, (document, of_note, known, (one, two)) in enumerate(
-        zip(documents, words, covered, sums, strict=True)
-    ):
-        truth = _covered(batch[at], document.spans.spans, document)
-        here: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
-        for number, word in enumerate(of_note):
-            here[word.lower()].append(
-                (float(one[number]), float(two[number]), float(known[number]))
-            )
-        for number, word in enumerate(of_note):
-            if (
-                known[number] > 0.99
-                or not any(map(str.isalnum, word))
-                or max(one[number], two[number]) < LEAST
-            ):
+    for at, note in enumerate(notes):
+        truth = _covered(note.batch, note.document.spans.spans, note.document)
+        by_word = note.by_word()
+        for number, word in enumerate(note.words):
+            if not note.is_candidate(number):
                 continue
-            first, second, count = float(one[number]), float(two[number]), tally[word.lower()]
-            capital, digit = word[:1].isupper(), any(map(str.isdigit, word))
-            rest = max(count["all"] - 1, 1)
-            sides = [
-                (known[n], (one[n] + two[n]) / 2) if 0 <= n < len(of_note) else (0, 0)
-                for n in (number - 1, number + 1)
-            ]
-            same = np.array(here[word.lower()])
             places.append((at, number))
-            values.append(
-                [
-                    _logit(first),
-                    _logit(second),
-                    first,
-                    second,
-                    first * second,
-                    min(first, second),
-                    max(first, second),
-                    *batch[at].values[number],
-                    *other[at].values[number],
-                    capital,
-                    digit,
-                    word.isupper() and len(word) > 1,
-                    len(word) == 1,
-                    len(word) <= 2,
-                    word.isalpha() and not capital,
-                    is_ordinary(word, document.note.lang),
-                    share * capital,
-                    (1 - share) * capital,
-                    *sides[0],
-                    *sides[1],
-                    np.log(count["all"]),
-                    np.log(count["notes"]),
-                    np.log(count["notes"] / len(documents)),
-                    1 - count["capital"] / count["all"],
-                    count["known"] / count["all"],
-                    (count["one"] - first) / rest,
-                    (count["two"] - second) / rest,
-                    count["all"] == 1,
-                    *same.mean(axis=0)[:2],
-                    same[:, 2].max(),
-                    digit * first,
-                    digit * second,
-                    word.isalpha() and count["capital"] == count["all"],
-                    np.log(len(documents)),
-                ]
-            )
+            values.append(_row(note, number, tally, np.array(by_word[word.lower()])))
             gold.append(truth[number] > 0.5)
             sizes.append(len(word))
     weights = np.array(sizes, dtype=float)
     return Candidates(
         places, np.array(values, dtype=float), np.array(gold), weights / np.sqrt(weights.sum())
     )
+
+
+def _row(note: _Note, number: int, tally: _Tally, same: NDArray[np.float64]) -> list[float]:
+    """Return the features of a token.
+
+    Args:
+        note: Its note.
+        number: Its number.
+        tally: The words of the batch.
+        same: (places, 3): what is said of each place of its word in the note.
+    """
+    word, first, second = note.words[number], float(note.one[number]), float(note.two[number])
+    count = tally.words[word.lower()]
+    digit = any(map(str.isdigit, word))
+    return [
+        *(_logit(first), _logit(second), first, second, first * second),
+        *(min(first, second), max(first, second)),
+        *note.batch.values[number],
+        *note.other.values[number],
+        *_form(word, note.document.note.lang, tally.share),
+        *_side(note, number - 1),
+        *_side(note, number + 1),
+        *_counted(count, first, second, notes=tally.notes),
+        *same.mean(axis=0)[:2],
+        same[:, 2].max(),
+        digit * first,
+        digit * second,
+        word.isalpha() and count["capital"] == count["all"],
+        np.log(tally.notes),
+    ]
+
+
+def _form(word: str, lang: str | None, share: float) -> list[float]:
+    """Return features of how a word is written; ``share`` is of capitals in the batch."""
+    capital = word[:1].isupper()
+    return [
+        capital,
+        any(map(str.isdigit, word)),
+        word.isupper() and len(word) > 1,
+        len(word) == 1,
+        len(word) <= 2,
+        word.isalpha() and not capital,
+        is_ordinary(word, lang),
+        share * capital,
+        (1 - share) * capital,
+    ]
+
+
+def _side(note: _Note, number: int) -> tuple[float, float]:
+    """Return what is said of a token beside; nothing where there is none."""
+    if not 0 <= number < len(note.words):
+        return (0, 0)
+    return (note.known[number], (note.one[number] + note.two[number]) / 2)
+
+
+def _counted(count: Counter[str], first: float, second: float, *, notes: int) -> list[float]:
+    """Return features of a word in the batch: its places, notes, capitals and mean scores
+    elsewhere.
+    """
+    rest = max(count["all"] - 1, 1)
+    return [
+        np.log(count["all"]),
+        np.log(count["notes"]),
+        np.log(count["notes"] / notes),
+        1 - count["capital"] / count["all"],
+        count["known"] / count["all"],
+        (count["one"] - first) / rest,
+        (count["two"] - second) / rest,
+        count["all"] == 1,
+    ]
 
 
 def probabilities(

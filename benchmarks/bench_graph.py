@@ -50,6 +50,28 @@ raise SystemExit(code)
 
 
 def main() -> None:
+    options = _options()
+    notes = (
+        options.notes
+        or Path(os.environ.get("DEID_CORPORA", "")) / "raw" / "mtsamples" / "notes.jsonl"
+    )
+    if not notes.is_file() and not options.dense:
+        print(
+            "graph: skipped; set DEID_CORPORA to a folder with raw/mtsamples/notes.jsonl, or give"
+            " --notes"
+        )
+        return
+    print(conditions(str(SEED) if options.dense else "none"))
+    with tempfile.TemporaryDirectory() as home:
+        if options.dense:
+            notes = _dense_notes(Path(home, "dense.jsonl"), options.dense)
+        recipes = "recipes = []\n" if options.untrained else ""
+        Path(home, "deid.toml").write_text(recipes + SETTINGS, encoding="utf-8")
+        peak = _measure(Path(home), notes, options.timeline)
+    print(f"peak memory         {peak:6.0f} MB, all processes together, shared pages counted once")
+
+
+def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--notes", type=Path, help="notes file; MTSamples under DEID_CORPORA when not given"
@@ -67,69 +89,60 @@ def main() -> None:
         type=Path,
         help="CSV file for the memory in MB every second, in all and of each process",
     )
-    options = parser.parse_args()
-    notes = (
-        options.notes
-        or Path(os.environ.get("DEID_CORPORA", "")) / "raw" / "mtsamples" / "notes.jsonl"
+    return parser.parse_args()
+
+
+def _dense_notes(path: Path, count: int) -> Path:
+    """Write synthetic notes with gold into one file."""
+    with path.open("w", encoding="utf-8") as out:
+        out.writelines(note_line(*made) for made in make_corpus(lang="en", notes=count, seed=SEED))
+    print(f"one file of {count:,} dense notes, {path.stat().st_size / 1e6:.0f} MB")
+    return path
+
+
+def _measure(home: Path, notes: Path, timeline: Path | None) -> float:
+    """Run the graph twice in an installation, print its seconds and return its memory in MB."""
+    environment = {
+        **os.environ,
+        "DEID_HOME": str(home),
+        "DEID_CONFIG": f"{home}/deid.toml",
+        "DAGSTER_HOME": f"{home}/dagster",
+        "DAGSTER_DISABLE_TELEMETRY": "1",
+    }
+    started = time.perf_counter()
+    run = [sys.executable, "-c", DRIVER % (["--notes", str(notes)],)]
+    log = home / "output.txt"
+    with log.open("w", encoding="utf-8") as output:
+        process = subprocess.Popen(run, env=environment, stdout=output, stderr=subprocess.STDOUT)
+        peak = watch(process, timeline)
+    stdout = log.read_text(encoding="utf-8")
+    wall = time.perf_counter() - started
+    print(stdout)
+    _show_seconds(home, stdout, wall)
+    again = time.perf_counter()
+    subprocess.run(
+        [sys.executable, "-m", "deid_assets.quickstart"],
+        env=environment,
+        capture_output=True,
+        check=False,
     )
-    if not notes.is_file() and not options.dense:
-        print(
-            "graph: skipped; set DEID_CORPORA to a folder with raw/mtsamples/notes.jsonl, or give"
-            " --notes"
-        )
-        return
-    print(conditions(str(SEED) if options.dense else "none"))
-    with tempfile.TemporaryDirectory() as home:
-        if options.dense:
-            notes = Path(home, "dense.jsonl")
-            with notes.open("w", encoding="utf-8") as out:
-                out.writelines(
-                    note_line(*made)
-                    for made in make_corpus(lang="en", notes=options.dense, seed=SEED)
-                )
-            print(f"one file of {options.dense:,} dense notes, {notes.stat().st_size / 1e6:.0f} MB")
-        environment = {
-            **os.environ,
-            "DEID_HOME": home,
-            "DEID_CONFIG": f"{home}/deid.toml",
-            "DAGSTER_HOME": f"{home}/dagster",
-            "DAGSTER_DISABLE_TELEMETRY": "1",
-        }
-        recipes = "recipes = []\n" if options.untrained else ""
-        Path(home, "deid.toml").write_text(recipes + SETTINGS, encoding="utf-8")
-        arguments = ["--notes", str(notes)]
-        started = time.perf_counter()
-        run = [sys.executable, "-c", DRIVER % (arguments,)]
-        log = Path(home) / "output.txt"
-        with log.open("w", encoding="utf-8") as output:
-            process = subprocess.Popen(
-                run, env=environment, stdout=output, stderr=subprocess.STDOUT
-            )
-            peak = watch(process, options.timeline)
-        stdout = log.read_text(encoding="utf-8")
-        wall = time.perf_counter() - started
-        print(stdout)
-        spent, rows = _asset_seconds(Path(home) / "deid.sqlite")
-        for asset, seconds, partitions in rows:
-            print(f"  {asset:30} {seconds:6.1f} s, {partitions} partitions")
-        runs = float(re.findall(r"^runs (.+)$", stdout, re.MULTILINE)[-1])
-        print(f"assets              {spent:6.1f} s")
-        print(
-            f"Dagster in the runs {runs - spent:6.1f} s, {(runs - spent) / wall:.1%} of the wall"
-            " time"
-        )
-        print(f"start and instance  {wall - runs:6.1f} s")
-        print(f"wall                {wall:6.1f} s")
-        print(f"processor           {spent_by_children():6.1f} s, of all processes")
-        again = time.perf_counter()
-        subprocess.run(
-            [sys.executable, "-m", "deid_assets.quickstart"],
-            env=environment,
-            capture_output=True,
-            check=False,
-        )
-        print(f"second run          {time.perf_counter() - again:6.1f} s, nothing to do")
-    print(f"peak memory         {peak:6.0f} MB, all processes together, shared pages counted once")
+    print(f"second run          {time.perf_counter() - again:6.1f} s, nothing to do")
+    return peak
+
+
+def _show_seconds(home: Path, stdout: str, wall: float) -> None:
+    """Print where the seconds of a run went."""
+    spent, rows = _asset_seconds(home / "deid.sqlite")
+    for asset, seconds, partitions in rows:
+        print(f"  {asset:30} {seconds:6.1f} s, {partitions} partitions")
+    runs = float(re.findall(r"^runs (.+)$", stdout, re.MULTILINE)[-1])
+    print(f"assets              {spent:6.1f} s")
+    print(
+        f"Dagster in the runs {runs - spent:6.1f} s, {(runs - spent) / wall:.1%} of the wall time"
+    )
+    print(f"start and instance  {wall - runs:6.1f} s")
+    print(f"wall                {wall:6.1f} s")
+    print(f"processor           {spent_by_children():6.1f} s, of all processes")
 
 
 def watch(process: subprocess.Popen[bytes], timeline: Path | None = None) -> float:

@@ -166,16 +166,12 @@ def _notes(count: int) -> list[Any]:
     from deid_assets import Note
 
     draw = random.Random(1)
-    return [
-        Note(
-            f"n{at}",
-            "".join(
-                word + draw.choice([" ", " ", "\n", "  ", "\t"])
-                for word in draw.choices(WORDS, k=40)
-            ),
-        )
-        for at in range(count)
-    ]
+    blanks = [" ", " ", "\n", "  ", "\t"]
+    notes = []
+    for at in range(count):
+        words = draw.choices(WORDS, k=40)
+        notes.append(Note(f"n{at}", "".join(word + draw.choice(blanks) for word in words)))
+    return notes
 
 
 def _show(

@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 
 os.environ["OMP_NUM_THREADS"] = "1"
@@ -36,22 +37,9 @@ LABELS = (
 def main() -> None:
     import torch
     import transformers
-    from families_here import FAMILIES, notes, save
-    from test_families import our_spans, pipeline_spans
+    from families_here import FAMILIES
 
-    from deid_published import PublishedDetector
-    from deid_published.adding import add
-    from deid_published.writing import Wanted
-
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--notes", type=int, default=200)
-    parser.add_argument("--aggregation", default="first")
-    parser.add_argument(
-        "--family", choices=FAMILIES, action="append", help="all that transformers has if not given"
-    )
-    given = parser.parse_args()
+    given = _options(FAMILIES)
     transformers.logging.set_verbosity_error()
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
@@ -63,45 +51,63 @@ def main() -> None:
         folder = Path(name)
         (folder / "labels.toml").write_text(LABELS)
         for family in given.family or FAMILIES:
-            out = folder / f"{family}-added"
-            source = save(family, folder / family)
-            begun = time.process_time()
-            wanted = Wanted(
-                source=str(source),
-                name=family,
-                out=out,
-                labels=str(folder / "labels.toml"),
-                aggregation=given.aggregation,
-                words="pipeline",
-            )
-            card = add(wanted, notes(8, seed=5))
-            added = time.process_time() - begun
-            pipe = transformers.pipeline(
-                "token-classification",
-                str(source),
-                aggregation_strategy=given.aggregation,
-                device="cpu",
-            )
-            some = [
-                note
-                for note in notes(given.notes)
-                if len(pipe.tokenizer(note.text)["input_ids"]) <= card["window"]
-            ]
-            tokens = sum(len(pipe.tokenizer(note.text)["input_ids"]) for note in some)
-            detector = PublishedDetector(model=out, threads=1)
-            begun = time.process_time()
-            ours = our_spans(detector, some)
-            between = time.process_time()
-            theirs = [pipeline_spans(pipe, note.text) for note in some]
-            ended = time.process_time()
-            differing = sum(len(a ^ b) for a, b in zip(ours, theirs, strict=True))
-            size = sum(file.stat().st_size for file in out.iterdir()) / 1e6
-            print(
-                f"| {family} | {card['scheme']} | {sum(map(len, theirs)):,} in {len(some)} notes |"
-                f" {differing} | {added:.1f} s | {size:.2f} | {tokens / (between - begun):,.0f} |"
-                f" {tokens / (ended - between):,.0f} |",
-                flush=True,
-            )
+            print(_row(family, folder, given.notes, given.aggregation), flush=True)
+
+
+def _options(families: Iterable[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--notes", type=int, default=200)
+    parser.add_argument("--aggregation", default="first")
+    parser.add_argument(
+        "--family", choices=families, action="append", help="all that transformers has if not given"
+    )
+    return parser.parse_args()
+
+
+def _row(family: str, folder: Path, count: int, aggregation: str) -> str:
+    """Return the row of one family: its model added, and compared with the pipeline's spans."""
+    import transformers
+    from families_here import notes, save
+    from test_families import our_spans, pipeline_spans
+
+    from deid_published import PublishedDetector
+    from deid_published.adding import add
+    from deid_published.writing import Wanted
+
+    out = folder / f"{family}-added"
+    source = save(family, folder / family)
+    begun = time.process_time()
+    wanted = Wanted(
+        source=str(source),
+        name=family,
+        out=out,
+        labels=str(folder / "labels.toml"),
+        aggregation=aggregation,
+        words="pipeline",
+    )
+    card = add(wanted, notes(8, seed=5))
+    added = time.process_time() - begun
+    pipe = transformers.pipeline(
+        "token-classification", str(source), aggregation_strategy=aggregation, device="cpu"
+    )
+    sizes = [(note, len(pipe.tokenizer(note.text)["input_ids"])) for note in notes(count)]
+    some = [note for note, size in sizes if size <= card["window"]]
+    tokens = sum(size for _, size in sizes if size <= card["window"])
+    detector = PublishedDetector(model=out, threads=1)
+    begun = time.process_time()
+    ours = our_spans(detector, some)
+    between = time.process_time()
+    theirs = [pipeline_spans(pipe, note.text) for note in some]
+    ended = time.process_time()
+    differing = sum(len(a ^ b) for a, b in zip(ours, theirs, strict=True))
+    megabytes = sum(file.stat().st_size for file in out.iterdir()) / 1e6
+    return (
+        f"| {family} | {card['scheme']} | {sum(map(len, theirs)):,} in {len(some)} notes |"
+        f" {differing} | {added:.1f} s | {megabytes:.2f} | {tokens / (between - begun):,.0f} |"
+        f" {tokens / (ended - between):,.0f} |"
+    )
 
 
 if __name__ == "__main__":

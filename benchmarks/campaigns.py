@@ -26,6 +26,16 @@ ROOT = Path(__file__).parents[1]
 
 
 def main() -> int:
+    options = _options()
+    print(conditions(), flush=True)
+    if options.left_alone:
+        return watch(options.left_alone)
+    if options.kill_daemon:
+        return kill(options.kill_daemon, seed=options.after or 1)
+    return _attack(options)
+
+
+def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -55,12 +65,10 @@ def main() -> int:
         metavar="KILLS",
         help="kill processes of make ui at random instead, on the installation at DEID_HOME",
     )
-    options = parser.parse_args()
-    print(conditions(), flush=True)
-    if options.left_alone:
-        return watch(options.left_alone)
-    if options.kill_daemon:
-        return kill(options.kill_daemon, seed=options.after or 1)
+    return parser.parse_args()
+
+
+def _attack(options: argparse.Namespace) -> int:
     environment = {**os.environ, "DEID_CAMPAIGNS_AFTER": str(options.after)}
     environment["DEID_CAMPAIGNS_REPORTED_TO"] = str(os.dup(1))
     if options.all or options.tries:

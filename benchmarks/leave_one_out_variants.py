@@ -136,15 +136,11 @@ def cleaned(documents: Sequence[Document], *, share: float) -> list[Document]:
         ]
     every = sorted(value for of_note in believed.values() for value, _ in of_note)
     least = every[int(share * len(every))]
-    return [
-        piece
-        for number, document in enumerate(documents)
-        for piece in _pieces(
-            document,
-            found[number].tokens,
-            [(value >= least, part) for value, part in believed[number]],
-        )
-    ]
+    pieces = []
+    for number, document in enumerate(documents):
+        parts = [(value >= least, part) for value, part in believed[number]]
+        pieces += _pieces(document, found[number].tokens, parts)
+    return pieces
 
 
 def part_of(note: Note) -> int:
@@ -236,17 +232,15 @@ def _only(found: Sequence[Scores], thresholds: Sequence[float | None]) -> list[S
 
 def by_category(name: str, found: Sequence[Scores]) -> list[dict[float, base.Point]]:
     """Return the scores of each category alone, by threshold."""
-    return [
-        {
-            at: base.point_of(
-                name,
-                _only(found, [at if other == number else None for other in range(len(FOUND))]),
-                1.0,
-            )
-            for at in base.THRESHOLDS
-        }
-        for number in range(len(FOUND))
-    ]
+    points = []
+    for number in range(len(FOUND)):
+        of_category = {}
+        for at in base.THRESHOLDS:
+            thresholds: list[float | None] = [None] * len(FOUND)
+            thresholds[number] = at
+            of_category[at] = base.point_of(name, _only(found, thresholds), 1.0)
+        points.append(of_category)
+    return points
 
 
 def show_apart(

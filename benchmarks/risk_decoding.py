@@ -34,7 +34,7 @@ from utility import paired, train_tagger
 from deid_assets import plugins
 from deid_assets.core.note import Note
 from deid_assets.core.trainer import Document, tag_label
-from deid_assets.evaluation.comparison import Ratio
+from deid_assets.evaluation.comparison import Comparison, Ratio
 from deid_assets.evaluation.counts import Counts, Scheme
 from deid_assets.training.recipe import Recipe
 from deid_crf.lattice import Batch, Chain, Posterior, posterior
@@ -243,35 +243,18 @@ def _show(work: Path, held: Sequence[Document], test: Sequence[Document]) -> Non
     said = {name: pickle.loads((work / f"{name}.pickle").read_bytes()) for name in MEMBERS}
     count = len(held)
     rows: dict[str, list[Counts]] = {}
-    notes = {}
+    on_held: dict[str, float] = {}
     for name, (found, own) in said.items():
         rows[f"{name}, best sequence"] = _counts(test, own[count:])
         rows[f"{name}, expected F1"] = _counts(test, chosen(found[count:]))
-        notes[f"{name}, best sequence"] = _f1(_counts(held, own[:count]))
-        notes[f"{name}, expected F1"] = _f1(_counts(held, chosen(found[:count])))
+        on_held[f"{name}, best sequence"] = _f1(_counts(held, own[:count]))
+        on_held[f"{name}, expected F1"] = _f1(_counts(held, chosen(found[:count])))
     for stack in STACKS:
         founds = [said[name][0] for name in stack]
-        tried = {
-            weights: _f1(
-                _counts(
-                    held,
-                    chosen(
-                        [
-                            mixed(one, weights)
-                            for one in zip(*(f[:count] for f in founds), strict=True)
-                        ]
-                    ),
-                )
-            )
-            for weights in _weights(len(stack))
-        }
-        weights = max(tried, key=lambda one: tried[one])
+        weights, f1 = _best_weights(held, [found[:count] for found in founds])
         name = f"{' + '.join(stack)} ({', '.join(f'{weight:.1f}' for weight in weights)})"
-        rows[name] = _counts(
-            test,
-            chosen([mixed(one, weights) for one in zip(*(f[count:] for f in founds), strict=True)]),
-        )
-        notes[name] = tried[weights]
+        rows[name] = _counts(test, chosen(_mixed([found[count:] for found in founds], weights)))
+        on_held[name] = f1
     gaps = paired(rows, test, seed=SEED)
     print(f"{conditions(str(SEED))}\n")
     print(
@@ -280,19 +263,38 @@ def _show(work: Path, held: Sequence[Document], test: Sequence[Document]) -> Non
     )
     print("|:--|--:|--:|--:|--:|--:|--:|")
     for name, counts in rows.items():
-        total = sum(counts, Counts())
-        own, gap = (
-            gaps.interval(name, Scheme.STRICT, Ratio.F1),
-            gaps.difference(name, Scheme.STRICT, Ratio.F1),
-        )
-        cells = [
-            f"{own.value:.4f} [{own.low:.4f}, {own.high:.4f}]" if own else "-",
-            f"{gap.value:+.4f} [{gap.low:+.4f}, {gap.high:+.4f}] | {gap.p:.3f}" if gap else "- | -",
-        ]
-        print(
-            f"| {name} | {notes[name]:.4f} | {total.precision:.4f} | {total.recall:.4f} |"
-            f" {' | '.join(cells)} |"
-        )
+        print(_row(name, counts, gaps, on_held[name]))
+
+
+def _best_weights(
+    held: Sequence[Document], founds: Sequence[Sequence[Found]]
+) -> tuple[tuple[float, ...], float]:
+    """Return the weights of a stack that do best on the notes held out, and their F1."""
+    tried = {
+        weights: _f1(_counts(held, chosen(_mixed(founds, weights))))
+        for weights in _weights(len(founds))
+    }
+    best = max(tried, key=lambda one: tried[one])
+    return best, tried[best]
+
+
+def _mixed(founds: Sequence[Sequence[Found]], weights: Sequence[float]) -> list[Found]:
+    """Return what the taggers of a stack say together of each note."""
+    return [mixed(of_note, weights) for of_note in zip(*founds, strict=True)]
+
+
+def _row(name: str, counts: Sequence[Counts], gaps: Comparison, on_held: float) -> str:
+    total = sum(counts, Counts())
+    own = gaps.interval(name, Scheme.STRICT, Ratio.F1)
+    gap = gaps.difference(name, Scheme.STRICT, Ratio.F1)
+    f1 = f"{own.value:.4f} [{own.low:.4f}, {own.high:.4f}]" if own else "-"
+    against = "- | -"
+    if gap:
+        against = f"{gap.value:+.4f} [{gap.low:+.4f}, {gap.high:+.4f}] | {gap.p:.3f}"
+    return (
+        f"| {name} | {on_held:.4f} | {total.precision:.4f} | {total.recall:.4f} |"
+        f" {f1} | {against} |"
+    )
 
 
 def _weights(count: int) -> list[tuple[float, ...]]:

@@ -187,13 +187,15 @@ def _replaced(pairs: Pairs, policy: Policy) -> tuple[list[float], list[Value]]:
             ]
             passes += 1
         rates.append(passes * len(pairs) / max(time.process_time() - started, TICK))
-    values = [
-        Value(note.patient_id or note.note_id, edit.label, note.text[edit.start : edit.end], text)
-        for (note, _), found in zip(pairs, done, strict=True)
-        for edit in found.edits
-        if edit.label in WORDED
-        for text in [found.text[edit.new_start : edit.new_end]]
-    ]
+    values = []
+    for (note, _), found in zip(pairs, done, strict=True):
+        owner = note.patient_id or note.note_id
+        for edit in found.edits:
+            if edit.label not in WORDED:
+                continue
+            before = note.text[edit.start : edit.end]
+            after = found.text[edit.new_start : edit.new_end]
+            values.append(Value(owner, edit.label, before, after))
     return rates, values
 
 

@@ -251,18 +251,13 @@ def _kinds_alone(base: Judged) -> Judged:
     """
 
     def blind(part: Sequence[tuple[Document, Scored]]) -> list[tuple[Document, Scored]]:
-        return [
-            (
-                one,
-                scored._replace(
-                    words=[
-                        word if word.score >= KEPT else word._replace(score=-1.0)
-                        for word in scored.words
-                    ]
-                ),
-            )
-            for one, scored in part
-        ]
+        rows = []
+        for one, scored in part:
+            words = [
+                word if word.score >= KEPT else word._replace(score=-1.0) for word in scored.words
+            ]
+            rows.append((one, scored._replace(words=words)))
+        return rows
 
     typed = base.typed()
     return Judged(blind(typed.dev), blind(typed.test))

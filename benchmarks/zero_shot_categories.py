@@ -61,13 +61,13 @@ def tested(documents: Sequence[Document], categories: Categories) -> np.ndarray:
     commonest = max(sorted(categories.words), key=lambda label: categories.words[label])
     rows = []
     for each in documents:
-        found = [
-            (span.label, note.text[start:end], categories.of(note, start, end))
-            for note, words in [(each.note, places(each))]
-            for span in each.spans
-            for start, end in words
-            if start < span.end and end > span.start
-        ]
+        note, words = each.note, places(each)
+        found = []
+        for span in each.spans:
+            inside = [(start, end) for start, end in words if start < span.end and end > span.start]
+            for start, end in inside:
+                learnt = categories.of(note, start, end)
+                found.append((span.label, note.text[start:end], learnt))
         right = [
             (label == commonest, label_of(text) is label, learnt is label)
             for label, text, learnt in found

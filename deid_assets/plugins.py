@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -467,7 +468,26 @@ def _about(entry_point: EntryPoint) -> tuple[str, list[str]] | None:
         file = Path(folder, ABOUT)
         if file.is_file():
             said = tomllib.loads(file.read_text(encoding="utf-8"))
-            summaries = dict(said.get("summaries", {}))
-            summary = summaries.get(entry_point.name, said["summary"])
-            return str(summary), [str(word) for word in said["keywords"]]
+            return _summary(said, entry_point.name), [str(word) for word in said["keywords"]]
     return None
+
+
+def _summary(said: Mapping[str, Any], name: str) -> str:
+    return str(dict(said.get("summaries", {})).get(name, said["summary"]))
+
+
+def summary_of(package: str, name: str) -> str:
+    """Return the summary of a plugin in its package's ``plugin.toml``, which lists show too.
+
+    Args:
+        package: Top-level package with the file.
+        name: Of the entry point.
+
+    Raises:
+        PluginError: The file is not there, is no TOML, or has no summary.
+    """
+    file = files(package).joinpath(ABOUT)
+    try:
+        return _summary(tomllib.loads(file.read_text(encoding="utf-8")), name)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise PluginError(f"package {package}: its {ABOUT} cannot be read: {error}") from None

@@ -231,6 +231,13 @@ def test_audits_of_one_package_are_told_apart_by_their_summaries():
     assert len({one.summary for one in audits}) == len(audits)
 
 
+def test_an_audit_asks_what_lists_say_of_it():
+    audits = plugins.available("deid_assets.audits").values()
+    asked = {one.name: plugins.load_declaration(one, "audit").title for one in audits}
+
+    assert asked == {one.name: one.summary for one in audits}
+
+
 @pytest.mark.parametrize(
     "said",
     [

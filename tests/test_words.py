@@ -8,8 +8,8 @@ import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-import click
 import pytest
 import typer
 
@@ -119,22 +119,46 @@ def test_messages_and_descriptions():
     assert found == []
 
 
-def helps(command: click.Command, path: str = "deid") -> Iterator[tuple[str, str]]:
+def helps(command: Any, path: str = "deid") -> Iterator[tuple[str, str]]:
     """Yield each command and what its help says, options included."""
     for text in (command.help, *(getattr(option, "help", None) for option in command.params)):
         yield path, text or ""
-    if isinstance(command, click.Group):
-        context = click.Context(command)
+    if hasattr(command, "list_commands"):  # Typer has a Click of its own, so no type tells
+        context = command.context_class(command)
         for name in command.list_commands(context):
             yield from helps(command.get_command(context, name), f"{path} {name}")
 
 
-def test_help():
-    found = {
-        (path, word) for path, text in helps(typer.main.get_command(app)) for word in found_in(text)
-    }
+def lists(command: Any, name: str = "deid", parent: Any = None) -> Iterator[tuple[str, str]]:
+    """Yield each group of commands and the page that its --help prints, 80 columns wide."""
+    if not hasattr(command, "list_commands"):
+        return
+    context = command.context_class(command, info_name=name, parent=parent, terminal_width=80)
+    yield context.command_path, command.get_help(context)
+    for one in command.list_commands(context):
+        yield from lists(command.get_command(context, one), one, context)
 
+
+@pytest.fixture(scope="module")
+def tool():
+    return typer.main.get_command(app)
+
+
+def test_help(tool):
+    told = list(helps(tool))
+    found = {(path, word) for path, text in told for word in found_in(text)}
+    marked = {path for path, text in told if "``" in text}
+
+    assert len({path for path, _ in told}) > 60
     assert found == set()
+    assert marked == set()
+
+
+def test_each_command_is_listed_with_a_whole_sentence(tool):
+    """A summary may take two lines of a docstring; a list breaks it and cuts nothing off."""
+    for path, page in lists(tool):
+        listed = page.split("--help", 1)[1].replace("<NAME>...</NAME>", "")
+        assert "..." not in listed, path
 
 
 def test_summaries_of_plugins():

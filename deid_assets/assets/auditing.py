@@ -35,7 +35,7 @@ from deid_assets.reports.figures import figures_md
 from deid_assets.runtime.installation import Installation
 from deid_assets.runtime.processes import WorkerDied
 from deid_assets.store.files import ALL
-from deid_assets.training.corpora import read_raw
+from deid_assets.training.corpora import read_marked, read_raw
 from deid_assets.training.pretraining import count_read
 
 CHECKS = (
@@ -183,6 +183,7 @@ def _material(settings: Settings, cases: Sequence[Case], policies: Sequence[Poli
         training=read_raw(given.training) if given.training else (),
         held_out=read_raw(given.held_out) if given.held_out else (),
         calibration=read_raw(given.calibration) if given.calibration else (),
+        marked=read_marked(given.model, given.training, given.held_out, given.calibration),
         canaries=given.canaries,
         population=given.population,
     )

@@ -10,6 +10,7 @@ import typer
 
 from deid_assets.cli.streams import READ_SETTINGS, NoteSource, read_options
 from deid_assets.core.resolve import POLICIES
+from deid_assets.formats import ReadOptions
 
 DETECTOR_HELP = "Detector to run; several times for several predictions, the most trusted first."
 _POLICIES = f"Overlap policy: {', '.join(POLICIES)}."
@@ -113,3 +114,21 @@ class Reading:
         """Return the notes of a path; their annotations are not read."""
         options = read_options(self.read or [], annotations=False)
         return NoteSource(notes, self.format_name, self.lang, options)
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatedReading:
+    """Options on how annotated notes are read."""
+
+    format_name: FormatOption = None
+    labels: LabelsOption = None
+    read: ReadOption = None
+
+    @property
+    def options(self) -> ReadOptions:
+        """What ``--read`` says, for files with annotations."""
+        return read_options(self.read or [], annotations=True)
+
+    def source(self, notes: Path) -> NoteSource:
+        """Return the notes of a path with their annotations."""
+        return NoteSource(notes, self.format_name, None, self.options)

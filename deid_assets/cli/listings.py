@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import typer
 
 from deid_assets import plugins
@@ -13,7 +15,7 @@ from deid_assets.cli.tables import print_rows
 from deid_assets.core.errors import ConfigError
 from deid_assets.core.label_maps import LABEL_MAPS
 from deid_assets.core.phi import PROFILES
-from deid_assets.formats import FORMATS
+from deid_assets.formats import FORMATS, Format
 from deid_assets.formats.identities import identity_formats
 from deid_assets.formats.installed import installed
 from deid_assets.formats.read_settings import plugin_settings
@@ -68,19 +70,7 @@ def formats(*, as_json: JsonOption = False) -> int:
 
     With what each keeps besides ids and text; of one that cannot be used, why.
     """
-    rows = [
-        {
-            "name": known.name,
-            "suffixes": list(known.suffixes),
-            "holds": "a folder, one file per note" if known.is_folder else "one file, many notes",
-            "keeps": sorted(known.keeps),
-            "written": "yes" if known.writer_module is not None else "no",
-            "identities": "yes" if known.name in identity_formats() else "no",
-            "options": plugin_settings(known.options),
-            "fault": "",
-        }
-        for known in FORMATS.values()
-    ]
+    rows = [_format_row(known) for known in FORMATS.values()]
     nothing: dict[str, str | list[str]] = {
         "suffixes": [],
         "keeps": [],
@@ -94,6 +84,19 @@ def formats(*, as_json: JsonOption = False) -> int:
     ]
     columns = ("name", "suffixes", "holds", "keeps", "written", "identities")
     return print_rows(rows, columns=columns, as_json=as_json)
+
+
+def _format_row(known: Format) -> dict[str, Any]:
+    return {
+        "name": known.name,
+        "suffixes": list(known.suffixes),
+        "holds": "a folder, one file per note" if known.is_folder else "one file, many notes",
+        "keeps": sorted(known.keeps),
+        "written": "yes" if known.writer_module is not None else "no",
+        "identities": "yes" if known.name in identity_formats() else "no",
+        "options": plugin_settings(known.options),
+        "fault": "",
+    }
 
 
 @app.command()

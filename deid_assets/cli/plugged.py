@@ -16,8 +16,48 @@ from deid_assets.core.errors import PluginError
 from deid_assets.own_plugins import BRINGS, LABORATORY, command, missing
 from deid_assets.plugins import COMMANDS
 
+WHOLE = 1_000
+"""Characters that the line on a command may have in a list; it is broken there, never cut off."""
 
-class WithPlugins(TyperGroup):
+
+class CommandGroup(TyperGroup):
+    """A group of commands, each listed with its first sentence, whole."""
+
+    def absent(self) -> dict[str, str]:
+        """Return the commands that are not installed, with what installs each; none of its own."""
+        return {}
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write a section of all commands."""
+        self.write_section(ctx, formatter, "Commands", self.list_commands(ctx))
+
+    def write_section(self, ctx: Any, formatter: Any, heading: str, names: Sequence[str]) -> None:
+        """Write the help of the named commands under a heading, dimmed where one is
+        not installed.
+        """
+        absent = self.absent()
+        rows = []
+        for name in names:
+            if name in absent:
+                rows.append((typer.style(name, dim=True), typer.style(absent[name], dim=True)))
+            elif said := self._help_of(ctx, name):
+                rows.append((name, said))
+        with formatter.section(heading):
+            formatter.write_dl(rows)
+
+    def _help_of(self, ctx: Any, name: str) -> str:
+        """Return the first sentence on a command, whole.
+
+        Of one whose plugin is broken, that it is, since help must list the others.
+        """
+        try:
+            found = self.get_command(ctx, name)
+        except typer.BadParameter as error:
+            return typer.style(f"cannot be used: {error.message}", dim=True)
+        return found.get_short_help_str(limit=WHOLE) if found else ""
+
+
+class WithPlugins(CommandGroup):
     """A group of commands that plugins add to.
 
     Attributes:
@@ -73,32 +113,6 @@ class WithPlugins(TyperGroup):
                 formatter.write_text(typer.style(said, dim=True))
             return
         self.write_section(ctx, formatter, "The laboratory", names)
-
-    def write_section(self, ctx: Any, formatter: Any, heading: str, names: Sequence[str]) -> None:
-        """Write the help of the named commands under a heading, dimmed where one is
-        not installed.
-        """
-        absent = self.absent()
-        width = formatter.width - 6 - max(map(len, [*self.list_commands(ctx), *absent]))
-        rows = []
-        for name in names:
-            if name in absent:
-                rows.append((typer.style(name, dim=True), typer.style(absent[name], dim=True)))
-            elif said := self._help_of(ctx, name, width):
-                rows.append((name, said))
-        with formatter.section(heading):
-            formatter.write_dl(rows)
-
-    def _help_of(self, ctx: Any, name: str, width: int) -> str:
-        """Return the line on a command.
-
-        Of one whose plugin is broken, that it is, since help must list the others.
-        """
-        try:
-            found = self.get_command(ctx, name)
-        except typer.BadParameter as error:
-            return typer.style(f"cannot be used: {error.message}", dim=True)
-        return found.get_short_help_str(width) if found else ""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command, of its own or of a plugin."""

@@ -8,7 +8,7 @@ import gc
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from deid_assets.core.assets import Family
 from deid_assets.core.errors import DetectorError, class_name
@@ -16,6 +16,7 @@ from deid_assets.core.label_maps import LABEL_MAPS
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import MAX_SPANS, SpanSet
+from deid_assets.core.tagging import Token
 
 
 @runtime_checkable
@@ -41,6 +42,30 @@ class Detector(Protocol):
 
         The result does not depend on the batch.
         """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class WordLabels:
+    """How probable each label is at each word of a note.
+
+    Args:
+        words: Where they are, as ``tokenize`` has them.
+        labels: Names of the columns, those of the tags or categories; ``O`` first, for none.
+        probabilities: Array of floats, (words, labels), rows that sum to 1.
+    """
+
+    words: Sequence[Token]
+    labels: Sequence[str]
+    probabilities: Any
+
+
+@runtime_checkable
+class ProbabilitySource(Protocol):
+    """A detector that says how sure it is of every word, those it leaves alone included."""
+
+    def word_labels(self, notes: Sequence[Note]) -> Iterator[WordLabels]:
+        """Yield the probabilities of each note, in order; the labels are those of all notes."""
         ...
 
 

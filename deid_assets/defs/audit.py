@@ -5,7 +5,7 @@ So the checks run inside the asset, on the tables in memory; a failed one ends t
 is stored.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -38,39 +38,7 @@ LANDING = "landing"
 def audited_asset(make: Make, declaration: AssetDeclaration) -> dg.AssetsDefinition:
     """Return an asset that stores what ``make`` gives, if every blocking check passes."""
     make, declaration = with_own_suite(make, declaration)
-    partitions = batches if declaration.partitioned else None
-    asset_key = dg.AssetKey(declaration.key)
-
-    define = dg.asset(
-        key=asset_key,
-        deps=[*declaration.deps],
-        partitions_def=partitions,
-        check_specs=[
-            dg.AssetCheckSpec(
-                check.name,
-                asset=asset_key,
-                description=check.description,
-                blocking=check.blocking,
-                partitions_def=partitions,
-            )
-            for check in declaration.checks
-        ],
-        # One run per batch: a run over a range of partitions leaves partitioned check rows planned
-        # for ever.
-        backfill_policy=None,
-        automation_condition=eager_and_gated if declaration.automatic else None,
-        code_version=declaration.code_version,
-        group_name=declaration.group,
-        description=declaration.description,
-        kinds=set(declaration.kinds),
-        config_schema={},
-        output_required=not declaration.may_wait,
-        tags=dict(declaration.tags),
-        metadata={
-            "dagster/column_schema": column_schema(declaration.schema),
-            **declaration.metadata,
-        },
-    )
+    define = _declared(declaration)
     if declaration.uses_vault:
 
         @define
@@ -92,6 +60,43 @@ def audited_asset(make: Make, declaration: AssetDeclaration) -> dg.AssetsDefinit
         yield from _events(make, declaration, context, installation)
 
     return asset
+
+
+def _declared(declaration: AssetDeclaration) -> Callable[..., dg.AssetsDefinition]:
+    """Return what makes an asset of a function, as the declaration says."""
+    asset_key = dg.AssetKey(declaration.key)
+    partitions = batches if declaration.partitioned else None
+    checks = [
+        dg.AssetCheckSpec(
+            check.name,
+            asset=asset_key,
+            description=check.description,
+            blocking=check.blocking,
+            partitions_def=partitions,
+        )
+        for check in declaration.checks
+    ]
+    return dg.asset(
+        key=asset_key,
+        deps=[*declaration.deps],
+        partitions_def=partitions,
+        check_specs=checks,
+        # One run per batch: a run over a range of partitions leaves partitioned check rows planned
+        # for ever.
+        backfill_policy=None,
+        automation_condition=eager_and_gated if declaration.automatic else None,
+        code_version=declaration.code_version,
+        group_name=declaration.group,
+        description=declaration.description,
+        kinds=set(declaration.kinds),
+        config_schema={},
+        output_required=not declaration.may_wait,
+        tags=dict(declaration.tags),
+        metadata={
+            "dagster/column_schema": column_schema(declaration.schema),
+            **declaration.metadata,
+        },
+    )
 
 
 def _events(
@@ -137,28 +142,16 @@ def _audited(
     _check_unchanged(before, output.sources)
     verdicts = _answers(declaration.checks, output)
     results = [_result(check, verdicts[check.name]) for check in declaration.checks]
-    failed = [
-        verdicts[check.name]
-        for check in declaration.checks
-        if check.blocking and verdicts[check.name].failed
-    ]
-    if failed:
-        reasons = why_stopped(failed)
-        tried = replace(_receipt(output, declaration, verdicts), inputs=before)
-        waits = declaration.may_wait and all(verdict.waits for verdict in failed)
-        keep_stop(installation, declaration.key, batch, reasons, unsigned=tried, waits=waits)
-        if waits:
-            return _Outcome(results)
-        said = "\n".join(reasons)
-        return _Outcome(
-            results, f"{declaration.key}, batch {batch}: not stored, because a check failed: {said}"
-        )
+    unsigned = _receipt(output, declaration, verdicts)
+    blocking = [verdicts[check.name] for check in declaration.checks if check.blocking]
+    if failed := [verdict for verdict in blocking if verdict.failed]:
+        tried = replace(unsigned, inputs=before)
+        fault = _stop(declaration, batch, installation, failed, tried)
+        return _Outcome(results, fault)
     installation.check_unchanged()
     if Withdrawals(installation.files).is_withdrawn(batch):
         raise errors.InputError(f"batch {batch} was withdrawn meanwhile; nothing was stored")
-    receipt = installation.files.write(
-        declaration.key, batch, output.tables, receipt=_receipt(output, declaration, verdicts)
-    )
+    receipt = installation.files.write(declaration.key, batch, output.tables, receipt=unsigned)
     _complete(output, receipt, installation, run_id=run_id, started=started)
     # Together: for automation, a partitioned check that was reported before its materialization has
     # not passed.
@@ -168,6 +161,31 @@ def _audited(
         check_results=results,
     )
     return _Outcome([made])
+
+
+def _stop(
+    declaration: AssetDeclaration,
+    batch: str,
+    installation: Installation,
+    failed: Sequence[Verdict],
+    tried: UnsignedReceipt,
+) -> str:
+    """Keep why an asset was stopped; return it as a fault, or nothing where it waits for somebody.
+
+    Args:
+        declaration: Of the asset.
+        batch: Its partition.
+        installation: Opened.
+        failed: Verdicts of its blocking checks.
+        tried: What its receipt would have been.
+    """
+    reasons = why_stopped(failed)
+    waits = declaration.may_wait and all(verdict.waits for verdict in failed)
+    keep_stop(installation, declaration.key, batch, reasons, unsigned=tried, waits=waits)
+    if waits:
+        return ""
+    said = "\n".join(reasons)
+    return f"{declaration.key}, batch {batch}: not stored, because a check failed: {said}"
 
 
 def _complete(

@@ -39,8 +39,8 @@ def audit_asset(
             ),
             group="privacy",
             description=(
-                f"Audit `{plugin.name}` of {plugin.distribution}. {plugin.summary}. Made when asked"
-                " for."
+                f"Audit `{plugin.name}` of {plugin.distribution}: {_sentence(plugin.summary)}"
+                " Made when asked for."
             ),
             kinds={"report", *plugin.keywords[:2]},
             schema=FIGURES,
@@ -53,6 +53,10 @@ def audit_asset(
             },
         ),
     )
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith(("?", ".")) else f"{text}."
 
 
 def _model_version(settings: Settings) -> str:

@@ -109,54 +109,11 @@ def definitions_of(snapshot: Snapshot) -> dg.Definitions:
 
 
 def _definitions_of(snapshot: Snapshot) -> dg.Definitions:
-    settings, installed, recipes, plugins = (
-        snapshot.settings,
-        snapshot.installed,
-        snapshot.recipes,
-        snapshot.detectors,
-    )
-    usable = [name for name, plugin in plugins.items() if not plugin.fault]
-    policies = [snapshot.policies[source] for source in settings.policies]
-    released = snapshot.released
-    absent = [name for name in settings.ensemble if name not in plugins]
-    upstream = [
-        *intake(settings, snapshot.format_versions),
-        *tagger_assets(settings, list(recipes.values()), installed),
-        *redaction_start(settings, policies),
-        *(vaulting.redacted_notes(settings, policy, released=released) for policy in policies),
-        build_release.quarantine(released),
-        *(
-            asset
-            for name in usable
-            for asset in detector_family(
-                snapshot,
-                plugins[name],
-                model=model_asset(recipes[name], installed) if name in recipes else "",
-            )
-        ),
-    ]
-    assets = [
-        landing,
-        *upstream,
-        *build_release.release_end(settings, released, usable, upstream=upstream),
-        *(
-            (
-                auditing.unusable_audit(plugin)
-                if plugin.fault
-                else auditing.audit_asset(settings, policies, plugin)
-            )
-            for plugin in snapshot.audits.values()
-        ),
-        *build_scores.summaries(settings, usable, snapshot.page(evaluating.BAKEOFF)),
-        *build_scores.plugin_tables(
-            settings, snapshot.tables, origins=_origins(snapshot), usable=usable
-        ),
-        *(unusable(plugin.name, plugin.fault) for plugin in plugins.values() if plugin.fault),
-        *(unusable(name, "the ensemble names it, and it is not installed") for name in absent),
-    ]
+    settings = snapshot.settings
+    usable = [name for name, plugin in snapshot.detectors.items() if not plugin.fault]
     return dg.Definitions(
         assets=dg.map_asset_specs(
-            lambda spec: spec.replace_attributes(owners=settings.owners), assets
+            lambda spec: spec.replace_attributes(owners=settings.owners), _assets(snapshot, usable)
         ),
         jobs=[
             *jobs(usable, with_bakeoff=snapshot.page(evaluating.BAKEOFF) is not None),
@@ -174,6 +131,71 @@ def _definitions_of(snapshot: Snapshot) -> dg.Definitions:
         },
         executor=dg.in_process_executor,
     )
+
+
+def _assets(snapshot: Snapshot, usable: Sequence[str]) -> list[dg.AssetsDefinition | dg.AssetSpec]:
+    """Return all assets of the graph.
+
+    Args:
+        snapshot: Of the installation.
+        usable: Detectors.
+    """
+    settings = snapshot.settings
+    policies = [snapshot.policies[source] for source in settings.policies]
+    upstream = _behind_a_release(snapshot, policies, usable)
+    return [
+        landing,
+        *upstream,
+        *build_release.release_end(settings, snapshot.released, usable, upstream=upstream),
+        *_audits(snapshot, policies),
+        *build_scores.summaries(settings, usable, snapshot.page(evaluating.BAKEOFF)),
+        *build_scores.plugin_tables(
+            settings, snapshot.tables, origins=_origins(snapshot), usable=usable
+        ),
+        *_unusable_detectors(snapshot),
+    ]
+
+
+def _behind_a_release(
+    snapshot: Snapshot, policies: Sequence[Policy], usable: Sequence[str]
+) -> list[dg.AssetsDefinition]:
+    """Return the assets that a release is made from."""
+    settings, installed, recipes = snapshot.settings, snapshot.installed, snapshot.recipes
+    released = snapshot.released
+    upstream = [
+        *intake(settings, snapshot.format_versions),
+        *tagger_assets(settings, list(recipes.values()), installed),
+        *redaction_start(settings, policies),
+        *(vaulting.redacted_notes(settings, policy, released=released) for policy in policies),
+        build_release.quarantine(released),
+    ]
+    for name in usable:
+        model = model_asset(recipes[name], installed) if name in recipes else ""
+        upstream += detector_family(snapshot, snapshot.detectors[name], model=model)
+    return upstream
+
+
+def _audits(
+    snapshot: Snapshot, policies: Sequence[Policy]
+) -> list[dg.AssetsDefinition | dg.AssetSpec]:
+    """Return an asset per privacy audit, a placeholder of one that cannot be used."""
+    found: list[dg.AssetsDefinition | dg.AssetSpec] = []
+    for plugin in snapshot.audits.values():
+        if plugin.fault:
+            found.append(auditing.unusable_audit(plugin))
+        else:
+            found.append(auditing.audit_asset(snapshot.settings, policies, plugin))
+    return found
+
+
+def _unusable_detectors(snapshot: Snapshot) -> list[dg.AssetSpec]:
+    """Return placeholders of detectors that have a fault, or that the ensemble names in vain."""
+    plugins = snapshot.detectors
+    faults = {plugin.name: plugin.fault for plugin in plugins.values() if plugin.fault}
+    for name in snapshot.settings.ensemble:
+        if name not in plugins:
+            faults[name] = "the ensemble names it, and it is not installed"
+    return [unusable(name, fault) for name, fault in faults.items()]
 
 
 def _origins(snapshot: Snapshot) -> dict[str, str]:

@@ -3,7 +3,7 @@
 What is withheld, the evidence, the approval where one is asked for, and what leaves.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import dagster as dg
@@ -59,7 +59,21 @@ def release_end(
         upstream: The assets behind a release. It is refused where one was made by another version
             of them.
     """
-    report = audited_asset(
+    report = _release_report(settings, policy, detectors, upstream)
+    asked = settings.release.approval
+    tags = AWAITS_APPROVAL if asked else {}
+    released = _released_corpus(settings, policy, [*upstream, report], tags=tags)
+    approval = [approving.release_approval] if asked else []
+    return [report, *approval, released, diffing.release_diff(policy, tags=tags)]
+
+
+def _release_report(
+    settings: Settings,
+    policy: Policy,
+    detectors: Sequence[str],
+    upstream: Sequence[dg.AssetsDefinition],
+) -> dg.AssetsDefinition:
+    return audited_asset(
         partial(
             evidence.make_release_report,
             policy=policy,
@@ -77,24 +91,29 @@ def release_end(
             schema=evidence.CHECK_ROWS,
         ),
     )
-    asked = settings.release.approval
-    tags = AWAITS_APPROVAL if asked else {}
-    released = audited_asset(
-        partial(
-            release.make_released_corpus,
-            policy=policy,
-            code_versions=code_versions([*upstream, report]),
-        ),
+
+
+def _released_corpus(
+    settings: Settings,
+    policy: Policy,
+    upstream: Sequence[dg.AssetsDefinition],
+    *,
+    tags: Mapping[str, str],
+) -> dg.AssetsDefinition:
+    deps = [
+        ingest.RAW_NOTES,
+        Family.REDACTED_NOTES.of(policy.name),
+        redaction.QUARANTINE,
+        REPORT,
+    ]
+    if settings.release.approval:
+        deps.append(APPROVAL)
+    return audited_asset(
+        partial(release.make_released_corpus, policy=policy, code_versions=code_versions(upstream)),
         AssetDeclaration(
             key=release.RELEASED,
             checks=release.checks_of(settings),
-            deps=[
-                ingest.RAW_NOTES,
-                Family.REDACTED_NOTES.of(policy.name),
-                redaction.QUARANTINE,
-                REPORT,
-                *([APPROVAL] if asked else []),
-            ],
+            deps=deps,
             code_version=(
                 f"{software_version()}+{policy.digest[:12]}+{settings.digest('release', 'gates')}"
             ),
@@ -109,8 +128,6 @@ def release_end(
             tags=tags,
         ),
     )
-    approval = [approving.release_approval] if asked else []
-    return [report, *approval, released, diffing.release_diff(policy, tags=tags)]
 
 
 def code_versions(assets: Sequence[dg.AssetsDefinition]) -> dict[str, str]:

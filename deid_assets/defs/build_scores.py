@@ -39,50 +39,56 @@ def scores_of(
         tags: Of its assets.
         rewrites: Whether it rewrites notes.
     """
-    measured = [
-        audited_asset(
-            partial(scoring.make_scorecard, detector=name, rewrites=rewrites),
-            AssetDeclaration(
-                key=Family.SCORECARD.of(name),
-                checks=scoring.SCORECARD_CHECKS,
-                deps=[ingest.GOLD, Family.SPANS.of(name)],
-                code_version=f"{software_version()}+{settings.digest('profile')}",
-                group="scores",
-                description=(
-                    f"`{name}` on the annotated notes of every batch that has any: counts per"
-                    " category, with intervals."
-                ),
-                kinds={"scores"},
-                schema=scores.SCORES,
-                partitioned=False,
-                tags=tags,
-            ),
-        ),
-    ]
+    measured = [_scorecard(settings, name, tags=tags, rewrites=rewrites)]
     if page is not None:
-        measured.append(
-            audited_asset(
-                partial(evaluating.make_evaluation_report, plugin=page, detector=name),
-                AssetDeclaration(
-                    key=Family.EVALUATION_REPORT.of(name),
-                    checks=scoring.SCORECARD_CHECKS,
-                    deps=[ingest.GOLD, Family.SPANS.of(name), Family.SCORECARD.of(name)],
-                    code_version=(
-                        f"{page.code_version}+{software_version()}+{settings.digest('profile')}"
-                    ),
-                    group="scores",
-                    description=(
-                        f"Page and document on `{name}`: every metric, subgroups, and errors as"
-                        " shapes without text."
-                    ),
-                    kinds={"evaluation", "html"},
-                    schema=scores.SCORES,
-                    partitioned=False,
-                    tags=tags,
-                ),
-            )
-        )
+        measured.append(_evaluation_report(settings, name, page, tags=tags))
     return measured
+
+
+def _scorecard(
+    settings: Settings, name: str, *, tags: Mapping[str, str], rewrites: bool
+) -> dg.AssetsDefinition:
+    return audited_asset(
+        partial(scoring.make_scorecard, detector=name, rewrites=rewrites),
+        AssetDeclaration(
+            key=Family.SCORECARD.of(name),
+            checks=scoring.SCORECARD_CHECKS,
+            deps=[ingest.GOLD, Family.SPANS.of(name)],
+            code_version=f"{software_version()}+{settings.digest('profile')}",
+            group="scores",
+            description=(
+                f"`{name}` on the annotated notes of every batch that has any: counts per"
+                " category, with intervals."
+            ),
+            kinds={"scores"},
+            schema=scores.SCORES,
+            partitioned=False,
+            tags=tags,
+        ),
+    )
+
+
+def _evaluation_report(
+    settings: Settings, name: str, page: Plugin, *, tags: Mapping[str, str]
+) -> dg.AssetsDefinition:
+    return audited_asset(
+        partial(evaluating.make_evaluation_report, plugin=page, detector=name),
+        AssetDeclaration(
+            key=Family.EVALUATION_REPORT.of(name),
+            checks=scoring.SCORECARD_CHECKS,
+            deps=[ingest.GOLD, Family.SPANS.of(name), Family.SCORECARD.of(name)],
+            code_version=f"{page.code_version}+{software_version()}+{settings.digest('profile')}",
+            group="scores",
+            description=(
+                f"Page and document on `{name}`: every metric, subgroups, and errors as"
+                " shapes without text."
+            ),
+            kinds={"evaluation", "html"},
+            schema=scores.SCORES,
+            partitioned=False,
+            tags=tags,
+        ),
+    )
 
 
 def summaries(
@@ -97,56 +103,57 @@ def summaries(
         detectors: All that can be used.
         page: What makes the page on demand, where a plugin does.
     """
-    summed = [
-        audited_asset(
-            partial(scoring.make_leaderboard, detectors=detectors),
-            AssetDeclaration(
-                key=scoring.LEADERBOARD,
-                checks=scoring.LEADERBOARD_CHECKS,
-                deps=[*(Family.SCORECARD.of(name) for name in detectors), MERGED_SPANS],
-                code_version=f"{software_version()}+{settings.digest('ensemble', 'profile')}",
-                group="scores",
-                description=(
-                    "All detectors side by side, the one that covers most first, with 95 %"
-                    " intervals, and what each adds to the others."
-                ),
-                kinds={"report"},
-                schema=scores.SCORES,
-                partitioned=False,
-            ),
-        ),
-    ]
+    summed = [_leaderboard(settings, detectors)]
     if page is not None:
-        summed.append(
-            audited_asset(
-                partial(evaluating.make_bakeoff, plugin=page, detectors=detectors),
-                AssetDeclaration(
-                    key=evaluating.BAKEOFF,
-                    checks=evaluating.BAKEOFF_CHECKS,
-                    deps=[
-                        ingest.RAW_NOTES,
-                        ingest.GOLD,
-                        *(Family.SPANS.of(name) for name in detectors),
-                    ],
-                    code_version=(
-                        f"{page.code_version}+{software_version()}"
-                        f"+{settings.digest('profile', 'detectors')}"
-                    ),
-                    group="scores",
-                    description=(
-                        "Every detector side by side on the annotated notes: scores from stored"
-                        " spans, speed, memory and start-up from a timed sample. Made on demand:"
-                        " materialize it."
-                    ),
-                    kinds={"report", "html"},
-                    schema=scores.SCORES,
-                    partitioned=False,
-                    automatic=False,
-                    tags=ON_DEMAND,
-                ),
-            )
-        )
+        summed.append(_bakeoff(settings, detectors, page))
     return summed
+
+
+def _leaderboard(settings: Settings, detectors: Sequence[str]) -> dg.AssetsDefinition:
+    return audited_asset(
+        partial(scoring.make_leaderboard, detectors=detectors),
+        AssetDeclaration(
+            key=scoring.LEADERBOARD,
+            checks=scoring.LEADERBOARD_CHECKS,
+            deps=[*(Family.SCORECARD.of(name) for name in detectors), MERGED_SPANS],
+            code_version=f"{software_version()}+{settings.digest('ensemble', 'profile')}",
+            group="scores",
+            description=(
+                "All detectors side by side, the one that covers most first, with 95 %"
+                " intervals, and what each adds to the others."
+            ),
+            kinds={"report"},
+            schema=scores.SCORES,
+            partitioned=False,
+        ),
+    )
+
+
+def _bakeoff(settings: Settings, detectors: Sequence[str], page: Plugin) -> dg.AssetsDefinition:
+    spans = [Family.SPANS.of(name) for name in detectors]
+    return audited_asset(
+        partial(evaluating.make_bakeoff, plugin=page, detectors=detectors),
+        AssetDeclaration(
+            key=evaluating.BAKEOFF,
+            checks=evaluating.BAKEOFF_CHECKS,
+            deps=[ingest.RAW_NOTES, ingest.GOLD, *spans],
+            code_version=(
+                f"{page.code_version}+{software_version()}"
+                f"+{settings.digest('profile', 'detectors')}"
+            ),
+            group="scores",
+            description=(
+                "Every detector side by side on the annotated notes: scores from stored"
+                " spans, speed, memory and start-up from a timed sample. Made on demand:"
+                " materialize it."
+            ),
+            kinds={"report", "html"},
+            schema=scores.SCORES,
+            partitioned=False,
+            automatic=False,
+            tags=ON_DEMAND,
+        ),
+    )
 
 
 def plugin_tables(
@@ -172,36 +179,37 @@ def plugin_tables(
         if plugin.fault or not own:
             continue
         beside = [name for name in settings.ensemble if name in usable and name not in own]
-        made.append(
-            audited_asset(
-                partial(tables.make_table, plugin=plugin, detectors=own, beside=beside),
-                AssetDeclaration(
-                    key=plugin.name,
-                    checks=tables.CHECKS,
-                    deps=[
-                        ingest.RAW_NOTES,
-                        ingest.GOLD,
-                        *(Family.SPANS.of(name) for name in (*own, *beside)),
-                    ],
-                    code_version=(
-                        f"{plugin.code_version}+{software_version()}+{settings.digest('detectors')}"
-                    ),
-                    group="scores",
-                    description=(
-                        f"{', '.join(f'`{name}`' for name in own)} by language, over annotated"
-                        " notes that they were not calibrated on, beside chance and the ensemble."
-                        " Made on demand: materialize it."
-                    ),
-                    kinds={"report"},
-                    schema=tables.SCORES,
-                    partitioned=False,
-                    automatic=False,
-                    tags=ON_DEMAND,
-                    metadata={
-                        "plugin": f"{plugin.distribution} {plugin.version}",
-                        "plugin_digest": plugin.digest,
-                    },
-                ),
-            )
-        )
+        made.append(_plugin_table(settings, plugin, own, beside))
     return made
+
+
+def _plugin_table(
+    settings: Settings, plugin: Plugin, own: Sequence[str], beside: Sequence[str]
+) -> dg.AssetsDefinition:
+    spans = [Family.SPANS.of(name) for name in (*own, *beside)]
+    return audited_asset(
+        partial(tables.make_table, plugin=plugin, detectors=own, beside=beside),
+        AssetDeclaration(
+            key=plugin.name,
+            checks=tables.CHECKS,
+            deps=[ingest.RAW_NOTES, ingest.GOLD, *spans],
+            code_version=(
+                f"{plugin.code_version}+{software_version()}+{settings.digest('detectors')}"
+            ),
+            group="scores",
+            description=(
+                f"{', '.join(f'`{name}`' for name in own)} by language, over annotated"
+                " notes that they were not calibrated on, beside chance and the ensemble."
+                " Made on demand: materialize it."
+            ),
+            kinds={"report"},
+            schema=tables.SCORES,
+            partitioned=False,
+            automatic=False,
+            tags=ON_DEMAND,
+            metadata={
+                "plugin": f"{plugin.distribution} {plugin.version}",
+                "plugin_digest": plugin.digest,
+            },
+        ),
+    )

@@ -67,7 +67,6 @@ def _tagger(
     plugin = plugins[recipe.plugin]
     asked = plugins.get(asked_by(recipe))
     versions = "+".join(one.code_version for one in (plugin, asked) if one)
-    tags = {"deid/recipe": recipe.name}
     tagger = audited_asset(
         partial(training.make_tagger, recipe=recipe),
         AssetDeclaration(
@@ -84,21 +83,23 @@ def _tagger(
             schema=FILES,
             partitioned=False,
             automatic=False,
-            tags=tags,
+            tags=_tags(recipe),
         ),
     )
     if family_of(model_asset(recipe, plugins)) is not Family.ONNX or plugin.runner not in plugins:
         return [tagger]
-    exported = audited_asset(
+    return [tagger, _onnx(recipe, _digest(versions, plugins[plugin.runner].code_version))]
+
+
+def _onnx(recipe: Recipe, versions: str) -> dg.AssetsDefinition:
+    """Return the export of a recipe's network, with a digest of the plugins that make it."""
+    return audited_asset(
         partial(exporting.make_onnx, recipe=recipe),
         AssetDeclaration(
             key=Family.ONNX.of(recipe.name),
             checks=exporting.ONNX_CHECKS,
             deps=[training_corpus.TRAINING_CORPUS, Family.TAGGER.of(recipe.name)],
-            code_version=(
-                f"{software_version()}"
-                f"+{_digest(versions, plugins[plugin.runner].code_version)}+{recipe.onnx}"
-            ),
+            code_version=f"{software_version()}+{versions}+{recipe.onnx}",
             group=GROUP,
             description=(
                 f"The network of recipe `{recipe.name}` as ONNX, compared with it on the"
@@ -108,10 +109,13 @@ def _tagger(
             schema=FILES,
             partitioned=False,
             automatic=False,
-            tags=tags,
+            tags=_tags(recipe),
         ),
     )
-    return [tagger, exported]
+
+
+def _tags(recipe: Recipe) -> dict[str, str]:
+    return {"deid/recipe": recipe.name}
 
 
 def _digest(*values: str) -> str:

@@ -216,16 +216,16 @@ def _kept(batch: str, installation: Installation) -> dict[str, list[EditMap]]:
 
 
 def _table(runs: Iterable[tuple[str, bool, Sequence[EditMap]]]) -> pa.Table:
-    rows = [
-        {
-            "release": release,
-            "is_current": is_current,
-            "note_id": edits.note_id,
-            "edits": json.dumps(to_record(edits), sort_keys=True),
-        }
-        for release, is_current, maps in runs
-        for edits in maps
-    ]
+    rows = []
+    for release, is_current, maps in runs:
+        for edits in maps:
+            row = {
+                "release": release,
+                "is_current": is_current,
+                "note_id": edits.note_id,
+                "edits": json.dumps(to_record(edits), sort_keys=True),
+            }
+            rows.append(row)
     return pa.Table.from_pylist(rows, RUNS)
 
 

@@ -13,7 +13,16 @@ languages. ``grammars``: lists that synthetic notes are written from. An import 
 plugins to these; ``deid_assets.testing`` is for their tests.
 """
 
-from deid_assets.core.detector import Detector, Failed, detect, is_interrupt, runs_of, uncollected
+from deid_assets.core.detector import (
+    Detector,
+    Failed,
+    ProbabilitySource,
+    WordLabels,
+    detect,
+    is_interrupt,
+    runs_of,
+    uncollected,
+)
 from deid_assets.core.errors import (
     ConfigError,
     DeidError,
@@ -80,6 +89,7 @@ __all__ = [
     "Phi",
     "PluginError",
     "PolicyError",
+    "ProbabilitySource",
     "Profile",
     "Report",
     "Span",
@@ -91,6 +101,7 @@ __all__ = [
     "TrainingError",
     "UnknownLabelError",
     "Window",
+    "WordLabels",
     "check_same_text",
     "chunks_of",
     "class_name",

@@ -7,6 +7,7 @@ from deid_assets.config.secret import secret_of_environment
 from deid_assets.core.keys import Key
 from deid_assets.core.redact import Policy, Redacted, redact
 from deid_assets.core.resolve import Ensemble, resolve
+from deid_assets.plugins import summary_of
 from deid_assets.policies import check_key, load_policy
 from deid_assets.privacy.audit import Audit, Case, Material, Need, conclude, not_assessed
 from deid_assets.privacy.injection import Injector
@@ -65,5 +66,6 @@ __all__ = [
     "resolve",
     "run_named",
     "secret_of_environment",
+    "summary_of",
     "texts_digest",
 ]

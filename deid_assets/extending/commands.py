@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from deid_assets.cli.arguments import (
+    AnnotatedReading,
     DetectorOption,
     DetectorSettingOption,
     FormatOption,
@@ -28,14 +29,16 @@ from deid_assets.cli.arguments import (
     NotesArg,
     PolicyOption,
     ProfileOption,
+    Reading,
     ReadOption,
     SystemsOption,
     ToOption,
 )
 from deid_assets.cli.endings import PARTIAL, guarded, say
 from deid_assets.cli.ensemble import Detection, Named, parsed_option
+from deid_assets.cli.groups import grouped
 from deid_assets.cli.outputs import check_out, finish, out_format, write_options
-from deid_assets.cli.plugged import WithPlugins
+from deid_assets.cli.plugged import CommandGroup, WithPlugins
 from deid_assets.cli.streams import NoteSource, SpansFile, Withheld, progress, read_options
 from deid_assets.cli.tables import print_json, print_line, print_rows, print_table
 from deid_assets.config import Settings
@@ -81,8 +84,10 @@ __all__ = [
     "FORMATS",
     "PARTIAL",
     "Annotated",
+    "AnnotatedReading",
     "Annotation",
     "Answer",
+    "CommandGroup",
     "Detection",
     "DetectorOption",
     "DetectorSettingOption",
@@ -101,6 +106,7 @@ __all__ = [
     "ProfileOption",
     "ReadOption",
     "ReadOptions",
+    "Reading",
     "Settings",
     "SpansFile",
     "SystemsOption",
@@ -113,6 +119,7 @@ __all__ = [
     "detect_format",
     "faults_in",
     "finish",
+    "grouped",
     "guarded",
     "out_format",
     "parse_notes",

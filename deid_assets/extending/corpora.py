@@ -2,7 +2,7 @@
 read.
 """
 
-from deid_assets.training.corpora import Corpus, read_corpus, read_raw
+from deid_assets.training.corpora import Corpus, is_tagger, read_corpus, read_marked, read_raw
 from deid_assets.training.pretraining import (
     RECORD,
     count_read,
@@ -16,8 +16,10 @@ __all__ = [
     "Corpus",
     "count_read",
     "digests_of",
+    "is_tagger",
     "learnt_from",
     "read_corpus",
+    "read_marked",
     "read_raw",
     "read_record",
 ]

@@ -6,12 +6,13 @@ NumPy, many sequences at a time.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deid_assets.core.errors import InputError
-from deid_assets.core.tagging import TagScheme, follows, may_begin, may_end
+from deid_assets.core.tagging import OUTSIDE, TagScheme, follows, may_begin, may_end
 
 Scores = NDArray[np.float32]
 """Logarithms, unnormalised."""
@@ -179,6 +180,19 @@ def marginals(
     if any(not np.isfinite(rows).all() or (rows.sum(axis=1) < 0.5).any() for rows in found):
         raise InputError("a sequence has no allowed tags; allow O everywhere")
     return [rows.astype(np.float32) for rows in found]
+
+
+def by_label(probabilities: NDArray[Any], tags: Sequence[str]) -> tuple[list[str], NDArray[Any]]:
+    """Return the labels of tags, ``O`` first, and the probability of each: (tokens, labels).
+
+    Args:
+        probabilities: (tokens, tags).
+        tags: Names of the columns, in any scheme.
+    """
+    of_tags = [OUTSIDE if tag == OUTSIDE else tag.partition("-")[2] for tag in tags]
+    labels = list(dict.fromkeys([OUTSIDE, *of_tags]))
+    is_of = np.array([[label == other for other in labels] for label in of_tags])
+    return labels, probabilities @ is_of.astype(probabilities.dtype)
 
 
 def _weights(scores: Wide, *, floor: float = -np.inf) -> Wide:

@@ -26,7 +26,7 @@ from deid_assets.evaluation.six_scores import Granularity, Level, SixScores, six
 from deid_assets.plugins import load_trainer
 from deid_assets.training import CARD, Card, Materials, Recipe, load_recipe, read_card, train_model
 from deid_assets.training.analyses import TaggerAnalysis
-from deid_assets.training.export import file_of
+from deid_assets.training.export import file_of, open_folder
 from deid_assets.training.run import Progress, open_model
 from deid_assets.training.scoring import TagScores, score_outcomes, strict_rows
 
@@ -60,6 +60,7 @@ __all__ = [
     "file_of",
     "load_recipe",
     "load_trainer",
+    "open_folder",
     "open_model",
     "read_card",
     "score_outcomes",

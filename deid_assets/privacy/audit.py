@@ -28,7 +28,7 @@ class Need(StrEnum):
     """What was found is a detector's, not the annotations over again."""
     POLICIES = "policies"
     MODEL = "model"
-    """Folder of a language model."""
+    """Folder of a language model or a tagger."""
     REFERENCE = "reference"
     """Folder of a model that never read the notes."""
     TRAINING = "training"
@@ -77,6 +77,8 @@ class Material:
         predictions: Whether a detector found it; the annotations take its place where not.
         policies: How they are redacted.
         report: Called between the steps of a long audit.
+        marked: By the digest of its text, what is marked in a training, held-out or calibration
+            note; of a tagger's audit.
         model: As ``Need`` says, like all below.
     """
 
@@ -86,6 +88,7 @@ class Material:
     predictions: bool = True
     policies: Sequence[Policy] = ()
     report: Steps = field(default=_untold, repr=False, compare=False)
+    marked: Mapping[str, DisjointSpans] = field(default_factory=dict, repr=False)
     model: Path | None = None
     reference: Path | None = None
     training: Sequence[Note] = field(default=(), repr=False)

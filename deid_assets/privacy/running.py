@@ -17,7 +17,7 @@ MEANING = {
     Need.GOLD: "notes whose identifiers are marked",
     Need.PREDICTIONS: "spans of a detector, which annotations are not (--spans)",
     Need.POLICIES: "a policy",
-    Need.MODEL: "a language model",
+    Need.MODEL: "a model",
     Need.REFERENCE: "a reference model",
     Need.TRAINING: "the notes that the model was trained on",
     Need.HELD_OUT: "notes that it was not trained on",

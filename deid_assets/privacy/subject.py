@@ -15,6 +15,7 @@ from typing import Any
 
 from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
+from deid_assets.core.span import Span
 from deid_assets.privacy.audit import Case, Material
 from deid_assets.privacy.result import AuditResult, Subject
 
@@ -100,6 +101,10 @@ def _subject(material: Material, read: Mapping[str, int]) -> Subject:
     settings: list[str] = [str(material.seed)]
     for path in (material.reference, material.canaries, material.population):
         settings += _files(path) if path else [""]
+    settings += [
+        f"{digest} {json.dumps(_places(spans))}"
+        for digest, spans in sorted(material.marked.items())
+    ]
     return Subject(
         key=key_name(key),
         model=model_digest(material.model, key) if material.model else "",
@@ -117,12 +122,13 @@ def _subject(material: Material, read: Mapping[str, int]) -> Subject:
 def _of_cases(cases: Iterable[Case]) -> list[str]:
     rows = []
     for case in cases:
-        spans = [
-            [(one.start, one.end, one.label.value) for one in side]
-            for side in (case.gold, case.found)
-        ]
+        spans = [_places(side) for side in (case.gold, case.found)]
         rows.append(f"{case.note.digest} {json.dumps(spans)}")
     return sorted(rows)
+
+
+def _places(spans: Iterable[Span]) -> list[tuple[int, int, str]]:
+    return [(one.start, one.end, one.label.value) for one in spans]
 
 
 def _files(path: Path) -> list[str]:

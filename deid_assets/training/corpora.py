@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.core.trainer import Document
 from deid_assets.formats import Annotated, Fault, detect_format, read_notes
 from deid_assets.formats.registry import check_parsed_notes, parse_notes
+from deid_assets.training.card import TAGGER
 from deid_assets.training.naming import name_of, plain_name_of
 
 SYNTHETIC = "synthetic"
@@ -124,6 +126,26 @@ def read_raw(source: str) -> list[Note]:
             raise InputError(found.message)
         notes.append(found.note)
     return notes
+
+
+def read_marked(model: Path | None, *sources: str, labels: str = "") -> dict[str, DisjointSpans]:
+    """Return what is marked in notes, by the digests of their texts, where the model is a tagger.
+
+    Nothing of a source that ``read_corpus`` refuses: audits say what they lack.
+    """
+    if model is None or not is_tagger(model):
+        return {}
+    found: dict[str, DisjointSpans] = {}
+    for source in filter(None, sources):
+        with suppress(InputError):
+            documents = read_corpus(source, labels=labels).documents
+            found |= {document.note.digest: document.spans for document in documents}
+    return found
+
+
+def is_tagger(folder: Path) -> bool:
+    """Whether a folder is of a tagger that ``deid train`` or ``deid export`` wrote."""
+    return (folder / TAGGER).is_file() or any(folder.glob("*.onnx"))
 
 
 def _synthetic(source: str) -> Corpus:

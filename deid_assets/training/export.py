@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from deid_assets import plugins
-from deid_assets.core.detector import Failed, detect
-from deid_assets.core.errors import PluginError, TrainingError
+from deid_assets.core.detector import Detector, Failed, detect
+from deid_assets.core.errors import InputError, PluginError, TrainingError
 from deid_assets.core.span import SpanSet
 from deid_assets.core.trainer import Document
 from deid_assets.system.atomic import replace_folder
-from deid_assets.training.card import Card, close_folder, digests, read_card, write_card
+from deid_assets.training.card import TAGGER, Card, close_folder, digests, read_card, write_card
 from deid_assets.training.scoring import score_outcomes
 
 PRECISIONS = ("fp32", "fp16", "int8")
@@ -122,6 +123,31 @@ def export_model(
     close_folder(part)
     replace_folder(part, out)
     return exported, parities
+
+
+def open_folder(folder: Path) -> Detector:
+    """Return the detector of a tagger's folder, of training or an export, by its ``tagger.json``.
+
+    Of an export the most precise graph is run.
+
+    Raises:
+        InputError: The folder does not say which plugin trained the tagger.
+        PluginError: That plugin is not installed, or the folder is broken.
+    """
+    try:
+        name = str(json.loads((folder / TAGGER).read_text(encoding="utf-8"))["plugin"])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise InputError(
+            f"model {folder.name}: its {TAGGER} is missing, or names no plugin; give the folder"
+            " that deid train or deid export wrote"
+        ) from None
+    options: dict[str, Any] = {"model": str(folder)}
+    graphs = [each for each in PRECISIONS if (folder / file_of(each)).exists()]
+    if not graphs:
+        return plugins.load("tagger", plugin=name, options=options)
+    trainer = plugins.available(plugins.TRAINERS).get(name)
+    runner = plugins.ONNX if trainer is None else trainer.runner
+    return plugins.load("tagger", plugin=runner, options=options | {"precision": graphs[0]})
 
 
 def file_of(precision: str) -> str:

@@ -1,7 +1,7 @@
 """What users have: the commands, examples and remedies in the environment that ``make run``
 installs.
 
-``make test-run`` names that environment by ``DEID_BIN``; else it is the one that the tests run in.
+``make test-run`` and CI name that environment by ``DEID_BIN``; else it is that of the tests.
 """
 
 import json
@@ -236,4 +236,4 @@ def test_make_runs_the_tests_of_all_of_them():
         str(Path(test).relative_to(ROOT)) if Path(test).is_absolute() else test
         for test in RUN.values()
     } <= {*listed}
-    assert "make test-run" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert 'export DEID_BIN="$PWD/.venv/bin"' in (ROOT / ".ci" / "run").read_text(encoding="utf-8")

@@ -113,7 +113,7 @@ def test_every_audit_is_made_and_one_that_breaks_hides_no_other(audited, note_re
     aborted, _ = found_of(audited, "aborting")
     assert "a worker process ended early" in aborted.reason
     wanting, _ = found_of(audited, "wanting")
-    assert wanting.reason == "it needs a language model"
+    assert wanting.reason == "it needs a model"
     stored = b"".join(
         path.read_bytes() for path in (audited.store / "internal").glob("privacy_*/*/*")
     )
@@ -140,7 +140,7 @@ def test_the_release_report_tells_what_the_audits_found(audited, note_records):
     )
     assert (found["wanting"].outcome, found["wanting"].reason) == (
         "not assessed",
-        "it needs a language model",
+        "it needs a model",
     )
     assert "deid_gone is not installed" in found["gone"].reason
     for path in (audited.store / "internal").rglob("privacy_counting/**/result*.parquet"):

@@ -188,7 +188,7 @@ def test_a_missing_need_and_an_error_are_not_assessed_and_say_why():
     assert {result.outcome for result in results} == {Outcome.NOT_ASSESSED}
     *reasons, mistake = [result.reason for result in results]
     assert reasons == [
-        "it needs a language model, the list of planted secrets",
+        "it needs a model, the list of planted secrets",
         "the audit broke (ValueError)",
         "the audit broke (InputError)",
         "the audit gave something that is not its result",

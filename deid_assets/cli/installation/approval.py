@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 from typing import Annotated as Arg
 
 import typer
@@ -13,6 +14,9 @@ from deid_assets.cli.endings import guarded, say
 from deid_assets.cli.tables import print_json
 from deid_assets.config import Settings
 from deid_assets.core.errors import InputError
+
+if TYPE_CHECKING:
+    from deid_assets.store.files import StoreFiles
 
 
 @app.command()
@@ -42,36 +46,23 @@ def approve(
     approvals.keys. Without, the manifest calls your name unverified.
     """
     # Imported late: the store loads pyarrow, which other commands do without.
-    from deid_assets.store.approvals import (  # noqa: PLC0415
-        PAGE,
-        REPORT,
-        Proof,
-        digest_of_page,
-        proof_by_key,
-        proof_in_words,
-    )
-    from deid_assets.store.approvals import approve as sign_approval  # noqa: PLC0415
+    from deid_assets.store import approvals  # noqa: PLC0415
     from deid_assets.store.files import StoreFiles  # noqa: PLC0415
 
     settings = Settings.load()
     files = StoreFiles(settings.store, key=settings.receipt_key())
-    digest = digest_of_page(page)
-    batch = next(
-        (
-            one
-            for one in files.batches(REPORT)
-            if files.receipt(REPORT, one).counts.get(PAGE) == digest
-        ),
-        None,
-    )
+    digest = approvals.digest_of_page(page)
+    batch = _batch_of(files, digest)
     if batch is None:
         raise InputError(
             f"{page}: not the present page on any batch; read the one under {settings.reports}"
         )
     declared = settings.approvals.keys
-    proof = proof_by_key(key, declared, by=by, batch=batch, page=digest) if key else Proof()
-    receipt = sign_approval(files, batch, by=by, page=digest, proof=proof, declared=declared)
-    proved = proof_in_words(receipt)
+    proof = approvals.Proof()
+    if key:
+        proof = approvals.proof_by_key(key, declared, by=by, batch=batch, page=digest)
+    receipt = approvals.approve(files, batch, by=by, page=digest, proof=proof, declared=declared)
+    proved = approvals.proof_in_words(receipt)
     if as_json:
         print_json(
             {"batch": batch, "by": by, "proof": proved, "at": receipt.created_at, "page": digest}
@@ -84,3 +75,13 @@ def approve(
     if not settings.release.approval:
         say("release.approval is off, so the release does not ask for it")
     return 0
+
+
+def _batch_of(files: StoreFiles, digest: str) -> str | None:
+    """Return the batch whose present page has the digest."""
+    from deid_assets.store.approvals import PAGE, REPORT  # noqa: PLC0415 - loads pyarrow
+
+    for batch in files.batches(REPORT):
+        if files.receipt(REPORT, batch).counts.get(PAGE) == digest:
+            return batch
+    return None

@@ -9,9 +9,12 @@ import typer
 from deid_assets.cli.app import app
 from deid_assets.cli.arguments import FormatOption, JsonOption, LabelsOption, LangOption, ReadOption
 from deid_assets.cli.endings import guarded
+from deid_assets.cli.plugged import CommandGroup
 
 batches_app = typer.Typer(
-    no_args_is_help=True, help="Batches of notes: what arrived, and what became of it."
+    cls=CommandGroup,
+    no_args_is_help=True,
+    help="Batches of notes: what arrived, and what became of it.",
 )
 app.add_typer(batches_app, name="batches")
 

@@ -31,7 +31,7 @@ _MADE = (
 def migrate() -> int:
     """Move what arrived back to the landing folder, and what an earlier version made of it aside.
 
-    The next ``make run`` makes everything again, under the names of this version.
+    The next make run makes everything again, under the names of this version.
     """
     settings = Settings.load()
     if not is_of_another_generation(settings.store):

@@ -15,6 +15,7 @@ import deid_assets
 from deid_assets import plugins
 from deid_assets.cli.app import app
 from deid_assets.cli.endings import guarded, say
+from deid_assets.cli.plugged import CommandGroup
 from deid_assets.config import Settings
 from deid_assets.core.errors import InputError
 from deid_assets.system.atomic import atomic_folder
@@ -30,7 +31,7 @@ What it finds, and what it cannot find by design: say it here, and declare in `l
 category that it may return, no more. `pytest {folder}` runs its tests; the contract test must pass.
 """
 
-plugin_app = typer.Typer(no_args_is_help=True, help="Plugins of your own.")
+plugin_app = typer.Typer(cls=CommandGroup, no_args_is_help=True, help="Plugins of your own.")
 app.add_typer(plugin_app, name="plugin")
 
 
@@ -53,7 +54,7 @@ def new(
 ) -> int:
     """Write a working detector to change, with its tests, where your plugins are kept.
 
-    That is ``plugins`` in the installation's home, which is no part of the checkout: its lint and
+    That is plugins in the installation's home, which is no part of the checkout: its lint and
     its installation leave your plugins alone.
     """
     _check_name(name)

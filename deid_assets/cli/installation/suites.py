@@ -10,10 +10,13 @@ import typer
 from deid_assets.cli.app import app
 from deid_assets.cli.arguments import JsonOption
 from deid_assets.cli.endings import guarded, say
+from deid_assets.cli.plugged import CommandGroup
 from deid_assets.cli.tables import print_json, print_table
 from deid_assets.config import Settings
 
-suites_app = typer.Typer(no_args_is_help=True, help="Suites of expectations that gate the assets.")
+suites_app = typer.Typer(
+    cls=CommandGroup, no_args_is_help=True, help="Suites of expectations that gate the assets."
+)
 app.add_typer(suites_app, name="suites")
 
 

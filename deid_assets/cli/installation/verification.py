@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated as Arg
 from typing import Any
@@ -13,6 +14,7 @@ import typer
 
 from deid_assets.cli.app import app
 from deid_assets.cli.endings import guarded, say, say_in_amber
+from deid_assets.cli.groups import grouped
 from deid_assets.config import Settings
 from deid_assets.core.errors import InputError
 from deid_assets.store.manifests import UNVERIFIED, check_name, verify_release
@@ -20,31 +22,30 @@ from deid_assets.store.releases import RELEASES, ReleaseList
 from deid_assets.store.signing import PUBLIC_KEY, PublicKey
 
 
-@app.command()
-@guarded
-def verify(
-    folder: Arg[Path, typer.Argument(help="Folder of one released batch.", show_default=False)],
-    *,
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """Options on whose signature is checked, and with which list of releases."""
+
     public_key: Arg[
         Path | None,
         typer.Option(
             metavar="FILE", help=f"The {PUBLIC_KEY} of who released, as they gave it to you."
         ),
-    ] = None,
+    ] = None
     fingerprint: Arg[
         str | None,
         typer.Option(
             metavar="HEX",
             help="Fingerprint of that key, as they told it to you over another channel.",
         ),
-    ] = None,
+    ] = None
     releases: Arg[
         Path | None,
         typer.Option(
             metavar="FILE",
             help=f"Signed list of releases; {RELEASES} beside the folder when not given.",
         ),
-    ] = None,
+    ] = None
     unsigned: Arg[
         bool,
         typer.Option(
@@ -53,54 +54,75 @@ def verify(
                 "Check the files against the manifest, not its signature; anyone may have made it."
             ),
         ),
-    ] = False,
+    ] = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """What was checked.
+
+    Args:
+        manifest: Of the folder.
+        key: That of its signature; none where the signature was not checked.
+        has_list: Whether a list of releases names the folder as the newest.
+    """
+
+    manifest: Mapping[str, Any]
+    key: PublicKey | None
+    has_list: bool
+
+
+@app.command()
+@guarded
+@grouped
+def verify(
+    folder: Arg[Path, typer.Argument(help="Folder of one released batch.", show_default=False)],
+    *,
+    trust: Trust,
     as_json: Arg[bool, typer.Option("--json", help="Print the manifest as JSON.")] = False,
 ) -> int:
     """Check a release against its manifest, its signature against a public key, and that it is the
     newest.
     """
-    if unsigned and (public_key or fingerprint or releases):
+    if trust.unsigned and (trust.public_key or trust.fingerprint or trust.releases):
         raise InputError(
             "--unsigned checks no signature; leave it out, or --public-key, --fingerprint and"
             " --releases"
         )
-    if unsigned:
-        manifest, key, lists = verify_release(folder, key=None), None, []
-    else:
-        key = _trusted_key(folder, public_key, fingerprint)
-        manifest, lists = verify_release(folder, key=key), _lists(folder, releases)
-        for path in lists:
-            ReleaseList.read(path, key=key).check(folder, key=key)
-    check_name(folder, manifest)
+    checked = _checked(folder, trust)
+    check_name(folder, checked.manifest)
     if as_json:
-        typer.echo(
-            json.dumps(
-                {
-                    **manifest,
-                    "signature_checked": key is not None,
-                    "held_against_list": bool(lists),
-                },
-                indent=1,
-            )
-        )
+        document = {
+            **checked.manifest,
+            "signature_checked": checked.key is not None,
+            "held_against_list": checked.has_list,
+        }
+        typer.echo(json.dumps(document, indent=1))
     else:
-        counts = manifest.get("counts", {})
-        say(
-            f"{folder}: as {_made(manifest)}; batch {manifest.get('batch')}, {counts.get('notes')}"
-            f" notes, policy {manifest.get('policy', {}).get('name')}, made"
-            f" {manifest.get('created_at')}"
-        )
-        _say_what_is_known(manifest)
-    if key is None:
+        _say_what_it_is(folder, checked.manifest)
+        _say_what_is_known(checked.manifest)
+    if checked.key is None:
         say("the signature was not checked: anyone could have written this manifest")
-    else:
-        say(f"signed with the key {key.fingerprint}")
-        if not lists and not manifest.get("made_by"):
-            say(
-                f"an older release would pass too: name the list of releases, {RELEASES}, with"
-                " --releases"
-            )
+        return 0
+    say(f"signed with the key {checked.key.fingerprint}")
+    if not checked.has_list and not checked.manifest.get("made_by"):
+        say(
+            f"an older release would pass too: name the list of releases, {RELEASES}, with"
+            " --releases"
+        )
     return 0
+
+
+def _checked(folder: Path, trust: Trust) -> _Checked:
+    """Check the files, and unless ``--unsigned`` says so, the signature and the lists."""
+    if trust.unsigned:
+        return _Checked(verify_release(folder, key=None), None, has_list=False)
+    key = _trusted_key(folder, trust.public_key, trust.fingerprint)
+    manifest = verify_release(folder, key=key)
+    lists = _lists(folder, trust.releases)
+    for path in lists:
+        ReleaseList.read(path, key=key).check(folder, key=key)
+    return _Checked(manifest, key, has_list=bool(lists))
 
 
 def _lists(folder: Path, asked: Path | None) -> list[Path]:
@@ -111,8 +133,19 @@ def _lists(folder: Path, asked: Path | None) -> list[Path]:
     parent = folder.resolve().parent
     settings = Settings.load()
     own = [settings.release_record] if parent == settings.released.resolve() else []
+    if asked:
+        return [*own, asked]
     beside = parent / RELEASES
-    return [*own, *([asked] if asked else [beside] if own or beside.is_file() else [])]
+    return [*own, beside] if own or beside.is_file() else []
+
+
+def _say_what_it_is(folder: Path, manifest: Mapping[str, Any]) -> None:
+    counts = manifest.get("counts", {})
+    say(
+        f"{folder}: as {_made(manifest)}; batch {manifest.get('batch')}, {counts.get('notes')}"
+        f" notes, policy {manifest.get('policy', {}).get('name')}, made"
+        f" {manifest.get('created_at')}"
+    )
 
 
 def _say_what_is_known(manifest: Mapping[str, Any]) -> None:

@@ -12,13 +12,16 @@ from deid_assets.cli.app import app
 from deid_assets.cli.arguments import JsonOption, ReadOption
 from deid_assets.cli.endings import guarded, say
 from deid_assets.cli.outputs import check_out, finish
+from deid_assets.cli.plugged import CommandGroup
 from deid_assets.cli.streams import Withheld, read_options
 from deid_assets.cli.tables import print_json
 from deid_assets.formats import Fault
 from deid_assets.formats.identities import Identity, read_identities
 from deid_assets.identities import IdentityTable, build_table
 
-identities_app = typer.Typer(no_args_is_help=True, help="Tables of what is known of patients.")
+identities_app = typer.Typer(
+    cls=CommandGroup, no_args_is_help=True, help="Tables of what is known of patients."
+)
 app.add_typer(identities_app, name="identities")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +14,9 @@ import typer
 from deid_assets.cli.app import app
 from deid_assets.cli.arguments import FormatOption, JsonOption, ReadOption, ToOption
 from deid_assets.cli.endings import guarded, say
+from deid_assets.cli.groups import grouped
 from deid_assets.cli.outputs import check_out, finish, out_format, write_options
+from deid_assets.cli.plugged import CommandGroup
 from deid_assets.cli.streams import NoteSource, Withheld, progress, read_options
 from deid_assets.cli.tables import print_json, print_table
 from deid_assets.core.detector import Failed
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
     from deid_assets.vault.store import Vault
 
 vault_app = typer.Typer(
-    no_args_is_help=True, help="The vault: an encrypted store of the originals."
+    cls=CommandGroup, no_args_is_help=True, help="The vault: an encrypted store of the originals."
 )
 app.add_typer(vault_app, name="vault")
 
@@ -45,9 +48,37 @@ ReasonOption = Annotated[
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class Originals:
+    """Options on where the originals are read: in a vault, or in the encrypted values."""
+
+    vault: Annotated[str | None, typer.Option(metavar="URL", help=_URL)] = None
+    tokens: Annotated[
+        bool,
+        typer.Option(
+            "--tokens", help="Read values that the action encrypt wrote; needs DEID_KEY, no vault."
+        ),
+    ] = False
+    log: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="With --tokens: log of the access, .jsonl, appended to."),
+    ] = None
+    vault_key_file: KeyFileOption = None
+
+
+@dataclass(frozen=True, slots=True)
+class Formats:
+    """Options on the formats that are read and written."""
+
+    format_name: FormatOption = None
+    to: ToOption = None
+    read: ReadOption = None
+
+
 @app.command()
 @guarded
-def reidentify(  # noqa: PLR0913 - one parameter per option of the command line
+@grouped
+def reidentify(
     redacted: Annotated[
         Path, typer.Argument(metavar="REDACTED", help="Redacted or released notes, unchanged.")
     ],
@@ -58,21 +89,8 @@ def reidentify(  # noqa: PLR0913 - one parameter per option of the command line
         Path,
         typer.Option(metavar="PATH", help="Original notes to write; for their owner's eyes only."),
     ],
-    vault: Annotated[str | None, typer.Option(metavar="URL", help=_URL)] = None,
-    tokens: Annotated[
-        bool,
-        typer.Option(
-            "--tokens", help="Read values that the action encrypt wrote; needs DEID_KEY, no vault."
-        ),
-    ] = False,
-    log: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="With --tokens: log of the access, .jsonl, appended to."),
-    ] = None,
-    vault_key_file: KeyFileOption = None,
-    format_name: FormatOption = None,
-    to: ToOption = None,
-    read: ReadOption = None,
+    originals: Originals,
+    formats: Formats,
     as_json: JsonOption = False,
 ) -> int:
     """Restore the original notes.
@@ -83,14 +101,17 @@ def reidentify(  # noqa: PLR0913 - one parameter per option of the command line
     from deid_assets.vault.log import AccessRequest  # noqa: PLC0415 - loads SQLAlchemy
 
     request = AccessRequest(by, reason)
-    source = NoteSource(redacted, format_name, None, read_options(read or [], annotations=False))
-    written_as = out_format(out, to)
-    check_out(out, inputs=[redacted, *filter(None, [log])], is_folder=written_as.is_folder)
-    if (vault is not None) is tokens or (log is not None) is not tokens:
+    options = read_options(formats.read or [], annotations=False)
+    source = NoteSource(redacted, formats.format_name, None, options)
+    written_as = out_format(out, formats.to)
+    inputs = [redacted, *filter(None, [originals.log])]
+    check_out(out, inputs=inputs, is_folder=written_as.is_folder)
+    has_log = originals.log is not None
+    if (originals.vault is not None) is originals.tokens or has_log is not originals.tokens:
         raise ConfigError("give --vault with the URL of a vault, or --tokens with --log and a file")
     os.umask(0o077)  # what is written now holds PHI
     withheld, counted = Withheld(), {"notes": 0}
-    with _opener(vault, vault_key_file, log, request) as opened:
+    with _opener(originals, request) as opened:
         write_notes(
             out,
             _originals(source, opened, withheld, counted),
@@ -256,19 +277,17 @@ class _Opener:
 
 
 @contextmanager
-def _opener(
-    url: str | None, key_file: Path | None, log: Path | None, request: AccessRequest
-) -> Iterator[_Opener]:
+def _opener(originals: Originals, request: AccessRequest) -> Iterator[_Opener]:
     from deid_assets.config.secret import (  # noqa: PLC0415 - not needed with a vault
         secret_of_environment,
     )
 
-    if url is not None:
-        with open_vault(url, key_file) as (vault, _):
+    if originals.vault is not None:
+        with open_vault(originals.vault, originals.vault_key_file) as (vault, _):
             yield _Opener(request, vault, None, None)
         return
     secret = secret_of_environment()
-    yield _Opener(request, None, None if secret is None else Key(secret), log)
+    yield _Opener(request, None, None if secret is None else Key(secret), originals.log)
 
 
 def _originals(

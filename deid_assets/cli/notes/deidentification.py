@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,7 +34,7 @@ from deid_assets.cli.notes.recording import versions_of
 from deid_assets.cli.notes.redaction import Redaction, pipeline_of
 from deid_assets.cli.notes.signing import sign_folder, unmeasured
 from deid_assets.cli.outputs import check_out, finish
-from deid_assets.cli.streams import Withheld, progress
+from deid_assets.cli.streams import NoteSource, Withheld, progress
 from deid_assets.core.detector import Failed
 from deid_assets.core.errors import InputError
 from deid_assets.formats import Annotated, write_notes
@@ -98,6 +98,11 @@ class Detectors:
     resolve_by: ResolveOrUniteOption = None
     jobs: JobsOption = 1
 
+    def named(self) -> Named:
+        """Return the detectors that are named, or the default ensemble."""
+        specs = tuple(self.detector or DEFAULT_ENSEMBLE)
+        return Named(specs, tuple(self.option or ()), self.resolve_by or "union", self.jobs)
+
 
 @app.command()
 @guarded
@@ -125,36 +130,22 @@ def deidentify(
     measured what was missed: that takes annotated notes.
     """
     source = reading.source(notes)
-    resolve_by = detectors.resolve_by or "union"
     check_out(out, inputs=[notes, *filter(Path.is_file, [Path(policy)])], is_folder=True)
     if out.exists() and any(out.iterdir()):
         raise InputError(f"--out {out} is not empty; name a new folder")
     redaction = Redaction.load(policy, keep_patient_ids=keep_patient_ids)
-    specs = tuple(detectors.detector or DEFAULT_ENSEMBLE)
-    named = Named(specs, tuple(detectors.option or ()), resolve_by, detectors.jobs)
+    named = detectors.named()
     detection = Detection.load(named)
     redaction.require_packs(source)
     withheld, report = Withheld(), _Report()
-
-    def redacted() -> Iterator[Annotated]:
-        with progress("detecting and redacting") as advance:
-            pipeline = pipeline_of(detection, redaction, resolve_by, advance)
-            for batch in source.batches(withheld):
-                done = pipeline.deidentify(batch)
-                report.add(done)
-                for note, outcome in zip(batch, done.outcomes, strict=True):
-                    if isinstance(outcome, Failed):
-                        withheld.failed(outcome)
-                    else:
-                        yield Annotated(redaction.released(note, outcome))
-
     out.mkdir(parents=True, exist_ok=True)
-    write_notes(out / NOTES, redacted(), format="jsonl")
+    redacted = _redacted(source, detection, redaction, withheld, report)
+    write_notes(out / NOTES, redacted, format="jsonl")
     document = {
         "software": f"deid-assets {deid_assets.__version__}",
         "policy": {"name": redaction.policy.name, "digest": redaction.policy.digest},
         "detectors": versions_of(named),
-        "resolve": resolve_by,
+        "resolve": named.resolve_by,
     }
     measured = unmeasured(report.notes)
     unreadable = len(withheld) - sum(report.withheld.values())
@@ -165,13 +156,7 @@ def deidentify(
     fingerprint = sign_folder(
         out, {"made_by": "deid deidentify", **document, **measured, "counts": counts}
     )
-    for reason, count in sorted(report.withheld.items()):
-        say(f"withheld {count:,}: {reason}")
-    say_in_amber(
-        f"not measured: {measured['measurement']['reason']} Draw notes to annotate with `deid"
-        " sample`"
-    )
-    say(f"signed with the key {fingerprint}: deid verify {out} --fingerprint {fingerprint}")
+    _say_what_is_known(report, measured, out, fingerprint)
     counted = {
         "notes": report.notes,
         "redacted": report.redacted,
@@ -179,3 +164,36 @@ def deidentify(
     }
     more = {**report.figures(), **measured, "fingerprint": fingerprint}
     return finish(counted, withheld, out, more=more, as_json=as_json)
+
+
+def _redacted(
+    source: NoteSource,
+    detection: Detection,
+    redaction: Redaction,
+    withheld: Withheld,
+    report: _Report,
+) -> Iterator[Annotated]:
+    """Yield the notes that are written, and count all."""
+    with progress("detecting and redacting") as advance:
+        pipeline = pipeline_of(detection, redaction, advance)
+        for batch in source.batches(withheld):
+            done = pipeline.deidentify(batch)
+            report.add(done)
+            for note, outcome in zip(batch, done.outcomes, strict=True):
+                if isinstance(outcome, Failed):
+                    withheld.failed(outcome)
+                else:
+                    yield Annotated(redaction.released(note, outcome))
+
+
+def _say_what_is_known(
+    report: _Report, measured: Mapping[str, Any], out: Path, fingerprint: str
+) -> None:
+    """Say why notes were withheld, that nothing was measured, and who signed."""
+    for reason, count in sorted(report.withheld.items()):
+        say(f"withheld {count:,}: {reason}")
+    say_in_amber(
+        f"not measured: {measured['measurement']['reason']} Draw notes to annotate with `deid"
+        " sample`"
+    )
+    say(f"signed with the key {fingerprint}: deid verify {out} --fingerprint {fingerprint}")

@@ -199,7 +199,7 @@ def redact(
         with progress("redacting") as advance:
             if file is None:
                 chars = BATCH_CHARS
-                pipeline = pipeline_of(detection, redaction, named.resolve_by or "union", advance)
+                pipeline = pipeline_of(detection, redaction, advance)
             else:
                 chars = PATIENTS_CHARS
                 pipeline = pipeline_on(file, redaction, advance)

@@ -201,11 +201,10 @@ def check_source_of_spans(spans: Path | None, named: Named) -> None:
         )
 
 
-def pipeline_of(
-    detection: Detection, redaction: Redaction, resolve_by: str, advance: Advance
-) -> Pipeline:
+def pipeline_of(detection: Detection, redaction: Redaction, advance: Advance) -> Pipeline:
     """Return the pipeline of the commands that detect.
 
+    Overlaps are united where no overlap policy is named.
     ``advance`` is called with the number of notes read.
     """
     from deid_assets.pipeline.composition import Pipeline  # noqa: PLC0415 - loads pydantic
@@ -224,7 +223,7 @@ def pipeline_of(
         Detect(predict, sources),
         policy=redaction.policy,
         key=redaction.key,
-        resolve_by=resolve_by,
+        resolve_by=detection.named.resolve_by or "union",
     )
 
 

@@ -74,45 +74,43 @@ def choose_notes(wanted: Wanted, *, as_json: bool) -> int:
     }
     ranked = rank(notes, found["there"], found["tagger"], choice)[: wanted.most]
     asked = _asked(ranked, notes, found) if wanted.restricted else {}
-    files = {
-        DOCUMENT: (
-            json.dumps(
-                {"by": choice, "notes": [_row(one, asked) for one in ranked]}, ensure_ascii=False
-            )
-            + "\n"
-        ),
-        PAGE: render(
-            "next.html.j2",
-            ranked=ranked,
-            asked=asked,
-            by=choice,
-            of=len(notes),
-            tagger=tagger.name,
-            detector=wanted.detector,
-            restricted=wanted.restricted,
-        ),
-    }
+    document = {"by": choice, "notes": [_row(one, asked) for one in ranked]}
+    page = render(
+        "next.html.j2",
+        ranked=ranked,
+        asked=asked,
+        by=choice,
+        of=len(notes),
+        tagger=tagger.name,
+        detector=wanted.detector,
+        restricted=wanted.restricted,
+    )
+    files = {DOCUMENT: json.dumps(document, ensure_ascii=False) + "\n", PAGE: page}
     write_files(wanted.out, files, restricted=wanted.restricted)
     if as_json:
         print_json(
             {"out": str(wanted.out), "by": choice, "notes": [_row(one, {}) for one in ranked]}
         )
         return 0
+    _show(ranked, wanted, tagger.name, of=len(notes))
+    return 0
+
+
+def _show(ranked: Sequence[Ranked], wanted: Wanted, tagger: str, *, of: int) -> None:
     columns = (
         "note",
         "characters",
         "disagreement",
         "uncertainty",
-        f"{tagger.name} alone",
+        f"{tagger} alone",
         f"{wanted.detector} alone",
     )
     print_table(columns, [_cells(one) for one in ranked[:20]], numbers_from=1)
     note = ", with words of the notes: for you alone" if wanted.restricted else ""
     say(
-        f"annotate these first; {len(ranked):,} of {len(notes):,} notes are ranked in"
+        f"annotate these first; {len(ranked):,} of {of:,} notes are ranked in"
         f" {wanted.out / PAGE}{note}"
     )
-    return 0
 
 
 def ranking(name: str) -> Choice:

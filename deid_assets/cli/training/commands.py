@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from typing import Annotated as Arg
-from typing import Any
 
 import typer
 from rich.console import Console
@@ -24,6 +24,9 @@ from deid_assets.cli.tables import print_json, print_rows, print_table
 from deid_assets.core.errors import ConfigError
 from deid_assets.core.trainer import Epoch
 from deid_assets.own_plugins import command
+
+if TYPE_CHECKING:
+    from deid_assets.training.export import Parity
 
 _Paths = list[str] | None
 TrainOption = Arg[
@@ -68,16 +71,16 @@ def list_recipes(*, as_json: JsonOption = False) -> int:
     from deid_assets.training import load_recipe, recipe_names  # noqa: PLC0415 - loads pydantic
 
     trainers = plugins.available(plugins.TRAINERS)
-    rows = [
-        {
+    rows = []
+    for recipe in map(load_recipe, recipe_names()):
+        row = {
             "name": recipe.name,
             "plugin": recipe.plugin,
             "installed": "yes" if recipe.plugin in trainers else "no",
             "description": recipe.description,
             "differs": recipe.differs,
         }
-        for recipe in map(load_recipe, recipe_names())
-    ]
+        rows.append(row)
     if not plugins.available(plugins.RECIPES):
         say(f"recipes of published studies are in the laboratory: {command('catelli')}")
     return print_rows(rows, columns=("name", "plugin", "installed", "description"), as_json=as_json)
@@ -152,20 +155,7 @@ def train(
 
     changed = changes_of(changes or [], corpora.labels)
     if curve.curve:
-        from deid_assets.cli.training.curve import draw_curve  # noqa: PLC0415 - heavy
-
-        with epochs() as progress:
-            return draw_curve(
-                recipe,
-                changed,
-                progress,
-                train=corpora.train_on or [],
-                test=corpora.test,
-                sizes=curve.sizes,
-                choice=curve.choose,
-                out=out,
-                as_json=as_json,
-            )
+        return _draw_curve(recipe, changed, corpora, curve, out, as_json=as_json)
     wanted = Requested.read(
         recipe,
         changed,
@@ -180,6 +170,29 @@ def train(
         if len(wanted.recipes) > 1:
             return compared(wanted, out, progress, as_json=as_json)
         return trained(wanted, out, progress, as_json=as_json)
+
+
+def _draw_curve(
+    names: Sequence[str],
+    changes: Mapping[str, Any],
+    corpora: Corpora,
+    curve: Curve,
+    out: Path,
+    *,
+    as_json: bool,
+) -> int:
+    from deid_assets.cli.training.curve import Requested, draw_curve  # noqa: PLC0415 - heavy
+
+    with epochs() as progress:
+        requested = Requested.read(
+            names,
+            changes,
+            train=corpora.train_on or [],
+            test=corpora.test,
+            sizes=curve.sizes,
+            choice=curve.choose,
+        )
+        return draw_curve(requested, progress, out=out, as_json=as_json)
 
 
 @app.command()
@@ -213,38 +226,38 @@ def export(
     runner = plugins.available(plugins.TRAINERS)[str(card.recipe["plugin"])].runner
     corpus = read_corpus(notes, labels=labels or str(card.recipe["label_map"]))
     _, parities = export_model(model, target, corpus.documents)
-    sizes = {
-        parity.precision: (target / file_of(parity.precision)).stat().st_size for parity in parities
-    }
+    sizes = {one.precision: (target / file_of(one.precision)).stat().st_size for one in parities}
     if as_json:
-        rows = [
-            {
-                "precision": parity.precision,
-                "size_bytes": sizes[parity.precision],
-                "differing_spans": parity.differing_spans,
-                "spans": parity.spans,
-                "f1": round(parity.exported_f1, 4),
-                "f1_change": round(parity.change, 4),
-                "usable": parity.holds,
-            }
-            for parity in parities
-        ]
+        rows = [_parity_json(one, sizes[one.precision]) for one in parities]
         print_json({"out": str(target), "precisions": rows})
         return 0
-    shown = [
-        (
-            parity.precision,
-            "yes" if parity.holds else "no",
-            f"{sizes[parity.precision] / 1e6:.1f}",
-            f"{parity.differing_spans} of {parity.spans}",
-            f"{parity.exported_f1:.4f}",
-            f"{parity.change:+.4f}",
-        )
-        for parity in parities
-    ]
+    shown = [_parity_row(one, sizes[one.precision]) for one in parities]
     print_table(("precision", "usable", "MB", "other spans", "F1", "change"), shown, numbers_from=2)
     say(f"written to {target}; use it with --detector {runner}={target}")
     return 0
+
+
+def _parity_json(parity: Parity, size: int) -> dict[str, Any]:
+    return {
+        "precision": parity.precision,
+        "size_bytes": size,
+        "differing_spans": parity.differing_spans,
+        "spans": parity.spans,
+        "f1": round(parity.exported_f1, 4),
+        "f1_change": round(parity.change, 4),
+        "usable": parity.holds,
+    }
+
+
+def _parity_row(parity: Parity, size: int) -> tuple[str, ...]:
+    return (
+        parity.precision,
+        "yes" if parity.holds else "no",
+        f"{size / 1e6:.1f}",
+        f"{parity.differing_spans} of {parity.spans}",
+        f"{parity.exported_f1:.4f}",
+        f"{parity.change:+.4f}",
+    )
 
 
 @app.command("next")

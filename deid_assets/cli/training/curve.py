@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from deid_assets.cli.endings import say
 from deid_assets.cli.restricted import write_files
 from deid_assets.cli.tables import print_json, print_table
 from deid_assets.core.errors import ConfigError, did_you_mean
 from deid_assets.reports.page import render
-from deid_assets.training import load_recipe, read_corpus
+from deid_assets.training import Recipe, load_recipe, read_corpus
 from deid_assets.training.choosing import Choice
 from deid_assets.training.curve import Curve, Point, Wanted, learning_curve, notes_for
 from deid_assets.training.run import Progress
@@ -21,45 +22,64 @@ PAGE, DOCUMENT = "curve.html", "curve.json"
 _COLUMNS = ("own notes", "recall", "gain", "precision", "change", "notes covered", "min_score", "s")
 
 
-def draw_curve(  # noqa: PLR0913 - one parameter per option of the command line
-    names: Sequence[str],
-    changes: Mapping[str, Any],
-    progress: Progress,
-    *,
-    train: Sequence[str],
-    test: str | None,
-    sizes: str,
-    choice: str,
-    out: Path,
-    as_json: bool,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class Requested:
+    """A learning curve as the command line asks for it.
+
+    Args:
+        recipe: Its name or file, as it was named.
+        source: Annotated notes of one's own, as they were named.
+        wanted: What is trained and scored.
+    """
+
+    recipe: str
+    source: str
+    wanted: Wanted
+
+    @classmethod
+    def read(
+        cls,
+        names: Sequence[str],
+        changes: Mapping[str, Any],
+        *,
+        train: Sequence[str],
+        test: str | None,
+        sizes: str,
+        choice: str,
+    ) -> Self:
+        """Read the recipe and the corpora.
+
+        Raises:
+            ConfigError: There is more than one recipe or corpus, or a size is no number.
+            InputError: A corpus cannot be read.
+        """
+        if len(names) != 1 or len(train) != 1:
+            raise ConfigError(
+                "--curve takes one recipe and one --train: the annotated notes of your own"
+            )
+        if not all(size.strip().isdecimal() for size in sizes.split(",")):
+            raise ConfigError(f"--sizes {sizes!r} must read as 5,10,20,50")
+        recipe = _recipe(names[0], changes)
+        wanted = Wanted(
+            recipe=recipe,
+            own=read_corpus(train[0], labels=recipe.label_map),
+            test=read_corpus(test, labels=recipe.label_map) if test else None,
+            beside=[read_corpus(source, labels=recipe.label_map) for source in recipe.corpora],
+            sizes=[int(size) for size in sizes.split(",")],
+            choice=_choice(choice),
+        )
+        return cls(names[0], train[0], wanted)
+
+
+def draw_curve(requested: Requested, progress: Progress, *, out: Path, as_json: bool) -> int:
     """Train on ever more of one's own notes and print what they add.
 
     Raises:
-        ConfigError: There is more than one recipe or corpus, or a size is no number.
-        InputError: A corpus cannot be read, or is too small.
+        InputError: A corpus is too small.
     """
-    if len(names) != 1 or len(train) != 1:
-        raise ConfigError(
-            "--curve takes one recipe and one --train: the annotated notes of your own"
-        )
-    if not all(size.strip().isdecimal() for size in sizes.split(",")):
-        raise ConfigError(f"--sizes {sizes!r} must read as 5,10,20,50")
-    changed = dict(changes)
-    recipe = load_recipe(names[0])
-    if "settings" in changed:
-        changed["settings"] = {**recipe.settings, **changed["settings"]}
-    recipe = load_recipe(names[0], changes=changed) if changed else recipe
-    wanted = Wanted(
-        recipe=recipe,
-        own=read_corpus(train[0], labels=recipe.label_map),
-        test=read_corpus(test, labels=recipe.label_map) if test else None,
-        beside=[read_corpus(source, labels=recipe.label_map) for source in recipe.corpora],
-        sizes=[int(size) for size in sizes.split(",")],
-        choice=_choice(choice),
-    )
+    wanted = requested.wanted
     curve = learning_curve(wanted, out, progress=progress)
-    advice = _advice(curve, wanted, train[0], names[0])
+    advice = _advice(curve, requested)
     document = {
         "detector": wanted.detector,
         "scored_notes": curve.scored,
@@ -90,6 +110,17 @@ def draw_curve(  # noqa: PLR0913 - one parameter per option of the command line
     return 0
 
 
+def _recipe(name: str, changes: Mapping[str, Any]) -> Recipe:
+    """Return a recipe with the changes; ``settings`` are merged."""
+    recipe = load_recipe(name)
+    if not changes:
+        return recipe
+    changed = dict(changes)
+    if "settings" in changed:
+        changed["settings"] = {**recipe.settings, **changed["settings"]}
+    return load_recipe(name, changes=changed)
+
+
 def _choice(name: str) -> Choice:
     known = [choice.value for choice in Choice]
     if name not in known:
@@ -100,19 +131,21 @@ def _choice(name: str) -> Choice:
 
 
 def _rows(curve: Curve, wanted: Wanted) -> list[tuple[str, ...]]:
-    return [
-        (
+    alone = curve.points[0]
+    rows = []
+    for one in curve.points:
+        row = (
             str(one.notes) if one.notes else wanted.detector,
             _ratio(one.recall),
             _gap(one.gain),
             _ratio(one.precision),
             _gap(one.loss),
             f"{one.covered:,}/{curve.scored:,}",
-            _score(one, curve.points[0]),
+            _score(one, alone),
             f"{one.seconds:.0f}",
         )
-        for one in curve.points
-    ]
+        rows.append(row)
+    return rows
 
 
 def _how(curve: Curve, wanted: Wanted) -> str:
@@ -124,8 +157,9 @@ def _how(curve: Curve, wanted: Wanted) -> str:
     )
 
 
-def _advice(curve: Curve, wanted: Wanted, source: str, recipe: str) -> list[str]:
+def _advice(curve: Curve, requested: Requested) -> list[str]:
     """Return what was done to the annotations, what the curve says, and what to do next."""
+    wanted = requested.wanted
     said = []
     if joined := wanted.own.joined:
         said.append(
@@ -133,7 +167,7 @@ def _advice(curve: Curve, wanted: Wanted, source: str, recipe: str) -> list[str]
             f" longest: {joined:,}"
         )
     alone, last = curve.points[0], curve.points[-1]
-    train = f"deid train {recipe} --train {source}"
+    train = f"deid train {requested.recipe} --train {requested.source}"
     if last.gain is not None and last.gain[1] > 0 and last.min_score is not None:
         missed = 1 - (alone.recall or 0.0)
         said.append(

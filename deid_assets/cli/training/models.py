@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated as Arg
 from typing import Any
@@ -12,11 +13,15 @@ from deid_assets import plugins
 from deid_assets.cli.app import app
 from deid_assets.cli.arguments import JsonOption
 from deid_assets.cli.endings import guarded, say
+from deid_assets.cli.groups import grouped
+from deid_assets.cli.plugged import CommandGroup
 from deid_assets.cli.tables import print_json, print_rows
 from deid_assets.core.errors import PluginError
 
 IMPORTERS = "deid_assets.importers"
-models_app = typer.Typer(no_args_is_help=True, help="Published models as detectors.")
+models_app = typer.Typer(
+    cls=CommandGroup, no_args_is_help=True, help="Published models as detectors."
+)
 app.add_typer(models_app, name="models")
 
 
@@ -40,9 +45,43 @@ def _importer(source: str) -> Any:
     return next((one for one in found if one is not plain and one.recognises(Path(source))), plain)
 
 
+@dataclass(frozen=True, slots=True)
+class Decoding:
+    """Options on how words are made of what the model says of sub-tokens."""
+
+    aggregation: Arg[
+        str,
+        typer.Option(
+            metavar="HOW", help="simple, first, max, average or viterbi; the map's if not given."
+        ),
+    ] = ""
+    words: Arg[
+        str,
+        typer.Option(
+            metavar="HOW", help="text, or pipeline for the words of Hugging Face's pipeline."
+        ),
+    ] = ""
+    window: Arg[
+        int,
+        typer.Option(
+            metavar="N", min=0, help="Sub-tokens or words in a window; 0 for the model's own."
+        ),
+    ] = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Fetching:
+    """Options on where the weights are from."""
+
+    fetch: Arg[bool, typer.Option("--fetch", help="Fetch the model from the hub.")] = False
+    revision: Arg[str, typer.Option(metavar="COMMIT", help="Commit to fetch, 40 digits.")] = ""
+    trust: Arg[bool, typer.Option("--trust", help="Read weights that are pickles.")] = False
+
+
 @models_app.command("add")
 @guarded
-def add_model(  # noqa: PLR0913 - one parameter per option of the command line
+@grouped
+def add_model(
     source: Arg[
         str,
         typer.Argument(
@@ -67,27 +106,8 @@ def add_model(  # noqa: PLR0913 - one parameter per option of the command line
             metavar="NOTES", help="Notes on which export and network must find the same spans."
         ),
     ] = "synthetic:en:20",
-    aggregation: Arg[
-        str,
-        typer.Option(
-            metavar="HOW", help="simple, first, max, average or viterbi; the map's if not given."
-        ),
-    ] = "",
-    words: Arg[
-        str,
-        typer.Option(
-            metavar="HOW", help="text, or pipeline for the words of Hugging Face's pipeline."
-        ),
-    ] = "",
-    window: Arg[
-        int,
-        typer.Option(
-            metavar="N", min=0, help="Sub-tokens or words in a window; 0 for the model's own."
-        ),
-    ] = 0,
-    fetch: Arg[bool, typer.Option("--fetch", help="Fetch the model from the hub.")] = False,
-    revision: Arg[str, typer.Option(metavar="COMMIT", help="Commit to fetch, 40 digits.")] = "",
-    trust: Arg[bool, typer.Option("--trust", help="Read weights that are pickles.")] = False,
+    decoding: Decoding,
+    fetching: Fetching,
     as_json: JsonOption = False,
 ) -> int:
     """Make a published model a detector.
@@ -100,18 +120,8 @@ def add_model(  # noqa: PLR0913 - one parameter per option of the command line
     from deid_assets.training.corpora import read_raw  # noqa: PLC0415 - loads pydantic
 
     target = out or Path("models") / name
-    options = {
-        "source": source,
-        "name": name,
-        "out": target,
-        "labels": labels,
-        "aggregation": aggregation,
-        "words": words,
-        "window": window,
-        "fetch": fetch,
-        "revision": revision,
-        "trust": trust,
-    }
+    options = {"source": source, "name": name, "out": target, "labels": labels}
+    options |= {**asdict(decoding), **asdict(fetching)}
     importer = _importer(source)
     card = importer.add(options, read_raw(notes))
     if as_json:

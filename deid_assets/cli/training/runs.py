@@ -123,26 +123,20 @@ def trained(wanted: Requested, out: Path, progress: Progress, *, as_json: bool) 
 
 def _show_card(card: Card) -> None:
     judged = {"dev": card.dev} | ({"test": card.test} if card.test else {})
-    rows = [
-        (
-            role,
-            label,
-            f"{row['tp'] + row['fn']:,}",
-            *(_ratio(row[name]) for name in ("precision", "recall", "f1")),
-        )
-        for role, scores in judged.items()
-        for label, row in scores["labels"].items()
-    ]
+    rows = []
+    for role, scores in judged.items():
+        for label, row in scores["labels"].items():
+            annotated = f"{row['tp'] + row['fn']:,}"
+            ratios = [_ratio(row[name]) for name in ("precision", "recall", "f1")]
+            rows.append((role, label, annotated, *ratios))
     print_table(("notes", "label", "annotated", "P", "R", "F1"), rows, numbers_from=2)
     low, high = (card.test or card.dev)["labels"]["ALL"]["f1_interval"]
+    grouping = f"sentences in groups of {card.grouping}"
+    if isinstance(card.grouping, str):
+        grouping = f"in chunks of {card.grouping}"
     say(
-        f"strict F1 {low:.4f} to {high:.4f} (95 %, by note); {card.seconds:.0f} s, "
-        f"{card.size_bytes / 1e6:.1f} MB, "
-        + (
-            f"in chunks of {card.grouping}"
-            if isinstance(card.grouping, str)
-            else f"sentences in groups of {card.grouping}"
-        )
+        f"strict F1 {low:.4f} to {high:.4f} (95 %, by note); {card.seconds:.0f} s,"
+        f" {card.size_bytes / 1e6:.1f} MB, {grouping}"
     )
 
 
@@ -169,54 +163,17 @@ def cross_validated(
 
 
 def _show_rows(rows: Sequence[Row], out: Path, *, as_json: bool) -> int:
-    found = {difference.recipe: difference for difference in differences(rows)}
     told = runs_json(rows)
     with atomic_file(out / RUNS) as file:
         file.write(json.dumps(told).encode())
     if as_json:
         print_json(told["rows"])
         return 0
-    shown = [
-        (
-            row.recipe,
-            str(len(row.f1)),
-            _spread(row.mean, row.deviation),
-            *_six(row),
-            f"{row.seconds:.0f}",
-        )
-        for row in sorted(rows, key=lambda row: -row.mean)
-    ]
+    _show_means(rows)
     over = rows[0].over
-    print_table(("recipe", over, "F1", *_SIX, "s"), shown, numbers_from=1)
     if over == "folds":
-        each = [
-            (
-                row.recipe,
-                str(fold),
-                _ratio(f1),
-                *(map(_ratio, row.six[fold - 1].values()) if row.six else ["-"] * 6),
-            )
-            for row in rows
-            for fold, f1 in enumerate(row.f1, start=1)
-        ]
-        print_table(("recipe", "fold", "F1", *_SIX), each, numbers_from=1)
-    if found:
-        against = [
-            (
-                name,
-                f"{one.mean:+.4f} ±{one.deviation:.4f}",
-                f"{one.u:g}",
-                f"{one.p:.4f}",
-                f"{one.p_corrected:.4f}",
-                f"{one.effect:.2f}",
-            )
-            for name, one in found.items()
-        ]
-        print_table(
-            (f"against {rows[0].recipe}", "F1", "U", "p", "p (Holm)", "better"),
-            against,
-            numbers_from=1,
-        )
+        _show_folds(rows)
+    _show_differences(rows)
     say(
         f"means ± standard deviation over the same {over}. F1: strict, on test notes, under the tag"
         " labels. S, C, B: the six scores of i2b2 2014 by sub-category, category and PHI or not,"
@@ -225,6 +182,42 @@ def _show_rows(rows: Sequence[Row], out: Path, *, as_json: bool) -> int:
         " --runs"
     )
     return 0
+
+
+def _show_means(rows: Sequence[Row]) -> None:
+    shown = []
+    for row in sorted(rows, key=lambda row: -row.mean):
+        f1 = _spread(row.mean, row.deviation)
+        shown.append((row.recipe, str(len(row.f1)), f1, *_six(row), f"{row.seconds:.0f}"))
+    print_table(("recipe", rows[0].over, "F1", *_SIX, "s"), shown, numbers_from=1)
+
+
+def _show_folds(rows: Sequence[Row]) -> None:
+    shown = []
+    for row in rows:
+        for fold, f1 in enumerate(row.f1, start=1):
+            six = map(_ratio, row.six[fold - 1].values()) if row.six else ["-"] * len(_SIX)
+            shown.append((row.recipe, str(fold), _ratio(f1), *six))
+    print_table(("recipe", "fold", "F1", *_SIX), shown, numbers_from=1)
+
+
+def _show_differences(rows: Sequence[Row]) -> None:
+    """Print what each recipe differs by from the first; nothing where there is one recipe."""
+    shown = [
+        (
+            one.recipe,
+            f"{one.mean:+.4f} ±{one.deviation:.4f}",
+            f"{one.u:g}",
+            f"{one.p:.4f}",
+            f"{one.p_corrected:.4f}",
+            f"{one.effect:.2f}",
+        )
+        for one in differences(rows)
+    ]
+    if not shown:
+        return
+    headings = (f"against {rows[0].recipe}", "F1", "U", "p", "p (Holm)", "better")
+    print_table(headings, shown, numbers_from=1)
 
 
 def _six(row: Row) -> list[str]:

@@ -102,10 +102,12 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
     ] = None,
     model: Arg[
         PathOption,
-        typer.Option(metavar="FOLDER", help="Language model that was trained on the notes."),
+        typer.Option(
+            metavar="FOLDER", help="Language model or tagger that was trained on the notes."
+        ),
     ] = None,
     reference: Arg[
-        PathOption, typer.Option(metavar="FOLDER", help="Language model that was not.")
+        PathOption, typer.Option(metavar="FOLDER", help="Model of the same kind that was not.")
     ] = None,
     training: Arg[
         str, typer.Option(metavar="NOTES", help="Notes that the model was trained on.")
@@ -141,7 +143,10 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
     nothing) or not assessed, with the reason.
     """
     from deid_assets.extending.audits import Material, installed_audits  # noqa: PLC0415
-    from deid_assets.extending.corpora import read_raw  # noqa: PLC0415 - loads the synthesis
+    from deid_assets.extending.corpora import (  # noqa: PLC0415 - loads the synthesis
+        read_marked,
+        read_raw,
+    )
     from deid_audits.running import Run  # noqa: PLC0415
 
     check_out(
@@ -168,6 +173,7 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
         training=read_raw(training) if training else (),
         held_out=read_raw(held_out) if held_out else (),
         calibration=read_raw(calibration) if calibration else (),
+        marked=read_marked(model, training, held_out, calibration, labels=labels or ""),
         canaries=_there(canaries),
         population=_there(population),
     )

@@ -19,6 +19,7 @@ from deid_assets.extending.audits import (
     Rule,
     Table,
     conclude,
+    summary_of,
 )
 from deid_hips.attack import RECALLS, Finding, Setting, attack, attack_on_nothing
 from deid_hips.drawing import hips_png
@@ -50,7 +51,7 @@ class Hips:
 
     name = "hips"
     version = "0.2.0"
-    title = "Do missed identifiers hide among the replacements?"
+    title = summary_of("deid_hips", "hips")
     needs = frozenset({Need.GOLD, Need.POLICIES})
     blind_spots = (
         "The attacker knows the tool, and nothing about the patients, nor lists of real names.",

@@ -21,6 +21,7 @@ from deid_assets.extending.audits import (
     Rule,
     Table,
     conclude,
+    summary_of,
 )
 from deid_assets.extending.corpora import read_corpus
 from deid_reidentification.attacks import (
@@ -73,7 +74,7 @@ class Reidentification:
 
     name = "reidentification"
     version = "0.3.0"
-    title = "Can the person be found?"
+    title = summary_of("deid_reidentification", "reidentification")
     needs = frozenset({Need.GOLD, Need.POLICIES})
     blind_spots = (
         (

@@ -24,6 +24,7 @@ from deid_assets.extending.audits import (
     Rule,
     Table,
     conclude,
+    summary_of,
 )
 from deid_assets.extending.lists import read_words, vocabulary
 from deid_assets.extending.measuring import is_touched, union
@@ -82,7 +83,7 @@ class Residue:
 
     name = "residue"
     version = "0.3.0"
-    title = "Which identifiers were missed, and what was redacted needlessly?"
+    title = summary_of("deid_reidentification", "residue")
     needs = frozenset({Need.GOLD, Need.PREDICTIONS})
     blind_spots = (
         (

@@ -8,12 +8,19 @@ from pathlib import Path
 import numpy as np
 
 from deid_assets import Note, SpanSet
-from deid_assets.extending import ConfigError, Span, load, runs_of
+from deid_assets.extending import ConfigError, Span, WordLabels, load, runs_of
 from deid_assets.extending.blas import one_blas_thread
-from deid_compact.folder import FILES, About, digest_of, read_about, read_network
-from deid_compact.inputs import Input, input_of
-from deid_compact.network import Network
-from deid_compact.words import WordScores, calibrated, kept, spans_of, united
+from deid_compact.folder import FILES, CompactDescription, digest_of, read_about, read_network
+from deid_compact.inputs import NoteInput, input_of
+from deid_compact.network import CompactNetwork
+from deid_compact.words import (
+    WordScores,
+    calibrated,
+    kept,
+    labelled_words,
+    spans_of,
+    united,
+)
 
 VERSION = "0.1.0"
 NAME = "compact"
@@ -88,6 +95,11 @@ class CompactDetector:
                 ]
             yield from zip(scores, others, strict=True)
 
+    def word_labels(self, notes: Sequence[Note]) -> Iterator[WordLabels]:
+        """Yield the probability that the network gives to each category at each word."""
+        for scores, _ in self.opinions(notes):
+            yield labelled_words(scores, self._about.classes)
+
     def _scores(self, note: Note, others: Sequence[Span]) -> WordScores:
         return word_scores(self._network, self._about, input_of(note.text, others, self._numbers))
 
@@ -101,7 +113,7 @@ class CompactDetector:
         return Span(span.start, span.end, span.label, span.score, self.name, span.native_label)
 
 
-def word_scores(network: Network, about: About, given: Input) -> WordScores:
+def word_scores(network: CompactNetwork, about: CompactDescription, given: NoteInput) -> WordScores:
     """Return the scores of the words of a note."""
     classes = about.classes
     if not given.words:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from deid_assets.extending import Phi, PluginError
 from deid_compact.labels import Classes
 from deid_compact.lexicon import read_lexicon
-from deid_compact.network import DILATIONS, Floats, Network, Weights
+from deid_compact.network import DILATIONS, CompactNetwork, CompactWeights, Floats
 from deid_compact.words import Decision
 
 TAGGER_FILE = "tagger.json"
@@ -27,7 +27,7 @@ PLUGIN = "compact"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class About:
+class CompactDescription:
     """Description of a trained model.
 
     Args:
@@ -49,7 +49,7 @@ class About:
     veto: float
 
 
-def write_about(folder: Path, about: About) -> None:
+def write_about(folder: Path, about: CompactDescription) -> None:
     """Write ``tagger.json``."""
     values = {
         "format": FORMAT,
@@ -66,7 +66,7 @@ def write_about(folder: Path, about: About) -> None:
     (folder / TAGGER_FILE).write_text(text, encoding="utf-8", newline="\n")
 
 
-def read_about(folder: Path) -> About:
+def read_about(folder: Path) -> CompactDescription:
     """Return what ``tagger.json`` says.
 
     Raises:
@@ -83,10 +83,10 @@ def read_about(folder: Path) -> About:
         ) from error
 
 
-def _about(given: Mapping[str, Any]) -> About:
+def _about(given: Mapping[str, Any]) -> CompactDescription:
     if given["format"] != FORMAT or given["plugin"] != PLUGIN:
         raise ValueError
-    return About(
+    return CompactDescription(
         version=str(given["version"]),
         classes=Classes(tuple(Phi(name) for name in given["classes"])),
         labels=tuple(str(label) for label in given["labels"]),
@@ -97,7 +97,7 @@ def _about(given: Mapping[str, Any]) -> About:
     )
 
 
-def write_weights(folder: Path, weights: Weights) -> None:
+def write_weights(folder: Path, weights: CompactWeights) -> None:
     """Write the weights; those of the layers in half precision."""
     arrays: dict[str, NDArray[Any]] = {
         "table": weights.table,
@@ -108,7 +108,7 @@ def write_weights(folder: Path, weights: Weights) -> None:
     np.savez_compressed(folder / WEIGHTS_FILE, **arrays)  # type: ignore[arg-type]
 
 
-def _small(weights: Weights) -> dict[str, Floats]:
+def _small(weights: CompactWeights) -> dict[str, Floats]:
     arrays = {
         "lists": weights.lists,
         "gap": weights.gap,
@@ -126,7 +126,7 @@ def _small(weights: Weights) -> dict[str, Floats]:
     return arrays
 
 
-def read_network(folder: Path) -> Network:
+def read_network(folder: Path) -> CompactNetwork:
     """Return the network of a model folder.
 
     Raises:
@@ -140,10 +140,10 @@ def read_network(folder: Path) -> Network:
         raise PluginError(
             f"{path} is missing or broken ({type(error).__name__}); train the model again"
         ) from error
-    return Network(weights, read_lexicon(folder / LISTS_FILE))
+    return CompactNetwork(weights, read_lexicon(folder / LISTS_FILE, len(weights.lists) - 1))
 
 
-def _weights(arrays: Mapping[str, NDArray[Any]]) -> Weights:
+def _weights(arrays: Mapping[str, NDArray[Any]]) -> CompactWeights:
     def read(name: str) -> Floats:
         return np.ascontiguousarray(arrays[name], dtype=np.float32)
 
@@ -151,7 +151,7 @@ def _weights(arrays: Mapping[str, NDArray[Any]]) -> Weights:
     for number in range(len(DILATIONS)):
         matrix, bias, scale, shift = (read(f"layer.{number}.{part}") for part in range(4))
         layers.append((matrix, bias, scale, shift))
-    return Weights(
+    return CompactWeights(
         table=np.ascontiguousarray(arrays["table"], dtype=np.int8),
         scales=read("scales"),
         lists=read("lists"),

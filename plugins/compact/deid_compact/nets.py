@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from deid_compact.features import GAPS, TABLE_ROWS
-from deid_compact.lexicon import UNLISTED
-from deid_compact.network import DILATIONS, Floats, Weights
+from deid_compact.lexicon import LISTS
+from deid_compact.network import DILATIONS, CompactWeights, Floats
 
 _INT8 = 127
 
@@ -55,7 +55,7 @@ class CompactNet(nn.Module):
     ) -> None:
         super().__init__()
         self.table = nn.EmbeddingBag(TABLE_ROWS, parts, mode="sum")
-        self.lists = nn.Linear(UNLISTED + 1, parts, bias=False)
+        self.lists = nn.Linear(len(LISTS) + 1, parts, bias=False)
         self.project = nn.Linear(parts, width)
         self.gap = nn.Embedding(GAPS * GAPS, width)
         self.rule = nn.Embedding(labels, width)
@@ -91,7 +91,7 @@ def _neighbours(states: Tensor, dilation: int) -> Tensor:
     return torch.cat([padded[:, :length], states, padded[:, 2 * dilation :]], dim=-1)
 
 
-def weights_of(net: CompactNet) -> Weights:
+def weights_of(net: CompactNet) -> CompactWeights:
     """Return the weights as they are kept, the table in 8 bits."""
     table = _array(net.table.weight)
     scales = (
@@ -102,7 +102,7 @@ def weights_of(net: CompactNet) -> Weights:
         (_array(layer.weight.T), _array(layer.bias), _array(norm.weight), _array(norm.bias))
         for layer, norm in zip(net.layers, net.norms, strict=True)
     ]
-    return Weights(
+    return CompactWeights(
         table=rounded,
         scales=scales,
         lists=_array(net.lists.weight.T),

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid_compact.features import rows_of
-from deid_compact.lexicon import Lexicon
+from deid_compact.lexicon import ListIndex
 
 Floats = NDArray[np.float32]
 Numbers = NDArray[np.int64]
@@ -35,7 +35,7 @@ _BLOCK = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class CompactWeights:
     """Weights of the network; ``width`` is that of its layers, ``parts`` that of the table.
 
     Args:
@@ -62,7 +62,7 @@ class Weights:
 
 
 @dataclass(slots=True)
-class Network:
+class CompactNetwork:
     """Scores the words of notes.
 
     Args:
@@ -70,8 +70,8 @@ class Network:
         lexicon: Lists of words.
     """
 
-    weights: Weights
-    lexicon: Lexicon
+    weights: CompactWeights
+    lexicon: ListIndex
     _known: dict[str, int] = field(default_factory=dict)
     _vectors: Floats = field(default_factory=lambda: np.zeros((0, 0), dtype=np.float32))
 

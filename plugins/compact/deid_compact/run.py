@@ -16,8 +16,14 @@ from deid_assets import Note, Span
 from deid_assets.extending import ConfigError, Document, Phi, Report, Task, Token, load
 from deid_compact.augmentation import Pools, pools_of
 from deid_compact.detector import VERSION, word_scores
-from deid_compact.folder import LISTS_FILE, About, read_network, write_about, write_weights
-from deid_compact.inputs import Input, input_of, label_rows
+from deid_compact.folder import (
+    LISTS_FILE,
+    CompactDescription,
+    read_network,
+    write_about,
+    write_weights,
+)
+from deid_compact.inputs import NoteInput, input_of, label_rows
 from deid_compact.labels import Classes, Targets
 from deid_compact.lexicon import make_lexicon
 from deid_compact.losses import fitted_temperature
@@ -27,7 +33,7 @@ from deid_compact.notes import MarkedNote, batched, marked_notes, targets_of, wi
 from deid_compact.settings import CompactSettings
 from deid_compact.spelling import Spelling
 from deid_compact.thresholds import chosen_thresholds
-from deid_compact.training import Example, Training, pieces_of
+from deid_compact.training import CompactTraining, WordExample, pieces_of
 from deid_compact.words import Decision, WordScores
 
 
@@ -42,7 +48,7 @@ class Teacher(Protocol):
         ...
 
 
-class Materials:
+class ExampleBuilder:
     """Turns notes into examples.
 
     Args:
@@ -61,14 +67,14 @@ class Materials:
         self.targets = Targets(classes)
         self._teacher = _teacher(settings.teacher)
 
-    def example(self, note: MarkedNote, *, is_taught: bool = False) -> Example:
+    def example(self, note: MarkedNote, *, is_taught: bool = False) -> WordExample:
         """Return a note as it is learnt from."""
         given = input_of(note.text, self._predictions(note), self._numbers)
         teacher = None
         if is_taught and self._teacher is not None:
             held = self._teacher.word_probabilities(note.text, given.tokens, self.classes)
             teacher = held.astype(np.float16)
-        return Example(
+        return WordExample(
             words=self.spelling.numbers_of(given.words),
             gaps=given.gaps,
             labels=given.labels,
@@ -76,7 +82,7 @@ class Materials:
             teacher=teacher,
         )
 
-    def input(self, note: MarkedNote) -> Input:
+    def input(self, note: MarkedNote) -> NoteInput:
         """Return a note as the detector gives it to the network."""
         return input_of(note.text, self._predictions(note), self._numbers)
 
@@ -104,7 +110,7 @@ def run(task: Task, out: Path, report: Report) -> None:
         torch.set_num_threads(settings.threads)
     torch.manual_seed(task.seed)
     classes = Classes.of(task.labels.values())
-    materials = Materials(settings, classes)
+    materials = ExampleBuilder(settings, classes)
     training = marked_notes(document for phase in task.phases for document in phase)
     examples = _examples(training, materials, settings, seed=task.seed)
     examples += [
@@ -122,10 +128,12 @@ def run(task: Task, out: Path, report: Report) -> None:
         outputs=classes.outputs,
         dropout=settings.dropout,
     )
-    run_of = Training(net, settings, materials.spelling, allowed, seed=task.seed, report=report)
+    run_of = CompactTraining(
+        net, settings, materials.spelling, allowed, seed=task.seed, report=report
+    )
     dev_batches = _batches(dev, settings)
     run_of.run(_batches(examples, settings), dev_batches)
-    about = About(
+    about = CompactDescription(
         version=VERSION,
         classes=classes,
         labels=materials.labels,
@@ -140,8 +148,8 @@ def run(task: Task, out: Path, report: Report) -> None:
 
 
 def _examples(
-    notes: Sequence[MarkedNote], materials: Materials, settings: CompactSettings, *, seed: int
-) -> list[Example]:
+    notes: Sequence[MarkedNote], materials: ExampleBuilder, settings: CompactSettings, *, seed: int
+) -> list[WordExample]:
     chance = random.Random(seed)  # noqa: S311 - no secret
     pools = _pools(notes, seed)
     return [
@@ -157,18 +165,18 @@ def _pools(notes: Sequence[MarkedNote], seed: int) -> Pools:
     return Pools(pools.names, {**pools.others, Phi.CITY: towns})
 
 
-def _batches(examples: Sequence[Example], settings: CompactSettings) -> list[list[Example]]:
+def _batches(examples: Sequence[WordExample], settings: CompactSettings) -> list[list[WordExample]]:
     pieces = [piece for example in examples for piece in pieces_of(example, settings.longest)]
     return batched(pieces, lambda piece: len(piece.words), settings.batch_words)
 
 
 def _with_thresholds(
-    about: About,
+    about: CompactDescription,
     folder: Path,
     dev: Sequence[Document],
-    materials: Materials,
+    materials: ExampleBuilder,
     settings: CompactSettings,
-) -> About:
+) -> CompactDescription:
     if settings.wanted_precision is None:
         return about
     thresholds = chosen_thresholds(
@@ -181,7 +189,7 @@ def _with_thresholds(
 
 
 def _judged(
-    about: About, folder: Path, dev: Sequence[Document], materials: Materials
+    about: CompactDescription, folder: Path, dev: Sequence[Document], materials: ExampleBuilder
 ) -> Iterator[tuple[Document, WordScores]]:
     network = read_network(folder)
     for document, note in zip(dev, marked_notes(dev), strict=True):

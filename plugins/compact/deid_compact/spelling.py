@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from deid_compact.features import hashed, rows_of, shape_of
-from deid_compact.lexicon import UNLISTED, Lexicon
+from deid_compact.lexicon import ListIndex
 
 Numbers = NDArray[np.int64]
 _HIDDEN = "\0"
@@ -26,13 +26,13 @@ class Spelling:
         lexicon: Lists of words.
     """
 
-    def __init__(self, lexicon: Lexicon) -> None:
+    def __init__(self, lexicon: ListIndex) -> None:
         self._lexicon = lexicon
         self._numbers: dict[str, int] = {}
         self._rows: list[Numbers] = []
         self._hidden: list[int] = []
         self._partial: list[int] = []
-        self._lists: NDArray[np.float32] = np.zeros((0, UNLISTED + 1), dtype=np.float32)
+        self._lists: NDArray[np.float32] = np.zeros((0, lexicon.columns), dtype=np.float32)
 
     def numbers_of(self, words: Sequence[str]) -> Numbers:
         """Return the number of each word."""

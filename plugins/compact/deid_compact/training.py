@@ -31,7 +31,7 @@ Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class WordExample:
     """Words of a note that are learnt together.
 
     Args:
@@ -49,7 +49,7 @@ class Example:
     teacher: NDArray[np.float16] | None = field(default=None, repr=False)
 
 
-def pieces_of(example: Example, longest: int) -> list[Example]:
+def pieces_of(example: WordExample, longest: int) -> list[WordExample]:
     """Return a note cut into runs of words."""
     if len(example.words) <= longest:
         return [example] if len(example.words) else []
@@ -58,7 +58,7 @@ def pieces_of(example: Example, longest: int) -> list[Example]:
         part = slice(first, first + longest)
         teacher = None if example.teacher is None else example.teacher[part]
         pieces.append(
-            Example(
+            WordExample(
                 example.words[part],
                 example.gaps[part],
                 example.labels[part],
@@ -69,7 +69,7 @@ def pieces_of(example: Example, longest: int) -> list[Example]:
     return pieces
 
 
-class Training:
+class CompactTraining:
     """One run.
 
     Args:
@@ -99,7 +99,9 @@ class Training:
         self._draws = np.random.default_rng(seed)
         self._report = report
 
-    def run(self, batches: Sequence[Sequence[Example]], dev: Sequence[Sequence[Example]]) -> None:
+    def run(
+        self, batches: Sequence[Sequence[WordExample]], dev: Sequence[Sequence[WordExample]]
+    ) -> None:
         """Train, and leave the weights of the epoch with the smallest loss on the development notes
         in the network.
 
@@ -122,7 +124,7 @@ class Training:
             self._report(Epoch(phase=0, epoch=epoch, loss=loss, seconds=seconds))
         self._net.load_state_dict(best)
 
-    def loss(self, batches: Sequence[Sequence[Example]]) -> float:
+    def loss(self, batches: Sequence[Sequence[WordExample]]) -> float:
         """Return the mean loss of the marks, without smoothing."""
         total = 0.0
         count = 0
@@ -131,7 +133,7 @@ class Training:
             count += len(targets)
         return total / max(count, 1)
 
-    def scores(self, batches: Sequence[Sequence[Example]]) -> list[tuple[Tensor, Tensor]]:
+    def scores(self, batches: Sequence[Sequence[WordExample]]) -> list[tuple[Tensor, Tensor]]:
         """Return scores and targets of the words of each batch."""
         self._net.eval()
         found = []
@@ -157,7 +159,7 @@ class Training:
 
     def _epoch(
         self,
-        batches: Sequence[Sequence[Example]],
+        batches: Sequence[Sequence[WordExample]],
         optimizer: torch.optim.Optimizer,
         schedule: torch.optim.lr_scheduler.LambdaLR,
     ) -> float:
@@ -177,7 +179,7 @@ class Training:
             total += float(loss.detach())
         return total / max(len(batches), 1)
 
-    def _batch_loss(self, batch: Sequence[Example]) -> Tensor:
+    def _batch_loss(self, batch: Sequence[WordExample]) -> Tensor:
         targets = filled([example.targets for example in batch], NO_TARGET)
         is_word = targets != NO_TARGET
         scores = self._net(self._feed(batch, in_training=True))
@@ -186,7 +188,7 @@ class Training:
         )
         return self._with_teacher(loss, scores, batch)
 
-    def _with_teacher(self, loss: Tensor, scores: Tensor, batch: Sequence[Example]) -> Tensor:
+    def _with_teacher(self, loss: Tensor, scores: Tensor, batch: Sequence[WordExample]) -> Tensor:
         """Return the loss with the cross-entropy to what the teacher holds, where it was asked."""
         rows = []
         wanted = []
@@ -200,7 +202,7 @@ class Training:
         said = torch.cat(rows).log_softmax(-1)
         return (1 - share) * loss - share * (torch.cat(wanted) * said).sum(-1).mean()
 
-    def _feed(self, batch: Sequence[Example], *, in_training: bool) -> Feed:
+    def _feed(self, batch: Sequence[WordExample], *, in_training: bool) -> Feed:
         words = [self._spelled(example, in_training=in_training) for example in batch]
         distinct, places = np.unique(np.concatenate(words), return_inverse=True)
         ends = np.cumsum([len(each) for each in words])
@@ -213,7 +215,7 @@ class Training:
             labels=filled(labels, 0),
         )
 
-    def _spelled(self, example: Example, *, in_training: bool) -> Numbers:
+    def _spelled(self, example: WordExample, *, in_training: bool) -> Numbers:
         if not in_training:
             return example.words
         draws = self._draws.random(len(example.words))
@@ -224,7 +226,7 @@ class Training:
         )
         return np.where(draws < self._settings.hide, self._spelling.hidden(example.words), words)
 
-    def _labels(self, example: Example, *, in_training: bool) -> Numbers:
+    def _labels(self, example: WordExample, *, in_training: bool) -> Numbers:
         if not in_training or self._draws.random() >= self._settings.label_dropout:
             return example.labels
         is_hidden = self._draws.random(len(example.labels)) < _LABELS_HIDDEN

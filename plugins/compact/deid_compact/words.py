@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from deid_assets.extending import Phi, Span, Token
+from deid_assets.extending import OUTSIDE, Phi, Span, Token, WordLabels
 from deid_compact.labels import Classes, merged
 
 Floats = NDArray[np.float32]
@@ -118,6 +118,13 @@ class Decision:
     def returned(self, classes: Classes) -> NDArray[np.bool_]:
         """Return whether each category is returned: (categories,)."""
         return np.array([category not in self.silent for category in classes.categories])
+
+
+def labelled_words(scores: WordScores, classes: Classes) -> WordLabels:
+    """Return the probability of each category at each word; the rest is that of none."""
+    outside = np.maximum(1 - scores.categories.sum(axis=1, keepdims=True), 0)
+    labels = [OUTSIDE, *(str(category) for category in classes.categories)]
+    return WordLabels(scores.words, labels, np.concatenate([outside, scores.categories], axis=1))
 
 
 def calibrated(scores: Floats, temperature: float) -> Floats:

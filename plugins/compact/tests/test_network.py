@@ -12,8 +12,8 @@ from deid_assets.extending import Phi, PluginError, tokenize
 from deid_compact.features import gaps_of, rows_of, shape_of
 from deid_compact.folder import read_network, write_weights
 from deid_compact.labels import Classes
-from deid_compact.lexicon import Lexicon, read_lexicon
-from deid_compact.network import Network
+from deid_compact.lexicon import LISTS, ListIndex, read_lexicon
+from deid_compact.network import CompactNetwork
 from deid_compact.thresholds import chosen_thresholds
 from deid_compact.words import Decision, WordScores, kept, spans_of, united
 
@@ -27,12 +27,12 @@ DECISION = Decision(0.5, {}, frozenset())
 
 
 @pytest.fixture
-def lexicon(tmp_path: Path) -> Lexicon:
+def lexicon(tmp_path: Path) -> ListIndex:
     import marisa_trie
 
     trie = marisa_trie.RecordTrie("<B", [("lee", (4,)), ("seen", (1,))])
     trie.save(str(tmp_path / "lists.marisa"))
-    return read_lexicon(tmp_path / "lists.marisa")
+    return read_lexicon(tmp_path / "lists.marisa", len(LISTS))
 
 
 def trained(seed: int = 1) -> CompactNet:
@@ -40,7 +40,7 @@ def trained(seed: int = 1) -> CompactNet:
     return CompactNet(width=16, parts=8, labels=5, outputs=CLASSES.outputs, dropout=0.1).eval()
 
 
-def torch_scores(net: CompactNet, lexicon: Lexicon, notes: list[list[str]]) -> list[np.ndarray]:
+def torch_scores(net: CompactNet, lexicon: ListIndex, notes: list[list[str]]) -> list[np.ndarray]:
     spelling = Spelling(lexicon)
     numbers = [spelling.numbers_of(words) for words in notes]
     spelling.close()
@@ -58,54 +58,54 @@ def torch_scores(net: CompactNet, lexicon: Lexicon, notes: list[list[str]]) -> l
     return [row[: len(words)] for row, words in zip(scores, notes, strict=True)]
 
 
-def numpy_scores(network: Network, notes: list[list[str]]) -> list[np.ndarray]:
+def numpy_scores(network: CompactNetwork, notes: list[list[str]]) -> list[np.ndarray]:
     zeros = [np.zeros(len(words), dtype=np.int64) for words in notes]
     return [
         network.scores(words, nothing, nothing) for words, nothing in zip(notes, zeros, strict=True)
     ]
 
 
-def test_numpy_gives_the_scores_of_pytorch(lexicon: Lexicon) -> None:
+def test_numpy_gives_the_scores_of_pytorch(lexicon: ListIndex) -> None:
     net = trained()
     notes = [["Seen", "by", "Dr", ".", "Lee", "on", "3", "May"], ["12", "mg"], ["Lee"] * 40]
     wanted = torch_scores(net, lexicon, notes)
-    found = numpy_scores(Network(weights_of(net), lexicon), notes)
+    found = numpy_scores(CompactNetwork(weights_of(net), lexicon), notes)
     for one, other in zip(wanted, found, strict=True):
         assert np.abs(one - other).max() < 0.02  # of the table's 8 bits
 
 
-def test_a_note_is_read_the_same_whatever_was_read_before(lexicon: Lexicon) -> None:
+def test_a_note_is_read_the_same_whatever_was_read_before(lexicon: ListIndex) -> None:
     weights = weights_of(trained())
     note = ["Seen", "by", "Lee"]
-    (fresh,) = numpy_scores(Network(weights, lexicon), [note])
+    (fresh,) = numpy_scores(CompactNetwork(weights, lexicon), [note])
     _, _, later = numpy_scores(
-        Network(weights, lexicon), [[f"x{n}" for n in range(70)], ["by", "Bo"], note]
+        CompactNetwork(weights, lexicon), [[f"x{n}" for n in range(70)], ["by", "Bo"], note]
     )
     assert (fresh == later).all()
 
 
 def test_a_long_note_is_read_in_parts_as_in_one(
-    lexicon: Lexicon, monkeypatch: pytest.MonkeyPatch
+    lexicon: ListIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     weights = weights_of(trained())
     note = [f"x{number % 17}" for number in range(333)]
-    (whole,) = numpy_scores(Network(weights, lexicon), [note])
+    (whole,) = numpy_scores(CompactNetwork(weights, lexicon), [note])
     monkeypatch.setattr("deid_compact.network.LONGEST", 50)
-    (parts,) = numpy_scores(Network(weights, lexicon), [note])
+    (parts,) = numpy_scores(CompactNetwork(weights, lexicon), [note])
     assert np.abs(whole - parts).max() < 1e-4
 
 
-def test_weights_come_back_from_a_folder(tmp_path: Path, lexicon: Lexicon) -> None:
+def test_weights_come_back_from_a_folder(tmp_path: Path, lexicon: ListIndex) -> None:
     weights = weights_of(trained())
     write_weights(tmp_path, weights)
     network = read_network(tmp_path)
     assert (network.weights.table == weights.table).all()
-    (wanted,) = numpy_scores(Network(weights, lexicon), [["Lee", "was", "seen"]])
+    (wanted,) = numpy_scores(CompactNetwork(weights, lexicon), [["Lee", "was", "seen"]])
     (found,) = numpy_scores(network, [["Lee", "was", "seen"]])
     assert np.abs(wanted - found).max() < 0.02  # of half precision
 
 
-def test_broken_weights_are_refused(tmp_path: Path, lexicon: Lexicon) -> None:
+def test_broken_weights_are_refused(tmp_path: Path, lexicon: ListIndex) -> None:
     del lexicon
     write_weights(tmp_path, weights_of(trained()))
     whole = (tmp_path / "weights.npz").read_bytes()

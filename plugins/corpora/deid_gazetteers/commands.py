@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from heapq import nlargest
 from pathlib import Path
 from typing import Annotated as Arg
@@ -11,24 +12,22 @@ import typer
 
 from deid_assets.extending import ConfigError, Failed
 from deid_assets.extending.commands import (
+    CommandGroup,
     Detection,
     DetectorOption,
     DetectorSettingOption,
-    FormatOption,
     JobsOption,
     JsonOption,
-    LangOption,
     Named,
     NotesArg,
-    NoteSource,
-    ReadOption,
+    Reading,
     Withheld,
     check_out,
     finish,
+    grouped,
     guarded,
     print_json,
     progress,
-    read_options,
     say,
 )
 from deid_assets.extending.lists import PHRASE_LISTS, WORD_LISTS, Entry, Gazetteer, write_gazetteer
@@ -36,6 +35,7 @@ from deid_gazetteers.sources import read_entries
 from deid_gazetteers.vocabulary import MIN_PATIENTS, Vocabulary
 
 gazetteer_app = typer.Typer(
+    cls=CommandGroup,
     no_args_is_help=True,
     rich_markup_mode=None,
     add_completion=False,
@@ -49,9 +49,63 @@ KindOption = Arg[
 OutOption = Arg[Path, typer.Option(metavar="FILE", help="Compiled list to write, .gaz.")]
 
 
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Options on what is read of the lists."""
+
+    column: Arg[
+        str | None,
+        typer.Option(
+            metavar="NAME|N",
+            help="Column or key of the entries; a number where there is no header.",
+        ),
+    ] = None
+    weight: Arg[
+        str | None, typer.Option(metavar="NAME|N", help="Column or key of their weights.")
+    ] = None
+    where: Arg[
+        list[str] | None, typer.Option(metavar="COLUMN=VALUE", help="Rows to take; several times.")
+    ] = None
+
+    def entries(self, lists: Iterable[Path]) -> Iterator[Entry]:
+        """Yield the entries of the lists.
+
+        Raises:
+            ConfigError: A condition does not read COLUMN=VALUE.
+        """
+        conditions = _conditions(self.where or ())
+        return (
+            entry
+            for path in lists
+            for entry in read_entries(
+                path, column=self.column, weight=self.weight, where=conditions
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Omissions:
+    """Options on which entries are left out."""
+
+    min_weight: Arg[float, typer.Option(metavar="X", help="Leave out entries of lower weight.")] = (
+        0.0
+    )
+    vocabulary: Arg[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Leave out what deid gazetteer vocabulary found to be a word."
+        ),
+    ] = None
+    keep_from: Arg[
+        float | None,
+        typer.Option(metavar="X", help="Weight from which an entry stays although it is a word."),
+    ] = None
+
+
 @gazetteer_app.command()
 @guarded
-def build(  # noqa: PLR0913 - one parameter per option of the command line
+@grouped
+def build(
     lists: Arg[
         list[Path],
         typer.Argument(metavar="LIST", help="Text, CSV, TSV, JSON or JSON Lines; several add up."),
@@ -59,48 +113,23 @@ def build(  # noqa: PLR0913 - one parameter per option of the command line
     *,
     kind: KindOption,
     out: OutOption,
-    column: Arg[
-        str | None,
-        typer.Option(
-            metavar="NAME|N",
-            help="Column or key of the entries; a number where there is no header.",
-        ),
-    ] = None,
-    weight: Arg[
-        str | None, typer.Option(metavar="NAME|N", help="Column or key of their weights.")
-    ] = None,
-    where: Arg[
-        list[str] | None, typer.Option(metavar="COLUMN=VALUE", help="Rows to take; several times.")
-    ] = None,
-    min_weight: Arg[
-        float, typer.Option(metavar="X", help="Leave out entries of lower weight.")
-    ] = 0.0,
-    vocabulary: Arg[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Leave out what deid gazetteer vocabulary found to be a word."
-        ),
-    ] = None,
-    keep_from: Arg[
-        float | None,
-        typer.Option(metavar="X", help="Weight from which an entry stays although it is a word."),
-    ] = None,
+    rows: Rows,
+    omissions: Omissions,
     as_json: JsonOption = False,
 ) -> int:
     """Compile lists into a dictionary.
 
     The file is mapped into memory where it is used, so it costs little whatever its size.
     """
-    check_out(out, inputs=[*lists, *([vocabulary] if vocabulary else [])], is_folder=False)
-    chosen = _conditions(where or ())
-    entries = (
-        entry
-        for path in lists
-        for entry in read_entries(path, column=column, weight=weight, where=chosen)
-    )
-    ordinary = Gazetteer(vocabulary) if vocabulary else ()
+    words = omissions.vocabulary
+    check_out(out, inputs=[*lists, *([words] if words else [])], is_folder=False)
     built = write_gazetteer(
-        out, entries, kind=kind, min_weight=min_weight, ambiguous=ordinary, keep_from=keep_from
+        out,
+        rows.entries(lists),
+        kind=kind,
+        min_weight=omissions.min_weight,
+        ambiguous=Gazetteer(words) if words else (),
+        keep_from=omissions.keep_from,
     )
     counts = {name: getattr(built, name) for name in ("kept", "light", "ambiguous", "unusable")}
     if as_json:
@@ -129,7 +158,8 @@ def _conditions(where: Iterable[str]) -> Mapping[str, str]:
 
 @gazetteer_app.command()
 @guarded
-def vocabulary(  # noqa: PLR0913 - one parameter per option of the command line
+@grouped
+def vocabulary(
     notes: NotesArg,
     *,
     detector: DetectorOption,
@@ -138,9 +168,7 @@ def vocabulary(  # noqa: PLR0913 - one parameter per option of the command line
         int, typer.Option(metavar="N", min=2, help="Patients whose notes must have a word.")
     ] = MIN_PATIENTS,
     option: DetectorSettingOption = None,
-    format_name: FormatOption = None,
-    read: ReadOption = None,
-    lang: LangOption = None,
+    reading: Reading,
     jobs: JobsOption = 1,
     as_json: JsonOption = False,
 ) -> int:
@@ -149,7 +177,7 @@ def vocabulary(  # noqa: PLR0913 - one parameter per option of the command line
     What the detectors mark is not counted, so that no name gets in. Give the file to the rules
     detector among its gazetteers, and to deid gazetteer build.
     """
-    source = NoteSource(notes, format_name, lang, read_options(read or [], annotations=False))
+    source = reading.source(notes)
     check_out(out, inputs=[notes], is_folder=False)
     detection = Detection.load(Named(tuple(detector), tuple(option or ()), None, jobs))
     withheld, counted, grown = Withheld(), 0, Vocabulary(min_patients=min_patients)

@@ -9,7 +9,18 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from deid_assets.extending import ConfigError, Note, Phi, Span, SpanSet, Token, runs_of, uncollected
+from deid_assets.extending import (
+    ConfigError,
+    Note,
+    Phi,
+    Span,
+    SpanSet,
+    Token,
+    WordLabels,
+    runs_of,
+    uncollected,
+)
+from deid_assets.extending.decoding import by_label
 from deid_crf.lattice import Numbers
 from deid_crf.model import read_model
 from deid_crf.tagger import Solved, Tagger
@@ -101,6 +112,12 @@ class CrfDetector:
     def marginals(self, notes: Sequence[Note]) -> Iterator[Marginals]:
         """Yield the probabilities of each note's tags, in order, for combining taggers."""
         return marginals(self._tagger, notes)
+
+    def word_labels(self, notes: Sequence[Note]) -> Iterator[WordLabels]:
+        """Yield the probability of each label at each word of each note, in order."""
+        for found in self.marginals(notes):
+            labels, probabilities = by_label(found.probabilities, found.tags)
+            yield WordLabels(found.tokens, labels, probabilities)
 
     def _add_spans(
         self, solved: Solved, views: Sequence[View], found: Sequence[list[Span]]

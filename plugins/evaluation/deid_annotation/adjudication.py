@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from deid_annotation.annotators import Reading, read_annotations
+from deid_annotation.annotators import Annotations, Reading, read_annotations
 from deid_annotation.lists import write_list
 from deid_annotation.majority import Tie, adjudicate
 from deid_assets.extending import ConfigError, InputError, SpanSet
@@ -67,44 +67,57 @@ def adjudicate_files(
     )
     if not annotations.notes:
         raise ConfigError("no file has the text of the notes; name them with --notes NOTES")
-    open_ties: list[Tie] = []
-    settled: dict[str, SpanSet] = {}
-    for note_id in next(iter(annotations.spans.values())):
-        spans, tied = adjudicate(annotations.of(note_id))
-        open_ties += tied
-        if not tied:
-            settled[note_id] = spans
-    rows = [asdict(tie) for tie in open_ties]
+    found = _adjudicated(annotations)
+    rows = [asdict(tie) for tie in found.ties]
     if ties is not None:
         write_list(ties, rows, columns=_COLUMNS)
-    if not settled:
+    if not found.settled:
         raise InputError(
-            f"all {len({tie.note_id for tie in open_ties})} notes have a place without a majority; "
+            f"all {found.tied_notes} notes have a place without a majority; "
             "give a further annotator, or list the places with --ties FILE"
         )
-
-    def gold() -> Iterator[Annotated]:
-        return (Annotated(annotations.notes[note_id], spans) for note_id, spans in settled.items())
-
-    count = write_notes(out, gold(), format=written_as.name, options=write_options())
-    tied_notes = len({tie.note_id for tie in open_ties})
+    gold = (Annotated(annotations.notes[note_id], of) for note_id, of in found.settled.items())
+    count = write_notes(out, gold, format=written_as.name, options=write_options())
     if as_json:
         print_json(
             {
                 "notes": count,
-                "tied_notes": tied_notes,
+                "tied_notes": found.tied_notes,
                 "ties": rows,
                 "withheld": len(withheld),
                 "out": str(out),
             }
         )
     else:
-        _show(open_ties)
+        _show(found.ties)
         say(
-            f"{count:,} notes settled, {tied_notes:,} withheld for {len(open_ties):,} ties; written"
-            f" to {out}"
+            f"{count:,} notes settled, {found.tied_notes:,} withheld for {len(found.ties):,} ties;"
+            f" written to {out}"
         )
-    return PARTIAL if open_ties or len(withheld) else 0
+    return PARTIAL if found.ties or len(withheld) else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Adjudicated:
+    """The notes on which a majority agrees, and the places on which none does."""
+
+    settled: dict[str, SpanSet]
+    ties: list[Tie]
+
+    @property
+    def tied_notes(self) -> int:
+        return len({tie.note_id for tie in self.ties})
+
+
+def _adjudicated(annotations: Annotations) -> _Adjudicated:
+    settled: dict[str, SpanSet] = {}
+    ties: list[Tie] = []
+    for note_id in next(iter(annotations.spans.values())):
+        spans, tied = adjudicate(annotations.of(note_id))
+        ties += tied
+        if not tied:
+            settled[note_id] = spans
+    return _Adjudicated(settled, ties)
 
 
 def _show(ties: Sequence[Tie]) -> None:

@@ -138,14 +138,16 @@ def _by_source(
         raise InputError(
             f"{path}: no span is from {', '.join(absent)}; it has {', '.join(present) or 'none'}"
         )
+    return {source: of_source(found, source) for source in sources or present}
+
+
+def of_source(found: Mapping[str, SpanSet], source: str) -> dict[str, SpanSet]:
+    """Return the spans of one source, note by note; a note without any stays."""
     return {
-        source: {
-            note_id: SpanSet(
-                note_id, spans.digest, tuple(span for span in spans if span.source == source)
-            )
-            for note_id, spans in found.items()
-        }
-        for source in sources or present
+        note_id: SpanSet(
+            note_id, spans.digest, tuple(span for span in spans if span.source == source)
+        )
+        for note_id, spans in found.items()
     }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from deid_annotation.annotators import Reading
+from deid_annotation.annotators import Reading, of_source
 from deid_annotation.lists import check_list, write_list
 from deid_assets.extending import DeidError, InputError, Profile, SpanSet, profile
 from deid_assets.extending.commands import PARTIAL, Withheld, print_json, print_table, say
@@ -83,14 +83,8 @@ def _systems(
                     f"{pred.path}: no span is from {', '.join(absent)}; it has {', '.join(present)}"
                 )
             for source in sources or present:
-                found[source if is_alone else f"{pred.shown}: {source}"] = {
-                    note_id: SpanSet(
-                        note_id,
-                        spans.digest,
-                        tuple(span for span in spans if span.source == source),
-                    )
-                    for note_id, spans in whole.spans.items()
-                }
+                name = source if is_alone else f"{pred.shown}: {source}"
+                found[name] = of_source(whole.spans, source)
     return found
 
 
@@ -103,17 +97,11 @@ def _doubts(
                 pass
         except DeidError as error:
             raise InputError(f"{name}: {error}") from error
-    return [
-        doubt
-        for note_id, of_note in gold.spans.items()
-        for doubt in doubts(
-            of_note,
-            {name: spans[note_id] for name, spans in systems.items()},
-            profile=chosen,
-            scope=gold.scope,
-            agreeing=needed,
-        )
-    ]
+    found: list[Doubt] = []
+    for note_id, of_note in gold.spans.items():
+        by_system = {name: spans[note_id] for name, spans in systems.items()}
+        found += doubts(of_note, by_system, profile=chosen, scope=gold.scope, agreeing=needed)
+    return found
 
 
 def _show(rows: Sequence[Mapping[str, Any]], needed: int, systems: int) -> None:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 from typing import Annotated as Arg
 
 import typer
 
 from deid_assets.extending.commands import (
-    FormatOption,
+    AnnotatedReading,
     GoldOption,
     JsonOption,
-    LabelsOption,
     ProfileOption,
-    ReadOption,
     SystemsOption,
     check_out,
-    read_options,
+    grouped,
 )
+
+if TYPE_CHECKING:
+    from deid_annotation.annotators import Reading
 
 AnnotationsArg = Arg[
     list[str],
@@ -32,6 +34,7 @@ SourcesOption = Arg[
 ]
 
 
+@grouped
 def agreement(
     annotations: AnnotationsArg,
     *,
@@ -43,9 +46,7 @@ def agreement(
         ),
     ] = None,
     profile: ProfileOption = "harmonised",
-    format_name: FormatOption = None,
-    labels: LabelsOption = None,
-    read: ReadOption = None,
+    reading: AnnotatedReading,
     as_json: JsonOption = False,
 ) -> int:
     """Compare annotators or detectors without annotated notes.
@@ -55,12 +56,10 @@ def agreement(
     from deid_annotation.agreement import (  # noqa: PLC0415 - loads what reports are written with
         compare_annotations,
     )
-    from deid_annotation.annotators import Reading  # noqa: PLC0415
 
-    reading = Reading(format_name, labels, read_options(read or [], annotations=True))
     return compare_annotations(
         annotations,
-        reading=reading,
+        reading=_reading(reading),
         notes=notes,
         sources=source or [],
         profile_name=profile,
@@ -68,6 +67,7 @@ def agreement(
     )
 
 
+@grouped
 def adjudicate(
     annotations: AnnotationsArg,
     *,
@@ -86,9 +86,7 @@ def adjudicate(
     notes: Arg[
         Path | None, typer.Option(metavar="NOTES", help="The notes, where no file has their text.")
     ] = None,
-    format_name: FormatOption = None,
-    labels: LabelsOption = None,
-    read: ReadOption = None,
+    reading: AnnotatedReading,
     as_json: JsonOption = False,
 ) -> int:
     """Make one set of annotations from several annotators, by majority.
@@ -99,15 +97,14 @@ def adjudicate(
     from deid_annotation.adjudication import (  # noqa: PLC0415 - loads what evaluation needs
         adjudicate_files,
     )
-    from deid_annotation.annotators import Reading  # noqa: PLC0415
 
-    reading = Reading(format_name, labels, read_options(read or [], annotations=True))
     return adjudicate_files(
-        annotations, out, ties=ties, reading=reading, notes=notes, as_json=as_json
+        annotations, out, ties=ties, reading=_reading(reading), notes=notes, as_json=as_json
     )
 
 
-def audit_gold(  # noqa: PLR0913 - one parameter per option of the command line
+@grouped
+def audit_gold(
     *,
     gold: GoldOption,
     pred: SystemsOption,
@@ -125,25 +122,22 @@ def audit_gold(  # noqa: PLR0913 - one parameter per option of the command line
         typer.Option(metavar="FILE", help="List to write, .jsonl or .csv: offsets, no text."),
     ] = None,
     profile: ProfileOption = "harmonised",
-    format_name: FormatOption = None,
-    labels: LabelsOption = None,
-    read: ReadOption = None,
+    reading: AnnotatedReading,
     as_json: JsonOption = False,
 ) -> int:
     """List what annotators may have overlooked.
 
     Places that many systems mark and annotators did not, or under another label.
     """
-    from deid_annotation.annotators import Reading  # noqa: PLC0415
     from deid_annotation.audit import audit_files  # noqa: PLC0415 - loads what evaluation needs
 
-    reading = Reading(format_name, labels, read_options(read or [], annotations=True))
+    wanted = _reading(reading)
     if out is not None:
         check_out(out, inputs=[gold], is_folder=False)
     return audit_files(
         gold,
         pred,
-        reading=reading,
+        reading=wanted,
         sources=source or [],
         agreeing=agreeing,
         out=out,
@@ -152,7 +146,8 @@ def audit_gold(  # noqa: PLR0913 - one parameter per option of the command line
     )
 
 
-def corrections(  # noqa: PLR0913 - one parameter per option of the command line
+@grouped
+def corrections(
     original: Arg[Path, typer.Argument(metavar="ORIGINAL", help="Annotated notes as they were.")],
     corrected: Arg[
         Path, typer.Argument(metavar="CORRECTED", help="The same notes, annotations corrected.")
@@ -166,29 +161,32 @@ def corrections(  # noqa: PLR0913 - one parameter per option of the command line
         Path | None, typer.Option(metavar="FILE", help="Changes to write, .jsonl or .csv: offsets.")
     ] = None,
     profile: ProfileOption = "harmonised",
-    format_name: FormatOption = None,
-    labels: LabelsOption = None,
-    read: ReadOption = None,
+    reading: AnnotatedReading,
     as_json: JsonOption = False,
 ) -> int:
     """Say what a correction of annotations changed.
 
     With spans files, their scores on the annotations as they were and as they are.
     """
-    from deid_annotation.annotators import Reading  # noqa: PLC0415
     from deid_annotation.corrections import (  # noqa: PLC0415 - loads what evaluation needs
         correct_files,
     )
 
-    reading = Reading(format_name, labels, read_options(read or [], annotations=True))
+    wanted = _reading(reading)
     if out is not None:
         check_out(out, inputs=[original, corrected], is_folder=False)
     return correct_files(
         original,
         corrected,
-        reading=reading,
+        reading=wanted,
         preds=pred or [],
         out=out,
         profile_name=profile,
         as_json=as_json,
     )
+
+
+def _reading(given: AnnotatedReading) -> Reading:
+    from deid_annotation.annotators import Reading  # noqa: PLC0415 - loads what evaluation needs
+
+    return Reading(given.format_name, given.labels, given.options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 from deid_annotation.alpha import (
     NominalAgreement,
@@ -58,20 +59,10 @@ def consensus(
         name: {one: seen.of(spans) for one, spans in found.items()}
         for name, found in annotators.items()
     }
+    lengths = {one: len(notes[one].text) if notes else 0 for one in note_ids}
     pairs = {
-        (first, second): sum(
-            (
-                agreement(
-                    annotators[first][one],
-                    annotators[second][one],
-                    length=len(notes[one].text) if notes else 0,
-                )
-                for one in note_ids
-            ),
-            Agreement(),
-        )
-        for at, first in enumerate(names)
-        for second in names[at + 1 :]
+        (first, second): _agreement(annotators[first], annotators[second], lengths)
+        for first, second in combinations(names, 2)
     }
     columns = [annotators[name] for name in names]
     return Consensus(
@@ -80,6 +71,14 @@ def consensus(
         _nominal(_token_labels(columns, note_ids, notes, profile)) if notes else None,
         _unitizing(columns, note_ids, notes, profile) if notes else None,
     )
+
+
+def _agreement(
+    first: Mapping[str, SpanSet], second: Mapping[str, SpanSet], lengths: Mapping[str, int]
+) -> Agreement:
+    """Return how far two annotators agree on notes of these lengths."""
+    of_notes = (agreement(first[one], second[one], length=n) for one, n in lengths.items())
+    return sum(of_notes, Agreement())
 
 
 class _View:

@@ -72,16 +72,14 @@ def correct_files(
     changes = list(corrections(before.spans, after.spans, profile=chosen))
     named = [Named.parse(pred) for pred in preds]
     check_names(named)
-    scores = {
-        system.name: {
-            name: _scored(gold, system, chosen, pred.path)
-            for name, gold in (("before", before), ("after", after))
-        }
-        for pred in named
-        for system in read_systems(
-            pred, before, sources=(), is_alone=len(named) == 1, is_sample=False
-        )
-    }
+    scores: dict[str, dict[str, dict[str, float | None]]] = {}
+    for pred in named:
+        is_alone = len(named) == 1
+        for system in read_systems(pred, before, sources=(), is_alone=is_alone, is_sample=False):
+            scores[system.name] = {
+                "before": _scored(before, system, chosen, pred.path),
+                "after": _scored(after, system, chosen, pred.path),
+            }
     rows = [_row(change) for change in changes]
     if out is not None:
         write_list(out, rows, columns=_COLUMNS)

@@ -43,10 +43,6 @@ def write_list(out: Path, rows: Sequence[Mapping[str, Any]], *, columns: Sequenc
 
 
 def _cell(value: Any) -> str:
-    return (
-        ";".join(map(str, value))
-        if isinstance(value, (list, tuple))
-        else ""
-        if value is None
-        else str(value)
-    )
+    if value is None:
+        return ""
+    return ";".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)

@@ -6,6 +6,7 @@ What changed between two releases, and why a range was redacted.
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated as Arg
 from typing import Any
@@ -21,6 +22,7 @@ from deid_assets.extending.commands import (
     ReadOption,
     SpansFile,
     check_out,
+    grouped,
     print_json,
     print_table,
     read_options,
@@ -71,7 +73,22 @@ def diff(
     return 0
 
 
-def why(  # noqa: PLR0913 - one parameter per option of the command line
+@dataclass(frozen=True, slots=True)
+class NotesReading:
+    """Options on how the original notes are read."""
+
+    format_name: FormatOption = None
+    read: ReadOption = None
+
+    def source(self, notes: Path) -> NoteSource:
+        """Return the notes of a path; their annotations are not read."""
+        return NoteSource(
+            notes, self.format_name, None, read_options(self.read or [], annotations=False)
+        )
+
+
+@grouped
+def why(
     notes: Arg[Path, typer.Argument(metavar="NOTES", help="The original notes.")],
     *,
     note: Arg[str, typer.Option(metavar="ID", help="Id of the note.")],
@@ -89,8 +106,7 @@ def why(  # noqa: PLR0913 - one parameter per option of the command line
         str | None,
         typer.Option(metavar="NAME|FILE", help="Redaction policy, to show its action there."),
     ] = None,
-    format_name: FormatOption = None,
-    read: ReadOption = None,
+    reading: NotesReading,
     as_json: JsonOption = False,
 ) -> int:
     """Say why a place was redacted, or why not.
@@ -98,9 +114,7 @@ def why(  # noqa: PLR0913 - one parameter per option of the command line
     Which detectors marked it, as what and by which rule, what the overlap policy makes of them, and
     what the policy does with it. No text is shown.
     """
-    found = _note(
-        NoteSource(notes, format_name, None, read_options(read or [], annotations=False)), note
-    )
+    found = _note(reading.source(notes), note)
     if at >= len(found.text):
         raise InputError(
             f"--at {at} is outside note {note!r}, which has {len(found.text)} characters"
@@ -136,7 +150,6 @@ def _answer(
     ensemble = Ensemble.of_equals(predictions, yielding=yielding)
     resolved = resolve(note, [predictions], policy=resolve_by, ensemble=ensemble)
     final = next((span for span in resolved if span.start <= at < span.end), None)
-    replacer = policy.action(final.label) if policy and final else None
     return {
         "note": note.note_id,
         "at": at,
@@ -145,10 +158,15 @@ def _answer(
         "span": _shown(final) if final else None,
         "joined": [_shown(span) for span in predictions if final and span.overlaps(final)],
         "policy": policy.name if policy else None,
-        "action": (
-            ("kept" if replacer is None else type(replacer).__name__) if policy and final else None
-        ),
+        "action": _action(policy, final),
     }
+
+
+def _action(policy: Policy | None, span: Span | None) -> str | None:
+    if policy is None or span is None:
+        return None
+    replacer = policy.action(span.label)
+    return "kept" if replacer is None else type(replacer).__name__
 
 
 def _shown(span: Span) -> dict[str, Any]:

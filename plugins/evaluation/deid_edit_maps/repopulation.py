@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated as Arg
 from typing import BinaryIO
@@ -28,6 +29,7 @@ from deid_assets.extending.commands import (
     Withheld,
     check_out,
     finish,
+    grouped,
     out_format,
     progress,
     read_options,
@@ -59,7 +61,43 @@ _NOT_NAMES = frozenset(Phi) - {Phi.NAME}
 EditsOutOption = Arg[Path | None, typer.Option("--edits-out", metavar="FILE", help=_EDITS_OUT_HELP)]
 
 
-def repopulate(  # noqa: PLR0913 - one parameter per option of the command line
+@dataclass(frozen=True, slots=True)
+class RedactedFormats:
+    """Options on the formats of redacted notes, as they are read and as they are written."""
+
+    format_name: FormatOption = None
+    to: ToOption = None
+    read: ReadOption = None
+
+    def source(self, notes: Path) -> NoteSource:
+        """Return the notes of a path."""
+        return NoteSource(
+            notes, self.format_name, None, read_options(self.read or [], annotations=False)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatedFormats:
+    """Options on the formats of notes with names, as they are read and as they are written."""
+
+    format_name: FormatOption = None
+    to: ToOption = None
+    labels: LabelsOption = None
+    read: ReadOption = None
+    lang: LangOption = None
+
+    def source(self, notes: Path, *, annotations: bool) -> NoteSource:
+        """Return the notes of a path, with or without their own annotations."""
+        return NoteSource(
+            notes,
+            self.format_name,
+            self.lang,
+            read_options(self.read or [], annotations=annotations),
+        )
+
+
+@grouped
+def repopulate(
     redacted: Arg[Path, typer.Argument(metavar="REDACTED", help="Redacted notes, unchanged.")],
     *,
     edits: Arg[
@@ -71,17 +109,15 @@ def repopulate(  # noqa: PLR0913 - one parameter per option of the command line
         Path, typer.Option(metavar="PATH", help="Notes to write; the suffix chooses the format.")
     ],
     edits_out: EditsOutOption = None,
-    format_name: FormatOption = None,
-    to: ToOption = None,
-    read: ReadOption = None,
+    formats: RedactedFormats,
     as_json: JsonOption = False,
 ) -> int:
     """Fill the tags of redacted notes, without their originals.
 
     Tags of one number, hash or encrypted value become one person. What is no tag stays.
     """
-    source = NoteSource(redacted, format_name, None, read_options(read or [], annotations=False))
-    written_as = out_format(out, to)
+    source = formats.source(redacted)
+    written_as = out_format(out, formats.to)
     _check_outs(out, edits_out, inputs=[redacted, edits], is_folder=written_as.is_folder)
     redaction = Redaction.load(policy, keep_patient_ids=True)
     filling = Filling(redaction, EditsFile(edits))
@@ -152,7 +188,8 @@ class Filling:
             return Failed(note.note_id, "repopulate", type(error).__name__)
 
 
-def twin(  # noqa: PLR0913 - one parameter per option of the command line
+@grouped
+def twin(
     notes: Arg[Path, typer.Argument(metavar="NOTES", help="File or folder of notes.")],
     *,
     out: Arg[
@@ -173,11 +210,7 @@ def twin(  # noqa: PLR0913 - one parameter per option of the command line
         ),
     ] = 1,
     edits_out: EditsOutOption = None,
-    format_name: FormatOption = None,
-    to: ToOption = None,
-    labels: LabelsOption = None,
-    read: ReadOption = None,
-    lang: LangOption = None,
+    formats: AnnotatedFormats,
     as_json: JsonOption = False,
 ) -> int:
     """Make a twin of a corpus: other names, the rest as it is.
@@ -185,10 +218,8 @@ def twin(  # noqa: PLR0913 - one parameter per option of the command line
     For audits that ask whether a model remembers people. A note with a name for which none can be
     made is withheld.
     """
-    source = NoteSource(
-        notes, format_name, lang, read_options(read or [], annotations=spans is None)
-    )
-    written_as = out_format(out, to)
+    source = formats.source(notes, annotations=spans is None)
+    written_as = out_format(out, formats.to)
     _check_outs(
         out, edits_out, inputs=[notes, *filter(None, [spans])], is_folder=written_as.is_folder
     )
@@ -198,9 +229,10 @@ def twin(  # noqa: PLR0913 - one parameter per option of the command line
             "other names need a key; set DEID_KEY to the output of `openssl rand -hex 32`"
         )
     withheld, counted = Withheld(), {"notes": 0, "names": 0}
-    pairs = (
-        _annotated(source, labels, withheld) if spans is None else _stored(source, spans, withheld)
-    )
+    if spans is None:
+        pairs = _annotated(source, formats.labels, withheld)
+    else:
+        pairs = _stored(source, spans, withheld)
     with ExitStack() as stack:
         file = stack.enter_context(writing_edits(edits_out)) if edits_out else None
         made = _twins(pairs, Key(secret), number, file, withheld, counted)

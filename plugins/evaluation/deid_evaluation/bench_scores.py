@@ -224,12 +224,8 @@ def compare_predictions(
     if not predictions:
         raise InputError("there is no note that every detector answered; nothing can be compared")
     pairs = {
-        (first, second): sum(
-            (
-                agreement(found[first], found[second], length=lengths[found[first].note_id])
-                for found in predictions
-            ),
-            Agreement(),
+        (first, second): _agreement(
+            [(found[first], found[second]) for found in predictions], lengths
         )
         for first, second in combinations(outcomes, 2)
     }
@@ -237,6 +233,12 @@ def compare_predictions(
         (captures(found, profile=profile) for found in predictions), Captures(tuple(outcomes))
     )
     return Compared(len(predictions), pairs, total)
+
+
+def _agreement(pairs: Sequence[tuple[SpanSet, SpanSet]], lengths: Mapping[str, int]) -> Agreement:
+    """Return how far two detectors agree, of their spans of each note."""
+    of_notes = (agreement(one, other, length=lengths[one.note_id]) for one, other in pairs)
+    return sum(of_notes, Agreement())
 
 
 def missed_by_label(

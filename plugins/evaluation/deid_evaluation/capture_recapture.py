@@ -200,10 +200,9 @@ def overlap_matrix(found: Captures) -> Sequence[Sequence[int]]:
     """Return how many identifiers each two detectors both marked; on the diagonal those of one."""
     histories = found.of()
     places = range(len(found.detectors))
-    return [
-        [
-            sum(count for who, count in histories.items() if who >> row & 1 and who >> column & 1)
-            for column in places
-        ]
-        for row in places
-    ]
+
+    def both(row: int, column: int) -> int:
+        of_both = 1 << row | 1 << column
+        return sum(count for who, count in histories.items() if who & of_both == of_both)
+
+    return [[both(row, column) for column in places] for row in places]

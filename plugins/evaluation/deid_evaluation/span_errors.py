@@ -186,11 +186,7 @@ def _common(one: Place, other: Place) -> int:
 def _error(note_id: str, gold: Place | None, found: Found | None, left: int) -> SpanError:
     if found is None:
         return SpanError(Kind.MISSED, note_id, gold, None, left=left)
-    kind = (
-        Kind.SPURIOUS
-        if gold is None
-        else Kind.BOUNDARY
-        if gold[2] == found.place[2]
-        else Kind.LABEL
-    )
+    kind = Kind.SPURIOUS
+    if gold is not None:
+        kind = Kind.BOUNDARY if gold[2] == found.place[2] else Kind.LABEL
     return SpanError(kind, note_id, gold, found.place, found.score, found.sources, left)

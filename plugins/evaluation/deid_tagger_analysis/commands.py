@@ -2,15 +2,40 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated as Arg
 
 import typer
 
-from deid_assets.extending.commands import JsonOption, LabelsOption
+from deid_assets.extending.commands import JsonOption, LabelsOption, grouped
 
 
-def analyse(  # noqa: PLR0913 - one parameter per option of the command line
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Options on the words whose vectors are compared."""
+
+    words: Arg[
+        list[str] | None,
+        typer.Option("--word", metavar="WORD", help="Show the neighbours of this word too."),
+    ] = None
+    learnt: Arg[
+        list[str] | None,
+        typer.Option("--train", metavar="NOTES", help="Training notes, to count words in."),
+    ] = None
+    tokens: Arg[
+        int,
+        typer.Option(
+            metavar="N", min=4, max=5_000, help="Words whose vectors are compared, at most."
+        ),
+    ] = 2_000
+    seed: Arg[
+        int, typer.Option(metavar="N", min=0, help="Seed of the drawn words and of the intervals.")
+    ] = 0
+
+
+@grouped
+def analyse(
     models: Arg[
         list[Path],
         typer.Argument(
@@ -30,23 +55,7 @@ def analyse(  # noqa: PLR0913 - one parameter per option of the command line
             "--restricted", help="Show words and what lies near them; only you may read the files."
         ),
     ] = False,
-    words: Arg[
-        list[str] | None,
-        typer.Option("--word", metavar="WORD", help="Show the neighbours of this word too."),
-    ] = None,
-    learnt: Arg[
-        list[str] | None,
-        typer.Option("--train", metavar="NOTES", help="Training notes, to count words in."),
-    ] = None,
-    tokens: Arg[
-        int,
-        typer.Option(
-            metavar="N", min=4, max=5_000, help="Words whose vectors are compared, at most."
-        ),
-    ] = 2_000,
-    seed: Arg[
-        int, typer.Option(metavar="N", min=0, help="Seed of the drawn words and of the intervals.")
-    ] = 0,
+    compared: Words,
     as_json: JsonOption = False,
 ) -> int:
     """Show what taggers get wrong, and what their vectors say.
@@ -64,16 +73,37 @@ def analyse(  # noqa: PLR0913 - one parameter per option of the command line
         notes=notes,
         out=out,
         labels=labels,
-        learnt=learnt or (),
-        words=words or (),
-        tokens=tokens,
-        seed=seed,
+        learnt=compared.learnt or (),
+        words=compared.words or (),
+        tokens=compared.tokens,
+        seed=compared.seed,
         restricted=restricted,
     )
     return write_analysis(wanted, as_json=as_json)
 
 
-def sweep(  # noqa: PLR0913 - one parameter per option of the command line
+@dataclass(frozen=True, slots=True)
+class Training:
+    """Options on what the recipe is trained on, and with which values."""
+
+    train_on: Arg[
+        list[str] | None,
+        typer.Option("--train", metavar="NOTES", help="Training set; several in order."),
+    ] = None
+    dev: Arg[str | None, typer.Option(metavar="NOTES", help="Development set.")] = None
+    raw: Arg[
+        list[str] | None,
+        typer.Option("--raw", metavar="NOTES", help="Unannotated notes for language models."),
+    ] = None
+    labels: LabelsOption = None
+    changes: Arg[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="In place of the recipe's value."),
+    ] = None
+
+
+@grouped
+def sweep(
     recipe: Arg[
         str,
         typer.Argument(metavar="RECIPE", help="A name that deid recipes lists, or a TOML file."),
@@ -83,20 +113,7 @@ def sweep(  # noqa: PLR0913 - one parameter per option of the command line
     test: Arg[
         str, typer.Option(metavar="NOTES", help="Annotated notes that all models are scored on.")
     ],
-    train_on: Arg[
-        list[str] | None,
-        typer.Option("--train", metavar="NOTES", help="Training set; several in order."),
-    ] = None,
-    dev: Arg[str | None, typer.Option(metavar="NOTES", help="Development set.")] = None,
-    raw: Arg[
-        list[str] | None,
-        typer.Option("--raw", metavar="NOTES", help="Unannotated notes for language models."),
-    ] = None,
-    labels: LabelsOption = None,
-    changes: Arg[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="In place of the recipe's value."),
-    ] = None,
+    training: Training,
     factors: Arg[
         str, typer.Option(metavar="N,N", help="Sentences grouped, the one to compare with first.")
     ] = "1,2,4,8,16,32",
@@ -124,7 +141,12 @@ def sweep(  # noqa: PLR0913 - one parameter per option of the command line
     from deid_tagger_analysis.sweeping import Wanted, run_sweep  # noqa: PLC0415
 
     read = Requested.read(
-        [recipe], changes_of(changes or [], labels), train=train_on, dev=dev, test=test, raw=raw
+        [recipe],
+        changes_of(training.changes or [], training.labels),
+        train=training.train_on,
+        dev=training.dev,
+        test=test,
+        raw=training.raw,
     )
     (chosen,) = read.recipes
     wanted = Wanted(

@@ -235,15 +235,15 @@ def _points(vectors: Mapping[str, Any]) -> Markup:
         "kinds": [names.index(drawn_as[label]) for label in vectors["labels"]],
         "languages": vectors["languages"],
         "rows": drawn_languages(vectors["languages"]),
-        "layers": [
-            {
-                "name": one["layer"],
-                "explained": one["explained"],
-                "points": [
-                    [round(value, 3) for value in point] for point in boxed(one["points"]).tolist()
-                ],
-            }
-            for one in vectors["projections"]
-        ],
+        "layers": [_layer(one) for one in vectors["projections"]],
     }
     return data(value)
+
+
+def _layer(projection: Mapping[str, Any]) -> dict[str, Any]:
+    points = boxed(projection["points"]).tolist()
+    return {
+        "name": projection["layer"],
+        "explained": projection["explained"],
+        "points": [[round(value, 3) for value in point] for point in points],
+    }

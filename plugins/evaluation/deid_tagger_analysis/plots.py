@@ -139,15 +139,7 @@ def _draw(
     for name in names:
         chosen = places[(shown == name) & np.array(here)]
         chosen = chosen[np.argsort(chosen[:, 2])]
-        number = own.index(name) if name in own else -1
-        colour = (
-            OUTSIDE_COLOUR
-            if name == OUTSIDE
-            else OTHERS_COLOUR
-            if name == OTHERS
-            else COLOURS[number]
-        )
-        marker = "." if name == OUTSIDE else "x" if name == OTHERS else MARKERS[number]
+        colour, marker = _style(name, own)
         axes.scatter(
             chosen[:, 0],
             chosen[:, 1],
@@ -162,6 +154,16 @@ def _draw(
     axes.set_xlim(-1.75, 1.75)
     axes.set_ylim(-1.5, 1.5)
     axes.set_axis_off()
+
+
+def _style(name: str, own: Sequence[str]) -> tuple[str, str]:
+    """Return the colour and the marker of a label; ``own`` are those with one of their own."""
+    if name == OUTSIDE:
+        return OUTSIDE_COLOUR, "."
+    if name == OTHERS:
+        return OTHERS_COLOUR, "x"
+    number = own.index(name)
+    return COLOURS[number], MARKERS[number]
 
 
 def _name_axis(axes: Axes, axis: int, share: float) -> None:

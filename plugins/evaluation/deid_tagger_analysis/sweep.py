@@ -169,48 +169,65 @@ def sweep(
         raise ConfigError("a sweep compares factors on test notes; give --test")
     if len(factors) < 2 or list(factors) != sorted(set(factors)) or factors[0] < 1:
         raise ConfigError("--factors: give two or more ascending numbers from 1")
-    tested = materials.test.documents
     lengths = lengths_of(
         [document for corpus in materials.corpora for document in corpus.documents]
     )
-    cards, outcomes = {}, {}
+    tested = materials.test.documents
+    cards: dict[int, Card] = {}
+    outcomes: dict[int, Sequence[SpanSet | Failed]] = {}
     for factor in factors:
         grouped = recipe.model_copy(update={"grouping": factor})
-        cards[factor] = train_model(grouped, materials, out / f"factor-{factor}", progress=progress)
-        outcomes[factor] = detect(
-            open_model(grouped, out / f"factor-{factor}"), [one.note for one in tested]
-        )
-    native = recipe.native
-    scores = {factor: score_outcomes(outcomes[factor], tested, native=native) for factor in factors}
+        folder = out / f"factor-{factor}"
+        cards[factor] = train_model(grouped, materials, folder, progress=progress)
+        outcomes[factor] = detect(open_model(grouped, folder), [one.note for one in tested])
+    rows, places = _compared(cards, outcomes, tested=tested, lengths=lengths, native=recipe.native)
+    most = limit or recipe.limit_tokens
+    by_limit = grouping_for(lengths, longest=most) if most else None
+    by_budget = grouping_for(lengths, budget=recipe.budget_tokens)
+    return Sweep(recipe.name, rows, places, by_budget, by_limit, most)
+
+
+def _compared(
+    cards: Mapping[int, Card],
+    outcomes: Mapping[int, Sequence[SpanSet | Failed]],
+    *,
+    tested: Sequence[Document],
+    lengths: Sequence[Sequence[int]],
+    native: bool,
+) -> tuple[list[Factor], list[Found]]:
+    """Return a row per factor, and the spans that a factor finds and the first misses."""
+    scores = {
+        str(factor): strict_rows(score_outcomes(of, tested, native=native), tested)
+        for factor, of in outcomes.items()
+    }
     patients = {one.note.note_id: one.note.patient_id or one.note.note_id for one in tested}
-    compared = compare(
-        {str(at): strict_rows(of, tested) for at, of in scores.items()}, patients=patients
-    )
-    right = {factor: _right(outcomes[factor], tested, native=native) for factor in factors}
-    first = right[factors[0]]
-    rows, places = [], []
-    for factor in factors:
-        sizes = [
-            sum(note[at : at + factor]) for note in lengths for at in range(0, len(note), factor)
-        ]
-        gained = right[factor] - first
+    comparison = compare(scores, patients=patients)
+    right = {factor: _right(of, tested, native=native) for factor, of in outcomes.items()}
+    first = next(iter(right.values()))
+    rows: list[Factor] = []
+    places: list[Found] = []
+    for factor, card in cards.items():
+        sizes = _sizes(lengths, factor)
+        gained, lost = right[factor] - first, first - right[factor]
         rows.append(
             Factor(
                 factor,
                 fmean(sizes),
                 max(sizes),
-                cards[factor],
-                _six(cards[factor]),
-                difference_json(compared, str(factor)),
+                card,
+                _six(card),
+                difference_json(comparison, str(factor)),
                 Counter(label for *_, label in gained),
-                Counter(label for *_, label in first - right[factor]),
+                Counter(label for *_, label in lost),
             )
         )
         places += [_found(factor, place, tested) for place in sorted(gained)]
-    most = limit or recipe.limit_tokens
-    by_limit = grouping_for(lengths, longest=most) if most else None
-    by_budget = grouping_for(lengths, budget=recipe.budget_tokens)
-    return Sweep(recipe.name, rows, places, by_budget, by_limit, most)
+    return rows, places
+
+
+def _sizes(lengths: Sequence[Sequence[int]], factor: int) -> list[int]:
+    """Return the tokens of every input where so many sentences are grouped."""
+    return [sum(note[at : at + factor]) for note in lengths for at in range(0, len(note), factor)]
 
 
 def lengths_of(documents: Sequence[Document]) -> list[list[int]]:

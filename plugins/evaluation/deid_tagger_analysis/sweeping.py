@@ -119,11 +119,9 @@ def _cells(row: Factor) -> list[str]:
 
 def _score(row: Factor, name: str) -> str:
     mean, deviation = row.six.get(name, (None, None))
-    return (
-        "-"
-        if mean is None
-        else f"{mean:.4f}" + (f" ±{deviation:.4f}" if deviation is not None else "")
-    )
+    if mean is None:
+        return "-"
+    return f"{mean:.4f}" if deviation is None else f"{mean:.4f} ±{deviation:.4f}"
 
 
 def _choices(done: Sweep) -> list[str]:
@@ -140,8 +138,6 @@ def _choices(done: Sweep) -> list[str]:
 
 def sweep_html(done: Sweep, *, restricted: bool) -> str:
     """Return one self-contained page, with words of the notes only where it is restricted."""
-    labels = sorted({label for row in done.rows for label in (*row.found, *row.lost)})
-    first = done.rows[0].factor
     sections = [
         Section(
             "Scores by sentences grouped",
@@ -152,22 +148,7 @@ def sweep_html(done: Sweep, *, restricted: bool) -> str:
             pictures={"Six scores by sentences grouped": scores_png(done.rows)},
             points=_choices(done),
         ),
-        Section(
-            "What each factor finds",
-            f"Annotated spans that a factor finds with boundaries and label and factor {first}"
-            " misses, and those that it loses.",
-            columns=("Label", *(f"{row.factor}" for row in done.rows[1:])),
-            rows=[
-                (
-                    label,
-                    *(
-                        f"+{row.found.get(label, 0)} -{row.lost.get(label, 0)}"
-                        for row in done.rows[1:]
-                    ),
-                )
-                for label in labels
-            ],
-        ),
+        _changes(done.rows),
     ]
     if restricted:
         sections.append(
@@ -191,6 +172,23 @@ def sweep_html(done: Sweep, *, restricted: bool) -> str:
         provenance={
             f"Model of factor {row.factor}": row.card.fingerprint[:16] for row in done.rows
         },
+    )
+
+
+def _changes(rows: Sequence[Factor]) -> Section:
+    """Return the spans that each factor finds and loses, by label."""
+    first, *others = rows
+    labels = sorted({label for row in rows for label in (*row.found, *row.lost)})
+    cells = [
+        (label, *(f"+{row.found.get(label, 0)} -{row.lost.get(label, 0)}" for row in others))
+        for label in labels
+    ]
+    return Section(
+        "What each factor finds",
+        f"Annotated spans that a factor finds with boundaries and label and factor {first.factor}"
+        " misses, and those that it loses.",
+        columns=("Label", *(f"{row.factor}" for row in others)),
+        rows=cells,
     )
 
 

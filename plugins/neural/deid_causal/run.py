@@ -23,8 +23,8 @@ from deid_causal.loading import device_of, load_base, load_tokenizer, quiet
 from deid_causal.new_model import make_model, make_tokenizer
 from deid_causal.settings import NEW, CausalSettings
 from deid_causal.steps import Pair, adamw, batch_of, response_loss, warmed
-from deid_transformers.checkpoint import Checkpoint, optimizer_tensors, restore_optimizer
-from deid_transformers.optimize import generator, set_rate
+from deid_training.checkpoint import Checkpoint, optimizer_tensors, restore_optimizer
+from deid_training.optimize import generator, set_rate
 
 CHECKPOINT, EPOCHS, CURVE = "checkpoint", "epochs", "curve.json"
 

@@ -7,11 +7,29 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deid_assets import Note, SpanSet
-from deid_assets.extending import ConfigError, Detector, Phi, Span, Token, load, tokenize
+from deid_assets.extending import (
+    ConfigError,
+    Detector,
+    Phi,
+    Span,
+    Token,
+    WordLabels,
+    load,
+    tokenize,
+)
 from deid_compact.detector import CompactDetector
 from deid_compact.folder import digest_of
 from deid_compact.labels import Classes
-from deid_compact.words import Decision, Floats, WordScores, kept, named, spans_of, united
+from deid_compact.words import (
+    Decision,
+    Floats,
+    WordScores,
+    kept,
+    labelled_words,
+    named,
+    spans_of,
+    united,
+)
 from deid_encoder.folder import (
     PIECES_FILE,
     TAGGER_FILE,
@@ -121,6 +139,18 @@ class EncoderDetector:
         ((pieced, probabilities),) = self._reader.read([text])
         own = word_probabilities(tokens, pieced.offsets, probabilities)
         return self._about.classes.translated(own, classes)
+
+    def word_labels(self, notes: Sequence[Note]) -> Iterator[WordLabels]:
+        """Yield the probability that the network gives to each category at each word."""
+        for note, (pieced, probabilities) in zip(
+            notes, self._reader.read([note.text for note in notes]), strict=True
+        ):
+            words = tokenize(note.text)
+            own = word_probabilities(words, pieced.offsets, probabilities)
+            classes = self._about.classes
+            begins = own[:, 1::2].sum(axis=1)
+            scores = WordScores(words, 1 - own[:, 0], classes.by_category(own), begins)
+            yield labelled_words(scores, classes)
 
     def _seconds(self, notes: Sequence[Note]) -> Iterator[Second]:
         """Yield what another detector says of each note."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ from deid_assets.extending import Note, PluginError, SpanSet
 from deid_flair.quiet import quiet, use_device, use_threads
 
 if TYPE_CHECKING:
+    from deid_assets.extending import WordLabels
     from deid_onnx.folder import TaggerFolder
     from deid_onnx.tagger import Tagger
 
@@ -76,6 +77,15 @@ class FlairDetector:
             with quiet():
                 use_device(self._place)
                 (found,) = self.tagger.detect([note])
+            yield found
+
+    def word_labels(self, notes: Sequence[Note]) -> Iterator[WordLabels]:
+        """Yield the probability of each label at each word of each note, in order."""
+        use_threads(self._threads)
+        for note in notes:
+            with quiet():
+                use_device(self._place)
+                (found,) = self.tagger.word_labels([note])
             yield found
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
 
 from deid_assets import Note, SpanSet
-from deid_assets.extending import ConfigError, PluginError
+from deid_assets.extending import ConfigError, PluginError, WordLabels
 from deid_onnx.families import Network, Run, Spreading
 from deid_onnx.folder import TAGGER_FILE, digest, read_folder
 from deid_onnx.session import Session, cores
@@ -92,6 +92,10 @@ class OnnxDetector:
     def detect(self, notes: Sequence[Note]) -> Iterable[SpanSet]:
         """Yield the spans of each note."""
         return self.tagger.detect(notes)
+
+    def word_labels(self, notes: Sequence[Note]) -> Iterator[WordLabels]:
+        """Yield the probability of each label at each word of each note, in order."""
+        return self.tagger.word_labels(notes)
 
 
 def network(path: Path, settings: Mapping[str, Any], run: Run) -> Network:

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid_assets import Note, Span, SpanSet
-from deid_assets.extending import OUTSIDE, PluginError, entities, inputs, tokenize
-from deid_assets.extending.decoding import Scores, constraints, marginals, viterbi
+from deid_assets.extending import OUTSIDE, PluginError, WordLabels, entities, inputs, tokenize
+from deid_assets.extending.decoding import Scores, by_label, constraints, marginals, viterbi
 from deid_onnx.families import Emissions, Input, Network
 from deid_onnx.folder import TaggerFolder
 
@@ -171,6 +171,15 @@ class Tagger:
             for path in self.chain.best(self.network.emissions(parts))
             for tag in path
         ]
+
+    def word_labels(self, notes: Iterable[Note]) -> Iterator[WordLabels]:
+        """Yield the probability of each label at each word of each note, in order."""
+        for note in notes:
+            parts = self.inputs(note)
+            shares = self.chain.shares(self.network.emissions(parts)) if parts else []
+            nothing = np.zeros((0, len(self.folder.tags)), dtype=np.float32)
+            labels, found = by_label(np.concatenate([nothing, *shares]), self.folder.tags)
+            yield WordLabels([token for part in parts for token in part.tokens], labels, found)
 
     def spans(self, parts: Sequence[Input], emissions: Sequence[Emissions]) -> list[list[Span]]:
         """Return the spans of each input.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from deid_assets import Note, SpanSet
-from deid_assets.extending import ConfigError
+from deid_assets.extending import ConfigError, WordLabels
 from deid_onnx.detector import network
 from deid_onnx.devices import device as find_device
 from deid_onnx.folder import TAGGER_FILE, digest, read_folder
@@ -75,3 +75,7 @@ class TransformersDetector:
     def detect(self, notes: Sequence[Note]) -> Iterable[SpanSet]:
         """Yield the spans of each note."""
         return self.tagger.detect(notes)
+
+    def word_labels(self, notes: Sequence[Note]) -> Iterator[WordLabels]:
+        """Yield the probability of each label at each word of each note, in order."""
+        return self.tagger.word_labels(notes)

@@ -21,7 +21,8 @@ from deid_assets.extending import ConfigError, Report, TrainingError
 from deid_onnx.devices import device
 from deid_onnx.pieces import TOKENIZER_FILE, Pieces
 from deid_onnx.session import cores
-from deid_transformers.checkpoint import Checkpoint
+from deid_training.checkpoint import Checkpoint
+from deid_training.optimize import generator
 from deid_transformers.encoder import (
     load_config,
     load_model,
@@ -30,7 +31,6 @@ from deid_transformers.encoder import (
     piece_settings,
     quiet,
 )
-from deid_transformers.optimize import generator
 from deid_transformers.pretrain import loss_of, pretrain
 from deid_transformers.settings import NEW, Pretraining, TransformersSettings
 from deid_transformers.streams import balanced, read_stream

@@ -16,7 +16,8 @@ from deid_assets.extending import Epoch, Report, Task, TrainingError
 from deid_assets.extending.files import atomic_file
 from deid_onnx.devices import device
 from deid_onnx.pieces import TOKENIZER_FILE, Pieces, PieceSettings
-from deid_transformers.checkpoint import Checkpoint
+from deid_training.checkpoint import Checkpoint
+from deid_training.optimize import generator
 from deid_transformers.encoder import (
     load_config,
     load_model,
@@ -25,7 +26,6 @@ from deid_transformers.encoder import (
     piece_settings,
     quiet,
 )
-from deid_transformers.optimize import generator
 from deid_transformers.pretrain import PHASE, pretrain
 from deid_transformers.settings import NEW, Pretraining, TransformersSettings
 from deid_transformers.streams import read_stream

@@ -15,8 +15,8 @@ import torch
 from numpy.typing import NDArray
 
 from deid_assets.extending import Epoch, Report
-from deid_transformers.checkpoint import Checkpoint, optimizer_tensors, restore_optimizer
-from deid_transformers.optimize import adamw, generator, linear_rate, precision, set_rate
+from deid_training.checkpoint import Checkpoint, optimizer_tensors, restore_optimizer
+from deid_training.optimize import adamw, generator, linear_rate, precision, set_rate
 from deid_transformers.settings import Pretraining
 from deid_transformers.streams import NOTHING, Sequences, Stream
 

@@ -22,11 +22,11 @@ from deid_onnx.folder import FORMAT, TAGGER_FILE, TaggerFolder
 from deid_onnx.pieces import TOKENIZER_FILE, Pieces
 from deid_onnx.session import cores
 from deid_onnx.tagger import Chain, Tagger, write_chain
-from deid_transformers.checkpoint import Checkpoint
+from deid_training.checkpoint import Checkpoint
+from deid_training.optimize import generator
 from deid_transformers.crf import LinearChain
 from deid_transformers.encoder import load_model, quiet, tag_config
 from deid_transformers.examples import Reading, read_examples, tag_weights
-from deid_transformers.optimize import generator
 from deid_transformers.prepare import Start, prepare
 from deid_transformers.settings import TransformersSettings, read_settings
 from deid_transformers.tune import TagModel, Tuning, runner

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from deid_assets.extending import Document, Epoch, Report, Task, TrainingError, labelled
 from deid_onnx.families import Feeds, Run
 from deid_onnx.tagger import Tagger
-from deid_transformers.checkpoint import Checkpoint, Tensors, optimizer_tensors, restore_optimizer
+from deid_training.checkpoint import Checkpoint, Tensors, optimizer_tensors, restore_optimizer
+from deid_training.optimize import adamw, generator, linear_rate, precision, set_rate
 from deid_transformers.crf import LinearChain
 from deid_transformers.examples import Batch, Example, Reading, read_batches
-from deid_transformers.optimize import adamw, generator, linear_rate, precision, set_rate
 from deid_transformers.settings import TransformersSettings
 
 

@@ -14,31 +14,31 @@ from deid_assets.extending.audits import (
     Control,
     Material,
     Measurement,
-    Rule,
     Table,
     conclude,
 )
 from deid_assets.extending.measuring import auc
 from deid_audits.models import gradients
 from deid_audits.models.auditing import (
-    SURE,
     Progress,
     Samples,
-    control,
     measured,
     opened,
     samples,
     work,
 )
 from deid_audits.models.controls import MOST, over_fitted, planted_in
+from deid_audits.models.judging import (
+    figures_of,
+    reacts,
+    rules_of,
+    table_of_areas,
+    tables_left_out,
+)
 from deid_audits.models.measures import (
-    AT_RATE,
     Decision,
-    Owners,
     check_sizes,
     estimated,
-    grouped,
-    ranking,
     threshold,
 )
 from deid_audits.models.membership import ATTACKS, Floats, Setup, check_disjoint, scores
@@ -91,7 +91,7 @@ def run(audit: OfMembership, material: Material) -> AuditResult:
     notes_left_out: list[str] = []
     progress.begin()
     for attack in both[0]:
-        measures, left_out = _of_attack(
+        measures, left_out = figures_of(
             attack, (both[0][attack], both[1][attack]), (inside, outside)
         )
         border = threshold(thresholds[attack], alpha=audit.alpha)
@@ -109,8 +109,8 @@ def run(audit: OfMembership, material: Material) -> AuditResult:
         controls=_controls(
             inside, outside, calibration, target, seed=seed, of_shadows=bool(audit.shadows)
         ),
-        rules=_rules(figures, limit=audit.limit, low_limit=audit.low_limit),
-        tables=[_table(areas), *tables, *_left_out(notes_left_out)],
+        rules=rules_of(figures, limit=audit.limit, low_limit=audit.low_limit),
+        tables=[table_of_areas(areas), *tables, *tables_left_out(notes_left_out)],
         counts={
             "in-set": len(inside.texts),
             "out-set": len(outside.texts),
@@ -124,72 +124,6 @@ def _steps(attacks: Sequence[str]) -> list[str]:
     of_sets = [f"scores of {name} samples" for name in ("training", "held-out", "calibration")]
     of_gradients = ["gradients"] if GRADIENT in attacks else []
     return [*of_sets, *of_gradients, "intervals", "the control: a copy of the model learns samples"]
-
-
-def _rules(figures: Sequence[Measurement], *, limit: float, low_limit: float) -> list[Rule]:
-    """Return what must hold of the worst figure.
-
-    Of every attack, and of samples, notes and patients alike.
-    """
-    worst = max((one for one in figures if one.name.startswith("AUC")), key=lambda one: one.high)
-    rules = [
-        Rule(
-            name="no attack tells members apart",
-            passed=worst.high <= limit,
-            description=(
-                f"the upper end of every AUC's interval is at most {limit:g}; the highest is"
-                f" {worst.high:.3f}, {worst.name} by {worst.group}, of {worst.units:,} {worst.unit}"
-            ),
-        )
-    ]
-    if low := [one for one in figures if one.name.startswith(AT_RATE)]:
-        worst = max(low, key=lambda one: one.high)
-        rules.append(
-            Rule(
-                name="no attack is sure of some members",
-                passed=worst.high <= low_limit,
-                description=(
-                    "the upper end of the true positives at few false ones is at most"
-                    f" {low_limit:g}; the highest is {worst.high:.3f}, {worst.name} by"
-                    f" {worst.group}"
-                ),
-            )
-        )
-    return rules
-
-
-def _of_attack(
-    attack: str, values: tuple[Floats, Floats], sides: tuple[Samples, Samples]
-) -> tuple[list[Measurement], list[str]]:
-    """Return the figures of samples, and areas of notes and patients where there are enough of
-    them.
-    """
-    owners = sides[0].patients, sides[1].patients
-    found, left_out = ranking(*values, owners=owners, unit="patients")
-    figures = measured(found, group=attack, unit="patients")
-    for level, groups in (
-        ("notes", [one.notes for one in sides]),
-        ("patients", [one.patients for one in sides]),
-    ):
-        means = [grouped(part, group) for part, group in zip(values, groups, strict=True)]
-        own = [_owners(side.patients, group) for side, group in zip(sides, groups, strict=True)]
-        area = estimated(
-            f"AUC of {level}",
-            means[0],
-            means[1],
-            auc,
-            chance=0.5,
-            owners=(own[0], own[1]),
-            unit="patients",
-        )
-        figures += measured([area], group=attack, unit="patients")
-    return figures, left_out
-
-
-def _owners(patients: Sequence[str], groups: Sequence[str]) -> list[str]:
-    """Return the patient of each group, in the order in which groups first stand."""
-    owner = dict(zip(groups, patients, strict=True))
-    return [owner[group] for group in dict.fromkeys(groups)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +213,7 @@ def _controls(
             np.array([-one.loss for one in scorer.tokens(part.texts)]) for part in (learnt, others)
         ]
         found.append(
-            _reacts(
+            reacts(
                 name,
                 values[0],
                 values[1],
@@ -343,7 +277,7 @@ def _controls_of_shadows(
     ):
         ratio = ratios(own, shadows, read)
         found.append(
-            _reacts(
+            reacts(
                 name,
                 ratio[: len(learnt)],
                 ratio[len(learnt) :],
@@ -352,34 +286,3 @@ def _controls_of_shadows(
             )
         )
     return found
-
-
-def _reacts(
-    name: str,
-    inside: Floats,
-    outside: Floats,
-    description: str,
-    *,
-    expected: bool,
-    owners: Owners | None = None,
-) -> Control:
-    unit = "patients" if owners else "samples"
-    area = estimated("AUC", inside, outside, auc, chance=0.5, owners=owners, unit=unit)
-    border = 0.75 if expected else SURE
-    return control(name, area, expected=expected, border=border, description=description, unit=unit)
-
-
-def _table(areas: Sequence[Measurement]) -> Table:
-    rows = tuple((one.group, one) for one in sorted(areas, key=lambda one: -one.value))
-    return Table(
-        name="attacks",
-        title="AUC of each attack on samples, patients resampled",
-        columns=("attack", "AUC"),
-        rows=rows,
-    )
-
-
-def _left_out(reasons: Sequence[str]) -> list[Table]:
-    rows = tuple((reason,) for reason in reasons)
-    title = "Figures left out, for want of units for an interval"
-    return [Table(name="left_out", title=title, columns=("figure",), rows=rows)] if rows else []

@@ -8,9 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from deid_assets.extending import ConfigError
-from deid_assets.extending.audits import AuditResult, Material, Need
+from deid_assets.extending.audits import AuditResult, Material, Need, summary_of
+from deid_assets.extending.corpora import is_tagger
 
-VERSION = "0.4.0"
+VERSION = "0.5.0"
 GENERATORS = ("gibbs", "mask_predict")
 _SIZE = (
     "A model trained longer, or on fewer notes, remembers more: the result holds for this model"
@@ -22,7 +23,8 @@ class Membership:
     """Can it be told which notes the model was trained on?
 
     Args:
-        attacks: Names, separated by commas; all when empty.
+        attacks: Names, separated by commas; all when empty. A tagger has others than a language
+            model.
         alpha: False positives that the threshold allows on the calibration notes.
         most: Samples of each set, drawn at random.
         limit: AUC that the upper end of every attack's interval must not exceed, of samples, notes
@@ -34,7 +36,7 @@ class Membership:
 
     name = "membership"
     version = VERSION
-    title = "Can it be told which notes the model was trained on?"
+    title = summary_of("deid_audits", "membership")
     needs = frozenset({Need.MODEL, Need.TRAINING, Need.HELD_OUT, Need.CALIBRATION})
     blind_spots: tuple[str, ...] = (
         (
@@ -71,6 +73,10 @@ class Membership:
 
     def run(self, material: Material) -> AuditResult:
         """Return AUC and decisions of each attack, for samples, notes and patients."""
+        if material.model is not None and is_tagger(material.model):
+            from deid_audits.models.audit_taggers import run as run_on_tagger  # noqa: PLC0415
+
+            return run_on_tagger(self, material)
         from deid_audits.models.audit_membership import run  # noqa: PLC0415 - loads PyTorch
 
         return run(self, material)
@@ -100,7 +106,7 @@ class Extraction:
 
     name = "extraction"
     version = VERSION
-    title = "Do texts drawn from the model name patients together with what they have?"
+    title = summary_of("deid_audits", "extraction")
     needs = frozenset({Need.MODEL, Need.GOLD})
     blind_spots: tuple[str, ...] = (
         "Conditions are found by a dictionary: other words for them are not.",
@@ -157,7 +163,7 @@ class Canaries:
 
     name = "canaries"
     version = VERSION
-    title = "Does the model give back secrets that were planted in its notes?"
+    title = summary_of("deid_audits", "canaries")
     needs = frozenset({Need.MODEL, Need.TRAINING, Need.CANARIES})
     blind_spots: tuple[str, ...] = (
         (
@@ -201,7 +207,7 @@ class SlotFill:
 
     name = "slot_fill"
     version = VERSION
-    title = "Does the model know whose name stands in a gap?"
+    title = summary_of("deid_audits", "slot_fill")
     needs = frozenset({Need.MODEL, Need.GOLD})
     blind_spots: tuple[str, ...] = (
         "Candidates are names of the same notes: an attacker with fewer candidates finds more.",

@@ -13,6 +13,7 @@ import torch
 import transformers
 
 from deid_assets.extending import InputError
+from deid_assets.extending.corpora import is_tagger
 from deid_causal.loading import device_of, quiet
 
 Kind = Literal["masked", "causal"]
@@ -111,12 +112,11 @@ def kind_of(folder: Path) -> Kind:
     Raises:
         InputError: There is no configuration, or its model has no language-model head.
     """
-    if _is_tagger(folder):
+    if is_tagger(folder):
         raise InputError(
-            f"model {folder.name}: a tagger. It gives no probabilities of text, and no audit"
-            " measures whether a tagger tells which notes it was trained on: keep it where the"
-            " notes are, or waive this audit by name in the facts, with the reason, under"
-            " rules.waived"
+            f"model {folder.name}: a tagger. It says nothing of how probable a text is, so this"
+            " audit has nothing to ask it; membership asks whether it tells its notes: waive this"
+            " one by name in the facts, with the reason, under rules.waived"
         )
     if not (folder / "config.json").is_file():
         raise InputError(
@@ -139,11 +139,6 @@ def kind_of(folder: Path) -> Kind:
         f"model {folder.name}: {named} has no language-model head, so it gives no probabilities;"
         " give the model that was pre-trained, not the tagger made of it"
     )
-
-
-def _is_tagger(folder: Path) -> bool:
-    """Whether a folder is of a tagger that ``deid train`` or ``deid export`` wrote."""
-    return (folder / "tagger.json").is_file() or any(folder.glob("*.onnx"))
 
 
 def fitted(name: str, kind: Kind, model: Any, tokenizer: Any) -> LanguageModel:

@@ -12,8 +12,9 @@ from deid_assets import DisjointSpans, Note
 from deid_assets.core.errors import InputError
 from deid_assets.extending.audits import Case, Key, Material, Measurement
 from deid_assets.extending.measuring import auc
-from deid_audits.models import audit_canaries, audit_extraction, audit_membership, audit_slots
+from deid_audits.models import audit_canaries, audit_extraction, audit_slots
 from deid_audits.models.auditing import samples, stretches
+from deid_audits.models.judging import rules_of
 from deid_audits.models.links import Register, count_links
 from deid_audits.models.measures import Estimate, estimated, ranking, true_positives_at
 from deid_audits.models.slots import Answer
@@ -49,12 +50,23 @@ CLEAN = [
     ],
 )
 def test_membership_fails_by_its_worst_figure_whatever_its_level(worse):
-    assert all(rule.passed for rule in audit_membership._rules(CLEAN, limit=0.6, low_limit=0.1))
-    rules = audit_membership._rules([*CLEAN, worse], limit=0.6, low_limit=0.1)
+    assert all(rule.passed for rule in rules_of(CLEAN, limit=0.6, low_limit=0.1))
+    rules = rules_of([*CLEAN, worse], limit=0.6, low_limit=0.1)
     assert [rule.passed for rule in rules].count(False) == 1
     (failed,) = [rule for rule in rules if not rule.passed]
     assert f"{worse.high:.3f}" in failed.description
     assert worse.name in failed.description
+
+
+@pytest.mark.parametrize("name", ["AUC", "AUC of patients"])
+def test_members_that_are_told_by_a_lower_score_are_told(name):
+    turned = Measurement(
+        name=name, value=0.06, low=0.03, high=0.09, chance=0.5, units=100, group="least"
+    )
+    (failed,) = [
+        rule for rule in rules_of([*CLEAN, turned], limit=0.6, low_limit=0.1) if not rule.passed
+    ]
+    assert f"the farthest reaches 0.970, {name} by least" in failed.description
 
 
 def answers(ranks, *, repeats=1, candidates=100):

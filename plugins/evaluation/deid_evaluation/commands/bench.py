@@ -28,6 +28,7 @@ from deid_assets.extending.commands import (
     ReadOption,
     Withheld,
     check_out,
+    grouped,
     parsed_option,
     print_json,
     print_line,
@@ -52,7 +53,36 @@ LimitOption = Arg[
 ]
 
 
-def bench(  # noqa: PLR0913 - one parameter per option of the command line
+@dataclass(frozen=True, slots=True)
+class BenchReading:
+    """Options on how notes are read, with or without annotations."""
+
+    format_name: FormatOption = None
+    labels: LabelsOption = None
+    read: ReadOption = None
+    lang: LangOption = None
+
+    def source(self, notes: Path, *, annotations: bool) -> NoteSource:
+        """Return the notes of a path."""
+        return NoteSource(
+            notes,
+            self.format_name,
+            self.lang,
+            read_options(self.read or [], annotations=annotations),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """Options on how detectors are run and scored."""
+
+    option: DetectorSettingOption = None
+    profile: ProfileOption = "harmonised"
+    limit_s: LimitOption = None
+
+
+@grouped
+def bench(
     notes: Arg[
         Path,
         typer.Argument(
@@ -63,13 +93,8 @@ def bench(  # noqa: PLR0913 - one parameter per option of the command line
     detector: DetectorOption,
     gold: GoldOption = False,
     out: OutOption = None,
-    option: DetectorSettingOption = None,
-    profile: ProfileOption = "harmonised",
-    limit_s: LimitOption = None,
-    format_name: FormatOption = None,
-    labels: LabelsOption = None,
-    read: ReadOption = None,
-    lang: LangOption = None,
+    conditions: Conditions,
+    reading: BenchReading,
     as_json: JsonOption = False,
 ) -> int:
     """Run detectors side by side on your notes.
@@ -82,14 +107,19 @@ def bench(  # noqa: PLR0913 - one parameter per option of the command line
     )
     from deid_evaluation.bench import contestants  # noqa: PLC0415
 
-    source = NoteSource(notes, format_name, lang, read_options(read or [], annotations=gold))
+    source = reading.source(notes, annotations=gold)
     if out is not None:
         check_out(out, inputs=[notes], is_folder=True)
-    wanted, counted = contestants(detector, _options(option or [])), profile_named(profile)
+    wanted = contestants(detector, _options(conditions.option or []))
+    counted = profile_named(conditions.profile)
+    labels = reading.labels
     chosen = label_map(labels) if labels else FORMATS[source.format_name].labels
     found = _read(source, chosen if gold else None)
     runs = run_all(
-        wanted, found.notes, limit_s=limit_s, before=lambda name: say(f"running {name} ...")
+        wanted,
+        found.notes,
+        limit_s=conditions.limit_s,
+        before=lambda name: say(f"running {name} ..."),
     )
     annotated = f"{len(found.gold):,} annotated notes, label map {chosen.name}"
     result = judge(
@@ -99,13 +129,8 @@ def bench(  # noqa: PLR0913 - one parameter per option of the command line
         gold=_gold(found, chosen) if gold else None,
         gold_in_words=annotated,
     )
-    _show(
-        result,
-        runs,
-        out,
-        as_json=as_json,
-        title=f"{', '.join(one.name for one in wanted)} on {notes.name}",
-    )
+    title = f"{', '.join(one.name for one in wanted)} on {notes.name}"
+    _show(result, runs, out, as_json=as_json, title=title)
     return PARTIAL if len(found.withheld) or any(run.fault or run.failed for run in runs) else 0
 
 

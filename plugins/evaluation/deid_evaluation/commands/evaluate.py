@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated as Arg
 from typing import Any
@@ -11,15 +12,14 @@ import typer
 
 from deid_assets.extending import ConfigError
 from deid_assets.extending.commands import (
-    FormatOption,
+    AnnotatedReading,
     GoldOption,
     JsonOption,
-    LabelsOption,
     NoteSource,
     ProfileOption,
-    ReadOption,
     SystemsOption,
     check_out,
+    grouped,
     read_options,
 )
 
@@ -80,28 +80,76 @@ PlaceholderOption = Arg[
 ]
 
 
-def evaluate(  # noqa: PLR0913 - one parameter per option of the command line
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """Options on what is scored."""
+
+    profile: ProfileOption = "harmonised"
+    source: ScoredOption = None
+    group_by: GroupOption = None
+    sample: SampleOption = False
+    allow_overlaps: OverlapsOption = False
+
+
+@dataclass(frozen=True, slots=True)
+class Additions:
+    """Options on what the report has besides scores."""
+
+    restricted: RestrictedOption = False
+    causes: CausesOption = None
+    card: CardOption = None
+    runs: RunsOption = None
+    rewritten: RewrittenOption = None
+    placeholder: PlaceholderOption = None
+
+    @property
+    def inputs(self) -> list[Path]:
+        """Files that are read for it."""
+        return [
+            *(self.card or ()),
+            *(self.runs or ()),
+            *filter(None, [self.causes, self.rewritten]),
+        ]
+
+    def texts(self) -> NoteSource | None:
+        """Return the notes as a generator wrote them, where they are given."""
+        if not self.rewritten:
+            return None
+        return NoteSource(self.rewritten, None, None, read_options([], annotations=False))
+
+
+@dataclass(frozen=True, slots=True)
+class Printing:
+    """Options on how scores are printed."""
+
+    as_json: JsonOption = False
+    markdown: Arg[bool, typer.Option("--markdown", help="Print tables as Markdown.")] = False
+
+    @property
+    def style(self) -> str:
+        """``json``, ``markdown`` or ``table``.
+
+        Raises:
+            ConfigError: Two are asked for.
+        """
+        if self.as_json and self.markdown:
+            raise ConfigError("give --json or --markdown, not both")
+        if self.as_json:
+            return "json"
+        return "markdown" if self.markdown else "table"
+
+
+@grouped
+def evaluate(
     context: typer.Context,
     *,
     gold: GoldOption,
     pred: SystemsOption,
     out: ReportOption = None,
-    profile: ProfileOption = "harmonised",
-    source: ScoredOption = None,
-    group_by: GroupOption = None,
-    sample: SampleOption = False,
-    allow_overlaps: OverlapsOption = False,
-    restricted: RestrictedOption = False,
-    causes: CausesOption = None,
-    card: CardOption = None,
-    runs: RunsOption = None,
-    rewritten: RewrittenOption = None,
-    placeholder: PlaceholderOption = None,
-    format_name: FormatOption = None,
-    labels: LabelsOption = None,
-    read: ReadOption = None,
-    as_json: JsonOption = False,
-    markdown: Arg[bool, typer.Option("--markdown", help="Print tables as Markdown.")] = False,
+    scoring: Scoring,
+    additions: Additions,
+    reading: AnnotatedReading,
+    printing: Printing,
 ) -> int:
     """Score spans on annotated notes.
 
@@ -114,42 +162,29 @@ def evaluate(  # noqa: PLR0913 - one parameter per option of the command line
     from deid_evaluation.commands.inputs import Named  # noqa: PLC0415
     from deid_evaluation.report.text import PLACEHOLDER  # noqa: PLC0415
 
-    notes = NoteSource(gold, format_name, None, read_options(read or [], annotations=True))
-    texts = (
-        NoteSource(rewritten, None, None, read_options([], annotations=False))
-        if rewritten
-        else None
-    )
+    notes = reading.source(gold)
+    texts = additions.texts()
     preds = [Named.parse(argument) for argument in pred]
     if out is not None:
-        inputs = [
-            gold,
-            *(named.path for named in preds),
-            *(card or ()),
-            *(runs or ()),
-            *filter(None, [causes, rewritten]),
-        ]
+        inputs = [gold, *(named.path for named in preds), *additions.inputs]
         check_out(out, inputs=inputs, is_folder=True)
-    if as_json and markdown:
-        raise ConfigError("give --json or --markdown, not both")
-    style = "json" if as_json else "markdown" if markdown else "table"
     request = Request(
         gold=notes,
         preds=preds,
         out=out,
-        sources=source or (),
-        labels=labels,
-        profile=profile,
-        style=style,
-        group_by=group_by or (),
-        restricted=restricted,
-        causes=causes,
-        cards=card or (),
-        runs=runs or (),
-        is_sample=sample,
-        overlaps_allowed=allow_overlaps,
+        sources=scoring.source or (),
+        labels=reading.labels,
+        profile=scoring.profile,
+        style=printing.style,
+        group_by=scoring.group_by or (),
+        restricted=additions.restricted,
+        causes=additions.causes,
+        cards=additions.card or (),
+        runs=additions.runs or (),
+        is_sample=scoring.sample,
+        overlaps_allowed=scoring.allow_overlaps,
         rewritten=texts,
-        placeholder=placeholder or PLACEHOLDER,
+        placeholder=additions.placeholder or PLACEHOLDER,
         command=_command_line(context),
     )
     return evaluate_files(request)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated as Arg
 
@@ -22,6 +23,7 @@ from deid_assets.extending.commands import (
     ToOption,
     Withheld,
     check_out,
+    grouped,
     out_format,
     print_json,
     print_table,
@@ -41,7 +43,23 @@ Shares of notes with nothing left and of identifiers covered; their number in a 
 """
 
 
-def sample(  # noqa: PLR0913 - one parameter per option of the command line
+@dataclass(frozen=True, slots=True)
+class SampleFormats:
+    """Options on the formats of notes, as they are read and as they are written."""
+
+    format_name: FormatOption = None
+    to: ToOption = None
+    read: ReadOption = None
+    lang: LangOption = None
+
+    def source(self, notes: Path) -> NoteSource:
+        """Return the notes of a path; their annotations are not read."""
+        options = read_options(self.read or [], annotations=False)
+        return NoteSource(notes, self.format_name, self.lang, options)
+
+
+@grouped
+def sample(
     notes: NotesArg,
     *,
     size: Arg[
@@ -59,10 +77,7 @@ def sample(  # noqa: PLR0913 - one parameter per option of the command line
             metavar="PATH", help="Write the notes that were not drawn, in the same format."
         ),
     ] = None,
-    format_name: FormatOption = None,
-    to: ToOption = None,
-    read: ReadOption = None,
-    lang: LangOption = None,
+    formats: SampleFormats,
     as_json: JsonOption = False,
 ) -> int:
     """Draw notes for people to annotate, at random by the key.
@@ -72,8 +87,8 @@ def sample(  # noqa: PLR0913 - one parameter per option of the command line
     notes and the rest into one folder, and that into the landing folder: it is measured on the one
     and released as a whole.
     """
-    source = NoteSource(notes, format_name, lang, read_options(read or [], annotations=False))
-    written_as = out_format(out, to)
+    source = formats.source(notes)
+    written_as = out_format(out, formats.to)
     check_out(out, inputs=[notes], is_folder=written_as.is_folder)
     if rest is not None:
         check_out(rest, inputs=[notes, out], is_folder=written_as.is_folder, option="--rest")
@@ -86,25 +101,17 @@ def sample(  # noqa: PLR0913 - one parameter per option of the command line
     if rest is not None:
         write_notes(rest, _chosen(source, drawn, are_drawn=False), format=written_as.name)
     if as_json:
-        print_json(
-            {
-                "notes": len(ids),
-                "drawn": len(drawn),
-                "out": str(out),
-                "intervals": _rows(len(drawn)),
-            }
-        )
-    else:
-        _show(len(drawn))
+        document = {"notes": len(ids), "drawn": len(drawn), "out": str(out)}
+        print_json(document | {"intervals": _rows(len(drawn))})
+        return PARTIAL if len(withheld) else 0
+    _show(len(drawn))
+    others = f", the rest to {rest}" if rest else ""
+    say(f"{len(drawn):,} of {len(ids):,} notes drawn, written to {out}{others}")
+    if "patient_id" not in written_as.keeps:
         say(
-            f"{len(drawn):,} of {len(ids):,} notes drawn, written to {out}"
-            + (f", the rest to {rest}" if rest else "")
+            f"{written_as.name} does not keep whose notes they are; where that is known choose"
+            " CSV or JSON Lines"
         )
-        if "patient_id" not in written_as.keeps:
-            say(
-                f"{written_as.name} does not keep whose notes they are; where that is known choose"
-                " CSV or JSON Lines"
-            )
     return PARTIAL if len(withheld) else 0
 
 
@@ -157,15 +164,15 @@ def _show(size: int) -> None:
         f"95 % intervals, if {CLEAN:.0%} of the notes have nothing left, and {COVERED:.0%} of"
         f" {PER_NOTE} identifiers a note are covered:"
     )
-    print_table(
-        ("annotated notes", "notes with nothing left", "identifiers", "identifiers covered"),
-        [
-            [
-                f"{row['notes']:,}" + (" (drawn)" if row["notes"] == size else ""),
-                f"{row['clean_low']:.3f} to {row['clean_high']:.3f}",
-                f"{row['identifiers']:,}",
-                f"{row['covered_low']:.3f} to {row['covered_high']:.3f}",
-            ]
-            for row in _rows(size)
-        ],
-    )
+    headings = ("annotated notes", "notes with nothing left", "identifiers", "identifiers covered")
+    print_table(headings, [_cells(row, drawn=size) for row in _rows(size)])
+
+
+def _cells(row: dict[str, float], *, drawn: int) -> list[str]:
+    is_drawn = " (drawn)" if row["notes"] == drawn else ""
+    return [
+        f"{row['notes']:,}{is_drawn}",
+        f"{row['clean_low']:.3f} to {row['clean_high']:.3f}",
+        f"{row['identifiers']:,}",
+        f"{row['covered_low']:.3f} to {row['covered_high']:.3f}",
+    ]

@@ -115,7 +115,9 @@ def _ticks(axis: Axis) -> list[float]:
 
 def _written(value: float, axis: Axis) -> str:
     step = (axis.high - axis.low) / 5
-    return f"{value:,.0f}" if step >= 1 else f"{value:.1f}" if step >= 0.1 else f"{value:.3g}"
+    if step >= 1:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if step >= 0.1 else f"{value:.3g}"
 
 
 def axis_of(name: str, values: Iterable[float]) -> Axis:

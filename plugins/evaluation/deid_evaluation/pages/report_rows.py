@@ -80,17 +80,19 @@ def left_rows(report: Mapping[str, Any]) -> LeftTable:
         {row["label"]: row for row in report["results"][name]["left_by_label"]}
         for name in report["systems"]
     ]
-    bounds = [
-        row["bootstrap"]["high" if row["gold"] >= ENOUGH_SPANS else "value"]
-        for rows in by_system
-        for row in rows.values()
-    ]
+    bounds = [_bound(row) for rows in by_system for row in rows.values()]
     highest = max(bounds, default=1.0)
     top = next(step / 10 for step in range(1, 11) if step / 10 >= highest or step == 10)
     labels = list(dict.fromkeys(label for rows in by_system for label in rows))
     return LeftTable(
         top, [(label, [_cell(rows.get(label), top) for rows in by_system]) for label in labels]
     )
+
+
+def _bound(row: Mapping[str, Any]) -> float:
+    """Return the upper bound of the share left, or the share where spans are too few for one."""
+    share = row["bootstrap"]
+    return float(share["high"] if row["gold"] >= ENOUGH_SPANS else share["value"])
 
 
 def _cell(row: Mapping[str, Any] | None, top: float) -> LeftCell | None:
@@ -126,19 +128,13 @@ def static_rows(report: Mapping[str, Any]) -> Mapping[tuple[str, str], Sequence[
 def browser_rows(report: Mapping[str, Any]) -> dict[str, Any]:
     """Return the errors for the script: names of the columns, and a list per error."""
     keys = report["group_keys"]
-    rows = [
-        [
-            *({**row, "system": name}.get(column) for column in _COLUMNS),
-            *(row["groups"].get(key) for key in keys),
-        ]
-        for name in report["systems"]
-        for row in report["results"][name]["errors"]["rows"]
-    ]
-    totals = {
-        name: {
-            kind: cell["errors"]
-            for kind, cell in report["results"][name]["errors"]["kinds"].items()
-        }
-        for name in report["systems"]
-    }
+    rows: list[list[Any]] = []
+    totals: dict[str, dict[str, int]] = {}
+    for name in report["systems"]:
+        errors = report["results"][name]["errors"]
+        totals[name] = {kind: cell["errors"] for kind, cell in errors["kinds"].items()}
+        for row in errors["rows"]:
+            of_row = {**row, "system": name}
+            groups = [row["groups"].get(key) for key in keys]
+            rows.append([*(of_row.get(column) for column in _COLUMNS), *groups])
     return {"columns": [*_COLUMNS, *(f"by:{key}" for key in keys)], "rows": rows, "totals": totals}

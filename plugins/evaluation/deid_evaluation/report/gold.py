@@ -105,17 +105,16 @@ def _every_doubt(corpus: Corpus, systems: Sequence[System], agreeing: int | None
     for system in systems:
         for _, pred in corpus.pairs(system.spans):
             of_note[pred.note_id][system.name] = pred
-    return [
-        doubt
-        for note_id, by_system in of_note.items()
-        for doubt in doubts(
+    found: list[Doubt] = []
+    for note_id, by_system in of_note.items():
+        found += doubts(
             corpus.gold[note_id],
             by_system,
             profile=corpus.profile,
             scope=corpus.scope,
             agreeing=agreeing,
         )
-    ]
+    return found
 
 
 def _is_certain(system: System) -> bool:

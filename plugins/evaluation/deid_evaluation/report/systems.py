@@ -147,23 +147,23 @@ def recapture_json(corpus: Corpus, predictions: Predictions, names: Sequence[str
 def recapture_table(found: Captures, missed: Mapping[str, int] | None) -> Json:
     """Return estimates of all and by label, with what was missed indeed where gold says so."""
     labels = sorted({*found.histories, *(missed or ())})
+    rows = [_recaptured(found, None, None if missed is None else sum(missed.values()))]
+    for label in labels:
+        of_label = None if missed is None else missed.get(label, 0)
+        rows.append(_recaptured(found, label, of_label))
     return {
         "detectors": list(found.detectors),
         "matrix": [list(row) for row in overlap_matrix(found)],
         "assumptions": list(ASSUMPTIONS),
-        "rows": [
-            {
-                "label": label,
-                "marked": found.of(label).total(),
-                "estimate": asdict(made) if (made := estimate_missed(found, label=label)) else None,
-                "missed": (
-                    None
-                    if missed is None
-                    else sum(missed.values())
-                    if label is None
-                    else missed.get(label, 0)
-                ),
-            }
-            for label in [None, *labels]
-        ],
+        "rows": rows,
+    }
+
+
+def _recaptured(found: Captures, label: str | None, missed: int | None) -> Json:
+    estimate = estimate_missed(found, label=label)
+    return {
+        "label": label,
+        "marked": found.of(label).total(),
+        "estimate": asdict(estimate) if estimate else None,
+        "missed": missed,
     }

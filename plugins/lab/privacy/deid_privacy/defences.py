@@ -33,7 +33,7 @@ from deid_causal.new_model import make_model, make_tokenizer
 from deid_causal.settings import NewCausal
 from deid_privacy.private import ACCOUNTANTS, Course, Guarantee, guarantee_for, train_private
 from deid_privacy.utility.versions import named
-from deid_transformers.optimize import generator
+from deid_training.optimize import generator
 
 REPEATS = (1, 8, 25)
 SHAPE = {

@@ -15,7 +15,7 @@ import torch
 
 from deid_assets.extending import ConfigError, TrainingError
 from deid_causal.steps import Pair, adamw, batch_of, warmed
-from deid_transformers.optimize import generator, set_rate
+from deid_training.optimize import generator, set_rate
 
 Accountant = Literal["rdp", "prv"]
 ACCOUNTANTS: tuple[Accountant, ...] = ("rdp", "prv")

@@ -23,7 +23,7 @@ from deid_privacy.defences import Arm, Wanted
 from deid_privacy.defences_page import defences_html
 from deid_privacy.defences_tuning import choose
 from deid_privacy.private import Course, Guarantee, guarantee_for, train_private
-from deid_transformers.optimize import generator
+from deid_training.optimize import generator
 
 TEXTS = [
     "Anna was seen today.",

@@ -12,13 +12,14 @@ from typing import Annotated as Arg
 import typer
 
 from deid_assets.extending import Document, InputError, load
-from deid_assets.extending.commands import guarded
+from deid_assets.extending.commands import CommandGroup, guarded
 from deid_assets.extending.corpora import read_corpus
 from deid_generative.compare import RATES, Row, at_best, at_epoch
 from deid_generative.explain import cues
 from deid_generative.folder import read_folder
 
 generative_app = typer.Typer(
+    cls=CommandGroup,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,

@@ -12,8 +12,8 @@ from deid_assets.extending import TrainingError
 from deid_causal.steps import Pair, adamw, batch_of, response_loss, warmed
 from deid_generative.local import Speech
 from deid_generative.settings import NewModel
-from deid_transformers.checkpoint import Checkpoint, optimizer_tensors, restore_optimizer
-from deid_transformers.optimize import generator, set_rate
+from deid_training.checkpoint import Checkpoint, optimizer_tensors, restore_optimizer
+from deid_training.optimize import generator, set_rate
 
 _WHOLE = 0.8
 """Share of the stretches that fill a window."""

@@ -38,8 +38,8 @@ from deid_generative.placeholders import ANONYMOUS
 from deid_generative.prompts import load_prompt
 from deid_generative.settings import NEW, GenerativeSettings, read_settings
 from deid_generative.tune import Tuning, worth
-from deid_transformers.checkpoint import Checkpoint
-from deid_transformers.optimize import generator
+from deid_training.checkpoint import Checkpoint
+from deid_training.optimize import generator
 
 CHECKPOINT = "checkpoint"
 COPYING = -1

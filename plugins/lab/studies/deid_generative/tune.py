@@ -20,8 +20,8 @@ from deid_generative.judging import judge
 from deid_generative.local import LocalModel, Speech
 from deid_generative.pairs import pairs
 from deid_generative.settings import GenerativeSettings
-from deid_transformers.checkpoint import Checkpoint, Tensors, optimizer_tensors, restore_optimizer
-from deid_transformers.optimize import generator, set_rate
+from deid_training.checkpoint import Checkpoint, Tensors, optimizer_tensors, restore_optimizer
+from deid_training.optimize import generator, set_rate
 
 
 @dataclass(slots=True)

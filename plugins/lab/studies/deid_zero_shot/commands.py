@@ -12,12 +12,13 @@ from typing import Any
 import typer
 
 from deid_assets.extending import ConfigError, Document, InputError
-from deid_assets.extending.commands import guarded
+from deid_assets.extending.commands import CommandGroup, guarded
 from deid_assets.extending.corpora import RECORD, learnt_from, read_corpus
 from deid_zero_shot import calibration, plots
 from deid_zero_shot.method import Method, Options, Runtime, method_of, read_options
 
 app = typer.Typer(
+    cls=CommandGroup,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,

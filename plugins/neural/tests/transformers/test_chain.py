@@ -13,9 +13,9 @@ import torch
 
 from deid_assets.core.errors import TrainingError
 from deid_assets.core.tagging import TagScheme, tag_set
-from deid_transformers.checkpoint import Checkpoint, optimizer_tensors, restore_optimizer
+from deid_training.checkpoint import Checkpoint, optimizer_tensors, restore_optimizer
+from deid_training.optimize import adamw, generator, linear_rate
 from deid_transformers.crf import LinearChain
-from deid_transformers.optimize import adamw, generator, linear_rate
 
 
 @pytest.mark.parametrize("scheme", list(TagScheme))

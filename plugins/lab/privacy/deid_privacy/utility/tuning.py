@@ -28,8 +28,8 @@ from deid_assets.extending import (
 )
 from deid_privacy.utility.examples import Example, Marked, TaskData
 from deid_privacy.utility.scoring import label_scores, span_scores
+from deid_training.optimize import adamw, generator, linear_rate, set_rate
 from deid_transformers.encoder import load_model, load_tokenizer
-from deid_transformers.optimize import adamw, generator, linear_rate, set_rate
 from deid_transformers.settings import TransformersSettings
 
 _IGNORED = -100

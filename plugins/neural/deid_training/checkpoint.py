@@ -114,5 +114,22 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Tensors) -> Non
             optimizer.state[parameter] = {name: value.clone() for name, value in found.items()}
 
 
+def trained_weights(model: torch.nn.Module) -> Tensors:
+    """Return copies of the parameters that are trained, on the CPU; tied ones come once."""
+    return {
+        name: parameter.detach().cpu().clone()
+        for name, parameter in model.named_parameters()
+        if parameter.requires_grad
+    }
+
+
+def put_weights(model: torch.nn.Module, weights: Tensors) -> None:
+    """Put into a model what ``trained_weights`` returned, or a part of it."""
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if name in weights:
+                parameter.copy_(weights[name])
+
+
 def _parameters(optimizer: torch.optim.Optimizer) -> Iterable[torch.Tensor]:
     return (parameter for group in optimizer.param_groups for parameter in group["params"])

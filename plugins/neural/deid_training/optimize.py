@@ -7,11 +7,21 @@ import torch
 
 
 def adamw(
-    model: torch.nn.Module, *, learning_rate: float, weight_decay: float
+    model: torch.nn.Module,
+    *,
+    learning_rate: float,
+    weight_decay: float,
+    second_moment: float = 0.999,
 ) -> torch.optim.AdamW:
-    """Return AdamW (Loshchilov and Hutter 2019) over a model.
+    """Return AdamW (Loshchilov and Hutter 2019) over the parameters of a model that are trained.
 
     Vectors, that is biases and norms, do not decay.
+
+    Args:
+        model: On its device.
+        learning_rate: At its highest.
+        weight_decay: Of matrices.
+        second_moment: How slowly the mean of squared gradients follows, beta 2.
     """
     wanted = [parameter for parameter in model.parameters() if parameter.requires_grad]
     groups = [
@@ -21,21 +31,26 @@ def adamw(
         },
         {"params": [parameter for parameter in wanted if parameter.ndim <= 1], "weight_decay": 0.0},
     ]
-    return torch.optim.AdamW(groups, lr=learning_rate)
+    return torch.optim.AdamW(
+        [group for group in groups if group["params"]],
+        lr=learning_rate,
+        betas=(0.9, second_moment),
+    )
 
 
-def linear_rate(step: int, *, steps: int, warm_up: float) -> float:
+def linear_rate(step: int, *, steps: int, warm_up: float, falls: bool = True) -> float:
     """Return the share of the highest learning rate at a step: up over the warm-up, then down to 0.
 
     Args:
         step: From 0.
         steps: In all.
         warm_up: Share of the steps that go up.
+        falls: Whether it goes down; otherwise it stays.
     """
     rising = round(steps * warm_up)
     if step < rising:
         return (step + 1) / rising
-    return max(0.0, (steps - step) / max(1, steps - rising))
+    return max(0.0, (steps - step) / max(1, steps - rising)) if falls else 1.0
 
 
 def precision(model: torch.nn.Module, *, bf16: bool) -> torch.autocast:

@@ -1,0 +1,1 @@
+"""How networks are trained with PyTorch: one loop, its checkpoints, optimisers, rates and seeds."""
