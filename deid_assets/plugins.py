@@ -63,6 +63,7 @@ Where a package brings several plugins, its table ``summaries`` has one for each
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
 _COMMAND = re.compile(r"[a-z][a-z0-9-]{0,40}")
 
+LANGUAGES = languages.__name__
 _executed: dict[tuple[str, bool], tuple[ModuleType, str]] = {}
 """Top-level package, and whether it reads languages, to its imported module and the digest of the
 files that it was imported from.
@@ -161,7 +162,7 @@ def available(group: str = GROUP) -> dict[str, Plugin]:
 def available_of(*groups: str) -> list[dict[str, Plugin]]:
     """Return what ``available`` does of each group; the environment is searched once."""
     every = entry_points()
-    digest = cache(digest_of_package)  # a package may bring several
+    digest = cache(_digest)  # a package may bring several
     return [_described(_installed(every.select(group=group)), digest) for group in groups]
 
 
@@ -175,7 +176,7 @@ def _described(
 ) -> dict[str, Plugin]:
     found: dict[str, Plugin] = {}
     for entry_point in sorted(entries, key=lambda entry: (entry.name, entry.value)):
-        plugin = _describe(entry_point, digest(_package(entry_point)))
+        plugin = _describe(entry_point, digest)
         plugin = replace(plugin, used_digest=_used_digest(plugin, digest))
         if plugin.name in found:
             rival = found[plugin.name]
@@ -204,7 +205,7 @@ def _used_digest(plugin: Plugin, digest: Callable[[str], tuple[str, str]]) -> st
         for name in names
         for entry in _installed(entry_points().select(group=GROUP, name=name))
     ]
-    digests = sorted(_describe(entry, digest(_package(entry))).digest for entry in used)
+    digests = sorted(_describe(entry, digest).digest for entry in used)
     return hashlib.sha256("".join(digests).encode()).hexdigest() if digests else ""
 
 
@@ -313,7 +314,7 @@ def load_declaration(plugin: Plugin, kind: str) -> object:
 
 def _known(name: str, group: str, kind: str) -> Plugin:
     entries = entry_points().select(group=group, name=name)
-    plugin = _described(_installed(entries), digest_of_package).get(name)
+    plugin = _described(_installed(entries), cache(_digest)).get(name)
     if plugin is None:
         if remedy := missing(group, name) or _lacking(entries):
             raise PluginError(f"{kind} {name!r}: {remedy}")
@@ -380,7 +381,7 @@ def _imported(plugin: Plugin, kind: str) -> Callable[..., object]:
     files = (package, plugin.uses_languages)
     if files not in _executed or _executed[files][0] is not module:
         own = digest_of_package(package)[0]
-        _executed[files] = (module, _with_languages(own) if plugin.uses_languages else own)
+        _executed[files] = (module, _with_languages(own, _digest) if plugin.uses_languages else own)
     if plugin.digest != _executed[files][1]:
         raise PluginError(
             f"{kind} {plugin.name!r}: its files changed since it was imported; start this process"
@@ -414,14 +415,14 @@ def _check_options(
             )
 
 
-def _describe(entry_point: EntryPoint, found: tuple[str, str]) -> Plugin:
+def _describe(entry_point: EntryPoint, digest_of: Callable[[str], tuple[str, str]]) -> Plugin:
     fields = entry_point.dist.metadata if entry_point.dist else None
     metadata = {
         name: fields[name]
         for name in ("Name", "Version", "Summary", "Keywords")
         if fields and name in fields
     }
-    digest, fault = found
+    digest, fault = digest_of(_package(entry_point))
     summary = metadata.get("Summary", "")
     keywords = [word for word in re.split(r"[,\s]+", metadata.get("Keywords", "")) if word]
     try:
@@ -430,7 +431,7 @@ def _describe(entry_point: EntryPoint, found: tuple[str, str]) -> Plugin:
     except (OSError, TypeError, ValueError, KeyError) as error:
         fault = fault or f"its {ABOUT} cannot be read ({class_name(error)}); install it again"
     if USES_LANGUAGES in keywords:
-        digest = _with_languages(digest)
+        digest = _with_languages(digest, digest_of)
     form = _COMMAND if entry_point.group.startswith(COMMANDS) else _NAME
     if not form.fullmatch(entry_point.name):
         fault = f"name must match ^{form.pattern}$"
@@ -446,9 +447,15 @@ def _describe(entry_point: EntryPoint, found: tuple[str, str]) -> Plugin:
     )
 
 
-def _with_languages(digest: str) -> str:
-    """Return the digest of a plugin's files and of those of the languages."""
-    return hashlib.sha256(f"{digest}{languages.digest()}".encode()).hexdigest() if digest else ""
+def _digest(package: str) -> tuple[str, str]:
+    """Return the digest of a package's files, or of the languages' folders, and a fault or none."""
+    return (languages.digest(), "") if package == LANGUAGES else digest_of_package(package)
+
+
+def _with_languages(digest: str, digest_of: Callable[[str], tuple[str, str]]) -> str:
+    """Return the digest of a plugin's files and of the languages' folders."""
+    both = f"{digest}{digest_of(LANGUAGES)[0]}"
+    return hashlib.sha256(both.encode()).hexdigest() if digest else ""
 
 
 def _about(entry_point: EntryPoint) -> tuple[str, list[str]] | None:
