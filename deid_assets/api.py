@@ -99,7 +99,7 @@ def deidentify_notes(
     """
     from dataclasses import replace  # noqa: PLC0415
 
-    from deid_assets.languages.detection import language_of  # noqa: PLC0415
+    from deid_assets.languages import language_of  # noqa: PLC0415
     from deid_assets.policies.batches import require_packs  # noqa: PLC0415 - loads pydantic
 
     with_lang = [

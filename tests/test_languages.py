@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deid_assets.languages.detection import language_of, languages_in
+from deid_assets.languages import language_of, languages_in
 
 SENTENCES = {
     "en": (

@@ -39,7 +39,7 @@ from deid_assets.intake.reader import (
     summarize,
 )
 from deid_assets.intake.reading import How, how_to_read
-from deid_assets.languages.detection import CODES, language_of
+from deid_assets.languages import CODES, language_of
 from deid_assets.quality import Verdict, within_share
 from deid_assets.quality.duplicates import near_duplicate_share
 from deid_assets.runtime.installation import Installation

@@ -35,7 +35,7 @@ from deid_assets.formats import (
 )
 from deid_assets.formats.by_note import ByNote
 from deid_assets.formats.read_settings import READ_SETTINGS, read_options
-from deid_assets.languages.detection import language_of
+from deid_assets.languages import language_of
 from deid_assets.store.sealing import DigestSeal
 
 __all__ = [

@@ -17,7 +17,34 @@ from pathlib import Path
 from typing import Any
 
 from deid_assets.core.errors import ConfigError, PluginError
+from deid_assets.languages.detection import CODES, language_of, languages_in
 from deid_assets.system.digests import digest_of_files, files_below
+
+__all__ = [
+    "ANY",
+    "CALENDAR",
+    "CODES",
+    "DECLARATION",
+    "GROUP",
+    "OTHER",
+    "PARTS",
+    "RULES",
+    "SURROGATES",
+    "SYNTHESIS",
+    "WORDS",
+    "Language",
+    "brought",
+    "digest",
+    "find",
+    "folder",
+    "language",
+    "language_of",
+    "languages",
+    "languages_in",
+    "main_code",
+    "other_codes",
+    "read_toml",
+]
 
 GROUP = "deid_assets.languages"
 """Entry points of packages with a folder ``languages``."""
