@@ -9,11 +9,11 @@ import numpy as np
 import torch
 
 from deid_assets.extending import TrainingError
-from deid_causal.steps import Pair, adamw, batch_of, response_loss, warmed
+from deid_causal.steps import Pair, adamw, batch_of, response_loss
 from deid_generative.local import Speech
 from deid_generative.settings import NewModel
 from deid_training.checkpoint import Checkpoint, optimizer_tensors, restore_optimizer
-from deid_training.optimize import generator, set_rate
+from deid_training.optimize import generator, linear_rate, set_rate
 
 _WHOLE = 0.8
 """Share of the stretches that fill a window."""
@@ -64,7 +64,8 @@ def learn_to_copy(
         rng = generator(seed, 11, step)
         drawn = _stretches(streams, speech, settings, rng, share=step / settings.steps)
         set_rate(
-            optimizer, settings.learning_rate * warmed(step, steps=settings.steps, warm_up=0.03)
+            optimizer,
+            settings.learning_rate * linear_rate(step, steps=settings.steps, warm_up=0.03),
         )
         loss, count = response_loss(model, batch_of(list(drawn), speech.end, model.device))
         if not torch.isfinite(loss):

@@ -14,14 +14,14 @@ import torch
 
 from deid_assets.extending import Epoch, Report, Task, TrainingError
 from deid_assets.extending.measuring import StudyTable
-from deid_causal.steps import Pair, adamw, batch_of, response_loss, warmed
+from deid_causal.steps import Pair, adamw, batch_of, response_loss
 from deid_generative.decode import Decoding
 from deid_generative.judging import judge
 from deid_generative.local import LocalModel, Speech
 from deid_generative.pairs import pairs
 from deid_generative.settings import GenerativeSettings
 from deid_training.checkpoint import Checkpoint, Tensors, optimizer_tensors, restore_optimizer
-from deid_training.optimize import generator, set_rate
+from deid_training.optimize import generator, linear_rate, set_rate
 
 
 @dataclass(slots=True)
@@ -114,7 +114,7 @@ class Tuning:
         model.train()
         for number in range(steps):
             chosen = [self._pairs[n] for n in order[number * size : (number + 1) * size]]
-            rate = settings.learning_rate * warmed(
+            rate = settings.learning_rate * linear_rate(
                 epoch * steps + number,
                 steps=settings.epochs * steps,
                 warm_up=settings.warm_up,
