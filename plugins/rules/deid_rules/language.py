@@ -11,7 +11,7 @@ from typing import Any
 
 from deid_assets.extending import ConfigError, Phi
 from deid_assets.extending.lists import Gazetteer, read_words, vocabulary
-from deid_rules.lexicon import PHRASE_LABELS, WORD_KINDS, CompiledList, Lists
+from deid_rules.lexicon import PHRASE_LABELS, WORD_KINDS, CompiledList, WordLists
 from deid_rules.patterns import Pattern, read_patterns
 
 LANGUAGES = Path(__file__).with_name("languages")
@@ -75,9 +75,9 @@ class Language:
         return tuple(patterns)
 
     @cached_property
-    def lists(self) -> Lists:
+    def lists(self) -> WordLists:
         """All its lists."""
-        lists = Lists()
+        lists = WordLists()
         for kind, entries in self.words.items():
             _add(lists, kind, entries)
         for kind, path in self.files.items():
@@ -149,7 +149,7 @@ def _ending(entry: str) -> tuple[str, str]:
     return ending, instead
 
 
-def read_gazetteer(path: Path) -> Lists | CompiledList:
+def read_gazetteer(path: Path) -> WordLists | CompiledList:
     """Read a user's list: one that ``deid gazetteer build`` made, or text of one entry per line.
 
     The name of a text says what it holds, ``hospitals.txt``.
@@ -163,7 +163,7 @@ def read_gazetteer(path: Path) -> Lists | CompiledList:
     if not path.is_file():
         raise ConfigError(f"gazetteer {path}: no such file")
     _check_kind(path.stem, origin=str(path))
-    lists = Lists()
+    lists = WordLists()
     _add(lists, path.stem, read_words(path))
     return lists
 
@@ -181,7 +181,7 @@ def _check_kind(kind: str, *, origin: str) -> None:
         raise ConfigError(f"{origin}: unknown list {kind!r}; known are {known}")
 
 
-def _add(lists: Lists, kind: str, entries: Iterable[str]) -> None:
+def _add(lists: WordLists, kind: str, entries: Iterable[str]) -> None:
     if kind in WORD_KINDS:
         lists.add_words(WORD_KINDS[kind], entries)
     else:
