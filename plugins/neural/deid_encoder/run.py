@@ -66,7 +66,8 @@ def run(task: Task, out: Path, report: Report) -> None:
     batches = read_frozen(encoder, _batched(examples, settings), settings, reader.pad)
     dev_batches = read_frozen(encoder, _batched(dev, settings), settings, reader.pad)
     learner = EncoderLearner(encoder, batches, dev_batches, settings, allowed, seed=task.seed)
-    fingerprint = task_fingerprint(task, settings.model_dump_json(), VERSION, weights.digest)
+    known = (settings.model_dump_json(exclude={"silent"}), sorted(settings.silent))
+    fingerprint = task_fingerprint(task, *known, VERSION, weights.digest)
     train(learner, settings, Checkpoint(out / "checkpoint", fingerprint), report)
     temperature = fitted_temperature(scores_on(encoder, dev_batches, settings), allowed)
     about = About(

@@ -16,7 +16,7 @@ def task_fingerprint(task: Task, *parts: object) -> str:
         task: Its settings are not counted.
         parts: Settings, versions and what else makes the model.
     """
-    known = (task.seed, task.grouping, task.scheme, task.native, task.labels)
+    known = (task.seed, task.grouping, task.scheme, task.native, sorted(task.labels.items()))
     total = hashlib.sha256(repr((*known, *parts)).encode())
     for documents in (*task.phases, task.dev):
         total.update(b"\0")
