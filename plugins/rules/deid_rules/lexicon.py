@@ -123,12 +123,11 @@ class WordLists:
     @property
     def labels(self) -> frozenset[Phi]:
         """Categories of the phrases."""
-        return frozenset(
-            label
-            for seconds in self.phrases.values()
-            for entries in seconds.values()
-            for _, label in entries
-        )
+        labels: set[Phi] = set()
+        for seconds in self.phrases.values():
+            for entries in seconds.values():
+                labels.update(label for _, label in entries)
+        return frozenset(labels)
 
     def kind_of(self, key: str) -> int | None:
         """Kinds of a word in lower case, or ``None``."""
