@@ -12,11 +12,11 @@ import numpy as np
 
 from deid_assets.extending import Document, Note, Span, SpanSet
 from deid_crf.batch.coarse import FOUND, GROUP, REST, coarse, found_in, grouped, half_of
-from deid_crf.batch.opinions import Scores, blended, extended, scored
+from deid_crf.batch.opinions import NoteScores, blended, extended, scored
 from deid_crf.batch.settings import BatchSettings
 from deid_crf.batch.trainer import HALVES, batch_settings, given_settings, task_of
 from deid_crf.detector import marginals
-from deid_crf.tagger import Tagger
+from deid_crf.tagger import CrfTagger
 from deid_crf.trainer import fitted
 
 __all__ = [
@@ -25,7 +25,7 @@ __all__ = [
     "GROUP",
     "LEARNING",
     "REST",
-    "Scores",
+    "NoteScores",
     "blended",
     "grouped",
     "half_of",
@@ -39,7 +39,7 @@ LEARNING: Mapping[str, Any] = batch_settings(BatchSettings())
 GIVEN: Mapping[str, Any] = given_settings(BatchSettings())
 
 
-def scores(tagger: Tagger, notes: Sequence[Note]) -> list[Scores]:
+def scores(tagger: CrfTagger, notes: Sequence[Note]) -> list[NoteScores]:
     """Return what a model thinks of notes."""
     return [*scored(marginals(tagger, notes), tagger.model.labels)]
 
@@ -51,7 +51,7 @@ def read_batch(
     settings: Mapping[str, Any] = LEARNING,
     seed: int = 1,
     prepared: Callable[[list[Document]], list[Document]] = list,
-) -> list[Scores] | None:
+) -> list[NoteScores] | None:
     """Return what the halves of a batch say of each other, in the order of the notes.
 
     Args:
@@ -65,19 +65,19 @@ def read_batch(
         ``None`` where a half has nothing to learn from: no span of the categories of ``FOUND``.
     """
     documents = [coarse(note, spans) for note, spans in zip(notes, labels, strict=True)]
-    read: dict[int, Scores] = {}
+    read: dict[int, NoteScores] = {}
     for half in range(HALVES):
         learnt = [document for document in documents if half_of(document.note) == half]
         wanted = [number for number, note in enumerate(notes) if half_of(note) != half]
         if not found_in(learnt):
             return None
-        tagger = Tagger(fitted(task_of(prepared(learnt), settings, seed=seed)))
+        tagger = CrfTagger(fitted(task_of(prepared(learnt), settings, seed=seed)))
         read |= zip(wanted, scores(tagger, [notes[number] for number in wanted]), strict=True)
     return [read[number] for number in range(len(notes))]
 
 
 def spans_of(
-    note: Note, found: Scores, known: SpanSet, *, min_score: float, source: str
+    note: Note, found: NoteScores, known: SpanSet, *, min_score: float, source: str
 ) -> list[Span]:
     """Return the known spans, and runs of tokens whose sum over ``FOUND`` is that probable, in
     place of what they extend.

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from batch_crf import Scores
+from batch_crf import NoteScores
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
@@ -56,15 +56,15 @@ class _Note:
     """
 
     document: Document
-    batch: Scores
-    other: Scores
+    batch: NoteScores
+    other: NoteScores
     words: Sequence[str]
     known: NDArray[np.float64]
     one: NDArray[np.float64]
     two: NDArray[np.float64]
 
     @classmethod
-    def of(cls, document: Document, rules: SpanSet, batch: Scores, other: Scores) -> _Note:
+    def of(cls, document: Document, rules: SpanSet, batch: NoteScores, other: NoteScores) -> _Note:
         """Return a note with its tokens, which are the same for both taggers."""
         return cls(
             document,
@@ -137,8 +137,8 @@ class _Tally:
 def features(
     documents: Sequence[Document],
     rules: Sequence[SpanSet],
-    batch: Sequence[Scores],
-    other: Sequence[Scores],
+    batch: Sequence[NoteScores],
+    other: Sequence[NoteScores],
 ) -> Candidates:
     """Return the candidates of a corpus, which is one batch."""
     notes = [_Note.of(*each) for each in zip(documents, rules, batch, other, strict=True)]
@@ -231,8 +231,8 @@ def _counted(count: Counter[str], first: float, second: float, *, notes: int) ->
 
 
 def probabilities(
-    tables: Mapping[str, Candidates], left_out: str, blend: Sequence[Scores]
-) -> list[Scores]:
+    tables: Mapping[str, Candidates], left_out: str, blend: Sequence[NoteScores]
+) -> list[NoteScores]:
     """Return what the regression learnt on the other corpora says of the one left out, categories
     as the blend's.
     """
@@ -254,14 +254,14 @@ def probabilities(
     said = 1 / (
         1 + np.exp(-np.clip(((table.values - mean) / width) @ found[1:] + found[0], -50, 50))
     )
-    result = [Scores(of_note.tokens, np.zeros_like(of_note.values)) for of_note in blend]
+    result = [NoteScores(of_note.tokens, np.zeros_like(of_note.values)) for of_note in blend]
     for (note, token), probability in zip(table.places, said, strict=True):
         of_token = blend[note].values[token]
         result[note].values[token] = probability * of_token / max(float(of_token.sum()), 1e-9)
     return result
 
 
-def _covered(found: Scores, spans: Sequence[object], document: Document) -> NDArray[np.float64]:
+def _covered(found: NoteScores, spans: Sequence[object], document: Document) -> NDArray[np.float64]:
     """Return which share of each token lies in the spans."""
     mask = np.zeros(len(document.note.text) + 1)
     for span in spans:

@@ -195,7 +195,7 @@ def _show_split(name: str, root: Path, settings: Mapping[str, Any], scheme: TagS
             counted = _counts(test, trained.detector)
             speeds.append(tokens / (time.process_time() - started))
     print(f"\n### {name}: {len(train)} notes to train on, {len(test)} scored\n")
-    print("| label | gold | precision | recall | F1 |\n|:--|--:|--:|--:|--:|")
+    print("| label | annotated | precision | recall | F1 |\n|:--|--:|--:|--:|--:|")
     for label, counts in sorted(counted.items()):
         print(f"| {label} | {_ratios(counts)}")
     print(f"| **all** | {_ratios(sum(counted.values(), Counter()))}")

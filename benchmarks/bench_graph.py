@@ -26,7 +26,7 @@ from deid_synthesis import make_corpus
 SEED = 5
 SETTINGS = """\
 [release]
-require = "none"   # MTSamples has no gold
+require = "none"   # MTSamples is not annotated
 """
 DRIVER = """
 import time
@@ -82,7 +82,9 @@ def _options() -> argparse.Namespace:
         help="without the tagger, whose training is always the same",
     )
     parser.add_argument(
-        "--dense", type=int, help="so many synthetic English notes with gold, in one file, instead"
+        "--dense",
+        type=int,
+        help="so many annotated synthetic English notes, in one file, instead",
     )
     parser.add_argument(
         "--timeline",

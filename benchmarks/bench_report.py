@@ -62,7 +62,7 @@ def peak_mib() -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--notes", type=int, default=10_000)
-    parser.add_argument("--spans", type=int, default=20, help="gold spans per note")
+    parser.add_argument("--spans", type=int, default=20, help="annotated spans per note")
     parser.add_argument("--seed", type=int, default=7)
     args = parser.parse_args()
     print(conditions(str(args.seed)))

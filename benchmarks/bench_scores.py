@@ -1,4 +1,4 @@
-"""Time and memory of scoring 100,000 notes with 2 million gold spans, streamed, on one core.
+"""Time and memory of scoring 100,000 notes with 2 million annotated spans, streamed, on one core.
 
 python benchmarks/bench_scores.py [--notes 100000] [--spans 20] [--seed 7]
 
@@ -121,7 +121,7 @@ def measure(name: str, *, notes: int, spans: int, seed: int) -> tuple[float, flo
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--notes", type=int, default=100_000)
-    parser.add_argument("--spans", type=int, default=20, help="gold spans per note")
+    parser.add_argument("--spans", type=int, default=20, help="annotated spans per note")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--only", choices=list(MEASURES), help="one measure, beside generating")
     args = parser.parse_args()

@@ -63,7 +63,7 @@ def main() -> None:
         ]
         gold = sum(len(case.gold) for case in cases)
         print(
-            f"\n{name}: {len(cases):,} notes, {gold:,} gold spans,"
+            f"\n{name}: {len(cases):,} notes, {gold:,} annotated spans,"
             f" {time.perf_counter() - started:.0f} s\n"
         )
         print(hips_md(findings))
@@ -71,7 +71,7 @@ def main() -> None:
             options.out.mkdir(parents=True, exist_ok=True)
             (options.out / f"hips-{name}.json").write_text(json.dumps(findings, indent=1) + "\n")
             (options.out / f"hips-{name}.png").write_bytes(
-                hips_png(findings, title=f"{name}: leftovers found")
+                hips_png(findings, title=f"{name}: missed identifiers found")
             )
 
 

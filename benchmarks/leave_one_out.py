@@ -27,7 +27,7 @@ from batch_crf import (
     GIVEN,
     GROUP,
     REST,
-    Scores,
+    NoteScores,
     blended,
     grouped,
     read_batch,
@@ -50,7 +50,7 @@ from deid_assets.evaluation.score import Evaluation, evaluate_by_note
 from deid_assets.languages import SYNTHESIS, languages
 from deid_assets.plugins import load
 from deid_assets.training.corpora import owner, read_corpus, split_order
-from deid_crf.tagger import Tagger
+from deid_crf.tagger import CrfTagger
 from deid_crf.trainer import fitted
 
 LANGUAGES = languages(SYNTHESIS)
@@ -172,11 +172,11 @@ def synthetic() -> list[Document]:
 
 
 @cache
-def _synthetic_tagger() -> Tagger:
-    return Tagger(fitted(task_of(synthetic(), GIVEN)))
+def _synthetic_tagger() -> CrfTagger:
+    return CrfTagger(fitted(task_of(synthetic(), GIVEN)))
 
 
-def _said(name: str, work: Path) -> dict[str, list[Scores]]:
+def _said(name: str, work: Path) -> dict[str, list[NoteScores]]:
     """Return what each tagger says of a corpus that it was not trained on; made once."""
     path = work / f"{name}.pickle"
     if path.exists():
@@ -189,7 +189,7 @@ def _said(name: str, work: Path) -> dict[str, list[Scores]]:
         sys.exit(f"{name}: rules found nothing to learn from")
     learnt = time.process_time()
     found = {"batch": batch}
-    found["crf"] = scores(Tagger(fitted(task_of([*synthetic(), *others], GIVEN))), notes)
+    found["crf"] = scores(CrfTagger(fitted(task_of([*synthetic(), *others], GIVEN))), notes)
     found["synthetic crf"] = scores(_synthetic_tagger(), notes)
     path.write_bytes(pickle.dumps(found))
     print(
@@ -201,7 +201,7 @@ def _said(name: str, work: Path) -> dict[str, list[Scores]]:
     return found
 
 
-def _show(said: Mapping[str, Mapping[str, list[Scores]]], targets: Sequence[float]) -> None:
+def _show(said: Mapping[str, Mapping[str, list[NoteScores]]], targets: Sequence[float]) -> None:
     methods = {
         name: {
             **found,
@@ -245,7 +245,7 @@ class Shown:
 
 
 def show_targets(
-    said: Mapping[str, Mapping[str, Sequence[Scores]]],
+    said: Mapping[str, Mapping[str, Sequence[NoteScores]]],
     methods: Sequence[str],
     targets: Sequence[float],
 ) -> Iterator[Shown]:
@@ -275,7 +275,7 @@ def show_targets(
         yield Shown(target, zero, points, chosen)
 
 
-def point_of(name: str, found: Sequence[Scores] | None, threshold: float) -> Point:
+def point_of(name: str, found: Sequence[NoteScores] | None, threshold: float) -> Point:
     corpus = corpus_of(name)
     pairs = []
     for number, (document, rules) in enumerate(zip(corpus.documents, corpus.rules, strict=True)):

@@ -37,7 +37,17 @@ from pathlib import Path
 
 import leave_one_out as base
 import numpy as np
-from batch_crf import FOUND, GIVEN, LEARNING, Scores, blended, half_of, read_batch, scores, task_of
+from batch_crf import (
+    FOUND,
+    GIVEN,
+    LEARNING,
+    NoteScores,
+    blended,
+    half_of,
+    read_batch,
+    scores,
+    task_of,
+)
 from leave_one_out_variants import by_category, part_of, show_apart
 from score_corpora import CORPORA
 
@@ -49,9 +59,9 @@ from deid_assets.plugins import load
 from deid_assets.training.corpora import read_corpus
 from deid_crf.batch.coarse import coarse, grouped
 from deid_crf.sources import PROFILE, Sources
-from deid_crf.tagger import Tagger
+from deid_crf.tagger import CrfTagger
 from deid_crf.trainer import fitted
-from deid_crf.view import View
+from deid_crf.view import NoteView
 
 Hits = Mapping[str, Sequence[tuple[str, ...]]]
 """Digest of a note to the features of each token."""
@@ -81,11 +91,11 @@ def main() -> None:
         _show(made, options.work, options.target)
 
 
-def _made(name: str, work: Path, variants: Sequence[str]) -> dict[str, list[Scores]]:
+def _made(name: str, work: Path, variants: Sequence[str]) -> dict[str, list[NoteScores]]:
     corpus = base.corpus_of(name)
     notes = [document.note for document in corpus.documents]
     first = pickle.loads((work / f"{name}.pickle").read_bytes())
-    found: dict[str, list[Scores]] = {}
+    found: dict[str, list[NoteScores]] = {}
     for variant in variants:
         path = work / f"{name}.documents-{variant.replace(' ', '-')}.pickle"
         if not path.exists():
@@ -122,12 +132,12 @@ def _made(name: str, work: Path, variants: Sequence[str]) -> dict[str, list[Scor
 
 
 @cache
-def _tagger(variant: str) -> Tagger:
+def _tagger(variant: str) -> CrfTagger:
     documents = _with_layouts() if variant.startswith("layouts") else base.synthetic()
     if variant == "layouts":
-        return Tagger(fitted(task_of(documents, GIVEN)))
+        return CrfTagger(fitted(task_of(documents, GIVEN)))
     with hearing(_synthetic_hits(documents) if variant.endswith("two passes") else _hits(variant)):
-        return Tagger(fitted(task_of(documents, GIVEN)))
+        return CrfTagger(fitted(task_of(documents, GIVEN)))
 
 
 @cache
@@ -147,7 +157,7 @@ def hearing(hits: Hits) -> Iterator[None]:
     """Make these features of the notes' tokens while it lasts."""
     plain = Sources.views
 
-    def more(self: Sources, notes: Sequence[Note]) -> list[View]:
+    def more(self: Sources, notes: Sequence[Note]) -> list[NoteView]:
         return [
             replace(view, hits=hits[note.digest])
             for note, view in zip(notes, plain(self, notes), strict=True)
@@ -293,7 +303,7 @@ def _named(prefix: str, counts: Counter[str]) -> list[str]:
     return [f"{prefix}{best}", f"{prefix}{best} {4 * labelled // total} {min(labelled, 3)}"]
 
 
-def _batch_hits(name: str, read: Sequence[Scores]) -> Hits:
+def _batch_hits(name: str, read: Sequence[NoteScores]) -> Hits:
     """Return the features of a second pass over a batch.
 
     A note is first read by a CRF of the other part of its own half.
@@ -305,7 +315,7 @@ def _batch_hits(name: str, read: Sequence[Scores]) -> Hits:
         coarse(each.note, spans) for each, spans in zip(corpus.documents, corpus.rules, strict=True)
     ]
     notes = [document.note for document in documents]
-    crossed: dict[int, Scores] = {}
+    crossed: dict[int, NoteScores] = {}
     for half in (0, 1):
         for part in (0, 1):
             learnt = [
@@ -321,7 +331,7 @@ def _batch_hits(name: str, read: Sequence[Scores]) -> Hits:
             if not any(span.label in FOUND for each in learnt for span in each.spans):
                 crossed |= {at: read[at] for at in wanted}
                 continue
-            tagger = Tagger(fitted(task_of(learnt, LEARNING)))
+            tagger = CrfTagger(fitted(task_of(learnt, LEARNING)))
             crossed |= zip(wanted, scores(tagger, [notes[at] for at in wanted]), strict=True)
     return _opinion_hits(notes, [crossed[at] for at in range(len(notes))])
 
@@ -330,9 +340,9 @@ def _synthetic_hits(documents: Sequence[Document]) -> Hits:
     """Return the features of a second pass over the synthetic notes, each read by a CRF of the
     other part of them.
     """
-    crossed: dict[int, Scores] = {}
+    crossed: dict[int, NoteScores] = {}
     for part in (0, 1):
-        tagger = Tagger(
+        tagger = CrfTagger(
             fitted(task_of([each for each in documents if part_of(each.note) == part], GIVEN))
         )
         wanted = [at for at, each in enumerate(documents) if part_of(each.note) != part]
@@ -347,7 +357,7 @@ def _synthetic_hits(documents: Sequence[Document]) -> Hits:
 
 
 def _opinion_hits(
-    notes: Sequence[Note], found: Sequence[Scores]
+    notes: Sequence[Note], found: Sequence[NoteScores]
 ) -> dict[str, Sequence[tuple[str, ...]]]:
     """Return features of each token.
 
@@ -395,9 +405,9 @@ def _stepped(prefix: str, sums: np.ndarray) -> list[str]:
 
 
 def _show(
-    made: Mapping[str, Mapping[str, list[Scores]]], work: Path, targets: Sequence[float]
+    made: Mapping[str, Mapping[str, list[NoteScores]]], work: Path, targets: Sequence[float]
 ) -> None:
-    methods: dict[str, dict[str, list[Scores]]] = {}
+    methods: dict[str, dict[str, list[NoteScores]]] = {}
     for name, found in made.items():
         known = pickle.loads((work / f"{name}.pickle").read_bytes())
         methods[name] = {

@@ -25,7 +25,7 @@ from typing import Any
 
 import leave_one_out as base
 import numpy as np
-from batch_crf import FOUND, GROUP, REST, Scores, blended, grouped
+from batch_crf import FOUND, GROUP, REST, NoteScores, blended, grouped
 from score_corpora import CORPORA
 
 from deid_assets import plugins
@@ -71,14 +71,14 @@ def main() -> None:
     options = parser.parse_args()
     if not (Path(os.environ.get("DEID_CORPORA", "")) / "annotated").is_dir():
         sys.exit("no corpora; set DEID_CORPORA")
-    said: dict[str, list[Scores]] = {}
+    said: dict[str, list[NoteScores]] = {}
     for fold in options.fold or range(FOLDS):
         said |= _made(fold, options.work)
     if not options.fold:
         _show(said, options.work, options.target)
 
 
-def _made(fold: int, work: Path) -> dict[str, list[Scores]]:
+def _made(fold: int, work: Path) -> dict[str, list[NoteScores]]:
     path = work / f"network-{fold}.pickle"
     if path.exists():
         return pickle.loads(path.read_bytes())
@@ -126,7 +126,7 @@ def _made(fold: int, work: Path) -> dict[str, list[Scores]]:
     return found
 
 
-def scores(tagger: Any, notes: Sequence[Note]) -> list[Scores]:
+def scores(tagger: Any, notes: Sequence[Note]) -> list[NoteScores]:
     """Return what a network thinks of notes."""
     labels, tags = tagger.folder.labels, tagger.folder.tags
     groups = [GROUP.get(labels[tag[2:]], REST) if tag != "O" else None for tag in tags]
@@ -140,12 +140,14 @@ def scores(tagger: Any, notes: Sequence[Note]) -> list[Scores]:
         rows = np.concatenate([np.zeros((0, len(tags))), *shares])
         tokens = [token for part in parts for token in part.tokens]
         found.append(
-            Scores(tokens, np.stack([rows[:, column].sum(axis=1) for column in columns], axis=1))
+            NoteScores(
+                tokens, np.stack([rows[:, column].sum(axis=1) for column in columns], axis=1)
+            )
         )
     return found
 
 
-def _show(said: Mapping[str, list[Scores]], work: Path, targets: Sequence[float]) -> None:
+def _show(said: Mapping[str, list[NoteScores]], work: Path, targets: Sequence[float]) -> None:
     methods = {}
     for name, network in said.items():
         known = pickle.loads((work / f"{name}.pickle").read_bytes())

@@ -30,7 +30,7 @@ from pathlib import Path
 
 import leave_one_out as base
 import numpy as np
-from batch_crf import FOUND, LEARNING, Scores, blended, read_batch, scores, task_of
+from batch_crf import FOUND, LEARNING, NoteScores, blended, read_batch, scores, task_of
 from score_corpora import CORPORA
 
 import deid_crf.channels
@@ -39,7 +39,7 @@ from deid_assets.core.span import DisjointSpans, Span, SpanSet
 from deid_assets.core.tagging import sentences
 from deid_assets.core.trainer import Document
 from deid_crf.batch.coarse import owner_of
-from deid_crf.tagger import Tagger
+from deid_crf.tagger import CrfTagger
 from deid_crf.trainer import fitted
 
 SHARES = (0.05, 0.2)
@@ -66,7 +66,7 @@ def main() -> None:
         _show(made, options.work, options.target)
 
 
-def _made(name: str, work: Path) -> dict[str, list[Scores]]:
+def _made(name: str, work: Path) -> dict[str, list[NoteScores]]:
     path = work / f"{name}.variants.pickle"
     if path.exists():
         return pickle.loads(path.read_bytes())
@@ -92,7 +92,7 @@ def _batch(
     notes: Sequence[Note],
     labels: Sequence[SpanSet],
     prepared: Callable[[list[Document]], list[Document]],
-) -> list[Scores]:
+) -> list[NoteScores]:
     found = read_batch(notes, labels, prepared=prepared)
     if found is None:
         sys.exit(f"{name}: rules found nothing to learn from")
@@ -108,14 +108,14 @@ def cleaned(documents: Sequence[Document], *, share: float) -> list[Document]:
     """
     parts = [part_of(document.note) for document in documents]
     believed: dict[int, list[tuple[float, range]]] = {}
-    found: dict[int, Scores] = {}
+    found: dict[int, NoteScores] = {}
     for fold in (0, 1):
         learnt = [
             document for document, place in zip(documents, parts, strict=True) if place != fold
         ]
         if not any(span.label in FOUND for document in learnt for span in document.spans):
             return list(documents)
-        tagger = Tagger(fitted(task_of(learnt, LEARNING)))
+        tagger = CrfTagger(fitted(task_of(learnt, LEARNING)))
         wanted = [number for number, place in enumerate(parts) if place == fold]
         found |= zip(
             wanted, scores(tagger, [documents[number].note for number in wanted]), strict=True
@@ -193,7 +193,7 @@ def _grams() -> Iterator[None]:
 
 
 def _show(
-    made: Mapping[str, Mapping[str, list[Scores]]], work: Path, targets: Sequence[float]
+    made: Mapping[str, Mapping[str, list[NoteScores]]], work: Path, targets: Sequence[float]
 ) -> None:
     methods = {name: dict(variants) for name, variants in made.items()}
     if has_crf := all((work / f"{name}.pickle").exists() for name in made):
@@ -222,15 +222,16 @@ def _show(
             )
 
 
-def _only(found: Sequence[Scores], thresholds: Sequence[float | None]) -> list[Scores]:
+def _only(found: Sequence[NoteScores], thresholds: Sequence[float | None]) -> list[NoteScores]:
     """Return scores of 1 where a category's own threshold is reached, otherwise of 0."""
     least = np.array([2.0 if at is None else at for at in thresholds])
     return [
-        Scores(one.tokens, np.where(one.values >= least, one.values + 1.0, 0.0)) for one in found
+        NoteScores(one.tokens, np.where(one.values >= least, one.values + 1.0, 0.0))
+        for one in found
     ]
 
 
-def by_category(name: str, found: Sequence[Scores]) -> list[dict[float, base.Point]]:
+def by_category(name: str, found: Sequence[NoteScores]) -> list[dict[float, base.Point]]:
     """Return the scores of each category alone, by threshold."""
     points = []
     for number in range(len(FOUND)):
@@ -247,7 +248,7 @@ def show_apart(
     method: str,
     apart: Mapping[str, Sequence[Mapping[float, base.Point]]],
     zero: Mapping[str, base.Point],
-    said: Mapping[str, list[Scores]],
+    said: Mapping[str, list[NoteScores]],
     target: float,
 ) -> None:
     points, chosen = {}, {}

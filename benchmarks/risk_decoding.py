@@ -37,9 +37,9 @@ from deid_assets.core.trainer import Document, tag_label
 from deid_assets.evaluation.comparison import Comparison, Ratio
 from deid_assets.evaluation.counts import Counts, Scheme
 from deid_assets.training.recipe import Recipe
-from deid_crf.lattice import Batch, Chain, Posterior, posterior
+from deid_crf.lattice import Posterior, SequenceBatch, TransitionWeights, posterior
 from deid_crf.model import read_model
-from deid_crf.tagger import Tagger
+from deid_crf.tagger import CrfTagger
 
 SEED = 1
 HELD = 10
@@ -122,7 +122,7 @@ def _made(name: str, learnt: Sequence[Document], read_: Sequence[Document], work
 
 
 def _of_crf(folder: Path, notes: Sequence[Note]) -> list[Found]:
-    tagger = Tagger(read_model(folder))
+    tagger = CrfTagger(read_model(folder))
     views = tagger.views(notes)
     found: list[dict[tuple[int, int, str], float]] = [{} for _ in notes]
     for solved in tagger.solve(views):
@@ -137,7 +137,7 @@ def _of_crf(folder: Path, notes: Sequence[Note]) -> list[Found]:
 def _of_network(plugin: str, folder: Path, notes: Sequence[Note]) -> list[Found]:
     tagger: Any = plugins.load(plugin, options={"model": str(folder), "threads": 1})
     tagger = tagger.tagger
-    chain = Chain(tagger.chain.transitions, tagger.chain.start, tagger.chain.end)
+    chain = TransitionWeights(tagger.chain.transitions, tagger.chain.start, tagger.chain.end)
     found: list[Found] = []
     for note in notes:
         of_note: dict[tuple[int, int, str], float] = {}
@@ -148,7 +148,7 @@ def _of_network(plugin: str, folder: Path, notes: Sequence[Note]) -> list[Found]
             rows = range(len(part.tokens))
             of_note.update(
                 spans_of(
-                    posterior(scores, Batch.of([rows]), chain),
+                    posterior(scores, SequenceBatch.of([rows]), chain),
                     rows,
                     part.tokens,
                     tagger.folder.tags,

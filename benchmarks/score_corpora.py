@@ -185,7 +185,7 @@ def _show(corpus: str, notes: Sequence[Note], evaluations: Mapping[str, Evaluati
         f" PHI\n\n{CORPORA[corpus].remark}.\n"
     )
     heads = [f"{name} {what}" for name in evaluations for what in RATIOS]
-    print("| category | gold | " + " | ".join(heads) + " |")
+    print("| category | annotated | " + " | ".join(heads) + " |")
     print("|:--|--:|" + "--:|" * len(heads))
     labels = next(iter(evaluations.values())).labels
     gold_labels = [
@@ -222,7 +222,7 @@ def _show_summary(summary: Mapping[str, Mapping[str, Evaluation]]) -> None:
         for name in next(iter(summary.values()))
         for what in (*RATIOS, "char. precision", "spans covered")
     ]
-    print("| set | notes | gold | " + " | ".join(heads) + " |")
+    print("| set | notes | annotated | " + " | ".join(heads) + " |")
     print("|:--|--:|--:|" + "--:|" * len(heads))
     for corpus, evaluations in summary.items():
         cells = []

@@ -230,7 +230,7 @@ def _coarse(spans: SpanSet, kept: frozenset[str]) -> list[Span]:
 def _show(
     name: str, parts: Parts, sources: Mapping[str, Documents], recipe: Recipe, work: Path | None
 ) -> None:
-    every = [document for pair in parts for documents in pair for document in documents]
+    every = [document for train, test in parts for document in (*train, *test)]
     kept = frozenset.intersection(
         *(categories(documents) for documents in (every, *sources.values()))
     )

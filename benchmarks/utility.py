@@ -248,7 +248,9 @@ def _interval(gaps: Comparison, name: str, ratio: Ratio) -> str:
 
 
 def _show_labels(found: Mapping[str, Trained]) -> None:
-    print("\n| Label | Gold | " + " | ".join(found) + " |\n|:--|--:" + "|--:" * len(found) + "|")
+    print(
+        "\n| Label | Annotated | " + " | ".join(found) + " |\n|:--|--:" + "|--:" * len(found) + "|"
+    )
     labels = found[ORIGINAL].scores.labels
     for label in sorted(labels, key=lambda name: -labels[name].gold):
         ratios = [

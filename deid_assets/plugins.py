@@ -393,15 +393,19 @@ def _imported(plugin: Plugin, kind: str) -> Callable[..., object]:
 def _check_options(
     plugin: Plugin, kind: str, loaded: Callable[..., object], options: Mapping[str, Any]
 ) -> None:
-    """Check that the callable takes the options.
+    """Check that the callable takes the options, and that none is missing that it needs.
 
     Raises:
-        PluginError: It does not; the message names the first one, and the nearest that it takes.
+        PluginError: It does not, and the message names the first one, and the nearest that it
+            takes; or one is missing.
     """
     try:
         parameters = inspect.signature(loaded).parameters.values()
     except (TypeError, ValueError):  # written in C: it will say so itself
         return
+    for one in parameters:
+        if one.kind is one.KEYWORD_ONLY and one.default is one.empty and one.name not in options:
+            raise PluginError(f"{kind} {plugin.name!r} needs {_wanted(plugin.name, one.name)}")
     taken = [
         one.name for one in parameters if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)
     ]
@@ -413,6 +417,15 @@ def _check_options(
                 f"{kind} {plugin.name!r} takes no option {option!r}{did_you_mean(option, taken)}; "
                 f"it takes {', '.join(taken) or 'none'}"
             )
+
+
+def _wanted(name: str, option: str) -> str:
+    if option == "model":
+        return (
+            f"a model: name its folder as {name}=FOLDER on the command line, as the option `model`"
+            " elsewhere"
+        )
+    return f"its option {option!r}"
 
 
 def _describe(entry_point: EntryPoint, digest_of: Callable[[str], tuple[str, str]]) -> Plugin:

@@ -257,3 +257,8 @@ def test_a_description_that_cannot_be_read_is_a_fault_and_hides_no_other(site, t
 
     assert "its plugin.toml cannot be read" in found["xbroken"].fault
     assert found["xhere"].fault == ""
+
+
+def test_a_model_that_was_not_named_is_asked_for():
+    with pytest.raises(PluginError, match=r"'onnx' needs a model: name its folder as onnx=FOLDER"):
+        plugins.load("onnx")

@@ -15,12 +15,11 @@ PHI = LabelMap("phi", {label.value: label for label in Phi})
 
 def _read() -> dict[str, LabelMap]:
     tables = tomllib.loads(Path(__file__).with_name("label_maps.toml").read_text("utf-8"))
-    return {
-        name: LabelMap(
-            name, {native: Phi(label) if label else None for native, label in table.items()}
-        )
-        for name, table in tables.items()
-    }
+    maps = {}
+    for name, table in tables.items():
+        labels = {native: Phi(label) if label else None for native, label in table.items()}
+        maps[name] = LabelMap(name, labels)
+    return maps
 
 
 LABEL_MAPS: Mapping[str, LabelMap] = {PHI.name: PHI, **_read()}

@@ -62,18 +62,22 @@ class Ensemble:
 
         Then the longer, the surer, the earlier span; then the severer category.
         """
-        named = span.source in self.sources
-        order = (
-            0 if self.equals else self.sources.index(span.source) if named else len(self.sources)
-        )
         return (
-            order,
+            self._order(span.source),
             span.start - span.end,
             -span.score,
             span.start,
             SEVERITY[span.label],
             span.native_label,
         )
+
+    def _order(self, source: str) -> int:
+        """Return the place of a source; one that is not named comes last."""
+        if self.equals:
+            return 0
+        if source not in self.sources:
+            return len(self.sources)
+        return self.sources.index(source)
 
     def yields(self, span: Span) -> bool:
         """Whether the span's category gives way to any other."""

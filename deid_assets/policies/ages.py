@@ -46,14 +46,10 @@ _SPACED = re.compile(
     rf"(?<![0-9a-z])(?:9|nine|nueve|(?:1|one|uno)[\s-]+{_DIGIT})[\s-]+{_DIGIT}(?![0-9a-z/])"
 )
 _PER_YEAR = {
-    unit: count
-    for count, units in (
-        (365, "d day days dia dias tag tage tagen jour jours"),
-        (52, "w wk wks week weeks semana semanas woche wochen semaine semaines"),
-        (12, "mo mos mth mths month months mes meses monat monate monaten mois"),
-        (8760, "h hour hours hora horas"),
-    )
-    for unit in listed(units)
+    **dict.fromkeys(listed("d day days dia dias tag tage tagen jour jours"), 365),
+    **dict.fromkeys(listed("w wk wks week weeks semana semanas woche wochen semaine semaines"), 52),
+    **dict.fromkeys(listed("mo mos mth mths month months mes meses monat monate monaten mois"), 12),
+    **dict.fromkeys(listed("h hour hours hora horas"), 8760),
 }
 # Every word that may stand beside an age under 90, folded; another word means the text was not
 # understood.

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 
 from deid_assets.policies.date_forms import Roles, range_forms, single_forms
 from deid_assets.policies.date_tokens import Tokens, tokens_of
@@ -106,9 +107,9 @@ def likely_candidates(shape: str, lang: str | None) -> tuple[Candidate, ...]:
     the other order.
     """
     core = next(_cores(shape), None)
-    return (
-        () if core is None else tuple(_singles(shape, core, _langs(lang)[0], _is_day_first(lang)))
-    )
+    if core is None:
+        return ()
+    return tuple(_singles(shape, core, _langs(lang)[0], _is_day_first(lang)))
 
 
 @lru_cache(maxsize=_CACHED)
@@ -117,13 +118,11 @@ def other_candidates(shape: str, lang: str | None) -> tuple[Candidate, ...]:
 
     As two dates, in English, beside a time.
     """
-    return tuple(
-        found
-        for core in dict.fromkeys(_cores(shape))
-        for words_lang in _langs(lang)
-        for read in (_singles, _ranges)
-        for found in read(shape, core, words_lang, _is_day_first(lang))
-    )
+    cores = dict.fromkeys(_cores(shape))
+    candidates: list[Candidate] = []
+    for core, words_lang, read in product(cores, _langs(lang), (_singles, _ranges)):
+        candidates += read(shape, core, words_lang, _is_day_first(lang))
+    return tuple(candidates)
 
 
 def _langs(lang: str | None) -> tuple[str, ...]:

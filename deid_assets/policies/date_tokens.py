@@ -135,7 +135,9 @@ def row_like(word: Word, token: str) -> tuple[str, ...]:
     """Return the word's row, in the case the token has."""
     if len(token) > 1 and token.isupper():
         return cased_row(word.names, "XX")
-    return cased_row(word.names, "x" if token.islower() else "Xx" if token[0].isupper() else "xX")
+    if token.islower():
+        return cased_row(word.names, "x")
+    return cased_row(word.names, "Xx" if token[0].isupper() else "xX")
 
 
 @lru_cache(maxsize=len(WORDS))

@@ -186,7 +186,11 @@ def _month(tokens: Tokens, place: int, lang: str) -> dict[int, Sequence[Piece]]:
     is_joined = after in ("-D", "/D", "-Y", "/Y") or before in ("D-", "D/")
     if word.names != short and after[:1] != "." and not is_joined:
         return {place: [(MONTH, row_like(word, token))]}
-    model = "XX" if token.isupper() else "x" if token.islower() else "Xx"
+    model = "Xx"
+    if token.isupper():
+        model = "XX"
+    elif token.islower():
+        model = "x"
     if after[:1] != "." or after[1:] in ("D", "Y"):
         return {place: [(MONTH, cased_row(short, model))]}
     dotted = tuple(name and (name if name in calendar.months else f"{name}.") for name in short)

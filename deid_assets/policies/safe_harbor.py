@@ -31,18 +31,21 @@ LOW_POPULATION_2020 = frozenset(
 202 to 205 are government offices.
 """
 
-NO_RESIDENTS_2020 = frozenset(
-    f"{area:03}"
-    for first, _, last in (
-        part.partition("-")
-        for part in listed(
-            "000-005 008 055 090-099 192 213 269 311 332 340 343 345 348 353 375 399 419 428-429"
-            " 459 509 517-519 529 533 536 552 555 568-569 578-579 589 621 632 642-643 649 659 663"
-            " 682 694-699 702 709 715 732-733 742 771 817-819 839 842 848-849 854 858 861-862"
-            " 866-869 872 876 885-889 892 896 899 901 909 929 938 942 962-966 969 987"
-        )
-    )
-    for area in range(int(first), int(last or first) + 1)
+
+def _areas(ranges: str) -> frozenset[str]:
+    """Return the areas of ranges: "000-002 008" is 000, 001, 002 and 008."""
+    areas: set[str] = set()
+    for part in listed(ranges):
+        first, _, last = part.partition("-")
+        areas.update(f"{area:03}" for area in range(int(first), int(last or first) + 1))
+    return frozenset(areas)
+
+
+NO_RESIDENTS_2020 = _areas(
+    "000-005 008 055 090-099 192 213 269 311 332 340 343 345 348 353 375 399 419 428-429"
+    " 459 509 517-519 529 533 536 552 555 568-569 578-579 589 621 632 642-643 649 659 663"
+    " 682 694-699 702 709 715 732-733 742 771 817-819 839 842 848-849 854 858 861-862"
+    " 866-869 872 876 885-889 892 896 899 901 909 929 938 942 962-966 969 987"
 )
 """Three-digit areas without a tabulation area in the 2020 Census.
 

@@ -153,13 +153,17 @@ ENDINGS = _of_ages("endings")
 """Suffixes that may follow a number without a blank: "45-vuotias", "einundzwanzigjährig"."""
 YEARS = _of_ages("years")
 """Words beside an age that say no other unit."""
+
+
+def _small_units(file: Mapping[str, Any]) -> dict[str, int]:
+    per_year: dict[str, int] = {}
+    for count, units in file["ages"].get("small_units", {}).items():
+        per_year |= dict.fromkeys(units.split(), int(count))
+    return per_year
+
+
 SMALL_UNITS: Mapping[str, Mapping[str, int]] = {
-    lang: {
-        unit: int(count)
-        for count, units in file["ages"].get("small_units", {}).items()
-        for unit in units.split()
-    }
-    for lang, file in _FILES.items()
+    lang: _small_units(file) for lang, file in _FILES.items()
 }
 """Units shorter than a year with how many make one.
 

@@ -23,7 +23,9 @@ from deid_assets.extending.commands import (
 )
 
 if TYPE_CHECKING:
-    from deid_corpora.statistics import Counts
+    from deid_corpora.mending import OffsetCorrection
+    from deid_corpora.sizes import Lengths
+    from deid_corpora.statistics import CorpusCounts
 
 NotesArg = Arg[
     list[str],
@@ -97,7 +99,7 @@ _RATIOS = {
 }
 
 
-def _counted(what: str, found: Sequence[tuple[str, Counts]]) -> list[Table]:
+def _counted(what: str, found: Sequence[tuple[str, CorpusCounts]]) -> list[Table]:
     rows = [(name, counts.to_json()) for name, counts in found]
     sums = [
         [name, *(f"{row[key]:,}" for key in _SUMS), f"{row['sentences_without_entities']:,}"]
@@ -136,47 +138,63 @@ def lengths(
 ) -> Answer:
     """Show how long inputs are by sentences grouped, and which grouping an encoder takes."""
     from deid_assets.extending.corpora import read_raw  # noqa: PLC0415 - loads Faker
-    from deid_corpora.sizes import BUDGET, FACTORS, encoder_size, lengths_of  # noqa: PLC0415
+    from deid_corpora.sizes import FACTORS, encoder_size, lengths_of  # noqa: PLC0415
 
     size = encoder_size(encoder) if encoder is not None else None
     limits = sorted(limit or (256, 512))
     if limits[0] < 3 or min(factor or FACTORS) < 1:
         raise InputError("--limit takes 3 or more and --factor 1 or more")
-    rows, choices, found = [], [], []
-    for source in notes:
-        measured = lengths_of(read_raw(source), size=size)
-        by_factor = measured.rows(factor or FACTORS)
-        by_limit = [
-            {"limit": one, "factor": measured.for_limit(one), "sentences_over": measured.over(one)}
-            for one in limits
-        ]
-        found.append(
-            {
-                "source": source,
-                "factors": by_factor,
-                "limits": by_limit,
-                "for_200_tokens": measured.for_budget(),
-            }
-        )
-        name = _short(source)
-        rows += [[name, *(f"{value:,}" for value in row.values())] for row in by_factor]
-        choices.append([name, f"mean of {BUDGET} tokens", f"{measured.for_budget()}", ""])
-        choices += [
-            [name, f"at most {row['limit']}", f"{row['factor']}", f"{row['sentences_over']:,}"]
-            for row in by_limit
-        ]
+    corpora = [
+        _measured(source, lengths_of(read_raw(source), size=size), factor or FACTORS, limits)
+        for source in notes
+    ]
     headings = ["corpus", "factor", "inputs", "mean tokens", "most tokens"]
     if size is not None:
         headings += ["mean sub-tokens", "most sub-tokens"]
     unit = "tokens" if size is None else "sub-tokens, the encoder's two own among them"
     return Answer(
-        document={"corpora": found},
+        document={"corpora": corpora},
         tables=[
-            Table(headings, rows),
-            Table(("corpus", "wanted", "factor", "sentences longer"), choices, 2),
+            Table(headings, [cells for one in corpora for cells in _sizes(one)]),
+            Table(
+                ("corpus", "wanted", "factor", "sentences longer"),
+                [cells for one in corpora for cells in _choices(one)],
+                2,
+            ),
         ],
         said=[f"limits are of {unit}; sentences longer than the limit would be cut"],
     )
+
+
+def _measured(
+    source: str, lengths: Lengths, factors: Sequence[int], limits: Sequence[int]
+) -> dict[str, Any]:
+    by_limit = [
+        {"limit": one, "factor": lengths.for_limit(one), "sentences_over": lengths.over(one)}
+        for one in limits
+    ]
+    return {
+        "source": source,
+        "factors": lengths.rows(factors),
+        "limits": by_limit,
+        "for_200_tokens": lengths.for_budget(),
+    }
+
+
+def _sizes(corpus: Mapping[str, Any]) -> list[list[str]]:
+    name = _short(corpus["source"])
+    return [[name, *(f"{value:,}" for value in row.values())] for row in corpus["factors"]]
+
+
+def _choices(corpus: Mapping[str, Any]) -> list[list[str]]:
+    from deid_corpora.sizes import BUDGET  # noqa: PLC0415 - with what lengths loads
+
+    name = _short(corpus["source"])
+    by_limit = [
+        [name, f"at most {row['limit']}", f"{row['factor']}", f"{row['sentences_over']:,}"]
+        for row in corpus["limits"]
+    ]
+    return [[name, f"mean of {BUDGET} tokens", f"{corpus['for_200_tokens']}", ""], *by_limit]
 
 
 def repair(
@@ -193,11 +211,11 @@ def repair(
     With --out the notes are written with the proposed offsets; a note with an annotation that
     cannot be placed is withheld.
     """
-    from deid_corpora.mending import Verdict, corrected  # noqa: PLC0415
+    from deid_corpora.mending import OffsetVerdict, corrected  # noqa: PLC0415
 
     _check_apart(out, notes)
     format_name = format_name or detect_format(notes)
-    corrections: list[Any] = []
+    corrections: list[OffsetCorrection] = []
     faults: list[Fault] = []
     mended: list[ParsedNote] = []
     for found in parse_notes(notes, format=format_name):
@@ -207,35 +225,37 @@ def repair(
         parsed, wrong = corrected(found)
         corrections += wrong
         mended.append(parsed)
-    left = sum(one.verdict is not Verdict.MOVED for one in corrections)
+    left = sum(one.verdict is not OffsetVerdict.MOVED for one in corrections)
     written, withheld = _written(mended, out, labels, format_name)
-    rows = [
-        [
-            one.note_id,
-            str(one.line or "-"),
-            one.label,
-            f"{one.start}-{one.end}",
-            one.verdict.value,
-            "-" if one.new_start is None else f"{one.new_start}-{one.new_end}",
-            str(one.places),
-        ]
-        for one in corrections
-    ]
-    said = [
-        (
-            f"{len(corrections) - left:,} annotations moved, {left:,} left as they are,"
-            f" {len(mended):,} notes read"
-        )
-    ]
+    rows = [_cells(one) for one in corrections]
+    said = (
+        f"{len(corrections) - left:,} annotations moved, {left:,} left as they are,"
+        f" {len(mended):,} notes read"
+    )
     return _mended(
         {"corrections": [one.to_json() for one in corrections], "notes": len(mended)},
         Table(("note", "line", "label", "offsets", "verdict", "proposed", "places"), rows, 6),
-        said,
+        [said],
         out=out,
         written=written,
         faults=[*faults, *withheld],
         undone=left > 0,
     )
+
+
+def _cells(correction: OffsetCorrection) -> list[str]:
+    proposed = "-"
+    if correction.new_start is not None:
+        proposed = f"{correction.new_start}-{correction.new_end}"
+    return [
+        correction.note_id,
+        str(correction.line or "-"),
+        correction.label,
+        f"{correction.start}-{correction.end}",
+        correction.verdict.value,
+        proposed,
+        str(correction.places),
+    ]
 
 
 def space(

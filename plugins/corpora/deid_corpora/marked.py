@@ -25,7 +25,7 @@ _REPEATED = frozenset({Phi.NAME, Phi.CITY, Phi.HOSPITAL, Phi.ORGANIZATION})
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class MarkedRange:
     """A marked range of a note.
 
     Args:
@@ -57,7 +57,7 @@ class MarkedText:
     lang: str
     kind: str
     text: str = field(repr=False)
-    marks: tuple[Mark, ...]
+    marks: tuple[MarkedRange, ...]
 
     def as_json(self) -> dict[str, Any]:
         """Return a line of JSON Lines as ``deid`` reads it."""
@@ -105,9 +105,9 @@ def _parts(content: str) -> Iterator[tuple[str, str]]:
         lines = []
 
 
-def _unmarked(body: str, where: str) -> tuple[str, tuple[Mark, ...]]:
+def _unmarked(body: str, where: str) -> tuple[str, tuple[MarkedRange, ...]]:
     parts: list[str] = []
-    marks: list[Mark] = []
+    marks: list[MarkedRange] = []
     length = 0
     last = 0
     for number, match in enumerate(_MARK.finditer(body), 1):
@@ -116,7 +116,7 @@ def _unmarked(body: str, where: str) -> tuple[str, tuple[Mark, ...]]:
         parts += [before, whole]
         length += len(before)
         marks.append(
-            Mark(
+            MarkedRange(
                 length + start,
                 length + end,
                 _label(match, where, number),
@@ -174,12 +174,11 @@ def unmarked_repeats(note: MarkedText) -> list[int]:
         if mark.label in _REPEATED
         for word in _WORD.findall(note.text[mark.start : mark.end])
     }
-    return sorted(
-        match.start()
-        for word in words
-        for match in re.finditer(rf"(?<!\w){re.escape(word)}(?!\w)", note.text)
-        if not covered.intersection(range(*match.span()))
-    )
+    places: list[int] = []
+    for word in words:
+        found = re.finditer(rf"(?<!\w){re.escape(word)}(?!\w)", note.text)
+        places += [one.start() for one in found if covered.isdisjoint(range(*one.span()))]
+    return sorted(places)
 
 
 def overlapping(note: MarkedText) -> list[int]:

@@ -20,7 +20,7 @@ from deid_assets.extending.commands import Annotated, Annotation, ParsedNote
 _BLANKS = re.compile(r"\s+")
 
 
-class Verdict(StrEnum):
+class OffsetVerdict(StrEnum):
     """What became of an annotation whose offsets do not cover its text."""
 
     MOVED = "moved"
@@ -37,7 +37,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Correction:
+class OffsetCorrection:
     """One annotation that does not fit its text; never the text itself.
 
     Args:
@@ -57,7 +57,7 @@ class Correction:
     label: str
     start: int
     end: int
-    verdict: Verdict
+    verdict: OffsetVerdict
     new_start: int | None = None
     new_end: int | None = None
     places: int = 0
@@ -67,7 +67,7 @@ class Correction:
         return asdict(self)
 
 
-def corrected(parsed: ParsedNote) -> tuple[ParsedNote, list[Correction]]:
+def corrected(parsed: ParsedNote) -> tuple[ParsedNote, list[OffsetCorrection]]:
     """Return the note with every annotation at its text, where that can be said, and what was found
     wrong.
 
@@ -79,7 +79,7 @@ def corrected(parsed: ParsedNote) -> tuple[ParsedNote, list[Correction]]:
     Args:
         parsed: As read, unchecked; offsets in code points.
     """
-    found: list[Correction] = []
+    found: list[OffsetCorrection] = []
     kept: list[Annotation] = []
     drift = 0
     for annotation in parsed.annotations or ():
@@ -114,7 +114,7 @@ def _folded(text: str) -> str:
     return "".join(" " if char.isspace() else char for char in text)
 
 
-def _placed(annotation: Annotation, parsed: ParsedNote, drift: int) -> Correction:
+def _placed(annotation: Annotation, parsed: ParsedNote, drift: int) -> OffsetCorrection:
     (start, end), *others = annotation.fragments
     said = {
         "note_id": parsed.note_id,
@@ -125,17 +125,17 @@ def _placed(annotation: Annotation, parsed: ParsedNote, drift: int) -> Correctio
     }
     covered = (annotation.covered or "").strip()
     if others or not covered:
-        return Correction(**said, verdict=Verdict.UNREADABLE)  # type: ignore[arg-type]
+        return OffsetCorrection(**said, verdict=OffsetVerdict.UNREADABLE)  # type: ignore[arg-type]
     pattern = r"\s+".join(map(re.escape, _BLANKS.split(covered)))
     places = [match.span() for match in re.finditer(pattern, parsed.text)]
     if not places:
-        return Correction(**said, verdict=Verdict.MISSING)  # type: ignore[arg-type]
+        return OffsetCorrection(**said, verdict=OffsetVerdict.MISSING)  # type: ignore[arg-type]
     first, *rest = sorted(places, key=lambda place: abs(place[0] - start - drift))
     if rest and abs(rest[0][0] - start - drift) == abs(first[0] - start - drift):
-        return Correction(**said, verdict=Verdict.AMBIGUOUS, places=len(places))  # type: ignore[arg-type]
-    return Correction(
+        return OffsetCorrection(**said, verdict=OffsetVerdict.AMBIGUOUS, places=len(places))  # type: ignore[arg-type]
+    return OffsetCorrection(
         **said,  # type: ignore[arg-type]
-        verdict=Verdict.MOVED,
+        verdict=OffsetVerdict.MOVED,
         new_start=first[0],
         new_end=first[1],
         places=len(places),
@@ -143,7 +143,7 @@ def _placed(annotation: Annotation, parsed: ParsedNote, drift: int) -> Correctio
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gap:
+class MissingSpace:
     """A place where an entity is glued to what stands beside it.
 
     Args:
@@ -163,7 +163,7 @@ class Gap:
         return asdict(self)
 
 
-def spaced(annotated: Annotated) -> tuple[Annotated, list[Gap]]:
+def spaced(annotated: Annotated) -> tuple[Annotated, list[MissingSpace]]:
     """Return the note with a blank wherever an entity is glued to a letter or digit, and all spans
     moved along.
 
@@ -190,7 +190,7 @@ def spaced(annotated: Annotated) -> tuple[Annotated, list[Gap]]:
     return Annotated(made, SpanSet.of(made, moved)), gaps
 
 
-def _gaps(annotated: Annotated) -> Iterator[Gap]:
+def _gaps(annotated: Annotated) -> Iterator[MissingSpace]:
     text = annotated.note.text
     seen: set[int] = set()
     spans: Sequence[Span] = () if annotated.spans is None else annotated.spans.spans
@@ -201,7 +201,9 @@ def _gaps(annotated: Annotated) -> Iterator[Gap]:
                 continue
             if text[at - 1].isalnum() and text[at].isalnum():
                 seen.add(at)
-                yield Gap(note_id=annotated.note.note_id, label=span.label.value, at=at, side=side)
+                yield MissingSpace(
+                    note_id=annotated.note.note_id, label=span.label.value, at=at, side=side
+                )
 
 
 def _after(places: Sequence[int], offset: int) -> int:

@@ -13,7 +13,7 @@ UNKNOWN = "unknown"
 
 
 @dataclass(slots=True)
-class Counts:
+class CorpusCounts:
     """Sums over notes.
 
     Args:
@@ -79,8 +79,8 @@ class Statistics:
         labels: Label to entities and tokens, the commonest first.
     """
 
-    whole: Counts
-    languages: dict[str, Counts]
+    whole: CorpusCounts
+    languages: dict[str, CorpusCounts]
     labels: dict[str, tuple[int, int]]
 
     def to_json(self) -> dict[str, Any]:
@@ -108,8 +108,8 @@ def statistics(documents: Sequence[Document], *, native: bool) -> Statistics:
         documents: Annotated notes.
         native: Whether to count by the corpus' own labels.
     """
-    whole = Counts()
-    languages: dict[str, Counts] = {}
+    whole = CorpusCounts()
+    languages: dict[str, CorpusCounts] = {}
     spans: Counter[str] = Counter()
     tokens: Counter[str] = Counter()
     for document in documents:
@@ -118,7 +118,7 @@ def statistics(documents: Sequence[Document], *, native: bool) -> Statistics:
             spans[label] += 1
             tokens[label] += len(touched)
         lang = document.note.lang or UNKNOWN
-        for counts in (whole, languages.setdefault(lang, Counts())):
+        for counts in (whole, languages.setdefault(lang, CorpusCounts())):
             _add(counts, document, [touched for _, touched in found])
     ordered = sorted(languages.items(), key=lambda entry: (-entry[1].notes, entry[0]))
     labels = sorted(spans, key=lambda label: (-spans[label], label))
@@ -142,7 +142,7 @@ def _touched(document: Document, *, native: bool) -> list[tuple[str, range]]:
     return found
 
 
-def _add(counts: Counts, document: Document, touched: Sequence[range]) -> None:
+def _add(counts: CorpusCounts, document: Document, touched: Sequence[range]) -> None:
     note = document.note
     tokens: list[Token] = tokenize(note.text)
     counts.notes += 1

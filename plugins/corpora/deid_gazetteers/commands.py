@@ -32,7 +32,7 @@ from deid_assets.extending.commands import (
 )
 from deid_assets.extending.lists import PHRASE_LISTS, WORD_LISTS, Entry, Gazetteer, write_gazetteer
 from deid_gazetteers.sources import read_entries
-from deid_gazetteers.vocabulary import MIN_PATIENTS, Vocabulary
+from deid_gazetteers.vocabulary import MIN_PATIENTS, CaseCounts
 
 gazetteer_app = typer.Typer(
     cls=CommandGroup,
@@ -180,7 +180,7 @@ def vocabulary(
     source = reading.source(notes)
     check_out(out, inputs=[notes], is_folder=False)
     detection = Detection.load(Named(tuple(detector), tuple(option or ()), None, jobs))
-    withheld, counted, grown = Withheld(), 0, Vocabulary(min_patients=min_patients)
+    withheld, counted, grown = Withheld(), 0, CaseCounts(min_patients=min_patients)
     with progress("counting") as advance:
         for chunk, outcomes in detection.over(source.chunks(withheld)):
             for note, outcome in zip(chunk, outcomes, strict=True):

@@ -14,7 +14,7 @@ MIN_PATIENTS = 5
 LOWER_SHARE = 0.1
 
 
-class Vocabulary:
+class CaseCounts:
     """Counts in how many notes each word stands in lower case, and in how many with a capital
     inside a sentence.
 

@@ -51,7 +51,7 @@ _WEIGHT = re.compile(r"(\d+)\* ")
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class GrammarRule:
     """Alternatives for one name.
 
     Args:
@@ -94,10 +94,10 @@ class Grammar:
     """The rules of one language, by name and by ``name@tag``."""
 
     lang: str
-    rules: dict[str, Rule] = field(repr=False)
+    rules: dict[str, GrammarRule] = field(repr=False)
     topics: tuple[str, ...] = ()
 
-    def find(self, name: str, tags: tuple[str, ...]) -> Rule:
+    def find(self, name: str, tags: tuple[str, ...]) -> GrammarRule:
         """Return the rule for the first tag that has one, else the rule without a tag.
 
         Raises:
@@ -129,7 +129,7 @@ def load_grammar(lang: str) -> Grammar:
         raise ConfigError(
             f"no grammar for language {lang!r}; choose one of {', '.join(grammars.languages())}"
         )
-    rules: dict[str, Rule] = {}
+    rules: dict[str, GrammarRule] = {}
     topics = []
     for path in sorted(grammars.folder(lang).iterdir(), key=lambda entry: entry.name):
         if path.name.endswith(".txt"):
@@ -142,14 +142,14 @@ def load_grammar(lang: str) -> Grammar:
     return Grammar(lang, rules, tuple(topics))
 
 
-def _add(rules: dict[str, Rule], path: Traversable, topic: str) -> None:
+def _add(rules: dict[str, GrammarRule], path: Traversable, topic: str) -> None:
     for key, rule in _rules(path.read_text(encoding="utf-8"), path.name, topic):
         if key in rules:
             raise ConfigError(f"{path.name}: rule {key!r} is defined twice; merge the two")
         rules[key] = rule
 
 
-def _rules(source: str, filename: str, topic: str) -> Iterator[tuple[str, Rule]]:
+def _rules(source: str, filename: str, topic: str) -> Iterator[tuple[str, GrammarRule]]:
     header: re.Match[str] | None = None
     body: list[str] = []
     for number, line in enumerate([*source.splitlines(), "[end]"], start=1):
@@ -168,7 +168,9 @@ def _rules(source: str, filename: str, topic: str) -> Iterator[tuple[str, Rule]]
             )
 
 
-def _rule(header: re.Match[str], body: list[str], place: str, topic: str) -> tuple[str, Rule]:
+def _rule(
+    header: re.Match[str], body: list[str], place: str, topic: str
+) -> tuple[str, GrammarRule]:
     if header["open"] == "[[":
         lines = [
             block.strip("\n") for block in re.split(r"^---$", "\n".join(body), flags=re.MULTILINE)
@@ -189,7 +191,7 @@ def _rule(header: re.Match[str], body: list[str], place: str, topic: str) -> tup
         raise ConfigError(f"{place}: rule {header['name']!r}: {error}") from None
     tag = header["tag"] or topic
     key = f"{header['name']}@{tag}" if tag else header["name"]
-    return key, Rule(
+    return key, GrammarRule(
         header["name"],
         Phi(label) if label else None,
         bool(header["once"]),

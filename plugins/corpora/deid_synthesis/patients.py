@@ -11,7 +11,7 @@ from deid_synthesis.calendars import age_on, age_variables, born_for, date_varia
 from deid_synthesis.grammar import Grammar
 from deid_synthesis.layout import draw_style
 from deid_synthesis.people import (
-    Person,
+    SyntheticPerson,
     Variables,
     ascii_letters,
     draw_person,
@@ -69,7 +69,7 @@ class Patient:
     """A patient as all of his or her notes know it."""
 
     patient_id: str
-    person: Person = field(repr=False)
+    person: SyntheticPerson = field(repr=False)
     born: dt.date = field(repr=False)
     admitted: dt.date = field(repr=False)
     topic: str

@@ -32,7 +32,7 @@ Variables = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
+class SyntheticPerson:
     """Someone with a name; ``second`` is the second surname where there are two, else empty."""
 
     first: str = field(repr=False)
@@ -58,7 +58,7 @@ def ascii_letters(text: str) -> str:
 
 def draw_person(
     grammar: Grammar, rng: Random, *, role: str, sex: str | None = None, word: bool = False
-) -> Person:
+) -> SyntheticPerson:
     """Return a person; a share of the names are words, carry particles or are hyphenated.
 
     Args:
@@ -74,7 +74,7 @@ def draw_person(
     middle = rng.choice(grammar.lines("given", sex))
     last = rng.choice(grammar.lines("surname.word")) if word else draw_surname(grammar, rng)
     second = draw_surname(grammar, rng) if _has_two_surnames(grammar) else ""
-    return Person(first, middle if middle != first else "Lee", last, second, sex, role)
+    return SyntheticPerson(first, middle if middle != first else "Lee", last, second, sex, role)
 
 
 def _has_two_surnames(grammar: Grammar) -> bool:
@@ -97,8 +97,8 @@ def draw_surname(grammar: Grammar, rng: Random) -> str:
 
 
 def draw_relative(
-    grammar: Grammar, rng: Random, patient: Person, *, topic: str, age: int
-) -> tuple[Person, str]:
+    grammar: Grammar, rng: Random, patient: SyntheticPerson, *, topic: str, age: int
+) -> tuple[SyntheticPerson, str]:
     """Return a relative and what he or she is to the patient.
 
     A line of the rule ``relations`` is the word, the sex and the kin: a key of ``KIN_AGES`` or
@@ -112,15 +112,20 @@ def draw_relative(
     last, second = person.last, person.second
     if _has_two_surnames(grammar):
         by_father = kin in {"sibling", "father"} or (kin == "child" and patient.sex == "m")
-        last = patient.last if by_father else patient.second if kin == "mother" else last
+        if by_father:
+            last = patient.last
+        elif kin == "mother":
+            last = patient.second
         second = patient.second if kin == "sibling" else second
         second = patient.last if kin == "child" and patient.sex == "f" else second
     elif kin not in {"other", "younger"} and rng.random() < SHARED_SURNAME_RATE:
         last = patient.last
-    return Person(person.first, person.middle, last, second, person.sex, person.role), relation
+    return SyntheticPerson(
+        person.first, person.middle, last, second, person.sex, person.role
+    ), relation
 
 
-def person_variables(person: Person, grammar: Grammar) -> dict[str, str]:
+def person_variables(person: SyntheticPerson, grammar: Grammar) -> dict[str, str]:
     """Return the variables of a person as a subject: parts of the name in their usual forms."""
     first, last = person.first, person.surnames
     values = {

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from deid_assets.extending import ConfigError, Phi
-from deid_synthesis.grammar import Grammar, Rule
+from deid_synthesis.grammar import Grammar, GrammarRule
 from deid_synthesis.layout import Style
 from deid_synthesis.nodes import Node
 from deid_synthesis.people import Variables
@@ -48,7 +48,7 @@ class NoteWriter:
     _scope: Variables = field(default_factory=dict)
     _unused: dict[int, list[Node]] = field(default_factory=dict)
     _fits: dict[int, list[Node]] = field(default_factory=dict)
-    _found: dict[str, Rule] = field(default_factory=dict)
+    _found: dict[str, GrammarRule] = field(default_factory=dict)
 
     def write(self, name: str) -> Text:
         """Return the expansion of a rule.
@@ -80,7 +80,7 @@ class NoteWriter:
             out.append(Piece(value))
         self._scope = outer
 
-    def _rule(self, name: str) -> Rule:
+    def _rule(self, name: str) -> GrammarRule:
         rule = self._found.get(name)
         if rule is None:
             rule = self._found[name] = self.grammar.find(name, self.tags)
@@ -98,7 +98,7 @@ class NoteWriter:
         else:
             self._one(rule, out)
 
-    def _one(self, rule: Rule, out: list[Piece]) -> None:
+    def _one(self, rule: GrammarRule, out: list[Piece]) -> None:
         if rule.label is None:
             self._pick(rule).emit(self, out)
             return
@@ -111,13 +111,13 @@ class NoteWriter:
         native = self._scope.get("role", "") if rule.label is Phi.NAME else ""
         out.append(Piece("".join(piece.text for piece in inner), rule.label, native))
 
-    def _fitting(self, rule: Rule) -> list[Node]:
+    def _fitting(self, rule: GrammarRule) -> list[Node]:
         fitting = self._fits.get(id(rule))
         if fitting is None:
             fitting = self._fits[id(rule)] = rule.fitting(self.tags)
         return fitting
 
-    def _pick(self, rule: Rule) -> Node:
+    def _pick(self, rule: GrammarRule) -> Node:
         """Return an alternative that this note has not used, as long as there is one."""
         if len(rule.alternatives) == 1:
             return rule.alternatives[0]

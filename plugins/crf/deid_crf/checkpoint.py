@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 
 from deid_assets.extending import ConfigError
-from deid_crf.minimise import Search
+from deid_crf.minimise import SearchState
 
 FOLDER = "checkpoint"
 STATE = "search.safetensors"
 
 
-def write_search(out: Path, search: Search) -> None:
+def write_search(out: Path, search: SearchState) -> None:
     """Keep a search in a folder; what was there is replaced at once or not at all."""
     from safetensors.numpy import save  # noqa: PLC0415 - compiled, loaded when first needed
 
@@ -30,7 +30,7 @@ def write_search(out: Path, search: Search) -> None:
     part.replace(out / FOLDER / STATE)
 
 
-def read_search(out: Path, *, size: int) -> Search | None:
+def read_search(out: Path, *, size: int) -> SearchState | None:
     """Return the search that was kept in a folder, or nothing where there is none.
 
     Args:
@@ -48,7 +48,7 @@ def read_search(out: Path, *, size: int) -> Search | None:
         return None
     try:
         arrays = load_file(path)
-        search = Search(
+        search = SearchState(
             arrays["x"], arrays["values"].tolist(), [*arrays["steps"]], [*arrays["changes"]]
         )
     except (SafetensorError, KeyError, OSError) as error:

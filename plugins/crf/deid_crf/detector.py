@@ -23,8 +23,8 @@ from deid_assets.extending import (
 from deid_assets.extending.decoding import by_label
 from deid_crf.lattice import Numbers
 from deid_crf.model import read_model
-from deid_crf.tagger import Solved, Tagger
-from deid_crf.view import View
+from deid_crf.tagger import CrfTagger, Solved
+from deid_crf.view import NoteView
 
 VERSION = "0.1.0"
 GROUP_CHARS = 800_000
@@ -89,7 +89,7 @@ class CrfDetector:
             raise ConfigError(f"min_score is {self._min_score}; choose a number from 0 to 1")
         self.native_labels = frozenset(self._model.labels)
         self.labels = _wanted(frozenset(self._model.labels.values()), labels)
-        self._tagger = Tagger(self._model)
+        self._tagger = CrfTagger(self._model)
         tags, known = self._model.tags, self._model.labels
         self._kinds = np.array([[tag[0] in prefixes for tag in tags] for prefixes in ("BS", "IE")])
         categories = [(known[tag[2:]], tag[2:]) if tag[2:] else (Phi.OTHER, "") for tag in tags]
@@ -120,7 +120,7 @@ class CrfDetector:
             yield WordLabels(found.tokens, labels, probabilities)
 
     def _add_spans(
-        self, solved: Solved, views: Sequence[View], found: Sequence[list[Span]]
+        self, solved: Solved, views: Sequence[NoteView], found: Sequence[list[Span]]
     ) -> None:
         tags = solved.best()
         first, last = _entities(tags, self._kinds)
@@ -151,13 +151,13 @@ def _entities(tags: Numbers, kinds: NDArray[np.bool_]) -> tuple[Numbers, Numbers
     )
 
 
-def marginals(tagger: Tagger, notes: Sequence[Note]) -> Iterator[Marginals]:
+def marginals(tagger: CrfTagger, notes: Sequence[Note]) -> Iterator[Marginals]:
     """Yield the probabilities of each note's tags, in order."""
     for group in runs_of(notes, chars=_MARGINALS_CHARS):
         yield from marginals_of(tagger, tagger.views(group))
 
 
-def marginals_of(tagger: Tagger, views: Sequence[View]) -> Iterator[Marginals]:
+def marginals_of(tagger: CrfTagger, views: Sequence[NoteView]) -> Iterator[Marginals]:
     """Yield the probabilities of each note's tags, in order; all notes are read together."""
     rows: list[list[NDArray[np.float64]]] = [[] for _ in views]
     with tagger.room.lock:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid_crf.channels import Channel
-from deid_crf.examples import Example
+from deid_crf.examples import NoteExample
 from deid_crf.keys import Keys
 from deid_crf.tagger import rows_of
 
@@ -46,7 +46,7 @@ class Evidence:
 
     def __init__(
         self,
-        notes: Sequence[Example],
+        notes: Sequence[NoteExample],
         keys: Sequence[Keys],
         channels: Sequence[Channel],
         *,
@@ -88,7 +88,7 @@ class Evidence:
         self.names: list[str] = named[kept].tolist()
         self.features = every[:, kept].tocsr()
 
-    def _patients(self, notes: Sequence[Example], every: csr_matrix) -> Places:
+    def _patients(self, notes: Sequence[NoteExample], every: csr_matrix) -> Places:
         """Return how many patients have each attribute."""
         from scipy.sparse import csr_matrix  # noqa: PLC0415 - heavy, needed in training alone
 

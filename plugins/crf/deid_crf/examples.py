@@ -12,12 +12,12 @@ import numpy as np
 from deid_assets.extending import OUTSIDE, Grouping, inputs, limited
 from deid_crf.keys import Keys, keys_of
 from deid_crf.statistics import Tally, keys, tally, total
-from deid_crf.view import View
+from deid_crf.view import NoteView
 from deid_crf.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class NoteExample:
     """One training note.
 
     Args:
@@ -26,18 +26,18 @@ class Example:
         owner: Whose note it is.
     """
 
-    view: View
+    view: NoteView
     tags: Sequence[str]
     owner: str = field(default="", repr=False)
 
 
 def examples(
-    views: Sequence[View],
+    views: Sequence[NoteView],
     tags: Sequence[Sequence[str]],
     owners: Sequence[str],
     *,
     min_patients: int,
-) -> tuple[list[Example], list[Keys], Tally]:
+) -> tuple[list[NoteExample], list[Keys], Tally]:
     """Return the notes, each channel's keys of all their tokens, and the tally of their words.
 
     Args:
@@ -59,14 +59,14 @@ def examples(
         for one in keys(view.lows, counted, own[owner], min_patients=min_patients)
     ]
     notes = [
-        Example(view, of_note, owner)
+        NoteExample(view, of_note, owner)
         for view, of_note, owner in zip(views, tags, owners, strict=True)
     ]
     return notes, [*keys_of(views, Vocabulary(), Keys(known, np.arange(len(known))))], counted
 
 
 def sequences(
-    note: Example, *, grouping: Grouping, longest: int, keep_empty: float, draw: random.Random
+    note: NoteExample, *, grouping: Grouping, longest: int, keep_empty: float, draw: random.Random
 ) -> Iterator[range]:
     """Yield the sequences of a training note, as ranges of tokens.
 

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from deid_assets.extending import OUTSIDE
-from deid_crf.layout import FIELD_STEPS, Fields, Lines, Tokens, chunks, fields, lines
-from deid_crf.statistics import Memory
-from deid_crf.view import View
+from deid_crf.layout import FIELD_STEPS, Fields, LineLayout, TokenLayout, chunks, fields, lines
+from deid_crf.statistics import WordStatistics
+from deid_crf.view import NoteView
 from deid_crf.vocabulary import Numbers, Vocabulary
 
 _NEAR_FIELD = 6
@@ -40,7 +40,7 @@ class Keys(NamedTuple):
 
 
 def keys_of(
-    views: Sequence[View], vocabulary: Vocabulary, statistics: Memory | Keys
+    views: Sequence[NoteView], vocabulary: Vocabulary, statistics: WordStatistics | Keys
 ) -> Iterator[Keys]:
     """Yield each channel's keys, in the order of ``channels``.
 
@@ -49,7 +49,7 @@ def keys_of(
         vocabulary: Learns their words.
         statistics: What is known of words from training, or of each token.
     """
-    tokens = Tokens.of(views, vocabulary)
+    tokens = TokenLayout.of(views, vocabulary)
     where = lines(tokens)
     in_fields = fields(tokens, where, vocabulary)
     shapes = vocabulary.shape(tokens.words)
@@ -63,7 +63,7 @@ def keys_of(
     yield _places(where)
     yield (
         _statistics(tokens, statistics, vocabulary)
-        if isinstance(statistics, Memory)
+        if isinstance(statistics, WordStatistics)
         else statistics
     )
     yield _triples(tokens, predictions, names)
@@ -72,7 +72,9 @@ def keys_of(
     yield _hits(views, len(tokens.words))
 
 
-def _predictions(views: Sequence[View], size: int) -> tuple[Numbers, list[str], Numbers, list[str]]:
+def _predictions(
+    views: Sequence[NoteView], size: int
+) -> tuple[Numbers, list[str], Numbers, list[str]]:
     """Return each token's prediction as the number of a tag and as that of a label, and the names
     of both; 0 is none.
     """
@@ -107,12 +109,12 @@ def _distinct(codes: Numbers) -> tuple[Numbers, Numbers]:
     return found, numbers[codes]
 
 
-def _words(tokens: Tokens, vocabulary: Vocabulary) -> Keys:
+def _words(tokens: TokenLayout, vocabulary: Vocabulary) -> Keys:
     found, places = _distinct(tokens.words)
     return Keys([vocabulary.words[number] for number in found.tolist()], places)
 
 
-def _pairs(tokens: Tokens, vocabulary: Vocabulary) -> Keys:
+def _pairs(tokens: TokenLayout, vocabulary: Vocabulary) -> Keys:
     """The normal form of the word before, and of the word."""
     lows, size = vocabulary.lows, len(vocabulary.lows)
     found, places = _distinct(tokens.before(tokens.lows) * size + tokens.lows)
@@ -122,7 +124,7 @@ def _pairs(tokens: Tokens, vocabulary: Vocabulary) -> Keys:
     )
 
 
-def _triples(tokens: Tokens, numbers: Numbers, names: Sequence[str]) -> Keys:
+def _triples(tokens: TokenLayout, numbers: Numbers, names: Sequence[str]) -> Keys:
     """What the token before has, the token, and the one after it.
 
     Number 0 stands for a note's edges.
@@ -136,7 +138,7 @@ def _triples(tokens: Tokens, numbers: Numbers, names: Sequence[str]) -> Keys:
     return Keys([(names[a], names[b], names[c]) for a, b, c in zip(*columns, strict=True)], places)
 
 
-def _chunks(tokens: Tokens) -> Keys:
+def _chunks(tokens: TokenLayout) -> Keys:
     """The shape of the token's chunk, and its place there."""
     names, of_token, place = chunks(tokens)
     size = int(place.max(initial=0)) + 1
@@ -162,7 +164,9 @@ def _fields(where: Fields, shapes: Numbers, vocabulary: Vocabulary) -> Keys:
     )
 
 
-def _lines(tokens: Tokens, where: Lines, in_fields: Fields, vocabulary: Vocabulary) -> Keys:
+def _lines(
+    tokens: TokenLayout, where: LineLayout, in_fields: Fields, vocabulary: Vocabulary
+) -> Keys:
     """The first two words of the line, and the first field of the line before."""
     lows = vocabulary.lows
     second = (
@@ -183,7 +187,7 @@ def _lines(tokens: Tokens, where: Lines, in_fields: Fields, vocabulary: Vocabula
     return Keys(values, where.of)
 
 
-def _places(where: Lines) -> Keys:
+def _places(where: LineLayout) -> Keys:
     """The line from the top and from the bottom, the token from the left and from the right, in
     steps.
     """
@@ -201,13 +205,13 @@ def _places(where: Lines) -> Keys:
     )
 
 
-def _statistics(tokens: Tokens, known: Memory, vocabulary: Vocabulary) -> Keys:
+def _statistics(tokens: TokenLayout, known: WordStatistics, vocabulary: Vocabulary) -> Keys:
     """What is known of the word from training."""
     found, places = _distinct(tokens.lows)
     return Keys([known[vocabulary.lows[number]] for number in found.tolist()], places)
 
 
-def _nearby(tokens: Tokens, label_of: Numbers, labels: Sequence[str]) -> Keys:
+def _nearby(tokens: TokenLayout, label_of: Numbers, labels: Sequence[str]) -> Keys:
     """The label of the prediction before the token and of the one after it, and how far,
     in steps.
     """
@@ -235,7 +239,11 @@ def _nearby(tokens: Tokens, label_of: Numbers, labels: Sequence[str]) -> Keys:
 
 
 def _elsewhere(
-    tokens: Tokens, where: Fields, label_of: Numbers, vocabulary: Vocabulary, labels: Sequence[str]
+    tokens: TokenLayout,
+    where: Fields,
+    label_of: Numbers,
+    vocabulary: Vocabulary,
+    labels: Sequence[str],
 ) -> Keys:
     """For each name-like token the fields, and the labels, under which it stands elsewhere in the
     note.
@@ -271,7 +279,7 @@ def _elsewhere(
     return Keys(values, places)
 
 
-def _hits(views: Sequence[View], size: int) -> Keys:
+def _hits(views: Sequence[NoteView], size: int) -> Keys:
     if not any(view.hits for view in views):
         return Keys([()], np.zeros(size, dtype=np.int64))
     hits = chain.from_iterable(view.hits or [()] * len(view.words) for view in views)

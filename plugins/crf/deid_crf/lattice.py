@@ -62,7 +62,7 @@ class Room:
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class TransitionWeights:
     """Weights of the transitions, those that the scheme forbids at minus infinity.
 
     Args:
@@ -76,14 +76,16 @@ class Chain:
     end: NDArray[np.float32]
 
     @classmethod
-    def of(cls, tags: Sequence[str], scheme: TagScheme, weights: NDArray[np.float32]) -> Chain:
+    def of(
+        cls, tags: Sequence[str], scheme: TagScheme, weights: NDArray[np.float32]
+    ) -> TransitionWeights:
         """Return the legal part of transition weights, which are in the order of the tags."""
         legal, start, end = constraints(tags, scheme)
         return cls(weights + legal, start, end)
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class SequenceBatch:
     """Sequences, to be read step by step.
 
     The first row of every sequence, longest sequence first, then all second ones.
@@ -101,7 +103,7 @@ class Batch:
     steps: Sequence[slice]
 
     @classmethod
-    def of(cls, parts: Sequence[range]) -> Batch:
+    def of(cls, parts: Sequence[range]) -> SequenceBatch:
         """Return sequences that are ranges of rows, none of them empty."""
         ordered = sorted(parts, key=len, reverse=True)
         sizes = np.array([len(part) for part in ordered], dtype=np.intp)
@@ -120,7 +122,8 @@ class Batch:
 class Posterior:
     """Probabilities over all legal tag sequences.
 
-    Forward-backward (Rabiner 1989), scaled at some rows. Rows are in the order of ``Batch.rows``.
+    Forward-backward (Rabiner 1989), scaled at some rows. Rows are in the order of
+    ``SequenceBatch.rows``.
 
     Args:
         forward: (rows, tags), of the tag given what is up to the row, but for a factor that all
@@ -186,7 +189,10 @@ class Posterior:
 
 
 def posterior(
-    emissions: NDArray[np.float32], batch: Batch, chain: Chain, room: Room | None = None
+    emissions: NDArray[np.float32],
+    batch: SequenceBatch,
+    chain: TransitionWeights,
+    room: Room | None = None,
 ) -> Posterior:
     """Return the probabilities of a batch.
 
@@ -232,7 +238,7 @@ def _greatest(values: Floats) -> Floats:
 
 
 def _fill_forward(
-    found: Floats, emitted: Floats, batch: Batch, moves: Floats, start: Floats
+    found: Floats, emitted: Floats, batch: SequenceBatch, moves: Floats, start: Floats
 ) -> None:
     """Fill in the tags' probabilities given what is up to each row, but for a factor.
 
@@ -254,7 +260,7 @@ def _fill_forward(
         reached = here
 
 
-def _fill_backward(of: Posterior, batch: Batch, end: Floats) -> None:
+def _fill_backward(of: Posterior, batch: SequenceBatch, end: Floats) -> None:
     """Fill in by what the probabilities change with what comes after each row."""
     found, forward, emitted, back = (
         of.backward,

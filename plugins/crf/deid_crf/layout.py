@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid_assets.extending import tokenize
-from deid_crf.view import View
+from deid_crf.view import NoteView
 from deid_crf.vocabulary import Numbers, Vocabulary
 from deid_crf.words import REMEMBERED, short_shape
 
@@ -23,7 +23,7 @@ MAX_CHUNK = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class LineLayout:
     """The lines that hold tokens.
 
     Args:
@@ -59,7 +59,7 @@ class Fields:
 
 
 @dataclass(frozen=True, slots=True)
-class Tokens:
+class TokenLayout:
     """All tokens of many notes, one after another.
 
     Args:
@@ -83,7 +83,7 @@ class Tokens:
     is_last: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, views: Sequence[View], vocabulary: Vocabulary) -> Tokens:
+    def of(cls, views: Sequence[NoteView], vocabulary: Vocabulary) -> TokenLayout:
         """Return the tokens of notes."""
         words = vocabulary.numbers([*chain.from_iterable(view.words for view in views)])
         sizes = np.array([len(view.words) for view in views], dtype=np.int64)
@@ -115,7 +115,7 @@ class Tokens:
         return np.where(self.is_last, 0, np.roll(numbers, -1))
 
 
-def lines(tokens: Tokens) -> Lines:
+def lines(tokens: TokenLayout) -> LineLayout:
     """Return the lines of the notes."""
     chars = np.frombuffer(tokens.text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
     number = np.searchsorted(np.flatnonzero(chars == ord("\n")), tokens.starts)
@@ -125,7 +125,7 @@ def lines(tokens: Tokens) -> Lines:
     at = np.arange(len(first))
     first_of_note = np.searchsorted(note, note)
     stop_of_note = np.searchsorted(note, note, side="right")
-    return Lines(
+    return LineLayout(
         first,
         np.diff(first, append=len(number)),
         at - first_of_note,
@@ -134,7 +134,7 @@ def lines(tokens: Tokens) -> Lines:
     )
 
 
-def fields(tokens: Tokens, where: Lines, vocabulary: Vocabulary) -> Fields:
+def fields(tokens: TokenLayout, where: LineLayout, vocabulary: Vocabulary) -> Fields:
     """Return the field of each token."""
     at = np.arange(len(tokens.lows))
     is_colon = tokens.lows == COLON
@@ -158,7 +158,7 @@ def fields(tokens: Tokens, where: Lines, vocabulary: Vocabulary) -> Fields:
     return Fields(last_of, both_of, step, np.where(where.top, of_line[:-1], 0))
 
 
-def chunks(tokens: Tokens) -> tuple[list[str], Numbers, Numbers]:
+def chunks(tokens: TokenLayout) -> tuple[list[str], Numbers, Numbers]:
     """Return the shapes of what stands between blanks, and for each token the number of its shape
     and its place there.
 

@@ -11,7 +11,7 @@ from deid_assets.extending.lists import PHRASE_LISTS, Gazetteer
 REMEMBERED = 60_000
 
 
-class Lists:
+class CompiledLists:
     """Compiled lists, asked word by word.
 
     Args:

@@ -19,7 +19,7 @@ _PERIOD, _LEAST = 10, 1e-5
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class SearchState:
     """The state of a search, from which it can be resumed.
 
     Args:
@@ -36,8 +36,8 @@ class Search:
 
 
 def minimise(
-    function: Function, start: Vector, *, l1: float, search: Search | None = None
-) -> Iterator[Search]:
+    function: Function, start: Vector, *, l1: float, search: SearchState | None = None
+) -> Iterator[SearchState]:
     """Yield each step of the way to where ``function(x) + l1 * |x|`` is about least; it ends there.
 
     Args:
@@ -48,7 +48,7 @@ def minimise(
     """
     x = start if search is None else search.x
     value, slope = function(x)
-    search = search or Search(x, [value + l1 * float(np.abs(x).sum())])
+    search = search or SearchState(x, [value + l1 * float(np.abs(x).sum())])
     while True:
         found = _step(function, search, slope, l1)
         if found is None:
@@ -61,8 +61,8 @@ def minimise(
 
 
 def _step(
-    function: Function, search: Search, slope: Vector, l1: float
-) -> tuple[Search, Vector] | None:
+    function: Function, search: SearchState, slope: Vector, l1: float
+) -> tuple[SearchState, Vector] | None:
     """Return the search after one more step, and the slope there.
 
     Nothing where no step leads further down.
@@ -89,7 +89,7 @@ def _step(
     steps, changes = [*search.steps], [*search.changes]
     if step @ change > 0:
         steps, changes = [*steps, step][-MEMORY:], [*changes, change][-MEMORY:]
-    return Search(tried, [*search.values, reached], steps, changes), there
+    return SearchState(tried, [*search.values, reached], steps, changes), there
 
 
 def _steepest(x: Vector, slope: Vector, l1: float) -> Vector:
@@ -100,7 +100,7 @@ def _steepest(x: Vector, slope: Vector, l1: float) -> Vector:
     return -np.where(x != 0, slope + l1 * np.sign(x), at_zero)
 
 
-def _direction(steepest: Vector, search: Search) -> Vector:
+def _direction(steepest: Vector, search: SearchState) -> Vector:
     """Return the steepest direction times the inverse of the curvature (two loops;
     Nocedal 1980).
     """

@@ -13,7 +13,7 @@ import numpy as np
 
 from deid_assets.extending import ConfigError, Grouping, InputError, Phi, TagScheme, read_grouping
 from deid_crf.statistics import Tally
-from deid_crf.weights import Weights
+from deid_crf.weights import TagWeights
 
 FORMAT = 1
 ABOUT, ATTRIBUTES, STATISTICS, WEIGHTS, LISTS = (
@@ -54,7 +54,7 @@ class Model:
     grouping: Grouping
     window: int
     predictions_of: str
-    weights: Weights
+    weights: TagWeights
     statistics: Tally = field(repr=False)
     lists: Sequence[Path] = ()
     min_score: float = 0.0
@@ -159,7 +159,7 @@ def _model(folder: Path, about: Mapping[str, Any]) -> Model:
     )
 
 
-def _weights(folder: Path, *, tags: int) -> Weights:
+def _weights(folder: Path, *, tags: int) -> TagWeights:
     from safetensors import SafetensorError  # noqa: PLC0415 - compiled, loaded when first needed
     from safetensors.numpy import load_file  # noqa: PLC0415 - likewise
 
@@ -168,7 +168,7 @@ def _weights(folder: Path, *, tags: int) -> Weights:
     except SafetensorError as error:
         raise ConfigError(f"model {folder}: {WEIGHTS} is broken; train again") from error
     names = (folder / ATTRIBUTES).read_text(encoding="utf-8").split("\n")[:-1]
-    weights = Weights({name: number for number, name in enumerate(names)}, **arrays)
+    weights = TagWeights({name: number for number, name in enumerate(names)}, **arrays)
     fits = (
         len(weights.first) == len(names) + 1
         and weights.first[-1] == len(weights.tags) == len(weights.values)

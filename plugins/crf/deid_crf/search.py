@@ -6,14 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid_assets.extending.decoding import viterbi
-from deid_crf.lattice import Batch, Chain, Floats, Numbers, Posterior
+from deid_crf.lattice import Floats, Numbers, Posterior, SequenceBatch, TransitionWeights
 
 _AS_GOOD_AS_CERTAIN = 1e-6
 _NEARLY = 1.0 - 1e-6
 """Keeps what is as likely as the best but for rounding."""
 
 
-def best(emissions: NDArray[np.float32], batch: Batch, chain: Chain, found: Posterior) -> Numbers:
+def best(
+    emissions: NDArray[np.float32], batch: SequenceBatch, chain: TransitionWeights, found: Posterior
+) -> Numbers:
     """Return the tags of the best legal sequence among those with ``O`` wherever ``O`` is as good
     as certain.
 
@@ -100,7 +102,7 @@ def _sums(
     return found
 
 
-def _pieces(batch: Batch, certain: NDArray[np.bool_]) -> tuple[Numbers, Numbers]:
+def _pieces(batch: SequenceBatch, certain: NDArray[np.bool_]) -> tuple[Numbers, Numbers]:
     """Return where the runs of rows that are not certain begin and end, each with the certain row
     before and after it.
     """

@@ -12,7 +12,7 @@ from deid_assets.extending import ConfigError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class CrfSettings:
     """Settings of a CRF.
 
     Args:
@@ -44,7 +44,7 @@ class Settings:
     min_score: float = 0.0
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Settings:
+    def of(cls, given: Mapping[str, Any]) -> CrfSettings:
         """Return checked settings.
 
         Raises:

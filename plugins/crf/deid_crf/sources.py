@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from deid_assets.extending import Note, PluginError, Span, load
-from deid_crf.lists import Lists
-from deid_crf.view import Pieces, Prediction, View, views_of
+from deid_crf.lists import CompiledLists
+from deid_crf.view import NoteView, Prediction, TokenCache, views_of
 
 PROFILE = "meddocan"
 """Profile of the rules that leaves no category out."""
@@ -31,8 +31,8 @@ class Sources:
     """
 
     def __init__(self, predictions_of: str, lists: Sequence[Path]) -> None:
-        self._pieces = Pieces()
-        self._lists = Lists(lists) if lists else None
+        self._pieces = TokenCache()
+        self._lists = CompiledLists(lists) if lists else None
         self._detector = None
         if predictions_of:
             try:
@@ -46,7 +46,7 @@ class Sources:
                     ' it, or train with predictions_of = ""'
                 ) from error
 
-    def views(self, notes: Sequence[Note]) -> list[View]:
+    def views(self, notes: Sequence[Note]) -> list[NoteView]:
         """Return the notes with what the sources say of each token."""
         views = views_of([note.text for note in notes], self._pieces)
         if self._detector is not None:
@@ -63,7 +63,7 @@ def with_dropout(
     return [each for each in predictions if draw.random() >= share]
 
 
-def predicted(views: Sequence[View], found: Sequence[Sequence[Span]]) -> list[View]:
+def predicted(views: Sequence[NoteView], found: Sequence[Sequence[Span]]) -> list[NoteView]:
     """Return views with what a detector found in each: the tokens that a span touches.
 
     Of overlapping spans the first has the token.

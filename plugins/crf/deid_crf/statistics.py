@@ -80,7 +80,7 @@ def described(labels: Mapping[str, int] | None) -> tuple[str, ...]:
     return tuple(named)
 
 
-class Memory(dict[str, tuple[str, ...]]):
+class WordStatistics(dict[str, tuple[str, ...]]):
     """Statistics of each word, computed when it is first asked for.
 
     Args:

@@ -13,21 +13,21 @@ from deid_crf.channels import channels
 from deid_crf.keys import keys_of
 from deid_crf.lattice import (
     ROWS_AT_ONCE,
-    Batch,
-    Chain,
     Numbers,
     Posterior,
     Room,
+    SequenceBatch,
+    TransitionWeights,
     parts_of,
     posterior,
 )
 from deid_crf.model import Model
 from deid_crf.search import best
 from deid_crf.sources import Sources
-from deid_crf.statistics import Memory
-from deid_crf.view import View
+from deid_crf.statistics import WordStatistics
+from deid_crf.view import NoteView
 from deid_crf.vocabulary import MAX_WORDS, Vocabulary
-from deid_crf.weights import Table
+from deid_crf.weights import KeyTable
 
 LONGEST = 20_000
 """Tokens in one sequence; a longer one is cut, in training as in use."""
@@ -65,7 +65,7 @@ class Solved:
     best: Callable[[], Numbers] = field(repr=False)
 
 
-class Tagger:
+class CrfTagger:
     """A model with its tables and sources.
 
     Args:
@@ -81,16 +81,16 @@ class Tagger:
     def __init__(self, model: Model, room: Room | None = None) -> None:
         self.model, self.room = model, room or Room()
         self._sources = Sources(model.predictions_of, model.lists)
-        self._statistics = Memory(model.statistics)
+        self._statistics = WordStatistics(model.statistics)
         self._vocabulary = Vocabulary()
-        self._tables = [Table(channel, model.weights) for channel in channels(model.window)]
-        self._chain = Chain.of(model.tags, model.scheme, model.weights.transitions)
+        self._tables = [KeyTable(channel, model.weights) for channel in channels(model.window)]
+        self._chain = TransitionWeights.of(model.tags, model.scheme, model.weights.transitions)
 
-    def views(self, notes: Sequence[Note]) -> list[View]:
+    def views(self, notes: Sequence[Note]) -> list[NoteView]:
         """Return the notes as the model reads them."""
         return self._sources.views(notes)
 
-    def solve(self, views: Sequence[View]) -> Iterator[Solved]:
+    def solve(self, views: Sequence[NoteView]) -> Iterator[Solved]:
         """Yield every sequence of the notes once, in order, many at a time.
 
         What was yielded is void when the next is asked for.
@@ -108,7 +108,7 @@ class Tagger:
         for some in _batches(parts):
             yield self._solved(some, numbers)
 
-    def _numbers(self, views: Sequence[View], pad: int) -> list[NDArray[np.int32]]:
+    def _numbers(self, views: Sequence[NoteView], pad: int) -> list[NDArray[np.int32]]:
         """Return for each channel the row numbers of all tokens, with edges before, between and
         after the notes.
         """
@@ -142,12 +142,12 @@ class Tagger:
             )
             for part in parts
         ]
-        batch = Batch.of([part.rows for part in moved])
+        batch = SequenceBatch.of([part.rows for part in moved])
         found = posterior(emissions, batch, self._chain, self.room)
         return Solved(moved, found, lambda: best(emissions, batch, self._chain, found))
 
 
-def _sequences(view: View, grouping: Grouping) -> list[range]:
+def _sequences(view: NoteView, grouping: Grouping) -> list[range]:
     """Return a note's sequences, without a list of its tokens where one sequence holds all.
 
     No sentence is empty.

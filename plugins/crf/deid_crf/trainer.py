@@ -27,15 +27,15 @@ from deid_assets.extending.blas import one_blas_thread
 from deid_crf.channels import channels
 from deid_crf.checkpoint import FOLDER, read_search, write_search
 from deid_crf.evidence import Evidence
-from deid_crf.examples import Example, examples, sequences
+from deid_crf.examples import NoteExample, examples, sequences
 from deid_crf.likelihood import Likelihood, Parameters
 from deid_crf.minimise import minimise
 from deid_crf.model import Model, write_model
-from deid_crf.settings import Settings
+from deid_crf.settings import CrfSettings
 from deid_crf.sources import Sources, with_dropout
 from deid_crf.statistics import known
 from deid_crf.tagger import LONGEST
-from deid_crf.weights import Weights
+from deid_crf.weights import TagWeights
 
 VERSION = "0.2.0"
 KEPT_EVERY = 10
@@ -54,7 +54,7 @@ class CrfTrainer:
         Raises:
             ConfigError: A key is unknown or a value is not allowed.
         """
-        return Settings.of(given).recorded()
+        return CrfSettings.of(given).recorded()
 
     def train(self, task: Task, out: Path, report: Report) -> None:
         """Write a model into ``out``.
@@ -93,7 +93,7 @@ def fitted(task: Task, report: Report = lambda _: None, *, kept: Path | None = N
     Raises:
         ConfigError, PluginError, TrainingError: As for ``CrfTrainer.train``.
     """
-    settings = Settings.of(task.settings)
+    settings = CrfSettings.of(task.settings)
     lists = [Path(path) for path in settings.gazetteers]
     documents = [document for phase in task.phases for document in phase]
     views = Sources(settings.predictions_of, lists).views([document.note for document in documents])
@@ -138,14 +138,14 @@ def fitted(task: Task, report: Report = lambda _: None, *, kept: Path | None = N
 
 def _trained(
     task: Task,
-    settings: Settings,
-    notes: Sequence[Example],
+    settings: CrfSettings,
+    notes: Sequence[NoteExample],
     evidence: Evidence,
     *,
     tags: Sequence[str],
     kept: Path | None,
     report: Report,
-) -> Weights:
+) -> TagWeights:
     """Return the weights under which the notes' tags are likeliest, with both norms taken off."""
     likelihood = _likelihood(task, settings, notes, evidence, tags=tags)
 
@@ -168,13 +168,13 @@ def _trained(
         )
         if kept is not None and number % KEPT_EVERY == 0:
             write_search(kept, step)
-    return Weights.of(evidence.names, *likelihood.weights(found))
+    return TagWeights.of(evidence.names, *likelihood.weights(found))
 
 
 def _likelihood(
     task: Task,
-    settings: Settings,
-    notes: Sequence[Example],
+    settings: CrfSettings,
+    notes: Sequence[NoteExample],
     evidence: Evidence,
     *,
     tags: Sequence[str],

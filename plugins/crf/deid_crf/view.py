@@ -22,7 +22,7 @@ _IS_TEXT = np.array([not chr(code).isspace() for code in range(_LAST_BLANK + 2)]
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class NoteView:
     """One note.
 
     Args:
@@ -40,9 +40,9 @@ class View:
     hits: Sequence[tuple[str, ...]] = ()
 
     @classmethod
-    def of(cls, text: str) -> View:
+    def of(cls, text: str) -> NoteView:
         """Return a text's view, without predictions and lists."""
-        return views_of([text], Pieces())[0]
+        return views_of([text], TokenCache())[0]
 
     @property
     def tokens(self) -> list[Token]:
@@ -55,7 +55,7 @@ class View:
         return [normal(word) for word in self.words]
 
 
-class Pieces(dict[str, list[str]]):
+class TokenCache(dict[str, list[str]]):
     """The tokens of what stands between blanks, found when it is first met.
 
     No token holds a blank.
@@ -74,7 +74,7 @@ class Pieces(dict[str, list[str]]):
         return [*chain.from_iterable(map(self.__getitem__, text.split()))]
 
 
-def views_of(texts: Sequence[str], pieces: Pieces) -> list[View]:
+def views_of(texts: Sequence[str], pieces: TokenCache) -> list[NoteView]:
     """Return the texts' views, without predictions and lists.
 
     Tokens hold every character that is no blank once, so their offsets follow from their lengths.
@@ -92,6 +92,6 @@ def views_of(texts: Sequence[str], pieces: Pieces) -> list[View]:
     views, first, begins = [], 0, 0
     for text, of_text in zip(texts, words, strict=True):
         stop = first + len(of_text)
-        views.append(View(text, of_text, borders[first:stop] - begins))
+        views.append(NoteView(text, of_text, borders[first:stop] - begins))
         first, begins = stop, begins + len(text)
     return views

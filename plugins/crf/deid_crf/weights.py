@@ -20,7 +20,7 @@ _NOTHING = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class TagWeights:
     """Weights of a model: for each attribute the tags that it speaks for or against.
 
     Args:
@@ -38,7 +38,7 @@ class Weights:
     transitions: NDArray[np.float32]
 
     @classmethod
-    def of(cls, names: Sequence[str], states: Rows, transitions: Rows) -> Weights:
+    def of(cls, names: Sequence[str], states: Rows, transitions: Rows) -> TagWeights:
         """Return what is not zero of a table of weights.
 
         Args:
@@ -73,7 +73,7 @@ class Weights:
         return summed.reshape(len(known), width).astype(np.float32)
 
 
-class Table:
+class KeyTable:
     """Weights of one channel's keys, summed when a key is first met.
 
     Args:
@@ -81,7 +81,7 @@ class Table:
         weights: Of the model.
     """
 
-    def __init__(self, channel: Channel, weights: Weights) -> None:
+    def __init__(self, channel: Channel, weights: TagWeights) -> None:
         self._channel, self._weights = channel, weights
         self._known = [weights.beginning_with(channel.prefix(offset)) for offset in channel.offsets]
         self._forget()

@@ -13,7 +13,7 @@ from deid_assets.core.tagging import TagScheme
 from deid_assets.core.trainer import EvidenceSource
 from deid_crf import CrfTrainer
 from deid_crf.model import Model, write_model
-from deid_crf.weights import Weights
+from deid_crf.weights import TagWeights
 
 NAMES = ("w0:lanna", "w-1:ldr", "w2:s3ith", "f:ldate", "odd")
 
@@ -30,7 +30,7 @@ def weighted(tmp_path: Path) -> Path:
     }
     tags = ("O", "B-DATE", "I-DATE", "B-NAME", "I-NAME")
     sizes = [len(named[name]) for name in NAMES]
-    weights = Weights(
+    weights = TagWeights(
         {name: number for number, name in enumerate(NAMES)},
         np.cumsum([0, *sizes]).astype(np.int64),
         np.array([tags.index(tag) for name in NAMES for tag in named[name]], dtype=np.int32),

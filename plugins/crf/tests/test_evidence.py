@@ -18,13 +18,13 @@ from deid_assets.core.tagging import tokenize
 from deid_assets.gazetteers import Entry, write_gazetteer
 from deid_crf.channels import channels
 from deid_crf.evidence import Evidence
-from deid_crf.examples import Example, examples, sequences
+from deid_crf.examples import NoteExample, examples, sequences
 from deid_crf.keys import Keys, keys_of
-from deid_crf.lists import Lists
+from deid_crf.lists import CompiledLists
 from deid_crf.sources import Sources, predicted
-from deid_crf.statistics import UNSEEN, Memory, described, known, tally, total
+from deid_crf.statistics import UNSEEN, WordStatistics, described, known, tally, total
 from deid_crf.statistics import keys as statistics_of
-from deid_crf.view import Pieces, View, views_of
+from deid_crf.view import NoteView, TokenCache, views_of
 from deid_crf.vocabulary import Vocabulary
 from deid_crf.words import attributes, normal, shape, short_shape
 
@@ -52,16 +52,16 @@ def test_a_nearer_word_says_all_that_a_farther_one_says_and_more() -> None:
     assert named[3] < named[2] < named[1] < named[0]
 
 
-def keys_by_channel(*views: View) -> dict[str, list]:
+def keys_by_channel(*views: NoteView) -> dict[str, list]:
     """The key of each token of all notes."""
-    found = keys_of(views, Vocabulary(), Memory({}))
+    found = keys_of(views, Vocabulary(), WordStatistics({}))
     return {
         channel.name: keys.of_tokens() for channel, keys in zip(channels(1), found, strict=True)
     }
 
 
 def test_a_field_is_the_words_before_the_last_colon_of_the_line() -> None:
-    view = View.of("Treating physician: Ada Moss\nno colon here\nWard: 3 Tel: 12")
+    view = NoteView.of("Treating physician: Ada Moss\nno colon here\nWard: 3 Tel: 12")
     fields = {
         word: field for word, (field, _) in zip(view.words, keys_by_channel(view)["f"], strict=True)
     }
@@ -73,7 +73,7 @@ def test_a_field_is_the_words_before_the_last_colon_of_the_line() -> None:
 
 
 def test_a_line_is_known_by_its_first_words_and_the_field_before_it() -> None:
-    view = View.of("Ward: 3\nTel:\nlast line here")
+    view = NoteView.of("Ward: 3\nTel:\nlast line here")
     found = dict(zip(view.words, keys_by_channel(view)["i"], strict=True))
 
     assert (found["3"], found["Tel"], found["here"]) == (
@@ -103,13 +103,13 @@ TEXTS = (
     )
 )
 def test_words_and_offsets_of_many_notes_are_those_of_each(texts: list[str]) -> None:
-    for view, text in zip(views_of(texts, Pieces()), texts, strict=True):
+    for view, text in zip(views_of(texts, TokenCache()), texts, strict=True):
         assert view.tokens == tokenize(text)
         assert view.words == [text[start:end] for start, end in view.tokens]
 
 
 def test_of_overlapping_predictions_the_first_has_the_token() -> None:
-    views = [View.of("ab cd ef"), View.of(""), View.of("gh-ij kl")]
+    views = [NoteView.of("ab cd ef"), NoteView.of(""), NoteView.of("gh-ij kl")]
     found = [
         [Span(1, 4, Phi.NAME), Span(3, 8, Phi.DATE), Span(3, 5, Phi.AGE)],
         [],
@@ -126,7 +126,7 @@ def test_every_token_has_its_keys_and_notes_do_not_see_each_other() -> None:
         replace(
             view, predictions=[(number, number + 1, "NAME") for number in range(len(view.words))]
         )
-        for view in [*map(View.of, TEXTS), View.of("Ward: Moss 3\nDear Moss")]
+        for view in [*map(NoteView.of, TEXTS), NoteView.of("Ward: Moss 3\nDear Moss")]
     ]
     together = keys_by_channel(*views)
     apart = [keys_by_channel(view) for view in views]
@@ -138,7 +138,7 @@ def test_every_token_has_its_keys_and_notes_do_not_see_each_other() -> None:
 
 
 def test_what_is_written_without_blanks_is_one_chunk() -> None:
-    view = View.of("on 3/14/2021 by a.moss@x.org")
+    view = NoteView.of("on 3/14/2021 by a.moss@x.org")
 
     assert [chunk for chunk in keys_by_channel(view)["c"] if chunk[0]][:5] == [
         ("0/0/0", number) for number in range(5)
@@ -146,7 +146,7 @@ def test_what_is_written_without_blanks_is_one_chunk() -> None:
 
 
 def test_a_name_is_known_by_the_field_it_has_elsewhere_but_not_by_its_own() -> None:
-    view = View.of("Patient: Moss\nDear Moss,\nClinic: Holt")
+    view = NoteView.of("Patient: Moss\nDear Moss,\nClinic: Holt")
     found = dict(zip(view.tokens, keys_by_channel(view)["e"], strict=True))
     by_word = {(view.text[start:end], start): names for (start, end), names in found.items()}
 
@@ -157,7 +157,7 @@ def test_a_name_is_known_by_the_field_it_has_elsewhere_but_not_by_its_own() -> N
 
 def test_predictions_before_and_after_a_token_are_seen_from_it() -> None:
     predictions = [(0, 1, "RELATIVE"), (3, 5, "AGE")]
-    found = keys_by_channel(replace(View.of("a b c d e f"), predictions=predictions))["n"]
+    found = keys_by_channel(replace(NoteView.of("a b c d e f"), predictions=predictions))["n"]
 
     assert [(before, after) for before, _, after, _ in found] == [
         ("", "AGE"),
@@ -186,7 +186,7 @@ def test_a_training_note_does_not_see_its_own_words_in_the_statistics() -> None:
 
 def test_in_use_a_word_of_too_few_notes_is_unseen() -> None:
     counted = total([tally(["moss", "ward"], ["NAME", "O"]), tally(["ward"], ["O"])])
-    memory = Memory(known(counted, min_patients=2))
+    memory = WordStatistics(known(counted, min_patients=2))
 
     assert memory["moss"] == memory["never"] == UNSEEN
     assert memory["ward"] == ("O:5", "O:5:1")
@@ -205,9 +205,9 @@ def test_in_use_a_word_of_too_few_notes_is_unseen() -> None:
 def test_sentences_without_span_or_prediction_may_be_left_out(
     grouping: int, keep_empty: float, expected: list[str]
 ) -> None:
-    view = View.of("A b.\nC Moss d.\nE f.\nG Holt.\n")
+    view = NoteView.of("A b.\nC Moss d.\nE f.\nG Holt.\n")
     tags = ["S-NAME" if word == "Moss" else "O" for word in view.words]
-    note = Example(
+    note = NoteExample(
         replace(
             view,
             predictions=[
@@ -229,8 +229,8 @@ def test_sentences_without_span_or_prediction_may_be_left_out(
 
 
 def test_a_sequence_is_never_longer_than_allowed_and_no_token_is_lost() -> None:
-    view = View.of("word " * 25)
-    note = Example(view, ["O"] * 25)
+    view = NoteView.of("word " * 25)
+    note = NoteExample(view, ["O"] * 25)
 
     parts = list(sequences(note, grouping=1, longest=10, keep_empty=1.0, draw=random.Random(0)))
 
@@ -239,7 +239,7 @@ def test_a_sequence_is_never_longer_than_allowed_and_no_token_is_lost() -> None:
 
 
 def test_attributes_of_too_few_patients_are_left_out() -> None:
-    views = [View.of("Seen by Moss"), View.of("Seen by Holt"), View.of("Dear Holt")]
+    views = [NoteView.of("Seen by Moss"), NoteView.of("Seen by Holt"), NoteView.of("Dear Holt")]
     found, keys, _ = examples(
         views, [["O"] * len(view.words) for view in views], "abc", min_patients=2
     )
@@ -251,7 +251,7 @@ def test_attributes_of_too_few_patients_are_left_out() -> None:
 
 
 def test_two_notes_of_one_patient_do_not_make_a_word_common() -> None:
-    views = [View.of("Seen by Moss"), View.of("Seen by Moss"), View.of("Seen by Holt")]
+    views = [NoteView.of("Seen by Moss"), NoteView.of("Seen by Moss"), NoteView.of("Seen by Holt")]
     found, keys, counted = examples(views, [["O"] * 3] * 3, "aab", min_patients=2)
 
     assert "w0:wMoss" not in Evidence(found, keys, channels(1), min_patients=2).names
@@ -259,7 +259,7 @@ def test_two_notes_of_one_patient_do_not_make_a_word_common() -> None:
 
 
 def test_training_and_use_name_the_same_attributes() -> None:
-    view = View.of("Patient: Ada Moss\nSeen on 3 May.")
+    view = NoteView.of("Patient: Ada Moss\nSeen on 3 May.")
     found, keys, _ = examples([view], [["O"] * len(view.words)], "a", min_patients=1)
     evidence = Evidence(found, keys, channels(3), min_patients=1)
     named = evidence.positions(evidence.first[0] + np.arange(len(view.tokens))) @ evidence.features
@@ -281,11 +281,11 @@ def test_lists_hit_words_and_phrases(tmp_path: Path) -> None:
     write_gazetteer(
         tmp_path / "towns.gaz", [Entry("Great Larkham", 1.0), Entry("Great", 1.0)], kind="cities"
     )
-    view = View.of("Moss of Great Larkham")
+    view = NoteView.of("Moss of Great Larkham")
 
     (found,) = Sources("", [tmp_path / "names.gaz", tmp_path / "towns.gaz"]).views(
         [Note("n", view.text)]
     )
 
     assert found.hits == [("last_names",), (), ("B-cities",), ("I-cities",)]
-    assert Lists([tmp_path / "names.gaz"]).hits(["MOSS"]) == [("last_names",)]
+    assert CompiledLists([tmp_path / "names.gaz"]).hits(["MOSS"]) == [("last_names",)]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deid_assets.core.tagging import TagScheme, follows, may_begin, may_end, tag_set
-from deid_crf.lattice import Batch, Chain, Room, posterior
+from deid_crf.lattice import Room, SequenceBatch, TransitionWeights, posterior
 from deid_crf.search import best
 
 SCHEMES = list(TagScheme)
@@ -53,7 +53,7 @@ def test_tags_and_probabilities_are_those_of_all_legal_sequences(
     )
     ends = np.cumsum(sizes).tolist()
     parts = [range(end - size, end) for size, end in zip(sizes, ends, strict=True)]
-    batch, chain = Batch.of(parts), Chain.of(tags, scheme, transitions)
+    batch, chain = SequenceBatch.of(parts), TransitionWeights.of(tags, scheme, transitions)
 
     found = posterior(emissions, batch, chain)
     chosen = best(emissions, batch, chain, found)
@@ -82,7 +82,9 @@ def test_the_probability_of_a_span_is_the_share_of_sequences_that_hold_its_tags(
 ) -> None:
     tags = tag_set(["A", "B"], scheme)
     emissions, transitions = chance(seed, 4, len(tags)), chance(seed + 1, len(tags), len(tags))
-    found = posterior(emissions, Batch.of([range(4)]), Chain.of(tags, scheme, transitions))
+    found = posterior(
+        emissions, SequenceBatch.of([range(4)]), TransitionWeights.of(tags, scheme, transitions)
+    )
     ways = {path: weight(path, emissions, transitions) for path in legal(tags, 4, scheme)}
     total = np.logaddexp.reduce(list(ways.values()))
 
@@ -98,7 +100,10 @@ def test_a_certain_row_may_cut_a_long_sequence_without_changing_it() -> None:
     tags = tag_set(["A", "B"], TagScheme.BIOES)
     emissions, transitions = chance(3, 400, len(tags)), chance(4, len(tags), len(tags))
     emissions[::7, 0] += 60
-    chain, batch = Chain.of(tags, TagScheme.BIOES, transitions), Batch.of([range(400)])
+    chain, batch = (
+        TransitionWeights.of(tags, TagScheme.BIOES, transitions),
+        SequenceBatch.of([range(400)]),
+    )
 
     chosen = best(emissions, batch, chain, posterior(emissions, batch, chain))
 
@@ -115,14 +120,14 @@ def test_a_sequence_in_doubt_has_the_tags_that_a_search_over_all_finds(
     emissions, transitions = chance(11, 900, len(tags), wide=wide), chance(12, len(tags), len(tags))
     emissions[:, 0] += np.where(np.arange(900) % 30 < 20, 4.0 * wide, 0.0)
     chain, parts = (
-        Chain.of(tags, scheme, transitions),
+        TransitionWeights.of(tags, scheme, transitions),
         [
             range(300),
             range(300, 301),
             range(301, 900),
         ],
     )
-    batch = Batch.of(parts)
+    batch = SequenceBatch.of(parts)
 
     chosen = best(emissions, batch, chain, posterior(emissions, batch, chain))
 
@@ -134,15 +139,21 @@ def test_a_sequence_in_doubt_has_the_tags_that_a_search_over_all_finds(
 
 def test_what_another_batch_left_in_memory_does_not_show() -> None:
     tags = tag_set(["A", "B"], TagScheme.BIO)
-    chain, room = Chain.of(tags, TagScheme.BIO, chance(13, len(tags), len(tags))), Room()
+    chain, room = (
+        TransitionWeights.of(tags, TagScheme.BIO, chance(13, len(tags), len(tags))),
+        Room(),
+    )
 
     for seed, size in ((14, 40), (15, 90), (16, 60)):
-        emissions, batch = chance(seed, size, len(tags)), Batch.of([range(25), range(25, size)])
+        emissions, batch = (
+            chance(seed, size, len(tags)),
+            SequenceBatch.of([range(25), range(25, size)]),
+        )
         shared = posterior(emissions, batch, chain, room).tags
         assert shared.tolist() == posterior(emissions, batch, chain).tags.tolist()
 
 
-def searched(emissions: np.ndarray, chain: Chain) -> list[int]:
+def searched(emissions: np.ndarray, chain: TransitionWeights) -> list[int]:
     score, back = emissions[0] + chain.start, []
     for row in emissions[1:]:
         ways = score[:, None] + chain.weights
@@ -158,7 +169,7 @@ def test_a_sequence_gets_the_same_alone_and_among_others() -> None:
     tags = tag_set(["A", "B"], TagScheme.BIOES)
     emissions, transitions = chance(5, 60, len(tags)), chance(6, len(tags), len(tags))
     chain, parts = (
-        Chain.of(tags, TagScheme.BIOES, transitions),
+        TransitionWeights.of(tags, TagScheme.BIOES, transitions),
         [
             range(9),
             range(9, 10),
@@ -166,19 +177,19 @@ def test_a_sequence_gets_the_same_alone_and_among_others() -> None:
         ],
     )
 
-    together = posterior(emissions, Batch.of(parts), chain).tags
+    together = posterior(emissions, SequenceBatch.of(parts), chain).tags
 
     for part in parts:
         rows = emissions[part.start : part.stop]
-        alone = posterior(rows, Batch.of([range(len(part))]), chain).tags
+        alone = posterior(rows, SequenceBatch.of([range(len(part))]), chain).tags
         assert together[part.start : part.stop] == pytest.approx(alone, abs=1e-12)
 
 
 def test_weights_of_any_size_give_probabilities() -> None:
     tags = tag_set(["A"], TagScheme.BIOES)
     emissions = chance(7, 50, len(tags), wide=500.0)
-    chain = Chain.of(tags, TagScheme.BIOES, chance(8, len(tags), len(tags), wide=20.0))
+    chain = TransitionWeights.of(tags, TagScheme.BIOES, chance(8, len(tags), len(tags), wide=20.0))
 
-    found = posterior(emissions, Batch.of([range(50)]), chain).tags
+    found = posterior(emissions, SequenceBatch.of([range(50)]), chain).tags
 
     assert found.sum(axis=1) == pytest.approx(np.ones(50))

@@ -17,15 +17,15 @@ from deid_assets.core.trainer import Epoch
 from deid_crf.channels import Channel
 from deid_crf.checkpoint import FOLDER, STATE, read_search, write_search
 from deid_crf.evidence import Evidence
-from deid_crf.examples import Example
+from deid_crf.examples import NoteExample
 from deid_crf.keys import Keys
-from deid_crf.lattice import Batch, Chain, posterior
+from deid_crf.lattice import SequenceBatch, TransitionWeights, posterior
 from deid_crf.likelihood import Likelihood
-from deid_crf.minimise import Search, minimise
+from deid_crf.minimise import SearchState, minimise
 from deid_crf.search import best
 from deid_crf.trainer import fitted
-from deid_crf.view import View
-from deid_crf.weights import Weights
+from deid_crf.view import NoteView
+from deid_crf.weights import TagWeights
 
 TAGS = 3
 SENTENCES: tuple[tuple[list[list[str]], list[int]], ...] = (
@@ -40,7 +40,8 @@ CHANNEL = Channel("x", (0,), lambda names, _: names, ())
 
 def likelihood() -> tuple[Evidence, Likelihood]:
     notes = [
-        Example(View.of(" ".join("w" * len(items))), ["O"] * len(items)) for items, _ in SENTENCES
+        NoteExample(NoteView.of(" ".join("w" * len(items))), ["O"] * len(items))
+        for items, _ in SENTENCES
     ]
     values = [tuple(names) for items, _ in SENTENCES for names in items]
     evidence = Evidence(notes, [Keys(values, np.arange(len(values)))], [CHANNEL], min_patients=1)
@@ -53,7 +54,7 @@ def likelihood() -> tuple[Evidence, Likelihood]:
     )
 
 
-def trained(*, c1: float, c2: float) -> Weights:
+def trained(*, c1: float, c2: float) -> TagWeights:
     evidence, of_tags = likelihood()
 
     def penalised(x: np.ndarray) -> tuple[float, np.ndarray]:
@@ -61,10 +62,10 @@ def trained(*, c1: float, c2: float) -> Weights:
         return value + c2 * float(x @ x), slope + 2 * c2 * x
 
     *_, last = minimise(penalised, np.zeros(of_tags.size), l1=c1)
-    return Weights.of(evidence.names, *of_tags.weights(last.x))
+    return TagWeights.of(evidence.names, *of_tags.weights(last.x))
 
 
-def emitted(weights: Weights, items: list[list[str]]) -> np.ndarray:
+def emitted(weights: TagWeights, items: list[list[str]]) -> np.ndarray:
     known = weights.numbers
     return weights.sums(
         [[known[f"x:{name}"] for name in names if f"x:{name}" in known] for names in items]
@@ -72,7 +73,7 @@ def emitted(weights: Weights, items: list[list[str]]) -> np.ndarray:
 
 
 def shares(
-    weights: Weights, items: list[list[str]]
+    weights: TagWeights, items: list[list[str]]
 ) -> tuple[list[tuple[int, ...]], np.ndarray, np.ndarray]:
     """Every sequence of tags, its score and its probability."""
     emissions = emitted(weights, items)
@@ -90,7 +91,7 @@ def shares(
 def test_the_likelihood_is_that_of_the_training_tags_among_all_sequences() -> None:
     evidence, of_tags = likelihood()
     x = np.random.default_rng(3).normal(size=of_tags.size)
-    weights = Weights.of(evidence.names, *of_tags.weights(x))
+    weights = TagWeights.of(evidence.names, *of_tags.weights(x))
 
     value, _ = of_tags(x)
 
@@ -160,7 +161,10 @@ def test_training_finds_the_weights_that_crfsuite_finds(
 def test_the_chain_gives_the_probabilities_of_all_sequences(items: list[list[str]]) -> None:
     weights = trained(c1=0.01, c2=0.1)
     emissions, nothing = emitted(weights, items), np.zeros(TAGS, dtype=np.float32)
-    batch, chain = Batch.of([range(len(items))]), Chain(weights.transitions, nothing, nothing)
+    batch, chain = (
+        SequenceBatch.of([range(len(items))]),
+        TransitionWeights(weights.transitions, nothing, nothing),
+    )
     found = posterior(emissions, batch, chain)
     paths, _, likely = shares(weights, items)
 
@@ -216,7 +220,7 @@ def test_a_search_goes_on_as_if_it_had_not_been_interrupted(kept: int, tmp_path:
 
 def test_what_is_kept_must_be_whole_and_of_the_same_training(tmp_path: Path) -> None:
     assert read_search(tmp_path, size=3) is None
-    write_search(tmp_path, Search(np.zeros(3), [1.0]))
+    write_search(tmp_path, SearchState(np.zeros(3), [1.0]))
 
     with pytest.raises(ConfigError, match="3 parameters, not 4; remove it"):
         read_search(tmp_path, size=4)

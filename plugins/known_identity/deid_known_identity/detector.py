@@ -12,9 +12,9 @@ from pathlib import Path
 from deid_assets import Note, Phi, Span, SpanSet
 from deid_assets.extending import ConfigError, NoteError
 from deid_assets.extending.identities import Identity, IdentityTable
-from deid_known_identity.person import Person
-from deid_known_identity.tokens import Tokens
-from deid_known_identity.values import Address, Day, Literal, Number, phrase, sequences
+from deid_known_identity.person import PersonName
+from deid_known_identity.tokens import TextTokens
+from deid_known_identity.values import Address, Day, FixedValue, NumberValue, phrase, sequences
 
 REMEMBERED = 256
 """Patients whose values stay ready, as their notes often follow one another."""
@@ -27,12 +27,12 @@ Place = tuple[int, int, Phi, str, float]
 class _Known:
     """Values that are searched in one patient's notes, or in everybody's."""
 
-    people: Sequence[tuple[Person, str]] = field(repr=False)
-    numbers: Sequence[tuple[Number, Phi]] = field(repr=False)
+    people: Sequence[tuple[PersonName, str]] = field(repr=False)
+    numbers: Sequence[tuple[NumberValue, Phi]] = field(repr=False)
     days: Sequence[Day] = field(repr=False)
     addresses: Sequence[Address] = field(repr=False)
     phrases: Sequence[tuple[tuple[str, ...], Phi]] = field(repr=False)
-    literals: Sequence[tuple[Literal, Phi]] = field(repr=False)
+    literals: Sequence[tuple[FixedValue, Phi]] = field(repr=False)
 
 
 class KnownIdentityDetector:
@@ -97,7 +97,7 @@ class KnownIdentityDetector:
                 raise NoteError(
                     f"note {note.note_id!r}: its patient is not in the table; add the patient"
                 )
-            tokens = Tokens(note.text)
+            tokens = TextTokens(note.text)
             places = [*_places(tokens, self._everybody)]
             if known is not None:
                 places += _places(tokens, known)
@@ -121,12 +121,12 @@ def _known(identities: Sequence[Identity]) -> _Known:
     def of(*kinds: str) -> Iterator[str]:
         return (value for kind in kinds for value in by_kind.get(kind, ()))
 
-    people = [(Person.of(of("name", "given_name", "family_name", "alias")), "PATIENT")]
-    people += [(Person.of([name]), "RELATIVE") for name in of("relative")]
-    people += [(Person.of([name], alone=False), "STAFF") for name in of("staff")]
-    numbers = [(Number.phone(value), Phi.PHONE) for value in of("phone")]
-    numbers += [(Number.of(value), Phi.MRN) for value in of("record_number")]
-    numbers += [(Number.of(value), Phi.NATIONAL_ID) for value in of("national_id")]
+    people = [(PersonName.of(of("name", "given_name", "family_name", "alias")), "PATIENT")]
+    people += [(PersonName.of([name]), "RELATIVE") for name in of("relative")]
+    people += [(PersonName.of([name], alone=False), "STAFF") for name in of("staff")]
+    numbers = [(NumberValue.phone(value), Phi.PHONE) for value in of("phone")]
+    numbers += [(NumberValue.of(value), Phi.MRN) for value in of("record_number")]
+    numbers += [(NumberValue.of(value), Phi.NATIONAL_ID) for value in of("national_id")]
     return _Known(
         people,
         [(number, label) for number, label in numbers if number is not None],
@@ -134,11 +134,11 @@ def _known(identities: Sequence[Identity]) -> _Known:
         [address for value in of("address") if (address := Address.of(value)) is not None],
         [(keys, Phi.CITY) for value in of("city") if (keys := phrase(value))]
         + [(keys, Phi.ZIP) for value in of("zip") if (keys := phrase(value))],
-        [(Literal.of(value), Phi.EMAIL) for value in of("email")],
+        [(FixedValue.of(value), Phi.EMAIL) for value in of("email")],
     )
 
 
-def _places(tokens: Tokens, known: _Known) -> Iterator[Place]:
+def _places(tokens: TextTokens, known: _Known) -> Iterator[Place]:
     text = tokens.text
     for person, native in known.people:
         for found in person.find(tokens):
@@ -154,7 +154,7 @@ def _places(tokens: Tokens, known: _Known) -> Iterator[Place]:
     yield from _located(tokens, known)
 
 
-def _located(tokens: Tokens, known: _Known) -> Iterator[Place]:
+def _located(tokens: TextTokens, known: _Known) -> Iterator[Place]:
     """Yield addresses, towns and postal codes."""
     for address in known.addresses:
         yield from ((start, end, Phi.STREET, "", STREET) for start, end in address.find(tokens))

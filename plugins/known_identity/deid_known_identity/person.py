@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
-from deid_known_identity.tokens import Token, Tokens, fold, keys_of
+from deid_known_identity.tokens import TextToken, TextTokens, fold, keys_of
 from deid_known_identity.words import ORDINARY, nicknames
 
 PAIR, EXACT, NEAR, LOWER, INITIALS = 0.99, 0.95, 0.9, 0.85, 0.7
@@ -24,7 +24,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Mention:
     """A mention: tokens [first, last] and how sure it is."""
 
     first: int
@@ -33,7 +33,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
+class PersonName:
     """The words of a name.
 
     Args:
@@ -52,7 +52,7 @@ class Person:
     alone: bool = True
 
     @classmethod
-    def of(cls, names: Iterable[str], *, alone: bool = True) -> Person:
+    def of(cls, names: Iterable[str], *, alone: bool = True) -> PersonName:
         """Return the person who bears all these names.
 
         Args:
@@ -72,12 +72,12 @@ class Person:
             frozenset(words), frozenset(particles), frozenset(initials), frozenset(short), alone
         )
 
-    def find(self, tokens: Tokens) -> list[Found]:
+    def find(self, tokens: TextTokens) -> list[Mention]:
         """Return the mentions in a text, in order."""
         if not self.words:
             return []
         near = self._near(tokens)
-        found: list[Found] = []
+        found: list[Mention] = []
         done = -1
         for index in tokens.at((*self.words, *self.nicknames, *near, *self.initials)):
             if index > done and self._counts(tokens[index], near):
@@ -85,10 +85,10 @@ class Person:
                 found += self._mention(tokens, near, index, done)
         return found
 
-    def _counts(self, token: Token, near: frozenset[str]) -> bool:
+    def _counts(self, token: TextToken, near: frozenset[str]) -> bool:
         return self._score(token, near) > 0 or self._is_initial(token)
 
-    def _near(self, tokens: Tokens) -> frozenset[str]:
+    def _near(self, tokens: TextTokens) -> frozenset[str]:
         """Words of the text that are one of the name with an ending, or with one typo if it is
         long.
         """
@@ -116,7 +116,7 @@ class Person:
             | {key for key, distance in zip(unknown, distances, strict=True) if distance <= 1}
         )
 
-    def _score(self, token: Token, near: frozenset[str]) -> float:
+    def _score(self, token: TextToken, near: frozenset[str]) -> float:
         """Return the weight of one token as evidence of the person, or 0."""
         if token.key in self.words:
             return EXACT if token.capital else LOWER
@@ -124,11 +124,11 @@ class Person:
             return NEAR
         return 0.0
 
-    def _is_initial(self, token: Token) -> bool:
+    def _is_initial(self, token: TextToken) -> bool:
         """Whether a token is an initial of the name."""
         return token.capital and len(token.key) == 1 and token.key in self.initials
 
-    def _last(self, tokens: Tokens, near: frozenset[str], first: int) -> int:
+    def _last(self, tokens: TextTokens, near: frozenset[str], first: int) -> int:
         """Index of the last token that belongs together with ``tokens[first]``."""
         last = index = first
         while index + 1 < len(tokens) and _JOINT.match(tokens.gap(index)):
@@ -139,27 +139,29 @@ class Person:
                 break
         return last
 
-    def _mention(self, tokens: Tokens, near: frozenset[str], first: int, last: int) -> list[Found]:
+    def _mention(
+        self, tokens: TextTokens, near: frozenset[str], first: int, last: int
+    ) -> list[Mention]:
         """Return a run of tokens as a mention, unless it says too little."""
         run = tokens[first : last + 1]
         scores = [score for token in run if (score := self._score(token, near))]
         if len(scores) > 1:
-            return [Found(first, last, PAIR)]
+            return [Mention(first, last, PAIR)]
         if not scores:
             pointed = all(tokens.text[token.end : token.end + 1] == "." for token in run)
             whole = {token.key for token in run} == self.initials and len(self.initials) > 1
-            return [Found(first, last, INITIALS)] if pointed and whole and self.alone else []
+            return [Mention(first, last, INITIALS)] if pointed and whole and self.alone else []
         only = next(token for token in run if self._score(token, near))
         if last > first:
-            return [Found(first, last, scores[0])] if only.capital else []
+            return [Mention(first, last, scores[0])] if only.capital else []
         return (
-            [Found(first, last, scores[0])]
+            [Mention(first, last, scores[0])]
             if self.alone and self._stands_alone(tokens.text, only)
             else []
         )
 
     @staticmethod
-    def _stands_alone(text: str, token: Token) -> bool:
+    def _stands_alone(text: str, token: TextToken) -> bool:
         if len(token.key) < 3:
             return False
         if token.key not in ORDINARY:

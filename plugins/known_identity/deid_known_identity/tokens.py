@@ -24,7 +24,7 @@ _PLAIN = str.maketrans(
 )
 
 
-class Token(NamedTuple):
+class TextToken(NamedTuple):
     """A run of letters or of digits.
 
     Args:
@@ -49,7 +49,7 @@ def fold(word: str) -> str:
     return "".join(sign for sign in decomposed if not unicodedata.combining(sign)).translate(_PLAIN)
 
 
-class Tokens(Sequence[Token]):
+class TextTokens(Sequence[TextToken]):
     """The tokens of a text, in order, and where each key stands.
 
     Args:
@@ -59,7 +59,7 @@ class Tokens(Sequence[Token]):
     def __init__(self, text: str) -> None:
         self.text = text
         self._tokens = [
-            Token(fold(run[0]), run.start(), run.end(), run[0][0].isupper())
+            TextToken(fold(run[0]), run.start(), run.end(), run[0][0].isupper())
             for run in _RUN.finditer(text)
         ]
         self.places: dict[str, list[int]] = {}
@@ -68,12 +68,12 @@ class Tokens(Sequence[Token]):
             self.places.setdefault(token.key, []).append(index)
 
     @overload
-    def __getitem__(self, index: int) -> Token: ...
+    def __getitem__(self, index: int) -> TextToken: ...
 
     @overload
-    def __getitem__(self, index: slice) -> list[Token]: ...
+    def __getitem__(self, index: slice) -> list[TextToken]: ...
 
-    def __getitem__(self, index: int | slice) -> Token | list[Token]:
+    def __getitem__(self, index: int | slice) -> TextToken | list[TextToken]:
         return self._tokens[index]
 
     def __len__(self) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from rapidfuzz.distance import OSA
 
-from deid_known_identity.tokens import Token, Tokens, fold, keys_of, street_key
+from deid_known_identity.tokens import TextToken, TextTokens, fold, keys_of, street_key
 from deid_known_identity.words import FILLERS, months
 
 MIN_NUMBER = 4
@@ -23,7 +23,7 @@ _COUNTRY = re.compile(r"(?:\+|00)\d{1,3}[ \t./()\-]{0,3}(?:\(?0\)?[ \t./\-]{0,2}
 
 
 def sequences(
-    tokens: Tokens, keys: Sequence[str], *, by_key: Mapping[str, Sequence[int]]
+    tokens: TextTokens, keys: Sequence[str], *, by_key: Mapping[str, Sequence[int]]
 ) -> Iterator[tuple[int, int]]:
     """Yield the places [start, end) where the keys follow one another.
 
@@ -41,7 +41,7 @@ def sequences(
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class NumberValue:
     """A number of letters and digits, whatever stands between them.
 
     Args:
@@ -56,7 +56,7 @@ class Number:
     prefix: bool = False
 
     @classmethod
-    def of(cls, value: str) -> Number | None:
+    def of(cls, value: str) -> NumberValue | None:
         """Return a record or national number, with and without leading zeros, or nothing where it
         is too short.
         """
@@ -67,7 +67,7 @@ class Number:
         return cls(forms) if len(form) >= MIN_NUMBER and any(map(str.isdecimal, form)) else None
 
     @classmethod
-    def phone(cls, value: str) -> Number | None:
+    def phone(cls, value: str) -> NumberValue | None:
         """Return a telephone number, written with or without its country code and leading zero."""
         import phonenumbers  # noqa: PLC0415 - number plans, loaded when first needed
 
@@ -82,7 +82,7 @@ class Number:
         forms = dict.fromkeys((digits, "0" + national, national))
         return cls(tuple(forms), typo=False, prefix=True) if len(national) >= MIN_PHONE else None
 
-    def find(self, tokens: Tokens) -> Iterator[tuple[int, int]]:
+    def find(self, tokens: TextTokens) -> Iterator[tuple[int, int]]:
         """Yield its places [start, end)."""
         for form in self.forms:
             for index in tokens.at(form[:length] for length in range(1, len(form) + 1)):
@@ -97,7 +97,7 @@ class Number:
         return abs(len(key) - len(form)) <= 1 and OSA.distance(key, form, score_cutoff=1) <= 1
 
     @staticmethod
-    def _end(tokens: Tokens, index: int, form: str) -> int | None:
+    def _end(tokens: TextTokens, index: int, form: str) -> int | None:
         """Index of the token with which the form ends, if it stands there."""
         joined = tokens[index].key
         while joined != form:
@@ -134,7 +134,7 @@ class Day:
             else None
         )
 
-    def find(self, tokens: Tokens) -> Iterator[tuple[int, int]]:
+    def find(self, tokens: TextTokens) -> Iterator[tuple[int, int]]:
         """Yield its places [start, end), in any order, in digits or with the month's name."""
         wanted = 3 if self.day is not None else 2
         compact = self._compact()
@@ -150,11 +150,11 @@ class Day:
                 yield tokens[index].start, parts[-1].end
 
     @staticmethod
-    def _parts(tokens: Tokens, index: int, wanted: int) -> list[Token]:
+    def _parts(tokens: TextTokens, index: int, wanted: int) -> list[TextToken]:
         """Return up to ``wanted`` tokens from an index on, without the words between the parts of a
         date.
         """
-        parts: list[Token] = []
+        parts: list[TextToken] = []
         while index < len(tokens) and len(parts) < wanted:
             token = tokens[index]
             if parts and not _GAP.match(tokens.gap(index - 1)):
@@ -166,7 +166,7 @@ class Day:
             index += 1
         return parts
 
-    def _is(self, parts: Sequence[Token]) -> bool:
+    def _is(self, parts: Sequence[TextToken]) -> bool:
         named = [months()[part.key] for part in parts if not part.key.isdecimal()]
         digits = [part.key for part in parts if part.key.isdecimal()]
         if len(named) > 1 or (named and named[0] != self.month):
@@ -226,7 +226,7 @@ class Address:
         named = tuple(key for key in keys if not key.isdecimal() and len(key) > 1)
         return cls(keys, named) if any(len(key) > 3 for key in named) else None
 
-    def find(self, tokens: Tokens) -> Iterator[tuple[int, int]]:
+    def find(self, tokens: TextTokens) -> Iterator[tuple[int, int]]:
         """Yield the places [start, end) of the whole, and of its street alone."""
         yield from sequences(tokens, self.keys, by_key=tokens.streets)
         if self.street != self.keys and (len(self.street) > 1 or len(self.street[0]) > 5):
@@ -234,13 +234,13 @@ class Address:
 
 
 @dataclass(frozen=True, slots=True)
-class Literal:
+class FixedValue:
     """A value that is always written the same, such as an e-mail address."""
 
     pattern: re.Pattern[str] = field(repr=False)
 
     @classmethod
-    def of(cls, value: str) -> Literal:
+    def of(cls, value: str) -> FixedValue:
         """Return the value, in letters of any case."""
         return cls(re.compile(rf"(?<!\w){re.escape(value)}(?!\w)", re.IGNORECASE))
 

@@ -6,7 +6,6 @@ import copy
 import hashlib
 import json
 import shutil
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,13 +17,16 @@ from peft.tuners.lora import LoraLayer
 from peft.utils.integrations import dequantize_module_weight
 
 from deid_assets import Note
-from deid_assets.extending import Epoch, Report, TrainingError
+from deid_assets.extending import Report, TrainingError
 from deid_causal.loading import device_of, load_base, load_tokenizer, quiet
 from deid_causal.new_model import make_model, make_tokenizer
 from deid_causal.settings import NEW, CausalSettings
-from deid_causal.steps import Pair, adamw, batch_of, response_loss, warmed
-from deid_training.checkpoint import Checkpoint, optimizer_tensors, restore_optimizer
-from deid_training.optimize import generator, set_rate
+from deid_causal.steps import Pair, adamw, batch_of, response_loss
+from deid_training.checkpoint import Checkpoint
+from deid_training.fingerprints import notes_fingerprint
+from deid_training.learner import EpochScore, Learner, LoopSettings, Loss
+from deid_training.loop import Loop
+from deid_training.optimize import generator, linear_rate
 
 CHECKPOINT, EPOCHS, CURVE = "checkpoint", "epochs", "curve.json"
 
@@ -47,37 +49,86 @@ def make_causal_model(
     rows, held_rows = (_rows(texts, tokenizer, settings) for texts in (learnt, held_out))
     if not rows:
         raise TrainingError("no note has text for one sequence; give more notes")
-    stage = Checkpoint(out / CHECKPOINT, _fingerprint(notes, settings, seed=seed, version=version))
-    optimizer = adamw(
-        model, learning_rate=settings.learning_rate, weight_decay=settings.weight_decay
-    )
-    curve = _resumed(model, optimizer, stage)
-    began = time.monotonic() - (curve[-1]["seconds"] if curve else 0.0)
-    for epoch in range(len(curve), settings.epochs):
-        loss, rate = _epoch(
-            model, optimizer, rows, settings, tokenizer=tokenizer, epoch=epoch, seed=seed
-        )
-        point = {
-            "epoch": epoch + 1,
-            "loss": loss,
-            "learning_rate": rate,
-            "seconds": time.monotonic() - began,
-        }
-        curve.append(
-            point
-            | ({"held_out_loss": _loss(model, held_rows, settings, tokenizer)} if held_rows else {})
-        )
-        report(
-            Epoch(
-                phase=-1, epoch=epoch + 1, loss=loss, seconds=point["seconds"], learning_rate=rate
-            )
-        )
-        if settings.keep_epochs:
-            _write(model, tokenizer, out / EPOCHS / f"{epoch + 1:03d}")
-        stage.save({"curve": curve}, model=_trained(model), optimizer=optimizer_tensors(optimizer))
+    fingerprint = notes_fingerprint(notes, settings.model_dump_json(), seed, version)
+    learner = CausalLearner(model, tokenizer, rows, held_rows, settings, seed=seed, out=out)
+    loop_settings = LoopSettings(epochs=settings.epochs, phase=-1)
+    checkpoint = Checkpoint(out / CHECKPOINT, fingerprint)
+    progress = Loop(learner, loop_settings, checkpoint, report).run()
     _write(model, tokenizer, out)
-    (out / CURVE).write_text(json.dumps(curve, indent=1), encoding="utf-8")
+    (out / CURVE).write_text(json.dumps(progress.curve, indent=1), encoding="utf-8")
     shutil.rmtree(out / CHECKPOINT, ignore_errors=True)
+
+
+class CausalLearner(Learner[list[Pair]]):
+    """Learns the next token of sequences.
+
+    Args:
+        model: At its start; of an adapted one, the adapter is learnt.
+        tokenizer: Of it.
+        rows: Tokens of each sequence.
+        held_rows: Sequences whose loss stands in the curve.
+        settings: Of the recipe.
+        seed: Of order and dropout.
+        out: Folder, under which each epoch's model is written where the recipe wants it.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        tokenizer: Any,
+        rows: Sequence[list[int]],
+        held_rows: Sequence[list[int]],
+        settings: CausalSettings,
+        *,
+        seed: int,
+        out: Path,
+    ) -> None:
+        self.model = model
+        self.optimizer = adamw(
+            model, learning_rate=settings.learning_rate, weight_decay=settings.weight_decay
+        )
+        self._tokenizer = tokenizer
+        self._rows = rows
+        self._held_rows = held_rows
+        self._settings = settings
+        self._seed = seed
+        self._out = out
+
+    def batches(self, epoch: int) -> Iterator[list[list[Pair]]]:
+        """Yield every sequence once."""
+        order = generator(self._seed, 21, epoch).permutation(len(self._rows)).tolist()
+        for pairs in _batches(self._rows, order, self._settings.batch):
+            yield [pairs]
+
+    def loss(self, part: list[Pair]) -> Loss:
+        """Return the loss summed over the tokens."""
+        batch = batch_of(part, self._tokenizer.eos_token_id, self.model.device)
+        return Loss(*response_loss(self.model, batch))
+
+    def rate(self, step: int) -> float:
+        """Return the share of the highest learning rate."""
+        steps = self._settings.epochs * -(-len(self._rows) // self._settings.batch)
+        return linear_rate(step, steps=steps, warm_up=self._settings.warm_up)
+
+    def judge(self, epoch: int, loss: float) -> EpochScore:
+        """Return the loss of held-out sequences, which chooses nothing."""
+        del loss
+        held_out = {"held_out_loss": self._held_out_loss()} if self._held_rows else {}
+        if self._settings.keep_epochs:
+            _write(self.model, self._tokenizer, self._out / EPOCHS / f"{epoch:03d}")
+        return EpochScore(notes=held_out)
+
+    def _held_out_loss(self) -> float:
+        self.model.eval()
+        total = 0.0
+        count = 0
+        everything = range(len(self._held_rows))
+        with torch.inference_mode():
+            for pairs in _batches(self._held_rows, everything, self._settings.batch):
+                loss = self.loss(pairs)
+                total += float(loss.total)
+                count += loss.count
+        return total / max(1, count)
 
 
 def adapted(model: Any, settings: CausalSettings) -> Any:
@@ -143,75 +194,6 @@ def _batches(rows: Sequence[list[int]], order: Sequence[int], size: int) -> Iter
         yield [Pair(rows[number][:1], rows[number][1:]) for number in order[at : at + size]]
 
 
-def _epoch(
-    model: Any,
-    optimizer: torch.optim.Optimizer,
-    rows: Sequence[list[int]],
-    settings: CausalSettings,
-    *,
-    tokenizer: Any,
-    epoch: int,
-    seed: int,
-) -> tuple[float, float]:
-    """Read every sequence once; return the mean loss per token and the last learning rate."""
-    order = generator(seed, 21, epoch).permutation(len(rows)).tolist()
-    per_epoch = -(-len(rows) // settings.batch)
-    total, count, rate = 0.0, 0, settings.learning_rate
-    model.train()
-    for number, pairs in enumerate(_batches(rows, order, settings.batch)):
-        step = epoch * per_epoch + number
-        rate = settings.learning_rate * warmed(
-            step, steps=settings.epochs * per_epoch, warm_up=settings.warm_up
-        )
-        set_rate(optimizer, rate)
-        loss, tokens = response_loss(model, batch_of(pairs, tokenizer.eos_token_id, model.device))
-        if not torch.isfinite(loss):
-            raise TrainingError("the loss is no number; lower learning_rate")
-        optimizer.zero_grad(set_to_none=True)
-        (loss / tokens).backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(
-            [one for one in model.parameters() if one.requires_grad], 1.0
-        )
-        optimizer.step()
-        total, count = total + float(loss.detach()), count + tokens
-    return total / max(1, count), rate
-
-
-def _loss(model: Any, rows: Sequence[list[int]], settings: CausalSettings, tokenizer: Any) -> float:
-    model.eval()
-    total, count = 0.0, 0
-    with torch.inference_mode():
-        for pairs in _batches(rows, range(len(rows)), settings.batch):
-            loss, tokens = response_loss(
-                model, batch_of(pairs, tokenizer.eos_token_id, model.device)
-            )
-            total, count = total + float(loss), count + tokens
-    return total / max(1, count)
-
-
-def _trained(model: Any) -> dict[str, torch.Tensor]:
-    return {
-        name: one.detach().cpu().clone()
-        for name, one in model.named_parameters()
-        if one.requires_grad
-    }
-
-
-def _resumed(
-    model: Any, optimizer: torch.optim.Optimizer, stage: Checkpoint
-) -> list[dict[str, Any]]:
-    state = stage.read()
-    if state is None:
-        return []
-    found = stage.tensors(state, "model")
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            if name in found:
-                parameter.copy_(found[name])
-    restore_optimizer(optimizer, stage.tensors(state, "optimizer"))
-    return list(state["curve"])
-
-
 def _write(model: Any, tokenizer: Any, folder: Path) -> None:
     """Write a model that stands alone; an adapter also beside it."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -246,12 +228,3 @@ def merged(model: peft.PeftModel) -> Any:
             added = module.get_delta_weight("default") if is_adapted and leaf == "weight" else None
             weights.copy_(value if added is None else value.to(added.dtype) + added)
     return whole
-
-
-def _fingerprint(
-    notes: Sequence[Note], settings: CausalSettings, *, seed: int, version: str
-) -> str:
-    total = hashlib.sha256(settings.model_dump_json().encode() + repr((seed, version)).encode())
-    for note in notes:
-        total.update(note.digest.encode())
-    return total.hexdigest()

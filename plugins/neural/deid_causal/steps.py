@@ -1,6 +1,6 @@
 """What trainings of causal models share.
 
-That is pairs, batches, the loss on answers alone, AdamW and rates.
+That is pairs, batches, the loss on answers alone and AdamW.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+
+from deid_training import optimize
 
 IGNORED = -100
 
@@ -72,26 +74,7 @@ def response_loss(model: Any, batch: Batch) -> tuple[torch.Tensor, int]:
 def adamw(
     model: torch.nn.Module, *, learning_rate: float, weight_decay: float
 ) -> torch.optim.AdamW:
-    """Return AdamW (Loshchilov and Hutter 2019) over what is trained; vectors do not decay."""
-    wanted = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    groups = [
-        {
-            "params": [parameter for parameter in wanted if parameter.ndim > 1],
-            "weight_decay": weight_decay,
-        },
-        {"params": [parameter for parameter in wanted if parameter.ndim <= 1], "weight_decay": 0.0},
-    ]
-    return torch.optim.AdamW(
-        [group for group in groups if group["params"]], lr=learning_rate, betas=(0.9, 0.98)
+    """Return AdamW for a causal model, whose squared gradients are followed faster."""
+    return optimize.adamw(
+        model, learning_rate=learning_rate, weight_decay=weight_decay, second_moment=0.98
     )
-
-
-def warmed(step: int, *, steps: int, warm_up: float, falls: bool = True) -> float:
-    """Return the share of the highest learning rate at a step.
-
-    Up over the warm-up, then down to 0, or level.
-    """
-    rising = round(steps * warm_up)
-    if step < rising:
-        return (step + 1) / rising
-    return max(0.0, (steps - step) / max(1, steps - rising)) if falls else 1.0

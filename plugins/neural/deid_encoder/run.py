@@ -27,8 +27,10 @@ from deid_encoder.runtime import torch_network
 from deid_encoder.settings import EncoderSettings
 from deid_encoder.spans import word_scores
 from deid_encoder.stack import Stack, fitted_stack, opinions_of, weigh
-from deid_encoder.training import Training, read_frozen, scores_on, trained_state
+from deid_encoder.training import EncoderLearner, read_frozen, scores_on, train, trained_state
 from deid_encoder.weights import packaged_file, read_weights
+from deid_training.checkpoint import Checkpoint
+from deid_training.fingerprints import task_fingerprint
 
 Judged = tuple[Document, WordScores]
 """A development note with the scores of its words."""
@@ -63,9 +65,10 @@ def run(task: Task, out: Path, report: Report) -> None:
     allowed = torch.from_numpy(targets.table())
     batches = read_frozen(encoder, _batched(examples, settings), settings, reader.pad)
     dev_batches = read_frozen(encoder, _batched(dev, settings), settings, reader.pad)
-    Training(
-        encoder, settings, allowed, folder=out / "checkpoint", seed=task.seed, report=report
-    ).run(batches, dev_batches)
+    learner = EncoderLearner(encoder, batches, dev_batches, settings, allowed, seed=task.seed)
+    known = (settings.model_dump_json(exclude={"silent"}), sorted(settings.silent))
+    fingerprint = task_fingerprint(task, *known, VERSION, weights.digest)
+    train(learner, settings, Checkpoint(out / "checkpoint", fingerprint), report)
     temperature = fitted_temperature(scores_on(encoder, dev_batches, settings), allowed)
     about = About(
         version=VERSION,

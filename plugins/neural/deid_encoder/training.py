@@ -6,27 +6,24 @@ that an epoch costs only the blocks that learn. A killed run resumes after its l
 
 from __future__ import annotations
 
-import json
-import math
 import random
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
-from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from deid_assets.extending import Epoch, Report, TrainingError
+from deid_assets.extending import Report
 from deid_compact.labels import NO_TARGET
 from deid_compact.losses import marks_loss
 from deid_encoder.examples import Example
 from deid_encoder.network import Encoder, mask_of
 from deid_encoder.settings import EncoderSettings
+from deid_training.checkpoint import Checkpoint
+from deid_training.learner import EpochScore, Learner, LoopSettings, Loss
+from deid_training.loop import Loop
 
 _LEAST_RATE = 0.02
-_STATE = "state.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,176 +79,101 @@ def scores_of(encoder: Encoder, batch: Batch, settings: EncoderSettings) -> tupl
     return scores.float()[is_learnt], batch.targets[is_learnt]
 
 
-@dataclass(slots=True)
-class Progress:
-    """Progress of a run, as in its checkpoint."""
-
-    epoch: int = 0
-    best_loss: float = math.inf
-    stale: int = 0
-
-
-class Training:
-    """One run.
+class EncoderLearner(Learner[Batch]):
+    """Learns the upper blocks and the last layer.
 
     Args:
-        encoder: With its published weights.
+        encoder: With its published weights; all but what is learnt is frozen.
+        batches: To learn from.
+        dev: Whose loss says which epoch is the best.
         settings: Of the recipe.
         allowed: (targets, outputs).
-        folder: Of the checkpoint.
         seed: Of the order of the batches and of dropout.
-        report: Called after each epoch.
     """
+
+    model: Encoder
 
     def __init__(
         self,
         encoder: Encoder,
+        batches: Sequence[Batch],
+        dev: Sequence[Batch],
         settings: EncoderSettings,
         allowed: Tensor,
         *,
-        folder: Path,
         seed: int,
-        report: Report,
     ) -> None:
-        self._encoder = encoder
+        self.model = encoder
+        self._batches = batches
+        self._dev = dev
         self._settings = settings
         self._allowed = allowed
-        self._folder = folder
         self._seed = seed
-        self._report = report
-        trained = [
+        self._blocks = [
             parameter
             for block in encoder.blocks[settings.frozen :]
             for parameter in block.parameters()
         ]
-        self._trained = trained
-        self._optimizer = torch.optim.AdamW(
+        head = list(encoder.head.parameters())
+        encoder.requires_grad_(requires_grad=False)
+        for parameter in (*self._blocks, *head):
+            parameter.requires_grad_(requires_grad=True)
+        self.optimizer = torch.optim.AdamW(
             [
-                {"params": trained, "lr": settings.learning_rate},
-                {"params": list(encoder.head.parameters()), "lr": settings.head_rate},
+                {"params": self._blocks, "lr": settings.learning_rate},
+                {"params": head, "lr": settings.head_rate},
             ],
             weight_decay=settings.weight_decay,
         )
 
-    def run(self, batches: Sequence[Batch], dev: Sequence[Batch]) -> float:
-        """Train, and return the best epoch's loss on the development notes.
+    def batches(self, epoch: int) -> Iterator[list[Batch]]:
+        """Yield the batches in an order drawn for the epoch."""
+        torch.manual_seed(self._seed * 1000 + epoch)
+        order = list(self._batches)
+        random.Random(self._seed * 1000 + epoch).shuffle(order)  # noqa: S311 - no secret
+        for batch in order:
+            yield [batch]
 
-        The weights of that epoch are left in the encoder.
+    def loss(self, part: Batch) -> Loss:
+        """Return the mean loss of pieces."""
+        scores, targets = scores_of(self.model, part, self._settings)
+        return Loss(marks_loss(scores, targets, self._allowed, self._settings.smoothing))
 
-        Raises:
-            TrainingError: The loss is no number.
-        """
-        progress = self._resumed()
-        steps = self._settings.epochs * len(batches)
-        schedule = torch.optim.lr_scheduler.LambdaLR(
-            self._optimizer, lambda step: self._rate(step, steps)
-        )
-        for _ in range(progress.epoch * len(batches)):
-            schedule.step()
-        began = time.monotonic()
-        while progress.epoch < self._settings.epochs and progress.stale < self._settings.patience:
-            loss = self._epoch(batches, schedule, progress.epoch)
-            progress.epoch += 1
-            dev_loss = self.loss(dev)
-            is_better = dev_loss < progress.best_loss
-            progress.best_loss = min(dev_loss, progress.best_loss)
-            progress.stale = 0 if is_better else progress.stale + 1
-            self._save(progress, is_better=is_better)
-            self._report(
-                Epoch(
-                    phase=0,
-                    epoch=progress.epoch,
-                    loss=loss,
-                    seconds=time.monotonic() - began,
-                    learning_rate=float(schedule.get_last_lr()[0]),
-                )
-            )
-        self._encoder.load_state_dict(load_file(self._folder / "best.safetensors"), strict=False)
-        return progress.best_loss
+    def rate(self, step: int) -> float:
+        """Return the share of the highest rate: up over the warm-up, then down linearly."""
+        steps = self._settings.epochs * len(self._batches)
+        warm = (step + 1) / self._settings.warm_up_steps
+        return min(1.0, warm) * max(_LEAST_RATE, 1 - step / steps)
 
-    def loss(self, batches: Sequence[Batch]) -> float:
-        """Return the mean loss of pieces, without smoothing."""
-        self._encoder.eval()
+    def judge(self, epoch: int, loss: float) -> EpochScore:
+        """Return how small the loss on the development notes is, without smoothing."""
+        del epoch, loss
         total = 0.0
         pieces = 0
-        with torch.no_grad():
-            for batch in batches:
-                scores, targets = scores_of(self._encoder, batch, self._settings)
-                total += float(marks_loss(scores, targets, self._allowed)) * len(targets)
-                pieces += len(targets)
-        return total / max(pieces, 1)
+        for scores, targets in scores_on(self.model, self._dev, self._settings):
+            total += float(marks_loss(scores, targets, self._allowed)) * len(targets)
+            pieces += len(targets)
+        return EpochScore(-total / max(pieces, 1))
 
-    def _epoch(
-        self, batches: Sequence[Batch], schedule: torch.optim.lr_scheduler.LambdaLR, epoch: int
-    ) -> float:
-        self._encoder.train()
-        torch.manual_seed(self._seed * 1000 + epoch)
-        order = list(range(len(batches)))
-        random.Random(self._seed * 1000 + epoch).shuffle(order)  # noqa: S311 - no secret
-        total = 0.0
-        for number in order:
-            scores, targets = scores_of(self._encoder, batches[number], self._settings)
-            loss = marks_loss(scores, targets, self._allowed, self._settings.smoothing)
-            if not torch.isfinite(loss):
-                raise TrainingError("the loss is no number; choose a smaller learning_rate")
-            self._optimizer.zero_grad(set_to_none=True)
-            loss.backward()  # type: ignore[no-untyped-call]
-            torch.nn.utils.clip_grad_norm_(self._trained, self._settings.clip)
-            self._optimizer.step()
-            schedule.step()
-            total += float(loss.detach())
-        return total / max(len(batches), 1)
-
-    def _rate(self, step: int, steps: int) -> float:
-        """Return the share of the highest rate: up over the warm-up, then down linearly."""
-        warm = (step + 1) / self._settings.warm_up_steps
-        left = 1 - step / steps
-        return min(1.0, warm) * max(_LEAST_RATE, left)
-
-    def _save(self, progress: Progress, *, is_better: bool) -> None:
-        """Write the state after an epoch; ``state.json`` is renamed into place last."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        weights = trained_state(self._encoder, self._settings.frozen)
-        if is_better:
-            _write(weights, self._folder / "best.safetensors")
-        _write(weights, self._folder / f"last-{progress.epoch}.safetensors")
-        torch.save(self._optimizer.state_dict(), self._folder / f"optimizer-{progress.epoch}.state")
-        part = self._folder / f"{_STATE}.part"
-        part.write_text(
-            json.dumps(
-                {"epoch": progress.epoch, "best_loss": progress.best_loss, "stale": progress.stale}
-            )
-        )
-        part.replace(self._folder / _STATE)
-        for old in (
-            f"last-{progress.epoch - 1}.safetensors",
-            f"optimizer-{progress.epoch - 1}.state",
-        ):
-            (self._folder / old).unlink(missing_ok=True)
-
-    def _resumed(self) -> Progress:
-        path = self._folder / _STATE
-        if not path.exists():
-            return Progress()
-        try:
-            progress = Progress(**json.loads(path.read_text()))
-            weights = load_file(self._folder / f"last-{progress.epoch}.safetensors")
-            optimizer = torch.load(
-                self._folder / f"optimizer-{progress.epoch}.state", weights_only=True
-            )
-        except Exception as error:
-            raise TrainingError(
-                f"{path} is broken; remove the folder checkpoint and train again"
-            ) from error
-        self._encoder.load_state_dict(weights, strict=False)
-        self._optimizer.load_state_dict(optimizer)
-        return progress
+    def clipped(self) -> Sequence[torch.nn.Parameter]:
+        """Return the blocks' parameters; gradients of the last layer are not clipped."""
+        return self._blocks
 
 
-def _write(state: dict[str, Tensor], path: Path) -> None:
-    part = path.with_suffix(".part")
-    save_file(state, part)
-    part.replace(path)
+def train(
+    learner: EncoderLearner, settings: EncoderSettings, checkpoint: Checkpoint, report: Report
+) -> None:
+    """Train, and leave the weights of the best epoch in the encoder.
+
+    Raises:
+        TrainingError: The loss is no number.
+    """
+    loop_settings = LoopSettings(
+        epochs=settings.epochs,
+        clip=settings.clip,
+        patience=settings.patience,
+    )
+    Loop(learner, loop_settings, checkpoint, report).run()
 
 
 def trained_state(encoder: Encoder, frozen: int) -> dict[str, Tensor]:

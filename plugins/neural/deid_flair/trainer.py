@@ -57,6 +57,7 @@ class FlairTrainer:
             from deid_onnx.devices import (  # noqa: PLC0415 - they import Flair
                 device,
             )
+            from deid_training.checkpoint import Checkpoint  # noqa: PLC0415 - imports PyTorch
 
             checks.check(task, wanted)
             use_threads(wanted.threads)
@@ -66,7 +67,9 @@ class FlairTrainer:
             seed_all(task.seed)
             network = folders.new(parts, task, wanted, tag_set(task.labels, task.scheme))
             known = training.identity(task, wanted, VERSION)
-            training.Run(network, task, wanted, kept / "epoch.safetensors", known).train(report)
+            training.train(
+                network, task, wanted, lambda stage: Checkpoint(kept / stage, known), report
+            )
             folders.write(out, network, task, VERSION, {"language_model_losses": curves})
         shutil.rmtree(kept, ignore_errors=True)
 

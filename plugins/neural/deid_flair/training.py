@@ -1,18 +1,11 @@
-"""The training loop.
-
-Phases, epochs, annealing, and a checkpoint after each epoch, from which a killed run resumes.
-"""
+"""Training: phases, annealing, and scores on the development notes."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import math
 import random
-import time
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import flair
@@ -22,7 +15,6 @@ from numpy.typing import NDArray
 
 from deid_assets.extending import (
     Document,
-    Epoch,
     Report,
     Tagged,
     Task,
@@ -34,11 +26,13 @@ from deid_flair.annealing import Annealing, cycle
 from deid_flair.network import Network
 from deid_flair.quiet import seed_all
 from deid_flair.settings import Settings
-from deid_flair.store import read_tensors, write_tensors
 from deid_onnx.families.flair import Line, buckets
+from deid_training.checkpoint import Checkpoint
+from deid_training.fingerprints import task_fingerprint
+from deid_training.learner import EpochScore, Learner, LoopSettings, Loss
+from deid_training.loop import Loop
 
 _POOL = 32  # batches at most that are sorted by length together
-Optimizer = torch.optim.SGD | torch.optim.AdamW
 
 
 @dataclass(slots=True)
@@ -87,158 +81,94 @@ def inputs(network: Network, documents: Sequence[Document], task: Task, wanted: 
     return found
 
 
-@dataclass(slots=True)
-class Run:
-    """One training: the network, where it stands, and its file.
+class FlairLearner(Learner[list[int]]):
+    """Learns a phase; its parts are numbers of inputs.
 
     Args:
         network: What is trained.
         task: Notes, labels, seed.
         wanted: Settings.
-        state: File that is replaced after every epoch.
-        identity: Digest of all that makes the model; a checkpoint of another identity is not
-            resumed.
+        phase: Its number, from 0.
+        dev: The development notes.
     """
 
-    network: Network
-    task: Task
-    wanted: Settings
-    state: Path
-    identity: str
-
-    def train(self, report: Report) -> None:
-        """Train all phases; the network is left with the best weights of the last.
-
-        Raises:
-            TrainingError: The loss is not a number, or a phase has no text.
-        """
-        place, tensors = self._resumed()
-        dev = inputs(self.network, self.task.dev, self.task, self.wanted)
-        for phase in range(place["phase"], len(self.task.phases)):
-            seed_all(self.task.seed, phase)
-            train = inputs(self.network, self.task.phases[phase], self.task, self.wanted)
-            if not train.lines:
-                raise TrainingError(
-                    f"the notes of phase {phase + 1} have no text; give notes with text"
-                )
-            self._phase(
-                phase, train, dev, report, (place, tensors) if phase == place["phase"] else ({}, {})
-            )
-        self.network.tagger.eval()
-
-    def _phase(
-        self,
-        phase: int,
-        train: Inputs,
-        dev: Inputs,
-        report: Report,
-        resumed: tuple[dict[str, Any], dict[str, Any]],
+    def __init__(
+        self, network: Network, task: Task, wanted: Settings, *, phase: int, dev: Inputs
     ) -> None:
-        """Train one phase.
-
-        Its learning rate starts again; its weights are those that the phase before ended with.
-        """
-        wanted, (place, tensors) = self.wanted, resumed
-        annealing = Annealing(
+        self.model = network.tagger
+        self.optimizer = _optimizer(network, wanted)
+        self._network = network
+        self._task = task
+        self._wanted = wanted
+        self._phase = phase
+        self._dev = dev
+        self._annealing = Annealing(
             wanted.learning_rate, wanted.anneal_factor, wanted.patience, wanted.min_learning_rate
         )
-        optimizer = self._optimizer(annealing.rate)
-        first, spent, best = 0, 0.0, self._weights()
-        if tensors:
-            annealing = Annealing(**place["annealing"])
-            first, spent = place["epoch"], place["seconds"]
-            best = _under(tensors, "best.")
-            self._load(_under(tensors, "now."))
-            _restore(optimizer, _under(tensors, "optimizer."))
-        begun = time.monotonic() - spent
-        for epoch in range(first, wanted.max_epochs):
-            if annealing.ended and wanted.schedule == "anneal":
-                break
-            seed_all(self.task.seed, phase, epoch)
-            rate = annealing.rate
-            loss = self._epoch(train, optimizer, rate, epoch)
-            metric, dev_f1 = self._judge(dev, loss)
-            if annealing.step(metric):
-                best = self._weights()
-            seconds = time.monotonic() - begun
-            place = {
-                "phase": phase,
-                "epoch": epoch + 1,
-                "seconds": seconds,
-                "annealing": asdict(annealing),
-            }
-            self._write(place, best, optimizer)
-            rate = optimizer.param_groups[0]["lr"]
-            report(
-                Epoch(
-                    phase=phase,
-                    epoch=epoch + 1,
-                    loss=loss,
-                    seconds=seconds,
-                    dev_f1=dev_f1,
-                    learning_rate=rate,
-                )
-            )
-        self._load(best)
 
-    def _optimizer(self, rate: float) -> Optimizer:
-        learnt = [tensor for tensor in self.network.tagger.parameters() if tensor.requires_grad]
-        return (
-            torch.optim.SGD(learnt, lr=rate)
-            if self.wanted.optimizer == "sgd"
-            else torch.optim.AdamW(learnt, lr=rate)
-        )
+    @cached_property
+    def _train(self) -> Inputs:
+        """The inputs of the phase: frozen embeddings take a while, and a phase may be done."""
+        return inputs(self._network, self._task.phases[self._phase], self._task, self._wanted)
 
-    def _epoch(self, train: Inputs, optimizer: Optimizer, rate: float, epoch: int) -> float:
-        """Return the mean loss per token."""
-        self.network.tagger.train()
-        batches, total = shuffled(train.lines, self.wanted.batch_size), 0.0
-        for step, batch in enumerate(batches):
-            if self.wanted.schedule == "cycle":
-                rate = cycle(
-                    self.wanted.learning_rate,
-                    (epoch + step / len(batches)) / self.wanted.max_epochs,
-                )
-            for group in optimizer.param_groups:
-                group["lr"] = rate
-            optimizer.zero_grad()
-            loss = self.network.loss(
-                [train.lines[number] for number in batch],
-                [train.tags[number] for number in batch],
-                train.batch_frozen(batch),
-            )
-            loss.backward()  # type: ignore[no-untyped-call]  # PyTorch's annotations
-            torch.nn.utils.clip_grad_norm_(self.network.tagger.parameters(), self.wanted.clip)
-            optimizer.step()
-            total += loss.item()
-        if not math.isfinite(total):
+    def batches(self, epoch: int) -> Iterator[list[list[int]]]:
+        """Yield the batches of an epoch."""
+        lines = self._train.lines
+        if not lines:
             raise TrainingError(
-                f"the loss is not a number in epoch {epoch + 1}; give a lower learning_rate"
+                f"the notes of phase {self._phase + 1} have no text; give notes with text"
             )
-        return total / sum(map(len, train.lines))
+        seed_all(self._task.seed, self._phase, epoch)
+        for batch in shuffled(lines, self._wanted.batch_size):
+            yield [batch]
 
-    def _judge(self, dev: Inputs, loss: float) -> tuple[float, float | None]:
-        """Return what the rate is annealed on, and the strict F1.
+    def loss(self, part: list[int]) -> Loss:
+        """Return the loss summed over the tokens, which is also what is differentiated."""
+        train = self._train
+        lines = [train.lines[number] for number in part]
+        tags = [train.tags[number] for number in part]
+        loss = self._network.loss(lines, tags, train.batch_frozen(part))
+        return Loss(loss, sum(map(len, lines)), divisor=1)
 
-        Of the former, greater is better; the latter is on the development notes.
-        """
-        if not dev.lines:
-            return -loss, None
-        self.network.tagger.eval()
-        f1 = self._dev_f1(dev)
-        if self.wanted.anneal_on == "dev_f1":
-            return f1, f1
-        return -(loss if self.wanted.anneal_on == "train_loss" else self._dev_loss(dev)), f1
+    def rate(self, step: int) -> float:
+        """Return the learning rate itself: the optimiser's is 1."""
+        if self._wanted.schedule == "anneal":
+            return self._annealing.rate
+        per_epoch = -(-len(self._train.lines) // self._wanted.batch_size)
+        epoch, number = divmod(step, per_epoch)
+        done = (epoch + number / per_epoch) / self._wanted.max_epochs
+        return cycle(self._wanted.learning_rate, done)
 
-    def _batches(self, dev: Inputs) -> Iterator[list[int]]:
-        return iter(buckets(dev.lines, most=32, characters=32_000))
+    def judge(self, epoch: int, loss: float) -> EpochScore:
+        """Return what the rate is annealed on, and the strict F1 on the development notes."""
+        del epoch
+        f1 = None
+        score = -loss
+        if self._dev.lines:
+            self.model.eval()
+            f1 = self._dev_f1()
+            if self._wanted.anneal_on == "dev_f1":
+                score = f1
+            elif self._wanted.anneal_on == "dev_loss":
+                score = -self._dev_loss()
+        self._annealing.step(score)
+        ends = self._annealing.ended and self._wanted.schedule == "anneal"
+        return EpochScore(score, f1, ends, {"annealed_on": score})
 
-    def _dev_loss(self, dev: Inputs) -> float:
-        total = 0.0
-        for some in self._batches(dev):
+    def resume(self, curve: Sequence[Mapping[str, Any]]) -> None:
+        """Anneal the rate as the killed run did."""
+        for point in curve:
+            self._annealing.step(point["annealed_on"])
+
+    def _batches(self) -> Iterator[list[int]]:
+        return iter(buckets(self._dev.lines, most=32, characters=32_000))
+
+    def _dev_loss(self) -> float:
+        total, dev = 0.0, self._dev
+        for some in self._batches():
             batch = sorted(some, key=lambda number: -len(dev.lines[number]))
             with torch.no_grad():
-                loss = self.network.loss(
+                loss = self._network.loss(
                     [dev.lines[at] for at in batch],
                     [dev.tags[at] for at in batch],
                     dev.batch_frozen(batch),
@@ -246,55 +176,60 @@ class Run:
             total += loss.item()
         return total / sum(map(len, dev.lines))
 
-    def _dev_f1(self, dev: Inputs) -> float:
-        chain, found = self.network.chain(), set()
-        for batch in self._batches(dev):
+    def _dev_f1(self) -> float:
+        chain = self._network.chain()
+        dev = self._dev
+        found = set()
+        for batch in self._batches():
             lines = [dev.lines[at] for at in batch]
-            padded = self.network.scores(lines, dev.batch_frozen(batch))
+            padded = self._network.scores(lines, dev.batch_frozen(batch))
             scores: list[NDArray[np.float32]] = [
                 row[: len(line)] for row, line in zip(padded, lines, strict=True)
             ]
             for at, path in zip(batch, chain.best(scores), strict=True):
                 part = dev.tagged[at]
-                spans = decode([self.network.tags[tag] for tag in path], part.tokens)
+                spans = decode([self._network.tags[tag] for tag in path], part.tokens)
                 found |= {(part.note.digest, *span) for span in spans}
         gold = {
             (document.note.digest, *span)
-            for document in self.task.dev
-            for span in labelled(document.spans, native=self.task.native)
+            for document in self._task.dev
+            for span in labelled(document.spans, native=self._task.native)
         }
         return 2 * len(found & gold) / (len(found) + len(gold)) if found or gold else 1.0
 
-    def _weights(self) -> dict[str, torch.Tensor]:
-        """Return a copy of what training changes."""
-        learnt = {
-            name for name, tensor in self.network.tagger.named_parameters() if tensor.requires_grad
-        }
-        state = self.network.tagger.state_dict()
-        return {name: tensor.detach().clone() for name, tensor in state.items() if name in learnt}
 
-    def _load(self, weights: dict[str, torch.Tensor]) -> None:
-        self.network.tagger.load_state_dict(weights, strict=False)
+def train(
+    network: Network,
+    task: Task,
+    wanted: Settings,
+    checkpoint: Callable[[str], Checkpoint],
+    report: Report,
+) -> None:
+    """Train all phases; the network is left with the best weights of the last.
 
-    def _write(
-        self, place: dict[str, Any], best: dict[str, torch.Tensor], optimizer: Optimizer
-    ) -> None:
-        tensors = {f"now.{name}": tensor for name, tensor in self._weights().items()}
-        tensors |= {f"best.{name}": tensor for name, tensor in best.items()}
-        for number, moments in optimizer.state_dict()["state"].items():
-            numeric = {name: value for name, value in moments.items() if value is not None}
-            tensors |= {
-                f"optimizer.{number}.{name}": torch.as_tensor(value)
-                for name, value in numeric.items()
-            }
-        write_tensors(self.state, tensors, {"identity": self.identity, "place": place})
+    Args:
+        network: What is trained.
+        task: Notes, labels, seed.
+        wanted: Settings.
+        checkpoint: Name of a stage to its checkpoint.
+        report: Called after each epoch.
 
-    def _resumed(self) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-        if self.state.exists():
-            tensors, notes = read_tensors(self.state)
-            if notes.get("identity") == self.identity:
-                return notes["place"], tensors
-        return {"phase": 0}, {}
+    Raises:
+        TrainingError: The loss is not a number, or a phase has no text.
+    """
+    dev = inputs(network, task.dev, task, wanted)
+    for phase in range(len(task.phases)):
+        seed_all(task.seed, phase)
+        learner = FlairLearner(network, task, wanted, phase=phase, dev=dev)
+        settings = LoopSettings(epochs=wanted.max_epochs, clip=wanted.clip, phase=phase)
+        Loop(learner, settings, checkpoint(f"phase-{phase}"), report).run()
+    network.tagger.eval()
+
+
+def _optimizer(network: Network, wanted: Settings) -> torch.optim.Optimizer:
+    learnt = [tensor for tensor in network.tagger.parameters() if tensor.requires_grad]
+    kind = torch.optim.SGD if wanted.optimizer == "sgd" else torch.optim.AdamW
+    return kind(learnt, lr=1.0)
 
 
 def shuffled(lines: Sequence[Line], size: int) -> list[list[int]]:
@@ -315,48 +250,10 @@ def shuffled(lines: Sequence[Line], size: int) -> list[list[int]]:
     return batches
 
 
-def _restore(optimizer: Optimizer, tensors: dict[str, torch.Tensor]) -> None:
-    state: dict[int, dict[str, torch.Tensor]] = {}
-    for name, tensor in tensors.items():
-        number, _, key = name.partition(".")
-        state.setdefault(int(number), {})[key] = tensor
-    optimizer.load_state_dict(
-        {"state": state, "param_groups": optimizer.state_dict()["param_groups"]}
-    )
-
-
-def _under(tensors: dict[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
-    return {
-        name.removeprefix(prefix): tensor
-        for name, tensor in tensors.items()
-        if name.startswith(prefix)
-    }
-
-
 def identity(task: Task, wanted: Settings, version: str) -> str:
     """Return a digest of all that makes the model.
 
     How many epochs it takes may change when a run is resumed.
     """
-    notes = [
-        [
-            (document.note.digest, labelled(document.spans, native=task.native))
-            for document in documents
-        ]
-        for documents in (*task.phases, task.dev)
-    ]
-    raw = [note.digest for note in task.raw]
     aside = {"threads", "cache_mb"} | ({"max_epochs"} if wanted.schedule == "anneal" else set())
-    settings = wanted.model_dump(mode="json", exclude=aside)
-    known = [
-        version,
-        notes,
-        raw,
-        settings,
-        task.labels,
-        task.native,
-        task.scheme,
-        task.grouping,
-        task.seed,
-    ]
-    return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
+    return task_fingerprint(task, wanted.model_dump_json(exclude=aside), version)

@@ -53,9 +53,14 @@ def linear_rate(step: int, *, steps: int, warm_up: float, falls: bool = True) ->
     return max(0.0, (steps - step) / max(1, steps - rising)) if falls else 1.0
 
 
+def device_of(model: torch.nn.Module) -> torch.device:
+    """Return where a model is."""
+    return next(model.parameters()).device
+
+
 def precision(model: torch.nn.Module, *, bf16: bool) -> torch.autocast:
     """Return a context in which matrices are multiplied in bfloat16, where that is wanted."""
-    return torch.autocast(next(model.parameters()).device.type, dtype=torch.bfloat16, enabled=bf16)
+    return torch.autocast(device_of(model).type, dtype=torch.bfloat16, enabled=bf16)
 
 
 def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:

@@ -22,6 +22,7 @@ from deid_onnx.devices import device
 from deid_onnx.pieces import TOKENIZER_FILE, Pieces
 from deid_onnx.session import cores
 from deid_training.checkpoint import Checkpoint
+from deid_training.fingerprints import notes_fingerprint
 from deid_training.optimize import generator
 from deid_transformers.encoder import (
     load_config,
@@ -75,17 +76,19 @@ def make_language_model(
     model = model.to(torch.device(device()))
     held_out = read_stream(texts.held_out, pieces, tokenizer)
 
-    def reached(epoch: int, point: dict[str, Any]) -> None:
-        if len(held_out.ids):
-            point["held_out_loss"] = loss_of(
-                model, held_out, settings=wanted, seed=seed, bf16=settings.bf16
-            )
+    def reached(epoch: int) -> dict[str, Any]:
         _write(model, tokenizer, out / EPOCHS / f"{epoch:03d}")
+        if not len(held_out.ids):
+            return {}
+        loss = loss_of(model, held_out, settings=wanted, seed=seed, bf16=settings.bf16)
+        return {"held_out_loss": loss}
 
     curve = pretrain(
         model,
         read_stream(texts.learnt, pieces, tokenizer),
-        Checkpoint(out / CHECKPOINT, _fingerprint(notes, settings, seed=seed, version=version)),
+        Checkpoint(
+            out / CHECKPOINT, notes_fingerprint(notes, settings.model_dump_json(), seed, version)
+        ),
         settings=wanted,
         seed=seed,
         bf16=settings.bf16,
@@ -131,16 +134,3 @@ def _write(model: Any, tokenizer: Any, folder: Path) -> None:
     tokenizer.save_pretrained(folder)
     with quiet():
         model.save_pretrained(folder, safe_serialization=True)
-
-
-def _fingerprint(
-    notes: Sequence[Note], settings: TransformersSettings, *, seed: int, version: str
-) -> str:
-    """Return a digest of all that a run depends on.
-
-    By it, a run resumes from its own checkpoint alone.
-    """
-    total = hashlib.sha256(settings.model_dump_json().encode() + repr((seed, version)).encode())
-    for note in notes:
-        total.update(note.digest.encode())
-    return total.hexdigest()

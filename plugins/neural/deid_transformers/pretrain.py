@@ -5,8 +5,7 @@ The encoder is a new or a given one.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +13,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from deid_assets.extending import Epoch, Report
-from deid_training.checkpoint import Checkpoint, optimizer_tensors, restore_optimizer
-from deid_training.optimize import adamw, generator, linear_rate, precision, set_rate
+from deid_assets.extending import Report
+from deid_training.checkpoint import Checkpoint
+from deid_training.learner import EpochScore, Learner, LoopSettings, Loss, stretches
+from deid_training.loop import Loop
+from deid_training.optimize import adamw, device_of, generator, linear_rate, precision
 from deid_transformers.settings import Pretraining
 from deid_transformers.streams import NOTHING, Sequences, Stream
 
@@ -28,6 +29,19 @@ _WITH_KINDS = 0.5  # of the sequences are read with the kinds of their words
 _IGNORED = -100
 
 
+@dataclass(frozen=True, slots=True)
+class Masked:
+    """Sequences of one step: (batch, length) each.
+
+    Args:
+        feeds: What the model reads, opened and masked.
+        targets: What is to be predicted, -100 where nothing is.
+    """
+
+    feeds: dict[str, NDArray[np.int64]]
+    targets: NDArray[np.int64]
+
+
 def pretrain(
     model: Any,
     stream: Stream,
@@ -37,7 +51,7 @@ def pretrain(
     seed: int,
     bf16: bool,
     report: Report,
-    reached: Callable[[int, dict[str, Any]], None] = lambda _epoch, _point: None,
+    reached: Callable[[int], Mapping[str, Any]] = lambda _epoch: {},
 ) -> list[dict[str, Any]]:
     """Train a model with a masked-language-model head in place, and return its curve.
 
@@ -49,41 +63,80 @@ def pretrain(
         seed: Of all that is random.
         bf16: As in the recipe.
         report: Called with the mean loss at each checkpoint, as epochs of phase -1.
-        reached: Called after each complete pass over the notes with its number, from 1, and the
-            point of the curve, to which it may add.
+        reached: Called after each complete pass over the notes with its number, from 1; returns
+            what is added to the point of the curve.
 
     Raises:
-        TrainingError: There is too little text for one sequence.
+        TrainingError: There is too little text for one sequence, or the loss is no number.
     """
-    sequences = Sequences(stream, settings, seed=seed)
-    per_epoch = sequences.per_epoch
-    steps = settings.epochs * per_epoch if settings.epochs else settings.steps
-    optimizer = adamw(
-        model, learning_rate=settings.learning_rate, weight_decay=settings.weight_decay
+    learner = MaskedLearner(model, stream, settings=settings, seed=seed, bf16=bf16, reached=reached)
+    loop_settings = LoopSettings(
+        epochs=len(learner.stretches), phase=PHASE, remedy="lower pretrain.learning_rate"
     )
-    step, curve = _resume(model, optimizer, checkpoint, report)
-    began = time.monotonic() - (curve[-1]["seconds"] if curve else 0.0)
-    score = _scorer(model, bf16=bf16)
-    model.train()
-    losses = []
-    while step < steps:
-        rate = settings.learning_rate * linear_rate(step, steps=steps, warm_up=settings.warm_up)
-        set_rate(optimizer, rate)
-        batch = _batch(stream, sequences.places(step), step=step, settings=settings, seed=seed)
-        losses.append(_step(model, optimizer, score, batch))
-        step += 1
-        is_epoch = settings.epochs is not None and step % per_epoch == 0
-        if step % settings.save_every == 0 or step == steps or is_epoch:
-            point = {"epoch": len(curve) + 1, "loss": float(np.mean(losses)), "learning_rate": rate}
-            curve.append({**point, "seconds": time.monotonic() - began})
-            losses.clear()
-            if is_epoch:
-                reached(step // per_epoch, curve[-1])
-                model.train()
-            report(_epoch(curve[-1]))
-            state = {"step": step, "curve": curve}
-            checkpoint.save(state, model=_weights(model), optimizer=optimizer_tensors(optimizer))
-    return curve
+    return Loop(learner, loop_settings, checkpoint, report).run().curve
+
+
+class MaskedLearner(Learner[Masked]):
+    """Learns masked sub-tokens; an epoch of its loop ends at each checkpoint.
+
+    Args:
+        model: As in ``pretrain``, as the others.
+        stream: What it reads.
+        settings: Of the recipe.
+        seed: Of all that is random.
+        bf16: As in the recipe.
+        reached: Called after each pass over the notes.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        stream: Stream,
+        *,
+        settings: Pretraining,
+        seed: int,
+        bf16: bool,
+        reached: Callable[[int], Mapping[str, Any]],
+    ) -> None:
+        self.model = model
+        self.optimizer = adamw(
+            model, learning_rate=settings.learning_rate, weight_decay=settings.weight_decay
+        )
+        self._stream = stream
+        self._sequences = Sequences(stream, settings, seed=seed)
+        self._settings = settings
+        self._seed = seed
+        self._score = _scorer(model, bf16=bf16)
+        self._reached = reached
+        per_epoch = self._sequences.per_epoch
+        self._steps = settings.epochs * per_epoch if settings.epochs else settings.steps
+        self._pass = per_epoch if settings.epochs else None
+        self.stretches = stretches(self._steps, settings.save_every, self._pass)
+
+    def batches(self, epoch: int) -> Iterator[list[Masked]]:
+        """Yield what each step reads."""
+        for step in self.stretches[epoch]:
+            places = self._sequences.places(step)
+            yield [
+                _batch(self._stream, places, step=step, settings=self._settings, seed=self._seed)
+            ]
+
+    def loss(self, part: Masked) -> Loss:
+        """Return the mean loss of the masked sub-tokens; 0 where nothing is masked."""
+        total, targets = _loss(self.model, self._score, part)
+        return Loss(total / max(1, targets))
+
+    def rate(self, step: int) -> float:
+        """Return the share of the highest learning rate."""
+        return linear_rate(step, steps=self._steps, warm_up=self._settings.warm_up)
+
+    def judge(self, epoch: int, loss: float) -> EpochScore:
+        """Return what is added to the curve after a pass over the notes."""
+        del loss
+        end = self.stretches[epoch - 1].stop
+        if self._pass is None or end % self._pass:
+            return EpochScore()
+        return EpochScore(notes=self._reached(end // self._pass))
 
 
 def loss_of(model: Any, stream: Stream, *, settings: Pretraining, seed: int, bf16: bool) -> float:
@@ -100,45 +153,9 @@ def loss_of(model: Any, stream: Stream, *, settings: Pretraining, seed: int, bf1
     return total / max(1, count)
 
 
-def _epoch(point: Mapping[str, Any]) -> Epoch:
-    known = {name: point[name] for name in ("epoch", "loss", "learning_rate", "seconds")}
-    return Epoch(phase=PHASE, **known)
-
-
-def _resume(
-    model: Any, optimizer: torch.optim.Optimizer, checkpoint: Checkpoint, report: Report
-) -> tuple[int, list[dict[str, Any]]]:
-    state = checkpoint.read()
-    if state is None:
-        return 0, []
-    model.load_state_dict(checkpoint.tensors(state, "model"), strict=False)
-    model.tie_weights()
-    restore_optimizer(optimizer, checkpoint.tensors(state, "optimizer"))
-    for point in state["curve"]:
-        report(_epoch(point))
-    return int(state["step"]), list(state["curve"])
-
-
-def _weights(model: Any) -> dict[str, torch.Tensor]:
-    return dict(model.named_parameters())
-
-
-@dataclass(frozen=True, slots=True)
-class _Masked:
-    """Sequences of one step: (batch, length) each.
-
-    Args:
-        feeds: What the model reads, opened and masked.
-        targets: What is to be predicted, -100 where nothing is.
-    """
-
-    feeds: dict[str, NDArray[np.int64]]
-    targets: NDArray[np.int64]
-
-
 def _batch(
     stream: Stream, places: NDArray[np.int64], *, step: int, settings: Pretraining, seed: int
-) -> _Masked:
+) -> Masked:
     """Return what a step reads.
 
     Half of the sequences read no kinds, so that the encoder can be used without.
@@ -154,7 +171,7 @@ def _batch(
     if stream.kinds is not None:
         kinds = stream.kinds[places] * (rng.random((len(places), 1)) < _WITH_KINDS)
         feeds["token_type_ids"] = _opened(kinds * is_text, 0)
-    return _Masked(feeds, _opened(targets, _IGNORED))
+    return Masked(feeds, _opened(targets, _IGNORED))
 
 
 def _opened(rows: NDArray[np.int64], first: int) -> NDArray[np.int64]:
@@ -200,9 +217,9 @@ They are the scores of the vocabulary at those positions.
 """
 
 
-def _loss(model: Any, score: _Score, batch: _Masked) -> tuple[torch.Tensor, int]:
+def _loss(model: Any, score: _Score, batch: Masked) -> tuple[torch.Tensor, int]:
     """Return the summed loss over what is to be targets, and how much that is."""
-    device = next(model.parameters()).device
+    device = device_of(model)
     answers = torch.from_numpy(batch.targets).to(device)
     wanted = answers != _IGNORED
     scores = score(
@@ -211,17 +228,6 @@ def _loss(model: Any, score: _Score, batch: _Masked) -> tuple[torch.Tensor, int]
     return torch.nn.functional.cross_entropy(scores.float(), answers[wanted], reduction="sum"), int(
         wanted.sum()
     )
-
-
-def _step(model: Any, optimizer: torch.optim.Optimizer, score: _Score, batch: _Masked) -> float:
-    total, targets = _loss(model, score, batch)
-    # a batch in which nothing is hidden has a loss of 0, not of no number
-    loss = total / max(1, targets)
-    optimizer.zero_grad(set_to_none=True)
-    torch.autograd.backward(loss)
-    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    optimizer.step()
-    return float(loss.detach())
 
 
 def _scorer(model: Any, *, bf16: bool) -> _Score:

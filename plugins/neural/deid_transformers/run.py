@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ import numpy as np
 import torch
 import transformers
 
-from deid_assets.extending import Report, TagScheme, Task, TrainingError, labelled, tag_set
+from deid_assets.extending import Report, TagScheme, Task, TrainingError, tag_set
 from deid_assets.extending.decoding import constraints
 from deid_onnx.devices import device
 from deid_onnx.families.transformers import EncoderNetwork
@@ -23,13 +22,14 @@ from deid_onnx.pieces import TOKENIZER_FILE, Pieces
 from deid_onnx.session import cores
 from deid_onnx.tagger import Chain, Tagger, write_chain
 from deid_training.checkpoint import Checkpoint
+from deid_training.fingerprints import task_fingerprint
 from deid_training.optimize import generator
 from deid_transformers.crf import LinearChain
 from deid_transformers.encoder import load_model, quiet, tag_config
 from deid_transformers.examples import Reading, read_examples, tag_weights
 from deid_transformers.prepare import Start, prepare
 from deid_transformers.settings import TransformersSettings, read_settings
-from deid_transformers.tune import TagModel, Tuning, runner
+from deid_transformers.tune import TagModel, Tuned, Tuning, runner
 
 CHECKPOINT = "checkpoint"
 MASKED_LM = "masked_lm"
@@ -42,7 +42,7 @@ def run(task: Task, out: Path, report: Report, *, plugin: str, version: str) -> 
     settings = read_settings(task.settings)
     _check(task)
     torch.set_num_threads(settings.threads or cores())
-    fingerprint = _fingerprint(task, settings, version)
+    fingerprint = task_fingerprint(task, settings.model_dump_json(), version)
     begin = prepare(task, settings, out / CHECKPOINT, fingerprint, report)
     tags = tag_set(task.labels, task.scheme)
     folder = TaggerFolder(
@@ -82,15 +82,13 @@ def run(task: Task, out: Path, report: Report, *, plugin: str, version: str) -> 
         build=build,
         tagger=tagger,
         report=report,
-        checkpoint=Checkpoint(out / CHECKPOINT / "tune", fingerprint),
+        checkpoint=lambda stage: Checkpoint(out / CHECKPOINT / f"tune-{stage}", fingerprint),
         reading=_reading(begin, settings),
     )
-    model = tuning.run()
+    tuned = tuning.run()
     if settings.pretrain and settings.pretrain.keep:
         _keep(begin.tokenizer, out / MASKED_LM)
-    write_model(
-        model, begin, folder, settings=settings, native=task.native, run=asdict(tuning.progress)
-    )
+    write_model(tuned, begin, folder, settings=settings, native=task.native)
     shutil.rmtree(out / CHECKPOINT, ignore_errors=True)
 
 
@@ -138,26 +136,6 @@ def _check(task: Task) -> None:
             raise TrainingError(f"phase {number} has no note with text; give annotated notes")
 
 
-def _fingerprint(task: Task, settings: TransformersSettings, version: str) -> str:
-    """Return a digest of all that a run depends on.
-
-    By it, a run resumes from its own checkpoint alone.
-    """
-    total = hashlib.sha256(settings.model_dump_json().encode())
-    for part in (version, task.seed, task.grouping, task.scheme, task.native, sorted(task.labels)):
-        total.update(repr(part).encode())
-    for documents in (*task.phases, task.dev):
-        total.update(b"\0")
-        for document in documents:
-            total.update(
-                document.note.digest.encode()
-                + repr(labelled(document.spans, native=task.native)).encode()
-            )
-    for note in task.raw:
-        total.update(note.digest.encode())
-    return total.hexdigest()
-
-
 def _tag_model(begin: Start, tags: Sequence[str], settings: TransformersSettings) -> Any:
     options = tag_config(tags)
     if settings.dropout is not None:
@@ -171,21 +149,20 @@ def _tag_model(begin: Start, tags: Sequence[str], settings: TransformersSettings
 
 
 def write_model(
-    model: TagModel,
+    tuned: Tuned,
     begin: Start,
     folder: TaggerFolder,
     *,
     settings: TransformersSettings,
     native: bool,
-    run: dict[str, Any],
 ) -> None:
     """Write a model folder; ``tagger.json`` comes last, so that a folder with it is whole."""
     with quiet():
-        model.model.cpu().save_pretrained(folder.path, safe_serialization=True)
+        tuned.model.model.cpu().save_pretrained(folder.path, safe_serialization=True)
     for file in begin.tokenizer.glob("*token*.json"):
         shutil.copyfile(file, folder.path / file.name)
     if settings.decoder != "constrained":
-        write_chain(folder.path, decoder(model.chain, folder, settings))
+        write_chain(folder.path, decoder(tuned.model.chain, folder, settings))
     described = {
         "format": FORMAT,
         "plugin": folder.plugin,
@@ -198,8 +175,8 @@ def write_model(
         "grouping": folder.grouping,
         "decoder": settings.decoder,
         "inputs": asdict(begin.inputs),
-        "best_epoch": run["best_epoch"],
-        "restarts": run["restarts"],
+        "best_epoch": tuned.best_epoch,
+        "restarts": tuned.restarts,
     }
     (folder.path / TAGGER_FILE).write_text(
         json.dumps(described, indent=1, ensure_ascii=False), encoding="utf-8"

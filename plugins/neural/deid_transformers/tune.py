@@ -5,20 +5,21 @@ It starts anew where a run predicts nothing but ``O``.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from deid_assets.extending import Document, Epoch, Report, Task, TrainingError, labelled
+from deid_assets.extending import Document, Report, Task, TrainingError, labelled
 from deid_onnx.families import Feeds, Run
 from deid_onnx.tagger import Tagger
-from deid_training.checkpoint import Checkpoint, Tensors, optimizer_tensors, restore_optimizer
-from deid_training.optimize import adamw, generator, linear_rate, precision, set_rate
+from deid_training.checkpoint import Checkpoint, put_weights, trained_weights
+from deid_training.learner import EpochScore, Learner, LoopSettings, Loss
+from deid_training.loop import Loop, LoopProgress
+from deid_training.optimize import adamw, device_of, generator, linear_rate, precision
 from deid_transformers.crf import LinearChain
 from deid_transformers.examples import Batch, Example, Reading, read_batches
 from deid_transformers.settings import TransformersSettings
@@ -59,7 +60,7 @@ class TagModel(torch.nn.Module):
 
 def runner(model: Any) -> Run:
     """Return a function that runs a model as ONNX Runtime runs an exported one."""
-    device = next(model.parameters()).device
+    device = device_of(model)
 
     def run(feeds: Feeds) -> NDArray[np.float32]:
         with torch.inference_mode():
@@ -82,19 +83,19 @@ def strict_f1(tagger: Tagger, documents: Sequence[Document], *, native: bool) ->
     return 2 * right / (found + expected) if found + expected else 0.0
 
 
-@dataclass(slots=True)
-class Progress:
-    """Progress of a run, as in its checkpoint."""
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """A fine-tuned model.
 
-    phase: int = 0
-    attempt: int = 0
-    epoch: int = 0
-    best_f1: float = -1.0
-    best_epoch: int = 0
-    stale: int = 0
-    silent: int = 0
-    curve: list[dict[str, Any]] = field(default_factory=list)
-    restarts: list[dict[str, int]] = field(default_factory=list)
+    Args:
+        model: With the weights of the last phase's best epoch.
+        best_epoch: Its number, from 1.
+        restarts: ``phase``, ``attempt`` and ``epochs`` of each run that predicted only ``O``.
+    """
+
+    model: TagModel
+    best_epoch: int
+    restarts: list[dict[str, int]]
 
 
 class Tuning:
@@ -106,7 +107,7 @@ class Tuning:
         phases: Examples of each phase.
         build: Attempt number to a model at its start.
         tagger: Model to tagger, for the scores on the development notes.
-        checkpoint: Resumed from, and written after each epoch.
+        checkpoint: Name of a stage to its checkpoint.
         report: Called after each epoch.
         reading: How an epoch reads its examples.
     """
@@ -119,101 +120,65 @@ class Tuning:
         phases: Sequence[Sequence[Example]],
         build: Callable[[int], TagModel],
         tagger: Callable[[TagModel], Tagger],
-        checkpoint: Checkpoint,
+        checkpoint: Callable[[str], Checkpoint],
         report: Report,
         reading: Reading,
     ) -> None:
-        self._task, self._settings, self._phases = task, settings, phases
-        self._build, self._tagger, self._checkpoint, self._report, self._reading = (
-            build,
-            tagger,
-            checkpoint,
-            report,
-            reading,
-        )
-        self.progress = Progress()
-        self._best: Tensors = {}
-        self._start: Tensors = {}
+        self._task = task
+        self._settings = settings
+        self._phases = phases
+        self._build = build
+        self._tagger = tagger
+        self._checkpoint = checkpoint
+        self._report = report
+        self._reading = reading
+        self._attempt = 0
+        self._restarts: list[dict[str, int]] = []
 
-    def run(self) -> TagModel:
+    def run(self) -> Tuned:
         """Return the model of the last phase's best epoch.
 
         Raises:
             TrainingError: Every attempt predicted nothing but ``O``, or the loss is no number.
         """
-        state = self._checkpoint.read()
-        if state:
-            self.progress = Progress(**state["progress"])
-            self._best = self._checkpoint.tensors(state, "best")
-            self._start = self._checkpoint.tensors(state, "start")
-            for point in self.progress.curve:
-                self._report(Epoch(**point))
-        model = self._build(self.progress.attempt)
-        while self.progress.phase < len(self._phases):
-            model = self._phase(model, state)
-            state = None
-        model.load_state_dict(self._start)
-        return model
+        model = self._build(self._attempt)
+        best_epoch = 0
+        for phase in range(len(self._phases)):
+            start = trained_weights(model) if phase else {}
+            progress = self._train(model, phase)
+            while progress.has_ended:
+                self._restart(phase, progress.epoch)
+                model = self._build(self._attempt)
+                put_weights(model, start)
+                progress = self._train(model, phase)
+            best_epoch = progress.best_epoch
+        return Tuned(model, best_epoch, self._restarts)
 
-    def _phase(self, model: TagModel, state: Mapping[str, Any] | None) -> TagModel:
-        """Train until the phase ends or has to begin again.
-
-        Returned is the model to continue with.
-        """
-        progress, settings = self.progress, self._settings
-        if self._start:
-            model.load_state_dict(self._start)
-        optimizer = adamw(
-            model, learning_rate=settings.learning_rate, weight_decay=settings.weight_decay
+    def _train(self, model: TagModel, phase: int) -> LoopProgress:
+        """Train one phase, until it ends or predicts nothing but ``O`` for too long."""
+        settings = self._settings
+        learner = TagLearner(
+            model,
+            self._phases[phase],
+            settings,
+            reading=self._reading,
+            seed=(self._task.seed, 3, phase, self._attempt),
+            score=self._score,
         )
-        if state and progress.epoch:
-            model.load_state_dict(self._checkpoint.tensors(state, "model"))
-            restore_optimizer(optimizer, self._checkpoint.tensors(state, "optimizer"))
-        began = time.monotonic() - (progress.curve[-1]["seconds"] if progress.epoch else 0.0)
-        while progress.epoch < settings.epochs and progress.stale < settings.patience:
-            self._epoch(model, optimizer, began)
-            if progress.silent >= min(settings.collapse_after, settings.epochs):
-                return self._again()
-            self._save(model, optimizer)
-        self._start = self._best
-        self._best = {}
-        progress.phase, progress.epoch, progress.stale, progress.silent, progress.best_f1 = (
-            progress.phase + 1,
-            0,
-            0,
-            0,
-            -1.0,
+        loop = Loop(
+            learner,
+            LoopSettings(
+                epochs=settings.epochs,
+                clip=settings.clip,
+                patience=settings.patience,
+                least=0.0,
+                phase=phase,
+                remedy="lower learning_rate, or the class_weights",
+            ),
+            self._checkpoint(f"{phase}-{self._attempt}"),
+            self._report,
         )
-        self._save(model, None)
-        return model
-
-    def _epoch(self, model: TagModel, optimizer: torch.optim.Optimizer, began: float) -> None:
-        progress, settings = self.progress, self._settings
-        examples = self._phases[progress.phase]
-        batches = -(-self._reading.count(examples) // settings.batch)
-        rng = generator(self._task.seed, 3, progress.phase, progress.attempt, progress.epoch)
-        total, words, marked = 0.0, 0, 0
-        rate = settings.learning_rate
-        model.train()
-        for number, batch in enumerate(read_batches(examples, self._reading, rng=rng)):
-            step = progress.epoch * batches + number
-            rate = settings.learning_rate * linear_rate(
-                step, steps=settings.epochs * batches, warm_up=settings.warm_up
-            )
-            set_rate(optimizer, rate)
-            loss, seen = _step(model, optimizer, batch, clip=settings.clip, bf16=settings.bf16)
-            total, words = total + loss, words + int(batch.words.sum())
-            # a new head marks words until it has learnt not to
-            marked += seen if number >= batches // 2 else 0
-        progress.epoch += 1
-        progress.silent = 0 if marked else progress.silent + 1
-        f1 = self._score(model)
-        point = {"phase": progress.phase, "epoch": progress.epoch, "loss": total / max(1, words)}
-        progress.curve.append(
-            {**point, "seconds": time.monotonic() - began, "dev_f1": f1, "learning_rate": rate}
-        )
-        self._report(Epoch(**progress.curve[-1]))
-        self._judge(model, f1)
+        return loop.run()
 
     def _score(self, model: TagModel) -> float | None:
         if not self._task.dev:
@@ -221,63 +186,85 @@ class Tuning:
         model.eval()
         return strict_f1(self._tagger(model), self._task.dev, native=self._task.native)
 
-    def _judge(self, model: TagModel, f1: float | None) -> None:
-        """Keep the weights of the best epoch.
-
-        Where there are no development notes, they are those of the last.
-        """
-        progress = self.progress
-        if f1 is None or f1 > progress.best_f1:
-            self._best = {
-                name: value.detach().cpu().clone() for name, value in model.state_dict().items()
-            }
-            progress.best_f1, progress.best_epoch, progress.stale = (
-                -1.0 if f1 is None else f1,
-                progress.epoch,
-                0,
-            )
-        elif progress.best_f1 > 0:
-            progress.stale += 1
-
-    def _again(self) -> TagModel:
-        progress = self.progress
-        progress.restarts.append(
-            {"phase": progress.phase, "attempt": progress.attempt, "epochs": progress.epoch}
-        )
-        if progress.attempt >= self._settings.restarts:
+    def _restart(self, phase: int, epochs: int) -> None:
+        self._restarts.append({"phase": phase, "attempt": self._attempt, "epochs": epochs})
+        if self._attempt >= self._settings.restarts:
             raise TrainingError(
-                f"{progress.attempt + 1} runs predicted nothing but O; lower learning_rate, train"
+                f"{self._attempt + 1} runs predicted nothing but O; lower learning_rate, train"
                 " for more epochs, or weight the labels with class_weights"
             )
-        progress.attempt, progress.epoch, progress.stale, progress.silent, progress.best_f1 = (
-            progress.attempt + 1,
-            0,
-            0,
-            0,
-            -1.0,
+        self._attempt += 1
+
+
+class TagLearner(Learner[Batch]):
+    """Learns the tags of a phase.
+
+    Args:
+        model: At its start.
+        examples: Of the phase.
+        settings: Of the recipe.
+        reading: How an epoch reads its examples.
+        seed: Of the attempt at the phase.
+        score: Model to its strict F1, or none where there are no development notes.
+    """
+
+    model: TagModel
+
+    def __init__(
+        self,
+        model: TagModel,
+        examples: Sequence[Example],
+        settings: TransformersSettings,
+        *,
+        reading: Reading,
+        seed: tuple[int, ...],
+        score: Callable[[TagModel], float | None],
+    ) -> None:
+        self.model = model
+        self.optimizer = adamw(
+            model, learning_rate=settings.learning_rate, weight_decay=settings.weight_decay
         )
-        self._best = {}
-        return self._build(progress.attempt)
+        self._examples = examples
+        self._settings = settings
+        self._reading = reading
+        self._seed = seed
+        self._score = score
+        self._per_epoch = -(-reading.count(examples) // settings.batch)
+        self._is_judged = False
+        self._marked = 0
+        self._silent = 0
 
-    def _save(self, model: TagModel, optimizer: torch.optim.Optimizer | None) -> None:
-        state = {"progress": {name: getattr(self.progress, name) for name in Progress.__slots__}}
-        moments = optimizer_tensors(optimizer) if optimizer else {}
-        self._checkpoint.save(
-            state, model=model.state_dict(), optimizer=moments, best=self._best, start=self._start
-        )
+    def batches(self, epoch: int) -> Iterator[list[Batch]]:
+        """Yield the batches of an epoch."""
+        rng = generator(*self._seed, epoch)
+        self._marked = 0
+        for number, batch in enumerate(read_batches(self._examples, self._reading, rng=rng)):
+            # a new head marks words until it has learnt not to
+            self._is_judged = number >= self._per_epoch // 2
+            yield [batch]
 
+    def loss(self, part: Batch) -> Loss:
+        """Return the loss summed over the words."""
+        with precision(self.model, bf16=self._settings.bf16):
+            loss, marked = self.model(part.to(device_of(self.model)))
+        self._marked += marked if self._is_judged else 0
+        return Loss(loss, int(part.words.sum()))
 
-def _step(
-    model: TagModel, optimizer: torch.optim.Optimizer, batch: Batch, *, clip: float, bf16: bool
-) -> tuple[float, int]:
-    device = next(model.parameters()).device
-    moved = batch.to(device)
-    with precision(model, bf16=bf16):
-        loss, marked = model(moved)
-    if not torch.isfinite(loss):
-        raise TrainingError("the loss is no number; lower learning_rate, or the class_weights")
-    optimizer.zero_grad(set_to_none=True)
-    torch.autograd.backward(loss / batch.words.sum())
-    torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
-    optimizer.step()
-    return float(loss.detach()), marked
+    def rate(self, step: int) -> float:
+        """Return the share of the highest learning rate."""
+        settings = self._settings
+        steps = settings.epochs * self._per_epoch
+        return linear_rate(step, steps=steps, warm_up=settings.warm_up)
+
+    def judge(self, epoch: int, loss: float) -> EpochScore:
+        """Return the strict F1; the run ends where it predicts nothing but ``O`` for too long."""
+        del epoch, loss
+        settings = self._settings
+        self._silent = 0 if self._marked else self._silent + 1
+        f1 = self._score(self.model)
+        ends = self._silent >= min(settings.collapse_after, settings.epochs)
+        return EpochScore(f1, f1, ends, {"silent": self._silent})
+
+    def resume(self, curve: Sequence[Mapping[str, Any]]) -> None:
+        """Take up how long the run has predicted nothing but ``O``."""
+        self._silent = curve[-1]["silent"]

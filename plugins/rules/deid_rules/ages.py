@@ -1,6 +1,18 @@
 """Which ages are over 89.
 
 Safe Harbor does not let these ages stand (45 CFR 164.514(b)(2)(i)(C)).
+
+Every age is found; which of them are over 89:
+
+====  ===============================  =====================================
+Lang  Text                             Why
+====  ===============================  =====================================
+en    A <AGE>95</AGE>-year-old woman.  over 89: digits, with a word of years
+en    Age: <AGE>92</AGE>               over 89: digits, after a label
+en    A <AGE>89</AGE>-year-old woman.  an age that may stand
+en    A <AGE>96</AGE>-week-old girl.   a unit shorter than a year
+en    HR 95, weight 91 kg, 95 mg/dL.   kept: numbers of other things
+====  ===============================  =====================================
 """
 
 from __future__ import annotations

@@ -1,6 +1,19 @@
 """Checks of a match by number: check digits, calendars and number plans.
 
 Anything a check raises is an error.
+
+====  ========================================  =======================================
+Lang  Text                                      Why
+====  ========================================  =======================================
+en    <ACCOUNT>4111-1111-1111-1111</ACCOUNT>    a card, by its check digit
+en    <ID>4111-1111-1111-1112</ID>              a number, but no card
+en    <VEHICLE>1HGCM82633A004352</VEHICLE>      a vehicle, by its check digit
+en    1HGCM82633A004353                         kept: no vehicle, and no label says one
+en    VIN <VEHICLE>1HGCM82633A004353</VEHICLE>  a label counts for more than the check
+en    <IP>10.20.30.40</IP>                      an address of the Internet
+en    300.168.1.10                              kept: a part is over 255
+en    Grades 3 4 5 4 3                          kept: spaced digits, none over 5
+====  ========================================  =======================================
 """
 
 from __future__ import annotations

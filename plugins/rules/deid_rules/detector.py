@@ -24,7 +24,7 @@ from deid_rules.misread import mend, with_more
 from deid_rules.patterns import NATIVE_LABELS
 from deid_rules.rulebook import Rulebook, rules_of
 from deid_rules.spoken import Telling
-from deid_rules.view import View, views_of
+from deid_rules.view import TextView, views_of
 
 MAX_RULEBOOKS = 16
 """Combinations of languages kept ready; one per language, and those of mixed notes."""
@@ -143,7 +143,7 @@ class RulesDetector:
         for index, note in enumerate(notes):
             mended = mend(note.text)
             if mended != note.text:
-                (more,) = self._rulebook(self._read_as(note)).find([View(mended)])
+                (more,) = self._rulebook(self._read_as(note)).find([TextView(mended)])
                 found[index] = with_more(found[index], more)
 
     def _read_as(self, note: Note) -> tuple[str, ...]:

@@ -1,4 +1,16 @@
-"""The word grammar that finds where a name ends, or begins; patterns and dictionaries start it."""
+"""The word grammar that finds where a name ends, or begins; patterns and dictionaries start it.
+
+====  =============================================  ======================================
+Lang  Text                                           Why
+====  =============================================  ======================================
+en    Dr. <NAME>Jane Lee-Smith</NAME>'s nurse.       without the possessive
+en    Dr. <NAME>J. R. van der Berg</NAME> was here.  initials and particles
+en    Mr. <NAME>Robert King Jr</NAME> is here.       a suffix belongs to it
+en    <NAME>Maria Alvarez</NAME>, MD                 a degree does not
+en    Dr. <NAME>Lee</NAME> Was late.                 a capital alone does not go on with it
+en    Dr. on call.                                   kept: no capital follows the title
+====  =============================================  ======================================
+"""
 
 from __future__ import annotations
 
@@ -12,8 +24,8 @@ from deid_rules.letters import (
     pointed,
     without_possessive,
 )
-from deid_rules.lexicon import Kind, Lexicon
-from deid_rules.view import View
+from deid_rules.lexicon import Lexicon, WordKind
+from deid_rules.view import TextView
 
 MAX_NAME_WORDS = 5
 _BLANKS = frozenset((" ", "\u00a0", "\u202f", "  "))
@@ -25,7 +37,7 @@ class NameGrammar:
     """Names of people in one language.
 
     Args:
-        lexicon: Kinds of words; see ``Kind``.
+        lexicon: Kinds of words; see ``WordKind``.
     """
 
     def __init__(self, lexicon: Lexicon) -> None:
@@ -35,7 +47,7 @@ class NameGrammar:
 
     def name_at(
         self,
-        view: View,
+        view: TextView,
         first: int,
         *,
         any_case: bool = False,
@@ -72,7 +84,7 @@ class NameGrammar:
             return None
         return view.starts[first], self.name_end(view, last)
 
-    def _end(self, view: View, first: int, *, any_case: bool) -> int:
+    def _end(self, view: TextView, first: int, *, any_case: bool) -> int:
         """Index of the last word of the name that begins with ``words[first]``."""
         last, previous = first, view.words[first]
         for index in range(first + 1, min(len(view.starts), first + MAX_NAME_WORDS)):
@@ -99,19 +111,19 @@ class NameGrammar:
             previous = word
         return last
 
-    def _closes_capitals(self, view: View, index: int) -> bool:
+    def _closes_capitals(self, view: TextView, index: int) -> bool:
         """Whether a family name that is a word too ends a name in capitals, ``ANNA WHITE,``."""
         word, previous = view.words[index], view.words[index - 1]
         if (
-            not (word.isupper() and previous.isupper() and self.kind(word) & Kind.LAST)
-            or self.kind(word) & Kind.STOP
+            not (word.isupper() and previous.isupper() and self.kind(word) & WordKind.LAST)
+            or self.kind(word) & WordKind.STOP
         ):
             return False
         gap = view.gaps[index + 1]
         ends = gap[:1] in ("", ",", ".", "\r", "\n") or gap.strip(" /")[:1].isdigit()
-        return ends and bool(self.kind(previous) & Kind.FIRST)
+        return ends and bool(self.kind(previous) & WordKind.FIRST)
 
-    def _wraps(self, view: View, first: int, index: int) -> bool:
+    def _wraps(self, view: TextView, first: int, index: int) -> bool:
         """Whether a given name ends a full line and a family name begins the next."""
         if not view.wrapped(index):
             return False
@@ -119,14 +131,14 @@ class NameGrammar:
         return (
             view.words[index][0].isupper()
             and len(view.words[index]) > 1
-            and not kind & (Kind.STOP | Kind.COMMON)
+            and not kind & (WordKind.STOP | WordKind.COMMON)
             and (
-                bool(kind & Kind.LAST)
-                or any(self.kind(word) & Kind.FIRST for word in view.between(first, index))
+                bool(kind & WordKind.LAST)
+                or any(self.kind(word) & WordKind.FIRST for word in view.between(first, index))
             )
         )
 
-    def _may_bear_title(self, view: View, index: int) -> bool:
+    def _may_bear_title(self, view: TextView, index: int) -> bool:
         """Whether a capitalised word of ordinary vocabulary may be a family name.
 
         It may after a short title, as in ``Dr. Head``.
@@ -149,10 +161,10 @@ class NameGrammar:
             word[0].isupper()
             and word[1:].islower()
             and ends
-            and (not kind & Kind.STOP or bool(kind & Kind.LAST))
+            and (not kind & WordKind.STOP or bool(kind & WordKind.LAST))
         )
 
-    def name_line(self, view: View, start: int, end: int) -> tuple[int, int] | None:
+    def name_line(self, view: TextView, start: int, end: int) -> tuple[int, int] | None:
         """Return the name that is [start, end).
 
         Its given or family name, or a final initial, must tell.
@@ -162,16 +174,17 @@ class NameGrammar:
             return None
         words = view.between(view.word_from(start), view.word_before(found[1]) + 1)
         known = any(
-            self.kind(word) & Kind.NAME and not self.kind(word) & Kind.COMMON for word in words
+            self.kind(word) & WordKind.NAME and not self.kind(word) & WordKind.COMMON
+            for word in words
         )
-        given = any(self.kind(word) & Kind.FIRST for word in words)
+        given = any(self.kind(word) & WordKind.FIRST for word in words)
         return (
             found
             if (known and given) or ("," in view.text[start:end] and is_initial(words[-1]))
             else None
         )
 
-    def name_header(self, view: View, start: int, end: int) -> tuple[int, int] | None:
+    def name_header(self, view: TextView, start: int, end: int) -> tuple[int, int] | None:
         """Return the name that is [start, end), of two words or more.
 
         What stands beside it says that it is one.
@@ -181,7 +194,7 @@ class NameGrammar:
             return None
         inverted = "," in view.text[start:end]
         if not inverted and not any(
-            self.kind(word) & Kind.NAME for word in view.between(first, view.word_from(end))
+            self.kind(word) & WordKind.NAME for word in view.between(first, view.word_from(end))
         ):
             return None
         found = self.name_at(view, first, inverted=True)
@@ -191,36 +204,36 @@ class NameGrammar:
         kinds = [
             self.kind(word)
             for word in words
-            if len(word) > 1 and not self.kind(word) & Kind.PARTICLE
+            if len(word) > 1 and not self.kind(word) & WordKind.PARTICLE
         ]
         if (
             not kinds
             or len(words) < 2
             or self.lexicon.is_phrase(words)
-            or any(kind & Kind.INSTITUTION for kind in kinds)
+            or any(kind & WordKind.INSTITUTION for kind in kinds)
         ):
             return None
-        strange = sum(not kind & Kind.COMMON for kind in kinds)
-        is_name = any(kind & Kind.NAME for kind in kinds) or inverted
+        strange = sum(not kind & WordKind.COMMON for kind in kinds)
+        is_name = any(kind & WordKind.NAME for kind in kinds) or inverted
         ordered = kinds[::-1] if inverted else kinds
-        pair = ordered[0] & Kind.FIRST and ordered[-1] & Kind.LAST
+        pair = ordered[0] & WordKind.FIRST and ordered[-1] & WordKind.LAST
         return found if is_name and (pair or strange * 2 >= len(kinds)) else None
 
-    def _leads(self, view: View, index: int) -> bool:
+    def _leads(self, view: TextView, index: int) -> bool:
         """Whether a particle, ``de`` or ``DE``, leads on to a capitalised word."""
         word = view.words[index]
         if (
-            not self.kind(word) & Kind.PARTICLE
+            not self.kind(word) & WordKind.PARTICLE
             or view.gaps[index + 1] not in _BLANKS
             or index + 1 == len(view.starts)
         ):
             return False
         following = view.words[index + 1]
         if word[0].isupper() and word[1:].islower():
-            return following[0].isupper() and bool(self.kind(following) & Kind.LAST)
+            return following[0].isupper() and bool(self.kind(following) & WordKind.LAST)
         return not word[0].isupper() or (word.isupper() and len(word) > 1 and following.isupper())
 
-    def name_cased(self, view: View, first: int) -> tuple[int, int] | None:
+    def name_cased(self, view: TextView, first: int) -> tuple[int, int] | None:
         """A name as ``name_at`` finds it.
 
         It is none if it begins with an acronym or an eponym's thing follows.
@@ -230,7 +243,7 @@ class NameGrammar:
             return None
         word = view.words[first]
         kind = self.kind(word)
-        if not word[0].isupper() and kind & Kind.COMMON and len(word) > 2:
+        if not word[0].isupper() and kind & WordKind.COMMON and len(word) > 2:
             return None
         initialled = (
             first + 2 < len(view.starts)
@@ -238,42 +251,42 @@ class NameGrammar:
             and view.words[first + 2].islower()
         )
         if (
-            kind & Kind.EPONYM
+            kind & WordKind.EPONYM
             and not initialled
-            and (not kind & Kind.FIRST or self.eponymous(view, first))
+            and (not kind & WordKind.FIRST or self.eponymous(view, first))
         ):
             return None
-        if len(word) > 1 and without_possessive(word).isupper() and not kind & Kind.NAME:
+        if len(word) > 1 and without_possessive(word).isupper() and not kind & WordKind.NAME:
             words = view.between(first, view.word_before(found[1]) + 1)
-            return found if any(self.kind(each) & Kind.FIRST for each in words) else None
+            return found if any(self.kind(each) & WordKind.FIRST for each in words) else None
         return found
 
-    def eponymous(self, view: View, index: int) -> bool:
+    def eponymous(self, view: TextView, index: int) -> bool:
         """Whether a word such as ``disease`` follows, with or without a possessive."""
         at = index + 1
         if at >= len(view.starts) or view.gaps[at].strip("'\u2019 \u00a0\r\n-"):
             return False
-        return bool(self.kind(view.words[at]) & Kind.EPONYM_TAIL)
+        return bool(self.kind(view.words[at]) & WordKind.EPONYM_TAIL)
 
-    def name_plain(self, view: View, first: int) -> tuple[int, int] | None:
+    def name_plain(self, view: TextView, first: int) -> tuple[int, int] | None:
         """A name as ``name_cased`` finds it, with a telling first word.
 
         That is a known name which is no word, or a pointed initial.
         """
         kind = self.kind(view.words[first])
-        if (kind & Kind.NAME and not kind & Kind.COMMON) or pointed(view, first):
+        if (kind & WordKind.NAME and not kind & WordKind.COMMON) or pointed(view, first):
             return self.name_cased(view, first)
         return None
 
-    def name_lower(self, view: View, first: int) -> tuple[int, int] | None:
+    def name_lower(self, view: TextView, first: int) -> tuple[int, int] | None:
         """A name that may be in lower case and whose first word is no common vocabulary."""
         kind = self.kind(view.words[first])
-        plain = kind & (Kind.COMMON | Kind.STOP) and not pointed(view, first, any_case=True)
-        if plain and not (kind & Kind.FIRST and self._family_follows(view, first)):
+        plain = kind & (WordKind.COMMON | WordKind.STOP) and not pointed(view, first, any_case=True)
+        if plain and not (kind & WordKind.FIRST and self._family_follows(view, first)):
             return None
         return self.name_at(view, first, any_case=True)
 
-    def name_titled(self, view: View, first: int) -> tuple[int, int] | None:
+    def name_titled(self, view: TextView, first: int) -> tuple[int, int] | None:
         """The name after a title; after a short one, ``Dr.``, it may be in lower case."""
         if found := self.name_at(view, first, titled=True):
             return found
@@ -284,7 +297,7 @@ class NameGrammar:
             else None
         )
 
-    def name_small(self, view: View, first: int) -> tuple[int, int] | None:
+    def name_small(self, view: TextView, first: int) -> tuple[int, int] | None:
         """A name of two words or more as ``name_lower`` finds it.
 
         It is one only where a list knows the first word.
@@ -293,23 +306,23 @@ class NameGrammar:
         if (
             found is None
             or found[1] <= view.stops[first]
-            or not self.kind(view.words[first]) & Kind.NAME
+            or not self.kind(view.words[first]) & WordKind.NAME
         ):
             return None
         return found
 
-    def _family_follows(self, view: View, index: int) -> bool:
+    def _family_follows(self, view: TextView, index: int) -> bool:
         """Whether a family name that is no word comes next, as in ``mark silva``."""
         following = view.between(index + 1, index + 2)
         kind = self.kind(following[0]) if following else 0
         return (
             view.gaps[index + 1] in _BLANKS
-            and bool(kind & Kind.LAST)
-            and not kind & (Kind.COMMON | Kind.STOP)
+            and bool(kind & WordKind.LAST)
+            and not kind & (WordKind.COMMON | WordKind.STOP)
         )
 
     def name_before(
-        self, view: View, offset: int, *, strange: bool = False
+        self, view: TextView, offset: int, *, strange: bool = False
     ) -> tuple[int, int] | None:
         """Return the name that ends at ``offset``, as before a degree.
 
@@ -330,16 +343,16 @@ class NameGrammar:
             kind = self.kind(word)
             if (
                 index < last
-                and kind & Kind.PARTICLE
+                and kind & WordKind.PARTICLE
                 and not pointed(view, index)
                 and self._leads(view, index)
             ):
                 first = index if word[0].isupper() else first
                 index -= 1
                 continue
-            if not has_capital(word) or (kind & Kind.STOP and not pointed(view, index)):
+            if not has_capital(word) or (kind & WordKind.STOP and not pointed(view, index)):
                 break
-            if kind & Kind.COMMON and not kind & Kind.NAME and not pointed(view, index):
+            if kind & WordKind.COMMON and not kind & WordKind.NAME and not pointed(view, index):
                 break
             first, index = index, index - 1
         if first > last or not any(len(words[at]) > 1 for at in range(first, last + 1)):
@@ -350,15 +363,15 @@ class NameGrammar:
 
     def _stands_alone(self, word: str, *, strange: bool) -> bool:
         kind = self.kind(word)
-        if kind & Kind.NAME:
+        if kind & WordKind.NAME:
             return True
         return (
             strange
-            and not kind & (Kind.PLACE | Kind.INSTITUTION | Kind.EPONYM)
+            and not kind & (WordKind.PLACE | WordKind.INSTITUTION | WordKind.EPONYM)
             and word[1:].islower()
         )
 
-    def name_end(self, view: View, last: int) -> int:
+    def name_end(self, view: TextView, last: int) -> int:
         """End of a name whose last word is ``words[last]``.
 
         With its suffix or final point, without ``'s``.
@@ -368,7 +381,7 @@ class NameGrammar:
         if (
             gap in (" ", ", ")
             and following < len(view.starts)
-            and self.kind(view.words[following]) & Kind.SUFFIX
+            and self.kind(view.words[following]) & WordKind.SUFFIX
         ):
             return view.stops[following]
         if len(word) == 1 and gap.startswith("."):
@@ -377,21 +390,21 @@ class NameGrammar:
 
     def _may_begin(self, word: str, *, any_case: bool) -> bool:
         kind = self.kind(word)
-        if kind & Kind.STOP or not (any_case or word[0].isupper()):
-            return bool(kind & Kind.PARTICLE and kind & Kind.STOP == 0)
-        if kind & Kind.PARTICLE:
+        if kind & WordKind.STOP or not (any_case or word[0].isupper()):
+            return bool(kind & WordKind.PARTICLE and kind & WordKind.STOP == 0)
+        if kind & WordKind.PARTICLE:
             return True
-        return not kind & Kind.COMMON or bool(kind & Kind.NAME)
+        return not kind & WordKind.COMMON or bool(kind & WordKind.NAME)
 
     def _may_follow(self, previous: str, word: str, *, any_case: bool) -> bool:
         kind = self.kind(word)
-        if kind & Kind.STOP:
+        if kind & WordKind.STOP:
             return False
         if not has_capital(word):
-            return any_case and not previous[0].isupper() and not kind & Kind.COMMON
-        if not kind & Kind.COMMON:
+            return any_case and not previous[0].isupper() and not kind & WordKind.COMMON
+        if not kind & WordKind.COMMON:
             return True
-        return bool(kind & Kind.NAME) and not (
+        return bool(kind & WordKind.NAME) and not (
             word.isupper() and previous.isupper() and len(word) > 1
         )
 

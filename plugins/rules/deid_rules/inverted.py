@@ -1,10 +1,21 @@
-"""The word grammar of names whose family name comes first, ``Lee, Anna M.``."""
+"""The word grammar of names whose family name comes first, ``Lee, Anna M.``.
+
+====  ====================================  =================================
+Lang  Text                                  Why
+====  ====================================  =================================
+en    <NAME>Johnson, Mary</NAME> was seen.  a family name and a given one
+en    <NAME>Lee, Anna M.</NAME> was seen.   with an initial
+en    <NAME>Lee</NAME>, Swelling noted.     an ordinary word is no given name
+en    <NAME>Johnson</NAME>, who was seen.   nor is a word in lower case
+en    Pain, Nausea, Vomiting.               kept: no family name among them
+====  ====================================  =================================
+"""
 
 from __future__ import annotations
 
 from deid_rules.letters import ABBREVIATIONS, degree
-from deid_rules.lexicon import Kind, Lexicon
-from deid_rules.view import View
+from deid_rules.lexicon import Lexicon, WordKind
+from deid_rules.view import TextView
 
 MAX_FAMILY_WORDS, MAX_GIVEN_WORDS = 4, 4
 _FAMILY_GAPS = frozenset((" ", "\u00a0", ". "))
@@ -16,13 +27,13 @@ class Inverted:
     """Inverted names in one language.
 
     Args:
-        lexicon: Kinds of words; see ``Kind``.
+        lexicon: Kinds of words; see ``WordKind``.
     """
 
     def __init__(self, lexicon: Lexicon) -> None:
         self.kind = lexicon.kind
 
-    def end(self, view: View, first: int, *, any_case: bool = False) -> int | None:
+    def end(self, view: TextView, first: int, *, any_case: bool = False) -> int | None:
         """Return the index of the last word of a name such as ``Lee, Anna M.``.
 
         Its family name is ``words[first]``.
@@ -34,7 +45,10 @@ class Inverted:
             and self._joins(words[comma - 1], gaps[comma])
             and comma - first < MAX_FAMILY_WORDS
         ):
-            if self.kind(words[comma]) & Kind.STOP and not self.kind(words[comma]) & Kind.PARTICLE:
+            if (
+                self.kind(words[comma]) & WordKind.STOP
+                and not self.kind(words[comma]) & WordKind.PARTICLE
+            ):
                 return None
             comma += 1
         if (
@@ -48,9 +62,13 @@ class Inverted:
         family = [
             self.kind(word)
             for word in view.between(first, comma)
-            if not self.kind(word) & Kind.PARTICLE
+            if not self.kind(word) & WordKind.PARTICLE
         ]
-        if len(family) > 1 and family[0] & Kind.FIRST and not self.kind(words[comma]) & Kind.FIRST:
+        if (
+            len(family) > 1
+            and family[0] & WordKind.FIRST
+            and not self.kind(words[comma]) & WordKind.FIRST
+        ):
             return None
         last, index = comma, comma + 1
         while (
@@ -77,23 +95,25 @@ class Inverted:
             gap != ". " or len(left) == 1 or left.lower() in ABBREVIATIONS
         )
 
-    def _may_be_family(self, view: View, index: int, *, any_case: bool) -> bool:
+    def _may_be_family(self, view: TextView, index: int, *, any_case: bool) -> bool:
         word, following = view.words[index], view.words[index + 1]
         kind = self.kind(word)
-        if kind & Kind.STOP and not kind & (Kind.PARTICLE | Kind.LAST):
+        if kind & WordKind.STOP and not kind & (WordKind.PARTICLE | WordKind.LAST):
             return False
         return (
-            any_case or word[0].isupper() or bool(kind & Kind.PARTICLE and following[0].isupper())
+            any_case
+            or word[0].isupper()
+            or bool(kind & WordKind.PARTICLE and following[0].isupper())
         )
 
-    def _given(self, view: View, index: int, family: str, *, any_case: bool) -> bool:
+    def _given(self, view: TextView, index: int, family: str, *, any_case: bool) -> bool:
         """Whether a word after the comma is a given name.
 
         By dictionary, or a word no list knows.
         """
         word = view.words[index]
         kind = self.kind(word)
-        if kind & (Kind.STOP | Kind.SUFFIX | Kind.INSTITUTION) or degree(view, index):
+        if kind & (WordKind.STOP | WordKind.SUFFIX | WordKind.INSTITUTION) or degree(view, index):
             return False
         if not word[0].isupper() and (not any_case or family[0].isupper()):
             return False
@@ -101,10 +121,10 @@ class Inverted:
             return word.isupper() and view.gaps[index + 1][:1] in (".", "", " ", "\n", "\r")
         if word.isupper() and not family.isupper():
             return False
-        return bool(kind & Kind.FIRST) or not kind & (Kind.COMMON | Kind.PLACE)
+        return bool(kind & WordKind.FIRST) or not kind & (WordKind.COMMON | WordKind.PLACE)
 
     @staticmethod
-    def _is_letter(view: View, index: int, any_case: bool) -> bool:
+    def _is_letter(view: TextView, index: int, any_case: bool) -> bool:
         """Whether a word is an initial that ends there.
 
         ``M.``, ``M`` before a mark or the line's end.
@@ -116,8 +136,14 @@ class Inverted:
 
     def _second_given(self, given: str, word: str, any_case: bool) -> bool:
         kind = self.kind(word)
-        if kind & (Kind.STOP | Kind.SUFFIX) or len(word) == 1 or given.isupper() != word.isupper():
+        if (
+            kind & (WordKind.STOP | WordKind.SUFFIX)
+            or len(word) == 1
+            or given.isupper() != word.isupper()
+        ):
             return False
         if not word[0].isupper() and (not any_case or given[0].isupper()):
             return False
-        return bool(kind & Kind.NAME) or not kind & (Kind.COMMON | Kind.PLACE | Kind.INSTITUTION)
+        return bool(kind & WordKind.NAME) or not kind & (
+            WordKind.COMMON | WordKind.PLACE | WordKind.INSTITUTION
+        )

@@ -11,14 +11,14 @@ from typing import Any
 from deid_assets.extending import ConfigError, Phi
 from deid_assets.extending.languages import RULES, folder, languages, read_toml
 from deid_assets.extending.lists import Gazetteer, read_words, vocabulary
-from deid_rules.lexicon import PHRASE_LABELS, WORD_KINDS, CompiledList, Lists
+from deid_rules.lexicon import PHRASE_LABELS, WORD_KINDS, CompiledList, WordLists
 from deid_rules.patterns import Pattern, read_patterns
 
 NAME_SETTINGS = frozenset(("endings", "capitals_tell", "pairs_only"))
 
 
 @dataclass(frozen=True, eq=False)
-class LanguageRules:
+class RulesFolder:
     """The rules of one folder; its patterns and lists are read when first needed.
 
     Args:
@@ -68,9 +68,9 @@ class LanguageRules:
         return tuple(patterns)
 
     @cached_property
-    def lists(self) -> Lists:
+    def lists(self) -> WordLists:
         """All its lists."""
-        lists = Lists()
+        lists = WordLists()
         for kind, entries in self.words.items():
             _add(lists, kind, entries)
         for kind, path in self.files.items():
@@ -84,7 +84,7 @@ def available() -> frozenset[str]:
 
 
 @cache
-def read_language(code: str) -> LanguageRules:
+def read_language(code: str) -> RulesFolder:
     """Read ``rules.toml`` of a language's folder, once in a process.
 
     Raises:
@@ -109,7 +109,7 @@ def read_language(code: str) -> LanguageRules:
         )
     for kind in (*words, *files):
         _check_kind(kind, origin=f"{code}/{files[kind].name}" if kind in files else origin)
-    return LanguageRules(
+    return RulesFolder(
         code,
         place,
         _labels(labels, origin),
@@ -136,7 +136,7 @@ def _ending(entry: str) -> tuple[str, str]:
     return ending, instead
 
 
-def read_gazetteer(path: Path) -> Lists | CompiledList:
+def read_gazetteer(path: Path) -> WordLists | CompiledList:
     """Read a user's list: one that ``deid gazetteer build`` made, or text of one entry per line.
 
     The name of a text says what it holds, ``hospitals.txt``.
@@ -150,7 +150,7 @@ def read_gazetteer(path: Path) -> Lists | CompiledList:
     if not path.is_file():
         raise ConfigError(f"gazetteer {path}: no such file")
     _check_kind(path.stem, origin=str(path))
-    lists = Lists()
+    lists = WordLists()
     _add(lists, path.stem, read_words(path))
     return lists
 
@@ -161,7 +161,7 @@ def _check_kind(kind: str, *, origin: str) -> None:
         raise ConfigError(f"{origin}: unknown list {kind!r}; known are {known}")
 
 
-def _add(lists: Lists, kind: str, entries: Iterable[str]) -> None:
+def _add(lists: WordLists, kind: str, entries: Iterable[str]) -> None:
     if kind in WORD_KINDS:
         lists.add_words(WORD_KINDS[kind], entries)
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deid_rules.view import View
+from deid_rules.view import TextView
 
 ABBREVIATIONS = frozenset(("st", "mt", "ft", "ste", "dr", "sta", "sto"))
 """Words with a point that does not end a sentence."""
@@ -14,7 +14,7 @@ def is_initial(word: str) -> bool:
     return len(word) == 1 and word.isupper()
 
 
-def pointed(view: View, index: int, *, any_case: bool = False) -> bool:
+def pointed(view: TextView, index: int, *, any_case: bool = False) -> bool:
     """Whether a word of the text is a capital with a point, ``J.``.
 
     With ``any_case``, any letter.
@@ -23,14 +23,14 @@ def pointed(view: View, index: int, *, any_case: bool = False) -> bool:
     return len(word) == 1 and (any_case or word.isupper()) and view.gaps[index + 1].startswith(".")
 
 
-def degree(view: View, index: int) -> bool:
+def degree(view: TextView, index: int) -> bool:
     """Whether two letters with a point between are a degree, ``M.D.``."""
     if len(view.words[index]) > 1 or view.gaps[index + 1] != ".":
         return False
     return "".join(view.between(index, index + 2)) in _DEGREES
 
 
-def middle_initial(view: View, index: int) -> bool:
+def middle_initial(view: TextView, index: int) -> bool:
     """Whether a capital stands alone before another capitalised word, ``A`` in ``Anna A Lee``."""
     if (
         not is_initial(view.words[index])

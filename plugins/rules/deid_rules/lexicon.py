@@ -17,7 +17,7 @@ from deid_assets.extending.lists import PHRASE_LISTS, Gazetteer
 from deid_rules.view import words_of
 
 
-class Kind:
+class WordKind:
     """Kinds of a word, as bits; a word may be several things.
 
     Plain integers, for they are tested at each word.
@@ -46,20 +46,20 @@ class Kind:
 
 
 WORD_KINDS: Mapping[str, int] = {
-    "first_names": Kind.FIRST,
-    "last_names": Kind.LAST,
-    "common_words": Kind.COMMON,
-    "stops": Kind.STOP,
-    "particles": Kind.PARTICLE,
-    "suffixes": Kind.SUFFIX,
-    "cues": Kind.CUE,
-    "eponyms": Kind.EPONYM,
-    "eponym_tails": Kind.EPONYM_TAIL,
-    "connectors": Kind.CONNECTOR,
-    "place_cues": Kind.PLACE_CUE,
-    "institution_words": Kind.INSTITUTION,
-    "articles": Kind.ARTICLE,
-    "person_verbs": Kind.PERSON_VERB,
+    "first_names": WordKind.FIRST,
+    "last_names": WordKind.LAST,
+    "common_words": WordKind.COMMON,
+    "stops": WordKind.STOP,
+    "particles": WordKind.PARTICLE,
+    "suffixes": WordKind.SUFFIX,
+    "cues": WordKind.CUE,
+    "eponyms": WordKind.EPONYM,
+    "eponym_tails": WordKind.EPONYM_TAIL,
+    "connectors": WordKind.CONNECTOR,
+    "place_cues": WordKind.PLACE_CUE,
+    "institution_words": WordKind.INSTITUTION,
+    "articles": WordKind.ARTICLE,
+    "person_verbs": WordKind.PERSON_VERB,
 }
 """Word lists, in ``rules.toml`` or as ``names/NAME.txt``, and what their words become."""
 
@@ -93,7 +93,7 @@ class _Memory(dict[str, Any]):
 
 
 @dataclass(frozen=True)
-class Lists:
+class WordLists:
     """Words by kind and phrases by first word, of one language or of the user.
 
     Keys are in lower case.
@@ -118,17 +118,16 @@ class Lists:
             seconds = self.phrases.setdefault(first, {})
             seconds.setdefault(rest[0] if rest else "", []).append((tuple(rest), label))
             if not rest:
-                self.kinds[first] = self.kinds.get(first, 0) | Kind.PLACE
+                self.kinds[first] = self.kinds.get(first, 0) | WordKind.PLACE
 
     @property
     def labels(self) -> frozenset[Phi]:
         """Categories of the phrases."""
-        return frozenset(
-            label
-            for seconds in self.phrases.values()
-            for entries in seconds.values()
-            for _, label in entries
-        )
+        labels: set[Phi] = set()
+        for seconds in self.phrases.values():
+            for entries in seconds.values():
+                labels.update(label for _, label in entries)
+        return frozenset(labels)
 
     def kind_of(self, key: str) -> int | None:
         """Kinds of a word in lower case, or ``None``."""
@@ -154,7 +153,9 @@ class CompiledList:
 
     def kind_of(self, key: str) -> int | None:
         """Kinds of a word in lower case, or ``None``."""
-        return WORD_KINDS.get(self.gazetteer.kind, Kind.PLACE) if key in self.gazetteer else None
+        return (
+            WORD_KINDS.get(self.gazetteer.kind, WordKind.PLACE) if key in self.gazetteer else None
+        )
 
     def phrases_at(self, first: str) -> Mapping[str, Entries]:
         """Phrases that begin with a word in lower case, by second word."""
@@ -176,7 +177,7 @@ class Lexicon:
     """
 
     def __init__(
-        self, layers: Sequence[Lists | CompiledList], *, endings: Iterable[tuple[str, str]] = ()
+        self, layers: Sequence[WordLists | CompiledList], *, endings: Iterable[tuple[str, str]] = ()
     ) -> None:
         self._layers = tuple(layers)
         self._endings: dict[str, list[str]] = {}
@@ -225,9 +226,9 @@ class Lexicon:
         )
 
     def _flags_of(self, word: str) -> int:
-        flags = self.kind(word) | (Kind.LETTER if len(word) == 1 else 0)
+        flags = self.kind(word) | (WordKind.LETTER if len(word) == 1 else 0)
         for rest, _ in chain.from_iterable(self.phrases_at(word).values()):
-            flags |= Kind.PHRASE if 1 <= len(rest) <= NEAR else Kind.ALONE
+            flags |= WordKind.PHRASE if 1 <= len(rest) <= NEAR else WordKind.ALONE
         return flags
 
     def _kinds(self, key: str) -> int | None:
@@ -247,17 +248,17 @@ class Lexicon:
         """Kinds of the first stem that is a name or a place and no word."""
         for stem in self.stems(key):
             kind = self._kinds(stem) or 0
-            if kind & (Kind.NAME | Kind.PLACE):
-                return kind & (Kind.NAME | Kind.PLACE | Kind.COMMON | Kind.EPONYM)
+            if kind & (WordKind.NAME | WordKind.PLACE):
+                return kind & (WordKind.NAME | WordKind.PLACE | WordKind.COMMON | WordKind.EPONYM)
         return 0
 
     def _compound(self, key: str) -> int:
         """Kind of a hyphenated word: common when a part is common and no part is a name."""
         parts = [self._kinds(part) or 0 for part in key.split("-")]
-        common = any(part & Kind.COMMON for part in parts) and not any(
-            part & Kind.NAME for part in parts
+        common = any(part & WordKind.COMMON for part in parts) and not any(
+            part & WordKind.NAME for part in parts
         )
-        return Kind.COMMON if common else 0
+        return WordKind.COMMON if common else 0
 
     def _phrases_of(self, word: str) -> Mapping[str, Entries]:
         first = word.lower()

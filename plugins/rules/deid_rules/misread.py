@@ -1,6 +1,17 @@
 """Letters and digits that optical character recognition confuses.
 
 They are put right within the words and numbers around them.
+
+With the option ``ocr``:
+
+====  =================================  ======================================
+Lang  Text                               Why
+====  =================================  ======================================
+en    Call <PHONE>6l7-555-2368</PHONE>.  mostly digits: letters become digits
+en    Dr. <NAME>5mith</NAME> left.       one digit: it becomes a letter
+en    Vitamin B12, H2O, T4N1.            kept: nothing comes of exchanging them
+en    Call 617-555-236K.                 kept: K is like no digit
+====  =================================  ======================================
 """
 
 from __future__ import annotations

@@ -2,6 +2,16 @@
 
 What python-stdnum has is named in a pattern directly, ``check = "stdnum:nl.bsn"``. Check digits
 load when first met.
+
+====  =======================================  ===============================
+Lang  Text                                     Why
+====  =======================================  ===============================
+de    <HEALTH_PLAN>A123456780</HEALTH_PLAN>    a health insurance number
+de    <ID>A123456781</ID>                      a wrong check digit: any number
+de    <NATIONAL_ID>65170839J003</NATIONAL_ID>  a pension insurance number
+sv    <NATIONAL_ID>811218-9876</NATIONAL_ID>   a personnummer
+sv    <MRN>811318-9876</MRN>                   month 13: any record number
+====  =======================================  ===============================
 """
 
 from __future__ import annotations

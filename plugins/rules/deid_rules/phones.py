@@ -1,4 +1,15 @@
-"""What the library of national number plans says about a candidate telephone number."""
+"""What the library of national number plans says about a candidate telephone number.
+
+====  ===================================  ==========================
+Lang  Text                                 Why
+====  ===================================  ==========================
+en    Call <PHONE>(617) 726-2000</PHONE>.  a number that the plan has
+en    <PHONE>617-726-2000 x123</PHONE>     with an extension
+en    <PHONE>0046 8 123 456 78</PHONE>     of another country
+fr    <PHONE>01 42 34 56 78</PHONE>        as dialled in France
+fr    scores 10 20 30 40 50                kept: no plan has it
+====  ===================================  ==========================
+"""
 
 from __future__ import annotations
 

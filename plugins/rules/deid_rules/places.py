@@ -1,4 +1,14 @@
-"""Places and institutions by dictionary, in one pass over the capitalised words."""
+"""Places and institutions by dictionary, in one pass over the capitalised words.
+
+====  =====================================  ==========================
+Lang  Text                                   Why
+====  =====================================  ==========================
+en    Born in <CITY>Houston</CITY>.          a city after a preposition
+en    Moved from <COUNTRY>Mexico</COUNTRY>.  a country
+en    Lyme disease, Glasgow Coma Scale.      kept: diseases and tests
+en    the clinic, a nursing home             kept: kinds of institution
+====  =====================================  ==========================
+"""
 
 from __future__ import annotations
 
@@ -8,8 +18,8 @@ from typing import TYPE_CHECKING
 from deid_assets.extending import Phi
 from deid_rules.candidate import Candidate
 from deid_rules.grammar import NameGrammar
-from deid_rules.lexicon import NEAR, Kind
-from deid_rules.view import View
+from deid_rules.lexicon import NEAR, WordKind
+from deid_rules.view import TextView
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,9 +48,9 @@ class PlaceFinder:
                 one.
         """
         near: NDArray[np.bool_] = (ahead > 0) & (ahead <= NEAR)
-        return (near & (flags & Kind.PHRASE > 0)) | (flags & Kind.ALONE > 0)
+        return (near & (flags & WordKind.PHRASE > 0)) | (flags & WordKind.ALONE > 0)
 
-    def find(self, view: View, begun: Sequence[int]) -> Iterator[Candidate]:
+    def find(self, view: TextView, begun: Sequence[int]) -> Iterator[Candidate]:
         """Yield a candidate for each phrase; the longest that starts at a word.
 
         Args:
@@ -69,7 +79,7 @@ class PlaceFinder:
                     )
                     break
 
-    def _score(self, view: View, index: int, rest: tuple[str, ...], label: Phi) -> float:
+    def _score(self, view: TextView, index: int, rest: tuple[str, ...], label: Phi) -> float:
         words, gaps = view.words, view.gaps
         last = index + len(rest)
         if last >= len(view.starts):
@@ -79,44 +89,46 @@ class PlaceFinder:
                 return 0.0
         if not rest:
             return self._single(view, index, label)
-        plain = all(self._kind(words[at]) & Kind.COMMON for at in range(index, last + 1))
+        plain = all(self._kind(words[at]) & WordKind.COMMON for at in range(index, last + 1))
         if not words[last][0].isupper() or (plain and not self._cued(view, index)):
             return 0.0
         return PHRASE
 
-    def _single(self, view: View, index: int, label: Phi) -> float:
+    def _single(self, view: TextView, index: int, label: Phi) -> float:
         kind = self._kind(view.words[index])
-        if kind & (Kind.STOP | Kind.COMMON | Kind.EPONYM) or self._within_phrase(view, index):
+        if kind & (WordKind.STOP | WordKind.COMMON | WordKind.EPONYM) or self._within_phrase(
+            view, index
+        ):
             return 0.0
         if self._cued(view, index):
             return CUED
         if view.words[index].isupper():
             return 0.0
-        if label is Phi.CITY and kind & Kind.NAME:
+        if label is Phi.CITY and kind & WordKind.NAME:
             return CUED if self._before_institution(view, index) else 0.0
         return SINGLE
 
-    def _cued(self, view: View, index: int) -> bool:
+    def _cued(self, view: TextView, index: int) -> bool:
         return (
             index > 0
-            and bool(self._kind(view.words[index - 1]) & Kind.PLACE_CUE)
+            and bool(self._kind(view.words[index - 1]) & WordKind.PLACE_CUE)
             and view.gaps[index] == " "
         )
 
-    def _before_institution(self, view: View, index: int) -> bool:
+    def _before_institution(self, view: TextView, index: int) -> bool:
         """Whether a word such as ``clinic`` or ``area`` follows in lower case."""
         at = index + 1
         return (
             at < len(view.starts)
             and view.words[at].islower()
-            and bool(self._kind(view.words[at]) & Kind.INSTITUTION)
+            and bool(self._kind(view.words[at]) & WordKind.INSTITUTION)
         )
 
-    def _within_phrase(self, view: View, index: int) -> bool:
+    def _within_phrase(self, view: TextView, index: int) -> bool:
         """Whether an eponym's noun follows, as in ``Lyme disease``."""
         at = index + 1
         return (
             at < len(view.starts)
             and view.gaps[at] in (" ", "-")
-            and bool(self._kind(view.words[at]) & Kind.EPONYM_TAIL)
+            and bool(self._kind(view.words[at]) & WordKind.EPONYM_TAIL)
         )

@@ -1,4 +1,16 @@
-"""Once a name is known, every other mention of it in the note."""
+"""Once a name is known, every other mention of it in the note.
+
+====  ===========================================================  =================================
+Lang  Text                                                         Why
+====  ===========================================================  =================================
+en    Mr. <NAME>Ferrigno</NAME> fell; <NAME>ferrigno</NAME> left.  in any case
+de    Herr <NAME>Müller</NAME> kam, <NAME>Müllers</NAME> Frau.     with an ending
+en    <NAME>Mark Silva</NAME> fell. <NAME>Mark</NAME> was sad.     a word, before a person's verb
+en    <NAME>Mark Silva</NAME> fell. Mark the site.                 kept: a word elsewhere
+en    Dr. <NAME>Foley</NAME> placed a Foley catheter.              kept: an eponym
+de    Herr <NAME>Koch</NAME> kam. Der Koch kam.                    kept: capitals tell nothing there
+====  ===========================================================  =================================
+"""
 
 from __future__ import annotations
 
@@ -8,14 +20,14 @@ from deid_assets.extending import Phi
 from deid_rules.candidate import Candidate
 from deid_rules.grammar import NameGrammar
 from deid_rules.letters import degree, is_initial, pointed, without_possessive
-from deid_rules.lexicon import MIN_STEM_LETTERS, Kind
-from deid_rules.view import View, key_of
+from deid_rules.lexicon import MIN_STEM_LETTERS, WordKind
+from deid_rules.view import TextView, key_of
 
 STRONG, STRONGEST, PROPAGATED = 0.75, 0.85, 0.7
 MIN_LETTERS = 3
 MAX_SOUGHT = 40
 """Words that are looked for one by one."""
-_WORDS = Kind.COMMON | Kind.STOP
+_WORDS = WordKind.COMMON | WordKind.STOP
 _AUXILIARIES = frozenset(
     (
         "was",
@@ -40,7 +52,7 @@ A note that names ``Mark Silva`` means him by ``Mark was``.
 
 
 def propagate(
-    names: Iterable[Candidate], view: View, grammar: NameGrammar, *, capitals_tell: bool = True
+    names: Iterable[Candidate], view: TextView, grammar: NameGrammar, *, capitals_tell: bool = True
 ) -> Iterator[Candidate]:
     """Yield each mention of a word of a strong name, whatever its possessive.
 
@@ -68,7 +80,7 @@ def propagate(
             )
 
 
-def _mentions(view: View, words: set[str], found: set[int], grammar: NameGrammar) -> list[int]:
+def _mentions(view: TextView, words: set[str], found: set[int], grammar: NameGrammar) -> list[int]:
     """Indexes of the words that are not found yet.
 
     Those of capitalised words that are among them without their ending are given too.
@@ -80,12 +92,12 @@ def _mentions(view: View, words: set[str], found: set[int], grammar: NameGrammar
         if word.lower()[:MIN_STEM_LETTERS] in beginnings
         and view.starts[index] not in found
         and not words.isdisjoint(stems(key := key_of(word)))
-        and not grammar.kind(key) & Kind.COMMON
+        and not grammar.kind(key) & WordKind.COMMON
     )
     return sorted({*_standing(view, words, found), *(inflected or ())})
 
 
-def _standing(view: View, words: set[str], found: set[int]) -> Iterator[int]:
+def _standing(view: TextView, words: set[str], found: set[int]) -> Iterator[int]:
     """Indexes of the words that are not found yet; ``found`` holds where those start that are."""
     lowered = view.text.lower()
     if len(words) > MAX_SOUGHT or len(lowered) != len(view.text) or "\u03a3" in view.text:
@@ -109,7 +121,7 @@ def _standing(view: View, words: set[str], found: set[int]) -> Iterator[int]:
 
 
 def _words(
-    names: Iterable[Candidate], view: View, grammar: NameGrammar
+    names: Iterable[Candidate], view: TextView, grammar: NameGrammar
 ) -> tuple[set[str], set[str], set[int]]:
     """Words of the names that are no ordinary vocabulary, and where all start.
 
@@ -135,9 +147,9 @@ def _words(
         if key in known:
             continue
         kind = grammar.kind(key)
-        if len(key) < MIN_LETTERS or kind & (Kind.STOP | Kind.PARTICLE):
+        if len(key) < MIN_LETTERS or kind & (WordKind.STOP | WordKind.PARTICLE):
             continue
-        if not kind & Kind.COMMON:
+        if not kind & WordKind.COMMON:
             known.add(key)
             known.update(
                 stem for stem in grammar.lexicon.stems(key) if not grammar.kind(stem) & _WORDS
@@ -147,24 +159,24 @@ def _words(
     return known, common - known, found
 
 
-def _personal(view: View, index: int, grammar: NameGrammar) -> bool:
+def _personal(view: TextView, index: int, grammar: NameGrammar) -> bool:
     """Whether a capitalised word stands where a person would."""
     word, gap = view.words[index], view.gaps[index]
     following = view.words[index + 1] if index + 1 < len(view.starts) else ""
     if not word[0].isupper() or not word[1:2].islower() or view.gaps[index + 1][:1] == ":":
         return False
-    acts = bool(grammar.kind(following) & Kind.PERSON_VERB) or following in _AUXILIARIES
+    acts = bool(grammar.kind(following) & WordKind.PERSON_VERB) or following in _AUXILIARIES
     if word != without_possessive(word) or (acts and view.gaps[index + 1] == " "):
         return True
     inside = gap in (" ", ", ") and index > 0 and not view.words[index - 1][0].isupper()
     return (
         inside
         and not following[:1].isupper()
-        and not grammar.kind(following) & (Kind.EPONYM_TAIL | Kind.INSTITUTION)
+        and not grammar.kind(following) & (WordKind.EPONYM_TAIL | WordKind.INSTITUTION)
     )
 
 
-def _with_initial(view: View, index: int, end: int) -> int:
+def _with_initial(view: TextView, index: int, end: int) -> int:
     """End of ``Lee J.`` after ``Lee``, or ``end``."""
     at = index + 1
     if (
@@ -177,7 +189,7 @@ def _with_initial(view: View, index: int, end: int) -> int:
     return end
 
 
-def _initials(view: View, index: int) -> int:
+def _initials(view: TextView, index: int) -> int:
     """Index of the first of the initials before a word, or its own."""
     while index and view.gaps[index] in (". ", ".") and is_initial(view.words[index - 1]):
         index -= 1

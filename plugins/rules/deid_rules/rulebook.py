@@ -13,15 +13,15 @@ from deid_rules.ages import with_years
 from deid_rules.arbitrate import arbitrate
 from deid_rules.candidate import START, Candidate
 from deid_rules.grammar import NameGrammar
-from deid_rules.language import LanguageRules
-from deid_rules.lexicon import CompiledList, Kind, Lexicon, Lists
+from deid_rules.language import RulesFolder
+from deid_rules.lexicon import CompiledList, Lexicon, WordKind, WordLists
 from deid_rules.names import NameFinder
 from deid_rules.patterns import Pattern
 from deid_rules.places import PlaceFinder
 from deid_rules.propagate import propagate
 from deid_rules.scan import Scanner
 from deid_rules.sets import PatternSet, pattern_sets
-from deid_rules.view import View
+from deid_rules.view import TextView
 
 T = TypeVar("T")
 MAX_RULES = 32
@@ -32,7 +32,7 @@ Those of every folder for three profiles.
 
 
 @dataclass(frozen=True, eq=False)
-class Rules:
+class LanguageRules:
     """A language's rules as far as they are wanted.
 
     Args:
@@ -41,7 +41,7 @@ class Rules:
         profile: Name of the profile, for patterns that are for some profiles only.
     """
 
-    language: LanguageRules
+    language: RulesFolder
     allowed: frozenset[Phi]
     profile: str
 
@@ -70,14 +70,14 @@ class Rules:
 
 
 @lru_cache(MAX_RULES)
-def rules_of(language: LanguageRules, *, allowed: frozenset[Phi], profile: str) -> Rules:
+def rules_of(language: RulesFolder, *, allowed: frozenset[Phi], profile: str) -> LanguageRules:
     """Return the rules of a language for a profile.
 
     Detectors of a process share them, with their automata.
 
-    The arguments are those of ``Rules``.
+    The arguments are those of ``LanguageRules``.
     """
-    return Rules(language, allowed, profile)
+    return LanguageRules(language, allowed, profile)
 
 
 class Rulebook:
@@ -93,9 +93,9 @@ class Rulebook:
 
     def __init__(
         self,
-        rules: Sequence[Rules],
-        common: Rules,
-        lists: Sequence[Lists | CompiledList],
+        rules: Sequence[LanguageRules],
+        common: LanguageRules,
+        lists: Sequence[WordLists | CompiledList],
         *,
         allowed: frozenset[Phi],
         min_score: float,
@@ -120,7 +120,7 @@ class Rulebook:
         )
         self._places = PlaceFinder(self._grammar)
 
-    def find(self, views: Sequence[View]) -> list[list[Candidate]]:
+    def find(self, views: Sequence[TextView]) -> list[list[Candidate]]:
         """Return for each text the candidates that stand after arbitration.
 
         They are sorted, and no two overlap.
@@ -131,7 +131,9 @@ class Rulebook:
             for each in zip(views, self._scanner.scan(views), *begun, strict=True)
         ]
 
-    def _begun(self, views: Sequence[View]) -> tuple[list[list[tuple[int, int]]], list[list[int]]]:
+    def _begun(
+        self, views: Sequence[TextView]
+    ) -> tuple[list[list[tuple[int, int]]], list[list[int]]]:
         """The words of each text that may begin a name or a phrase.
 
         Those that may begin a name come with their kinds.
@@ -148,7 +150,11 @@ class Rulebook:
         names = self._names.may_begin(flags, following).nonzero()[0]
         places = self._places.may_begin(flags, ahead).nonzero()[0]
         named = list(
-            zip(at[names].tolist(), (flags[names] & (Kind.ANY | Kind.LETTER)).tolist(), strict=True)
+            zip(
+                at[names].tolist(),
+                (flags[names] & (WordKind.ANY | WordKind.LETTER)).tolist(),
+                strict=True,
+            )
         )
         placed = at[places].tolist()
         name_ends, place_ends = (
@@ -158,7 +164,11 @@ class Rulebook:
         return _parts(named, name_ends), _parts(placed, place_ends)
 
     def _settled(
-        self, view: View, found: list[Candidate], named: list[tuple[int, int]], placed: list[int]
+        self,
+        view: TextView,
+        found: list[Candidate],
+        named: list[tuple[int, int]],
+        placed: list[int],
     ) -> list[Candidate]:
         found += self._places.find(view, placed)
         found += self._names.find(view, named)

@@ -9,22 +9,22 @@ from deid_assets.extending import Phi
 from deid_rules.candidate import Candidate
 from deid_rules.compiled import Compiled, matches
 from deid_rules.grammar import NameGrammar
-from deid_rules.lexicon import Kind, Lexicon
+from deid_rules.lexicon import Lexicon, WordKind
 from deid_rules.loosened import narrowed
 from deid_rules.patterns import Pattern
 from deid_rules.phones import Phone
 from deid_rules.proper import ProperGrammar
 from deid_rules.sets import PatternSet
 from deid_rules.uncased import Uncased
-from deid_rules.view import View
+from deid_rules.view import TextView
 
-Walk = Callable[[View, int, int], tuple[int, int] | None]
+Walk = Callable[[TextView, int, int], tuple[int, int] | None]
 """Function from a match [start, end) of a text to its span, if any.
 
 Some are given the group ``phi`` of the match.
 """
 
-WordWalk = Callable[[View, int], tuple[int, int] | None]
+WordWalk = Callable[[TextView, int], tuple[int, int] | None]
 """Function from the index of a word to a span that begins with it, if any."""
 
 Groups = Sequence[tuple[int, int]]
@@ -46,7 +46,7 @@ class Scanner:
         self._lexicon = lexicon
         self._walks = _walks(lexicon)
 
-    def scan(self, views: Sequence[View]) -> list[list[Candidate]]:
+    def scan(self, views: Sequence[TextView]) -> list[list[Candidate]]:
         """Return what the patterns find in each text.
 
         Patterns are in the outer loop: an automaton that stays in the processor's cache runs
@@ -61,7 +61,7 @@ class Scanner:
                     self._run(pattern_set.compiled(index, paged=paged), [alike[at] for at in where])
         return found
 
-    def _run(self, compiled: Compiled, texts: Sequence[tuple[View, list[Candidate]]]) -> None:
+    def _run(self, compiled: Compiled, texts: Sequence[tuple[TextView, list[Candidate]]]) -> None:
         """Add what a pattern finds in each of some texts to what is found in it."""
         group, label = compiled.groups[0]
         walk, within = self._walks.get(compiled.pattern.walk), group if compiled.within else 0
@@ -85,7 +85,7 @@ class Scanner:
                     _spanned(compiled, text, label, span, added)
 
     def _grouped(
-        self, compiled: Compiled, groups: Groups, view: View, found: list[Candidate]
+        self, compiled: Compiled, groups: Groups, view: TextView, found: list[Candidate]
     ) -> None:
         """Add the candidates of some matches.
 
@@ -106,7 +106,7 @@ class Scanner:
             if span[0] < span[1]:
                 _spanned(compiled, view.text, label, span, found, judged=compiled.whole)
 
-    def _is_proper(self, start: int, end: int, view: View) -> bool:
+    def _is_proper(self, start: int, end: int, view: TextView) -> bool:
         """Whether a range holds a word that may be a proper noun.
 
         Such a word is neither common vocabulary nor only a person's name.
@@ -114,7 +114,8 @@ class Scanner:
         words = view.between(view.word_from(start), view.word_before(end) + 1)
         kinds = [self._lexicon.kind(word) for word in words]
         return (bool(words) and self._lexicon.is_phrase(words)) or any(
-            kind & Kind.PLACE or not kind & (Kind.COMMON | Kind.STOP | Kind.NAME) for kind in kinds
+            kind & WordKind.PLACE or not kind & (WordKind.COMMON | WordKind.STOP | WordKind.NAME)
+            for kind in kinds
         )
 
 
@@ -169,14 +170,14 @@ def _walks(lexicon: Lexicon) -> dict[str, Walk]:
 def _from_word(walk: WordWalk) -> Walk:
     """A walk that begins with the word that starts where the match ends."""
 
-    def walked(view: View, _: int, end: int) -> tuple[int, int] | None:
+    def walked(view: TextView, _: int, end: int) -> tuple[int, int] | None:
         first = view.word_at(end)
         return None if first is None else walk(view, first)
 
     return walked
 
 
-def _span(group: tuple[int, int], view: View) -> tuple[int, int]:
+def _span(group: tuple[int, int], view: TextView) -> tuple[int, int]:
     """Code points of a group; (0, 0) where it took no part."""
     first, last = group
     if last <= first:

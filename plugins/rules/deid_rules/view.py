@@ -100,7 +100,7 @@ class _Gaps(dict[int, str]):
         return gap
 
 
-class View:
+class TextView:
     """One text in three forms.
 
     Args:
@@ -167,7 +167,7 @@ class View:
         return bisect_right(self.stops, offset) - 1
 
 
-def views_of(texts: Sequence[str]) -> list[View]:
+def views_of(texts: Sequence[str]) -> list[TextView]:
     """Return a view of each text.
 
     Words are found and cut together, in the narrowest encoding that the texts fit.
@@ -176,7 +176,7 @@ def views_of(texts: Sequence[str]) -> list[View]:
     for at, text in enumerate(texts):
         alike.setdefault(_encoding(text), []).append(at)
     cuts = {at: cut for encoding, run in alike.items() for at, cut in _cut(texts, run, encoding)}
-    return [View(text, cuts[at]) for at, text in enumerate(texts)]
+    return [TextView(text, cuts[at]) for at, text in enumerate(texts)]
 
 
 def _encoding(text: str) -> str:

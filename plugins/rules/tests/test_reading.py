@@ -17,10 +17,10 @@ from deid_assets.extending import Phi
 from deid_rules import propagate, sets
 from deid_rules.compiled import matches
 from deid_rules.language import read_language
-from deid_rules.lexicon import Kind, Lists
+from deid_rules.lexicon import WordKind, WordLists
 from deid_rules.patterns import Pattern
-from deid_rules.rulebook import Rulebook, Rules
-from deid_rules.view import View, views_of, words_of
+from deid_rules.rulebook import LanguageRules, Rulebook
+from deid_rules.view import TextView, views_of, words_of
 
 TEXTS = st.text(alphabet="aB'-’ \né‐Ωжß😀İ.1\u0301", max_size=40)
 
@@ -35,8 +35,8 @@ def test_words_found_together_are_those_of_each_text(texts: list[str]) -> None:
         assert [view.words[index] for index in view.capitals] == view.capital_words
         gaps = [view.gaps[index] for index in range(len(view.starts) + 1)]
         joined = "".join(gap + word for gap, word in zip(gaps, [*words, ""], strict=True))
-        assert joined == text == View(text).text
-        assert View(text).between(0, len(text)) == words
+        assert joined == text == TextView(text).text
+        assert TextView(text).between(0, len(text)) == words
 
 
 @settings(deadline=None)
@@ -69,7 +69,7 @@ def test_sets_hold_each_pattern_once() -> None:
 @settings(deadline=None)
 @given(text=st.text(alphabet="aNn .\nΣσİ's", max_size=60))
 def test_few_and_many_words_are_sought_alike(text: str) -> None:
-    view = View(text)
+    view = TextView(text)
     words = {"ana", "nan", "aan", "na"}
     found = set(view.starts[::3])
     few = sorted(set(propagate._standing(view, words, found)))
@@ -94,10 +94,10 @@ PIECES = (*PHRASES, *NAMES, "Stephanie", "Garcia", "Wood", "Xolani", "J", "The",
 @settings(deadline=None)
 @given(texts=st.lists(st.lists(st.sampled_from(PIECES)).map(" ".join), min_size=1, max_size=4))
 def test_words_that_are_sifted_out_begin_no_name_and_no_phrase(texts: list[str]) -> None:
-    lists = Lists()
+    lists = WordLists()
     lists.add_phrases(Phi.CITY, PHRASES)
     english, common = (
-        Rules(read_language(code), frozenset(), "safe_harbor") for code in ("en", "any")
+        LanguageRules(read_language(code), frozenset(), "safe_harbor") for code in ("en", "any")
     )
     rulebook = Rulebook([english], common, [lists], allowed=frozenset(Phi), min_score=0.0)
     views = views_of(texts)
@@ -107,9 +107,10 @@ def test_words_that_are_sifted_out_begin_no_name_and_no_phrase(texts: list[str])
             for index in view.capitals.tolist()
         ]
         every = [
-            (index, kind & (Kind.ANY | Kind.LETTER))
+            (index, kind & (WordKind.ANY | WordKind.LETTER))
             for index, kind in kinds
-            if not kind & Kind.STOP and (not kind & Kind.ANY or kind & (Kind.NAME | Kind.LETTER))
+            if not kind & WordKind.STOP
+            and (not kind & WordKind.ANY or kind & (WordKind.NAME | WordKind.LETTER))
         ]
         assert list(rulebook._names.find(view, named)) == list(rulebook._names.find(view, every))
         found = list(rulebook._places.find(view, placed))

@@ -71,18 +71,15 @@ EXTRA_COUNTRIES = (
 )
 
 
+ROLES = ("first_names", "last_names")
+
+
 def people() -> Iterator[tuple[str, str]]:
     """Yield (list, word) for the given and family names that Faker knows in Latin letters."""
     for module in pkgutil.iter_modules(faker.providers.person.__path__):
         provider = importlib.import_module(f"faker.providers.person.{module.name}").Provider
         for name in dir(provider):
-            role = (
-                "first_names"
-                if name.startswith("first_names")
-                else "last_names"
-                if name.startswith("last_names")
-                else ""
-            )
+            role = next(filter(name.startswith, ROLES), "")
             if role:
                 for entry in _entries(getattr(provider, name)):
                     for word in re.split(r"[\s]+", str(entry)):

@@ -24,8 +24,8 @@ from typing import Any
 
 from build_dictionaries import WORD, write_ordinary
 
-from deid_rules.language import LanguageRules, read_language
-from deid_rules.lexicon import MIN_STEM_LETTERS, Kind
+from deid_rules.language import RulesFolder, read_language
+from deid_rules.lexicon import MIN_STEM_LETTERS, WordKind
 
 MIN_TEXTS = 2
 """Notes in which a word of no dictionary must stand in lower case outside every mark."""
@@ -125,7 +125,7 @@ def counted(paths: Iterable[str]) -> Counter[str]:
     return texts
 
 
-def inflected(names: Iterable[str], language: LanguageRules) -> set[str]:
+def inflected(names: Iterable[str], language: RulesFolder) -> set[str]:
     """Names with every ending that the language takes off."""
     found = set(names)
     for name in names:
@@ -145,8 +145,8 @@ def main() -> None:
     language = read_language(options.code)
     lemmas_of, forms_of = DICTIONARIES[options.code]
     own = language.lists.kinds
-    given = {word for word, kind in own.items() if kind & (Kind.FIRST | Kind.PLACE)}
-    first = {word for word in given if own[word] & Kind.FIRST}
+    given = {word for word, kind in own.items() if kind & (WordKind.FIRST | WordKind.PLACE)}
+    first = {word for word in given if own[word] & WordKind.FIRST}
     everywhere = set(read_language("any").lists.kinds)
     names = inflected(own, language) | everywhere if language.endings else everywhere - set(own)
     told = {word for word in names - inflected(given, language) if lemmas_of(word)}

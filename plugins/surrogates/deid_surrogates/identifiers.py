@@ -28,7 +28,7 @@ Redraw = Callable[[str, Draw, int], str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Scheme:
+class IdentifierScheme:
     """One kind of identifier.
 
     Args:
@@ -54,7 +54,7 @@ class Scheme:
 
 
 @lru_cache(maxsize=256)
-def schemes_for(label: Phi, lang: str | None) -> tuple[Scheme, ...]:
+def schemes_for(label: Phi, lang: str | None) -> tuple[IdentifierScheme, ...]:
     """Return the kinds a category may hold, those that the note's language declares first."""
     known = languages.find(lang)
     own = known.identifiers if known else ()
@@ -62,7 +62,7 @@ def schemes_for(label: Phi, lang: str | None) -> tuple[Scheme, ...]:
     return tuple(sorted(fitting, key=lambda scheme: scheme.name.replace(" ", "_") not in own))
 
 
-def scheme_of(value: str, label: Phi, lang: str | None) -> Scheme | None:
+def scheme_of(value: str, label: Phi, lang: str | None) -> IdentifierScheme | None:
     """Return the kind a value is of, its check characters right, or ``None``."""
     if not _any_of(label).fullmatch(value):
         return None
@@ -128,7 +128,7 @@ def _scheme(
     labels: Iterable[Phi] = _PEOPLE,
     tail: int = 1,
     core: int | None = None,
-) -> Scheme:
+) -> IdentifierScheme:
     """Return a scheme whose check characters stand at the end."""
 
     def is_valid(value: str) -> bool:
@@ -139,7 +139,7 @@ def _scheme(
         end = None if drawn is None else check_of(drawn)
         return None if end is None else f"{drawn}{end}"
 
-    return Scheme(
+    return IdentifierScheme(
         name,
         re.compile(pattern),
         frozenset(labels),
@@ -196,14 +196,14 @@ def _own(
     redraw: Redraw,
     *,
     labels: frozenset[Phi] = _PEOPLE,
-) -> Scheme:
+) -> IdentifierScheme:
     """Return a scheme whose check characters stand elsewhere."""
-    return Scheme(name, re.compile(pattern), labels, is_valid, redraw)
+    return IdentifierScheme(name, re.compile(pattern), labels, is_valid, redraw)
 
 
 _DAY = r"(?:0[1-9]|[12]\d|3[01])"
 _MONTH = r"(?:0[1-9]|1[0-2])"
-SCHEMES: tuple[Scheme, ...] = (
+SCHEMES: tuple[IdentifierScheme, ...] = (
     _scheme(
         "codice fiscale",
         rf"[A-Z]{{6}}\d\d[A-EHLMPR-T](?:{_DAY}|[4-7]\d)[A-Z]\d{{3}}[A-Z]",

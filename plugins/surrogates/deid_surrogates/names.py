@@ -44,7 +44,7 @@ _HEADS = frozenset(
 _SHORT = 3  # letters of initials without dots: JFK
 
 
-class Piece(NamedTuple):
+class NamePart(NamedTuple):
     """A word of a name."""
 
     start: int
@@ -126,14 +126,14 @@ def is_somebodys(name: str, context: Context) -> bool:
 
 
 @lru_cache(maxsize=16384)
-def parse(text: str, lang: str | None) -> tuple[tuple[Piece, ...], str]:
+def parse(text: str, lang: str | None) -> tuple[tuple[NamePart, ...], str]:
     """Return the words of a name, each with what becomes of it, and the characters that are in no
     word.
     """
     return _plain(text, lang) or _parsed(text, lang)
 
 
-def _plain(text: str, lang: str | None) -> tuple[tuple[Piece, ...], str] | None:
+def _plain(text: str, lang: str | None) -> tuple[tuple[NamePart, ...], str] | None:
     """Return the same for names and initials with blanks and perhaps a comma between them.
 
     Nearly every name.
@@ -146,17 +146,17 @@ def _plain(text: str, lang: str | None) -> tuple[tuple[Piece, ...], str] | None:
     if len(values) < len(words) or (len(words) == 1 and len(values[0]) == 1):
         return None
     if len(words) == 1:
-        return (Piece(0, len(text), "name", None),), ""
+        return (NamePart(0, len(text), "name", None),), ""
     given = (
         range(last.count(" ") + 1, len(words)) if comma else _given_places(values, locale_of(lang))
     )
-    pieces: list[Piece] = []
+    pieces: list[NamePart] = []
     start = 0
     for place, (word, (value, kind)) in enumerate(zip(words, filter(None, read), strict=True)):
         if comma and place == given.start:
             start = len(text) - len(first.removeprefix(" "))
         end = start + (len(word) if kind == "name" else len(value))
-        pieces.append(Piece(start, end, kind, "n" if place in given else "last"))
+        pieces.append(NamePart(start, end, kind, "n" if place in given else "last"))
         start += len(word) + 1
     return tuple(pieces), f"{comma} "
 
@@ -181,7 +181,7 @@ def _plain_word(
     return value, "initials" if len(token) == 1 else "name"
 
 
-def _parsed(text: str, lang: str | None) -> tuple[tuple[Piece, ...], str]:
+def _parsed(text: str, lang: str | None) -> tuple[tuple[NamePart, ...], str]:
     locale = locale_of(lang)
     words = [
         (start, end) for match in _WORD.finditer(text) for start, end in _unglued(match, locale)
@@ -200,7 +200,7 @@ def _parsed(text: str, lang: str | None) -> tuple[tuple[Piece, ...], str]:
         is_given = locale.lang in ("es", "pt") and locale.given.get(values[names[-1]]) == "f"
         roles |= {} if is_given else {names[-1]: "family"}
     pieces = tuple(
-        Piece(*words[place], kinds[place], roles.get(place)) for place in range(len(words))
+        NamePart(*words[place], kinds[place], roles.get(place)) for place in range(len(words))
     )
     return pieces, _WORD.sub("", text)
 
@@ -354,7 +354,7 @@ def _is_given(word: str, locale: Locale) -> bool:
     return value in locale.given and value not in locale.surnames
 
 
-def _titled(text: str, pieces: tuple[Piece, ...], locale: Locale) -> str | None:
+def _titled(text: str, pieces: tuple[NamePart, ...], locale: Locale) -> str | None:
     for piece in pieces:
         if piece.kind == "kept":
             value = fold(text[piece.start : piece.end])
@@ -365,7 +365,7 @@ def _titled(text: str, pieces: tuple[Piece, ...], locale: Locale) -> str | None:
     return None
 
 
-def _is_one_letter(text: str, pieces: Sequence[Piece]) -> bool:
+def _is_one_letter(text: str, pieces: Sequence[NamePart]) -> bool:
     return any(
         piece.kind == "initials" and len(text[piece.start : piece.end]) == 1 for piece in pieces
     )

@@ -37,7 +37,7 @@ class Drawing(NamedTuple):
     city: CityMaker
 
 
-class Token(NamedTuple):
+class PhraseToken(NamedTuple):
     """A word or number of a phrase.
 
     ``kept``: says what it is; ``link``: between others; ``compound``: ends with what it is, from
@@ -51,7 +51,7 @@ class Token(NamedTuple):
 
 
 @lru_cache(maxsize=8192)
-def tokens_of(text: str, lang: str | None, kind: Kind) -> tuple[Token, ...]:
+def tokens_of(text: str, lang: str | None, kind: Kind) -> tuple[PhraseToken, ...]:
     """Return the words and numbers of a phrase."""
     words: PhraseWords = getattr(locale_of(lang), kind)
     return tuple(_token(match, words) for match in _TOKEN.finditer(text))
@@ -118,36 +118,36 @@ def institution(text: str, context: Context, kind: Kind, attempt: int, city: Cit
     return _elided(drawn) if context.note.lang == "fr" else drawn.replace("'-", "-")
 
 
-def _token(match: re.Match[str], words: PhraseWords) -> Token:
+def _token(match: re.Match[str], words: PhraseWords) -> PhraseToken:
     start, end = match.span()
     value = fold(match[0]).rstrip("'\u2019") or match[0]
     if match[0][0].isdecimal():
-        return Token(start, end, "number")
+        return PhraseToken(start, end, "number")
     if value in words.kinds or value in words.suffixes:
-        return Token(start, end, "kept")
+        return PhraseToken(start, end, "kept")
     if value in words.links:
-        return Token(start, end, "link")
+        return PhraseToken(start, end, "link")
     if len(value) == 1:
-        return Token(start, end, "letter")
+        return PhraseToken(start, end, "letter")
     tail = next(
         (at for at in range(2, len(match[0]) - 1) if fold(match[0][at:]) in words.suffixes), 0
     )
-    return Token(start, end, "compound" if tail else "name", tail)
+    return PhraseToken(start, end, "compound" if tail else "name", tail)
 
 
-def _has_name(tokens: tuple[Token, ...]) -> bool:
+def _has_name(tokens: tuple[PhraseToken, ...]) -> bool:
     return any(token.kind in ("name", "compound", "number") for token in tokens)
 
 
 def _street_parts(
-    text: str, tokens: tuple[Token, ...], locale: Locale, context: Context, attempt: int
+    text: str, tokens: tuple[PhraseToken, ...], locale: Locale, context: Context, attempt: int
 ) -> list[tuple[int, int, str]]:
     """Return bounds and replacements.
 
     A run of names and the links before and within it is one street name.
     """
     parts: list[tuple[int, int, str]] = []
-    run: list[Token] = []
+    run: list[PhraseToken] = []
     for token in tokens:
         word = text[token.start : token.end]
         if run and (
@@ -169,7 +169,7 @@ def _street_parts(
 
 
 def _named(
-    text: str, run: list[Token], locale: Locale, context: Context, attempt: int
+    text: str, run: list[PhraseToken], locale: Locale, context: Context, attempt: int
 ) -> list[tuple[int, int, str]]:
     """Return bounds and replacement of a street's name.
 
@@ -240,7 +240,7 @@ def _compound(word: str, tail: int, kind: Kind, context: Context, attempt: int) 
 
 
 def _proper(
-    text: str, tokens: tuple[Token, ...], place: int, kind: Kind, drawing: Drawing
+    text: str, tokens: tuple[PhraseToken, ...], place: int, kind: Kind, drawing: Drawing
 ) -> tuple[int, str]:
     """Return how many tokens, from one place on, are replaced by what."""
     token = tokens[place]
@@ -283,7 +283,7 @@ def _saint(word: str, drawing: Drawing, kind: Kind, *, is_female: bool) -> str:
     return cased_like(word, locale.inflection.join(drawn, form))
 
 
-def _simple(word: str, token: Token, kind: Kind, drawing: Drawing) -> str:
+def _simple(word: str, token: PhraseToken, kind: Kind, drawing: Drawing) -> str:
     """Return what stands for a token that is no name."""
     if token.kind == "number":
         return _number(word, drawing.context, drawing.attempt)

@@ -8,7 +8,7 @@ import pytest
 
 from deid_assets.extending import DisjointSpans, Document, Note, Phi, Span
 from deid_corpora.sizes import Lengths, lengths_of
-from deid_corpora.statistics import Counts, statistics
+from deid_corpora.statistics import CorpusCounts, statistics
 
 
 def _document(
@@ -59,17 +59,20 @@ def test_counts_are_those_of_a_small_corpus_counted_by_hand():
 
 def test_published_counts_give_the_published_ratios():
     """Vakili (2025), tables of his papers IV and VI."""
-    flagged = Counts(
+    flagged = CorpusCounts(
         sentences=364_385_114, without=364_385_114 - 49_715_558, entities=83_914_340
     ).to_json()
     assert flagged["entities_per_sentence_with_any"] == pytest.approx(1.688, abs=5e-4)
     assert flagged["share_of_sentences_with_entities"] == 0.1364
-    swedish = Counts(notes=21_553, tokens=282_766, entity_tokens=6_755).to_json()
+    swedish = CorpusCounts(notes=21_553, tokens=282_766, entity_tokens=6_755).to_json()
     assert (swedish["entity_tokens_per_note"], round(swedish["tokens_per_note"], 2)) == (
         0.3134,
         13.12,
     )
-    assert Counts(notes=1_000, entity_tokens=48_733).to_json()["entity_tokens_per_note"] == 48.733
+    assert (
+        CorpusCounts(notes=1_000, entity_tokens=48_733).to_json()["entity_tokens_per_note"]
+        == 48.733
+    )
 
 
 def test_native_labels_are_told_apart_where_there_are_any():

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from deid_assets.extending import Note, Phi, Span, SpanSet
 from deid_assets.extending.commands import Annotated, Annotation, ParsedNote
-from deid_corpora.mending import Verdict, corrected, spaced
+from deid_corpora.mending import OffsetVerdict, corrected, spaced
 
 TEXT = "Jane Roe came from ItalyHome on 3 May.\nJane Roe, 47aa, left."
 
@@ -25,7 +25,7 @@ def _parsed(*annotations: tuple[int, int, str]) -> ParsedNote:
     return ParsedNote("n.txt", "n", TEXT, tuple(found))
 
 
-def _verdicts(parsed: ParsedNote) -> list[tuple[Verdict, int | None]]:
+def _verdicts(parsed: ParsedNote) -> list[tuple[OffsetVerdict, int | None]]:
     return [(one.verdict, one.new_start) for one in corrected(parsed)[1]]
 
 
@@ -51,15 +51,15 @@ def test_what_cannot_be_placed_keeps_its_offsets():
     middle = (39 + 0) // 2
     parsed = _parsed((0, 3, "Xyz"), (5, 9, ""), (middle, middle + 8, "Jane Roe"))
 
-    assert _verdicts(_parsed((0, 3, "Xyz"))) == [(Verdict.MISSING, None)]
-    assert _verdicts(_parsed((5, 9, ""))) == [(Verdict.UNREADABLE, None)]
+    assert _verdicts(_parsed((0, 3, "Xyz"))) == [(OffsetVerdict.MISSING, None)]
+    assert _verdicts(_parsed((5, 9, ""))) == [(OffsetVerdict.UNREADABLE, None)]
     assert corrected(parsed)[0].annotations[0].fragments == ((0, 3),)
 
 
 def test_two_places_equally_near_are_for_people_to_decide():
     parsed = ParsedNote("n.txt", "n", "ab cd ab", (Annotation(((3, 5),), "NAME", "ab"),))
 
-    assert _verdicts(parsed) == [(Verdict.AMBIGUOUS, None)]
+    assert _verdicts(parsed) == [(OffsetVerdict.AMBIGUOUS, None)]
 
 
 def test_glued_entities_are_spaced_and_every_later_offset_moves():

@@ -16,7 +16,7 @@ from deid_assets.core.phi import Phi
 from deid_assets.core.span import Span, SpanSet
 from deid_assets.gazetteers import PHRASE_LISTS, WORD_LISTS, Entry, Gazetteer, write_gazetteer
 from deid_gazetteers.sources import read_entries
-from deid_gazetteers.vocabulary import Vocabulary
+from deid_gazetteers.vocabulary import CaseCounts
 from deid_rules import RulesDetector
 from deid_rules.lexicon import PHRASE_LABELS, WORD_KINDS
 
@@ -178,7 +178,7 @@ def test_the_rules_find_what_a_compiled_list_holds(tmp_path):
 
 
 def test_a_vocabulary_holds_what_many_patients_share_and_no_detector_marks():
-    grown = Vocabulary(min_patients=3)
+    grown = CaseCounts(min_patients=3)
     for number in range(4):
         note = Note(
             f"n{number}",
@@ -196,7 +196,7 @@ def test_a_vocabulary_holds_what_many_patients_share_and_no_detector_marks():
 
 
 def test_a_word_that_is_nearly_always_a_name_is_not_ordinary():
-    grown = Vocabulary(min_patients=2)
+    grown = CaseCounts(min_patients=2)
     for number in range(40):
         word = "murray" if number < 3 else "Murray"
         note = Note(f"n{number}", f"we called {word} again")

@@ -21,15 +21,15 @@ from deid_assets.extending import (
     uncollected,
 )
 from deid_crf.batch.coarse import FOUND, GROUP, half_of
-from deid_crf.batch.opinions import Scores, blended, extended, scored
+from deid_crf.batch.opinions import NoteScores, blended, extended, scored
 from deid_crf.batch.settings import checked_least
 from deid_crf.batch.trainer import FORMAT, GIVEN, HALVES, NAME, VERSION, half_folder
 from deid_crf.detector import GROUP_CHARS, marginals_of
 from deid_crf.lattice import Room
 from deid_crf.model import ABOUT, WEIGHTS, read_model
 from deid_crf.sources import PROFILE, predicted
-from deid_crf.tagger import Tagger
-from deid_crf.view import Pieces, views_of
+from deid_crf.tagger import CrfTagger
+from deid_crf.view import TokenCache, views_of
 
 _OFF = 2.0
 """Of a category that is not looked for: no probability reaches it."""
@@ -74,9 +74,9 @@ class BatchCrfDetector:
         self._least = np.array([wanted.get(label.value, _OFF) for label in FOUND])
         folders = [folder / GIVEN, *(folder / half_folder(half) for half in range(HALVES))]
         # What they hear is given to them: the detector is asked once for all.
-        room, self._pieces = Room(), Pieces()
+        room, self._pieces = Room(), TokenCache()
         self._given, *self._halves = (
-            Tagger(replace(read_model(each), predictions_of=""), room) for each in folders
+            CrfTagger(replace(read_model(each), predictions_of=""), room) for each in folders
         )
         digests = "".join(
             hashlib.sha256((each / WEIGHTS).read_bytes()).hexdigest() for each in folders
@@ -105,7 +105,7 @@ class BatchCrfDetector:
                 ]
                 yield SpanSet.of(note, extended(note, found, picked, known, source=self.name))
 
-    def opinions(self, notes: Sequence[Note], heard: Sequence[SpanSet]) -> list[Scores]:
+    def opinions(self, notes: Sequence[Note], heard: Sequence[SpanSet]) -> list[NoteScores]:
         """Return the mean of what the given CRF and that of the other half think of each note.
 
         Args:
@@ -115,7 +115,7 @@ class BatchCrfDetector:
         views = views_of([note.text for note in notes], self._pieces)
         with_heard = predicted(views, [spans.spans for spans in heard])
         given = [*scored(marginals_of(self._given, with_heard), self._given.model.labels)]
-        of_batch: dict[int, Scores] = {}
+        of_batch: dict[int, NoteScores] = {}
         for half, tagger in enumerate(self._halves):
             numbers = [number for number, note in enumerate(notes) if half_of(note) != half]
             found = scored(

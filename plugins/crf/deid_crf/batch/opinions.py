@@ -16,7 +16,7 @@ _GAP = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class NoteScores:
     """Of one note.
 
     Args:
@@ -28,7 +28,7 @@ class Scores:
     values: NDArray[np.float64] = field(repr=False)
 
 
-def scored(found: Iterable[Marginals], labels: Mapping[str, Phi]) -> Iterator[Scores]:
+def scored(found: Iterable[Marginals], labels: Mapping[str, Phi]) -> Iterator[NoteScores]:
     """Yield the probabilities of the four categories, from those of a tagger's tags.
 
     Args:
@@ -41,13 +41,13 @@ def scored(found: Iterable[Marginals], labels: Mapping[str, Phi]) -> Iterator[Sc
             [column for column, group in enumerate(groups) if group is wanted] for wanted in FOUND
         ]
         values = [of_note.probabilities[:, column].sum(axis=1) for column in columns]
-        yield Scores(of_note.tokens, np.stack(values, axis=1))
+        yield NoteScores(of_note.tokens, np.stack(values, axis=1))
 
 
-def blended(*opinions: Sequence[Scores]) -> list[Scores]:
+def blended(*opinions: Sequence[NoteScores]) -> list[NoteScores]:
     """Return the mean of what several say of the same notes."""
     return [
-        Scores(of_note[0].tokens, np.mean([each.values for each in of_note], axis=0))
+        NoteScores(of_note[0].tokens, np.mean([each.values for each in of_note], axis=0))
         for of_note in zip(*opinions, strict=True)
     ]
 
@@ -70,7 +70,7 @@ class _Run:
 
 
 def extended(
-    note: Note, found: Scores, picked: NDArray[np.bool_], known: Sequence[Span], *, source: str
+    note: Note, found: NoteScores, picked: NDArray[np.bool_], known: Sequence[Span], *, source: str
 ) -> list[Span]:
     """Return the known spans, and runs of picked tokens in place of those that they extend.
 

@@ -22,7 +22,7 @@ from deid_assets.extending import (
 from deid_crf.batch.coarse import LABELS, coarse, found_in, half_of, owner_of
 from deid_crf.batch.settings import BatchSettings
 from deid_crf.model import ABOUT
-from deid_crf.settings import Settings
+from deid_crf.settings import CrfSettings
 from deid_crf.sources import PROFILE
 from deid_crf.trainer import CrfTrainer
 
@@ -168,7 +168,7 @@ def task_of(documents: Sequence[Document], settings: Mapping[str, Any], *, seed:
         scheme=TagScheme.BIO,
         grouping=1_000,
         seed=seed,
-        settings=Settings.of(settings).recorded(),
+        settings=CrfSettings.of(settings).recorded(),
     )
 
 

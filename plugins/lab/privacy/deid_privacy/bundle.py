@@ -102,12 +102,14 @@ def differences(bundle: Mapping[str, Any], plan: Plan) -> list[str]:
         "package": packages(),
     }
     known = {"notes": bundle["notes"], "model": bundle["models"], "package": bundle["packages"]}
-    told = [
-        f"{kind} {name}: {known[kind].get(name, 'none')} then, {own[kind].get(name, 'none')} now"
-        for kind in own
-        for name in sorted({*own[kind], *known[kind]})
-        if own[kind].get(name) != known[kind].get(name)
-    ]
+    told: list[str] = []
+    for kind, now in own.items():
+        then = known[kind]
+        told += [
+            f"{kind} {name}: {then.get(name, 'none')} then, {now.get(name, 'none')} now"
+            for name in sorted({*now, *then})
+            if now.get(name) != then.get(name)
+        ]
     told += [
         f"code {package}: other; commit {bundle['commit'] or 'unknown'} then"
         for package in _CODE
@@ -152,17 +154,15 @@ def commit(folder: Path) -> str:
     git = shutil.which("git")
     if git is None:
         return ""
-    told = [
+    head, status = (
         subprocess.run(  # noqa: S603 - no shell
             [git, "-C", str(folder), *words], capture_output=True, text=True, check=False
         )
         for words in (["rev-parse", "HEAD"], ["status", "--porcelain"])
-    ]
-    return (
-        ""
-        if told[0].returncode
-        else told[0].stdout.strip() + ("+" if told[1].stdout.strip() else "")
     )
+    if head.returncode:
+        return ""
+    return f"{head.stdout.strip()}+" if status.stdout.strip() else head.stdout.strip()
 
 
 def notes(task: str, plan: Plan) -> str:

@@ -7,20 +7,88 @@ from __future__ import annotations
 
 import json
 import tempfile
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from typing import Annotated as Arg
-from typing import Any
 
 import typer
 
 from deid_assets.extending import InputError
+from deid_assets.extending.commands import grouped
+
+if TYPE_CHECKING:
+    from deid_privacy.defences import Wanted
 
 SeedOption = Arg[int, typer.Option(metavar="N", help="Of notes and models.")]
 _EPSILONS = (1.0, 8.0, 64.0)
 
 
-def private(  # noqa: PLR0913 - one parameter per option of the command line
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Options on the defences that are compared."""
+
+    epsilons: Arg[
+        list[float] | None,
+        typer.Option("--epsilon", metavar="E", help="A privacy budget; 1, 8 and 64."),
+    ] = None
+    detectors: Arg[
+        list[str] | None,
+        typer.Option("--detector", metavar="NAME", help="Each scrubs the notes by itself; rules."),
+    ] = None
+    rates: Arg[
+        list[float] | None,
+        typer.Option(
+            "--rate", metavar="RATE", help="A learning rate to choose from on another corpus."
+        ),
+    ] = None
+    clips: Arg[
+        list[float] | None,
+        typer.Option("--clip", metavar="NORM", help="A longest gradient to choose from; 1."),
+    ] = None
+    batch: Arg[
+        int, typer.Option(metavar="N", min=1, help="Notes that a step reads on average.")
+    ] = 32
+    policy: Arg[str, typer.Option(metavar="POLICY", help="What replaces what they find.")] = (
+        "surrogate"
+    )
+    notes: Arg[int, typer.Option(metavar="N", min=1, help="Ordinary sentences in each part.")] = 150
+    steps: Arg[int, typer.Option(metavar="N", min=1, help="Of every training.")] = 240
+    seed: SeedOption = 1
+
+    def settings(self) -> dict[str, Any]:
+        """Return every setting by the name of its option."""
+        return {
+            "epsilon": self.epsilons or [*_EPSILONS],
+            "detector": self.detectors or ["rules"],
+            "rate": self.rates or [],
+            "clip": self.clips or [1.0],
+            "batch": self.batch,
+            "policy": self.policy,
+            "notes": self.notes,
+            "steps": self.steps,
+            "seed": self.seed,
+        }
+
+    def wanted(self) -> Wanted:
+        """Return what is compared, before learning rates are chosen."""
+        from deid_privacy.defences import Wanted  # noqa: PLC0415 - loads PyTorch
+        from deid_privacy.private import Course  # noqa: PLC0415
+
+        settings = self.settings()
+        return Wanted(
+            notes=self.notes,
+            detectors=settings["detector"],
+            policy=self.policy,
+            epsilons=settings["epsilon"],
+            course=Course(steps=self.steps, batch=self.batch),
+            seed=self.seed,
+        )
+
+
+@grouped
+def private(
     out: Arg[
         Path,
         typer.Argument(
@@ -28,65 +96,18 @@ def private(  # noqa: PLR0913 - one parameter per option of the command line
         ),
     ],
     *,
-    epsilons: Arg[
-        list[float] | None,
-        typer.Option("--epsilon", metavar="E", help="A privacy budget; 1, 8 and 64."),
-    ] = None,
-    detectors: Arg[
-        list[str] | None,
-        typer.Option("--detector", metavar="NAME", help="Each scrubs the notes by itself; rules."),
-    ] = None,
-    rates: Arg[
-        list[float] | None,
-        typer.Option(
-            "--rate", metavar="RATE", help="A learning rate to choose from on another corpus."
-        ),
-    ] = None,
-    clips: Arg[
-        list[float] | None,
-        typer.Option("--clip", metavar="NORM", help="A longest gradient to choose from; 1."),
-    ] = None,
-    batch: Arg[
-        int, typer.Option(metavar="N", min=1, help="Notes that a step reads on average.")
-    ] = 32,
-    policy: Arg[
-        str, typer.Option(metavar="POLICY", help="What replaces what they find.")
-    ] = "surrogate",
-    notes: Arg[
-        int, typer.Option(metavar="N", min=1, help="Ordinary sentences in each part.")
-    ] = 150,
-    steps: Arg[int, typer.Option(metavar="N", min=1, help="Of every training.")] = 240,
-    seed: SeedOption = 1,
+    comparison: Comparison,
 ) -> int:
     """Compare no defence, scrubbing and differential privacy: a page."""
     import torch  # noqa: PLC0415 - heavy
 
-    from deid_privacy.defences import Arm, Wanted, compare  # noqa: PLC0415
+    from deid_privacy.defences import Arm, compare  # noqa: PLC0415
     from deid_privacy.defences_page import defences_html  # noqa: PLC0415
     from deid_privacy.defences_tuning import Tried, choose  # noqa: PLC0415
-    from deid_privacy.private import Course  # noqa: PLC0415
     from deid_privacy.utility.running import claim  # noqa: PLC0415
 
     torch.set_num_threads(1)
-    settings: dict[str, Any] = {
-        "epsilon": epsilons or [*_EPSILONS],
-        "detector": detectors or ["rules"],
-        "rate": rates or [],
-        "clip": clips or [1.0],
-        "batch": batch,
-        "policy": policy,
-        "notes": notes,
-        "steps": steps,
-        "seed": seed,
-    }
-    wanted = Wanted(
-        notes=notes,
-        detectors=settings["detector"],
-        policy=policy,
-        epsilons=settings["epsilon"],
-        course=Course(steps=steps, batch=batch),
-        seed=seed,
-    )
+    settings, wanted = comparison.settings(), comparison.wanted()
     out.mkdir(parents=True, exist_ok=True)
     claim(out / "settings.json", settings)
 
@@ -94,29 +115,33 @@ def private(  # noqa: PLR0913 - one parameter per option of the command line
         typer.echo(f"{arm.name}: {'; '.join(map(str, (arm.loss, *arm.attacks)))}")
 
     tried: list[Tried] = []
-    if rates:
+    if settings["rate"]:
         courses, tried = choose(
-            wanted, rates, settings["clip"], out, lambda one: typer.echo(f"tried {one}")
+            wanted,
+            settings["rate"],
+            settings["clip"],
+            out,
+            lambda one: typer.echo(f"tried {one}"),
         )
         wanted = replace(wanted, private=courses)
     arms = compare(wanted, out, said)
     (out / "defences.json").write_text(
         json.dumps([arm.to_json() for arm in arms], indent=1), encoding="utf-8"
     )
-    options = [
-        f"--{name} {one}"
-        for name, value in settings.items()
-        for one in (value if isinstance(value, list) else [value])
-    ]
-    page = defences_html(
-        arms,
-        wanted,
-        provenance={"Command": f"deid privacy dp OUT {' '.join(options)}"},
-        tried=tried,
-    )
+    provenance = {"Command": f"deid privacy dp OUT {_as_options(settings)}"}
+    page = defences_html(arms, wanted, provenance=provenance, tried=tried)
     (out / "defences.html").write_text(page, encoding="utf-8")
     typer.echo(f"written to {out}/defences.html")
     return 0
+
+
+def _as_options(settings: Mapping[str, Any]) -> str:
+    """Return settings as the command line has them; a list is an option several times."""
+    options: list[str] = []
+    for name, value in settings.items():
+        values = value if isinstance(value, list) else [value]
+        options += [f"--{name} {one}" for one in values]
+    return " ".join(options)
 
 
 def trends(

@@ -8,6 +8,7 @@ from deid_assets.extending.drawing import FILL, GRID, MUTED, Section, blank, png
 from deid_audits.models.measures import Estimate
 from deid_privacy.defences import REPEATS, Arm, Wanted
 from deid_privacy.defences_tuning import Tried
+from deid_privacy.private import Guarantee
 
 COLOURS = {"none": "#a3161d", "scrubbed": FILL, "dp": "#14683a"}
 MARKERS = "sovD^P<X>*"
@@ -143,24 +144,24 @@ def _table(arms: Sequence[Arm]) -> Section:
     )
 
 
+def _promise(arm: Arm, guarantee: Guarantee) -> tuple[str, ...]:
+    course = ("", "")
+    if arm.course:
+        course = (f"{arm.course.learning_rate:g}", f"{arm.course.clip:g}")
+    return (
+        arm.name,
+        f"{guarantee.noise:.3f}",
+        f"{guarantee.rate:.4f}",
+        f"{guarantee.steps:,}",
+        f"{guarantee.delta:.1e}",
+        f"{arm.epsilons['rdp']:.2f}",
+        f"{arm.epsilons['prv']:.2f}",
+        *course,
+    )
+
+
 def _budgets(arms: Sequence[Arm]) -> Section:
-    rows = [
-        (
-            arm.name,
-            f"{arm.guarantee.noise:.3f}",
-            f"{arm.guarantee.rate:.4f}",
-            f"{arm.guarantee.steps:,}",
-            f"{arm.guarantee.delta:.1e}",
-            *[f"{arm.epsilons[one]:.2f}" for one in ("rdp", "prv")],
-            *(
-                [f"{arm.course.learning_rate:g}", f"{arm.course.clip:g}"]
-                if arm.course
-                else ["", ""]
-            ),
-        )
-        for arm in arms
-        if arm.guarantee is not None
-    ]
+    rows = [_promise(arm, arm.guarantee) for arm in arms if arm.guarantee is not None]
     return Section(
         "What differential privacy promises",
         "For one note more or less. The noise is the least that keeps ε by Rényi accounting (RDP);"

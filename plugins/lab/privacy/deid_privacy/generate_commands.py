@@ -6,6 +6,7 @@ Notes with labels in their text, and notes that a causal model writes.
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from typing import Annotated as Arg
@@ -13,11 +14,14 @@ from typing import Annotated as Arg
 import typer
 
 from deid_assets.extending import InputError
-from deid_assets.extending.commands import check_out
+from deid_assets.extending.commands import check_out, grouped
 from deid_assets.extending.files import atomic_file
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    from deid_assets.extending import Document, Span
+    from deid_privacy.generated import Sieve
 
 STARTER, LONGEST = 3, 50
 """Words of a note that a generated one begins with, and tokens that it may have at least (Vakili et
@@ -53,7 +57,67 @@ def inline(
     return 0
 
 
-def generate(  # noqa: PLR0913 - one parameter per option of the command line
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """Options on how notes are drawn."""
+
+    each: Arg[int, typer.Option(metavar="N", min=1, help="Notes for each starter.")] = 80
+    top_p: Arg[
+        float, typer.Option(metavar="P", min=0, max=1, help="Nucleus that words are drawn from.")
+    ] = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Filtering:
+    """Options on which notes are kept."""
+
+    shortest: Arg[int, typer.Option(metavar="N", min=0, help="Fewest words of a note.")] = 4
+    longest: Arg[int | None, typer.Option(metavar="N", min=1, help="Most words of a note.")] = None
+    copied: Arg[
+        int,
+        typer.Option(
+            metavar="N", min=0, help="Words in a row that no training note may have; 0: any."
+        ),
+    ] = 10
+    sensitive: Arg[
+        int,
+        typer.Option(metavar="N", min=0, help="The same, one of them of an identifier; 0: any."),
+    ] = 3
+    with_names: Arg[
+        bool,
+        typer.Option(
+            "--with-names",
+            help="Keep notes that say a name or number of real notes, such as of surrogates.",
+        ),
+    ] = False
+    lang: Arg[
+        str, typer.Option(metavar="CODE", help="Language of the notes, and of the stems.")
+    ] = "en"
+
+    def sieve(self, documents: Sequence[Document], begins: Sequence[Document]) -> Sieve:
+        """Return the filters with what they look up in training notes, and in those that begin
+        the generated ones.
+        """
+        from deid_privacy import generated  # noqa: PLC0415
+
+        filters = generated.Filters(
+            self.shortest,
+            self.longest,
+            self.copied or None,
+            self.sensitive or None,
+            not self.with_names,
+            self.lang,
+        )
+        return generated.Sieve(
+            filters,
+            [generated.words_of(one.note.text) for one in documents],
+            [generated.marks_of(one.note.text, list(one.spans)) for one in documents],
+            generated.identifiers_of([*documents, *begins]),
+        )
+
+
+@grouped
+def generate(
     model: Arg[Path, typer.Argument(metavar="MODEL", help="Folder of a causal model.")],
     starters: Arg[
         str,
@@ -73,32 +137,8 @@ def generate(  # noqa: PLR0913 - one parameter per option of the command line
             metavar="NOTES", help="Annotated notes that the model learnt, which none may copy."
         ),
     ],
-    each: Arg[int, typer.Option(metavar="N", min=1, help="Notes for each starter.")] = 80,
-    top_p: Arg[
-        float, typer.Option(metavar="P", min=0, max=1, help="Nucleus that words are drawn from.")
-    ] = 0.95,
-    shortest: Arg[int, typer.Option(metavar="N", min=0, help="Fewest words of a note.")] = 4,
-    longest: Arg[int | None, typer.Option(metavar="N", min=1, help="Most words of a note.")] = None,
-    copied: Arg[
-        int,
-        typer.Option(
-            metavar="N", min=0, help="Words in a row that no training note may have; 0: any."
-        ),
-    ] = 10,
-    sensitive: Arg[
-        int,
-        typer.Option(metavar="N", min=0, help="The same, one of them of an identifier; 0: any."),
-    ] = 3,
-    with_names: Arg[
-        bool,
-        typer.Option(
-            "--with-names",
-            help="Keep notes that say a name or number of real notes, such as of surrogates.",
-        ),
-    ] = False,
-    lang: Arg[
-        str, typer.Option(metavar="CODE", help="Language of the notes, and of the stems.")
-    ] = "en",
+    drawing: Drawing,
+    filtering: Filtering,
     is_inline: Arg[
         bool, typer.Option("--inline", help="The model writes labels too, as deid privacy inline.")
     ] = False,
@@ -111,60 +151,74 @@ def generate(  # noqa: PLR0913 - one parameter per option of the command line
     other words.
     """
     from deid_assets.extending.corpora import read_corpus  # noqa: PLC0415 - loads the synthesis
-    from deid_assets.extending.measuring import wilson  # noqa: PLC0415
+
+    check_out(out, inputs=[model, Path(starters), Path(training)], is_folder=False, option="OUT")
+    begins = read_corpus(starters).documents
+    documents = read_corpus(training).documents
+    drawn = _drawn(model, begins, documents, drawing, seed=seed)
+    valid: list[tuple[str, list[Span]]] = [(text, []) for text in drawn]
+    if is_inline:
+        valid = _parsed(drawn)
+    kept, dropped = filtering.sieve(documents, begins).kept([text for text, _ in valid])
+    lines: list[dict[str, Any]] = [
+        {"id": f"made-{number:05d}", "lang": filtering.lang, "text": text}
+        for number, text in enumerate(kept)
+    ]
+    if is_inline:
+        _label(lines, dict(reversed(valid)))
+    _write(out, lines)
+    for reason, count in dropped.most_common():
+        typer.echo(f"dropped, {reason}: {count}")
+    _say_diversity(kept, [one.note.text for one in documents], filtering.lang, seed=seed)
+    typer.echo(f"{len(kept)} of {len(drawn)} notes kept; written to {out}")
+    return 0 if kept else 1
+
+
+def _drawn(
+    model: Path,
+    begins: Sequence[Document],
+    documents: Sequence[Document],
+    drawing: Drawing,
+    *,
+    seed: int,
+) -> list[str]:
+    """Return notes that a model writes, none longer than the longest training note."""
     from deid_audits.models.generating import Continuing, continued  # noqa: PLC0415 - loads PyTorch
     from deid_audits.models.opened import open_model  # noqa: PLC0415
     from deid_audits.models.sampling import Sampling  # noqa: PLC0415
     from deid_audits.models.scoring import Scorer  # noqa: PLC0415
-    from deid_privacy import generated  # noqa: PLC0415
+    from deid_privacy.generated import starter_of  # noqa: PLC0415
 
-    check_out(out, inputs=[model, Path(starters), Path(training)], is_folder=False, option="OUT")
-    begins = read_corpus(starters).documents
-    begun = list(dict.fromkeys(generated.starter_of(one, STARTER) for one in begins))
-    documents = read_corpus(training).documents
+    begun = list(dict.fromkeys(starter_of(one, STARTER) for one in begins))
     scorer = Scorer(open_model(model))
-    most = max(
-        LONGEST,
-        *(len(one.ids) for one in scorer.encode([document.note.text for document in documents])),
+    encoded = scorer.encode([document.note.text for document in documents])
+    most = max(LONGEST, *(len(one.ids) for one in encoded))
+    settings = Continuing(Sampling("nucleus", p=drawing.top_p), shortest=10, longest=most)
+    written = continued(scorer, begun, each=drawing.each, settings=settings, seed=seed)
+    return [begun[at] + text for at, text in written]
+
+
+def _parsed(drawn: Sequence[str]) -> list[tuple[str, list[Span]]]:
+    """Return the notes whose labels can be read, without and with them; say how many these are."""
+    from deid_assets.extending.measuring import wilson  # noqa: PLC0415
+    from deid_privacy.generated import parsed  # noqa: PLC0415
+
+    valid = [one for one in map(parsed, drawn) if one is not None]
+    low, high = wilson(len(valid), len(drawn))
+    typer.echo(
+        f"labels that can be read: {len(valid) / len(drawn):.3f} [{low:.3f}, {high:.3f}],"
+        f" {len(drawn)} notes"
     )
-    settings = Continuing(Sampling("nucleus", p=top_p), shortest=10, longest=most)
-    drawn = [
-        begun[at] + text
-        for at, text in continued(scorer, begun, each=each, settings=settings, seed=seed)
-    ]
-    read = [generated.parsed(text) if is_inline else (text, []) for text in drawn]
-    valid = [one for one in read if one is not None]
-    if is_inline:
-        low, high = wilson(len(valid), len(drawn))
-        typer.echo(
-            f"labels that can be read: {len(valid) / len(drawn):.3f} [{low:.3f}, {high:.3f}],"
-            f" {len(drawn)} notes"
-        )
-    sieve = generated.Sieve(
-        generated.Filters(
-            shortest, longest, copied or None, sensitive or None, not with_names, lang
-        ),
-        [generated.words_of(one.note.text) for one in documents],
-        [generated.marks_of(one.note.text, list(one.spans)) for one in documents],
-        generated.identifiers_of([*documents, *begins]),
-    )
-    kept, dropped = sieve.kept([text for text, _ in valid])
-    labels = dict(reversed(valid))
-    lines: list[dict[str, Any]] = [
-        {"id": f"made-{number:05d}", "lang": lang, "text": text} for number, text in enumerate(kept)
-    ]
-    if is_inline:
-        for line in lines:
-            line["spans"] = [
-                {"start": span.start, "end": span.end, "label": span.label.value}
-                for span in labels[line["text"]]
-            ]
-    _write(out, lines)
-    for reason, count in dropped.most_common():
-        typer.echo(f"dropped, {reason}: {count}")
-    _say_diversity(kept, [one.note.text for one in documents], lang, seed=seed)
-    typer.echo(f"{len(kept)} of {len(drawn)} notes kept; written to {out}")
-    return 0 if kept else 1
+    return valid
+
+
+def _label(lines: Sequence[dict[str, Any]], labels: Mapping[str, Sequence[Span]]) -> None:
+    """Add to each line the spans of its text."""
+    for line in lines:
+        line["spans"] = [
+            {"start": span.start, "end": span.end, "label": span.label.value}
+            for span in labels[line["text"]]
+        ]
 
 
 def _say_diversity(made: Sequence[str], real: Sequence[str], lang: str, *, seed: int) -> None:

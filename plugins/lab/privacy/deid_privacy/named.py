@@ -142,8 +142,14 @@ def _sentences(document: Document) -> Iterator[tuple[str, list[tuple[int, str]]]
 
 def form(name: str) -> str:
     """Return how a name is written, letters aside: ``Aa, Aa``."""
-    letters = "".join("A" if one.isupper() else "a" if one.isalpha() else one for one in name)
+    letters = "".join(map(_shape, name))
     return re.sub("AA+", "AA", re.sub("a+", "a", letters))
+
+
+def _shape(character: str) -> str:
+    if character.isupper():
+        return "A"
+    return "a" if character.isalpha() else character
 
 
 def _names(documents: Sequence[Document]) -> dict[str, list[str]]:

@@ -14,8 +14,8 @@ import numpy as np
 import torch
 
 from deid_assets.extending import ConfigError, TrainingError
-from deid_causal.steps import Pair, adamw, batch_of, warmed
-from deid_training.optimize import generator, set_rate
+from deid_causal.steps import Pair, adamw, batch_of
+from deid_training.optimize import generator, linear_rate, set_rate
 
 Accountant = Literal["rdp", "prv"]
 ACCOUNTANTS: tuple[Accountant, ...] = ("rdp", "prv")
@@ -148,7 +148,8 @@ def train_private(
         for step in range(course.steps):
             chosen = np.flatnonzero(rng.random(len(rows)) < share).tolist()
             set_rate(
-                optimizer, course.learning_rate * warmed(step, steps=course.steps, warm_up=0.05)
+                optimizer,
+                course.learning_rate * linear_rate(step, steps=course.steps, warm_up=0.05),
             )
             optimizer.zero_grad(set_to_none=True)
             if chosen:

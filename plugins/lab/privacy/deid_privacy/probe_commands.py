@@ -5,7 +5,8 @@ Models for an attack, replaced names and other words, inner states.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Annotated as Arg
@@ -13,9 +14,10 @@ from typing import Annotated as Arg
 import typer
 
 from deid_assets.extending import InputError
+from deid_assets.extending.commands import grouped
 
 if TYPE_CHECKING:
-    from deid_audits.models.measures import Estimate
+    from deid_audits.models.measures import Estimate, Floats
 
 
 ModelArg = Arg[Path, typer.Argument(metavar="MODEL", help="Folder of the model.")]
@@ -59,7 +61,21 @@ def shadows(
     return 0
 
 
-def twins(  # noqa: PLR0913 - one parameter per option of the command line
+@dataclass(frozen=True, slots=True)
+class Attacking:
+    """Options on the attacks."""
+
+    reference: Arg[
+        Path | None, typer.Option(metavar="MODEL", help="Folder of a model that did not read them.")
+    ] = None
+    attacks: Arg[
+        list[str] | None,
+        typer.Option("--attack", metavar="NAME", help="Of the audit membership; loss."),
+    ] = None
+
+
+@grouped
+def twins(
     model: ModelArg,
     named: Arg[
         Path, typer.Argument(metavar="NAMED", help="Notes with names that it was trained on.")
@@ -73,13 +89,7 @@ def twins(  # noqa: PLR0913 - one parameter per option of the command line
     ],
     *,
     calibration: Arg[Path, typer.Option(metavar="NOTES", help="Other notes, in none of these.")],
-    reference: Arg[
-        Path | None, typer.Option(metavar="MODEL", help="Folder of a model that did not read them.")
-    ] = None,
-    attacks: Arg[
-        list[str] | None,
-        typer.Option("--attack", metavar="NAME", help="Of the audit membership; loss."),
-    ] = None,
+    attacking: Attacking,
     paraphrase: Arg[
         bool, typer.Option("--paraphrase", help="The twin says the same in other words.")
     ] = False,
@@ -92,9 +102,8 @@ def twins(  # noqa: PLR0913 - one parameter per option of the command line
     """
     import numpy as np  # noqa: PLC0415 - with PyTorch
 
-    from deid_assets.extending.measuring import auc, wilson  # noqa: PLC0415
     from deid_audits.models.auditing import opened  # noqa: PLC0415
-    from deid_audits.models.measures import Estimate, check_sizes, difference, estimated  # noqa: PLC0415
+    from deid_audits.models.measures import check_sizes  # noqa: PLC0415
     from deid_audits.models.membership import Setup, check_disjoint, scores  # noqa: PLC0415
     from deid_privacy.blindness import check_twin  # noqa: PLC0415
 
@@ -110,26 +119,28 @@ def twins(  # noqa: PLR0913 - one parameter per option of the command line
         check_twin(members, twins_of)
     check_disjoint(others, members, outside)
     check_sizes(len(members), len(outside), unit="notes")
+    reference = attacking.reference
     references = [opened(reference, outside)] if reference else []
     setup = Setup(opened(model, outside), references, others, seed=seed)
     ends = np.cumsum([len(members), len(twins_of)])
-    for attack, values in scores(
-        [*members, *twins_of, *outside], setup, attacks or ["loss"]
-    ).items():
-        first, second, out = np.split(values, ends)
-        _say(attack, estimated("AUC(B), trained on", first, out, auc, chance=0.5))
-        _say(attack, estimated("AUC(C), twins", second, out, auc, chance=0.5))
-        _say(attack, difference(first, second, out, seed=seed))
-        hits = int((first > second).sum())
-        share = Estimate(
-            "preferred to their twins",
-            hits / len(first),
-            *wilson(hits, len(first)),
-            0.5,
-            len(first),
-        )
-        _say(attack, share)
+    texts = [*members, *twins_of, *outside]
+    for attack, values in scores(texts, setup, attacking.attacks or ["loss"]).items():
+        for estimate in _estimates(*np.split(values, ends), seed=seed):
+            _say(attack, estimate)
     return 0
+
+
+def _estimates(first: Floats, second: Floats, out: Floats, *, seed: int) -> Iterator[Estimate]:
+    """Yield what an attack's scores of notes, their twins and outside notes say."""
+    from deid_assets.extending.measuring import auc, wilson  # noqa: PLC0415 - with PyTorch
+    from deid_audits.models.measures import Estimate, difference, estimated  # noqa: PLC0415
+
+    yield estimated("AUC(B), trained on", first, out, auc, chance=0.5)
+    yield estimated("AUC(C), twins", second, out, auc, chance=0.5)
+    yield difference(first, second, out, seed=seed)
+    hits, notes = int((first > second).sum()), len(first)
+    low, high = wilson(hits, notes)
+    yield Estimate("preferred to their twins", hits / notes, low, high, 0.5, notes)
 
 
 def probe(

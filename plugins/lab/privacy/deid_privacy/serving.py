@@ -26,12 +26,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from io import BufferedIOBase
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from deid_assets.extending import Document, InputError
 from deid_privacy.board import board_html
+from deid_privacy.receiving import (
+    GRACE,
+    PART,
+    Dated,
+    Line,
+    Sent,
+    Server,
+    Told,
+    is_archive,
+    receive,
+)
 from deid_privacy.site import STEP, evaluate_model, evaluate_spans
 from deid_privacy.site_log import REDACTION, Standing, leaderboard, record, tries_of
 from deid_privacy.site_models import unpack
@@ -42,8 +52,6 @@ SHORTEST = 16
 """Characters of a token."""
 MOST_BYTES = 2 * 2**30
 """Of a submission: of a model's archive, which is kept on disk and never in memory."""
-MOST_SPANS_BYTES = 16 * 2**20
-"""Of a file of spans, which is read into memory."""
 TRIES = 5
 """Of one sender: at under nine bits a try, under 45 in all.
 
@@ -53,11 +61,12 @@ _PUT = re.compile(
     r"/submissions/(?:(?P<task>[\w.-]+)/)?(?P<name>[a-z0-9][a-z0-9_-]{0,40})", re.ASCII
 )
 _SENDER = re.compile(r"[a-z0-9][a-z0-9_-]{0,40}", re.ASCII)
-_ZIP = b"PK"
-_IDLE = 60
-"""Seconds that a caller may be silent."""
-_PART = 2**20
-"""Bytes of a body that are held in memory at a time, and that are read of one that is refused."""
+_HEADERS = 10.0
+"""Seconds in which the headers of a request are there."""
+_ANSWER = 30.0
+"""Seconds in which an answer is taken, and the rest of a body that is refused comes."""
+MOST_CALLERS = 32
+"""Connections that are served at a time; another one is closed."""
 _FAILED = "the submission gave no scores; the log of the site says why"
 
 _UNREAD = (
@@ -67,10 +76,10 @@ _UNREAD = (
 )
 """What is answered before a body was read."""
 
-Sent = BinaryIO | BufferedIOBase
-"""A file, or a connection, that what is sent is read from."""
-
-Told = tuple[HTTPStatus, dict[str, Any]]
+_BUSY: Told = (
+    HTTPStatus.SERVICE_UNAVAILABLE,
+    {"fault": "another submission runs; try again later"},
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +94,7 @@ class Site:
         tasks: Beside redaction, by name.
         folds: Of each task.
         tries: Of each sender, over all names and tasks.
+        grace: Seconds for which headers, and a body, may come slowly.
     """
 
     documents: Sequence[Document] = field(repr=False)
@@ -94,7 +104,10 @@ class Site:
     tasks: Mapping[str, TaskData] = field(default_factory=dict, repr=False)
     folds: int = FOLDS
     tries: int = TRIES
+    grace: float = GRACE
     _busy: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _entry: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _arriving: set[str] = field(default_factory=set, repr=False)
 
     def sender_of(self, token: bytes) -> str:
         """Return whose token it is; empty where it is nobody's."""
@@ -109,6 +122,7 @@ class Site:
         """Return what the sender is told of a submission to a task; one runs at a time.
 
         Nothing is read of one that may not run, and nothing is a try before it has arrived whole.
+        While it arrives it holds up nobody: of each sender one does.
 
         Args:
             sender: Whose it is.
@@ -117,19 +131,37 @@ class Site:
             size: Its bytes, as the sender says.
             task: What it is scored on.
         """
-        if not self._busy.acquire(blocking=False):
+        if self._busy.locked():
+            return _BUSY
+        if not self._begins(sender):
             return HTTPStatus.SERVICE_UNAVAILABLE, {
-                "fault": "another submission runs; try again later"
+                "fault": "another submission of yours arrives; try again later"
             }
         try:
-            left = self.tries - tries_of(self.log, sender)
-            if left < 1:
+            if tries_of(self.log, sender) >= self.tries:
                 return HTTPStatus.TOO_MANY_REQUESTS, {
                     "fault": f"all {self.tries} tries are used; ask the site for more"
                 }
             with tempfile.TemporaryFile() as body:
-                refused = _receive(sent, size, body, seconds=self.seconds)
-                return refused or self._evaluated(sender, name, body, task)
+                refused = receive(sent, size, body, grace=self.grace)
+                return refused or self._in_turn(sender, name, body, task)
+        finally:
+            self._arriving.discard(sender)
+
+    def _begins(self, sender: str) -> bool:
+        """Whether no other submission of a sender arrives; if so, this one does from now on."""
+        with self._entry:
+            if sender in self._arriving:
+                return False
+            self._arriving.add(sender)
+            return True
+
+    def _in_turn(self, sender: str, name: str, body: BinaryIO, task: str) -> Told:
+        """Return what is told of a submission that arrived whole, unless another one runs."""
+        if not self._busy.acquire(blocking=False):
+            return _BUSY
+        try:
+            return self._evaluated(sender, name, body, task)
         finally:
             self._busy.release()
 
@@ -149,7 +181,7 @@ class Site:
         return HTTPStatus.OK, scores
 
     def _scores(self, body: BinaryIO, task: str) -> dict[str, Any]:
-        if not _is_archive(body):
+        if not is_archive(body):
             if task != REDACTION:
                 raise InputError("a task takes an encoder as a ZIP archive, and no spans")
             return evaluate_spans(body.read(), self.documents)
@@ -172,36 +204,6 @@ class Site:
             size = {"documents": len(data.examples), "folds": self.folds, "step": STEP}
             every.append({"task": name, "kind": data.kind, "labels": data.labels, **size})
         return every
-
-
-def _receive(sent: Sent, size: int, body: BinaryIO, *, seconds: float) -> Told | None:
-    """Put what is sent into a file, part by part; return what the sender is told if it is refused.
-
-    Spans are refused as soon as they are seen to be too many, whatever length was told.
-    """
-    until, left = time.monotonic() + seconds, size
-    while left:
-        if time.monotonic() > until:
-            return HTTPStatus.REQUEST_TIMEOUT, {"fault": f"it took more than {seconds:g} s to send"}
-        part = sent.read(min(left, _PART))
-        if not part:
-            return HTTPStatus.BAD_REQUEST, {"fault": "the submission ended before its length"}
-        body.write(part)
-        left -= len(part)
-        if size > MOST_SPANS_BYTES and not _is_archive(body):
-            return HTTPStatus.REQUEST_ENTITY_TOO_LARGE, {
-                "fault": f"spans have at most {MOST_SPANS_BYTES:,} bytes; a model is a ZIP archive"
-            }
-        body.seek(0, 2)
-    return None
-
-
-def _is_archive(body: BinaryIO) -> bool:
-    """Whether a file begins as a ZIP archive does; it is left at its beginning."""
-    body.seek(0)
-    is_one = body.read(len(_ZIP)) == _ZIP
-    body.seek(0)
-    return is_one
 
 
 def read_senders(path: Path) -> dict[str, str]:
@@ -244,7 +246,14 @@ def read_senders(path: Path) -> dict[str, str]:
 
 class _Handler(BaseHTTPRequestHandler):
     site: Site
-    server_version, sys_version, timeout = "deid-privacy", "", _IDLE
+    server_version, sys_version = "deid-privacy", ""
+
+    def setup(self) -> None:
+        """Give the headers a time by which they must have come, however slowly they do."""
+        super().setup()
+        self.rfile.close()
+        due = time.monotonic() + min(self.site.grace, _HEADERS)
+        self.rfile: Line = Line(Dated(self.connection, due))
 
     def do_GET(self) -> None:
         if not self._sender():
@@ -293,8 +302,9 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             told = self.site.submit(sender, named["name"], self.rfile, int(size), task=task)
             self._say(*told)
-            if told[0] in _UNREAD:
-                self.rfile.read(min(int(size), _PART))  # else the answer may be lost with the line
+            if told[0] in _UNREAD:  # else the answer may be lost with the line
+                self.rfile.raw.due = time.monotonic() + min(self.site.grace, _ANSWER)
+                self.rfile.read(min(int(size), PART))
 
     def _sender(self) -> str:
         """Return whose token the caller shows; without one it is told so, and nothing else."""
@@ -310,6 +320,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send(self, status: HTTPStatus, body: bytes, kind: str) -> None:
         self.close_connection = True
+        self.connection.settimeout(_ANSWER)  # of the whole answer
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
@@ -336,6 +347,8 @@ def _shown(header: str) -> bytes:
         return b""
 
 
-def server(site: Site, *, host: str = "127.0.0.1", port: int = 0) -> ThreadingHTTPServer:
+def server(
+    site: Site, *, host: str = "127.0.0.1", port: int = 0, most: int = MOST_CALLERS
+) -> ThreadingHTTPServer:
     """Return a server that is bound and does not serve yet; port 0 takes a free one."""
-    return ThreadingHTTPServer((host, port), type("Handler", (_Handler,), {"site": site}))
+    return Server((host, port), type("Handler", (_Handler,), {"site": site}), most=most)

@@ -9,6 +9,7 @@ import hashlib
 import json
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from typing import Annotated as Arg
@@ -16,6 +17,7 @@ from typing import Annotated as Arg
 import typer
 
 from deid_assets.extending import InputError
+from deid_assets.extending.commands import grouped
 
 if TYPE_CHECKING:
     from deid_privacy.utility.examples import TaskData
@@ -80,7 +82,16 @@ def site(
     return 0
 
 
-def serve(  # noqa: PLR0913 - one parameter per option of the command line
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Options on where the server listens."""
+
+    host: Arg[str, typer.Option(metavar="ADDRESS", help="To listen on.")] = "127.0.0.1"
+    port: Arg[int, typer.Option(metavar="N", min=0, max=65_535, help="To listen on.")] = 8731
+
+
+@grouped
+def serve(
     notes: NotesArg,
     log: LogArg,
     senders: Arg[
@@ -100,8 +111,7 @@ def serve(  # noqa: PLR0913 - one parameter per option of the command line
     ] = 5,
     folds: FoldsOption = 10,
     seconds: SecondsOption = 600,
-    host: Arg[str, typer.Option(metavar="ADDRESS", help="To listen on.")] = "127.0.0.1",
-    port: Arg[int, typer.Option(metavar="N", min=0, max=65_535, help="To listen on.")] = 8731,
+    address: Address,
 ) -> int:
     """Evaluate spans and models that come in by HTTP, until interrupted.
 
@@ -111,6 +121,7 @@ def serve(  # noqa: PLR0913 - one parameter per option of the command line
 
     known = read_senders(senders)
     held = Site(_documents(notes), log, known, seconds, _tasks(tasks or [], folds), folds, tries)
+    host, port = address.host, address.port
     try:
         listening = server(held, host=host, port=port)
     except OSError as error:

@@ -156,14 +156,11 @@ def answers(
 
 def _tagged(folder: Path, notes: Sequence[Note]) -> list[frozenset[tuple[int, int, str]]]:
     detector = load("submission", plugin=_kind_of(folder), options={"model": str(folder)})
-    return [
-        (
-            frozenset()
-            if isinstance(spans, Failed)
-            else frozenset((one.start, one.end, one.label.value) for one in spans)
-        )
-        for spans in detector.detect(notes)
-    ]
+    found: list[frozenset[tuple[int, int, str]]] = []
+    for spans in detector.detect(notes):
+        known = () if isinstance(spans, Failed) else spans
+        found.append(frozenset((one.start, one.end, one.label.value) for one in known))
+    return found
 
 
 def _kind_of(folder: Path) -> str:

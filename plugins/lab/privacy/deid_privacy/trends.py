@@ -265,13 +265,9 @@ def t14(bench: Bench) -> Trend:
         f"{name} {one.value:.3f} [{one.low:.3f}, {one.high:.3f}]" for name, one in picks.items()
     )
     hidden, plain = picks["surrogate"], picks["tag"]
-    verdict: Verdict = (
-        "pass"
-        if hidden.high < plain.low
-        else "fail"
-        if hidden.value >= plain.value
-        else "undecided"
-    )
+    verdict: Verdict = "pass"
+    if hidden.high >= plain.low:
+        verdict = "fail" if hidden.value >= plain.value else "undecided"
     return Trend(verdict, f"share of the attacker's picks that is real: {numbers}")
 
 

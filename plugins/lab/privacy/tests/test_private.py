@@ -18,12 +18,12 @@ from deid_assets.core.errors import ConfigError
 from deid_audits.models.measures import Estimate
 from deid_causal.new_model import make_model, make_tokenizer
 from deid_causal.settings import NewCausal
-from deid_causal.steps import Pair, batch_of, response_loss, warmed
+from deid_causal.steps import Pair, batch_of, response_loss
 from deid_privacy.defences import Arm, Wanted
 from deid_privacy.defences_page import defences_html
 from deid_privacy.defences_tuning import choose
 from deid_privacy.private import Course, Guarantee, guarantee_for, train_private
-from deid_training.optimize import generator
+from deid_training.optimize import generator, linear_rate
 
 TEXTS = [
     "Anna was seen today.",
@@ -122,7 +122,7 @@ def test_without_noise_it_is_plain_training(start):
     rng, optimizer = generator(5, 71), torch.optim.SGD(plain.parameters(), lr=0.1)
     for step in range(course.steps):
         chosen = np.flatnonzero(rng.random(len(rows)) < 3 / len(rows))
-        optimizer.param_groups[0]["lr"] = 0.1 * warmed(step, steps=course.steps, warm_up=0.05)
+        optimizer.param_groups[0]["lr"] = 0.1 * linear_rate(step, steps=course.steps, warm_up=0.05)
         optimizer.zero_grad()
         for at in chosen:
             loss, count = response_loss(

@@ -8,10 +8,15 @@ import base64
 import http.client
 import io
 import json
+import select
+import socket
 import threading
+import time
 import tracemalloc
 import urllib.request
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 import pytest
@@ -31,8 +36,11 @@ HONEST = "\n".join(
 PROGRAM = b"import sys; print(sys.stdin.read())"
 
 
+GRACE, CALLERS = 2.0, 4
+
+
 @pytest.fixture
-def address(tmp_path):
+def site(tmp_path):
     notes = [Note(f"patient-{number}", "Anna was seen.", lang="en") for number in range(12)]
     documents = [
         Document(one, DisjointSpans(one.note_id, one.digest, (Span(0, 4, Phi.NAME),)))
@@ -42,15 +50,32 @@ def address(tmp_path):
         Example(f"d{number}", f"Visit {number}.", labels=frozenset({"in"})) for number in range(30)
     )
     tasks = {"triage": TaskData("triage", "classes", ("in", "out"), tuple(examples))}
-    site = Site(
+    return Site(
         documents, tmp_path / "log.jsonl", TOKENS, seconds=30, tasks=tasks, folds=3, tries=3
     )
-    with server(site) as listening:
+
+
+@contextmanager
+def served(site, **options):
+    with server(site, **options) as listening:
         thread = threading.Thread(target=listening.serve_forever)
         thread.start()
         yield listening.server_port, site
         listening.shutdown()
         thread.join()
+
+
+@pytest.fixture
+def address(site):
+    with served(site) as found:
+        yield found
+
+
+@pytest.fixture
+def hasty(site):
+    """A site that waits for few seconds and few callers."""
+    with served(replace(site, grace=GRACE), most=CALLERS) as found:
+        yield found
 
 
 def asked(port, method, path, body=None, *, token=TOKENS["north"], **headers):
@@ -229,9 +254,65 @@ def test_a_body_that_is_no_try_is_not_read(address):
 def test_a_body_that_ends_early_or_comes_too_slowly_is_no_try(address):
     _, site = address
     assert site.submit("north", "a", io.BytesIO(HONEST), len(HONEST) + 1)[0] == 400
-    hasty = replace(site, seconds=-1)
+    hasty = replace(site, grace=-1)
     assert hasty.submit("north", "a", Endless(b"PK"), MOST_BYTES)[0] == 408
     assert not site.log.exists()
+
+
+HEAD = (
+    f"PUT /submissions/a HTTP/1.1\r\nAuthorization: Bearer {TOKENS['north']}\r\n"
+    f"Content-Length: {2**20}\r\n\r\n"
+).encode()
+
+
+def trickled(port, whole, gap=0.1):
+    """What is answered to a caller who sends a few bytes at a time, and after how long."""
+    began = time.monotonic()
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
+        line.sendall(whole)
+        with suppress(ConnectionError):
+            while not select.select([line], [], [], gap)[0]:
+                line.sendall(b"x")
+            return line.recv(2**16), time.monotonic() - began
+    return b"", time.monotonic() - began
+
+
+def test_a_slow_sender_is_cut_off_and_holds_up_nobody(hasty):
+    port, site = hasty
+    with ThreadPoolExecutor(1) as apart:
+        slow = apart.submit(trickled, port, HEAD)
+        while not site._arriving:
+            time.sleep(0.01)
+        other = asked(port, "PUT", "/submissions/b", HONEST, token=TOKENS["south"])
+        again = asked(port, "PUT", "/submissions/b", HONEST)
+        answer, seconds = slow.result()
+    assert other[0] == 200
+    assert (again[0], again[1]["fault"]) == (
+        503,
+        "another submission of yours arrives; try again later",
+    )
+    assert answer.startswith(b"HTTP/1.0 408")
+    assert GRACE <= seconds < 10 * GRACE
+    assert tries_of(site.log, "north") == 0
+    assert asked(port, "PUT", "/submissions/b", HONEST)[0] == 200
+
+
+@pytest.mark.parametrize("begins", [b"", b"PUT /submissions/a HTTP/1.1\r\nX: "])
+def test_headers_that_do_not_end_are_cut_off(hasty, begins):
+    answer, seconds = trickled(hasty[0], begins)
+    assert answer == b""
+    assert GRACE <= seconds < 10 * GRACE
+
+
+def test_so_many_callers_are_served_at_a_time(hasty):
+    port, _ = hasty
+    silent = [socket.create_connection(("127.0.0.1", port), timeout=20) for _ in range(CALLERS)]
+    with pytest.raises((http.client.HTTPException, ConnectionError)):
+        asked(port, "GET", "/leaderboard")
+    assert [line.recv(1) for line in silent] == [b""] * CALLERS
+    assert asked(port, "GET", "/leaderboard") == (200, [])
+    for line in silent:
+        line.close()
 
 
 @pytest.mark.parametrize(

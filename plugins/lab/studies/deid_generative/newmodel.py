@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import torch
 
-from deid_assets.extending import TrainingError
-from deid_causal.steps import Pair, adamw, batch_of, response_loss, warmed
+from deid_assets.extending import Report, TrainingError
+from deid_causal.steps import Pair, adamw, batch_of, response_loss
 from deid_generative.local import Speech
 from deid_generative.settings import NewModel
-from deid_training.checkpoint import Checkpoint, optimizer_tensors, restore_optimizer
-from deid_training.optimize import generator, set_rate
+from deid_training.checkpoint import Checkpoint
+from deid_training.learner import Learner, LoopSettings, Loss, stretches
+from deid_training.loop import Loop
+from deid_training.optimize import generator, linear_rate
 
+COPYING = -1
+"""Phase of the curve in which a new base learns to copy."""
 _WHOLE = 0.8
 """Share of the stretches that fill a window."""
 
@@ -27,7 +30,7 @@ def learn_to_copy(
     settings: NewModel,
     seed: int,
     stage: Checkpoint,
-    report: Callable[[int, float], None],
+    report: Report,
 ) -> None:
     """Train a new model on copying stretches of notes with runs of words removed at random.
 
@@ -38,54 +41,74 @@ def learn_to_copy(
         settings: Steps, lengths, rate.
         seed: Of everything random.
         stage: Resumed from, and written each ``save_every`` steps.
-        report: Called with the step and the mean loss since the last report.
+        report: Told the mean loss then, as epochs of phase -1.
 
     Raises:
         TrainingError: There is no text, or the loss is no number.
     """
     if not settings.steps:
         return
-    streams = [
-        tokens for text in texts if len(tokens := speech.plain(text)[0]) >= settings.shortest
-    ]
-    if not streams:
-        raise TrainingError(
-            "no note is long enough to learn copying from; give more notes, or lower new.shortest"
-        )
-    optimizer = adamw(model, learning_rate=settings.learning_rate, weight_decay=0.01)
-    begin = 0
-    if state := stage.read():
-        begin = int(state["step"])
-        model.load_state_dict(stage.tensors(state, "model"))
-        restore_optimizer(optimizer, stage.tensors(state, "optimizer"))
-    model.train()
-    losses: list[float] = []
-    for step in range(begin, settings.steps):
-        rng = generator(seed, 11, step)
-        drawn = _stretches(streams, speech, settings, rng, share=step / settings.steps)
-        set_rate(
-            optimizer, settings.learning_rate * warmed(step, steps=settings.steps, warm_up=0.03)
-        )
-        loss, count = response_loss(model, batch_of(list(drawn), speech.end, model.device))
-        if not torch.isfinite(loss):
-            raise TrainingError("the loss of copying is no number; lower new.learning_rate")
-        optimizer.zero_grad(set_to_none=True)
-        (loss / count).backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        losses.append(float(loss.detach()) / count)
-        if (step + 1) % settings.save_every == 0 or step + 1 == settings.steps:
-            stage.save(
-                {"step": step + 1},
-                model=_untied(model.state_dict()),
-                optimizer=optimizer_tensors(optimizer),
+    learner = CopyLearner(model, texts, speech, settings=settings, seed=seed)
+    loop_settings = LoopSettings(
+        epochs=len(learner.stretches), phase=COPYING, remedy="lower new.learning_rate"
+    )
+    Loop(learner, loop_settings, stage, report).run()
+
+
+class CopyLearner(Learner[list[Pair]]):
+    """Learns to copy; an epoch of its loop ends at each checkpoint.
+
+    Args:
+        model: As in ``learn_to_copy``, as the others.
+        texts: Notes.
+        speech: Tokens.
+        settings: Steps, lengths, rate.
+        seed: Of everything random.
+
+    Raises:
+        TrainingError: There is no text.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        texts: Sequence[str],
+        speech: Speech,
+        *,
+        settings: NewModel,
+        seed: int,
+    ) -> None:
+        self.model = model
+        self.optimizer = adamw(model, learning_rate=settings.learning_rate, weight_decay=0.01)
+        self.stretches = stretches(settings.steps, settings.save_every)
+        self._speech = speech
+        self._settings = settings
+        self._seed = seed
+        streams = [speech.plain(text)[0] for text in texts]
+        self._streams = [tokens for tokens in streams if len(tokens) >= settings.shortest]
+        if not self._streams:
+            raise TrainingError(
+                "no note is long enough to learn copying from; give more notes, or lower"
+                " new.shortest"
             )
-            report(step + 1, sum(losses) / len(losses))
-            losses.clear()
 
+    def batches(self, epoch: int) -> Iterator[list[list[Pair]]]:
+        """Yield what each step copies."""
+        for step in self.stretches[epoch]:
+            rng = generator(self._seed, 11, step)
+            share = step / self._settings.steps
+            drawn = _stretches(self._streams, self._speech, self._settings, rng, share=share)
+            yield [list(drawn)]
 
-def _untied(state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    return {name: value.clone() for name, value in state.items()}
+    def loss(self, part: list[Pair]) -> Loss:
+        """Return the mean loss of the tokens of copies."""
+        batch = batch_of(part, self._speech.end, self.model.device)
+        loss, count = response_loss(self.model, batch)
+        return Loss(loss / count)
+
+    def rate(self, step: int) -> float:
+        """Return the share of the highest learning rate."""
+        return linear_rate(step, steps=self._settings.steps, warm_up=0.03)
 
 
 def _stretches(

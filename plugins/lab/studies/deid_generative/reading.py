@@ -129,11 +129,17 @@ def read_output(
         return Reading(Status.EMPTY)
     if _ANONYMOUS.fullmatch(bare.partition("\n")[0]) or _ANONYMOUS.fullmatch(_unwrapped(bare)):
         return _anonymous(source, bare)
+    best = _closest(source, bare, limits)
+    return _guarded(source, bare, best, limits) if best else Reading(_declined(bare))
+
+
+def _closest(source: str, bare: str, limits: Limits) -> Alignment | None:
+    """Return the alignment that changes the source least; none where nothing can be laid over."""
+    fitting = (text for text in _candidates(bare, source, limits) if _fits(source, text, limits))
     try:
-        best = min((align(source, text) for text in _candidates(bare, source)), key=_change)
+        return min((align(source, text) for text in fitting), key=_change, default=None)
     except DetectorError:
-        return Reading(Status.UNLIKE)
-    return _guarded(source, bare, best, limits)
+        return None
 
 
 def _anonymous(source: str, bare: str) -> Reading:
@@ -145,10 +151,28 @@ def _anonymous(source: str, bare: str) -> Reading:
     return Reading(Status.ANONYMOUS)
 
 
-def _candidates(bare: str, source: str) -> Iterator[str]:
+def _fits(source: str, text: str, limits: Limits) -> bool:
+    """Whether a text is short enough to be the note rewritten, told without laying it over it.
+
+    Whatever it has beyond the source's own characters it added.
+    """
+    added = _visible(text) - _visible(source)
+    return added <= limits.added * len(source) + _SLACK
+
+
+def _visible(text: str) -> int:
+    """Return the characters of a text that are neither blanks nor in placeholders."""
+    return sum(len(word.text) for word in words(text) if not word.is_hole)
+
+
+def _declined(bare: str) -> Status:
+    return Status.REFUSED if _REFUSAL.search(bare) else Status.UNLIKE
+
+
+def _candidates(bare: str, source: str, limits: Limits) -> Iterator[str]:
     """Yield what may be the rewritten note within an output; the output as it is first."""
     yield bare
-    if align(source, bare).edits:
+    if not _fits(source, bare, limits) or align(source, bare).edits:
         yield from dict.fromkeys(found for found in _inner(bare) if found and found != bare)
 
 
@@ -195,9 +219,7 @@ def _guarded(source: str, bare: str, found: Alignment, limits: Limits) -> Readin
         or too_long
         or not (found.kept or found.removed)
     ):
-        return Reading(
-            Status.REFUSED if _REFUSAL.search(bare) else Status.UNLIKE, edits=found.edits
-        )
+        return Reading(_declined(bare), edits=found.edits)
     if any(end - start > limits.longest for start, end in found.removed):
         return Reading(Status.SWALLOWED, edits=found.edits)
     covered = [

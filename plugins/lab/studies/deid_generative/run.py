@@ -5,9 +5,7 @@ The base, copying where it is new, the adapter, the best epoch, the model folder
 
 from __future__ import annotations
 
-import hashlib
 import shutil
-import time
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,11 +17,9 @@ import torch
 from deid_assets.extending import (
     ConfigError,
     Document,
-    Epoch,
     Report,
     Task,
     TrainingError,
-    labelled,
 )
 from deid_causal.loading import device_of, load_base, load_config, load_tokenizer, quiet
 from deid_causal.new_model import make_model, make_tokenizer
@@ -37,13 +33,15 @@ from deid_generative.newmodel import learn_to_copy
 from deid_generative.placeholders import ANONYMOUS
 from deid_generative.prompts import load_prompt
 from deid_generative.settings import NEW, GenerativeSettings, read_settings
-from deid_generative.tune import Tuning, worth
+from deid_generative.tune import PairLearner, worth
 from deid_training.checkpoint import Checkpoint
+from deid_training.fingerprints import task_fingerprint
+from deid_training.learner import LoopSettings
+from deid_training.loop import Loop
 from deid_training.optimize import generator
 
 CHECKPOINT = "checkpoint"
-COPYING = -1
-"""Phase of the curve in which a new base learns to copy."""
+_CURVE = ("epoch", "loss", "seconds", "measures", "covers")
 
 
 def run(task: Task, out: Path, report: Report, *, plugin: str, version: str) -> None:
@@ -54,7 +52,8 @@ def run(task: Task, out: Path, report: Report, *, plugin: str, version: str) -> 
         raise TrainingError("the training notes have no span; give annotated notes")
     if settings.threads:
         torch.set_num_threads(settings.threads)
-    fingerprint = _fingerprint(task, settings, version)
+    prompt = load_prompt(settings.prompt)
+    fingerprint = task_fingerprint(task, settings.model_dump_json(), version, prompt.told)
     work = out / CHECKPOINT
     work.mkdir(parents=True, exist_ok=True)
     tags = (
@@ -62,7 +61,7 @@ def run(task: Task, out: Path, report: Report, *, plugin: str, version: str) -> 
         if settings.placeholders == "typed"
         else ()
     )
-    shape = Shape(load_prompt(settings.prompt), tags, window=settings.window)
+    shape = Shape(prompt, tags, window=settings.window)
     if settings.base == NEW:
         model, speech = _new(
             task, settings, shape, work=work, fingerprint=fingerprint, report=report
@@ -73,8 +72,10 @@ def run(task: Task, out: Path, report: Report, *, plugin: str, version: str) -> 
     model = _adapted(model, settings)
     stage = Checkpoint(work / "tune", fingerprint)
     decoding = Decoding(settings.constrained, settings.ahead, settings.bias)
-    tuning = Tuning(task, settings, speech=speech, decoding=decoding, stage=stage, report=report)
-    model = tuning.run(model)
+    learner = PairLearner(model, task, settings, speech=speech, decoding=decoding)
+    loop_settings = LoopSettings(epochs=settings.epochs, clip=settings.clip)
+    progress = Loop(learner, loop_settings, stage, report).run()
+    model.eval()
     settings, tried = _calibrated(model, settings, speech, task.dev)
     _write(model, settings, out, work)
     ModelFolder(
@@ -85,8 +86,8 @@ def run(task: Task, out: Path, report: Report, *, plugin: str, version: str) -> 
         tags=tags,
         labels=frozenset(task.labels.values()),
         settings=settings.model_dump(mode="json"),
-        curve=tuple(tuning.progress.curve),
-        best_epoch=tuning.progress.best_epoch,
+        curve=tuple({name: point[name] for name in _CURVE} for point in progress.curve),
+        best_epoch=progress.best_epoch,
         biases=tried,
         categories=Categories.learnt(documents),
     ).write(plugin=plugin, version=version)
@@ -122,14 +123,9 @@ def _new(
     model = make_model(settings.new, speech.tokenizer).to(device_of(None))
     # says now whether prompt and window fit, not after the first epoch
     LocalModel(model, speech, Decoding())
-    began = time.monotonic()
-
-    def told(step: int, loss: float) -> None:
-        report(Epoch(phase=COPYING, epoch=step, loss=loss, seconds=time.monotonic() - began))
-
     stage = Checkpoint(work / "copying", fingerprint)
     learn_to_copy(
-        model, texts, speech, settings=settings.new, seed=task.seed, stage=stage, report=told
+        model, texts, speech, settings=settings.new, seed=task.seed, stage=stage, report=report
     )
     return model, speech
 
@@ -225,24 +221,3 @@ def _write(model: Any, settings: GenerativeSettings, out: Path, work: Path) -> N
         raise TrainingError(
             f"{out / ADAPTER}: peft wrote no adapter; report it with the versions of peft and torch"
         )
-
-
-def _fingerprint(task: Task, settings: GenerativeSettings, version: str) -> str:
-    """Return a digest of all that a run depends on, so that it resumes from its own checkpoint
-    alone.
-    """
-    total = hashlib.sha256(settings.model_dump_json().encode())
-    prompt = load_prompt(settings.prompt).told
-    for part in (version, task.seed, prompt, sorted(task.labels)):
-        total.update(repr(part).encode())
-    for documents in (*task.phases, task.dev):
-        total.update(b"\0")
-        for document in documents:
-            total.update(_of(document, native=task.native))
-    for note in task.raw:
-        total.update(note.digest.encode())
-    return total.hexdigest()
-
-
-def _of(document: Document, *, native: bool) -> bytes:
-    return document.note.digest.encode() + repr(labelled(document.spans, native=native)).encode()

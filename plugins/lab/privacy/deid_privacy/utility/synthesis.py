@@ -221,7 +221,9 @@ def t10(bench: Synthesis) -> Trend:
     )
     lost = [whole.mean - one.mean for one in (annotator, generator)]
     clear = abs(lost[0] - lost[1]) > max(annotator.deviation, generator.deviation)
-    verdict: Verdict = "undecided" if not clear else "pass" if lost[0] > lost[1] else "fail"
+    verdict: Verdict = "undecided"
+    if clear:
+        verdict = "pass" if lost[0] > lost[1] else "fail"
     return Trend(
         verdict,
         _said(all_notes=whole, annotator_25_percent=annotator, generator_25_percent=generator),
@@ -233,9 +235,10 @@ def t11(bench: Synthesis) -> Trend:
     whole, small = bench.row(Recipe()), bench.row(Recipe(size="small"))
     near = abs(whole.mean - small.mean) <= NEAR
     unsure = max(whole.deviation, small.deviation) > NEAR
-    return Trend(
-        "pass" if near else "undecided" if unsure else "fail", _said(larger=whole, small=small)
-    )
+    verdict: Verdict = "pass"
+    if not near:
+        verdict = "undecided" if unsure else "fail"
+    return Trend(verdict, _said(larger=whole, small=small))
 
 
 def t12(bench: Synthesis) -> Trend:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from deid_assets.extending import InputError
+from deid_assets.extending import Document, InputError
 from deid_assets.extending.corpora import read_corpus
 from deid_privacy.utility.examples import Example, Kind, Marked, TaskData
 from deid_privacy.utility.task_files import read_task
@@ -255,16 +255,15 @@ def _values(seed: int) -> dict[str, list[str]]:
 
 def _of_corpus(name: str, documents: int) -> TaskData:
     corpus = read_corpus(name.removeprefix("corpus:")).documents[:documents]
-    examples = tuple(
-        Example(one.note.note_id, one.note.text, spans, spans)
-        for one in corpus
-        for spans in [
-            tuple(
-                (span.start, span.end, span.native_label or span.label.value) for span in one.spans
-            )
-        ]
-    )
+    examples = tuple(map(_example, corpus))
     labels = sorted({label for one in examples for _, _, label in one.marks})
     if not labels:
         raise InputError(f"task {name!r} has no span; name an annotated corpus")
     return TaskData(name, "tokens", tuple(labels), examples)
+
+
+def _example(document: Document) -> Example:
+    spans = tuple(
+        (span.start, span.end, span.native_label or span.label.value) for span in document.spans
+    )
+    return Example(document.note.note_id, document.note.text, spans, spans)

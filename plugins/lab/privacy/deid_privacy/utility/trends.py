@@ -95,9 +95,9 @@ def t2(bench: Tuned) -> Trend:
         abs(first.mean - second.mean) <= ((first.deviation**2 + second.deviation**2) / 2) ** 0.5
         for first, second in pairs.values()
     )
-    verdict: Verdict = (
-        "pass" if near == len(pairs) else "undecided" if 2 * near > len(pairs) else "fail"
-    )
+    verdict: Verdict = "pass"
+    if near < len(pairs):
+        verdict = "undecided" if 2 * near > len(pairs) else "fail"
     return Trend(verdict, f"pseudonymised against raw: {_by_task(pairs)}")
 
 

@@ -217,18 +217,9 @@ def tune(
         raise TrainingError(
             f"task {data.name!r} has no document to learn from; give more documents or fewer folds"
         )
-    settings = TransformersSettings(encoder=str(encoder))
     generator(seed, 81)
-    if data.kind == "tokens":
-        head: Any = transformers.AutoModelForTokenClassification
-        model = load_model(
-            head, settings, num_labels=len(_tags(data)), ignore_mismatched_sizes=True
-        )
-    else:
-        body: Any = transformers.AutoModel
-        model = Pooled(load_model(body, settings), len(data.labels))
-    tuned = Tuned(data, model, load_tokenizer(settings), tuning)
-    highest = tuning.rate_for(tuned.parameters)
+    tuned = _loaded(data, encoder, tuning)
+    model, highest = tuned.model, tuning.rate_for(tuned.parameters)
     optimizer = adamw(model, learning_rate=highest, weight_decay=0.01)
     per_epoch = -(-len(train) // tuning.batch)
     best: dict[str, torch.Tensor] = {}
@@ -239,14 +230,7 @@ def tune(
                 epoch * per_epoch + number, steps=tuning.epochs * per_epoch, warm_up=0.1
             )
             set_rate(optimizer, highest * rate)
-            rows = _encoded(part, tuned)
-            loss = _loss(
-                model(input_ids=rows.ids, attention_mask=rows.attention).logits, rows.targets, data
-            )
-            optimizer.zero_grad(set_to_none=True)
-            torch.autograd.backward(loss)
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimizer.step()
+            _step(tuned, part, optimizer)
         score = tuned.score(dev)["f1"] if dev else float(epoch)
         if score > max(tuned.curve, default=-1.0):
             best = {name: value.detach().clone() for name, value in model.state_dict().items()}
@@ -257,6 +241,31 @@ def tune(
     model.load_state_dict(best)
     model.eval()
     return tuned
+
+
+def _loaded(data: TaskData, encoder: Path, tuning: Tuning) -> Tuned:
+    """Return a pre-trained encoder under a new head for a task."""
+    settings = TransformersSettings(encoder=str(encoder))
+    if data.kind == "tokens":
+        head: Any = transformers.AutoModelForTokenClassification
+        model = load_model(
+            head, settings, num_labels=len(_tags(data)), ignore_mismatched_sizes=True
+        )
+    else:
+        body: Any = transformers.AutoModel
+        model = Pooled(load_model(body, settings), len(data.labels))
+    return Tuned(data, model, load_tokenizer(settings), tuning)
+
+
+def _step(tuned: Tuned, part: Sequence[Example], optimizer: torch.optim.Optimizer) -> None:
+    """Learn from a few documents."""
+    model, rows = tuned.model, _encoded(part, tuned)
+    scores = model(input_ids=rows.ids, attention_mask=rows.attention).logits
+    loss = _loss(scores, rows.targets, tuned.data)
+    optimizer.zero_grad(set_to_none=True)
+    torch.autograd.backward(loss)
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
 
 
 def _parts(

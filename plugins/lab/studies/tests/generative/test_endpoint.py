@@ -144,6 +144,18 @@ def test_anything_but_an_answer_fails_the_note(reply: Reply, error: str) -> None
         ]
 
 
+def test_an_answer_far_longer_than_its_note_is_told_at_once() -> None:
+    nested = '{"a": ' + "[" * 200_000 + "]" * 200_000 + "}"
+    with serving(lambda _: (200, choice(nested))) as (address, _):
+        made = detector(address)
+        began = time.process_time()
+        found = detect(made, [Note("n", NOTE)])
+        spent = time.process_time() - began
+
+    assert found == [Failed("n", "spans_generative", "UnlikeOutputError")]
+    assert spent < 15
+
+
 COPIES = {
     "copied": lambda note: note,
     "in a fence": lambda note: f"```\n{note}\n```",

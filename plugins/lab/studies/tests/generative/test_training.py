@@ -25,7 +25,6 @@ from deid_generative.local import LocalModel, Shape, Speech
 from deid_generative.opening import Use, open_model
 from deid_generative.pairs import answer_text, joined, pairs, spans_of
 from deid_generative.reading import Status
-from deid_generative.tune import Tuning
 
 BY_HEART = {
     "method": "full",
@@ -100,7 +99,7 @@ class KilledError(Exception):
 def test_a_run_goes_on_after_a_kill_and_gives_the_same_weights(tmp_path: Path) -> None:
     whole = train(task(epochs=3), tmp_path / "whole")
 
-    for phase, epoch in ((-1, 10), (0, 1), (0, 2)):
+    for phase, epoch in ((-1, 1), (0, 1), (0, 2)):
 
         def kill(point: Epoch, at: tuple[int, int] = (phase, epoch)) -> None:
             if (point.phase, point.epoch) == at:
@@ -122,20 +121,18 @@ def test_the_epoch_is_chosen_on_development_notes_alone(
     """The best of a curve with a plateau is its first best epoch, and its weights are those that
     are written.
     """
-    kept: list[int] = []
-    worth = iter([0.2, 0.6, 0.9, 0.9, 0.8])
-    monkeypatch.setattr("deid_generative.tune.worth", lambda *_: next(worth))
-    original = Tuning._judged
 
-    def judged(self: Tuning, model: Any, loss: float, rate: float, began: float) -> None:
-        original(self, model, loss, rate, began)
-        kept.append(self.progress.best_epoch)
+    def trained(name: str, *values: float) -> Path:
+        worth = iter(values)
+        monkeypatch.setattr("deid_generative.tune.worth", lambda *_: next(worth))
+        return train(task(epochs=5), tmp_path / name)
 
-    monkeypatch.setattr(Tuning, "_judged", judged)
-    model = train(task(epochs=5), tmp_path / "m")
+    plateau = trained("plateau", 0.2, 0.6, 0.9, 0.9, 0.8)
+    third = trained("third", 0.1, 0.1, 0.3, 0.2, 0.2)
+    fourth = trained("fourth", 0.1, 0.1, 0.1, 0.2, 0.2)
 
-    assert kept == [1, 2, 3, 3, 3]
-    assert read_folder(model).best_epoch == 3
+    assert [read_folder(model).best_epoch for model in (plateau, third, fourth)] == [3, 3, 4]
+    assert files(plateau) == files(third) != files(fourth)
 
 
 def test_pairs_are_the_note_with_placeholders_or_anonymous(spoken: Any) -> None:
