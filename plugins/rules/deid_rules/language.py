@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from deid_assets.extending import ConfigError, Phi
-from deid_assets.extending.languages import RULES, folder, languages, read_toml
+from deid_assets.extending.languages import ANY, OTHER, RULES, folder, languages, read_toml
 from deid_assets.extending.lists import Gazetteer, read_words, vocabulary
 from deid_rules.lexicon import PHRASE_LABELS, WORD_KINDS, CompiledList, WordLists
 from deid_rules.patterns import Pattern, read_patterns
@@ -91,7 +91,7 @@ def read_language(code: str) -> RulesFolder:
         ConfigError: There is no such folder, or the file is wrong.
     """
     place = folder(code)
-    if place is None or not (place / RULES).is_file():
+    if place is None or code not in (ANY, OTHER, *available()):
         raise ConfigError(
             f"no rules for language {code!r}; choose from {', '.join(sorted(available()))}"
         )
