@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -120,3 +121,42 @@ def test_a_word_more_in_a_language_changes_the_version_of_what_reads_them(site: 
     changed = {name for name in before if before[name].code_version != after[name].code_version}
     assert "rules" in changed
     assert all(after[name].uses_languages or after[name].used_digest for name in changed)
+
+
+ROOT = Path(__file__).parents[1]
+LISTS_OF_OTHERS = {
+    "deid_assets/languages/detection.py": "all codes of ISO 639-1",
+    "plugins/lab/privacy/deid_privacy/generated.py": "stemmers of Snowball",
+    "plugins/peers/deid_openmed/__init__.py": "languages of OpenMed",
+    "plugins/peers/deid_scrubadub/__init__.py": "locales of Scrubadub",
+}
+"""Files that list languages of something else."""
+FEWEST = 4
+"""Codes from which a collection is a list of languages."""
+
+
+def test_no_code_lists_the_languages() -> None:
+    sources = [*ROOT.glob("deid_assets/**/*.py"), *ROOT.glob("plugins/**/deid_*/**/*.py")]
+    listing = {
+        path.relative_to(ROOT).as_posix()
+        for path in {*sources, *ROOT.glob("benchmarks/*.py")}
+        if "tests" not in path.parts and any(map(_lists_languages, ast.walk(_tree(path))))
+    }
+    assert listing == LISTS_OF_OTHERS.keys()
+
+
+def _tree(path: Path) -> ast.AST:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def _lists_languages(node: ast.AST) -> bool:
+    """Whether a collection, the keys of a table or a text of words holds codes of languages."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        words = node.value.split()
+        return all(len(word) == 2 for word in words) and _are_languages(words)
+    parts = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", [])
+    return _are_languages([one.value for one in parts if isinstance(one, ast.Constant)])
+
+
+def _are_languages(values: list[object]) -> bool:
+    return len({value for value in values if value in languages.languages()}) >= FEWEST
