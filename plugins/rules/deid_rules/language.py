@@ -129,7 +129,7 @@ def read_language(code: str) -> Language:
         endings=tuple(_ending(entry) for entry in names.get("endings", ())),
         capitals_tell=names.get("capitals_tell", True),
         pairs_only=names.get("pairs_only", False),
-        telling=tuple(telling.split()),
+        telling=_telling(telling, origin),
         codes=tuple(codes.split()),
     )
 
@@ -141,6 +141,13 @@ def _labels(declared: str, origin: str) -> frozenset[Phi]:
         raise ConfigError(
             f"{origin}: labels: {error}; name categories of deid_assets.Phi"
         ) from None
+
+
+def _telling(declared: str, origin: str) -> tuple[str, ...]:
+    words = tuple(declared.split())
+    if wrong := [word for word in words if not word.isalpha()]:
+        raise ConfigError(f"{origin}: telling: {', '.join(wrong)}: write words of letters alone")
+    return words
 
 
 def _ending(entry: str) -> tuple[str, str]:

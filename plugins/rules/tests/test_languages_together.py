@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from deid_assets.core.errors import ConfigError
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.testing import mark
-from deid_rules import RulesDetector, spoken
+from deid_rules import RulesDetector, language, spoken
 from deid_rules.language import read_language
 
 DETECTOR = RulesDetector()
@@ -68,13 +71,35 @@ def test_a_long_text_without_words_of_another_language_is_told_by_its_words(
     assert asked == others[: 4 if declared is None else 3]
 
 
-def test_a_set_of_words_without_memory_leaves_the_text_to_the_library(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("added", "told"),
+    [
+        ("", "de"),
+        ("hund, påse, håns", "de"),
+        ("PÅ", "de"),
+        ("på2", "fr"),
+        ("en hund_på_taket", "fr"),
+        ("(På)", "fr"),
+        ("ø", "fr"),
+        ("xØx", "fr"),
+    ],
+)
+def test_whole_words_tell_in_any_case_of_ascii_and_letters_anywhere(
+    added: str, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    telling = spoken.Telling({"de": ("und",), "en": ("the",)})
-    monkeypatch.setattr(telling, "_seen", lambda text: [])
+    telling = spoken.Telling({"de": ("und", "ß"), "sv": ("på",), "da": ("ø",)})
     monkeypatch.setattr(spoken, "languages_in", lambda text, declared: ("fr",))
-    assert telling.languages("und " * 1_000, declared="de") == ("fr",)
+    assert telling.languages(f"{'und Und UND ' * 200}{added}", declared="de") == (told,)
+
+
+def test_a_telling_word_that_is_none_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "xx").mkdir()
+    (tmp_path / "xx" / "language.toml").write_text('telling = "the l\'eau"', encoding="utf-8")
+    monkeypatch.setattr(language, "LANGUAGES", tmp_path)
+    with pytest.raises(ConfigError, match=r"xx/language\.toml: telling: l'eau"):
+        read_language("xx")
 
 
 def test_a_language_without_telling_words_leaves_all_texts_to_the_library() -> None:
