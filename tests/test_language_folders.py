@@ -99,6 +99,7 @@ def test_a_plugin_without_its_package_is_named(site: Path) -> None:
         ('phones = "EE"', 'name is missing; write name = "Danish"'),
         ('name = "Estonian"\nphone = "EE"', "unknown keys phone; known are name, codes"),
         ('name = "Estonian"\nphones = ["EE"]', "phones: write words between quotes"),
+        ('name = "Estonian"\ntelling = "ja l\'eau"', "telling: l'eau: write words of letters"),
         ('name = "Estonian"\n[sexes]\nn = "woman"', "sexes: write a letter = female or male"),
         ("name = Estonian", "et/language.toml: .*; correct the file"),
     ],

@@ -4,7 +4,9 @@ of errors.
 
 from __future__ import annotations
 
+import atexit
 import functools
+import gc
 import os
 import sys
 from collections.abc import Callable
@@ -57,9 +59,18 @@ def guarded(command: Callable[P, int]) -> Callable[P, None]:
             code = BUG
         finally:
             silence_at_exit()
+            _leave_cycles_at_exit()
         raise typer.Exit(code)
 
     return run
+
+
+def _leave_cycles_at_exit() -> None:
+    """Spare the collector of cycles its last visit of all objects, a third of a short command's
+    time: the system frees their memory with the process.
+    """
+    atexit.unregister(gc.freeze)
+    atexit.register(gc.freeze)
 
 
 def _unshown(error: BaseException, where: str) -> str:

@@ -23,7 +23,7 @@ _UNIT = re.compile(
 )
 
 
-class Change(StrEnum):
+class AlterationOutcome(StrEnum):
     """Kind of alteration."""
 
     INSERTED = "inserted"
@@ -31,7 +31,7 @@ class Change(StrEnum):
     CHANGED = "changed"
 
 
-class Kind(StrEnum):
+class AlterationKind(StrEnum):
     """Kind of token that was altered; the first that applies, the most harmful first."""
 
     NUMBER = "number"
@@ -54,8 +54,8 @@ class Alteration:
         output_end: One past the last.
     """
 
-    change: Change
-    kind: Kind
+    change: AlterationOutcome
+    kind: AlterationKind
     start: int
     end: int
     output_start: int
@@ -161,16 +161,22 @@ def _alteration(
 ) -> Alteration:
     start, end = (lost[0].start, lost[-1].end) if lost else (place, place)
     out_start, out_end = (fresh[0].start, fresh[-1].end) if fresh else (out_place, out_place)
-    change = Change.CHANGED if lost and fresh else Change.DELETED if lost else Change.INSERTED
+    change = AlterationOutcome.CHANGED
+    if not lost:
+        change = AlterationOutcome.INSERTED
+    elif not fresh:
+        change = AlterationOutcome.DELETED
     return Alteration(change, _kind([*lost, *fresh]), start, end, out_start, out_end)
 
 
-def _kind(pieces: Sequence[_Piece]) -> Kind:
+def _kind(pieces: Sequence[_Piece]) -> AlterationKind:
     words = [word.casefold() for piece in pieces for word in piece.words]
     if any(map(str.isdigit, "".join(words))):
-        return Kind.NUMBER
+        return AlterationKind.NUMBER
     if any(map(_NEGATION.fullmatch, words)):
-        return Kind.NEGATION
+        return AlterationKind.NEGATION
     if any(map(_UNIT.fullmatch, words)):
-        return Kind.UNIT
-    return Kind.WORD if any(map(str.isalnum, "".join(words))) else Kind.PUNCTUATION
+        return AlterationKind.UNIT
+    return (
+        AlterationKind.WORD if any(map(str.isalnum, "".join(words))) else AlterationKind.PUNCTUATION
+    )

@@ -153,9 +153,7 @@ class StudyTable:
         self.identifying += bool(gold)
         self.clean += bool(gold) and not left
         if left:
-            is_whole = len(left) == len(gold)
-            mode = "withheld" if one.cover is None else "anonymous" if one.said_nothing else ""
-            self.modes[mode or ("all_left" if is_whole else "partial")] += 1
+            self.modes[_mode(one, is_whole=len(left) == len(gold))] += 1
         for span, name in left:
             self.causes[cause_of(one.note.text, span)] += 1
             if name == "NAME":
@@ -234,6 +232,15 @@ class StudyTable:
     def _of_notes(self, name: str) -> dict[str, Any] | None:
         counts = self.by_category.get(name, Counter())
         return _share(counts["clean"], counts["notes"])
+
+
+def _mode(one: Rewritten, *, is_whole: bool) -> str:
+    """Return how a note failed of which items were left, all of them or some."""
+    if one.cover is None:
+        return "withheld"
+    if one.said_nothing:
+        return "anonymous"
+    return "all_left" if is_whole else "partial"
 
 
 def _share(hits: int, trials: int) -> dict[str, Any] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 
 from deid_assets.core.errors import NoteError, UnknownLabelError
 from deid_assets.core.note import MAX_ID_CHARS, Note
@@ -50,12 +51,8 @@ def assemble(parsed: ParsedNote, labels: LabelMap, options: ReadOptions) -> Anno
                 note_id=note.note_id,
             )
         ]
-    ends = (
-        offset
-        for annotation in annotations
-        for fragment in annotation.fragments
-        for offset in fragment
-    )
+    fragments = chain.from_iterable(annotation.fragments for annotation in annotations)
+    ends = chain.from_iterable(fragments)
     points = to_code_points(note.text, ends, options.offsets)
     spans: list[Span] = []
     problems = list(parsed.problems)

@@ -30,14 +30,13 @@ def moved(spans: object, by: int) -> object:
     """
     if not isinstance(spans, list):
         return spans
-    return [
-        (
-            {
-                name: value + by if name in ("start", "end") and type(value) is int else value
-                for name, value in span.items()
-            }
-            if isinstance(span, dict)
-            else span
-        )
-        for span in spans
-    ]
+    return [_moved(span, by) if isinstance(span, dict) else span for span in spans]
+
+
+def _moved(span: dict[str, object], by: int) -> dict[str, object]:
+    record = dict(span)
+    for name in ("start", "end"):
+        offset = record.get(name)
+        if type(offset) is int:
+            record[name] = offset + by
+    return record

@@ -61,12 +61,12 @@ def limits_of(options: ReadOptions) -> dict[str, float]:
     groups = {"archives": options.archives} | {
         group: options.of(kind) for group, kind in option_groups().items()
     }
-    return {"max_note_chars": options.max_note_chars} | {
-        f"{group}.{each.name}": getattr(chosen, each.name)
-        for group, chosen in groups.items()
-        for each in fields(chosen)
-        if each.name.startswith("max_") or each.name.endswith("timeout_s")
-    }
+    limits: dict[str, float] = {"max_note_chars": options.max_note_chars}
+    for group, chosen in groups.items():
+        for each in fields(chosen):
+            if each.name.startswith("max_") or each.name.endswith("timeout_s"):
+                limits[f"{group}.{each.name}"] = getattr(chosen, each.name)
+    return limits
 
 
 def read_options(settings: Sequence[str], *, annotations: bool) -> ReadOptions:

@@ -69,16 +69,11 @@ def _seen(path: Path, known: Sequence[Format | Outside]) -> Iterator[Path]:
     every = tuple({suffix for one in known for suffix in one.suffixes})
     named = [path]
     if path.is_dir():
-        files_of = (
-            (Path(folder, name) for name in sorted(names)) for folder, _, names in os.walk(path)
-        )
         rule = Selection(()).rule
-        named = [
-            file
-            for found in files_of
-            for file in found
-            if not rule(file.relative_to(path).as_posix())
-        ]
+        named = []
+        for folder, _, names in os.walk(path):
+            inside = [Path(folder, name) for name in sorted(names)]
+            named += [file for file in inside if not rule(file.relative_to(path).as_posix())]
     for file in named:
         if not suffix_of(file.name):
             yield file

@@ -31,15 +31,16 @@ def arrivals(settings: Settings, *, settle_s: float = SETTLE_S) -> list[Path]:
     if not settings.landing.is_dir():
         return []
     newest = time.time() - settle_s
-    return sorted(
-        entry
-        for entry in settings.landing.iterdir()
-        if not entry.name.startswith(".")
-        and not entry.name.endswith(".part")
-        and not entry.is_symlink()
-        and all(path.stat().st_mtime <= newest for path in _files(entry))
-        and any(_files(entry))
-    )
+    return sorted(entry for entry in settings.landing.iterdir() if _has_settled(entry, newest))
+
+
+def _has_settled(entry: Path, newest: float) -> bool:
+    """Whether an entry of the landing folder is an arrival, with no file changed after a time."""
+    if entry.name.startswith(".") or entry.name.endswith(".part") or entry.is_symlink():
+        return False
+    if any(path.stat().st_mtime > newest for path in _files(entry)):
+        return False
+    return any(_files(entry))
 
 
 def take_in(settings: Settings, *, settle_s: float = SETTLE_S) -> list[str]:

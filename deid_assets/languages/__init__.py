@@ -80,7 +80,7 @@ class Language:
         name: In English.
         folder: Where its files are.
         codes: Other codes of notes that it reads: those of Nynorsk and of Norwegian.
-        telling: Words and letters by which a text in it is told from one in most other languages.
+        telling: Words, of letters alone, and letters by which a text in it is told from one in most other languages.
         alike: Languages for which its texts are easily taken.
         phones: Countries whose numbering plans its telephone numbers without a country code follow,
             ISO 3166, the likeliest first.
@@ -240,6 +240,10 @@ def _declared(code: str, place: Path) -> Language:
         raise ConfigError(f'{code}/{DECLARATION}: name is missing; write name = "Danish"')
     if not isinstance(sexes, dict) or not {*sexes.values()} <= {"female", "male"}:
         raise ConfigError(f"{code}/{DECLARATION}: sexes: write a letter = female or male")
+    if wrong := [word for word in lists["telling"] if not word.isalpha()]:
+        raise ConfigError(
+            f"{code}/{DECLARATION}: telling: {', '.join(wrong)}: write words of letters alone"
+        )
     _refuse_unknown(code, table)
     return Language(code, name, place, sexes=sexes, **lists)
 

@@ -14,7 +14,7 @@ from deid_assets.assets.ingest import GOLD, RAW_NOTES
 from deid_assets.assets.repeats import gold_batches
 from deid_assets.core.assets import Family
 from deid_assets.defs.jobs import APPROVE_JOB, MAIN_JOB, NIGHTLY_JOB, TRAINING_JOB
-from deid_assets.defs.runs import Graph, Outcome, Pass, Wanted
+from deid_assets.defs.runs import Graph, Pass, PassSelection, RunOutcome
 from deid_assets.runtime.installation import Installation
 from deid_assets.runtime.taggers import model_asset, trained_asset
 from deid_assets.store.approvals import find_approval
@@ -22,7 +22,7 @@ from deid_assets.store.approvals import find_approval
 INTAKE = frozenset({dg.AssetKey(RAW_NOTES), dg.AssetKey(GOLD)})
 
 
-def make_all(graph: Graph, known: Sequence[str], console: Console) -> Outcome:
+def make_all(graph: Graph, known: Sequence[str], console: Console) -> RunOutcome:
     """Make what is not up to date: taggers, batches, scores.
 
     A tagger outside the ensemble changes no output. Where no note is annotated it cannot be scored
@@ -45,7 +45,7 @@ def make_all(graph: Graph, known: Sequence[str], console: Console) -> Outcome:
     training = [] if len(idle) == len(installation.taggers.recipes) else [Pass(TRAINING_JOB)]
     per_batch = [Pass(job, batch) for batch in known for job in _jobs_of(installation, batch)]
     passes = [*training, *per_batch, Pass(NIGHTLY_JOB)]
-    outcome = graph.make(passes, console, Wanted(without=_assets_of(installation, idle)))
+    outcome = graph.make(passes, console, PassSelection(without=_assets_of(installation, idle)))
     outcome.faults = list(dict.fromkeys([*read.faults, *outcome.faults]))
     return outcome
 
@@ -70,18 +70,18 @@ def is_approved(installation: Installation, batch: str) -> bool:
     )
 
 
-def _read_first(graph: Graph, known: Sequence[str], console: Console) -> Outcome:
+def _read_first(graph: Graph, known: Sequence[str], console: Console) -> RunOutcome:
     """Read new batches until one has annotated notes, where that decides whether a tagger is
     trained.
     """
     installation = graph.installation
     if not idle_taggers(installation):
-        return Outcome()
+        return RunOutcome()
     unread = [
         Pass(MAIN_JOB, batch) for batch in known if installation.files.find(GOLD, batch) is None
     ]
     return graph.make(
-        unread, console, Wanted(only=INTAKE), until=lambda: bool(gold_batches(installation))
+        unread, console, PassSelection(only=INTAKE), until=lambda: bool(gold_batches(installation))
     )
 
 
@@ -92,12 +92,9 @@ def _jobs_of(installation: Installation, batch: str) -> list[str]:
 def _assets_of(installation: Installation, names: Sequence[str]) -> set[dg.AssetKey]:
     """Return the assets of taggers: models and spans."""
     recipes, plugins = installation.taggers.recipes, installation.snapshot.installed
-    return {
-        dg.AssetKey(asset)
-        for name in names
-        for asset in (
-            trained_asset(recipes[name], plugins),
-            model_asset(recipes[name], plugins),
-            Family.SPANS.of(name),
-        )
-    }
+    assets = set()
+    for name in names:
+        recipe = recipes[name]
+        assets |= {trained_asset(recipe, plugins), model_asset(recipe, plugins)}
+        assets.add(Family.SPANS.of(name))
+    return {dg.AssetKey(asset) for asset in assets}

@@ -26,17 +26,18 @@ def marginal_table(found: Coverage | None, seconds: Mapping[str, float]) -> Titl
     ]
     if found is None or len(found.detectors) < 2:
         return headings, []
-    rows = [
-        [
+    rows = []
+    for one in marginals(found):
+        lost, spent = one.precision_lost, seconds.get(one.detector)
+        row = [
             one.detector,
             f"{one.recall_gained:+.3f}",
             f"{one.char_recall_gained:+.3f}",
-            UNDEFINED if one.precision_lost is None else f"{one.precision_lost:+.3f}",
+            UNDEFINED if lost is None else f"{lost:+.3f}",
             ratio(one.alone.recall),
-            f"{seconds[one.detector]:,.1f}" if one.detector in seconds else UNDEFINED,
+            UNDEFINED if spent is None else f"{spent:,.1f}",
         ]
-        for one in marginals(found)
-    ]
+        rows.append(row)
     return headings, rows
 
 

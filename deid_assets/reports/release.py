@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from deid_assets.core.verdicts import State, Tally
+from deid_assets.core.verdicts import CheckTally, State
 from deid_assets.reports.page import render, scores_of
 from deid_assets.reports.summary import ReleaseSummary
 
@@ -42,7 +42,7 @@ def release_html(release: ReleaseSummary) -> str:
             release.checks,
             key=lambda check: (_ORDER[check.state], not check.blocking, check.asset, check.name),
         ),
-        blocking=Tally.of(check.state for check in release.checks if check.blocking),
+        blocking=CheckTally.of(check.state for check in release.checks if check.blocking),
         State=State,
         categories=_categories(release),
         detectors=sorted(release.found),
@@ -64,15 +64,16 @@ def _categories(release: ReleaseSummary) -> list[CategoryRow]:
         *(name for found in release.found.values() for name in found),
     }
     most = max(release.redacted.values(), default=0)
-    rows = [
-        CategoryRow(
+    rows = []
+    for name in names:
+        redacted = release.redacted.get(name, 0)
+        row = CategoryRow(
             name,
             release.actions.get(name, release.default_action),
             name not in release.actions,
-            release.redacted.get(name, 0),
-            release.redacted.get(name, 0) / most if most else 0.0,
+            redacted,
+            redacted / most if most else 0.0,
             tuple(release.found[detector].get(name, 0) for detector in sorted(release.found)),
         )
-        for name in names
-    ]
+        rows.append(row)
     return sorted(rows, key=lambda row: (-row.redacted, -sum(row.found), row.category))

@@ -250,12 +250,11 @@ def software_version() -> str:
 
 
 def _software() -> str:
-    files = [
-        (f"{package}/{name}", path)
-        for package in PACKAGES
-        for folder in _folders(package)
-        for name, path in files_below(folder, without=_NOT_IN_THE_GRAPH)
-    ]
+    files = []
+    for package in PACKAGES:
+        for folder in _folders(package):
+            below = files_below(folder, without=_NOT_IN_THE_GRAPH)
+            files += [(f"{package}/{name}", path) for name, path in below]
     return f"{deid_assets.__version__}+{digest_of_files(files)[:12]}"
 
 

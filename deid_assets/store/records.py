@@ -29,10 +29,10 @@ from deid_assets.store.tables import (
     NoteRow,
     NoteScoreRow,
     ReleaseRow,
-    Row,
     RunRow,
     ScoreRow,
     SpanRow,
+    StoredRow,
 )
 
 __all__ = [
@@ -143,21 +143,14 @@ def save_spans(
         "label",
         "score",
     )
-    rows = (
-        (
-            batch,
-            detector_version_id,
-            note_id,
-            position,
-            span.start,
-            span.end,
-            span.label.value,
-            span.score,
-        )
-        for note_id, spans in ((keyed_id(spans.note_id, key), spans) for spans in span_sets)
-        for position, span in enumerate(spans)
-    )
-    _insert_many(session, SpanRow, columns, rows)
+
+    def rows() -> Iterator[tuple[Any, ...]]:
+        for spans in span_sets:
+            owner = (batch, detector_version_id, keyed_id(spans.note_id, key))
+            for position, span in enumerate(spans):
+                yield (*owner, position, span.start, span.end, span.label.value, span.score)
+
+    _insert_many(session, SpanRow, columns, rows())
 
 
 def load_spans(session: Session, batch: str, detector_version_id: int) -> Sequence[SpanRow]:
@@ -325,7 +318,7 @@ def _evaluation(
     return Evaluation(profile, by_label, characters, notes, out_of_scope)
 
 
-def _insert_new(session: Session, row: Row) -> None:
+def _insert_new(session: Session, row: StoredRow) -> None:
     """Insert a row unless its key is there; two processes may do so at once."""
     table, values = type(row), row.model_dump(exclude={"id"})
     dialect = sqlite if session.get_bind().dialect.name == "sqlite" else postgresql
@@ -333,7 +326,7 @@ def _insert_new(session: Session, row: Row) -> None:
 
 
 def _insert_many(
-    session: Session, kind: type[Row], columns: Sequence[str], rows: Iterable[tuple[Any, ...]]
+    session: Session, kind: type[StoredRow], columns: Sequence[str], rows: Iterable[tuple[Any, ...]]
 ) -> None:
     table: Table = kind.__table__  # type: ignore[attr-defined]  # made by the metaclass
     connection = session.connection()

@@ -34,7 +34,7 @@ class Learnt(_Section):
     digest: str
 
 
-class Run(_Section):
+class SeedRun(_Section):
     """One of several trainings with different seeds.
 
     ``six`` are its micro F1 of the six scores on the test notes.
@@ -104,7 +104,7 @@ class Card(_Section):
     seen: Seen | None = None
     inexact: int
     curve: tuple[Epoch, ...]
-    runs: tuple[Run, ...]
+    runs: tuple[SeedRun, ...]
     dev: Mapping[str, Any]
     test: Mapping[str, Any] | None = None
     seconds: float
@@ -158,13 +158,11 @@ def read_card(folder: Path, *, verify: bool = False) -> Card:
         found = digests(folder)
         for name in sorted({*card.files, *found}):
             if card.files.get(name) != found.get(name):
-                state = (
-                    "missing"
-                    if name not in found
-                    else "altered"
-                    if name in card.files
-                    else "not in the model card"
-                )
+                state = "altered"
+                if name not in found:
+                    state = "missing"
+                elif name not in card.files:
+                    state = "not in the model card"
                 raise InputError(
                     f"{folder / name}: {state}; train the model again, or copy the folder again"
                 )

@@ -14,8 +14,8 @@ from deid_assets.cli.tables import print_json, print_table
 from deid_assets.core.errors import ConfigError, did_you_mean
 from deid_assets.reports.page import render
 from deid_assets.training import Recipe, load_recipe, read_corpus
-from deid_assets.training.choosing import Choice
-from deid_assets.training.curve import Curve, Point, Wanted, learning_curve, notes_for
+from deid_assets.training.choosing import QueryStrategy
+from deid_assets.training.curve import CurveRequest, LearningCurve, Point, learning_curve, notes_for
 from deid_assets.training.run import Progress
 
 PAGE, DOCUMENT = "curve.html", "curve.json"
@@ -23,7 +23,7 @@ _COLUMNS = ("own notes", "recall", "gain", "precision", "change", "notes covered
 
 
 @dataclass(frozen=True, slots=True)
-class Requested:
+class CurveArguments:
     """A learning curve as the command line asks for it.
 
     Args:
@@ -34,7 +34,7 @@ class Requested:
 
     recipe: str
     source: str
-    wanted: Wanted
+    wanted: CurveRequest
 
     @classmethod
     def read(
@@ -60,7 +60,7 @@ class Requested:
         if not all(size.strip().isdecimal() for size in sizes.split(",")):
             raise ConfigError(f"--sizes {sizes!r} must read as 5,10,20,50")
         recipe = _recipe(names[0], changes)
-        wanted = Wanted(
+        wanted = CurveRequest(
             recipe=recipe,
             own=read_corpus(train[0], labels=recipe.label_map),
             test=read_corpus(test, labels=recipe.label_map) if test else None,
@@ -71,7 +71,7 @@ class Requested:
         return cls(names[0], train[0], wanted)
 
 
-def draw_curve(requested: Requested, progress: Progress, *, out: Path, as_json: bool) -> int:
+def draw_curve(requested: CurveArguments, progress: Progress, *, out: Path, as_json: bool) -> int:
     """Train on ever more of one's own notes and print what they add.
 
     Raises:
@@ -121,18 +121,18 @@ def _recipe(name: str, changes: Mapping[str, Any]) -> Recipe:
     return load_recipe(name, changes=changed)
 
 
-def _choice(name: str) -> Choice:
-    known = [choice.value for choice in Choice]
+def _choice(name: str) -> QueryStrategy:
+    known = [choice.value for choice in QueryStrategy]
     if name not in known:
         raise ConfigError(
             f"--choose {name!r}{did_you_mean(name, known)}; choose one of {', '.join(known)}"
         )
-    return Choice(name)
+    return QueryStrategy(name)
 
 
-def _rows(curve: Curve, wanted: Wanted) -> list[tuple[str, ...]]:
+def _rows(curve: LearningCurve, wanted: CurveRequest) -> list[tuple[str, ...]]:
     alone = curve.points[0]
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for one in curve.points:
         row = (
             str(one.notes) if one.notes else wanted.detector,
@@ -148,7 +148,7 @@ def _rows(curve: Curve, wanted: Wanted) -> list[tuple[str, ...]]:
     return rows
 
 
-def _how(curve: Curve, wanted: Wanted) -> str:
+def _how(curve: LearningCurve, wanted: CurveRequest) -> str:
     held = f", each held out once in {curve.rounds} rounds" if curve.rounds > 1 else ""
     return (
         f"characters of identifiers, {wanted.detector} and tagger together, on {curve.scored:,}"
@@ -157,7 +157,7 @@ def _how(curve: Curve, wanted: Wanted) -> str:
     )
 
 
-def _advice(curve: Curve, requested: Requested) -> list[str]:
+def _advice(curve: LearningCurve, requested: CurveArguments) -> list[str]:
     """Return what was done to the annotations, what the curve says, and what to do next."""
     wanted = requested.wanted
     said = []

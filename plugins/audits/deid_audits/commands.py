@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from typing import Annotated as Arg
@@ -13,28 +14,26 @@ from deid_assets.extending import ConfigError, DisjointSpans, InputError, Note, 
 from deid_assets.extending.audits import Ensemble, resolve, secret_of_environment
 from deid_assets.extending.commands import (
     PARTIAL,
+    AnnotatedReading,
     Fault,
-    FormatOption,
     JsonOption,
-    LabelsOption,
     NoteSource,
-    ReadOption,
     SpansFile,
     Withheld,
     WithPlugins,
     check_out,
+    grouped,
     guarded,
     parsed_option,
     print_json,
     print_rows,
     print_table,
-    read_options,
     say,
 )
 from deid_assets.extending.files import atomic_file
 
 if TYPE_CHECKING:
-    from deid_assets.extending.audits import AuditResult, Case
+    from deid_assets.extending.audits import AuditResult, Case, Material
 
 
 class OfPrivacy(WithPlugins):
@@ -73,9 +72,59 @@ def list_audits(*, as_json: JsonOption = False) -> int:
     return print_rows(rows, columns=("name", "version", "summary"), as_json=as_json)
 
 
+@dataclass(frozen=True, slots=True)
+class OfRelease:
+    """Options on the notes, and on how they are redacted."""
+
+    notes: Arg[
+        PathOption, typer.Option(metavar="NOTES", help="Annotated notes: what there is to cover.")
+    ] = None
+    spans: Arg[
+        PathOption,
+        typer.Option(
+            metavar="FILE",
+            help="Spans of a detector; without, what is annotated is taken as found.",
+        ),
+    ] = None
+    policy: Arg[
+        list[str] | None, typer.Option(metavar="NAME|FILE", help="Redaction policy; several times.")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class OfModel:
+    """Options on a model, and on what it was trained on."""
+
+    model: Arg[
+        PathOption,
+        typer.Option(
+            metavar="FOLDER", help="Language model or tagger that was trained on the notes."
+        ),
+    ] = None
+    reference: Arg[
+        PathOption, typer.Option(metavar="FOLDER", help="Model of the same kind that was not.")
+    ] = None
+    training: Arg[
+        str, typer.Option(metavar="NOTES", help="Notes that the model was trained on.")
+    ] = ""
+    held_out: Arg[
+        str, typer.Option(metavar="NOTES", help="Notes of the same kind that it was not.")
+    ] = ""
+    calibration: Arg[
+        str, typer.Option(metavar="NOTES", help="Notes for thresholds, in neither of these.")
+    ] = ""
+    canaries: Arg[
+        PathOption, typer.Option(metavar="FILE", help="Secrets planted in the training notes.")
+    ] = None
+    population: Arg[
+        PathOption, typer.Option(metavar="FILE", help="People among whom a patient is sought.")
+    ] = None
+
+
 @privacy_app.command("run")
 @guarded
-def run(  # noqa: PLR0913 - one parameter per option of the command line
+@grouped
+def run(
     audits: Arg[
         list[str] | None,
         typer.Argument(metavar="[AUDIT]...", help="All installed when none is named."),
@@ -87,43 +136,8 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
             metavar="FOLDER", help="Folder for a JSON file per audit, plots and privacy.html."
         ),
     ],
-    notes: Arg[
-        PathOption, typer.Option(metavar="NOTES", help="Annotated notes: what there is to cover.")
-    ] = None,
-    spans: Arg[
-        PathOption,
-        typer.Option(
-            metavar="FILE",
-            help="Spans of a detector; without, what is annotated is taken as found.",
-        ),
-    ] = None,
-    policy: Arg[
-        list[str] | None, typer.Option(metavar="NAME|FILE", help="Redaction policy; several times.")
-    ] = None,
-    model: Arg[
-        PathOption,
-        typer.Option(
-            metavar="FOLDER", help="Language model or tagger that was trained on the notes."
-        ),
-    ] = None,
-    reference: Arg[
-        PathOption, typer.Option(metavar="FOLDER", help="Model of the same kind that was not.")
-    ] = None,
-    training: Arg[
-        str, typer.Option(metavar="NOTES", help="Notes that the model was trained on.")
-    ] = "",
-    held_out: Arg[
-        str, typer.Option(metavar="NOTES", help="Notes of the same kind that it was not.")
-    ] = "",
-    calibration: Arg[
-        str, typer.Option(metavar="NOTES", help="Notes for thresholds, in neither of these.")
-    ] = "",
-    canaries: Arg[
-        PathOption, typer.Option(metavar="FILE", help="Secrets planted in the training notes.")
-    ] = None,
-    population: Arg[
-        PathOption, typer.Option(metavar="FILE", help="People among whom a patient is sought.")
-    ] = None,
+    of_release: OfRelease,
+    of_model: OfModel,
     option: Arg[
         list[str] | None,
         typer.Option(
@@ -131,9 +145,7 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
         ),
     ] = None,
     seed: Arg[int, typer.Option(metavar="N", help="Seed of draws.")] = 1,
-    format_name: FormatOption = None,
-    labels: LabelsOption = None,
-    read: ReadOption = None,
+    reading: AnnotatedReading,
     as_json: JsonOption = False,
 ) -> int:
     """Run audits on notes, policies and models.
@@ -142,45 +154,67 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
     asks one question and answers passed, failed, void (its controls show that the figures prove
     nothing) or not assessed, with the reason.
     """
-    from deid_assets.extending.audits import Material, installed_audits  # noqa: PLC0415
+    from deid_assets.extending.audits import installed_audits  # noqa: PLC0415
+    from deid_audits.running import Run  # noqa: PLC0415
+
+    given = (
+        of_release.notes,
+        of_release.spans,
+        of_model.model,
+        of_model.reference,
+        of_model.canaries,
+        of_model.population,
+    )
+    check_out(out, inputs=[path for path in given if path], is_folder=True)
+    chosen = _chosen(audits, installed_audits())
+    options = _options(option or [], chosen)
+    withheld = Withheld()
+    material = _material(of_release, of_model, reading, seed=seed, withheld=withheld)
+    is_signed = secret_of_environment() is not None
+    if not is_signed and of_model.model is not None:
+        say("no DEID_KEY is set: results are not signed, and release no model")
+    results = Run(material, options, out, is_signed).results(chosen)
+    return _show(results, as_json=as_json, partial=bool(withheld))
+
+
+def _material(
+    of_release: OfRelease,
+    of_model: OfModel,
+    reading: AnnotatedReading,
+    *,
+    seed: int,
+    withheld: Withheld,
+) -> Material:
+    """Return what the audits work on; notes that cannot be read are withheld."""
+    from deid_assets.extending.audits import Material  # noqa: PLC0415
     from deid_assets.extending.corpora import (  # noqa: PLC0415 - loads the synthesis
         read_marked,
         read_raw,
     )
-    from deid_audits.running import Run  # noqa: PLC0415
 
-    check_out(
-        out,
-        inputs=[path for path in (notes, spans, model, reference, canaries, population) if path],
-        is_folder=True,
-    )
-    chosen = _chosen(audits, installed_audits())
-    options = _options(option or [], chosen)
-    policies, key = _policies(policy or [])
-    withheld = Withheld()
+    policies, key = _policies(of_release.policy or [])
     cases: list[Case] = []
-    if notes is not None:
-        source = NoteSource(notes, format_name, None, read_options(read or [], annotations=True))
-        cases = list(_cases(source, labels, None if spans is None else SpansFile(spans), withheld))
-    material = Material(
+    spans = None if of_release.spans is None else SpansFile(of_release.spans)
+    if of_release.notes is not None:
+        source = reading.source(of_release.notes)
+        cases = list(_cases(source, reading.labels, spans, withheld))
+    model, labels = of_model.model, reading.labels or ""
+    training, held_out, calibration = of_model.training, of_model.held_out, of_model.calibration
+    return Material(
         key=key,
         seed=seed,
         cases=cases,
         predictions=spans is not None,
         policies=policies,
         model=_there(model),
-        reference=_there(reference),
+        reference=_there(of_model.reference),
         training=read_raw(training) if training else (),
         held_out=read_raw(held_out) if held_out else (),
         calibration=read_raw(calibration) if calibration else (),
-        marked=read_marked(model, training, held_out, calibration, labels=labels or ""),
-        canaries=_there(canaries),
-        population=_there(population),
+        marked=read_marked(model, training, held_out, calibration, labels=labels),
+        canaries=_there(of_model.canaries),
+        population=_there(of_model.population),
     )
-    if secret_of_environment() is None and model is not None:
-        say("no DEID_KEY is set: results are not signed, and release no model")
-    results = Run(material, options, out, secret_of_environment() is not None).results(chosen)
-    return _show(results, as_json=as_json, partial=bool(withheld))
 
 
 @privacy_app.command("report")

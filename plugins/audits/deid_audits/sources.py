@@ -89,12 +89,11 @@ def _of_models() -> dict[str, frozenset[Need]]:
 
 def _of_notes(facts: Facts, digests: frozenset[str]) -> Trained:
     named = set(facts.model.made_from)
-    read = {
-        source.name: (digests & digests_of(notes), len(notes))
-        for source in facts.sources
-        if source.notes
-        for notes in [_notes(source.name, source.notes)]
-    }
+    read: dict[str, tuple[frozenset[str], int]] = {}
+    for source in facts.sources:
+        if source.notes:
+            notes = _notes(source.name, source.notes)
+            read[source.name] = (digests & digests_of(notes), len(notes))
     explained = frozenset().union(*(found for name, (found, _) in read.items() if name in named))
     rows = tuple(
         (name, f"{len(found):,} of {size:,} notes") for name, (found, size) in read.items()

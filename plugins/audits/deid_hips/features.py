@@ -31,11 +31,15 @@ def shape(text: str) -> str:
 
     Runs as one.
     """
-    kinds = (
-        "9" if char.isdigit() else "A" if char.isupper() else "a" if char.isalpha() else char
-        for char in text
-    )
-    return "".join(kind for kind, _ in groupby(kinds))
+    return "".join(kind for kind, _ in groupby(map(_kind, text)))
+
+
+def _kind(char: str) -> str:
+    if char.isdigit():
+        return "9"
+    if char.isupper():
+        return "A"
+    return "a" if char.isalpha() else char
 
 
 def featurize(notes: Sequence[ReleasedNote], *, known: frozenset[str] = frozenset()) -> Rows:
@@ -47,13 +51,12 @@ def featurize(notes: Sequence[ReleasedNote], *, known: frozenset[str] = frozense
             tool too.
     """
     spread = Counter(word for note in notes for word in set(_words_of(note)))
-    return [
-        np.unique(
-            [zlib.crc32(name.encode()) % DIMENSIONS for name in _names(note, each, spread, known)]
-        )
-        for note in notes
-        for each in note.candidates
-    ]
+    rows: Rows = []
+    for note in notes:
+        for each in note.candidates:
+            names = _names(note, each, spread, known)
+            rows.append(np.unique([zlib.crc32(name.encode()) % DIMENSIONS for name in names]))
+    return rows
 
 
 def words_written(notes: Iterable[ReleasedNote]) -> frozenset[str]:

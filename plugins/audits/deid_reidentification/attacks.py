@@ -58,12 +58,10 @@ class Release:
     ) -> None:
         self.records = records
         self.random = Random(seed)  # noqa: S311 - an attack, no cryptography
-        self._bearers = Counter(
-            (kind, value)
-            for person in population
-            for kind, values in person.values.items()
-            for value in values
-        )
+        self._bearers = Counter[tuple[Kind, str]]()
+        for person in population:
+            for kind, values in person.values.items():
+                self._bearers.update((kind, value) for value in values)
         self._size = max(2, len(population))
         self._index: dict[tuple[Kind, str], list[int]] = defaultdict(list)
         for number, record in enumerate(records):

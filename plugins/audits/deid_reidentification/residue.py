@@ -136,7 +136,7 @@ class Residue:
             if label != ALL
             for figure in self._expected(label, counted, material.seed)
         ]
-        return conclude(
+        result = conclude(
             self,
             figures=[
                 *(_share(counted, label) for label in labels),
@@ -160,10 +160,10 @@ class Residue:
             ],
             tables=[_counts(counted), _terms(counted)],
             counts={"notes": len(material.cases), "terms_damaged": sum(counted.terms.values())},
-            blind_spots=(
-                self.blind_spots if self._exposure is None else (*self.blind_spots, _ASSUMED)
-            ),
         )
+        if self._exposure is None:
+            return result
+        return replace(result, blind_spots=(*self.blind_spots, _ASSUMED))
 
     def _exposed(self, counted: Counted, labels: Sequence[str]) -> list[Measurement]:
         """Return the share of identifiers that are left by the chance that one of these is exposed.

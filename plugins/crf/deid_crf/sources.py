@@ -88,10 +88,8 @@ def predicted(views: Sequence[NoteView], found: Sequence[Sequence[Span]]) -> lis
     predictions = zip(
         *columns, (span.label.value for spans in found for span in spans), strict=True
     )
-    return [
-        replace(
-            view,
-            predictions=[each for each in islice(predictions, len(spans)) if each[0] < each[1]],
-        )
-        for view, spans in zip(views, found, strict=True)
-    ]
+    replaced = []
+    for view, spans in zip(views, found, strict=True):
+        of_view = [each for each in islice(predictions, len(spans)) if each[0] < each[1]]
+        replaced.append(replace(view, predictions=of_view))
+    return replaced

@@ -124,17 +124,12 @@ class KeyTable:
             distance: self._channel.features(keys, distance)
             for distance in {*map(abs, self._channel.offsets)}
         }
-        added = np.stack(
-            [
-                self._weights.sums(
-                    [
-                        [known[name] for name in names if name in known]
-                        for names in features[abs(offset)]
-                    ]
-                )
-                for offset, known in zip(self._channel.offsets, self._known, strict=True)
-            ]
-        )
+        sums = []
+        for offset, known in zip(self._channel.offsets, self._known, strict=True):
+            of_keys = features[abs(offset)]
+            numbers = [[known[name] for name in names if name in known] for names in of_keys]
+            sums.append(self._weights.sums(numbers))
+        added = np.stack(sums)
         telling = added.any(axis=(0, 2))
         places = np.where(telling, self._used - 1 + np.cumsum(telling), _NOTHING)
         self._numbers.update(zip(keys, places.tolist(), strict=True))

@@ -67,16 +67,19 @@ def _parsed_notes(resource: Resource, source: Source, options: ReadOptions) -> l
     note_id = _note_id(resource)
     patient_id = patient_of(resource.element, "subject", "patient")
     language = optional_string(resource.element, "language")
+    ids = [note_id]
+    if len(texts) > 1:
+        ids = [f"{note_id}-{number}" for number in range(1, len(texts) + 1)]
     return [
         ParsedNote(
             source.name,
-            note_id if len(texts) == 1 else f"{note_id}-{number}",
+            each,
             text,
             line=resource.line,
             patient_id=patient_id,
             lang=_lang(own or language),
         )
-        for number, (text, own) in enumerate(texts, start=1)
+        for each, (text, own) in zip(ids, texts, strict=True)
     ]
 
 

@@ -73,17 +73,21 @@ def _parsed_notes(message: Message, note_id: str, source: Source) -> list[Parsed
     reports = [report for report in _reports(message) if report.lines]
     if reports and not note_id:
         raise RecordError("missing-field", "no control id in MSH-10; give every message one")
-    lang = message.component(header.field(19), 1).lower()
+    language = message.component(header.field(19), 1).lower()
+    lang = language if re.fullmatch("[a-z]{2}", language) else None
+    ids = [note_id]
+    if len(reports) != 1:
+        ids = [f"{note_id}-{number}" for number in range(1, len(reports) + 1)]
     return [
         ParsedNote(
             source.name,
-            note_id if len(reports) == 1 else f"{note_id}-{number}",
+            each,
             "\n".join(report.lines),
             line=report.line,
             patient_id=report.patient_id,
-            lang=lang if re.fullmatch("[a-z]{2}", lang) else None,
+            lang=lang,
         )
-        for number, report in enumerate(reports, start=1)
+        for each, report in zip(ids, reports, strict=True)
     ]
 
 

@@ -23,7 +23,7 @@ _MAX_BATCH = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Database:
+class NoteTable:
     """Location of a ``NOTE`` table.
 
     Args:
@@ -39,7 +39,7 @@ class Database:
     batch: int = 256
 
 
-def database_of(source: Source) -> Database | Fault:
+def database_of(source: Source) -> NoteTable | Fault:
     """Return the database that a TOML file names.
 
     The file names it by ``url_env``, and by ``table``, ``schema`` and ``batch``.
@@ -64,7 +64,7 @@ def database_of(source: Source) -> Database | Fault:
     if not url:
         reason = f"the environment variable {variable} is not set; set it to the database's URL"
         return source.fault("missing-field", reason)
-    known = {entry.name: entry.type for entry in fields(Database)} | {"url": None}
+    known = {entry.name: entry.type for entry in fields(NoteTable)} | {"url": None}
     for name, value in settings.items():
         if name not in known or name == "url" or not _is_valid(name, value):
             shown = name if name in known else "a key"
@@ -73,7 +73,7 @@ def database_of(source: Source) -> Database | Fault:
                 " only"
             )
             return source.fault("malformed", reason)
-    return Database(url, **settings)
+    return NoteTable(url, **settings)
 
 
 def _is_valid(name: str, value: object) -> bool:
@@ -83,7 +83,7 @@ def _is_valid(name: str, value: object) -> bool:
 
 
 def database_rows(
-    database: Database, file: str
+    database: NoteTable, file: str
 ) -> Iterator[tuple[int, Mapping[str, object]] | Fault]:
     """Yield each row with its number from 1, in the order of ``note_id``; a failure is the last.
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from deid_assets.extending.formats import Annotated, Fault, ReadOptions, assemble, format_named
 from deid_clinical_formats.omop import draft_of_row
-from deid_clinical_formats.omop_database import Database, database_rows
+from deid_clinical_formats.omop_database import NoteTable, database_rows
 
 _DEFAULT = ReadOptions()
 
@@ -33,7 +33,7 @@ def read_omop(
     """
     place = f"{schema}.{table}" if schema else table
     last, labels = "", format_named("omop").labels
-    for row in database_rows(Database(url, table, schema, batch), place):
+    for row in database_rows(NoteTable(url, table, schema, batch), place):
         parsed = row if isinstance(row, Fault) else draft_of_row(*row, file=place)
         if isinstance(parsed, Fault):
             yield parsed

@@ -37,7 +37,7 @@ from deid_assets.extending.formats import (
     records,
 )
 from deid_corpus_formats.tags import UNTAGGED, entities, is_tag
-from deid_corpus_formats.tokens import Places, Row, joined, placed, spaced
+from deid_corpus_formats.tokens import Places, TokenRow, joined, placed, spaced
 
 _COMMENT = re.compile(r"# (newdoc(?= *$)|[A-Za-z_][\w.]*(?: id)?(?= *=)) *(?:= ?(.*))?", re.DOTALL)
 _OFFSET = re.compile("[0-9]{1,15}")
@@ -85,7 +85,7 @@ class _Note:
     lang: str | None = None
     whole: str | None = None
     texts: list[str] = field(default_factory=list)
-    sentences: list[list[Row]] = field(default_factory=list)
+    sentences: list[list[TokenRow]] = field(default_factory=list)
     in_sentence: bool = False
     chars: int = 0
     problems: list[Problem] = field(default_factory=list)
@@ -244,7 +244,7 @@ class _Reader:
         by_tab = "\t" in line if self._tabs is None else self._tabs
         return line.split("\t") if by_tab else [cell for cell in line.split(" ") if cell]
 
-    def _row(self, cells: list[str], number: int) -> Row | Problem:
+    def _row(self, cells: list[str], number: int) -> TokenRow | Problem:
         columns = self._columns
         self._count = self._count or len(cells)
         if len(cells) != self._count:
@@ -272,7 +272,7 @@ class _Reader:
                 " and conll.end",
                 number,
             )
-        return Row(number, form, tag, *map(int, offsets))
+        return TokenRow(number, form, tag, *map(int, offsets))
 
 
 def _finished(note: _Note, source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:

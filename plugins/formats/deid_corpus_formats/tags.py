@@ -20,7 +20,7 @@ _ENDS = "ESLU"
 
 
 @dataclass(slots=True)
-class Entity:
+class TokenEntity:
     """Tokens ``first`` to ``last``, both included, counted in their sentence."""
 
     first: int
@@ -38,7 +38,7 @@ def is_tag(tag: str) -> bool:
 
 def entities(
     tags: Sequence[str], lines: Sequence[int], *, scheme: TagScheme, repair: bool
-) -> tuple[list[Entity], list[Problem]]:
+) -> tuple[list[TokenEntity], list[Problem]]:
     """Return the entities of one sentence, and its problems.
 
     There is one problem per tag that the scheme does not allow where it stands. Under ``iob1`` a B-
@@ -50,9 +50,9 @@ def entities(
         scheme: How entities are spelt.
         repair: Take what continues nothing as a beginning, and what does not end as ended.
     """
-    found: list[Entity] = []
+    found: list[TokenEntity] = []
     problems: list[Problem] = []
-    current: Entity | None = None
+    current: TokenEntity | None = None
     closes = scheme in ("bioes", "bilou") and not repair
     for index, (tag, line) in enumerate(zip(tags, lines, strict=True)):
         letter, label = tag[:1], tag[2:]
@@ -68,7 +68,7 @@ def entities(
         else:
             if current is not None and closes:
                 problems.append(_unended(current, scheme))
-            current = None if tag == OUTSIDE else Entity(index, index, label, line)
+            current = None if tag == OUTSIDE else TokenEntity(index, index, label, line)
             if current is not None:
                 found.append(current)
                 if letter in "IEL" and scheme != "iob1" and not repair:
@@ -88,7 +88,7 @@ def _orphan(scheme: str, line: int) -> Problem:
     )
 
 
-def _unended(entity: Entity, scheme: str) -> Problem:
+def _unended(entity: TokenEntity, scheme: str) -> Problem:
     reason = (
         f"the entity that begins here has no last tag, as {scheme} wants; fix it or read with"
         " repair"

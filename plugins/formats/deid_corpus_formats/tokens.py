@@ -13,7 +13,7 @@ UNSPECIFIED = "_"
 """Placeholder of a token that cannot stand in a column; its offsets and the text say what it is."""
 
 
-class Row(NamedTuple):
+class TokenRow(NamedTuple):
     """One token as the file has it.
 
     Offsets count from the start of the note, in the unit of the source.
@@ -26,7 +26,7 @@ class Row(NamedTuple):
     end: int | None = None
 
 
-Sentences = Sequence[Sequence[Row]]
+Sentences = Sequence[Sequence[TokenRow]]
 Places = list[tuple[int, int]]
 """Start and end of each token in code points, in order."""
 

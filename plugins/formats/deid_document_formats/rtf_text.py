@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from deid_assets.extending.formats import RecordError
 from deid_document_formats.revisions import Change, Runs, hidden_lines, versions
-from deid_document_formats.rtf_tokens import Token, tokens
+from deid_document_formats.rtf_tokens import RtfToken, tokens
 from deid_document_formats.rtf_words import (
     BREAK_SYMBOLS,
     BREAKS,
@@ -110,7 +110,7 @@ class RtfText:
         return _whole(shown), [_whole(line) for line in hidden]
 
     def _run(self, blob: bytes) -> None:
-        handlers: dict[str, Callable[[Token], None]] = {
+        handlers: dict[str, Callable[[RtfToken], None]] = {
             "open": self._open,
             "close": self._close,
             "word": self._word,
@@ -139,14 +139,14 @@ class RtfText:
                 "malformed", "ends in a group, so it may be cut short; export it again"
             )
 
-    def _open(self, _: Token) -> None:
+    def _open(self, _: RtfToken) -> None:
         if len(self._stack) >= _MAX_DEPTH:
             raise RecordError("malformed", f"nests more than {_MAX_DEPTH} groups; export it again")
         self._skip = 0
         self._stack.append((self._state, self._section))
         self._state = replace(self._state, is_optional=False, destination="")
 
-    def _close(self, _: Token) -> None:
+    def _close(self, _: RtfToken) -> None:
         self._skip = 0
         if not self._stack:
             raise RecordError("malformed", "closes a group that it did not open; export it again")
@@ -179,7 +179,7 @@ class RtfText:
         self._state.section = section
         self._section = _Section()
 
-    def _word(self, token: Token) -> None:
+    def _word(self, token: RtfToken) -> None:
         name, number = token.name, token.number
         if self._skip and name != "u":
             self._skip -= 1
@@ -247,7 +247,7 @@ class RtfText:
         self._state.is_symbol = page is None
         self._state.code_page = page or self._default_page
 
-    def _symbol(self, token: Token) -> None:
+    def _symbol(self, token: RtfToken) -> None:
         if self._skip:
             self._skip -= 1
         elif token.name == "*":
@@ -259,7 +259,7 @@ class RtfText:
         elif token.name in SYMBOLS:
             self._put(SYMBOLS[token.name])
 
-    def _bytes_of(self, token: Token) -> None:
+    def _bytes_of(self, token: RtfToken) -> None:
         content = token.content
         if not self._state.section:
             return

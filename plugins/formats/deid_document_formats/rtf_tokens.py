@@ -18,7 +18,7 @@ _TOKEN = re.compile(
 )
 
 
-class Token(NamedTuple):
+class RtfToken(NamedTuple):
     r"""One token.
 
     Args:
@@ -37,7 +37,7 @@ class Token(NamedTuple):
     is_hex: bool = False
 
 
-def tokens(blob: bytes) -> Iterator[Token]:
+def tokens(blob: bytes) -> Iterator[RtfToken]:
     """Yield the tokens.
 
     ``bad`` is the last where the rest is none, and line breaks between tokens mean nothing.
@@ -46,7 +46,7 @@ def tokens(blob: bytes) -> Iterator[Token]:
     while at < len(blob):
         match = _TOKEN.match(blob, at)
         if match is None:
-            yield Token("bad")
+            yield RtfToken("bad")
             return
         at = match.end()
         word, number, code, symbol, brace, text = match.groups()
@@ -55,14 +55,14 @@ def tokens(blob: bytes) -> Iterator[Token]:
             if word == b"bin":
                 at += max(value or 0, 0)  # raw bytes of a picture or object
                 if at > len(blob):
-                    yield Token("bad")
+                    yield RtfToken("bad")
                     return
-            yield Token("word", word.decode(), value)
+            yield RtfToken("word", word.decode(), value)
         elif code is not None:
-            yield Token("text", content=bytes.fromhex(code.decode()), is_hex=True)
+            yield RtfToken("text", content=bytes.fromhex(code.decode()), is_hex=True)
         elif symbol is not None:
-            yield Token("symbol", symbol.decode("latin-1"))
+            yield RtfToken("symbol", symbol.decode("latin-1"))
         elif brace is not None:
-            yield Token("open" if brace == b"{" else "close")
+            yield RtfToken("open" if brace == b"{" else "close")
         elif text is not None:
-            yield Token("text", content=text)
+            yield RtfToken("text", content=text)

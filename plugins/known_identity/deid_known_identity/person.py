@@ -100,12 +100,11 @@ class PersonName:
             and key not in ORDINARY
             and any(tokens[index].capital for index in indexes)
         ]
+        stems = [word for word in self.words if len(word) >= INFLECTED]
         inflected = {
             key
-            for word in self.words
-            if len(word) >= INFLECTED
             for key in unknown
-            if key.startswith(word) and len(key) - len(word) <= MAX_ENDING
+            if any(key.startswith(stem) and len(key) - len(stem) <= MAX_ENDING for stem in stems)
         }
         long = [word for word in self.words if len(word) >= LONG]
         if not long or not unknown:

@@ -128,11 +128,9 @@ class Day:
     def of(cls, value: str) -> Day | None:
         """Read ``YYYY-MM-DD`` or ``YYYY-MM``; a year alone is nothing to look for."""
         parts = [int(part) for part in value.split("-")]
-        return (
-            cls(parts[0], parts[1], parts[2] if len(parts) > 2 else None)
-            if len(parts) > 1
-            else None
-        )
+        if len(parts) < 2:
+            return None
+        return cls(parts[0], parts[1], parts[2] if len(parts) > 2 else None)
 
     def find(self, tokens: TextTokens) -> Iterator[tuple[int, int]]:
         """Yield its places [start, end), in any order, in digits or with the month's name."""

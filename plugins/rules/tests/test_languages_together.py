@@ -68,13 +68,25 @@ def test_a_long_text_without_words_of_another_language_is_told_by_its_words(
     assert asked == others[: 4 if declared is None else 3]
 
 
-def test_a_set_of_words_without_memory_leaves_the_text_to_the_library(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("added", "told"),
+    [
+        ("", "de"),
+        ("hund, påse, håns", "de"),
+        ("PÅ", "de"),
+        ("på2", "fr"),
+        ("en hund_på_taket", "fr"),
+        ("(På)", "fr"),
+        ("ø", "fr"),
+        ("xØx", "fr"),
+    ],
+)
+def test_whole_words_tell_in_any_case_of_ascii_and_letters_anywhere(
+    added: str, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    telling = spoken.Telling({"de": ("und",), "en": ("the",)})
-    monkeypatch.setattr(telling, "_seen", lambda text: [])
+    telling = spoken.Telling({"de": ("und", "ß"), "sv": ("på",), "da": ("ø",)})
     monkeypatch.setattr(spoken, "languages_in", lambda text, declared: ("fr",))
-    assert telling.languages("und " * 1_000, declared="de") == ("fr",)
+    assert telling.languages(f"{'und Und UND ' * 200}{added}", declared="de") == (told,)
 
 
 def test_a_language_without_telling_words_leaves_all_texts_to_the_library() -> None:

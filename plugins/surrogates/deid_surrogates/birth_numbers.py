@@ -45,7 +45,11 @@ def personnummer(value: str, draw: Draw, days: int) -> str | None:
 
 def hetu(value: str, draw: Draw, days: int) -> str | None:
     sign = value[6]
-    century = 1800 if sign == "+" else 2000 if sign in "ABCDEF" else 1900
+    century = 1900
+    if sign == "+":
+        century = 1800
+    elif sign in "ABCDEF":
+        century = 2000
     born = _born(century + int(value[4:6]), int(value[2:4]), int(value[:2]), days)
     if born is None or born.year < 1800:
         return None

@@ -96,7 +96,9 @@ def _renamed(part: str, context: Context, attempt: int) -> str:
     drawn = renamed(words.spelt_out.get(fold(part), part), context, attempt=attempt)
     plain = spelt_out(drawn) if words.spells_out else fold(drawn)
     plain = "".join(char for char in plain if char.isascii() and char.isalnum())
-    return plain.upper() if part.isupper() else plain.capitalize() if part[0].isupper() else plain
+    if part.isupper():
+        return plain.upper()
+    return plain.capitalize() if part[0].isupper() else plain
 
 
 def _glued(piece: str, context: Context) -> tuple[str, ...] | None:

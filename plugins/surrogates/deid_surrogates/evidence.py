@@ -147,7 +147,9 @@ def _role_after(text: str, locale: Locale, word: str) -> Role | None:
 
 
 def _of_title(title: str) -> Role:
-    return "f" if title == "f" else "m" if title == "m" else "n"
+    if title == "f":
+        return "f"
+    return "m" if title == "m" else "n"
 
 
 def _by_ending(locale: Locale, value: str) -> Role:

@@ -87,13 +87,9 @@ def person(text: str, context: Context, attempt: int = 0, *, start: int = 0) -> 
         if kind == "initials":
             drawn = other_initials(token, context)
         elif kind == "name":
-            role: Role | None = (
-                "f"
-                if place == "n" and sex == "f"
-                else "m"
-                if place == "n" and sex == "m"
-                else place
-            )
+            role: Role | None = place
+            if place == "n" and sex in {"f", "m"}:
+                role = "f" if sex == "f" else "m"
             base, drawn = drawn_name(token, context, role=role, attempt=attempt)
             if drawn in parts or base in words:
                 # María del Mar is neither Nadia del Nadia nor Mar del Nadia
@@ -299,11 +295,11 @@ def _roles(
         is_given = len(names) > 1 and _is_given(text[slice(*words[names[0]])], locale)
         return dict.fromkeys(names, "n") if is_given else {}
     given = _given_groups(text, words, groups, locale)
-    return {
-        place: "n" if number in given else "last"
-        for number, group in enumerate(groups)
-        for place in group
-    }
+    roles: dict[int, Role] = {}
+    for number, group in enumerate(groups):
+        role: Role = "n" if number in given else "last"
+        roles |= dict.fromkeys(group, role)
+    return roles
 
 
 def _given_groups(

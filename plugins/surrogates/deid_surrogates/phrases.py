@@ -8,6 +8,7 @@ from functools import cache, lru_cache
 from typing import Literal, NamedTuple
 
 from deid_assets.extending.replacing import ATTEMPTS, Context, Draw, cased_like, fold
+from deid_surrogates.evidence import Role
 from deid_surrogates.locales import Locale, PhraseWords, locale_of
 from deid_surrogates.shapes import reshape
 from deid_surrogates.words import renamed
@@ -184,14 +185,12 @@ def _named(
         and (words[0].istitle() or words[0].isupper())
         and fold(words[0]) in locale.given
     ):
-        return [
-            (
-                token.start,
-                token.end,
-                renamed(word, context, role="last" if token is names[-1] else "n", attempt=attempt),
-            )
-            for token, word in zip(names, words, strict=True)
-        ]
+        parts: list[tuple[int, int, str]] = []
+        for token, word in zip(names, words, strict=True):
+            role: Role = "last" if token is names[-1] else "n"
+            drawn = renamed(word, context, role=role, attempt=attempt)
+            parts.append((token.start, token.end, drawn))
+        return parts
     is_linked = any(token.kind == "link" and token.start < names[0].start for token in run)
     fitting = () if locale.streets.suffixes else _street_names(locale)[is_linked]
     start = run[0].start if is_linked and fitting else names[0].start

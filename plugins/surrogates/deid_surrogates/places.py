@@ -181,6 +181,16 @@ def relative(text: str, context: Context, attempt: int = 0) -> str | None:
     return _one_of(group, text, context, "relative", attempt)
 
 
+def _coded(match: re.Match[str], town: str, context: Context, attempt: int) -> str | None:
+    """Return what stands for a postcode and what follows it."""
+    part, code, rest = match[0], match[1], match[2]
+    drawn = rest and _part(rest, town, context, attempt)
+    drawn_code = postcode_of(drawn or town or None, code, context, attempt)
+    if not rest:
+        return drawn_code
+    return None if drawn is None else part.replace(code, drawn_code).replace(rest, drawn)
+
+
 def _part(name: str, town: str, context: Context, attempt: int) -> str | None:
     """Return what stands for one part of an address.
 
@@ -189,15 +199,7 @@ def _part(name: str, town: str, context: Context, attempt: int) -> str | None:
     locale = locale_of(context.note.lang)
     coded = _CODED.fullmatch(name)
     if coded is not None:
-        rest = coded[2] and _part(coded[2], town, context, attempt)
-        code = postcode_of(rest or town or None, coded[1], context, attempt)
-        return (
-            code
-            if not coded[2]
-            else None
-            if rest is None
-            else name.replace(coded[1], code).replace(coded[2], rest)
-        )
+        return _coded(coded, town, context, attempt)
     if any(map(str.isdigit, name)) and not re.search(r"[^\W\d_]{3}", name):
         return reshape(name, context, "location", attempt)
     if town and len(name) == 2 and (state := state_of(locale, town)) is not None:

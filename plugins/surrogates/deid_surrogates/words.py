@@ -118,4 +118,6 @@ def _candidate(key: Key, owner: str, lang: str | None, wanted: tuple[Role, str, 
 def _pool(locale: Locale, role: Role) -> Pool:
     if role == "last":
         return locale.last
-    return locale.female if role == "f" else locale.male if role == "m" else locale.neutral
+    if role == "f":
+        return locale.female
+    return locale.male if role == "m" else locale.neutral

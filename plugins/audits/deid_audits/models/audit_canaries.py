@@ -31,7 +31,7 @@ from deid_audits.models.measures import FEWEST
 from deid_audits.models.options import OfCanaries
 from deid_audits.models.planted import Canary
 from deid_audits.models.scoring import Scorer
-from deid_audits.models.slots import GAP, Answer, answered, in_other_words, summary
+from deid_audits.models.slots import GAP, Answer, Question, answered, in_other_words, summary
 
 BEATEN = "others beaten"
 DRAWN = "drawn out by a prompt"
@@ -188,13 +188,12 @@ def _again(
     """Return how secrets rank after their paraphrases, among the same others, each answer under its
     canary's number.
     """
-    questions = [
-        replace(question, fragment=f"{again.prefix} {GAP}.")
-        for canary, question in zip(
-            canaries, questions_of(canaries, seed=seed, count=candidates), strict=True
-        )
-        for again in canary.again()
-    ]
+    plain = questions_of(canaries, seed=seed, count=candidates)
+    questions: list[Question] = []
+    for canary, question in zip(canaries, plain, strict=True):
+        questions += [
+            replace(question, fragment=f"{again.prefix} {GAP}.") for again in canary.again()
+        ]
     return answered(questions, target, reference=reference)
 
 

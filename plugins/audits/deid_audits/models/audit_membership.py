@@ -67,40 +67,10 @@ def run(audit: OfMembership, material: Material) -> AuditResult:
     references = [opened(material.reference, outside.texts)] if material.reference else []
     setup = Setup(target, references, calibration.texts, seed=seed)
     attacks = audit.attacks or ATTACKS
-    sets = (inside, outside, calibration)
-    plain = [name for name in attacks if name != GRADIENT]
     progress = Progress(material.report, _steps(attacks))
-    of_sets: list[dict[str, Floats]] = []
-    for part in sets:
-        progress.begin()
-        of_sets.append(scores(part.texts, setup, plain) if plain else {})
-    *both, thresholds = of_sets
-    tables: list[Table] = []
-    if GRADIENT in attacks:
-        progress.begin()
-        found = [gradients.scores(part.texts, target) for part in sets]
-        for values, of_groups in zip((*both, thresholds), found, strict=True):
-            values[GRADIENT] = of_groups[gradients.WHOLE]
-        tables.append(_groups(found[0], found[1]))
-    if audit.shadows:
-        of_shadows = _shadows(audit.shadows, material, sets, target)
-        for side, own in zip((*both, thresholds), of_shadows.ratios, strict=True):
-            side[SHADOWS] = own
-        tables.append(of_shadows.table)
-    figures: list[Measurement] = []
-    notes_left_out: list[str] = []
+    scored = _scored(audit, material, (inside, outside, calibration), setup, progress)
     progress.begin()
-    for attack in both[0]:
-        measures, left_out = figures_of(
-            attack, (both[0][attack], both[1][attack]), (inside, outside)
-        )
-        border = threshold(thresholds[attack], alpha=audit.alpha)
-        decision = Decision.at(both[0][attack], both[1][attack], border)
-        figures += [
-            *measures,
-            *measured(decision.estimates(unit="samples"), group=attack, unit="samples"),
-        ]
-        notes_left_out += [f"{attack}: {reason}" for reason in left_out]
+    figures, left_out = _figures(audit, scored, (inside, outside))
     areas = [one for one in figures if one.name == "AUC"]
     progress.begin()
     return conclude(
@@ -110,7 +80,7 @@ def run(audit: OfMembership, material: Material) -> AuditResult:
             inside, outside, calibration, target, seed=seed, of_shadows=bool(audit.shadows)
         ),
         rules=rules_of(figures, limit=audit.limit, low_limit=audit.low_limit),
-        tables=[table_of_areas(areas), *tables, *tables_left_out(notes_left_out)],
+        tables=[table_of_areas(areas), *scored.tables, *tables_left_out(left_out)],
         counts={
             "in-set": len(inside.texts),
             "out-set": len(outside.texts),
@@ -118,6 +88,62 @@ def run(audit: OfMembership, material: Material) -> AuditResult:
         }
         | work(target, *references),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Scored:
+    """Scores by attack of the in-set, the out-set and the calibration notes, with tables."""
+
+    inside: dict[str, Floats]
+    outside: dict[str, Floats]
+    calibration: dict[str, Floats]
+    tables: list[Table]
+
+
+def _scored(
+    audit: OfMembership,
+    material: Material,
+    sets: Sequence[Samples],
+    setup: Setup,
+    progress: Progress,
+) -> _Scored:
+    """Run the attacks on the three sets."""
+    attacks, target = audit.attacks or ATTACKS, setup.target
+    plain = [name for name in attacks if name != GRADIENT]
+    of_sets: list[dict[str, Floats]] = []
+    for part in sets:
+        progress.begin()
+        of_sets.append(scores(part.texts, setup, plain) if plain else {})
+    tables: list[Table] = []
+    if GRADIENT in attacks:
+        progress.begin()
+        found = [gradients.scores(part.texts, target) for part in sets]
+        for values, of_groups in zip(of_sets, found, strict=True):
+            values[GRADIENT] = of_groups[gradients.WHOLE]
+        tables.append(_groups(found[0], found[1]))
+    if audit.shadows:
+        of_shadows = _shadows(audit.shadows, material, sets, target)
+        for values, own in zip(of_sets, of_shadows.ratios, strict=True):
+            values[SHADOWS] = own
+        tables.append(of_shadows.table)
+    return _Scored(*of_sets, tables=tables)
+
+
+def _figures(
+    audit: OfMembership, scored: _Scored, both: tuple[Samples, Samples]
+) -> tuple[list[Measurement], list[str]]:
+    """Return what each attack finds, and what was left out of it with the reason."""
+    figures: list[Measurement] = []
+    left_out: list[str] = []
+    for attack, inside in scored.inside.items():
+        outside = scored.outside[attack]
+        measures, reasons = figures_of(attack, (inside, outside), both)
+        border = threshold(scored.calibration[attack], alpha=audit.alpha)
+        decision = Decision.at(inside, outside, border)
+        estimates = decision.estimates(unit="samples")
+        figures += [*measures, *measured(estimates, group=attack, unit="samples")]
+        left_out += [f"{attack}: {reason}" for reason in reasons]
+    return figures, left_out
 
 
 def _steps(attacks: Sequence[str]) -> list[str]:
@@ -193,6 +219,25 @@ def _controls(
     """Return what the attack does on a copy of the target that was trained on held-out samples, and
     on the target itself.
     """
+    found = _controls_by_loss(outside, others, target, seed=seed)
+    if not of_shadows:
+        return found
+    half = min(MOST, len(inside.texts) // 2)
+    return [
+        *found,
+        *_controls_of_shadows(
+            inside.texts[:half],
+            inside.texts[half : 2 * half],
+            outside.texts[:half],
+            target,
+            seed=seed,
+        ),
+    ]
+
+
+def _controls_by_loss(
+    outside: Samples, others: Samples, target: Scorer, *, seed: int
+) -> list[Control]:
     learnt = Samples(outside.texts[:MOST], outside.notes[:MOST], outside.patients[:MOST])
     copied = Scorer(planted_in(target.lm, learnt.texts, seed=seed))
     told = (
@@ -222,19 +267,7 @@ def _controls(
                 owners=(learnt.patients, others.patients),
             )
         )
-    if not of_shadows:
-        return found
-    half = min(MOST, len(inside.texts) // 2)
-    return [
-        *found,
-        *_controls_of_shadows(
-            inside.texts[:half],
-            inside.texts[half : 2 * half],
-            outside.texts[:half],
-            target,
-            seed=seed,
-        ),
-    ]
+    return found
 
 
 def _controls_of_shadows(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from deid_assets.extending import InputError, ProbabilitySource
 from deid_assets.extending.audits import AuditResult, Control, Material, Measurement, conclude
@@ -63,7 +64,7 @@ def run(audit: OfMembership, material: Material) -> AuditResult:
     progress.begin()
     figures, left_out = _figures(read, attacks, alpha=audit.alpha)
     progress.begin()
-    return conclude(
+    result = conclude(
         audit,
         figures=figures,
         controls=_controls(source, sets[1], sets[2], most=audit.most),
@@ -76,8 +77,8 @@ def run(audit: OfMembership, material: Material) -> AuditResult:
             name: len(part.samples.texts)
             for name, part in zip(("in-set", "out-set", "calibration"), read, strict=True)
         },
-        blind_spots=BLIND_SPOTS,
     )
+    return replace(result, blind_spots=BLIND_SPOTS)
 
 
 def _sets(audit: OfMembership, material: Material) -> list[Marked]:

@@ -25,6 +25,7 @@ from deid_audits.models.controls import MOST, PLANTING
 from deid_audits.models.generating import Continuing
 from deid_audits.models.membership import ATTACKS, NEIGHBOUR_PARTS, NEIGHBOURS
 from deid_audits.models.options import OfCanaries, OfExtraction, OfMembership
+from deid_audits.models.planted import Canary
 from deid_audits.models.scoring import PATTERNS, SHARE, Scorer
 
 _BATCH = 20
@@ -83,25 +84,32 @@ def of_membership(audit: OfMembership, material: Material) -> float:
     return own.seconds * own.tokens * (texts * each + learnt)
 
 
-def of_canaries(audit: OfCanaries, material: Material) -> float:
-    """Return the seconds of ``canaries``."""
+def of_canaries(audit: OfCanaries, material: Material, *, own: Pace | None = None) -> float:
+    """Return the seconds of ``canaries`` at a pace, which is measured where it is not given."""
     if material.canaries is None:
         return 0.0
     canaries = read_canaries(material.canaries)
     texts = [one.text for one in canaries]
     scorer = opened(material.model, texts)
-    own = pace(scorer, texts)
+    read = texts_of_canaries(audit, scorer, canaries, models=2 if material.reference else 1)
+    own = own or pace(scorer, texts)
+    return own.seconds * own.tokens * read
+
+
+def texts_of_canaries(
+    audit: OfCanaries, scorer: Scorer, canaries: Sequence[Canary], *, models: int
+) -> float:
+    """Return how many texts of a canary's length ``canaries`` reads, counted and not measured."""
     secret = float(
         np.mean([len(one.ids) for one in scorer.encode([one.secret for one in canaries])])
     )
     readings = 1 if scorer.lm.kind == "causal" else secret
     again = [other for one in canaries for other in one.again()]
-    models = 2 if material.reference else 1
     asked = (models + 1) * (len(canaries) + len(again)) + (len(canaries) if again else 0)
     learnt = (
         sum(bool(one.repeats) for one in (*canaries, *again)) * PLANTING[scorer.lm.kind] * _LEARNING
     )
-    return own.seconds * own.tokens * (asked * (1 + audit.candidates) * readings + learnt)
+    return asked * (1 + audit.candidates) * readings + learnt
 
 
 def of_extraction(audit: OfExtraction, material: Material) -> float:
@@ -109,19 +117,30 @@ def of_extraction(audit: OfExtraction, material: Material) -> float:
 
     Of a batch whose first steps are drawn, and of the control.
     """
-    scorer = opened(material.model, [case.note.text for case in material.cases])
+    texts = [case.note.text for case in material.cases]
+    scorer = opened(material.model, texts)
     settings = generator_of(audit)
     causal = scorer.lm.kind == "causal"
-    own = pace(scorer, [case.note.text for case in material.cases])
+    own = pace(scorer, texts)
     learnt = own.seconds * own.tokens * MOST * PLANTING[scorer.lm.kind] * _LEARNING
-    batch = Continuing().batch if causal else settings.batch
     short = replace(settings, burn_in=0, steps=_STEPS, rounds=min(settings.rounds, _STEPS))
+    length = _STEPS if causal else audit.length
     began = time.perf_counter()
-    drawn(scorer, batch, length=_STEPS if causal else audit.length, own=short, seed=material.seed)
+    drawn(scorer, _batch_of(audit, scorer), length=length, own=short, seed=material.seed)
     step = (time.perf_counter() - began) / _STEPS
+    return step * steps_of_extraction(audit, scorer) + learnt
+
+
+def steps_of_extraction(audit: OfExtraction, scorer: Scorer) -> float:
+    """Return how many steps ``extraction`` draws, those of the control too; counted."""
+    settings, batch = generator_of(audit), _batch_of(audit, scorer)
+    causal = scorer.lm.kind == "causal"
     steps = audit.length if causal else settings.rounds or audit.steps
     length = CONTROL_LENGTH[scorer.lm.kind]
     control = length if causal else (settings.rounds or 2 * CONTROL_BURN_IN) * length / audit.length
-    return (
-        step * (steps * ceil(audit.texts / batch) + control * ceil(CONTROL_TEXTS / batch)) + learnt
-    )
+    return steps * ceil(audit.texts / batch) + control * ceil(CONTROL_TEXTS / batch)
+
+
+def _batch_of(audit: OfExtraction, scorer: Scorer) -> int:
+    """Return how many texts are drawn together."""
+    return Continuing().batch if scorer.lm.kind == "causal" else generator_of(audit).batch

@@ -94,15 +94,13 @@ def bleu_of_each(
     grams = [[_grams(text, order) for order in range(1, n + 1)] for text in chosen]
     sizes = [len(text) for text in chosen]
     rows = range(len(chosen))
-    return [
-        sum(
-            _bleu(grams[one], grams[other], sizes[one], sizes[other])
-            for other in rows
-            if other != one
-        )
-        / (len(rows) - 1)
-        for one in rows
-    ]
+
+    def mean(one: int) -> float:
+        others = [other for other in rows if other != one]
+        scores = (_bleu(grams[one], grams[other], sizes[one], sizes[other]) for other in others)
+        return sum(scores) / len(others)
+
+    return [mean(one) for one in rows]
 
 
 def _grams(words: Sequence[str], order: int) -> Counter[tuple[str, ...]]:

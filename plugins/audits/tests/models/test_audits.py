@@ -20,7 +20,14 @@ from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.extending.audits import Case, Key, Material, Outcome
 from deid_assets.privacy.running import estimated_seconds, installed_audits, load_audit, run_audit
 from deid_audits.models.audit_extraction import rank_frequency
+from deid_audits.models.auditing import opened
 from deid_audits.models.canaries import write_canaries
+from deid_audits.models.estimating import (
+    Pace,
+    of_canaries,
+    steps_of_extraction,
+    texts_of_canaries,
+)
 from deid_audits.models.planted import planted_corpus
 from deid_audits.models.quality import bleu_of_each
 
@@ -236,13 +243,25 @@ def test_an_estimate_is_of_the_size_of_the_run_and_its_steps_are_told(material, 
     assert {steps > done >= 0 for done, steps, _ in told} == {True}
 
 
-@pytest.mark.parametrize(
-    ("name", "option", "few", "many"),
-    [
-        ("canaries", "candidates", 10, 2_000),
-        ("extraction", "texts", 64, 6_400),
-    ],
-)
-def test_more_work_has_a_longer_estimate(material, name, option, few, many):
-    short, long = (estimated_seconds(name, material, {option: value}) for value in (few, many))
-    assert long > 1.5 * short
+def test_ten_times_the_work_is_counted_as_ten_times(planted, target):
+    """What is counted decides, and no clock: the pace of a loaded machine is another each time."""
+    scorer = opened(target, [one.text for one in planted.canaries])
+
+    def read(candidates):
+        audit = load_audit("canaries", {"candidates": candidates})
+        return texts_of_canaries(audit, scorer, planted.canaries, models=1)
+
+    def drawn(texts):
+        return steps_of_extraction(load_audit("extraction", {"texts": texts}), scorer)
+
+    asked = 2 * 3 * len(planted.canaries) + len(planted.canaries)
+    assert read(2_000) - read(200) == asked * 1_800
+    assert drawn(16_000) - drawn(1_600) == 9 * (drawn(3_200) - drawn(1_600)) > 0
+
+
+def test_an_estimate_is_the_pace_for_what_is_counted(material, planted):
+    own = Pace(seconds=0.5, tokens=3.0, readings=1)
+    audit = load_audit("canaries", {"candidates": 60})
+    scorer = opened(material.model, [one.text for one in planted.canaries])
+    read = texts_of_canaries(audit, scorer, planted.canaries, models=1)
+    assert of_canaries(audit, material, own=own) == pytest.approx(1.5 * read)

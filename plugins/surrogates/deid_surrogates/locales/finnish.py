@@ -113,7 +113,9 @@ def _regular(name: str, lower: str, *, is_given: bool) -> tuple[str, str] | None
 
 
 def _cased(name: str, kept: str, stem: str) -> str:
-    return kept + stem if kept else stem[0].upper() + stem[1:] if name[0].isupper() else stem
+    if kept:
+        return kept + stem
+    return stem[0].upper() + stem[1:] if name[0].isupper() else stem
 
 
 def _is_back(name: str) -> bool:

@@ -75,11 +75,14 @@ class Genitive(Plain):
     def join(self, lemma: str, form: str) -> str:
         if form != _GENITIVE:
             return lemma
-        last = fold(lemma)[-1]
-        ending = (
-            self._after_hiss if last in "sxz" else self._after_vowel if last in "aiouy" else "s"
-        )
+        ending = self._ending(fold(lemma)[-1])
         return lemma + (ending.upper() if lemma.isupper() and len(lemma) > 1 else ending)
+
+    def _ending(self, last: str) -> str:
+        """Return the ending of a genitive after a letter."""
+        if last in "sxz":
+            return self._after_hiss
+        return self._after_vowel if last in "aiouy" else "s"
 
 
 class Elision(Plain):
