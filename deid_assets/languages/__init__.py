@@ -80,7 +80,7 @@ class Language:
         name: In English.
         folder: Where its files are.
         codes: Other codes of notes that it reads: those of Nynorsk and of Norwegian.
-        telling: Words, of letters alone, and letters by which a text in it is told from one in most other languages.
+        telling: Words and letters by which a text in it is told from one in most other languages.
         alike: Languages for which its texts are easily taken.
         phones: Countries whose numbering plans its telephone numbers without a country code follow,
             ISO 3166, the likeliest first.
