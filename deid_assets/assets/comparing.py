@@ -88,15 +88,11 @@ def _of_batch(
             gold, outcomes[name], installation.files.receipt(Family.SPANS.of(name), batch)
         )
     answers = {name: against(gold, outcomes[name]) for name in detectors}
-    totals = {
-        # Of as many notes as it was scored on, the score card has the same score already.
-        name: (
-            card
-            if (card := cards[name][batch]).notes.notes == len(gold)
-            else evaluate_corpus(answers[name], profile=counted, lengths=lengths)
-        )
-        for name in detectors
-    }
+    # Of as many notes as it was scored on, the score card has the same score already.
+    totals = {name: cards[name][batch] for name in detectors}
+    for name, card in totals.items():
+        if card.notes.notes != len(gold):
+            totals[name] = evaluate_corpus(answers[name], profile=counted, lengths=lengths)
     found = Coverage(tuple(detectors[:MAX_DETECTORS]))
     for at, spans in enumerate(gold.values()):
         preds = {name: answers[name][at][1] for name in found.detectors}

@@ -195,19 +195,21 @@ def _received(batch: str, installation: Installation) -> Received:
 
 
 def _checks(chain: Sequence[Receipt]) -> tuple[CheckRow, ...]:
-    return tuple(
-        CheckRow(
-            name,
-            row["passed"],
-            row["blocking"],
-            dict(row["counts"]),
-            _descriptions(link.asset).get(name, ""),
-            link.asset,
-            row.get("applicable", True),
-        )
-        for link in chain
-        for name, row in link.verdicts.items()
-    )
+    rows = []
+    for link in chain:
+        descriptions = _descriptions(link.asset)
+        for name, row in link.verdicts.items():
+            check = CheckRow(
+                name,
+                row["passed"],
+                row["blocking"],
+                dict(row["counts"]),
+                descriptions.get(name, ""),
+                link.asset,
+                row.get("applicable", True),
+            )
+            rows.append(check)
+    return tuple(rows)
 
 
 def _descriptions(asset: str) -> dict[str, str]:
@@ -237,16 +239,14 @@ def _quarantined(failed: pa.Table) -> tuple[Quarantined, ...]:
 
 def _ensemble(installation: Installation, detectors: Sequence[str]) -> tuple[Component, ...]:
     plugins = installation.plugins
-    return tuple(
-        Component(
-            name,
-            plugins[name].version,
-            plugins[name].digest,
-            "ensemble" if name in installation.settings.ensemble else "scored, not used",
-        )
-        for name in detectors
-        if name in plugins
-    )
+    components = []
+    for name in detectors:
+        if name not in plugins:
+            continue
+        is_used = name in installation.settings.ensemble
+        role = "ensemble" if is_used else "scored, not used"
+        components.append(Component(name, plugins[name].version, plugins[name].digest, role))
+    return tuple(components)
 
 
 def _write(path: Path, page: bytes) -> None:

@@ -88,12 +88,7 @@ def make_raw_notes(batch: str, installation: Installation) -> AssetOutput:
             "failed": failed_to_table(failed),
             "reasons": reasons_table(withheld),
             "faults": _faults([found.what for found in faults if isinstance(found.what, Fault)]),
-            "ignored": pa.table(
-                {
-                    "file": _strings(name for name, _ in ignored),
-                    "rule": _strings(r for _, r in ignored),
-                }
-            ),
+            "ignored": _ignored_table(ignored),
         },
         sources=[arrival.receipt],
         verdicts=[
@@ -301,6 +296,16 @@ def reasons_table(withheld: Iterable[Withheld]) -> pa.Table:
     """
     rows = list(withheld)
     return pa.table({name: _strings(row[at] for row in rows) for at, name in enumerate(REASONS)})
+
+
+def _ignored_table(ignored: Sequence[tuple[str, str]]) -> pa.Table:
+    """Return the files that were passed over, each with the rule by which it was."""
+    return pa.table(
+        {
+            "file": _strings(name for name, _ in ignored),
+            "rule": _strings(rule for _, rule in ignored),
+        }
+    )
 
 
 def _strings(values: Iterable[str]) -> pa.Array:

@@ -45,19 +45,18 @@ def marginal_value(installation: Installation, found: Coverage) -> Marginals:
             SCHEMA.empty_table(), "No annotated spans that all detectors were scored on."
         )
     seconds = {name: seconds_per_note(installation, name) for name in found.detectors}
-    rows = [
-        {
+    rows = []
+    for one in marginals(found):
+        spent = seconds[one.detector]
+        row = {
             "detector": one.detector,
             "recall_gained": one.recall_gained,
             "char_recall_gained": one.char_recall_gained,
             "precision_lost": one.precision_lost,
             "recall_alone": one.alone.recall,
-            "seconds_per_1000_notes": (
-                None if (spent := seconds[one.detector]) is None else 1_000 * spent
-            ),
+            "seconds_per_1000_notes": None if spent is None else 1_000 * spent,
         }
-        for one in marginals(found)
-    ]
+        rows.append(row)
     return Marginals(pa.Table.from_pylist(rows, SCHEMA), _shown(found, seconds))
 
 
