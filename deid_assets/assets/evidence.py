@@ -25,13 +25,13 @@ from deid_assets.intake.reader import languages_of_word
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.policies.wording import in_words
 from deid_assets.quality import Verdict
-from deid_assets.reports import Check as CheckRow
+from deid_assets.reports import CheckResult as CheckRow
 from deid_assets.reports import (
     Component,
-    Link,
-    Outcome,
+    ProvenanceStep,
     Quarantined,
     Received,
+    ReleaseOutcome,
     ReleaseSummary,
     release_html,
 )
@@ -116,13 +116,13 @@ def _release_passed(summary: ReleaseSummary) -> Verdict:
     """Check what the page begins with; a batch that was not measured has not passed."""
     verdict = Verdict(
         "release_passed",
-        passed=summary.outcome is not Outcome.FAILED,
+        passed=summary.outcome is not ReleaseOutcome.FAILED,
         blocking=True,
         counts=summary.tally._asdict(),
         description="The page opens with the same answer.",
     )
     return verdict.unless(
-        summary.outcome is Outcome.NOT_MEASURED, f"not measured. {summary.unmeasured}"
+        summary.outcome is ReleaseOutcome.NOT_MEASURED, f"not measured. {summary.unmeasured}"
     )
 
 
@@ -160,7 +160,7 @@ def summarize(
         quarantined=_quarantined(files.read(QUARANTINE, batch, "failed")),
         ensemble=_ensemble(installation, detectors),
         chain=tuple(
-            Link(link.asset, link.batch, link.digest, link.code_version, link.created_at)
+            ProvenanceStep(link.asset, link.batch, link.digest, link.code_version, link.created_at)
             for link in chain
         ),
         evaluation=scores.get(MERGED_SPANS),

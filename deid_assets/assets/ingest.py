@@ -31,14 +31,14 @@ from deid_assets.formats import Annotated, Fault
 from deid_assets.formats.selection import IGNORED
 from deid_assets.intake.arrivals import Arrival, check_arrival
 from deid_assets.intake.reader import (
-    Found,
+    ReadItem,
     landing_folder,
     languages_word,
     read_whole,
     source_of,
     summarize,
 )
-from deid_assets.intake.reading import How, how_to_read
+from deid_assets.intake.reading import ReadingPlan, how_to_read
 from deid_assets.languages import CODES, language_of
 from deid_assets.quality import Verdict, within_share
 from deid_assets.quality.duplicates import near_duplicate_share
@@ -127,7 +127,7 @@ def _shown_rule(rule: str) -> str:
     )
 
 
-def _read(batch: str, installation: Installation) -> tuple[list[Found], list[tuple[str, str]]]:
+def _read(batch: str, installation: Installation) -> tuple[list[ReadItem], list[tuple[str, str]]]:
     """Return what a batch's files hold and what was passed over, read in a worker process."""
     (read,) = installation.detectors.map(
         partial(read_whole, settings=installation.settings), [batch]
@@ -135,7 +135,7 @@ def _read(batch: str, installation: Installation) -> tuple[list[Found], list[tup
     return read
 
 
-def _arrival_of(batch: str, installation: Installation) -> tuple[Arrival, How]:
+def _arrival_of(batch: str, installation: Installation) -> tuple[Arrival, ReadingPlan]:
     """Return what arrived, checked, and what is said of all of it: language and sender."""
     arrival = check_arrival(
         installation.files, batch, landing=landing_folder(installation.settings, batch)
@@ -149,20 +149,22 @@ def _arrival_of(batch: str, installation: Installation) -> tuple[Arrival, How]:
         return arrival, how_to_read(installation.settings, arrival.overrides)
 
 
-def _sorted_out(entries: Iterable[Found], *, lang: str | None) -> tuple[list[Note], list[Found]]:
+def _sorted_out(
+    entries: Iterable[ReadItem], *, lang: str | None
+) -> tuple[list[Note], list[ReadItem]]:
     """Return notes with a language code, and what is to be withheld.
 
     Faults, and notes without text.
     """
     notes: list[Note] = []
-    faults: list[Found] = []
+    faults: list[ReadItem] = []
     for found in entries:
         if isinstance(found.what, Fault):
             faults.append(found)
         elif not found.what.note.text.strip():
             note_id = found.what.note.note_id
             faults.append(
-                Found(
+                ReadItem(
                     "", Fault(file="", line=None, note_id=note_id, kind="blank-text", message=BLANK)
                 )
             )
@@ -188,7 +190,7 @@ def as_gold(spans: SpanSet) -> SpanSet:
     return SpanSet(spans.note_id, spans.digest, tuple(kept))
 
 
-def _withheld(faults: Sequence[Found], *, taken: AbstractSet[str]) -> list[Withheld]:
+def _withheld(faults: Sequence[ReadItem], *, taken: AbstractSet[str]) -> list[Withheld]:
     """Return one entry per note that cannot be used, under its place where its id is missing or
     another note's.
     """

@@ -24,14 +24,14 @@ SCHEMA = pa.schema(
 
 
 @dataclass(frozen=True, slots=True)
-class Marginals:
+class _MarginalTable:
     """Each detector's value, as a table to keep and one to show."""
 
     table: pa.Table
     shown: str
 
 
-def marginal_value(installation: Installation, found: Coverage) -> Marginals:
+def marginal_value(installation: Installation, found: Coverage) -> _MarginalTable:
     """Return what each detector adds.
 
     Recall gained, precision lost, seconds spent, and the best subset.
@@ -41,7 +41,7 @@ def marginal_value(installation: Installation, found: Coverage) -> Marginals:
         found: Who marks what in the notes that all detectors were scored on.
     """
     if not found.spans:
-        return Marginals(
+        return _MarginalTable(
             SCHEMA.empty_table(), "No annotated spans that all detectors were scored on."
         )
     seconds = {name: seconds_per_note(installation, name) for name in found.detectors}
@@ -57,7 +57,7 @@ def marginal_value(installation: Installation, found: Coverage) -> Marginals:
             "seconds_per_1000_notes": None if spent is None else 1_000 * spent,
         }
         rows.append(row)
-    return Marginals(pa.Table.from_pylist(rows, SCHEMA), _shown(found, seconds))
+    return _MarginalTable(pa.Table.from_pylist(rows, SCHEMA), _shown(found, seconds))
 
 
 def _shown(found: Coverage, seconds: Mapping[str, float | None]) -> str:

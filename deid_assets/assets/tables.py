@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from deid_assets.assets.declarations import AssetOutput, Check
 from deid_assets.assets.display import Markdown, Shown, show_png
-from deid_assets.assets.evaluating import Answered, read_answers
+from deid_assets.assets.evaluating import _AnnotatedOutcomes, read_answers
 from deid_assets.assets.repeats import gold_batches
 from deid_assets.assets.scoring import scored_batches
 from deid_assets.core.assets import Family
@@ -141,7 +141,7 @@ def _plots(result: DetectorTable) -> Shown:
     }
 
 
-def _documents(found: Answered) -> list[Document]:
+def _documents(found: _AnnotatedOutcomes) -> list[Document]:
     """Return notes with gold, of each language those whose digests come first."""
     counted: Counter[str | None] = Counter()
     documents = []

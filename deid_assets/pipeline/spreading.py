@@ -12,7 +12,7 @@ from typing import ClassVar
 from deid_assets.core.note import Note
 from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.pipeline.batch import Batch
-from deid_assets.pipeline.values import How, Occurrence, Values, values_by_note
+from deid_assets.pipeline.values import Extent, Occurrence, Values, values_by_note
 from deid_assets.vocabulary import is_ordinary
 
 SPREAD = "spread"
@@ -67,8 +67,8 @@ def _spread_note(note: Note, found: DisjointSpans, values: Values) -> DisjointSp
     more = [
         _whole_words(note.text, occurrence, covered)
         for occurrence in values.occurrences(note.text, covered)
-        if occurrence.how is How.WHOLE
-        or (occurrence.how is How.PART and _is_telling_part(note, occurrence))
+        if occurrence.how is Extent.WHOLE
+        or (occurrence.how is Extent.PART and _is_telling_part(note, occurrence))
     ]
     return DisjointSpans(found.note_id, found.digest, (*found, *_disjoint(more))) if more else found
 
