@@ -34,7 +34,7 @@ from deid_assets.reports.tables import titled_md
 from deid_evaluation import bakeoff
 from deid_evaluation.bench import contestants
 from deid_evaluation.bench_entries import Bakeoff
-from deid_evaluation.bench_scores import Gold
+from deid_evaluation.bench_scores import ReferenceSpans
 from deid_evaluation.pages.bench import bench_html
 from deid_evaluation.pages.bench_tables import added_table, label_table, side_by_side
 
@@ -105,7 +105,9 @@ def run(name: str, root: Path, specs: Sequence[str], out: Path | None) -> Bakeof
         runs,
         profile=profile(PROFILE),
         lengths=lengths,
-        gold=Gold({spans.note_id: spans for _, spans in found}, lengths, labels.categories),
+        gold=ReferenceSpans(
+            {spans.note_id: spans for _, spans in found}, lengths, labels.categories
+        ),
         gold_in_words=f"{len(notes):,} annotated notes of {name}",
     )
     if out is not None:

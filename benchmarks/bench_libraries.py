@@ -90,7 +90,7 @@ def _gliner(folder: Path, count: int) -> None:
     from tiny_gliner import MAP as PROMPT_MAP
 
     from deid_gliner import GlinerDetector
-    from deid_gliner.adding import Importer
+    from deid_gliner.adding import GlinerImporter
 
     for mode, is_bi in (
         ("markerV0", False),
@@ -101,7 +101,7 @@ def _gliner(folder: Path, count: int) -> None:
         name = f"{mode}, bi-encoder" if is_bi else mode
         source = save(folder / name, span_mode=mode, is_bi=is_bi)
         detector = GlinerDetector(
-            model=_added(Importer(), source, notes(6, seed=5), PROMPT_MAP), threads=1
+            model=_added(GlinerImporter(), source, notes(6, seed=5), PROMPT_MAP), threads=1
         )
         model = GLiNER.from_pretrained(str(source), local_files_only=True)
         words = model.data_processor.words_splitter
@@ -119,10 +119,10 @@ def _stanza(folder: Path, count: int) -> None:
     import stanza
     from tiny_stanza import save
 
-    from deid_stanza import Importer, StanzaDetector
+    from deid_stanza import StanzaDetector, StanzaImporter
 
     source = save(folder / "resources")
-    detector = StanzaDetector(model=_added(Importer(), source, _notes(5), MAP))
+    detector = StanzaDetector(model=_added(StanzaImporter(), source, _notes(5), MAP))
     made = stanza.Pipeline(
         "fr", dir=str(source.parent), processors="tokenize,ner", download_method=None, verbose=False
     )
@@ -139,10 +139,10 @@ def _edsnlp(folder: Path, count: int) -> None:
     import edsnlp
     from test_edsnlp import trained
 
-    from deid_edsnlp import EdsnlpDetector, Importer
+    from deid_edsnlp import EdsnlpDetector, EdsnlpImporter
 
     source = trained(folder)
-    detector = EdsnlpDetector(model=_added(Importer(), source, _notes(5), MAP))
+    detector = EdsnlpDetector(model=_added(EdsnlpImporter(), source, _notes(5), MAP))
     made = edsnlp.load(source)
     _show(
         "edsnlp",

@@ -74,12 +74,12 @@ def _row(family: str, folder: Path, count: int, aggregation: str) -> str:
 
     from deid_published import PublishedDetector
     from deid_published.adding import add
-    from deid_published.writing import Wanted
+    from deid_published.writing import ImportRequest
 
     out = folder / f"{family}-added"
     source = save(family, folder / family)
     begun = time.process_time()
-    wanted = Wanted(
+    wanted = ImportRequest(
         source=str(source),
         name=family,
         out=out,

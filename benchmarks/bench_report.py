@@ -24,7 +24,7 @@ from conditions import conditions
 
 from deid_assets.core.phi import I2B2_2014
 from deid_evaluation.pages.report import report_html
-from deid_evaluation.report import Corpus, ReportOptions, System, build_report
+from deid_evaluation.report import ProfiledNotes, ReportOptions, System, build_report
 
 LANGUAGES = ("en", "de", "fr")
 
@@ -32,7 +32,7 @@ LANGUAGES = ("en", "de", "fr")
 def measure(*, notes: int, spans: int, seed: int) -> str:
     """Return a line of figures."""
     scored = list(generated(notes, spans, seed))
-    corpus = Corpus(
+    corpus = ProfiledNotes(
         notes={
             note.note_id: replace(note, lang=LANGUAGES[at % 3])
             for at, (note, _, _) in enumerate(scored)

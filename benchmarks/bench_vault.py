@@ -22,7 +22,7 @@ from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.policies.tags import Tag
 from deid_assets.vault.keys import Keyring
 from deid_assets.vault.log import AccessRequest
-from deid_assets.vault.store import Entry, Vault
+from deid_assets.vault.store import Vault, VaultEntry
 from deid_assets.vault.upkeep import reidentify, rotate, verify
 
 NOTES, EDITS, CHARS, AT_ONCE = 2_000, 20, 2_000, 100
@@ -51,7 +51,7 @@ def main() -> None:
         print(f"{file.stat().st_size / (NOTES * EDITS):,.0f} bytes an edit")
 
 
-def _entry(number: int) -> Entry:
+def _entry(number: int) -> VaultEntry:
     note = Note(
         f"n{number}",
         ("Seen on the ward and in good spirits. " * 60)[:CHARS],
@@ -59,7 +59,7 @@ def _entry(number: int) -> Entry:
         "en",
     )
     spans = DisjointSpans.of(note, [Span(at * 100, at * 100 + 10, Phi.NAME) for at in range(EDITS)])
-    return Entry(note, redact(note, spans, Policy("tag", Tag()), key=Key(OLD)))
+    return VaultEntry(note, redact(note, spans, Policy("tag", Tag()), key=Key(OLD)))
 
 
 def _measure(what: str, work: Callable[[], object]) -> None:

@@ -28,9 +28,9 @@ from score_corpora import CORPORA, PROFILE
 
 from deid_assets.core.phi import profile
 from deid_assets.training import Corpus, load_recipe, read_corpus
-from deid_assets.training.choosing import Choice
+from deid_assets.training.choosing import QueryStrategy
 from deid_assets.training.corpora import owner, split, split_order
-from deid_assets.training.curve import Wanted, learning_curve
+from deid_assets.training.curve import CurveRequest, learning_curve
 
 SETS = ("asq-phi", "grascco", "eds-pseudo", "turku-ner", "meddocan")
 SIZES = {"asq-phi": (5, 10, 20, 50), "grascco": (5, 8), "eds-pseudo": (5, 10, 20, 40)}
@@ -48,7 +48,7 @@ def main() -> None:
     parser.add_argument(
         "--set", choices=SETS, action="append", help="draw these, and print no table"
     )
-    parser.add_argument("--choose", choices=[*Choice], action="append")
+    parser.add_argument("--choose", choices=[*QueryStrategy], action="append")
     parser.add_argument("--recipe", default="own")
     parser.add_argument("--draws", type=int, default=3)
     options = parser.parse_args()
@@ -56,9 +56,9 @@ def main() -> None:
         sys.exit(f"{_root()} is not there; set DEID_CORPORA")
     options.work.mkdir(parents=True, exist_ok=True)
     for name in options.set or ():
-        for choice in options.choose or Choice:
+        for choice in options.choose or QueryStrategy:
             for seed in range(1, options.draws + 1):
-                _drawn(name, Choice(choice), seed, options.recipe, options.work)
+                _drawn(name, QueryStrategy(choice), seed, options.recipe, options.work)
     if not options.set:
         _show(options.recipe, options.work, options.draws)
 
@@ -67,11 +67,11 @@ def _root() -> Path:
     return Path(os.environ.get("DEID_CORPORA", "")) / "annotated"
 
 
-def _file(name: str, choice: Choice, seed: int, recipe: str, work: Path) -> Path:
+def _file(name: str, choice: QueryStrategy, seed: int, recipe: str, work: Path) -> Path:
     return work / f"{recipe}-{name}-{choice}-{seed}.json"
 
 
-def _drawn(name: str, choice: Choice, seed: int, recipe: str, work: Path) -> None:
+def _drawn(name: str, choice: QueryStrategy, seed: int, recipe: str, work: Path) -> None:
     path = _file(name, choice, seed, recipe, work)
     if path.exists():
         return
@@ -82,7 +82,7 @@ def _drawn(name: str, choice: Choice, seed: int, recipe: str, work: Path) -> Non
     )
     loaded = load_recipe(recipe, changes={"seed": seed})
     pool, held = split(documents[: MOST.get(name, len(documents))], share=0.5, seed=seed)
-    wanted = Wanted(
+    wanted = CurveRequest(
         recipe=loaded,
         own=Corpus(name, tuple(pool)),
         test=Corpus(name, tuple(held)),
@@ -116,14 +116,16 @@ def _show(recipe: str, work: Path, draws: int) -> None:
     )
     print("|:--|:--|--:|--:|--:|--:|--:|--:|--:|--:|")
     for name in SETS:
-        for choice in Choice:
+        for choice in QueryStrategy:
             files = [_file(name, choice, seed, recipe, work) for seed in range(1, draws + 1)]
             curves = [json.loads(path.read_text()) for path in files if path.exists()]
             for at in range(1, min((len(curve["points"]) for curve in curves), default=0)):
                 _show_row(name, choice, curves, at)
 
 
-def _show_row(name: str, choice: Choice, curves: Sequence[Mapping[str, Any]], at: int) -> None:
+def _show_row(
+    name: str, choice: QueryStrategy, curves: Sequence[Mapping[str, Any]], at: int
+) -> None:
     points = [curve["points"][at] for curve in curves]
     alone = [curve["points"][0] for curve in curves]
     first = points[0]["gain"]

@@ -40,7 +40,7 @@ from deid_generative.decode import Decoding, decode
 from deid_generative.folder import read_folder
 from deid_generative.judging import Judgement, judge
 from deid_generative.opening import Use, open_model
-from deid_generative.written import Backend, Written
+from deid_generative.written import OutputWriter, WrittenOutput
 from deid_synthesis import make_corpus
 
 SEED = 999
@@ -114,14 +114,14 @@ def queries(path: Path) -> list[Document]:
 class Remembered:
     """A backend that writes each text once, however many rows of a table ask for it."""
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: OutputWriter) -> None:
         self._backend, self.version, self.room = backend, backend.version, backend.room
-        self._known: dict[str, Written] = {}
+        self._known: dict[str, WrittenOutput] = {}
 
     def units(self, text: str) -> Sequence[Range]:
         return self._backend.units(text)
 
-    def write(self, texts: Sequence[str]) -> list[Written]:
+    def write(self, texts: Sequence[str]) -> list[WrittenOutput]:
         new = [text for text in dict.fromkeys(texts) if text not in self._known]
         self._known.update(zip(new, self._backend.write(new), strict=True))
         return [self._known[text] for text in texts]

@@ -32,7 +32,7 @@ from deid_assets.formats import Annotated, read_notes
 from deid_assets.plugins import load
 from deid_assets.policies import load_policy
 from deid_assets.privacy.audit import Case
-from deid_hips.attack import Setting, attack
+from deid_hips.attack import AttackOptions, attack
 from deid_hips.drawing import hips_md, hips_png
 from deid_synthesis import make_corpus
 
@@ -59,7 +59,7 @@ def main() -> None:
         )
         findings = [
             each.to_json()
-            for each in attack(cases, policies, key=KEY, setting=Setting(seed=options.seed))
+            for each in attack(cases, policies, key=KEY, setting=AttackOptions(seed=options.seed))
         ]
         gold = sum(len(case.gold) for case in cases)
         print(

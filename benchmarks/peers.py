@@ -44,8 +44,8 @@ from deid_assets.languages import ANY, OTHER, languages, vocabulary
 from deid_assets.languages.vocabulary import read_words
 from deid_assets.reports.tables import titled_md
 from deid_assets.training.corpora import read_raw
-from deid_evaluation.bench import Contestant, Run, measure
-from deid_zero_shot.bias import Gap, Origin, recall_by_origin, renamed
+from deid_evaluation.bench import Contestant, ContestantRun, measure
+from deid_zero_shot.bias import Origin, RecallGap, recall_by_origin, renamed
 
 LIMIT_S = 3_600.0
 ORIGINS: Mapping[str, str] = {
@@ -151,11 +151,11 @@ class Judged:
         gap: Between the best and the worst.
     """
 
-    run: Run
+    run: ContestantRun
     counts: Sequence[Counts]
     terms: NDArray[np.int64]
     origins: Sequence[Origin]
-    gap: Gap
+    gap: RecallGap
 
 
 def main() -> int:

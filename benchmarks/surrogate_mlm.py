@@ -39,7 +39,7 @@ from deid_assets.policies import load_policy
 from deid_assets.policies.batches import originals_of
 from deid_assets.policies.drawing import fold
 from deid_assets.privacy.audit import Case
-from deid_hips.attack import Setting, attack
+from deid_hips.attack import AttackOptions, attack
 from deid_hips.drawing import hips_md
 from deid_surrogates.locales import locale_of
 from deid_surrogates.names import full_name, parse
@@ -100,7 +100,7 @@ def main() -> None:
         cases = [
             Case(note, spans, spans) for note, spans in _synthetic(options.hips_notes, options.seed)
         ]
-        setting = Setting(recalls=RECALLS, seed=options.seed)
+        setting = AttackOptions(recalls=RECALLS, seed=options.seed)
         attacked = [
             load_policy("tag"),
             load_policy("surrogate"),

@@ -38,14 +38,14 @@ from deid_assets.training import read_corpus
 from deid_assets.training.pretraining import learnt_from
 from deid_zero_shot.calibration import choose
 from deid_zero_shot.method import Method, Runtime, method_of, read_options
-from deid_zero_shot.points import Interval
+from deid_zero_shot.points import ValueInterval
 from deid_zero_shot.protect import Protection
-from deid_zero_shot.scorer import FLOOR, KEPT, Scored, Word
+from deid_zero_shot.scorer import FLOOR, KEPT, ScoredNote, ScoredWord
 from deid_zero_shot.study import (
     COLUMNS,
     Gain,
-    Judged,
-    Row,
+    ScoredDocuments,
+    StudyRow,
     chance_rows,
     decided_row,
     ensemble_gain,
@@ -180,9 +180,9 @@ def _method(
 
 def _table(
     name: str, given: Notes, models: Mapping[str, str], options: argparse.Namespace
-) -> Mapping[str, Judged]:
+) -> Mapping[str, ScoredDocuments]:
     """Print the table of a set, and return what was scored, by model."""
-    scored: dict[str, Judged] = {}
+    scored: dict[str, ScoredDocuments] = {}
     parts, found = (given.dev, given.test), (given.dev_by_rules, given.test_by_rules)
     notes = [document.note for part in parts for document in part]
     print(f"\n## {name} ({SETS[name][0]}), {len(parts[0])} notes calibrate, {len(parts[1])} test\n")
@@ -193,7 +193,7 @@ def _table(
             sys.exit(f"{system} was pre-trained on note {learnt[0]}; choose other notes")
         method = _method(folder, options, _runtime(options))
         began = time.process_time()
-        judged = scored[system] = Judged(*(score_all(method, part) for part in parts))
+        judged = scored[system] = ScoredDocuments(*(score_all(method, part) for part in parts))
         spent = time.process_time() - began
         if not number:
             prevalence = float(points(judged.dev).gold.mean())
@@ -225,10 +225,10 @@ def _gained(system: str, gain: Gain) -> str:
 
 
 def _variants(
-    system: str, folder: str, found: Judged, given: Notes, options: argparse.Namespace
+    system: str, folder: str, found: ScoredDocuments, given: Notes, options: argparse.Namespace
 ) -> None:
     few = options.variants
-    base = Judged(found.dev[:few], found.test[:few])
+    base = ScoredDocuments(found.dev[:few], found.test[:few])
     spans = [part[:few] for part in (given.dev_by_rules, given.test_by_rules)]
     print(
         f"\n### Each option apart, {system}, {len(base.dev)} notes calibrate, {len(base.test)}"
@@ -244,13 +244,13 @@ def _variants(
     )
 
 
-def _kinds_alone(base: Judged) -> Judged:
+def _kinds_alone(base: ScoredDocuments) -> ScoredDocuments:
     """Return the words with one score for all that may be PHI by their kind.
 
     What typing does without the model.
     """
 
-    def blind(part: Sequence[tuple[Document, Scored]]) -> list[tuple[Document, Scored]]:
+    def blind(part: Sequence[tuple[Document, ScoredNote]]) -> list[tuple[Document, ScoredNote]]:
         rows = []
         for one, scored in part:
             words = [
@@ -260,10 +260,10 @@ def _kinds_alone(base: Judged) -> Judged:
         return rows
 
     typed = base.typed()
-    return Judged(blind(typed.dev), blind(typed.test))
+    return ScoredDocuments(blind(typed.dev), blind(typed.test))
 
 
-def _numbers_by_rules(base: Judged) -> Judged:
+def _numbers_by_rules(base: ScoredDocuments) -> ScoredDocuments:
     """Return words scored by the model and numbers decided by the rules, with the allow-list and
     field labels.
     """
@@ -272,7 +272,9 @@ def _numbers_by_rules(base: Judged) -> Judged:
         base.changed(protection=Protection(allow=True, fields=True, numbers=True)),
     )
 
-    def decided(part: Sequence[tuple[Document, Scored]]) -> Iterator[tuple[Document, Scored]]:
+    def decided(
+        part: Sequence[tuple[Document, ScoredNote]],
+    ) -> Iterator[tuple[Document, ScoredNote]]:
         found = rules.detect([document.note for document, _ in part])
         for (document, own), spans in zip(part, found, strict=True):
             text = document.note.text
@@ -286,18 +288,18 @@ def _numbers_by_rules(base: Judged) -> Judged:
             ]
             yield document, own._replace(words=words)
 
-    return Judged([*decided(scored.dev)], [*decided(scored.test)])
+    return ScoredDocuments([*decided(scored.dev)], [*decided(scored.test)])
 
 
-def _is_number(text: str, word: Word, spans: Iterable[Span]) -> bool:
+def _is_number(text: str, word: ScoredWord, spans: Iterable[Span]) -> bool:
     return any(map(str.isdigit, text)) and any(
         span.start < word.end and span.end > word.start for span in spans
     )
 
 
 def _changed(
-    base: Judged, folder: str, options: argparse.Namespace
-) -> Iterator[tuple[str, Judged]]:
+    base: ScoredDocuments, folder: str, options: argparse.Namespace
+) -> Iterator[tuple[str, ScoredDocuments]]:
     yield "as above", base
     yield "allow-list", base.changed(protection=Protection(allow=True))
     yield "field labels stay", base.changed(protection=Protection(fields=True))
@@ -315,11 +317,11 @@ def _changed(
 
     runtime = _runtime(options)
 
-    def again(runtime: Runtime = runtime, **scoring: object) -> Judged:
+    def again(runtime: Runtime = runtime, **scoring: object) -> ScoredDocuments:
         method = _method(folder, options, runtime, **scoring)
-        return Judged(*(score_all(method, part) for part in parts))
+        return ScoredDocuments(*(score_all(method, part) for part in parts))
 
-    rescored: dict[str, Callable[[], Judged]] = {
+    rescored: dict[str, Callable[[], ScoredDocuments]] = {
         "no lemmas": partial(again, lemmas="none"),
         "same words visible": partial(again, together=False),
         "mutual information": partial(again, prior=1.0),
@@ -336,16 +338,16 @@ def _changed(
     yield ALONE, alone
     below = choose(points(alone.dev), "f1").log_threshold
     staged = score_all(_method(folder, options, runtime, alone=True), parts[1], below=below)
-    yield "alone, in two stages", Judged(alone.dev, staged)
+    yield "alone, in two stages", ScoredDocuments(alone.dev, staged)
 
 
-def _line(row: Row) -> str:
+def _line(row: StudyRow) -> str:
     threshold = f"{row.threshold.probability:.2g}" if row.threshold else ""
     values = " | ".join(_interval(row.values[column]) for column in COLUMNS)
     return f"| {row.system} | {threshold} | {row.redacted:.0%} | {values} |"
 
 
-def _interval(found: Interval) -> str:
+def _interval(found: ValueInterval) -> str:
     if found.value is None:
         return ""
     around = (

@@ -18,7 +18,7 @@ from zero_shot import SETS, documents_of
 
 from deid_assets.core.trainer import Document
 from deid_assets.extending import Token
-from deid_zero_shot.categories import Categories, learn
+from deid_zero_shot.categories import FeatureCounts, learn
 from deid_zero_shot.shapes import label_of
 from deid_zero_shot.words import plain, words_of
 
@@ -46,7 +46,7 @@ def main() -> None:
         )
 
 
-def taught(documents: Sequence[Document]) -> Categories:
+def taught(documents: Sequence[Document]) -> FeatureCounts:
     return learn((each.note, places(each), tuple(each.spans)) for each in documents)
 
 
@@ -54,7 +54,7 @@ def places(document: Document) -> list[Token]:
     return words_of(document.note.text, document.note.lang, plain)
 
 
-def tested(documents: Sequence[Document], categories: Categories) -> np.ndarray:
+def tested(documents: Sequence[Document], categories: FeatureCounts) -> np.ndarray:
     """Return of each note how many words are right by guess, form and learning, and how many there
     are.
     """

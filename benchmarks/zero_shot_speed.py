@@ -28,7 +28,7 @@ from deid_assets.core.note import Note
 from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.core.trainer import Document
 from deid_assets.training import read_corpus
-from deid_zero_shot.batches import Spent
+from deid_zero_shot.batches import ScoringCost
 from deid_zero_shot.calibration import choose
 from deid_zero_shot.method import Method, Runtime, method_of, read_options
 from deid_zero_shot.study import points, score_all
@@ -138,7 +138,7 @@ def sampled(method: Method, notes: Sequence[Note], wanted: int) -> tuple[float, 
     method.scorer.ask = counted
     with suppress(_EnoughError):
         method.score(notes[0])
-    method.scorer.ask, method.scorer.spent = unrun, Spent()
+    method.scorer.ask, method.scorer.spent = unrun, ScoringCost()
     for note in notes:
         method.score(note)
     variants = method.scorer.spent.variants / len(notes)

@@ -29,7 +29,7 @@ ABOLISHED = {
     r"hears?|heard": "uses",
     r"left-?overs?|residues?|survivors?": "missed identifiers",
     r"(is|are) none that|nobody knows": "unknown",
-    r"what (it|they|he|she) rests? on": "inputs",
+    r"what (\w+ )?\w+ rests? on": "inputs",
     r"how sure": "confidence",
 }
 WORDS = [

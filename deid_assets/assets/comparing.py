@@ -23,7 +23,7 @@ Cards = Mapping[str, Mapping[str, Evaluation]]
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class _DetectorScores:
     """Detectors scored on the same notes.
 
     Args:
@@ -43,7 +43,7 @@ class Compared:
     batches: Sequence[str] = ()
 
 
-def compare(installation: Installation, cards: Cards) -> Compared:
+def compare(installation: Installation, cards: Cards) -> _DetectorScores:
     """Return the detectors on the notes that all of them were scored on.
 
     One scored on nothing takes no part.
@@ -66,7 +66,7 @@ def compare(installation: Installation, cards: Cards) -> Compared:
         notes += of_batch.notes
         if of_batch.ensemble:
             ensemble += of_batch.ensemble
-    return Compared(totals, found, notes, ensemble if merged == batches else None, merged)
+    return _DetectorScores(totals, found, notes, ensemble if merged == batches else None, merged)
 
 
 def _of_batch(
@@ -75,7 +75,7 @@ def _of_batch(
     detectors: Sequence[str],
     cards: Cards,
     repeated: Repeats,
-) -> Compared:
+) -> _DetectorScores:
     notes = read_notes_of(batch, installation)
     lengths = {note.note_id: len(note.text) for note in notes}
     counted = profile(installation.settings.profile)
@@ -88,15 +88,11 @@ def _of_batch(
             gold, outcomes[name], installation.files.receipt(Family.SPANS.of(name), batch)
         )
     answers = {name: against(gold, outcomes[name]) for name in detectors}
-    totals = {
-        # Of as many notes as it was scored on, the score card has the same score already.
-        name: (
-            card
-            if (card := cards[name][batch]).notes.notes == len(gold)
-            else evaluate_corpus(answers[name], profile=counted, lengths=lengths)
-        )
-        for name in detectors
-    }
+    # Of as many notes as it was scored on, the score card has the same score already.
+    totals = {name: cards[name][batch] for name in detectors}
+    for name, card in totals.items():
+        if card.notes.notes != len(gold):
+            totals[name] = evaluate_corpus(answers[name], profile=counted, lengths=lengths)
     found = Coverage(tuple(detectors[:MAX_DETECTORS]))
     for at, spans in enumerate(gold.values()):
         preds = {name: answers[name][at][1] for name in found.detectors}
@@ -105,4 +101,4 @@ def _of_batch(
     if installation.files.find(MERGED_SPANS, batch):
         merged = read_outcomes(MERGED_SPANS, batch, installation)
         ensemble = evaluate_corpus(against(gold, merged), profile=counted, lengths=lengths)
-    return Compared(totals, found, len(gold), ensemble)
+    return _DetectorScores(totals, found, len(gold), ensemble)

@@ -47,7 +47,7 @@ BAKEOFF_CHECKS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class _AnnotatedOutcomes:
     """Notes with gold of several batches.
 
     Ids are unique in a batch only, so each is ``batch/id`` here.
@@ -60,7 +60,7 @@ class Answered:
 
 def read_answers(
     installation: Installation, batches: Sequence[str], detectors: Sequence[str]
-) -> Answered:
+) -> _AnnotatedOutcomes:
     """Return the notes with gold of some batches, and what detectors with spans in all of them
     found.
     """
@@ -92,7 +92,7 @@ def read_answers(
                     )
     assets = (RAW_NOTES, GOLD, *(Family.SPANS.of(name) for name in detectors))
     sources = [installation.files.receipt(asset, batch) for batch in batches for asset in assets]
-    return Answered(AnnotatedNotes(notes=notes, gold=gold), outcomes, sources)
+    return _AnnotatedOutcomes(AnnotatedNotes(notes=notes, gold=gold), outcomes, sources)
 
 
 def make_evaluation_report(
@@ -190,7 +190,9 @@ def make_bakeoff(
     )
 
 
-def _made(plugin: Plugin, installation: Installation, found: Answered, asset: str) -> MadePage:
+def _made(
+    plugin: Plugin, installation: Installation, found: _AnnotatedOutcomes, asset: str
+) -> MadePage:
     """Return what a plugin makes of answers.
 
     Raises:

@@ -25,13 +25,13 @@ from deid_assets.intake.reader import languages_of_word
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.policies.wording import in_words
 from deid_assets.quality import Verdict
-from deid_assets.reports import Check as CheckRow
+from deid_assets.reports import CheckResult as CheckRow
 from deid_assets.reports import (
     Component,
-    Link,
-    Outcome,
+    ProvenanceStep,
     Quarantined,
     Received,
+    ReleaseOutcome,
     ReleaseSummary,
     release_html,
 )
@@ -116,13 +116,13 @@ def _release_passed(summary: ReleaseSummary) -> Verdict:
     """Check what the page begins with; a batch that was not measured has not passed."""
     verdict = Verdict(
         "release_passed",
-        passed=summary.outcome is not Outcome.FAILED,
+        passed=summary.outcome is not ReleaseOutcome.FAILED,
         blocking=True,
         counts=summary.tally._asdict(),
         description="The page opens with the same answer.",
     )
     return verdict.unless(
-        summary.outcome is Outcome.NOT_MEASURED, f"not measured. {summary.unmeasured}"
+        summary.outcome is ReleaseOutcome.NOT_MEASURED, f"not measured. {summary.unmeasured}"
     )
 
 
@@ -160,7 +160,7 @@ def summarize(
         quarantined=_quarantined(files.read(QUARANTINE, batch, "failed")),
         ensemble=_ensemble(installation, detectors),
         chain=tuple(
-            Link(link.asset, link.batch, link.digest, link.code_version, link.created_at)
+            ProvenanceStep(link.asset, link.batch, link.digest, link.code_version, link.created_at)
             for link in chain
         ),
         evaluation=scores.get(MERGED_SPANS),
@@ -195,19 +195,21 @@ def _received(batch: str, installation: Installation) -> Received:
 
 
 def _checks(chain: Sequence[Receipt]) -> tuple[CheckRow, ...]:
-    return tuple(
-        CheckRow(
-            name,
-            row["passed"],
-            row["blocking"],
-            dict(row["counts"]),
-            _descriptions(link.asset).get(name, ""),
-            link.asset,
-            row.get("applicable", True),
-        )
-        for link in chain
-        for name, row in link.verdicts.items()
-    )
+    rows = []
+    for link in chain:
+        descriptions = _descriptions(link.asset)
+        for name, row in link.verdicts.items():
+            check = CheckRow(
+                name,
+                row["passed"],
+                row["blocking"],
+                dict(row["counts"]),
+                descriptions.get(name, ""),
+                link.asset,
+                row.get("applicable", True),
+            )
+            rows.append(check)
+    return tuple(rows)
 
 
 def _descriptions(asset: str) -> dict[str, str]:
@@ -237,16 +239,14 @@ def _quarantined(failed: pa.Table) -> tuple[Quarantined, ...]:
 
 def _ensemble(installation: Installation, detectors: Sequence[str]) -> tuple[Component, ...]:
     plugins = installation.plugins
-    return tuple(
-        Component(
-            name,
-            plugins[name].version,
-            plugins[name].digest,
-            "ensemble" if name in installation.settings.ensemble else "scored, not used",
-        )
-        for name in detectors
-        if name in plugins
-    )
+    components = []
+    for name in detectors:
+        if name not in plugins:
+            continue
+        is_used = name in installation.settings.ensemble
+        role = "ensemble" if is_used else "scored, not used"
+        components.append(Component(name, plugins[name].version, plugins[name].digest, role))
+    return tuple(components)
 
 
 def _write(path: Path, page: bytes) -> None:

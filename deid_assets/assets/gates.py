@@ -11,7 +11,7 @@ from deid_assets.core.errors import ProvenanceError
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Profile, profile
 from deid_assets.core.span import SpanSet
-from deid_assets.evaluation.comparison import Difference, Ratio
+from deid_assets.evaluation.comparison import BaselineDifference, Ratio
 from deid_assets.evaluation.counts import Counts, Evaluation, Scheme
 from deid_assets.evaluation.score import evaluate_by_note, evaluate_corpus
 from deid_assets.quality import Verdict, gates
@@ -70,7 +70,7 @@ Pairs = Sequence[tuple[SpanSet, SpanSet]]
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class _ScoredBatch:
     """A batch with gold.
 
     Args:
@@ -84,12 +84,14 @@ class Measured:
     scores: Evaluation
 
 
-def measured(notes: Sequence[Note], pairs: Pairs, *, counted: Profile) -> Measured:
+def measured(notes: Sequence[Note], pairs: Pairs, *, counted: Profile) -> _ScoredBatch:
     """Score pairs under a profile."""
-    return Measured(notes, pairs, evaluate_corpus(pairs, profile=counted, lengths=_lengths(notes)))
+    return _ScoredBatch(
+        notes, pairs, evaluate_corpus(pairs, profile=counted, lengths=_lengths(notes))
+    )
 
 
-def judge_gold(found: Measured, installation: Installation, batch: str) -> list[Verdict]:
+def judge_gold(found: _ScoredBatch, installation: Installation, batch: str) -> list[Verdict]:
     """Return a verdict for each of ``CHECKS``.
 
     Raises:
@@ -115,7 +117,7 @@ def judge_gold(found: Measured, installation: Installation, batch: str) -> list[
     ]
 
 
-def _groups(found: Measured, limits: Gates, counted: Profile) -> dict[str, Counts]:
+def _groups(found: _ScoredBatch, limits: Gates, counted: Profile) -> dict[str, Counts]:
     """Return gold spans covered by group; notes without the field are a group of their own."""
     if not limits.worst_group_by:
         return {}
@@ -135,7 +137,7 @@ def _group(note: Note, field: str) -> str:
     return "unknown" if value is None else str(value)
 
 
-def _regression(found: Measured, installation: Installation, batch: str) -> Verdict:
+def _regression(found: _ScoredBatch, installation: Installation, batch: str) -> Verdict:
     tolerance = installation.settings.gates.regression_tolerance
     before = {} if tolerance >= 1 else read_baseline(installation, batch)
     text_of = {note.note_id: note.digest for note in found.notes}
@@ -148,7 +150,9 @@ def _regression(found: Measured, installation: Installation, batch: str) -> Verd
     return gates.no_regression(change, notes=len(same), lost=len(lost), tolerance=tolerance)
 
 
-def _change(then: Pairs, now: Pairs, notes: Sequence[Note], counted: Profile) -> Difference | None:
+def _change(
+    then: Pairs, now: Pairs, notes: Sequence[Note], counted: Profile
+) -> BaselineDifference | None:
     """Return recall now less recall then, with its interval.
 
     ``None`` where there is no gold span.

@@ -31,14 +31,14 @@ from deid_assets.formats import Annotated, Fault
 from deid_assets.formats.selection import IGNORED
 from deid_assets.intake.arrivals import Arrival, check_arrival
 from deid_assets.intake.reader import (
-    Found,
+    ReadItem,
     landing_folder,
     languages_word,
     read_whole,
     source_of,
     summarize,
 )
-from deid_assets.intake.reading import How, how_to_read
+from deid_assets.intake.reading import ReadingPlan, how_to_read
 from deid_assets.languages import CODES, language_of
 from deid_assets.quality import Verdict, within_share
 from deid_assets.quality.duplicates import near_duplicate_share
@@ -88,12 +88,7 @@ def make_raw_notes(batch: str, installation: Installation) -> AssetOutput:
             "failed": failed_to_table(failed),
             "reasons": reasons_table(withheld),
             "faults": _faults([found.what for found in faults if isinstance(found.what, Fault)]),
-            "ignored": pa.table(
-                {
-                    "file": _strings(name for name, _ in ignored),
-                    "rule": _strings(r for _, r in ignored),
-                }
-            ),
+            "ignored": _ignored_table(ignored),
         },
         sources=[arrival.receipt],
         verdicts=[
@@ -132,7 +127,7 @@ def _shown_rule(rule: str) -> str:
     )
 
 
-def _read(batch: str, installation: Installation) -> tuple[list[Found], list[tuple[str, str]]]:
+def _read(batch: str, installation: Installation) -> tuple[list[ReadItem], list[tuple[str, str]]]:
     """Return what a batch's files hold and what was passed over, read in a worker process."""
     (read,) = installation.detectors.map(
         partial(read_whole, settings=installation.settings), [batch]
@@ -140,7 +135,7 @@ def _read(batch: str, installation: Installation) -> tuple[list[Found], list[tup
     return read
 
 
-def _arrival_of(batch: str, installation: Installation) -> tuple[Arrival, How]:
+def _arrival_of(batch: str, installation: Installation) -> tuple[Arrival, ReadingPlan]:
     """Return what arrived, checked, and what is said of all of it: language and sender."""
     arrival = check_arrival(
         installation.files, batch, landing=landing_folder(installation.settings, batch)
@@ -154,20 +149,22 @@ def _arrival_of(batch: str, installation: Installation) -> tuple[Arrival, How]:
         return arrival, how_to_read(installation.settings, arrival.overrides)
 
 
-def _sorted_out(entries: Iterable[Found], *, lang: str | None) -> tuple[list[Note], list[Found]]:
+def _sorted_out(
+    entries: Iterable[ReadItem], *, lang: str | None
+) -> tuple[list[Note], list[ReadItem]]:
     """Return notes with a language code, and what is to be withheld.
 
     Faults, and notes without text.
     """
     notes: list[Note] = []
-    faults: list[Found] = []
+    faults: list[ReadItem] = []
     for found in entries:
         if isinstance(found.what, Fault):
             faults.append(found)
         elif not found.what.note.text.strip():
             note_id = found.what.note.note_id
             faults.append(
-                Found(
+                ReadItem(
                     "", Fault(file="", line=None, note_id=note_id, kind="blank-text", message=BLANK)
                 )
             )
@@ -193,7 +190,7 @@ def as_gold(spans: SpanSet) -> SpanSet:
     return SpanSet(spans.note_id, spans.digest, tuple(kept))
 
 
-def _withheld(faults: Sequence[Found], *, taken: AbstractSet[str]) -> list[Withheld]:
+def _withheld(faults: Sequence[ReadItem], *, taken: AbstractSet[str]) -> list[Withheld]:
     """Return one entry per note that cannot be used, under its place where its id is missing or
     another note's.
     """
@@ -301,6 +298,16 @@ def reasons_table(withheld: Iterable[Withheld]) -> pa.Table:
     """
     rows = list(withheld)
     return pa.table({name: _strings(row[at] for row in rows) for at, name in enumerate(REASONS)})
+
+
+def _ignored_table(ignored: Sequence[tuple[str, str]]) -> pa.Table:
+    """Return the files that were passed over, each with the rule by which it was."""
+    return pa.table(
+        {
+            "file": _strings(name for name, _ in ignored),
+            "rule": _strings(rule for _, rule in ignored),
+        }
+    )
 
 
 def _strings(values: Iterable[str]) -> pa.Array:

@@ -61,14 +61,17 @@ def _span_suites(*, disjoint: bool) -> list[Suite]:
 
 
 def _checks(suites: Sequence[Suite], apart: Sequence[str]) -> list[Check]:
-    own = [
-        Check(
-            name,
-            "; ".join(each.description for each in parts),
-            blocking=any(each.is_blocking for each in parts),
-        )
-        for suite in suites
-        for name, parts in suite.checks.items()
-        if name in apart
-    ]
+    own: list[Check] = []
+    for suite in suites:
+        own += [_check(suite, name) for name in suite.checks if name in apart]
     return [*own, Check("well_formed", WELL_FORMED)]
+
+
+def _check(suite: Suite, name: str) -> Check:
+    """Return the check that a suite's expectations of one name make together."""
+    parts = suite.checks[name]
+    return Check(
+        name,
+        "; ".join(each.description for each in parts),
+        blocking=any(each.is_blocking for each in parts),
+    )

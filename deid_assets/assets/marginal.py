@@ -24,14 +24,14 @@ SCHEMA = pa.schema(
 
 
 @dataclass(frozen=True, slots=True)
-class Marginals:
+class _MarginalTable:
     """Each detector's value, as a table to keep and one to show."""
 
     table: pa.Table
     shown: str
 
 
-def marginal_value(installation: Installation, found: Coverage) -> Marginals:
+def marginal_value(installation: Installation, found: Coverage) -> _MarginalTable:
     """Return what each detector adds.
 
     Recall gained, precision lost, seconds spent, and the best subset.
@@ -41,24 +41,23 @@ def marginal_value(installation: Installation, found: Coverage) -> Marginals:
         found: Who marks what in the notes that all detectors were scored on.
     """
     if not found.spans:
-        return Marginals(
+        return _MarginalTable(
             SCHEMA.empty_table(), "No annotated spans that all detectors were scored on."
         )
     seconds = {name: seconds_per_note(installation, name) for name in found.detectors}
-    rows = [
-        {
+    rows = []
+    for one in marginals(found):
+        spent = seconds[one.detector]
+        row = {
             "detector": one.detector,
             "recall_gained": one.recall_gained,
             "char_recall_gained": one.char_recall_gained,
             "precision_lost": one.precision_lost,
             "recall_alone": one.alone.recall,
-            "seconds_per_1000_notes": (
-                None if (spent := seconds[one.detector]) is None else 1_000 * spent
-            ),
+            "seconds_per_1000_notes": None if spent is None else 1_000 * spent,
         }
-        for one in marginals(found)
-    ]
-    return Marginals(pa.Table.from_pylist(rows, SCHEMA), _shown(found, seconds))
+        rows.append(row)
+    return _MarginalTable(pa.Table.from_pylist(rows, SCHEMA), _shown(found, seconds))
 
 
 def _shown(found: Coverage, seconds: Mapping[str, float | None]) -> str:

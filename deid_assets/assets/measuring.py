@@ -4,15 +4,15 @@ from deid_assets.assets.ingest import GOLD, RAW_NOTES
 from deid_assets.config import Settings
 from deid_assets.evaluation.counts import Counts, Scheme
 from deid_assets.pipeline.resolving import MERGED_SPANS
-from deid_assets.quality.measurement import Measurement, Wanted
+from deid_assets.quality.measurement import BatchMeasurement, ReleaseRequirements
 from deid_assets.runtime.installation import Installation
 from deid_assets.store.scores import scores_from_table
 
 
-def wanted(settings: Settings) -> Wanted:
+def wanted(settings: Settings) -> ReleaseRequirements:
     """Return what a release must show under these settings."""
     asked = settings.release
-    return Wanted(
+    return ReleaseRequirements(
         asked.require == "gold",
         settings.gates.min_gold_spans,
         notes=asked.annotated_notes,
@@ -20,11 +20,11 @@ def wanted(settings: Settings) -> Wanted:
     )
 
 
-def measure(batch: str, installation: Installation) -> Measurement:
+def measure(batch: str, installation: Installation) -> BatchMeasurement:
     """Return what the gold of a batch shows of its merged spans."""
     files = installation.files
     scores = scores_from_table(files.read(MERGED_SPANS, batch, "scores")).get(MERGED_SPANS)
-    return Measurement(
+    return BatchMeasurement(
         notes=int(files.receipt(RAW_NOTES, batch).counts["notes"]),
         annotated=int(files.receipt(GOLD, batch).counts["annotated_notes"]),
         held_out=scores.notes.notes if scores else 0,
@@ -33,7 +33,7 @@ def measure(batch: str, installation: Installation) -> Measurement:
     )
 
 
-def consequence(found: Measurement) -> str:
+def consequence(found: BatchMeasurement) -> str:
     """Return what follows for the release where a batch does not show what is asked, a sentence."""
     if found.wanted.gold and found.shortfall:
         stays = "The batch is not released, because release.require asks for annotated notes."

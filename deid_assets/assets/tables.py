@@ -4,13 +4,13 @@ Models by languages, with every score's interval.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pyarrow as pa
 
 from deid_assets.assets.declarations import AssetOutput, Check
-from deid_assets.assets.display import Markdown, show_png
-from deid_assets.assets.evaluating import Answered, read_answers
+from deid_assets.assets.display import Markdown, Shown, show_png
+from deid_assets.assets.evaluating import _AnnotatedOutcomes, read_answers
 from deid_assets.assets.repeats import gold_batches
 from deid_assets.assets.scoring import scored_batches
 from deid_assets.core.assets import Family
@@ -73,66 +73,75 @@ def make_table(
         PluginError: What the plugin names makes no table.
     """
     batches = gold_batches(installation)
-    present = [
+    whole = [
         name
-        for name in detectors
+        for name in (*detectors, *beside)
         if batches and scored_batches(installation, Family.SPANS.of(name)) == batches
     ]
-    others = [
-        name
-        for name in beside
-        if batches and scored_batches(installation, Family.SPANS.of(name)) == batches
-    ]
+    present = [name for name in detectors if name in whole]
     if not present:
         raise InputError(
             f"{plugin.name}: no detector of it has spans in every batch with annotated notes;"
             " back-fill one"
         )
-    found = read_answers(installation, batches, [*present, *others])
+    found = read_answers(installation, batches, whole)
     documents = _documents(found)
     options = {name: installation.taggers.locate(name)[1] for name in present}
     answers = {
         name: [_spans(found.outcomes[name].get(one.note.note_id), one.spans) for one in documents]
-        for name in others
+        for name in beside
+        if name in whole
     }
-    make = load_declaration(plugin, "table")
-    if not callable(make):
-        raise PluginError(f"table {plugin.name!r}: what its plugin names is no function")
-    result = make(options, documents, answers)
+    result = _function_of(plugin)(options, documents, answers)
     if not isinstance(result, DetectorTable):
         raise PluginError(f"table {plugin.name!r}: what its function returns is no table")
-    languages = {document.note.lang for document in documents}
-    rows = {(score.system, score.lang) for score in result.scores}
-    missing = sum((name, lang) not in rows for name in present for lang in languages)
+    stored = [_stored(score) for score in result.scores]
+    counts = {"detectors": len(present), "annotated_notes": len(documents), **result.counts}
     return AssetOutput(
-        tables={
-            "scores": pa.Table.from_pylist([_stored(score) for score in result.scores], SCORES)
-        },
+        tables={"scores": pa.Table.from_pylist(stored, SCORES)},
         sources=found.sources,
-        verdicts=[
-            _warning(
-                "all_took_part",
-                len(detectors) - len(present),
-                "Back-fill the detectors that miss batches.",
-            ),
-            _warning(
-                "every_language_scored",
-                missing,
-                "A language without a threshold or with too few notes has none.",
-            ),
-        ],
-        counts={"detectors": len(present), "annotated_notes": len(documents), **result.counts},
-        metadata={
-            "table": Markdown(scores_md(result.scores)),
-            **{
-                f"plot_{number}": show_png(one.png, title=one.title)
-                for number, one in enumerate(result.pictures, 1)
-            },
-        },
+        verdicts=_verdicts(result, documents, present, absent=len(detectors) - len(present)),
+        counts=counts,
+        metadata={"table": Markdown(scores_md(result.scores)), **_plots(result)},
     )
 
 
-def _documents(found: Answered) -> list[Document]:
+def _function_of(plugin: Plugin) -> Callable[..., object]:
+    """Return the function that makes a plugin's table.
+
+    Raises:
+        PluginError: What the plugin names is no function.
+    """
+    make = load_declaration(plugin, "table")
+    if not callable(make):
+        raise PluginError(f"table {plugin.name!r}: what its plugin names is no function")
+    return make
+
+
+def _verdicts(
+    result: DetectorTable, documents: Sequence[Document], present: Sequence[str], *, absent: int
+) -> list[Verdict]:
+    languages = {document.note.lang for document in documents}
+    rows = {(score.system, score.lang) for score in result.scores}
+    missing = sum((name, lang) not in rows for name in present for lang in languages)
+    return [
+        _warning("all_took_part", absent, "Back-fill the detectors that miss batches."),
+        _warning(
+            "every_language_scored",
+            missing,
+            "A language without a threshold or with too few notes has none.",
+        ),
+    ]
+
+
+def _plots(result: DetectorTable) -> Shown:
+    return {
+        f"plot_{number}": show_png(one.png, title=one.title)
+        for number, one in enumerate(result.pictures, 1)
+    }
+
+
+def _documents(found: _AnnotatedOutcomes) -> list[Document]:
     """Return notes with gold, of each language those whose digests come first."""
     counted: Counter[str | None] = Counter()
     documents = []

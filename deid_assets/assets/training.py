@@ -76,8 +76,8 @@ def make_tagger(_batch: str, installation: Installation, *, recipe: Recipe) -> A
     card = read_card(work)
     outcomes = detect(open_model(recipe, work), [document.note for document in dev])
     scored = score_outcomes(outcomes, dev, native=recipe.native)
-    f1 = round(scored.micro.f1 or 0.0, 4)
-    floor = installation.settings.gates.tagger_f1
+    gates = installation.settings.gates
+    learnt = _learnt(scored, dev, gates)
     files = pack(work)
     check_packed(files, card)
     analyses = analyses_of(work, dev, outcomes)
@@ -87,25 +87,13 @@ def make_tagger(_batch: str, installation: Installation, *, recipe: Recipe) -> A
         sources=[installation.files.receipt(TRAINING_CORPUS, ALL), *held.receipts],
         verdicts=[
             promoted,
-            labels_learnt(scored, installation.settings.gates, known=frozenset(task.labels)),
-            Verdict(
-                "learnt",
-                f1 >= floor,
-                True,
-                {"f1": f1, "minimum": floor, **_size(dev)},
-                judged_on(dev),
-            ),
-            Verdict(
-                "answered",
-                not scored.failed,
-                True,
-                {"failed": scored.failed, "notes": len(dev)},
-                "Development notes.",
-            ),
+            labels_learnt(scored, gates, known=frozenset(task.labels)),
+            learnt,
+            _answered(scored, dev),
         ],
         counts={
             "card": card_digest(work, key=installation.key),
-            "dev_f1": f1,
+            "dev_f1": learnt.counts["f1"],
             "seconds": card.seconds,
             "bytes": card.size_bytes,
         },
@@ -118,6 +106,17 @@ def make_tagger(_batch: str, installation: Installation, *, recipe: Recipe) -> A
         },
         publish=lambda _: _write(page, "".join(one.page for one in analyses)),
     )
+
+
+def _learnt(scored: TagScores, dev: Sequence[Document], gates: Gates) -> Verdict:
+    f1 = round(scored.micro.f1 or 0.0, 4)
+    counts = {"f1": f1, "minimum": gates.tagger_f1, **_size(dev)}
+    return Verdict("learnt", f1 >= gates.tagger_f1, True, counts, judged_on(dev))
+
+
+def _answered(scored: TagScores, dev: Sequence[Document]) -> Verdict:
+    counts = {"failed": scored.failed, "notes": len(dev)}
+    return Verdict("answered", not scored.failed, True, counts, "Development notes.")
 
 
 def labels_learnt(scored: TagScores, gates: Gates, *, known: frozenset[str]) -> Verdict:
@@ -165,57 +164,53 @@ def promotion(
     It is not applicable where nothing but the notes could be compared: no model in use, the very
     same one, or one of another recipe or plugin; a change of those is somebody's decision.
     """
-    name, new = PROMOTED, read_card(candidate)
-    old = None if in_use is None else read_card(in_use)
-    why = (
-        "no model was in use"
-        if in_use is None or old is None
-        else (
-            "it is the model in use"
-            if old.fingerprint == new.fingerprint
-            else (
-                "it learns from the notes that it reads, which are others now"
-                if RECEIVED in new.recipe["raw"]
-                else (
-                    "the recipe or its plugin changed"
-                    if (old.recipe, old.settings, old.plugin)
-                    != (new.recipe, new.settings, new.plugin)
-                    else ""
-                )
-            )
-        )
-    )
+    why = _why_not_compared(in_use, candidate)
     if in_use is None or why:
-        return Verdict(name, True, False).unless(True, why), {}
+        return Verdict(PROMOTED, True, False).unless(True, why), {}
     try:
         done = judge(in_use, candidate, held)
     except InputError as error:
-        return Verdict(name, False, False, {}, "The model in use stays.", reasons=[str(error)]), {}
-    gap = done.difference
+        told = "The model in use stays."
+        return Verdict(PROMOTED, False, False, {}, told, reasons=[str(error)]), {}
     counts: dict[str, float] = {"notes": done.notes, "units": done.units}
-    counts |= (
-        {"gain": round(gap.value, 4), "low": round(gap.low, 4), "high": round(gap.high, 4)}
-        if gap
-        else {}
-    )
-    message = f"Strict F1 on held-out annotated notes, paired bootstrap over {done.unit}s." + (
-        "" if done.is_better else " The interval is not above zero: the model in use stays."
-    )
-    rows = [
-        (
-            each,
-            f"{of.gold:,}",
-            *(
-                "-" if value is None else f"{value:.4f}"
-                for value in (of.precision, of.recall, of.f1)
-            ),
-        )
-        for each, of in (("in use", done.in_use), ("new", done.candidate))
-    ]
+    if gap := done.difference:
+        counts |= {
+            "gain": round(gap.value, 4),
+            "low": round(gap.low, 4),
+            "high": round(gap.high, 4),
+        }
+    message = f"Strict F1 on held-out annotated notes, paired bootstrap over {done.unit}s."
+    if not done.is_better:
+        message += " The interval is not above zero: the model in use stays."
+    rows = [_scores_row("in use", done.in_use), _scores_row("new", done.candidate)]
     table = table_md(["Model", "Annotated", "P", "R", "F1"], rows, left=1)
-    return Verdict(name, done.is_better, False, counts, message), {
+    return Verdict(PROMOTED, done.is_better, False, counts, message), {
         "promotion": Markdown(f"{message}\n\n{table}")
     }
+
+
+def _why_not_compared(in_use: Path | None, candidate: Path) -> str:
+    """Return why a new model is not held against the one in use; nothing where it is."""
+    new = read_card(candidate)
+    if in_use is None:
+        return "no model was in use"
+    old = read_card(in_use)
+    if old.fingerprint == new.fingerprint:
+        return "it is the model in use"
+    if RECEIVED in new.recipe["raw"]:
+        return "it learns from the notes that it reads, which are others now"
+    if (old.recipe, old.settings, old.plugin) != (new.recipe, new.settings, new.plugin):
+        return "the recipe or its plugin changed"
+    return ""
+
+
+def _scores_row(model: str, counts: Counts) -> tuple[str, ...]:
+    ratios = map(_ratio, (counts.precision, counts.recall, counts.f1))
+    return (model, f"{counts.gold:,}", *ratios)
+
+
+def _ratio(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
 
 
 def show_rewriting(model: Path, dev: Sequence[Document]) -> Shown:
@@ -321,17 +316,11 @@ def show_card(card: Card) -> Shown:
 
 
 def _scores_md(card: Card) -> str:
-    rows = [
-        (
-            escaped(label),
-            f"{row['tp'] + row['fn']:,}",
-            *(
-                "-" if row[key] is None else f"{row[key]:.4f}"
-                for key in ("precision", "recall", "f1")
-            ),
-        )
-        for label, row in card.dev["labels"].items()
-    ]
+    rows = []
+    for label, row in card.dev["labels"].items():
+        annotated = f"{row['tp'] + row['fn']:,}"
+        ratios = [_ratio(row[key]) for key in ("precision", "recall", "f1")]
+        rows.append((escaped(label), annotated, *ratios))
     return table_md(["Label", "Annotated", "P", "R", "F1"], rows, left=1)
 
 

@@ -38,14 +38,14 @@ from deid_assets.pipeline.batch import Predictions
 from deid_assets.pipeline.composition import Pipeline
 from deid_assets.pipeline.redacting import Redact, Verify
 from deid_assets.pipeline.resolving import Detect, by_note
-from deid_assets.pipeline.sampling import Draw, Hits, SearchResult
+from deid_assets.pipeline.sampling import Hits, SearchResult, SearchSample
 from deid_assets.pipeline.searching import Search, hits_in, search_until_clean
 from deid_assets.policies.batches import originals_of
 from deid_assets.policies.collisions import Originals
 from deid_assets.store.frames import failed_to_table
 
 if TYPE_CHECKING:
-    from deid_assets.runtime.detectors import Detect as DetectHere
+    from deid_assets.runtime.detectors import RunsDetector as DetectHere
     from deid_assets.runtime.installation import Installation
 
 Texts = tuple[pa.Table, pa.Table]
@@ -83,7 +83,7 @@ class Workers:
             redacted.notes.column("note_id").to_pylist(),
             look=look,
             redo=redo,
-            draw=Draw(self.installation.key, gates.residual_sample, gates.residual),
+            draw=SearchSample(self.installation.key, gates.residual_sample, gates.residual),
         )
         return _held_back(redacted, result.withheld(Search.name), note_ids), result
 

@@ -21,7 +21,7 @@ from deid_assets.defs.build import definitions_of
 from deid_assets.defs.instance import harden_process, open_instance
 from deid_assets.defs.jobs import MAIN_JOB
 from deid_assets.defs.partitions import batches
-from deid_assets.defs.runs import Graph, Pass, Wanted, own_console
+from deid_assets.defs.runs import Graph, Pass, PassSelection, own_console
 from deid_assets.intake.states import open_batches
 from deid_assets.own_plugins import described
 from deid_assets.runtime.checks import checked_snapshot
@@ -68,7 +68,7 @@ def _run(installation: Installation, options: argparse.Namespace, console: Conso
     chosen = _chosen(options.batch or known, known, "open batch")
     made_here = defs.resolve_job_def(MAIN_JOB).asset_layer.executable_asset_keys
     assets = _chosen(options.asset, sorted(key.to_user_string() for key in made_here), "asset")
-    wanted = Wanted(
+    wanted = PassSelection(
         only={dg.AssetKey(asset) for asset in assets} or None,
         again=options.again,
         tags={TAG: datetime.now(UTC).isoformat(timespec="seconds")},

@@ -135,7 +135,7 @@ class VaultSettings(_Frozen):
     require_patient: bool = True
 
 
-class Reading(_Frozen):
+class ReadingSettings(_Frozen):
     """Options for reading arrivals; a ``batch.toml`` in a dropped folder has the same keys.
 
     Args:
@@ -231,7 +231,7 @@ class Settings(_Frozen):
     training_share: Share = 0.5
     gates: Gates = Gates()
     batches: Batches = Batches()
-    intake: Reading = Reading()
+    intake: ReadingSettings = ReadingSettings()
     release: ReleaseSettings = ReleaseSettings()
     approvals: ApprovalSettings = ApprovalSettings()
     vault: VaultSettings = VaultSettings()

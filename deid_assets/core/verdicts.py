@@ -22,7 +22,7 @@ class State(StrEnum):
         return cls.PASSED if passed else cls.FAILED
 
 
-class Tally(NamedTuple):
+class CheckTally(NamedTuple):
     """Numbers of checks that passed, failed and were not applicable."""
 
     passed: int
@@ -30,7 +30,7 @@ class Tally(NamedTuple):
     not_applicable: int
 
     @classmethod
-    def of(cls, states: Iterable[State]) -> Tally:
+    def of(cls, states: Iterable[State]) -> CheckTally:
         """Return the number of each state."""
         given = list(states)
         return cls(*(given.count(state) for state in State))

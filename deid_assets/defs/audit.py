@@ -279,19 +279,17 @@ def _answers(checks: Sequence[Check], output: AssetOutput) -> dict[str, Verdict]
         raise errors.DeidError(
             f"verdicts {', '.join(sorted(given))}: declare each as a check, and answer it once"
         )
-    return {
-        check.name: (
-            given.get(check.name)
-            or Verdict(
-                check.name,
-                passed=False,
-                blocking=True,
-                counts={"not_evaluated": 1},
-                description="Not evaluated.",
-            )
-        )
-        for check in checks
-    }
+    return {check.name: given.get(check.name) or _not_evaluated(check) for check in checks}
+
+
+def _not_evaluated(check: Check) -> Verdict:
+    return Verdict(
+        check.name,
+        passed=False,
+        blocking=True,
+        counts={"not_evaluated": 1},
+        description="Not evaluated.",
+    )
 
 
 def _receipt(

@@ -52,7 +52,7 @@ class Pass:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class PassSelection:
     """The passes of a run and their assets.
 
     Args:
@@ -69,7 +69,7 @@ class Wanted:
 
 
 @dataclass(slots=True)
-class Outcome:
+class RunOutcome:
     """Outcome of the passes.
 
     Args:
@@ -108,10 +108,10 @@ class Graph:
         self,
         passes: Sequence[Pass],
         console: Console,
-        wanted: Wanted | None = None,
+        wanted: PassSelection | None = None,
         *,
         until: Callable[[], bool] | None = None,
-    ) -> Outcome:
+    ) -> RunOutcome:
         """Make what is not up to date, pass after pass, until all is made or Ctrl-C is pressed.
 
         Args:
@@ -120,7 +120,7 @@ class Graph:
             wanted: All that is not up to date when not given.
             until: Asked after each pass; once it holds, the rest is not begun.
         """
-        outcome, wanted = Outcome(), wanted or Wanted()
+        outcome, wanted = RunOutcome(), wanted or PassSelection()
         columns = (
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
@@ -141,7 +141,7 @@ class Graph:
         return outcome
 
     def _make(
-        self, one: Pass, wanted: Wanted, outcome: Outcome, progress: Progress, place: str
+        self, one: Pass, wanted: PassSelection, outcome: RunOutcome, progress: Progress, place: str
     ) -> None:
         """Make what is wanted of one pass in one run.
 
@@ -182,7 +182,7 @@ class Graph:
                 _reason(event) for event in result.all_events if event.is_step_failure
             ]
 
-    def _chosen(self, one: Pass, wanted: Wanted) -> list[dg.AssetKey]:
+    def _chosen(self, one: Pass, wanted: PassSelection) -> list[dg.AssetKey]:
         if one.job == NIGHTLY_JOB and not has_scores(self.installation):
             return []
         keys = self._job(one).asset_layer.executable_asset_keys

@@ -26,7 +26,7 @@ from deid_assets.runtime.installation import Installation
 from deid_assets.runtime.snapshot import software_version
 
 if TYPE_CHECKING:
-    from deid_assets.vault.store import Entry, Vault
+    from deid_assets.vault.store import Vault, VaultEntry
 
 _AT_ONCE = 500
 
@@ -91,15 +91,17 @@ def make_vaulted_notes(
 
 def vault_entries(
     originals: list[Note], notes: pa.Table, edits: pa.Table, installation: Installation
-) -> "list[Entry]":
+) -> "list[VaultEntry]":
     """Return what the vault is to hold of a redacted batch.
 
     Released ids are derived from the key, so known already.
     """
-    from deid_assets.vault.store import Entry  # noqa: PLC0415 - loads SQLAlchemy
+    from deid_assets.vault.store import VaultEntry  # noqa: PLC0415 - loads SQLAlchemy
 
     by_id = {note.note_id: note for note in originals}
     return [
-        Entry(by_id[note.note_id], redacted, (str(pseudonym(installation, "note", note.note_id)),))
+        VaultEntry(
+            by_id[note.note_id], redacted, (str(pseudonym(installation, "note", note.note_id)),)
+        )
         for note, redacted in redacted_of(notes, edits)
     ]

@@ -23,7 +23,7 @@ class Change(StrEnum):
     """The same range and category, and something else stands in its place."""
 
 
-class Cause(StrEnum):
+class DifferenceCause(StrEnum):
     """Cause of a difference."""
 
     DETECTOR = "detector"
@@ -35,7 +35,7 @@ class Cause(StrEnum):
 
 def responsible(
     change: Change, before: Replaced | None, after: Replaced | None, old: MadeBy, new: MadeBy
-) -> tuple[Cause, str]:
+) -> tuple[DifferenceCause, str]:
     """Return what is responsible for a difference, and that in words.
 
     Args:
@@ -53,38 +53,41 @@ def responsible(
 
 def _of_spans(
     change: Change, edits: Sequence[Replaced], old: MadeBy, new: MadeBy
-) -> Iterator[tuple[Cause, str]]:
+) -> Iterator[tuple[DifferenceCause, str]]:
     """Yield what may be responsible for another range or category, the nearest first."""
     label, policies = edits[-1].label.value, f"policy {policy_of(old)} → {policy_of(new)}"
     if (label in old.keep) is not (label in new.keep):
-        yield Cause.POLICY, f"{policies}: {label} {'is kept' if label in new.keep else 'was kept'}"
+        yield (
+            DifferenceCause.POLICY,
+            f"{policies}: {label} {'is kept' if label in new.keep else 'was kept'}",
+        )
     changed = _changed_detectors(old.detectors, new.detectors)
     own = [changed[name] for edit in edits for name in edit.source.split("+") if name in changed]
     if own:
-        yield Cause.DETECTOR, "; ".join(dict.fromkeys(own))
+        yield DifferenceCause.DETECTOR, "; ".join(dict.fromkeys(own))
     has_other_policy = old.policy_digest != new.policy_digest
     if has_other_policy and change is Change.MOVED:  # such as one that takes whole sentences
-        yield Cause.POLICY, policies
+        yield DifferenceCause.POLICY, policies
     if changed:  # what another detector finds decides where spans begin, and which one names them
-        yield Cause.DETECTOR, "; ".join(changed.values())
+        yield DifferenceCause.DETECTOR, "; ".join(changed.values())
     if has_other_policy:
-        yield Cause.POLICY, policies
+        yield DifferenceCause.POLICY, policies
     if old.software != new.software:
-        yield Cause.SOFTWARE, f"{old.software} → {new.software}"
+        yield DifferenceCause.SOFTWARE, f"{old.software} → {new.software}"
     if not (old.detectors and new.detectors):
-        yield Cause.UNKNOWN, "spans from a file, which does not say what made them"
-    yield Cause.UNKNOWN, "nothing recorded differs; settings of a detector may"
+        yield DifferenceCause.UNKNOWN, "spans from a file, which does not say what made them"
+    yield DifferenceCause.UNKNOWN, "nothing recorded differs; settings of a detector may"
 
 
-def _of_text(old: MadeBy, new: MadeBy) -> tuple[Cause, str]:
+def _of_text(old: MadeBy, new: MadeBy) -> tuple[DifferenceCause, str]:
     if old.policy_digest != new.policy_digest:
-        return Cause.POLICY, f"policy {policy_of(old)} → {policy_of(new)}"
+        return DifferenceCause.POLICY, f"policy {policy_of(old)} → {policy_of(new)}"
     if old.key_id != new.key_id:
-        return Cause.KEY, f"key {old.key_id} → {new.key_id}"
+        return DifferenceCause.KEY, f"key {old.key_id} → {new.key_id}"
     if old.software != new.software:
-        return Cause.SOFTWARE, f"{old.software} → {new.software}"
+        return DifferenceCause.SOFTWARE, f"{old.software} → {new.software}"
     return (
-        Cause.UNKNOWN,
+        DifferenceCause.UNKNOWN,
         "nothing recorded differs; another value of the patient may have come in between",
     )
 

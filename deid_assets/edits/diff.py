@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from deid_assets.edits.causes import Cause, Change, policy_of, responsible
+from deid_assets.edits.causes import Change, DifferenceCause, policy_of, responsible
 from deid_assets.edits.maps import EditMap, MadeBy, Replaced
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Difference:
+class ReplacementDifference:
     """One replacement that is not as it was.
 
     Args:
@@ -35,7 +35,7 @@ class Difference:
     label: str
     new_label: str
     source: str
-    cause: Cause
+    cause: DifferenceCause
     why: str
     uncovered: int = 0
 
@@ -65,7 +65,7 @@ class ReleaseDiff:
     only_old: list[str] = field(default_factory=list)
     only_new: list[str] = field(default_factory=list)
     unchanged: Counter[str] = field(default_factory=Counter)
-    differences: list[Difference] = field(default_factory=list)
+    differences: list[ReplacementDifference] = field(default_factory=list)
     makers: dict[str, MadeBy] = field(default_factory=dict)
 
     @property
@@ -126,7 +126,7 @@ class ReleaseDiff:
         ]
 
     def _by_category(self) -> list[dict[str, Any]]:
-        per_label: dict[str, list[Difference]] = defaultdict(list)
+        per_label: dict[str, list[ReplacementDifference]] = defaultdict(list)
         for each in self.differences:
             per_label[each.label].append(each)
         labels = sorted(
@@ -171,7 +171,9 @@ def _known(found: ReleaseDiff, made_by: MadeBy) -> str:
     return name
 
 
-def _differences(old: EditMap, new: EditMap, unchanged: Counter[str]) -> Iterator[Difference]:
+def _differences(
+    old: EditMap, new: EditMap, unchanged: Counter[str]
+) -> Iterator[ReplacementDifference]:
     by_range = {(edit.start, edit.end): edit for edit in old.edits}
     fresh: list[Replaced] = []
     for edit in new.edits:
@@ -203,14 +205,14 @@ def _differences(old: EditMap, new: EditMap, unchanged: Counter[str]) -> Iterato
 
 def _difference(
     change: Change, before: Replaced | None, after: Replaced | None, old: EditMap, new: EditMap
-) -> Difference:
+) -> ReplacementDifference:
     shown = after or before
     first = before or after
     if shown is None or first is None:
         raise ValueError("a difference has a side")
     sources = [edit.source for edit in (before, after) if edit is not None]
     cause, why = responsible(change, before, after, old.made_by, new.made_by)
-    return Difference(
+    return ReplacementDifference(
         old.note_id,
         shown.start,
         shown.end,
@@ -242,15 +244,15 @@ def _parts(made: MadeBy | None) -> dict[str, str]:
     }
 
 
-def _per_change(differences: Iterable[Difference]) -> dict[str, int]:
+def _per_change(differences: Iterable[ReplacementDifference]) -> dict[str, int]:
     counts = Counter(each.change for each in differences)
     return {change.value: counts[change] for change in Change}
 
 
 def _grouped(
-    differences: Iterable[Difference], key: Any, names: Sequence[str]
+    differences: Iterable[ReplacementDifference], key: Any, names: Sequence[str]
 ) -> list[dict[str, Any]]:
-    groups: dict[tuple[str, ...], list[Difference]] = defaultdict(list)
+    groups: dict[tuple[str, ...], list[ReplacementDifference]] = defaultdict(list)
     for each in differences:
         groups[key(each)].append(each)
     ordered = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))

@@ -62,7 +62,7 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class BaselineDifference:
     """Difference of a detector to the baseline.
 
     Args:
@@ -100,7 +100,7 @@ class Comparison:
     seed: int
     baseline: str
     intervals: Mapping[str, Mapping[Measure, Interval]]
-    differences: Mapping[str, Mapping[Measure, Difference]]
+    differences: Mapping[str, Mapping[Measure, BaselineDifference]]
 
     def interval(self, detector: str, scheme: Scheme | Boundary, ratio: Ratio) -> Interval | None:
         """``None`` where the ratio is not defined."""
@@ -108,7 +108,7 @@ class Comparison:
 
     def difference(
         self, detector: str, scheme: Scheme | Boundary, ratio: Ratio
-    ) -> Difference | None:
+    ) -> BaselineDifference | None:
         """``None`` for the baseline, and where a ratio is not defined on one side."""
         return self.differences.get(detector, {}).get((scheme, ratio))
 

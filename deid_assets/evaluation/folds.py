@@ -120,7 +120,7 @@ def _ways(u: int, first: int, second: int) -> int:
     return _ways(u - second, first - 1, second) + _ways(u, first, second - 1)
 
 
-class Correction(StrEnum):
+class PValueCorrection(StrEnum):
     """Correction of p-values for the family-wise error rate."""
 
     HOLM = "holm"
@@ -130,7 +130,7 @@ class Correction(StrEnum):
 
 
 def corrected(
-    p_values: Mapping[str, float], *, by: Correction = Correction.HOLM
+    p_values: Mapping[str, float], *, by: PValueCorrection = PValueCorrection.HOLM
 ) -> dict[str, float]:
     """Return corrected p-values by name of the test, in the order given.
 
@@ -142,7 +142,7 @@ def corrected(
             f"test {wrong[0]!r} has a p outside [0, 1]; leave out tests that were not possible"
         )
     tests = len(p_values)
-    if by is Correction.BONFERRONI:
+    if by is PValueCorrection.BONFERRONI:
         return {name: min(1.0, p * tests) for name, p in p_values.items()}
     highest, found = 0.0, {}
     for rank, name in enumerate(sorted(p_values, key=p_values.__getitem__)):

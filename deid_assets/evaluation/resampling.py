@@ -13,8 +13,8 @@ from deid_assets.core.errors import ConfigError, InputError
 from deid_assets.evaluation.comparison import (
     COLUMNS,
     RATIOS,
+    BaselineDifference,
     Comparison,
-    Difference,
     Interval,
     Measure,
     Row,
@@ -218,7 +218,7 @@ def bounds(value: float, drawn: Floats, trials: int) -> tuple[float, float]:
 
 def _differences(
     observed: Floats, drawn: Floats, exchanged: Floats, trials: NDArray[np.intp]
-) -> dict[Measure, Difference]:
+) -> dict[Measure, BaselineDifference]:
     found = {}
     for at, measure in _defined(observed):
         value = float(observed[at])
@@ -226,7 +226,7 @@ def _differences(
         # NaN is not smaller
         smaller = int(np.count_nonzero(np.abs(exchanged[:, at]) < abs(value) - _ROUNDING))
         as_large = len(exchanged) - smaller
-        found[measure] = Difference(value, low, high, (as_large + 1) / (len(exchanged) + 1))
+        found[measure] = BaselineDifference(value, low, high, (as_large + 1) / (len(exchanged) + 1))
     return found
 
 

@@ -5,8 +5,7 @@ An entry point of ``deid_assets.pages`` is a function of a ``PageInput`` that re
 ``MadePage``: ``evaluation_report`` is shown for each detector, ``bakeoff`` for all of them.
 """
 
-from deid_assets.evaluation.alterations import Alteration, alterations
-from deid_assets.evaluation.alterations import Kind as AlterationKind
+from deid_assets.evaluation.alterations import Alteration, AlterationKind, alterations
 from deid_assets.evaluation.bleu import BleuCounts, bleu_counts, words
 from deid_assets.evaluation.comparison import (
     COLUMNS,

@@ -18,7 +18,7 @@ from deid_assets.formats.selection import OnIgnored, pass_over_silently
 from deid_assets.formats.source import printable
 from deid_assets.intake.arrivals import Arrival, check_arrival, find_arrival
 from deid_assets.intake.parts import is_part, part_files, whole_of
-from deid_assets.intake.reading import How, how_to_read
+from deid_assets.intake.reading import ReadingPlan, how_to_read
 from deid_assets.store.files import StoreFiles
 
 _LABEL = re.compile(r"label '([^']*)' is not in label map '(\w+)'")
@@ -33,7 +33,7 @@ _SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ReadItem:
     """A note or fault of a batch.
 
     Args:
@@ -90,7 +90,7 @@ def sources_of(landing: Path) -> list[Path]:
 
 def read_batch(
     settings: Settings, files: StoreFiles, batch: str, *, ignored: OnIgnored = pass_over_silently
-) -> Iterator[Found]:
+) -> Iterator[ReadItem]:
     """Yield what a batch's files hold; ids are unique over the batch.
 
     Args:
@@ -113,20 +113,20 @@ def read_batch(
         for found in entries or _read(source, settings, arrival, ignored):
             if isinstance(found, Fault):
                 name = f"{folder}/{found.file}" if folder and found.file != "." else found.file
-                yield Found(places.of(name, found.line), found)
+                yield ReadItem(places.of(name, found.line), found)
             elif found.note.note_id in seen:
                 reason = (
                     "the note id came before in an earlier file of the batch; give every note its"
                     " own id"
                 )
                 fault = Fault.at(source.name, "duplicate-id", reason, note_id=found.note.note_id)
-                yield Found(places.of(source.name, None), fault)
+                yield ReadItem(places.of(source.name, None), fault)
             else:
                 seen.add(found.note.note_id)
-                yield Found("", found)
+                yield ReadItem("", found)
 
 
-def read_whole(batch: str, *, settings: Settings) -> tuple[list[Found], list[tuple[str, str]]]:
+def read_whole(batch: str, *, settings: Settings) -> tuple[list[ReadItem], list[tuple[str, str]]]:
     """Return what ``read_batch`` yields, and name and rule of each file that it passes over.
 
     For a worker process, since a library that a format needs may abort on a damaged file. The key
@@ -163,7 +163,7 @@ def _read_part(
     )
 
 
-def how_of(settings: Settings, arrival: Arrival, source: Path) -> How:
+def how_of(settings: Settings, arrival: Arrival, source: Path) -> ReadingPlan:
     """Return how a file or folder of a batch is read.
 
     Raises:

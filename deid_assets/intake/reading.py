@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from deid_assets.config import Settings
-from deid_assets.config.settings import Reading
+from deid_assets.config.settings import ReadingSettings
 from deid_assets.core.errors import ConfigError
 from deid_assets.core.label_maps import LABEL_MAPS, label_map
 from deid_assets.core.phi import LabelMap
@@ -27,7 +27,7 @@ _MAX_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class How:
+class ReadingPlan:
     """Options for reading a batch.
 
     Args:
@@ -47,7 +47,7 @@ class How:
 
 def how_to_read(
     settings: Settings, overrides: Mapping[str, object], folder: Path | None = None
-) -> How:
+) -> ReadingPlan:
     """Return how a batch is read.
 
     ``batch.toml`` overrides settings, and overrides given later override both.
@@ -74,8 +74,8 @@ def how_to_read(
     for own in told:
         values |= own.model_dump(exclude_defaults=True)
         read |= flat(own.read)
-    reading = Reading.model_validate({**values, "read": read})
-    return How(
+    reading = ReadingSettings.model_validate({**values, "read": read})
+    return ReadingPlan(
         reading.format or None,
         label_map(reading.labels or settings.labels),
         reading.lang or None,
@@ -121,7 +121,7 @@ def _of_folder(folder: Path) -> dict[str, object]:
         raise ConfigError(f"{BATCH_TOML}: is not TOML in UTF-8; fix it") from None
 
 
-def _checked(where: str, own: Mapping[str, object]) -> Reading:
+def _checked(where: str, own: Mapping[str, object]) -> ReadingSettings:
     reading = _read_as_model(where, own)
     if reading.format and (reason := fault_of(reading.format)):
         raise ConfigError(f"{where}: {reason}")
@@ -131,7 +131,9 @@ def _checked(where: str, own: Mapping[str, object]) -> Reading:
     return reading
 
 
-def _checked_of_sender(own: Mapping[str, object], *, limits: Mapping[str, float]) -> Reading:
+def _checked_of_sender(
+    own: Mapping[str, object], *, limits: Mapping[str, float]
+) -> ReadingSettings:
     """Return what a ``batch.toml`` says.
 
     No message holds a value of it: it is shown where no text may be.
@@ -181,8 +183,8 @@ def _check_option(key: str, value: str, *, limits: Mapping[str, float]) -> None:
         )
 
 
-def _read_as_model(where: str, own: Mapping[str, object]) -> Reading:
-    known = list(Reading.model_fields)
+def _read_as_model(where: str, own: Mapping[str, object]) -> ReadingSettings:
+    known = list(ReadingSettings.model_fields)
     for key in own:
         if key not in known:
             nearest = get_close_matches(str(key), known, n=1)
@@ -190,7 +192,7 @@ def _read_as_model(where: str, own: Mapping[str, object]) -> Reading:
                 f"{where}: a key is not known; write {nearest[0] if nearest else ', '.join(known)}"
             )
     try:
-        return Reading.model_validate(own)
+        return ReadingSettings.model_validate(own)
     except ValidationError as error:
         fault = error.errors(include_input=False, include_url=False)[0]
         raise ConfigError(f"{where}: {fault['loc'][0]}: {fault['msg']}") from None

@@ -21,7 +21,7 @@ _RAW, _RELEASED = "raw_notes", "released_corpus"
 UNAPPROVED = "nobody approved the page on it yet: read it and run `deid approve` with it"
 
 
-class State(StrEnum):
+class BatchState(StrEnum):
     """State of a batch."""
 
     NEW = "new"
@@ -34,7 +34,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class NoteTally:
     """Notes by what became of them.
 
     A file that gave no note and should have counts as one that is unreadable.
@@ -60,14 +60,14 @@ class Tally:
         """All of them."""
         return sum(getattr(self, part.name) for part in fields(self))
 
-    def __add__(self, other: Tally) -> Tally:
-        return Tally(
+    def __add__(self, other: NoteTally) -> NoteTally:
+        return NoteTally(
             *(getattr(self, part.name) + getattr(other, part.name) for part in fields(self))
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class BatchStatus:
     """State of a batch.
 
     Args:
@@ -86,8 +86,8 @@ class Batch:
     """
 
     batch: str
-    state: State
-    tally: Tally
+    state: BatchState
+    tally: NoteTally
     arrived_at: str = ""
     files: int = 0
     bytes: int = 0
@@ -133,7 +133,7 @@ def _is_closed(files: StoreFiles, batch: str) -> bool:
         return False
 
 
-def look(settings: Settings, files: StoreFiles, batch: str) -> Batch:
+def look(settings: Settings, files: StoreFiles, batch: str) -> BatchStatus:
     """Return what became of a batch, by its signed receipts.
 
     Of one with an altered receipt, that it is stopped.
@@ -141,10 +141,10 @@ def look(settings: Settings, files: StoreFiles, batch: str) -> Batch:
     try:
         return _look(settings, files, batch)
     except ProvenanceError as error:
-        return Batch(batch, State.STOPPED, Tally(), fault=str(error))
+        return BatchStatus(batch, BatchState.STOPPED, NoteTally(), fault=str(error))
 
 
-def _look(settings: Settings, files: StoreFiles, batch: str) -> Batch:
+def _look(settings: Settings, files: StoreFiles, batch: str) -> BatchStatus:
     arrival = find_arrival(files, batch)
     raw = files.find(_RAW, batch)
     found = (find_stop(files, asset, batch) for asset in stopped_assets(files, batch))
@@ -154,13 +154,13 @@ def _look(settings: Settings, files: StoreFiles, batch: str) -> Batch:
     is_unapproved = settings.release.approval and _is_unapproved(files, batch)
     state = _state(settings, raw, stops, released=released, is_unapproved=is_unapproved)
     if is_withdrawn:
-        state = State.WITHDRAWN
+        state = BatchState.WITHDRAWN
     unread = next(
         (stop.receipt for stop in stops if stop.asset == _RAW and not stop.is_error), None
     )
-    read = files.find(WITHDRAWN, batch) if state is State.WITHDRAWN else unread or raw
+    read = files.find(WITHDRAWN, batch) if state is BatchState.WITHDRAWN else unread or raw
     counts = read.counts if read else {}
-    return Batch(
+    return BatchStatus(
         batch,
         state,
         _tally(files, batch, state, read, released=released),
@@ -171,21 +171,21 @@ def _look(settings: Settings, files: StoreFiles, batch: str) -> Batch:
         sender=str(counts.get("sender", "")),
         languages=str(counts.get("languages", "")),
         stops=stops,
-        is_unapproved=is_unapproved and state is State.WAITING,
+        is_unapproved=is_unapproved and state is BatchState.WAITING,
     )
 
 
-def look_at_all(settings: Settings, files: StoreFiles) -> list[Batch]:
+def look_at_all(settings: Settings, files: StoreFiles) -> list[BatchStatus]:
     """Return what became of every batch, sorted by id."""
     return [look(settings, files, batch) for batch in batch_ids(settings)]
 
 
-def total(batches: Sequence[Batch]) -> Tally:
+def total(batches: Sequence[BatchStatus]) -> NoteTally:
     """Return the notes of all batches."""
-    return sum((batch.tally for batch in batches), Tally())
+    return sum((batch.tally for batch in batches), NoteTally())
 
 
-def notes_line(tally: Tally) -> str:
+def notes_line(tally: NoteTally) -> str:
     """Return the notes that arrived as a sum in which each stands once."""
     parts = [
         f"{tally.released:,} released",
@@ -210,18 +210,18 @@ def _state(
     *,
     released: Receipt | None,
     is_unapproved: bool,
-) -> State:
+) -> BatchState:
     """Return what became of a batch that was not withdrawn."""
     if any(stop.asset == _RAW and "readable" in stop.failed_checks for stop in stops):
-        return State.UNREADABLE
+        return BatchState.UNREADABLE
     on_the_way = [stop for stop in stops if stop.asset in _path(settings)]
     if any(not stop.waits for stop in on_the_way):
-        return State.STOPPED
+        return BatchState.STOPPED
     if on_the_way or is_unapproved:
-        return State.WAITING
+        return BatchState.WAITING
     if released:
-        return State.RELEASED
-    return State.MADE if raw else State.NEW
+        return BatchState.RELEASED
+    return BatchState.MADE if raw else BatchState.NEW
 
 
 def _path(settings: Settings) -> list[str]:
@@ -236,27 +236,32 @@ def _path(settings: Settings) -> list[str]:
 
 
 def _tally(
-    files: StoreFiles, batch: str, state: State, read: Receipt | None, *, released: Receipt | None
-) -> Tally:
+    files: StoreFiles,
+    batch: str,
+    state: BatchState,
+    read: Receipt | None,
+    *,
+    released: Receipt | None,
+) -> NoteTally:
     """Count each note once.
 
     What an earlier release let out is out, also where its batch was stopped since.
     """
-    if released is not None and state is not State.WITHDRAWN:
+    if released is not None and state is not BatchState.WITHDRAWN:
         held, unreadable = int(released.counts["quarantined"]), _unreadable(files, batch, released)
-        return Tally(
+        return NoteTally(
             released=int(released.counts["notes"]),
             quarantined=held - unreadable,
             unreadable=unreadable,
         )
     if read is None:
-        return Tally()
+        return NoteTally()
     notes, withheld = int(read.counts.get("notes", 0)), int(read.counts.get("withheld", 0))
-    if state is State.WITHDRAWN:
-        return Tally(withdrawn=notes + withheld)
-    if state in (State.STOPPED, State.UNREADABLE):
-        return Tally(stopped=notes, unreadable=withheld)
-    return Tally(waiting=notes, unreadable=withheld)
+    if state is BatchState.WITHDRAWN:
+        return NoteTally(withdrawn=notes + withheld)
+    if state in (BatchState.STOPPED, BatchState.UNREADABLE):
+        return NoteTally(stopped=notes, unreadable=withheld)
+    return NoteTally(waiting=notes, unreadable=withheld)
 
 
 def _released(settings: Settings, files: StoreFiles, batch: str) -> Receipt | None:

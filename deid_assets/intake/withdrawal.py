@@ -6,13 +6,15 @@ Recorded in one step, and whatever is left of it erased then or by the next swee
 from __future__ import annotations
 
 from deid_assets.config import Settings
-from deid_assets.intake.states import Batch
+from deid_assets.intake.states import BatchStatus
 from deid_assets.store.files import StoreFiles
 from deid_assets.store.publishing import ReleaseFolders
 from deid_assets.store.withdrawals import ARRIVAL, WITHDRAWN, Withdrawals
 
 
-def withdraw(settings: Settings, files: StoreFiles, releases: ReleaseFolders, found: Batch) -> None:
+def withdraw(
+    settings: Settings, files: StoreFiles, releases: ReleaseFolders, found: BatchStatus
+) -> None:
     """Record that a batch is withdrawn, take its release back, and erase all that was made of it
     but its files.
 

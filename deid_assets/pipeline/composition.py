@@ -14,7 +14,7 @@ from deid_assets.core.resolve import POLICIES, Ensemble
 from deid_assets.pipeline.batch import Batch, Step
 from deid_assets.pipeline.redacting import Redact, Verify
 from deid_assets.pipeline.resolving import LEAVABLE, Detect, Resolve
-from deid_assets.pipeline.sampling import Draw
+from deid_assets.pipeline.sampling import SearchSample
 from deid_assets.pipeline.searching import Search
 from deid_assets.pipeline.spreading import Spread
 
@@ -40,7 +40,7 @@ class Pipeline:
         policy: Policy,
         key: Key,
         resolve_by: str = "union",
-        draw: Draw | None = None,
+        draw: SearchSample | None = None,
     ) -> Self:
         """Return all steps.
 
@@ -64,7 +64,7 @@ class Pipeline:
                 Resolve(resolve_by, ensemble),
                 Spread(),
                 Redact(policy, key),
-                Search(detect, resolve_by, draw or Draw(key)),
+                Search(detect, resolve_by, draw or SearchSample(key)),
                 Verify(),
             )
         )

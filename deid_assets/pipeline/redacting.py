@@ -20,7 +20,7 @@ from deid_assets.core.span import DisjointSpans, Span, SpanSet
 from deid_assets.pipeline.batch import Batch
 from deid_assets.pipeline.resolving import together
 from deid_assets.pipeline.spreading import is_found, spread
-from deid_assets.pipeline.values import How, Survival, Values, values_by_note
+from deid_assets.pipeline.values import Extent, Survival, Values, values_by_note
 from deid_assets.policies.batches import originals_of
 
 Spans = Mapping[str, DisjointSpans]
@@ -208,4 +208,6 @@ def survival_by_note(
 def _survival(note: Note, edits: Iterable[Edit], values: Values) -> Survival:
     covered = ((edit.start, edit.end) for edit in edits)
     left = [occurrence.how for occurrence in values.occurrences(note.text, covered)]
-    return Survival(left.count(How.WHOLE), left.count(How.LOWER_CASE), left.count(How.PART))
+    return Survival(
+        left.count(Extent.WHOLE), left.count(Extent.LOWER_CASE), left.count(Extent.PART)
+    )

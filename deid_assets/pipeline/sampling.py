@@ -24,7 +24,7 @@ no answer.
 
 
 @dataclass(frozen=True, slots=True)
-class Draw:
+class SearchSample:
     """Draw of the notes that are searched.
 
     Args:

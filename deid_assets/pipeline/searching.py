@@ -22,7 +22,7 @@ from deid_assets.core.resolve import Ensemble
 from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.pipeline.batch import Batch
 from deid_assets.pipeline.resolving import Detect, Resolve
-from deid_assets.pipeline.sampling import Draw, Hits, SearchResult, upper_bound
+from deid_assets.pipeline.sampling import Hits, SearchResult, SearchSample, upper_bound
 
 REDACTIONS = 4
 """How often a note with hits is redacted again before it is withheld."""
@@ -40,7 +40,7 @@ class Search:
 
     detect: Detect
     resolve_by: str
-    draw: Draw
+    draw: SearchSample
     name: ClassVar[str] = "search"
 
     def __str__(self) -> str:
@@ -94,7 +94,7 @@ def search_until_clean(
     *,
     look: Callable[[Collection[str]], Hits],
     redo: Callable[[Mapping[str, tuple[Span, ...]]], Collection[str]],
-    draw: Draw,
+    draw: SearchSample,
 ) -> SearchResult:
     """Search notes, have those with hits redacted again, and search these until nothing is found.
 

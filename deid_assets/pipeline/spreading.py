@@ -13,7 +13,7 @@ from deid_assets.core.note import Note
 from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.languages.vocabulary import is_ordinary
 from deid_assets.pipeline.batch import Batch
-from deid_assets.pipeline.values import How, Occurrence, Values, values_by_note
+from deid_assets.pipeline.values import Extent, Occurrence, Values, values_by_note
 
 SPREAD = "spread"
 """Source of the spans that are spread; no detector may have this name."""
@@ -67,8 +67,8 @@ def _spread_note(note: Note, found: DisjointSpans, values: Values) -> DisjointSp
     more = [
         _whole_words(note.text, occurrence, covered)
         for occurrence in values.occurrences(note.text, covered)
-        if occurrence.how is How.WHOLE
-        or (occurrence.how is How.PART and _is_telling_part(note, occurrence))
+        if occurrence.how is Extent.WHOLE
+        or (occurrence.how is Extent.PART and _is_telling_part(note, occurrence))
     ]
     return DisjointSpans(found.note_id, found.digest, (*found, *_disjoint(more))) if more else found
 

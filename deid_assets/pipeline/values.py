@@ -49,7 +49,7 @@ Patient = tuple[bool, str]
 """Whether the note names its patient, and the patient's id or the note's."""
 
 
-class How(Enum):
+class Extent(Enum):
     """Extent of an occurrence of a value."""
 
     WHOLE = "whole"
@@ -71,7 +71,7 @@ class Occurrence(NamedTuple):
 
     start: int
     end: int
-    how: How
+    how: Extent
     origin: Span
 
 
@@ -170,7 +170,9 @@ class Values:
         if has_part:
             for match, token in zip(matches, folded, strict=True):
                 if token in self.parts:
-                    yield kept.occurrence(match.start(), match.end(), How.PART, self.parts[token])
+                    yield kept.occurrence(
+                        match.start(), match.end(), Extent.PART, self.parts[token]
+                    )
 
     def _wholes(
         self, kept: _Kept, matches: Sequence[re.Match[str]], folded: Sequence[str]
@@ -182,7 +184,7 @@ class Values:
                 last = at + len(value) - 1
                 if last == at or tuple(folded[at : last + 1]) == value:
                     is_common = is_capitalised and matches[at].group().islower()
-                    how = How.LOWER_CASE if is_common else How.WHOLE
+                    how = Extent.LOWER_CASE if is_common else Extent.WHOLE
                     yield kept.occurrence(matches[at].start(), matches[last].end(), how, origin)
 
     def _numbers(self, kept: _Kept) -> Iterator[Occurrence]:
@@ -194,7 +196,7 @@ class Values:
             digits = "".join(filter(str.isdigit, run.group()))
             for number, origin in self.numbers.items():
                 for _ in range(digits.count(number)):
-                    yield kept.occurrence(run.start(), run.end(), How.WHOLE, origin)
+                    yield kept.occurrence(run.start(), run.end(), Extent.WHOLE, origin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +224,7 @@ class _Kept:
             cursor = max(cursor, end)
         return cls(_BORDER.join(pieces), starts, originals)
 
-    def occurrence(self, start: int, end: int, how: How, origin: Span) -> Occurrence:
+    def occurrence(self, start: int, end: int, how: Extent, origin: Span) -> Occurrence:
         piece = bisect_right(self.starts, start) - 1
         shift = self.originals[piece] - self.starts[piece]
         return Occurrence(start + shift, end + shift, how, origin)

@@ -11,8 +11,8 @@ from datetime import date
 from functools import lru_cache
 
 from deid_assets.policies.date_shapes import (
-    Candidate,
     DatePart,
+    ShapeReading,
     likely_candidates,
     other_candidates,
     shape_of,
@@ -28,7 +28,7 @@ _CACHED = 32_768
 
 
 @dataclass(slots=True, repr=False)
-class Written:
+class WrittenDate:
     """A date as it was written: its parts, and what it is written back with.
 
     Args:
@@ -80,7 +80,7 @@ class Written:
 
 
 @dataclass(slots=True, repr=False)
-class Reading:
+class DateReading:
     """One date or two of a text.
 
     Args:
@@ -95,15 +95,15 @@ class Reading:
             else.
     """
 
-    first: Written
-    second: Written | None
-    place: Candidate
+    first: WrittenDate
+    second: WrittenDate | None
+    place: ShapeReading
     ordinal: int = 0
     year_day: int = -1
     unit: str = ""
 
 
-def read(text: str, lang: str | None) -> Written | None:
+def read(text: str, lang: str | None) -> WrittenDate | None:
     """Return the parts of one date that fills the whole text, or ``None`` if it is not one
     we know.
     """
@@ -112,7 +112,7 @@ def read(text: str, lang: str | None) -> Written | None:
 
 
 @lru_cache(maxsize=_CACHED)
-def reading(text: str, lang: str | None) -> Reading | None:
+def reading(text: str, lang: str | None) -> DateReading | None:
     """Return the date or the two dates that fill the text, or ``None`` if they are none we know.
 
     A time of day may stand before or after. The latest readings are kept in memory, with their
@@ -124,7 +124,7 @@ def reading(text: str, lang: str | None) -> Reading | None:
     return _read(text, likely_candidates(shape, lang)) or _read(text, other_candidates(shape, lang))
 
 
-def _read(text: str, candidates: Iterable[Candidate]) -> Reading | None:
+def _read(text: str, candidates: Iterable[ShapeReading]) -> DateReading | None:
     """Return the first candidate that is a date with the text's numbers."""
     for candidate in candidates:
         first = _filled(candidate.first, text)
@@ -136,12 +136,12 @@ def _read(text: str, candidates: Iterable[Candidate]) -> Reading | None:
             continue
         second = _filled(candidate.second, text)
         for both in _completed(first, second, candidate.short) if second is not None else ():
-            return Reading(*both, candidate)
+            return DateReading(*both, candidate)
     return None
 
 
-def _single(written: Written, place: Candidate) -> Reading:
-    found = Reading(written, None, place)
+def _single(written: WrittenDate, place: ShapeReading) -> DateReading:
+    found = DateReading(written, None, place)
     if written.year is not None:
         found.ordinal = written.middle().toordinal()
         found.unit = "" if written.day is not None else written.unit()
@@ -159,7 +159,7 @@ def full_year(digits: str) -> int:
     return year + (2000 if year <= _PIVOT else 1900)
 
 
-def _filled(part: DatePart, text: str) -> Written | None:
+def _filled(part: DatePart, text: str) -> WrittenDate | None:
     """Return the date with the numbers of the text, which may be no day.
 
     ``None`` for no likely year.
@@ -180,10 +180,12 @@ def _filled(part: DatePart, text: str) -> Written | None:
         return None
     if part.is_compact and year is not None and not _FIRST_COMPACT <= year <= _LAST_COMPACT:
         return None
-    return Written(year, month, day, quarter, part)
+    return WrittenDate(year, month, day, quarter, part)
 
 
-def _completed(first: Written, second: Written, short: str) -> Iterator[tuple[Written, Written]]:
+def _completed(
+    first: WrittenDate, second: WrittenDate, short: str
+) -> Iterator[tuple[WrittenDate, WrittenDate]]:
     """Return both dates with the month and the year that one leaves to the other, if they fit."""
     if short == "first":
         if second.month is None or second.day is None:
@@ -203,7 +205,7 @@ def _completed(first: Written, second: Written, short: str) -> Iterator[tuple[Wr
         yield first, second
 
 
-def _is_date(written: Written) -> bool:
+def _is_date(written: WrittenDate) -> bool:
     if written.month is not None:
         if not 1 <= written.month <= 12:
             return False
@@ -223,7 +225,7 @@ def _is_leap(year: int) -> bool:
     return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
 
 
-def _is_part(written: Written) -> bool:
+def _is_part(written: WrittenDate) -> bool:
     """Whether it is a weekday alone, or a day of a month that is not named."""
     if not (written.year is None and written.month is None and written.quarter is None):
         return False

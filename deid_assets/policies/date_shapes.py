@@ -16,7 +16,7 @@ from functools import lru_cache
 from itertools import product
 
 from deid_assets.policies.date_forms import Roles, range_forms, single_forms
-from deid_assets.policies.date_tokens import Tokens, tokens_of
+from deid_assets.policies.date_tokens import DateTokens, tokens_of
 from deid_assets.policies.date_writing import Piece, Writer, pieces_of, writer_of
 from deid_assets.policies.time_words import WORDS
 
@@ -67,7 +67,7 @@ class DatePart:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class ShapeReading:
     """One way to read the texts of a shape.
 
     A date or two, which stand in ``[start, end)`` of the text.
@@ -99,7 +99,7 @@ def shape_of(text: str) -> str:
 
 
 @lru_cache(maxsize=_CACHED)
-def likely_candidates(shape: str, lang: str | None) -> tuple[Candidate, ...]:
+def likely_candidates(shape: str, lang: str | None) -> tuple[ShapeReading, ...]:
     """Return every way to read the texts of a shape as one date in the note's language, the
     likeliest first.
 
@@ -113,13 +113,13 @@ def likely_candidates(shape: str, lang: str | None) -> tuple[Candidate, ...]:
 
 
 @lru_cache(maxsize=_CACHED)
-def other_candidates(shape: str, lang: str | None) -> tuple[Candidate, ...]:
+def other_candidates(shape: str, lang: str | None) -> tuple[ShapeReading, ...]:
     """Return every way to read the texts of a shape that is not likely.
 
     As two dates, in English, beside a time.
     """
     cores = dict.fromkeys(_cores(shape))
-    candidates: list[Candidate] = []
+    candidates: list[ShapeReading] = []
     for core, words_lang, read in product(cores, _langs(lang), (_singles, _ranges)):
         candidates += read(shape, core, words_lang, _is_day_first(lang))
     return tuple(candidates)
@@ -148,7 +148,9 @@ def _cores(shape: str) -> Iterator[tuple[int, int]]:
             yield begin, begin + len(stripped)
 
 
-def _singles(shape: str, core: tuple[int, int], lang: str, day_first: bool) -> Iterator[Candidate]:
+def _singles(
+    shape: str, core: tuple[int, int], lang: str, day_first: bool
+) -> Iterator[ShapeReading]:
     start, end = core
     tokens = tokens_of(shape[start:end], lang)
     if tokens is None:
@@ -156,10 +158,12 @@ def _singles(shape: str, core: tuple[int, int], lang: str, day_first: bool) -> I
     reader = _Reader(tokens, lang, start, day_first=day_first)
     for roles in single_forms(tokens.kinds, lang=lang):
         for part in reader.parts(roles, range(len(tokens.texts)), roles):
-            yield Candidate(part, None, "", "", start, end)
+            yield ShapeReading(part, None, "", "", start, end)
 
 
-def _ranges(shape: str, core: tuple[int, int], lang: str, day_first: bool) -> Iterator[Candidate]:
+def _ranges(
+    shape: str, core: tuple[int, int], lang: str, day_first: bool
+) -> Iterator[ShapeReading]:
     start, end = core
     tokens = tokens_of(shape[start:end], lang)
     if tokens is None:
@@ -171,13 +175,13 @@ def _ranges(shape: str, core: tuple[int, int], lang: str, day_first: bool) -> It
             for second in reader.parts(
                 found.second, range(found.start, len(tokens.texts)), found.first
             ):
-                yield Candidate(first, second, between, found.short, start, end)
+                yield ShapeReading(first, second, between, found.short, start, end)
 
 
 class _Reader:
     """Turns the roles of tokens into dates."""
 
-    def __init__(self, tokens: Tokens, lang: str, start: int, *, day_first: bool) -> None:
+    def __init__(self, tokens: DateTokens, lang: str, start: int, *, day_first: bool) -> None:
         self._tokens, self._lang, self._day_first = tokens, lang, day_first
         self._starts = [start]
         for token in tokens.texts:

@@ -45,7 +45,7 @@ _DIGITS = {1: "D", 2: "D", 4: "Y", 6: "S", 8: "E"}
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class DateWord:
     """Meaning of a word.
 
     Args:
@@ -61,12 +61,12 @@ class Word:
     kind: str
     number: int = -1
     names: tuple[str, ...] = ()
-    weekday: Word | None = None
-    day: Word | None = None
+    weekday: DateWord | None = None
+    day: DateWord | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Tokens:
+class DateTokens:
     """A text in tokens.
 
     ``kinds`` has one character per token, ``words`` says what those of a lexicon mean.
@@ -74,24 +74,24 @@ class Tokens:
 
     kinds: str
     texts: tuple[str, ...]
-    words: dict[int, Word]
+    words: dict[int, DateWord]
 
 
 @dataclass(frozen=True, slots=True)
-class Lexicon:
+class DateLexicon:
     """One language's words by their case-folded spelling, and the pattern that cuts its texts."""
 
-    words: dict[str, Word]
+    words: dict[str, DateWord]
     endings: frozenset[str]
     pattern: re.Pattern[str]
 
 
-def tokens_of(text: str, lang: str) -> Tokens | None:
+def tokens_of(text: str, lang: str) -> DateTokens | None:
     """Return the tokens, or ``None`` where one of them says nothing in a date."""
     lexicon = lexicon_of(lang)
     texts = lexicon.pattern.findall(text)
     kinds: list[str] = []
-    words: dict[int, Word] = {}
+    words: dict[int, DateWord] = {}
     for place, token in enumerate(texts):
         kind = _plain_kind(token)
         if not kind:
@@ -107,7 +107,7 @@ def tokens_of(text: str, lang: str) -> Tokens | None:
         kinds.append(kind)
         if kinds[-3:] == ["M", " ", "M"] and (day := words[place - 2].day) is not None:
             words[place - 2], kinds[-3] = day, day.kind
-    return Tokens("".join(kinds), tuple(texts), words)
+    return DateTokens("".join(kinds), tuple(texts), words)
 
 
 def _plain_kind(token: str) -> str:
@@ -131,7 +131,7 @@ def cased_row(names: tuple[str, ...], model: str) -> tuple[str, ...]:
     return tuple(name and cased_like(model, name) for name in names)
 
 
-def row_like(word: Word, token: str) -> tuple[str, ...]:
+def row_like(word: DateWord, token: str) -> tuple[str, ...]:
     """Return the word's row, in the case the token has."""
     if len(token) > 1 and token.isupper():
         return cased_row(word.names, "XX")
@@ -141,38 +141,38 @@ def row_like(word: Word, token: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=len(WORDS))
-def lexicon_of(lang: str) -> Lexicon:
+def lexicon_of(lang: str) -> DateLexicon:
     """Return the words of one of the languages of ``WORDS``."""
     calendar = WORDS[lang]
-    words: dict[str, Word] = {}
+    words: dict[str, DateWord] = {}
     for row in _month_rows(calendar):
         _add(words, "M", ("", *row))
     for name, month in calendar.other_months.items():
-        _put(words, name, Word("M", month, ("", *calendar.short)))
+        _put(words, name, DateWord("M", month, ("", *calendar.short)))
     for row in _weekday_rows(calendar):
         _add(words, "W", row)
     for name, weekday in calendar.other_weekdays.items():
         _put(
             words,
             name,
-            Word("W", weekday, calendar.weekdays if len(name) > 4 else calendar.short_weekdays),
+            DateWord("W", weekday, calendar.weekdays if len(name) > 4 else calendar.short_weekdays),
         )
     for row in DAY_WORDS[lang]:
         _add(words, "w", ("", *row))
     for row in (calendar.seasons, *calendar.season_forms):
         _add(words, "Z", row)
     for name, season in calendar.holidays.items():
-        _put(words, name, Word("H", season, calendar.seasons))
+        _put(words, name, DateWord("H", season, calendar.seasons))
     for kind, names in (("o", calendar.fillers), ("t", calendar.until), ("Q", calendar.quarter)):
         for name in names:
-            _put(words, name, Word(kind))
+            _put(words, name, DateWord(kind))
     endings = frozenset(
         (*(ending for ending in calendar.ordinals if ending), *calendar.other_endings)
     )
     phrases = sorted((name for name in words if not name.isalpha()), key=len, reverse=True)
     joined = "|".join(re.escape(phrase) for phrase in phrases)
     start = rf"(?:{joined})(?![^\W_])|" if phrases else ""
-    return Lexicon(words, endings, re.compile(start + _TOKEN, re.IGNORECASE | re.DOTALL))
+    return DateLexicon(words, endings, re.compile(start + _TOKEN, re.IGNORECASE | re.DOTALL))
 
 
 def _month_rows(calendar: CalendarWords) -> list[tuple[str, ...]]:
@@ -189,19 +189,19 @@ def _weekday_rows(calendar: CalendarWords) -> list[tuple[str, ...]]:
     return [calendar.weekdays, calendar.short_weekdays, *inflected, *calendar.weekday_forms]
 
 
-def _add(words: dict[str, Word], kind: str, row: tuple[str, ...]) -> None:
+def _add(words: dict[str, DateWord], kind: str, row: tuple[str, ...]) -> None:
     plain = tuple(fold(name) for name in row)
     for names in (row, plain):
         for number, name in enumerate(names):
             if name:
-                _put(words, name, Word(kind, number, names))
+                _put(words, name, DateWord(kind, number, names))
 
 
-def _put(words: dict[str, Word], name: str, word: Word) -> None:
+def _put(words: dict[str, DateWord], name: str, word: DateWord) -> None:
     """Keep the first meaning of a spelling; one that is a month's and a weekday's keeps both."""
     spelling = unicodedata.normalize("NFC", name.casefold())
     known = words.setdefault(spelling, word)
     if known.kind == "M" and word.kind == "W":
-        words[spelling] = Word("m", known.number, known.names, weekday=word)
+        words[spelling] = DateWord("m", known.number, known.names, weekday=word)
     elif known.kind == "M" and word.kind == "w":
-        words[spelling] = Word("M", known.number, known.names, day=word)
+        words[spelling] = DateWord("M", known.number, known.names, day=word)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache
 
 from deid_assets.policies.date_forms import Roles
-from deid_assets.policies.date_tokens import Tokens, cased_row, row_like
+from deid_assets.policies.date_tokens import DateTokens, cased_row, row_like
 from deid_assets.policies.time_words import WORDS
 
 LITERAL, DAY, MONTH, YEAR, WEEKDAY, SEASON, QUARTER, BESIDE = range(8)
@@ -72,7 +72,7 @@ def _years(digits: int) -> tuple[str, ...]:
 
 
 def pieces_of(
-    tokens: Tokens, roles: Roles, lang: str, places: Iterable[int], beside: Iterable[int]
+    tokens: DateTokens, roles: Roles, lang: str, places: Iterable[int], beside: Iterable[int]
 ) -> tuple[Piece, ...]:
     """Return the pieces of the tokens at these places.
 
@@ -87,7 +87,7 @@ def pieces_of(
 
 
 def _parts(
-    tokens: Tokens, roles: Roles, lang: str, numbers: Sequence[str]
+    tokens: DateTokens, roles: Roles, lang: str, numbers: Sequence[str]
 ) -> dict[int, Sequence[Piece]]:
     is_alone = "m" not in roles or roles["m"] in tokens.words
     rows = {
@@ -130,7 +130,7 @@ def _parts(
 
 
 def _day(
-    tokens: Tokens, place: int, lang: str, month: int, digits: Sequence[str]
+    tokens: DateTokens, place: int, lang: str, month: int, digits: Sequence[str]
 ) -> dict[int, Sequence[Piece]]:
     if place in tokens.words:
         return {place: [(DAY, row_like(tokens.words[place], tokens.texts[place]))]}
@@ -141,7 +141,7 @@ def _day(
     return {place: [(DAY, digits)], **ending, **_article(tokens, place, lang)}
 
 
-def _ordinal(tokens: Tokens, place: int, lang: str, code: int) -> dict[int, Sequence[Piece]]:
+def _ordinal(tokens: DateTokens, place: int, lang: str, code: int) -> dict[int, Sequence[Piece]]:
     ending = next((at for at in (place + 1, place + 2) if tokens.kinds[at : at + 1] == "s"), None)
     if ending is None or (ending > place + 1 and tokens.kinds[place + 1] not in ":."):
         return {}
@@ -152,7 +152,7 @@ def _ordinal(tokens: Tokens, place: int, lang: str, code: int) -> dict[int, Sequ
     return {ending: [(code, cased_row(row, "XX" if token.isupper() and token.isascii() else "x"))]}
 
 
-def _article(tokens: Tokens, place: int, lang: str) -> dict[int, Sequence[Piece]]:
+def _article(tokens: DateTokens, place: int, lang: str) -> dict[int, Sequence[Piece]]:
     """Return the article before a day, which is another before a vowel: il 3, l'8."""
     if place < 2:
         return {}
@@ -173,7 +173,7 @@ def _ordinal_row(lang: str) -> tuple[str, ...]:
     return ("", *ordinals) if len(ordinals) == 31 else ()
 
 
-def _month(tokens: Tokens, place: int, lang: str) -> dict[int, Sequence[Piece]]:
+def _month(tokens: DateTokens, place: int, lang: str) -> dict[int, Sequence[Piece]]:
     token, word, calendar = tokens.texts[place], tokens.words[place], WORDS[lang]
     short = ("", *calendar.short)
     before, after = tokens.kinds[max(0, place - 2) : place], tokens.kinds[place + 1 : place + 3]

@@ -8,7 +8,7 @@ from functools import cache
 
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Context
-from deid_assets.policies.date_reading import Reading, Written, reading
+from deid_assets.policies.date_reading import DateReading, WrittenDate, reading
 from deid_assets.policies.date_writing import DAY, LITERAL, MONTH, YEAR, Piece, Values, writer_of
 from deid_assets.policies.drawing import Draw
 
@@ -71,7 +71,7 @@ def moved(text: str, lang: str | None, *, days: int, keep_season: bool = False) 
     return text[: place.start] + core + text[place.end :] if core else None
 
 
-def _moved(found: Reading, days: int, *, keep_season: bool) -> str:
+def _moved(found: DateReading, days: int, *, keep_season: bool) -> str:
     """Return the date or range after the move, or nothing where it cannot be moved."""
     part = found.first.part
     weekday = 0 if part.weekday is None else (part.weekday + days) % 7
@@ -126,7 +126,7 @@ def moved_day(day: date, days: int) -> date | None:
     return after if after.toordinal() >= _FIRST_ORDINAL else None
 
 
-def _values(written: Written, days: int, *, keep_season: bool) -> Values | None:
+def _values(written: WrittenDate, days: int, *, keep_season: bool) -> Values | None:
     """Return the values after the move.
 
     A text without a day moves as the middle of its month, season, quarter or year, and by at least
@@ -154,7 +154,7 @@ def _values(written: Written, days: int, *, keep_season: bool) -> Values | None:
     return _all_values(after, weekday)
 
 
-def _moved_middle(written: Written, days: int) -> date | None:
+def _moved_middle(written: WrittenDate, days: int) -> date | None:
     if written.year is None and written.day is not None and days % _YEAR_DAYS == 0:
         return None
     if written.year is None and (written.month, written.day) == (2, 29):
@@ -188,7 +188,7 @@ def _of_unit(day: date, unit: str) -> int:
 
 
 def _range_pieces(
-    found: Reading, first: Values, second: Values
+    found: DateReading, first: Values, second: Values
 ) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
     """Return the pieces of both dates.
 

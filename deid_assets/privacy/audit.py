@@ -152,7 +152,7 @@ class Estimated(Protocol):
         ...
 
 
-def conclude(  # noqa: PLR0913 - the parts of a result
+def conclude(
     audit: Audit,
     *,
     figures: Sequence[Measurement],
@@ -161,7 +161,6 @@ def conclude(  # noqa: PLR0913 - the parts of a result
     plots: Sequence[Plot] = (),
     tables: Sequence[Table] = (),
     counts: Mapping[str, int] | None = None,
-    blind_spots: Sequence[str] | None = None,
     void: str = "",
 ) -> AuditResult:
     """Return a result with the verdict that follows: void, else failed, else passed.
@@ -176,7 +175,7 @@ def conclude(  # noqa: PLR0913 - the parts of a result
         title=audit.title,
         outcome=outcome,
         reason=reason,
-        blind_spots=tuple(audit.blind_spots if blind_spots is None else blind_spots),
+        blind_spots=tuple(audit.blind_spots),
         figures=tuple(figures),
         controls=tuple(controls),
         rules=tuple(rules),

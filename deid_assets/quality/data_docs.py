@@ -2,8 +2,8 @@
 
 A page per asset on what was expected and what was found, without text of notes.
 
-The pages are rendered from ``Answer``, which holds counts alone. What they would load from
-elsewhere is taken out, so that whoever opens one tells no server of it.
+The pages are rendered from ``ExpectationResult``, which holds counts alone. What they would load
+from elsewhere is taken out, so that whoever opens one tells no server of it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from deid_assets.quality.expectations import Answer
+from deid_assets.quality.expectations import ExpectationResult
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -36,7 +36,7 @@ _DROPPED = (
 """What a page would load from elsewhere, and the controls that work by it alone."""
 
 
-def page(asset: str, batch: str, answers: Sequence[Answer]) -> str:
+def page(asset: str, batch: str, answers: Sequence[ExpectationResult]) -> str:
     """Return the Data Docs page on one asset of one batch, as HTML.
 
     Args:
@@ -74,7 +74,7 @@ def page(asset: str, batch: str, answers: Sequence[Answer]) -> str:
     return _standalone(rendered, f"{asset}, batch {batch}", unevaluated)
 
 
-def _result(answer: Answer) -> Any:
+def _result(answer: ExpectationResult) -> Any:
     from great_expectations.core import (  # noqa: PLC0415 - takes 3 s to import
         ExpectationValidationResult,
     )

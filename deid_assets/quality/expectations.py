@@ -38,7 +38,7 @@ NUMBERS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ExpectationResult:
     """What Great Expectations said of one expectation.
 
     Args:
@@ -96,7 +96,7 @@ def run(suite: Suite, frame: pd.DataFrame, **parameters: Sequence[str]) -> list[
     ]
 
 
-def ask(suite: Suite, frame: pd.DataFrame, **parameters: Sequence[str]) -> list[Answer]:
+def ask(suite: Suite, frame: pd.DataFrame, **parameters: Sequence[str]) -> list[ExpectationResult]:
     """Return what Great Expectations says of each expectation, in order; see ``run``."""
     found = sorted(TEXT_COLUMNS.intersection(frame.columns))
     if found:
@@ -124,7 +124,7 @@ def _definition() -> Any:
 
 def _answer(
     expectation: Expectation, batch: Any, parameters: Mapping[str, Sequence[str]]
-) -> Answer:
+) -> ExpectationResult:
     from great_expectations.expectations.expectation_configuration import (  # noqa: PLC0415 - takes 3 s to import
         ExpectationConfiguration,
     )
@@ -139,10 +139,10 @@ def _answer(
     except Exception:  # noqa: BLE001 - whatever it is, the expectation is not met, and the message may quote a cell
         evaluated = False
     if not evaluated:
-        return Answer(expectation, met=False, evaluated=False, numbers={})
+        return ExpectationResult(expectation, met=False, evaluated=False, numbers={})
     said = {name: result.result.get(name) for name in (*NUMBERS, "observed_value")}
     numbers = {name: _number(value) for name, value in said.items() if _is_number(value)}
-    return Answer(expectation, met=bool(result.success), evaluated=True, numbers=numbers)
+    return ExpectationResult(expectation, met=bool(result.success), evaluated=True, numbers=numbers)
 
 
 def _is_number(value: Any) -> bool:
@@ -153,7 +153,7 @@ def _number(value: Any) -> int | float:
     return int(value) if float(value).is_integer() else round(float(value), 6)
 
 
-def _verdict(check: str, answers: Sequence[Answer], *, rows: int) -> Verdict:
+def _verdict(check: str, answers: Sequence[ExpectationResult], *, rows: int) -> Verdict:
     description = "; ".join(answer.expectation.description for answer in answers)
     if not all(answer.evaluated for answer in answers):
         return Verdict(

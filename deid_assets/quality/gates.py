@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from deid_assets.evaluation.comparison import Difference
+from deid_assets.evaluation.comparison import BaselineDifference
 from deid_assets.evaluation.counts import Counts, NoteCounts
 from deid_assets.evaluation.intervals import wilson
 from deid_assets.quality.verdict import Verdict
@@ -140,7 +140,9 @@ def worst_group(groups: Mapping[str, Counts], floor: float, *, min_gold: int) ->
     )
 
 
-def no_regression(change: Difference | None, *, notes: int, lost: int, tolerance: float) -> Verdict:
+def no_regression(
+    change: BaselineDifference | None, *, notes: int, lost: int, tolerance: float
+) -> Verdict:
     """Check that recall did not fall below that of the last release by more than chance and a
     tolerance.
 

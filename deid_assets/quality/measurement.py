@@ -13,7 +13,7 @@ from deid_assets.quality.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ReleaseRequirements:
     """Requirements of a release on gold.
 
     Args:
@@ -30,7 +30,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Measurement:
+class BatchMeasurement:
     """Measurement of a batch on its gold.
 
     Args:
@@ -45,7 +45,7 @@ class Measurement:
     annotated: int
     held_out: int
     covered: Counts
-    wanted: Wanted
+    wanted: ReleaseRequirements
 
     @property
     def lower(self) -> float | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from deid_assets.core.errors import DeidError
-from deid_assets.core.verdicts import State, Tally
+from deid_assets.core.verdicts import CheckTally, State
 
 
 class Bound(NamedTuple):
@@ -152,7 +152,7 @@ def folded(
     """
     given = list(verdicts)
     others = [verdict for verdict in given if verdict.name not in apart]
-    tally = Tally.of(verdict.state for verdict in others)
+    tally = CheckTally.of(verdict.state for verdict in others)
     bad = {verdict.name: verdict.counts.get("bad", 1) for verdict in others if verdict.failed}
     counts = {"checks": len(others), "not_applicable": tally.not_applicable, **bad}
     together = Verdict(name, passed=not bad, blocking=True, counts=counts, description=description)

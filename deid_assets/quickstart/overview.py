@@ -12,7 +12,7 @@ from deid_assets.assets.scoring import LEADERBOARD
 from deid_assets.core.assets import Family
 from deid_assets.core.verdicts import State as Answer
 from deid_assets.evaluation.score import Evaluation, Scheme
-from deid_assets.intake.states import Batch, State, notes_line, total
+from deid_assets.intake.states import BatchState, BatchStatus, notes_line, total
 from deid_assets.intake.stops import Stop
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.runtime.installation import Installation
@@ -22,7 +22,10 @@ from deid_assets.store.scores import scores_from_table
 
 
 def show_overview(
-    installation: Installation, found: Sequence[Batch], assets: Sequence[str], console: Console
+    installation: Installation,
+    found: Sequence[BatchStatus],
+    assets: Sequence[str],
+    console: Console,
 ) -> None:
     """Print notes, spans per detector, checks, quarantine, scores and paths.
 
@@ -63,21 +66,21 @@ def show_overview(
         console.print(f"report            {report.absolute()}", soft_wrap=True, highlight=False)
 
 
-def _states(found: Sequence[Batch]) -> str:
+def _states(found: Sequence[BatchStatus]) -> str:
     """Return the batches by state; what an earlier release of a batch let out is still out."""
     counts = Counter(batch.state for batch in found)
-    parts = [f"{counts[state]:,} {state}" for state in State if counts[state]]
+    parts = [f"{counts[state]:,} {state}" for state in BatchState if counts[state]]
     earlier = sum(
-        bool(batch.tally.released) for batch in found if batch.state is not State.RELEASED
+        bool(batch.tally.released) for batch in found if batch.state is not BatchState.RELEASED
     )
     if earlier:
         parts.append(f"of which {earlier:,} with an earlier release that is still out")
     return ", ".join([f"{len(found):,}", *parts])
 
 
-def _show_stops(found: Sequence[Batch], console: Console) -> None:
+def _show_stops(found: Sequence[BatchStatus], console: Console) -> None:
     for batch in found:
-        if batch.state in (State.STOPPED, State.UNREADABLE):
+        if batch.state in (BatchState.STOPPED, BatchState.UNREADABLE):
             first = next((stop for stop in batch.stops if not stop.waits), None)
             said = (
                 f" at {first.asset}, {first.receipt.created_at[:10]}: {_reason(first)}"
@@ -132,7 +135,7 @@ def _sum(receipts: Sequence[Receipt], count: str) -> int:
     return sum(int(receipt.counts.get(count, 0)) for receipt in receipts)
 
 
-def _checks(stored: Sequence[Receipt], found: Sequence[Batch]) -> str:
+def _checks(stored: Sequence[Receipt], found: Sequence[BatchStatus]) -> str:
     """Return the checks by answer: those of what is stored, and those that stopped something."""
     stops = [stop.receipt for batch in found for stop in batch.stops if not stop.waits]
     stopped = {receipt.batch + Family.STOPS.name_in(receipt.asset) for receipt in stops}

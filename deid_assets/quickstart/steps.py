@@ -11,9 +11,9 @@ from deid_assets.assets.evidence import page_of
 from deid_assets.assets.measuring import measure
 from deid_assets.assets.repeats import repeats
 from deid_assets.core.errors import ProvenanceError
-from deid_assets.intake.states import Batch, State
+from deid_assets.intake.states import BatchState, BatchStatus
 from deid_assets.pipeline.resolving import MERGED_SPANS
-from deid_assets.quality.measurement import Measurement
+from deid_assets.quality.measurement import BatchMeasurement
 from deid_assets.reports.advice import CURVE
 from deid_assets.runtime.installation import Installation
 
@@ -33,10 +33,10 @@ class Waiting:
         repeated: Batch to how many of its notes arrived before.
     """
 
-    unmeasured: Mapping[str, Measurement]
+    unmeasured: Mapping[str, BatchMeasurement]
     unapproved: Mapping[str, Path]
-    unknown: Mapping[str, Measurement]
-    outdated: Mapping[str, State]
+    unknown: Mapping[str, BatchMeasurement]
+    outdated: Mapping[str, BatchState]
     repeated: Mapping[str, int]
 
     def lines(self) -> list[str]:
@@ -79,10 +79,15 @@ class Waiting:
             )
         return lines
 
-    def next_step(self, found: Sequence[Batch]) -> str:
+    def next_step(self, found: Sequence[BatchStatus]) -> str:
         """Return what helps most now."""
         bad = next(
-            (one.batch for one in found if one.state in (State.UNREADABLE, State.STOPPED)), ""
+            (
+                one.batch
+                for one in found
+                if one.state in (BatchState.UNREADABLE, BatchState.STOPPED)
+            ),
+            "",
         )
         if bad:
             return f"see what stopped {bad}: deid batches show {bad}"
@@ -98,15 +103,17 @@ class Waiting:
         return f"annotate ten of your notes and see what they add: {CURVE}"
 
 
-def waiting(installation: Installation, found: Sequence[Batch]) -> Waiting:
+def waiting(installation: Installation, found: Sequence[BatchStatus]) -> Waiting:
     """Return what waits, of batches as they were looked at."""
     short = _short(installation, found)
     unmeasured = {batch: one for batch, one in short.items() if one.wanted.gold}
     waits = [
-        one.batch for one in found if one.state is State.WAITING and one.batch not in unmeasured
+        one.batch
+        for one in found
+        if one.state is BatchState.WAITING and one.batch not in unmeasured
     ]
     pages = {batch: page_of(installation.settings, batch) for batch in waits}
-    released = {one.batch for one in found if one.state is State.RELEASED}
+    released = {one.batch for one in found if one.state is BatchState.RELEASED}
     return Waiting(
         unmeasured=unmeasured,
         unapproved=pages if installation.settings.release.approval else {},
@@ -116,18 +123,18 @@ def waiting(installation: Installation, found: Sequence[Batch]) -> Waiting:
         outdated={
             one.batch: one.state
             for one in found
-            if one.tally.released and one.state is not State.RELEASED
+            if one.tally.released and one.state is not BatchState.RELEASED
         },
         repeated=_repeated(installation, found),
     )
 
 
-def _short(installation: Installation, found: Sequence[Batch]) -> dict[str, Measurement]:
+def _short(installation: Installation, found: Sequence[BatchStatus]) -> dict[str, BatchMeasurement]:
     """Return what is known of the batches that have too few annotations."""
     short = {}
     for one in found:
         with suppress(ProvenanceError):  # its stop says more
-            is_done = one.state in (State.MADE, State.WAITING, State.RELEASED)
+            is_done = one.state in (BatchState.MADE, BatchState.WAITING, BatchState.RELEASED)
             if is_done and installation.files.find(MERGED_SPANS, one.batch):
                 measured = measure(one.batch, installation)
                 if measured.shortfall:
@@ -135,8 +142,8 @@ def _short(installation: Installation, found: Sequence[Batch]) -> dict[str, Meas
     return short
 
 
-def _repeated(installation: Installation, found: Sequence[Batch]) -> dict[str, int]:
-    present = [one.batch for one in found if one.state is not State.WITHDRAWN]
+def _repeated(installation: Installation, found: Sequence[BatchStatus]) -> dict[str, int]:
+    present = [one.batch for one in found if one.state is not BatchState.WITHDRAWN]
     with suppress(ProvenanceError):  # the stop of the batch says more
         return {
             batch: len(notes) for batch, notes in repeats(installation, present).items() if notes

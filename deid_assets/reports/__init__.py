@@ -7,24 +7,24 @@ from deid_assets.reports.plots import labels_png, leaderboard_png, recall_png
 from deid_assets.reports.release import release_html
 from deid_assets.reports.summary import (
     Audited,
-    Check,
+    CheckResult,
     Component,
-    Link,
-    Outcome,
+    ProvenanceStep,
     Quarantined,
     Received,
+    ReleaseOutcome,
     ReleaseSummary,
 )
 from deid_assets.reports.tables import comparison_md, labels_md, leaderboard_md, scores_md
 
 __all__ = [
     "Audited",
-    "Check",
+    "CheckResult",
     "Component",
-    "Link",
-    "Outcome",
+    "ProvenanceStep",
     "Quarantined",
     "Received",
+    "ReleaseOutcome",
     "ReleaseSummary",
     "comparison_md",
     "labels_md",

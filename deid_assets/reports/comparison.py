@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from deid_assets.evaluation.comparison import Boundary, Comparison, Difference, Interval, Ratio
+from deid_assets.evaluation.comparison import (
+    BaselineDifference,
+    Boundary,
+    Comparison,
+    Interval,
+    Ratio,
+)
 from deid_assets.evaluation.numbers import UNDEFINED, ratio
 from deid_assets.evaluation.score import Scheme
 
@@ -76,11 +82,11 @@ def interval_of(found: Interval | None) -> str:
     return f"{ratio(found.value)} [{ratio(found.low)}, {ratio(found.high)}]" if found else UNDEFINED
 
 
-def difference_of(found: Difference | None) -> str:
+def difference_of(found: BaselineDifference | None) -> str:
     """Return ``+0.012 [-0.003, +0.027]``, or ``n/a``."""
     return f"{found.value:+.3f} [{found.low:+.3f}, {found.high:+.3f}]" if found else UNDEFINED
 
 
-def p_of(found: Difference | None) -> str:
+def p_of(found: BaselineDifference | None) -> str:
     """Return three decimals, which a p of at least 1,000 draws never rounds to 0, or ``n/a``."""
     return f"{found.p:.3f}" if found else UNDEFINED

@@ -45,7 +45,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class ScoreRow:
+class ScoreLine:
     """One line of a score table, ready to print.
 
     ``covered`` and ``mark`` are ``None`` where there is no gold.
@@ -61,7 +61,7 @@ class ScoreRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class ScoreTable:
     """An evaluation, ready to print.
 
     Args:
@@ -75,15 +75,15 @@ class Scores:
     """
 
     evaluation: Evaluation
-    rows: Sequence[ScoreRow]
-    total: ScoreRow
+    rows: Sequence[ScoreLine]
+    total: ScoreLine
     floor: float
     covered: Estimate | None
     untouched: Estimate | None
     spurious_per_10k: float | None
 
 
-def scores_of(evaluation: Evaluation) -> Scores:
+def scores_of(evaluation: Evaluation) -> ScoreTable:
     """Return the evaluation as its tables and tiles show it."""
     covered = {
         label: recall_of(evaluation.counts(label, Scheme.COVERED)) for label in evaluation.labels
@@ -95,7 +95,7 @@ def scores_of(evaluation: Evaluation) -> Scores:
         for label, found in covered.items()
     ]
     notes = evaluation.notes
-    return Scores(
+    return ScoreTable(
         evaluation,
         sorted(
             rows,
@@ -116,9 +116,9 @@ def scores_of(evaluation: Evaluation) -> Scores:
 _SHOWN = (Scheme.STRICT, Scheme.RELAXED, Scheme.CHARACTERS)
 
 
-def _row(label: str, covered: Estimate | None, counts: Iterable[Counts], floor: float) -> ScoreRow:
+def _row(label: str, covered: Estimate | None, counts: Iterable[Counts], floor: float) -> ScoreLine:
     strict, relaxed, characters = counts
-    return ScoreRow(label, strict.gold, covered, mark(covered, floor), strict, relaxed, characters)
+    return ScoreLine(label, strict.gold, covered, mark(covered, floor), strict, relaxed, characters)
 
 
 def mark(found: Estimate | None, floor: float) -> Mark | None:

@@ -8,11 +8,11 @@ from datetime import datetime
 from enum import StrEnum
 
 from deid_assets.core.errors import InputError
-from deid_assets.core.verdicts import State, Tally
+from deid_assets.core.verdicts import CheckTally, State
 from deid_assets.evaluation.score import Evaluation, Scheme
 
 
-class Outcome(StrEnum):
+class ReleaseOutcome(StrEnum):
     """Outcome that a reader must know first."""
 
     PASSED = "passed"
@@ -22,7 +22,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class CheckResult:
     """The verdict of one data-quality check.
 
     Args:
@@ -119,7 +119,7 @@ class Received:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class ProvenanceStep:
     """One asset partition in the chain that led to the release.
 
     Args:
@@ -179,14 +179,14 @@ class ReleaseSummary:
     created_at: datetime
     received: int
     released: int
-    checks: tuple[Check, ...]
+    checks: tuple[CheckResult, ...]
     actions: Mapping[str, str]
     default_action: str
     redacted: Mapping[str, int]
     found: Mapping[str, Mapping[str, int]]
     quarantined: tuple[Quarantined, ...] = ()
     ensemble: tuple[Component, ...] = ()
-    chain: tuple[Link, ...] = ()
+    chain: tuple[ProvenanceStep, ...] = ()
     evaluation: Evaluation | None = None
     gold: str = ""
     limits: tuple[str, ...] = ()
@@ -219,9 +219,9 @@ class ReleaseSummary:
         return self.received - self.released - self.held
 
     @property
-    def tally(self) -> Tally:
+    def tally(self) -> CheckTally:
         """Numbers of checks that passed, failed and were not applicable."""
-        return Tally.of(check.state for check in self.checks)
+        return CheckTally.of(check.state for check in self.checks)
 
     @property
     def unmeasured(self) -> str:
@@ -263,23 +263,23 @@ class ReleaseSummary:
         )
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> ReleaseOutcome:
         """``FAILED`` where a blocking check failed or none passed, or where notes are not accounted
         for.
         """
         states = [check.state for check in self.checks if check.blocking]
         if State.PASSED not in states or State.FAILED in states or self.unaccounted:
-            return Outcome.FAILED
+            return ReleaseOutcome.FAILED
         if self.unmeasured:
-            return Outcome.NOT_MEASURED
-        return Outcome.WARNED if self.tally.failed or self.stays else Outcome.PASSED
+            return ReleaseOutcome.NOT_MEASURED
+        return ReleaseOutcome.WARNED if self.tally.failed or self.stays else ReleaseOutcome.PASSED
 
     @property
     def may_leave(self) -> bool:
         """Whether the redacted notes are released, if somebody approves them where that
         is asked.
         """
-        return self.outcome is not Outcome.FAILED and not self.stays
+        return self.outcome is not ReleaseOutcome.FAILED and not self.stays
 
     @property
     def reasons(self) -> tuple[str, ...]:

@@ -38,7 +38,7 @@ Source = tuple[str, Mapping[str, Any]]
 Locate = Callable[[str], Source]
 
 
-class Detect(Protocol):
+class RunsDetector(Protocol):
     """Runs a detector by name: one outcome per note, in order."""
 
     def __call__(self, name: str, notes: Sequence[Note], *, stage: str) -> list[SpanSet | Failed]:
@@ -161,7 +161,7 @@ class DetectorPool:
 
     def map_detecting(
         self,
-        work: Callable[[Part, Detect], Result],
+        work: Callable[[Part, RunsDetector], Result],
         parts: Sequence[Part],
         *,
         names: Iterable[str],
@@ -207,7 +207,7 @@ def _timed_in_worker(notes: Sequence[Note], *, name: str, stage: str, located: _
 
 
 def _work_in_worker(
-    work: Callable[[Part, Detect], Result], located: Mapping[str, _Located], part: Part
+    work: Callable[[Part, RunsDetector], Result], located: Mapping[str, _Located], part: Part
 ) -> Result:
     def detect_here(name: str, notes: Sequence[Note], *, stage: str) -> list[SpanSet | Failed]:
         return detect(_opened(name, located[name]), notes, stage=stage, interruptible=False)

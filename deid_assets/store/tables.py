@@ -60,7 +60,7 @@ class UtcDateTime(TypeDecorator[datetime]):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
-class Row(SQLModel, registry=catalogue):
+class StoredRow(SQLModel, registry=catalogue):
     """Base of all rows."""
 
 
@@ -81,7 +81,7 @@ def _of_batch() -> Any:
     )
 
 
-class CorpusRow(Row, table=True):
+class CorpusRow(StoredRow, table=True):
     """A source of notes."""
 
     __tablename__ = f"{PREFIX}corpora"
@@ -90,7 +90,7 @@ class CorpusRow(Row, table=True):
     created_at: datetime = _time()
 
 
-class BatchRow(Row, table=True):
+class BatchRow(StoredRow, table=True):
     """A partition of a corpus."""
 
     __tablename__ = f"{PREFIX}batches"
@@ -100,7 +100,7 @@ class BatchRow(Row, table=True):
     created_at: datetime = _time()
 
 
-class NoteRow(Row, table=True):
+class NoteRow(StoredRow, table=True):
     """A note without its text; ``note_id``, here and in other rows, and ``digest`` are keyed."""
 
     __tablename__ = f"{PREFIX}notes"
@@ -112,7 +112,7 @@ class NoteRow(Row, table=True):
     n_chars: int
 
 
-class DetectorVersionRow(Row, table=True):
+class DetectorVersionRow(StoredRow, table=True):
     """A detector at one version, with one model."""
 
     __tablename__ = f"{PREFIX}detector_versions"
@@ -124,7 +124,7 @@ class DetectorVersionRow(Row, table=True):
     digest: str = Field(default="", max_length=64)
 
 
-class SpanRow(Row, table=True):
+class SpanRow(StoredRow, table=True):
     """A span that a detector version found; ``position`` counts the note's spans from 0."""
 
     __tablename__ = f"{PREFIX}spans"
@@ -139,7 +139,7 @@ class SpanRow(Row, table=True):
     score: float
 
 
-class DetectionRow(Row, table=True):
+class DetectionRow(StoredRow, table=True):
     """Time that a detector version took for the notes of a batch.
 
     Detection alone, added up over processes.
@@ -153,7 +153,7 @@ class DetectionRow(Row, table=True):
     seconds: float
 
 
-class RunRow(Row, table=True):
+class RunRow(StoredRow, table=True):
     """One materialization of an asset partition."""
 
     __tablename__ = f"{PREFIX}runs"
@@ -170,7 +170,7 @@ class RunRow(Row, table=True):
     failed: int
 
 
-class ScoreRow(Row, table=True):
+class ScoreRow(StoredRow, table=True):
     """Counts of one label under one profile and scheme; see ``ALL_LABELS`` and ``OUT_OF_SCOPE``."""
 
     __tablename__ = f"{PREFIX}scores"
@@ -185,7 +185,7 @@ class ScoreRow(Row, table=True):
     fn: int
 
 
-class NoteScoreRow(Row, table=True):
+class NoteScoreRow(StoredRow, table=True):
     """Counts of whole notes under one profile; the fields of ``core.counts.NoteCounts``."""
 
     __tablename__ = f"{PREFIX}note_scores"
@@ -200,7 +200,7 @@ class NoteScoreRow(Row, table=True):
     chars: int = Field(sa_type=BigInteger)
 
 
-class DecisionRow(Row, table=True):
+class DecisionRow(StoredRow, table=True):
     """A reviewer's decision on a range of a note; ``digest`` is keyed."""
 
     __tablename__ = f"{PREFIX}decisions"
@@ -216,7 +216,7 @@ class DecisionRow(Row, table=True):
     decided_at: datetime = _time()
 
 
-class ReleaseRow(Row, table=True):
+class ReleaseRow(StoredRow, table=True):
     """A released partition."""
 
     __tablename__ = f"{PREFIX}releases"

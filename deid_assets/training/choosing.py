@@ -10,7 +10,7 @@ from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
 
 
-class Choice(StrEnum):
+class QueryStrategy(StrEnum):
     """How notes are chosen to be annotated."""
 
     RANDOM = "random"
@@ -22,7 +22,7 @@ class Choice(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RankedNote:
     """A note to annotate.
 
     Args:
@@ -42,14 +42,17 @@ class Ranked:
     tagger_alone: int
     detector_alone: int
 
-    def by(self, choice: Choice) -> float:
+    def by(self, choice: QueryStrategy) -> float:
         """Return what the note is ranked by, the most first."""
-        return self.uncertainty if choice is Choice.UNCERTAINTY else self.disagreement
+        return self.uncertainty if choice is QueryStrategy.UNCERTAINTY else self.disagreement
 
 
 def rank(
-    notes: Sequence[Note], detector: Sequence[SpanSet], tagger: Sequence[SpanSet], choice: Choice
-) -> list[Ranked]:
+    notes: Sequence[Note],
+    detector: Sequence[SpanSet],
+    tagger: Sequence[SpanSet],
+    choice: QueryStrategy,
+) -> list[RankedNote]:
     """Return the notes, the one that is most worth annotating first.
 
     Args:
@@ -62,10 +65,10 @@ def rank(
     return sorted(found, key=lambda one: (-one.by(choice), one.note_id))
 
 
-def _ranked(note: Note, detector: SpanSet, tagger: SpanSet) -> Ranked:
+def _ranked(note: Note, detector: SpanSet, tagger: SpanSet) -> RankedNote:
     one, other = _characters(detector), _characters(tagger)
     share = 1_000 / max(len(note.text), 1)
-    return Ranked(
+    return RankedNote(
         note_id=note.note_id,
         chars=len(note.text),
         disagreement=share * len(one ^ other),

@@ -28,7 +28,7 @@ The version rises when a field changes its meaning or goes away.
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ComparisonRow:
     """One recipe of a table.
 
     Args:
@@ -94,7 +94,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class RecipeDifference:
     """A recipe against the first of a table.
 
     Args:
@@ -120,7 +120,7 @@ class Difference:
         return asdict(self)
 
 
-def differences(rows: Sequence[Row]) -> list[Difference]:
+def differences(rows: Sequence[ComparisonRow]) -> list[RecipeDifference]:
     """Return each recipe against the first.
 
     Those with fewer than two runs or folds have no deviation and are left out.
@@ -132,7 +132,7 @@ def differences(rows: Sequence[Row]) -> list[Difference]:
     tests = {row.recipe: mann_whitney(row.f1, first.f1) for row in others}
     p = corrected({name: test.p for name, test in tests.items()})
     return [
-        Difference(
+        RecipeDifference(
             row.recipe,
             row.mean - first.mean,
             hypot(row.deviation or 0.0, first.deviation or 0.0),
@@ -145,7 +145,7 @@ def differences(rows: Sequence[Row]) -> list[Difference]:
     ]
 
 
-def runs_json(rows: Sequence[Row]) -> dict[str, Any]:
+def runs_json(rows: Sequence[ComparisonRow]) -> dict[str, Any]:
     """Return the document of a table, which ``deid evaluate --runs`` reads.
 
     Each row with its difference to the first.
@@ -157,7 +157,7 @@ def runs_json(rows: Sequence[Row]) -> dict[str, Any]:
 
 def compare_recipes(
     recipes: Sequence[Recipe], materials: Mapping[str, Materials], out: Path, *, progress: Progress
-) -> list[Row]:
+) -> list[ComparisonRow]:
     """Train each recipe on its materials and score it on its test notes.
 
     Args:
@@ -192,7 +192,7 @@ def cross_validate(
     count: int,
     progress: Progress,
     keep: bool = False,
-) -> Row:
+) -> ComparisonRow:
     """Train a recipe once per fold of its last corpus and score each fold by the model that has not
     seen it.
 
@@ -230,11 +230,11 @@ def cross_validate(
     return _row(recipe.name, cards, kept_alone=True)
 
 
-def _row(recipe: str, cards: Sequence[Card], *, kept_alone: bool) -> Row:
+def _row(recipe: str, cards: Sequence[Card], *, kept_alone: bool) -> ComparisonRow:
     """Return a row of every run of a model, or of the kept run of each fold."""
     runs = [run for card in cards for run in card.runs if run.kept or not kept_alone]
     f1 = [run.test_f1 for run in runs if run.test_f1 is not None]
     six = [run.six for run in runs if run.six is not None]
-    return Row(
+    return ComparisonRow(
         recipe, cards, f1, six if len(six) == len(f1) else [], "folds" if kept_alone else "runs"
     )

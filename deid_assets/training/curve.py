@@ -22,7 +22,7 @@ from deid_assets.evaluation.comparison import Comparison, Ratio, Row
 from deid_assets.evaluation.counts import Scheme
 from deid_assets.evaluation.resampling import compare
 from deid_assets.evaluation.score import evaluate_by_note, evaluate_corpus
-from deid_assets.training.choosing import Choice, rank
+from deid_assets.training.choosing import QueryStrategy, rank
 from deid_assets.training.corpora import Corpus, check_apart, folds, owner, split, split_order
 from deid_assets.training.recipe import Recipe, Strategy
 from deid_assets.training.run import Materials, Progress, open_model, train_model
@@ -71,7 +71,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class CurveRequest:
     """What a curve is drawn of.
 
     Args:
@@ -96,12 +96,12 @@ class Wanted:
     detector: str = "rules"
     options: Mapping[str, Any] = field(default_factory=dict)
     profile: Profile = HARMONISED
-    choice: Choice = Choice.RANDOM
+    choice: QueryStrategy = QueryStrategy.RANDOM
     most_lost: float = MOST_LOST
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class LearningCurve:
     """A learning curve.
 
     Args:
@@ -126,7 +126,7 @@ class _Round:
     spent: Mapping[int, tuple[float | None, float]]
 
 
-def learning_curve(wanted: Wanted, out: Path, *, progress: Progress) -> Curve:
+def learning_curve(wanted: CurveRequest, out: Path, *, progress: Progress) -> LearningCurve:
     """Train on ever more notes of one's own and score each model in union with the detector that is
     there.
 
@@ -172,7 +172,7 @@ def learning_curve(wanted: Wanted, out: Path, *, progress: Progress) -> Curve:
     scored = [document for one in rounds for document in one.held]
     found = {size: [spans for one in rounds for spans in one.found[size]] for size in (0, *fitting)}
     spent = {size: _middle([one.spent[size] for one in rounds]) for size in (0, *fitting)}
-    return Curve(_points(scored, found, spent, wanted.profile), len(scored), len(rounds))
+    return LearningCurve(_points(scored, found, spent, wanted.profile), len(scored), len(rounds))
 
 
 def notes_for(size: int) -> int:
@@ -182,7 +182,7 @@ def notes_for(size: int) -> int:
     return -(-size * MOST_ROUNDS // (MOST_ROUNDS - 1))
 
 
-def _parts(wanted: Wanted) -> list[tuple[list[Document], list[Document]]]:
+def _parts(wanted: CurveRequest) -> list[tuple[list[Document], list[Document]]]:
     """The notes to draw from with those to score on.
 
     Of each round of cross-validation, or as they were given.
@@ -201,7 +201,7 @@ def _parts(wanted: Wanted) -> list[tuple[list[Document], list[Document]]]:
 
 
 def _round(
-    wanted: Wanted,
+    wanted: CurveRequest,
     sizes: Sequence[int],
     part: tuple[Sequence[Document], Sequence[Document]],
     detector: Detector,
@@ -224,13 +224,13 @@ def _round(
         kept = _at_least(_answers(model, held), threshold)
         found[size] = [_union(one, other) for one, other in zip(there, kept, strict=True)]
         spent[size] = (threshold, seconds)
-        if wanted.choice is not Choice.RANDOM:
+        if wanted.choice is not QueryStrategy.RANDOM:
             ordered[size:] = _ranked(wanted, ordered[size:], detector, model)
     return _Round(held, found, spent)
 
 
 def _ranked(
-    wanted: Wanted, rest: Sequence[Document], detector: Detector, model: Detector
+    wanted: CurveRequest, rest: Sequence[Document], detector: Detector, model: Detector
 ) -> list[Document]:
     """The notes left to draw from, as the model of the size before chooses."""
     notes = [document.note for document in rest]
@@ -246,7 +246,7 @@ def _middle(spent: Sequence[tuple[float | None, float]]) -> tuple[float | None, 
 
 
 def _trained(
-    wanted: Wanted, documents: Sequence[Document], folder: Path, progress: Progress
+    wanted: CurveRequest, documents: Sequence[Document], folder: Path, progress: Progress
 ) -> tuple[Detector, float]:
     recipe, materials = _materials(
         wanted, Corpus(f"{wanted.own.name}, {len(documents)} notes", tuple(documents))
@@ -256,7 +256,11 @@ def _trained(
 
 
 def _threshold(
-    wanted: Wanted, drawn: Sequence[Document], detector: Detector, folder: Path, progress: Progress
+    wanted: CurveRequest,
+    drawn: Sequence[Document],
+    detector: Detector,
+    folder: Path,
+    progress: Progress,
 ) -> float | None:
     """Return the least score that counts, by cross-validation.
 
@@ -305,7 +309,7 @@ def _at_least(found: Sequence[SpanSet], threshold: float | None) -> list[SpanSet
     ]
 
 
-def _materials(wanted: Wanted, drawn: Corpus) -> tuple[Recipe, Materials]:
+def _materials(wanted: CurveRequest, drawn: Corpus) -> tuple[Recipe, Materials]:
     if not wanted.beside:
         return _as(wanted.recipe, 1).model_copy(update={"dev_share": 0.0}), Materials(
             corpora=[drawn]

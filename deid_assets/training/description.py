@@ -13,7 +13,7 @@ from pathlib import Path
 from deid_assets import plugins
 from deid_assets.core.tagging import encode, tokenize
 from deid_assets.core.trainer import Document, Epoch, Task, labelled
-from deid_assets.training.card import Card, Learnt, Run, digests
+from deid_assets.training.card import Card, Learnt, SeedRun, digests
 from deid_assets.training.corpora import Corpus
 from deid_assets.training.recipe import Recipe
 from deid_assets.training.scoring import TagScores
@@ -23,7 +23,7 @@ _SOFTWARE = ("deid-assets", "flair", "numpy", "scipy", "tokenizers", "torch", "t
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class SeedResult:
     """One seed's model and how it does.
 
     Args:
@@ -49,8 +49,8 @@ def describe(
     recipe: Recipe,
     task: Task,
     corpora: Sequence[tuple[str, Corpus]],
-    runs: Sequence[Judged],
-    best: Judged,
+    runs: Sequence[SeedResult],
+    best: SeedResult,
     *,
     fingerprint: str,
     cpu_seconds: float,
@@ -109,8 +109,8 @@ def _inexact(document: Document, task: Task) -> int:
     return encode(spans, tokenize(document.note.text), task.scheme)[1]
 
 
-def _run(judged: Judged, *, is_kept: bool) -> Run:
-    return Run(
+def _run(judged: SeedResult, *, is_kept: bool) -> SeedRun:
+    return SeedRun(
         seed=judged.seed,
         dev_f1=round(judged.dev.micro.f1 or 0.0, 4),
         test_f1=None if judged.test is None else round(judged.test.micro.f1 or 0.0, 4),

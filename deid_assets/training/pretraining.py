@@ -53,7 +53,7 @@ class Pretrainer(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class PretrainingRecord:
     """What a language model was made of.
 
     Args:
@@ -71,7 +71,7 @@ class Record:
 
 def pretrain_model(
     recipe: Recipe, notes: Sequence[Note], out: Path, *, report: Report = lambda _epoch: None
-) -> Record:
+) -> PretrainingRecord:
     """Make a language model folder of raw notes; a second call with nothing changed does nothing.
 
     What is not finished stands under ``NAME.part``, and a killed run resumes there.
@@ -111,7 +111,7 @@ def pretrain_model(
     part.mkdir(parents=True, mode=0o700, exist_ok=True)
     trainer.pretrain(notes, part, settings=settings, seed=recipe.seed, report=report)
     read = frozenset(digests) | _read_before(settings)
-    record = Record(
+    record = PretrainingRecord(
         recipe.model_dump(mode="json") | {"settings": settings}, fingerprint, len(notes), read
     )
     _write(part, record)
@@ -133,7 +133,7 @@ def _name(note: Note) -> str:
     return note.digest if secret_of_environment() is None else name_of(note.digest)
 
 
-def _write(folder: Path, record: Record) -> None:
+def _write(folder: Path, record: PretrainingRecord) -> None:
     values = {
         "recipe": record.recipe,
         "fingerprint": record.fingerprint,
@@ -143,7 +143,7 @@ def _write(folder: Path, record: Record) -> None:
     (folder / RECORD).write_text(json.dumps(values, indent=1), encoding="utf-8")
 
 
-def read_record(folder: Path) -> Record:
+def read_record(folder: Path) -> PretrainingRecord:
     """Return what a language model was made of.
 
     Raises:
@@ -152,7 +152,7 @@ def read_record(folder: Path) -> Record:
     path = folder / RECORD
     try:
         values = json.loads(path.read_text("utf-8"))
-        return Record(
+        return PretrainingRecord(
             values["recipe"], values["fingerprint"], values["notes"], frozenset(values["digests"])
         )
     except FileNotFoundError:

@@ -14,7 +14,7 @@ from typing import Any
 from deid_assets.core.detector import detect
 from deid_assets.core.errors import ConfigError, InputError
 from deid_assets.core.trainer import Document
-from deid_assets.evaluation.comparison import Difference, Ratio
+from deid_assets.evaluation.comparison import BaselineDifference, Ratio
 from deid_assets.evaluation.counts import Counts, Scheme
 from deid_assets.evaluation.resampling import compare
 from deid_assets.system.atomic import replace_folder
@@ -56,7 +56,7 @@ class Round:
 
     in_use: Counts
     candidate: Counts
-    difference: Difference | None
+    difference: BaselineDifference | None
     notes: int
     unit: str
     units: int

@@ -25,7 +25,7 @@ from deid_assets.privacy.subject import model_digest
 from deid_assets.system.atomic import atomic_path, replace_folder
 from deid_assets.training.card import CARD, TAGGER, Card, close_folder, read_card, write_card
 from deid_assets.training.corpora import Corpus, check_apart, split
-from deid_assets.training.description import Judged, describe
+from deid_assets.training.description import SeedResult, describe
 from deid_assets.training.naming import name_of
 from deid_assets.training.recipe import Recipe, Strategy, check_strategy
 from deid_assets.training.scoring import score, score_outcomes, six_f1
@@ -273,7 +273,7 @@ def _one_run(trainer: Trainer, task: Task, part: Path, key: Key | None, progress
     return folder
 
 
-def _judged(recipe: Recipe, task: Task, test: Corpus | None, folder: Path) -> Judged:
+def _judged(recipe: Recipe, task: Task, test: Corpus | None, folder: Path) -> SeedResult:
     """Score a finished run; its curve may come from more than one process."""
     detector = open_model(recipe, folder)
     log = folder.with_suffix(".jsonl")
@@ -282,7 +282,7 @@ def _judged(recipe: Recipe, task: Task, test: Corpus | None, folder: Path) -> Ju
     curve = {(point.phase, point.epoch): point for point in points}
     tested = () if test is None else test.documents
     outcomes = detect(detector, [document.note for document in tested]) if tested else []
-    return Judged(
+    return SeedResult(
         seed=task.seed,
         folder=folder,
         dev=score(detector, task.dev, native=task.native),

@@ -12,7 +12,7 @@ FIRST = "0" * 64
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class HashChain:
     """The rows of one log.
 
     Args:

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, insert, select
 from deid_assets.core.errors import InputError, ProvenanceError
 from deid_assets.core.keys import Key
 from deid_assets.vault import tables
-from deid_assets.vault.chain import FIRST, Chain
+from deid_assets.vault.chain import FIRST, HashChain
 from deid_assets.vault.keys import Keyring, Sealed
 
 MAX_WHO_CHARS, MAX_REASON_CHARS = 100, 500
@@ -80,7 +80,7 @@ class Log:
     def __init__(self, keyring: Keyring, id_key: bytes) -> None:
         self._keyring = keyring
         key = Key(id_key)
-        self._chain = Chain(Key(key.derive("log chain")).derive)
+        self._chain = HashChain(Key(key.derive("log chain")).derive)
         self._reasons = Keyring([key.derive("log reasons")])
 
     def begin(self, connection: Connection) -> None:

@@ -32,7 +32,7 @@ the words.
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class VaultEntry:
     """A redacted note with its original.
 
     Args:
@@ -97,7 +97,7 @@ class Vault:
                 " their own"
             )
 
-    def store(self, entries: Iterable[Entry]) -> int:
+    def store(self, entries: Iterable[VaultEntry]) -> int:
         """Seal what was taken out of each note, in place of what the same redacted note had.
 
         Return how many edits.
@@ -264,7 +264,7 @@ class Vault:
         return Key(self._id_key).derive("vault", *parts).hex()[:32]
 
     def _rows(
-        self, entry: Entry
+        self, entry: VaultEntry
     ) -> tuple[dict[str, Any], list[dict[str, Any]], list[dict[str, Any]]]:
         note, redacted = entry.note, entry.redacted
         self.check_patient(note)

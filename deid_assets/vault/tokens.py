@@ -18,7 +18,7 @@ from deid_assets.core.errors import DeidError, ProvenanceError
 from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.policies.encrypt import open_tokens
-from deid_assets.vault.chain import FIRST, Chain
+from deid_assets.vault.chain import FIRST, HashChain
 from deid_assets.vault.log import AccessRequest
 
 
@@ -88,5 +88,5 @@ def _enter(log: Path, key: Key, request: AccessRequest, subjects: Sequence[str])
         os.fsync(file.fileno())
 
 
-def _chain(key: Key) -> Chain:
-    return Chain(partial(key.derive, "token log"))
+def _chain(key: Key) -> HashChain:
+    return HashChain(partial(key.derive, "token log"))

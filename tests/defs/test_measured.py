@@ -16,8 +16,7 @@ from deid_assets.core.verdicts import State
 from deid_assets.defs.staleness import stale_assets
 from deid_assets.defs.stopping import without_known_stops
 from deid_assets.intake.landing import take_in
-from deid_assets.intake.states import State as BatchState
-from deid_assets.intake.states import look_at_all
+from deid_assets.intake.states import BatchState, look_at_all
 from deid_assets.intake.stops import find_stop
 from deid_assets.quickstart.overview import show_overview
 from deid_assets.quickstart.steps import waiting

@@ -47,7 +47,7 @@ def modelled(installation, note_records, tmp_path):
     threshold = calibration.threshold_for(
         method, [document(one) for one in note_records()[:3]], target="recall=0.9"
     )
-    found = calibration.Calibration(method.digest, method.described, {"en": threshold})
+    found = calibration.LanguageThresholds(method.digest, method.described, {"en": threshold})
     calibration.write(tmp_path / "calibration.json", found)
     installation.detectors = ("stencil", "zero_shot")
     installation.configure(

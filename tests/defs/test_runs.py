@@ -10,7 +10,7 @@ from rich.console import Console
 
 from deid_assets.backfill.command import main as backfill
 from deid_assets.defs.jobs import MAIN_JOB
-from deid_assets.defs.runs import Graph, Pass, Wanted
+from deid_assets.defs.runs import Graph, Pass, PassSelection
 from deid_assets.runtime import processes
 from deid_assets.store.withdrawals import Withdrawals
 
@@ -46,7 +46,9 @@ UPSTREAM = {dg.AssetKey("raw_notes"), dg.AssetKey("gold_annotations"), SPANS}
 def test_checks_are_recorded_for_each_batch_and_a_second_pass_makes_nothing(graph, passes):
     console = Console(file=StringIO())
 
-    outcome = graph.make(passes, console, Wanted(only=UPSTREAM, tags={"deid/backfill": "now"}))
+    outcome = graph.make(
+        passes, console, PassSelection(only=UPSTREAM, tags={"deid/backfill": "now"})
+    )
 
     assert (outcome.faults, outcome.runs, outcome.made, outcome.stopped) == ([], 3, 9, False)
     check = dg.AssetCheckKey(SPANS, "answered")
@@ -55,15 +57,15 @@ def test_checks_are_recorded_for_each_batch_and_a_second_pass_makes_nothing(grap
             check, limit=9, partition_filter=PartitionKeyFilter(key=one.batch)
         )
         assert row.status.value == "SUCCEEDED"
-    assert graph.make(passes, console, Wanted(only=UPSTREAM)).runs == 0
-    assert graph.make(passes[:1], console, Wanted(only={SPANS}, again=True)).made == 1
+    assert graph.make(passes, console, PassSelection(only=UPSTREAM)).runs == 0
+    assert graph.make(passes[:1], console, PassSelection(only={SPANS}, again=True)).made == 1
 
 
 def test_a_stop_undoes_the_running_detection_and_says_what_is_left(
     graph, passes, stop, monkeypatch
 ):
     console = Console(file=StringIO(), width=200)
-    graph.make(passes[:1], console, Wanted(only=UPSTREAM))
+    graph.make(passes[:1], console, PassSelection(only=UPSTREAM))
     find = processes.run_parts
 
     def run_parts(*args, **kwargs):
@@ -72,7 +74,7 @@ def test_a_stop_undoes_the_running_detection_and_says_what_is_left(
 
     monkeypatch.setattr("deid_assets.runtime.detectors.run_parts", run_parts)
 
-    outcome = graph.make(passes, console, Wanted(only=UPSTREAM))
+    outcome = graph.make(passes, console, PassSelection(only=UPSTREAM))
     outcome.show_left(console, "make run")
 
     assert (outcome.stopped, outcome.faults) == (True, [])

@@ -15,7 +15,7 @@ from deid_assets.core.detector import Failed
 from deid_assets.core.keys import Key
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import Span
-from deid_assets.pipeline.sampling import Draw, SearchResult
+from deid_assets.pipeline.sampling import SearchResult, SearchSample
 from deid_assets.pipeline.searching import Search, search_until_clean
 from deid_assets.policies import load_policy
 from deid_assets.quality import State
@@ -55,7 +55,7 @@ def search_in(installation):
             redacted[0].column("note_id").to_pylist(),
             look=lambda note_ids: workers.look(redacted, note_ids),
             redo=lambda hits: hits,  # as if nothing could be covered
-            draw=Draw(opened.key, sample, limit),
+            draw=SearchSample(opened.key, sample, limit),
         )
         return found, opened
 
@@ -63,7 +63,7 @@ def search_in(installation):
 
 
 def drawn_by(opened, size):
-    return Draw(opened.key, size).of(IDS)
+    return SearchSample(opened.key, size).of(IDS)
 
 
 def test_where_the_draw_is_clean_the_rest_is_not_searched(search_in):
@@ -200,15 +200,15 @@ def test_a_draw_follows_from_the_key_and_the_ids_alone(ids, size, rng):
     shuffled = sorted(ids)
     rng.shuffle(shuffled)
 
-    chosen = Draw(KEY, size).of(ids)
+    chosen = SearchSample(KEY, size).of(ids)
 
-    assert chosen == Draw(KEY, size).of(shuffled)
+    assert chosen == SearchSample(KEY, size).of(shuffled)
     assert len(chosen) == min(size, len(ids))
-    assert chosen <= Draw(KEY, size + 1).of(ids) <= ids
+    assert chosen <= SearchSample(KEY, size + 1).of(ids) <= ids
 
 
 def test_another_key_draws_others():
-    assert Draw(KEY, 10).of(IDS) != Draw(Key(b"another secret key"), 10).of(IDS)
+    assert SearchSample(KEY, 10).of(IDS) != SearchSample(Key(b"another secret key"), 10).of(IDS)
 
 
 def test_what_the_policy_keeps_is_no_hit(installation, tmp_path):

@@ -19,7 +19,7 @@ from deid_assets.formats.installed import installed
 from deid_assets.intake.arrivals import check_arrival, find_arrival
 from deid_assets.intake.landing import take_in
 from deid_assets.intake.reader import landing_folder, read_batch
-from deid_assets.intake.states import State, look
+from deid_assets.intake.states import BatchState, look
 from deid_assets.intake.stops import find_stop, record_stop
 from deid_assets.store.files import UnsignedReceipt
 from deid_assets.store.withdrawals import ARRIVAL
@@ -111,7 +111,7 @@ def test_fault_place_and_remedy_are_shown_in_dagster_and_kept_and_hold_no_text(f
     for where in (said, shown, "\n".join(kept)):
         assert expected in where
         assert "Zed" not in where
-    assert look(opened.settings, opened.files, batch).state is State.UNREADABLE
+    assert look(opened.settings, opened.files, batch).state is BatchState.UNREADABLE
 
 
 def test_notes_whose_plugin_of_formats_is_missing_are_withheld_and_the_plugin_is_named(
@@ -312,11 +312,11 @@ def test_a_stop_that_another_process_left_is_cleared_by_the_next_good_run(shippe
         unsigned=unsigned,
         is_error=True,
     )
-    assert look(opened.settings, opened.files, shipped.batch).state is State.STOPPED
+    assert look(opened.settings, opened.files, shipped.batch).state is BatchState.STOPPED
 
     graph = Graph(shipped.definitions(), opened, shipped.history)
     outcome = graph.make([Pass(MAIN_JOB, shipped.batch)], Console(file=StringIO()))
 
     assert (outcome.made, outcome.faults) == (0, [])
-    assert look(opened.settings, opened.files, shipped.batch).state is State.RELEASED
+    assert look(opened.settings, opened.files, shipped.batch).state is BatchState.RELEASED
     assert opened.files.receipt("released_corpus", shipped.batch) == receipt

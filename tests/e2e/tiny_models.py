@@ -99,7 +99,7 @@ def _exported(folder: Path) -> Path:
 def _rules(folder: Path) -> Path:
     import spacy
 
-    from deid_spacy import Importer
+    from deid_spacy import SpacyImporter
 
     pipeline = spacy.blank("en")
     pipeline.add_pipe("entity_ruler").add_patterns([{"label": "PERSON", "pattern": NAME}])
@@ -110,7 +110,7 @@ def _rules(folder: Path) -> Path:
         "out": folder / "mine",
         "labels": "spacy_ontonotes",
     }
-    Importer().add(wanted, [])
+    SpacyImporter().add(wanted, [])
     return folder / "mine"
 
 

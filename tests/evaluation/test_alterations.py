@@ -8,11 +8,11 @@ from deid_assets.core.errors import DigestError
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import Span, SpanSet
-from deid_assets.evaluation.alterations import Change, Kind, alterations
+from deid_assets.evaluation.alterations import AlterationKind, AlterationOutcome, alterations
 from deid_assets.testing import marked
 
 TAGS = re.compile(r"\[[A-Z]+\]")
-INSERTED, DELETED, CHANGED = Change
+INSERTED, DELETED, CHANGED = AlterationOutcome
 
 
 def found(source, output, **options):
@@ -37,30 +37,40 @@ def found(source, output, **options):
         pytest.param("<NAME>Ann Lee</NAME> came.", "Ann Mary Lee came.", [], id="inside a span"),
         pytest.param("<NAME>Ann Lee</NAME> came.", " came.", [], id="removed"),
         pytest.param("Pain  since\nnoon.", "Pain since noon.", [], id="blanks"),
-        pytest.param("Takes 5 mg.", "Takes 50 mg.", [(CHANGED, Kind.NUMBER, "5", "50")], id="dose"),
-        pytest.param("Takes 5 mg.", "Takes 5 g.", [(CHANGED, Kind.UNIT, "mg", "g")], id="unit"),
+        pytest.param(
+            "Takes 5 mg.", "Takes 50 mg.", [(CHANGED, AlterationKind.NUMBER, "5", "50")], id="dose"
+        ),
+        pytest.param(
+            "Takes 5 mg.", "Takes 5 g.", [(CHANGED, AlterationKind.UNIT, "mg", "g")], id="unit"
+        ),
         pytest.param(
             "There is no fever.",
             "There is fever.",
-            [(DELETED, Kind.NEGATION, "no", "")],
+            [(DELETED, AlterationKind.NEGATION, "no", "")],
             id="negation",
         ),
         pytest.param(
-            "Fever.", "Fever and cough.", [(INSERTED, Kind.WORD, "", "and cough")], id="invented"
+            "Fever.",
+            "Fever and cough.",
+            [(INSERTED, AlterationKind.WORD, "", "and cough")],
+            id="invented",
         ),
         pytest.param(
-            "Pain, fever.", "Pain fever.", [(DELETED, Kind.PUNCTUATION, ",", "")], id="punctuation"
+            "Pain, fever.",
+            "Pain fever.",
+            [(DELETED, AlterationKind.PUNCTUATION, ",", "")],
+            id="punctuation",
         ),
         pytest.param(
             "<NAME>Lee</NAME> took 5 mg.",
             "[NAME] took 5 mg. Done.",
-            [(INSERTED, Kind.WORD, "", "Done.")],
+            [(INSERTED, AlterationKind.WORD, "", "Done.")],
             id="added at the end",
         ),
         pytest.param(
             "By <NAME>Lee</NAME> today",
             "By Lee not today",
-            [(INSERTED, Kind.NEGATION, "", "not")],
+            [(INSERTED, AlterationKind.NEGATION, "", "not")],
             id="beside a span",
         ),
     ],
@@ -71,7 +81,7 @@ def test_what_was_changed_outside_the_spans_is_listed(source, output, expected):
 
 def test_a_change_beside_a_replaced_span_is_still_seen():
     assert found("<NAME>Lee</NAME> takes it.", "[NAME] refuses it.") == [
-        (DELETED, Kind.WORD, "takes", "")
+        (DELETED, AlterationKind.WORD, "takes", "")
     ]
 
 
@@ -79,13 +89,13 @@ def test_a_change_beside_a_replaced_span_is_still_seen():
     ("output", "expected"),
     [
         ("By [NAME] today", []),
-        ("By [NAME] not today", [(INSERTED, Kind.NEGATION, "", "not")]),
-        ("By Mary today", [(INSERTED, Kind.WORD, "", "Mary")]),
+        ("By [NAME] not today", [(INSERTED, AlterationKind.NEGATION, "", "not")]),
+        ("By Mary today", [(INSERTED, AlterationKind.WORD, "", "Mary")]),
         ("By Lee today", []),  # left: a leak, no alteration
-        ("By Lee not today", [(INSERTED, Kind.NEGATION, "", "not")]),
-        ("By [NAME]", [(DELETED, Kind.WORD, "today", "")]),
-        ("By [NAME] [DATE]", [(CHANGED, Kind.WORD, "today", "[DATE]")]),
-        ("By [NAME] today [DATE]", [(INSERTED, Kind.WORD, "", "[DATE]")]),
+        ("By Lee not today", [(INSERTED, AlterationKind.NEGATION, "", "not")]),
+        ("By [NAME]", [(DELETED, AlterationKind.WORD, "today", "")]),
+        ("By [NAME] [DATE]", [(CHANGED, AlterationKind.WORD, "today", "[DATE]")]),
+        ("By [NAME] today [DATE]", [(INSERTED, AlterationKind.WORD, "", "[DATE]")]),
     ],
 )
 def test_with_a_pattern_only_that_may_stand_for_a_span(output, expected):
@@ -94,7 +104,7 @@ def test_with_a_pattern_only_that_may_stand_for_a_span(output, expected):
 
 def test_with_a_pattern_a_word_changed_beside_a_span_has_both_sides():
     assert found("<NAME>Lee</NAME> takes it.", "[NAME] refuses it.", replacement=TAGS) == [
-        (CHANGED, Kind.WORD, "takes", "refuses")
+        (CHANGED, AlterationKind.WORD, "takes", "refuses")
     ]
 
 

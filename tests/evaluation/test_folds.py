@@ -7,7 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deid_assets.core.errors import InputError
-from deid_assets.evaluation.folds import Alternative, Correction, corrected, mann_whitney, normal_p
+from deid_assets.evaluation.folds import (
+    Alternative,
+    PValueCorrection,
+    corrected,
+    mann_whitney,
+    normal_p,
+)
 
 SCORES = st.lists(st.integers(0, 30).map(lambda whole: whole / 30), min_size=1, max_size=14)
 
@@ -69,7 +75,7 @@ def test_corrections_by_hand():
     p = {"a": 0.04, "b": 0.01, "c": 0.03}
 
     assert corrected(p) == pytest.approx({"a": 0.06, "b": 0.03, "c": 0.06})
-    assert corrected(p, by=Correction.BONFERRONI) == pytest.approx(
+    assert corrected(p, by=PValueCorrection.BONFERRONI) == pytest.approx(
         {"a": 0.12, "b": 0.03, "c": 0.09}
     )
     assert list(corrected(p)) == ["a", "b", "c"]
@@ -79,7 +85,7 @@ def test_corrections_by_hand():
 
 @given(st.dictionaries(st.text(max_size=3), st.floats(0, 1), max_size=8))
 def test_holm_lies_between_raw_and_bonferroni(p):
-    holm, bonferroni = corrected(p), corrected(p, by=Correction.BONFERRONI)
+    holm, bonferroni = corrected(p), corrected(p, by=PValueCorrection.BONFERRONI)
 
     for name in p:
         assert p[name] <= holm[name] <= bonferroni[name] <= 1

@@ -12,7 +12,7 @@ from deid_assets.config import Settings
 from deid_assets.core.keys import Key
 from deid_assets.intake.arrivals import list_files, sign_arrival, try_again
 from deid_assets.intake.reader import landing_folder
-from deid_assets.intake.states import State, look, look_at_all, notes_line, open_batches, total
+from deid_assets.intake.states import BatchState, look, look_at_all, notes_line, open_batches, total
 from deid_assets.intake.stops import record_stop
 from deid_assets.intake.withdrawal import enforce_withdrawals, withdraw
 from deid_assets.store.files import StoreFiles, UnsignedReceipt, inputs_of
@@ -136,8 +136,11 @@ def test_a_batch_with_an_altered_receipt_is_shown_as_stopped_and_hides_no_other(
     receipt.write_text(receipt.read_text().replace('"files": 1', '"files": 2'))
 
     altered, other = look_at_all(home, files)
-    assert (altered.state, "signature does not match" in altered.fault) == (State.STOPPED, True)
-    assert (other.state, other.tally.received) == (State.MADE, 3)
+    assert (altered.state, "signature does not match" in altered.fault) == (
+        BatchState.STOPPED,
+        True,
+    )
+    assert (other.state, other.tally.received) == (BatchState.MADE, 3)
 
 
 def test_a_withdrawn_batch_keeps_its_files_and_its_count_and_comes_back_by_a_retry(tmp_path):
@@ -151,13 +154,17 @@ def test_a_withdrawn_batch_keeps_its_files_and_its_count_and_comes_back_by_a_ret
     withdraw(home, files, releases_of(home, files), look(home, files, "b-1"))
 
     found = look(home, files, "b-1")
-    assert (found.state, found.tally.withdrawn, found.tally.received) == (State.WITHDRAWN, 7, 7)
+    assert (found.state, found.tally.withdrawn, found.tally.received) == (
+        BatchState.WITHDRAWN,
+        7,
+        7,
+    )
     assert open_batches(home, files) == []
     assert files.find("raw_notes", "b-1") is files.find("spans_rules", "b-1") is None
     assert (landing_folder(home, "b-1") / "notes.jsonl").exists()
 
     try_again(files, "b-1", {}, landing=landing_folder(home, "b-1"))
-    assert look(home, files, "b-1").state is State.NEW
+    assert look(home, files, "b-1").state is BatchState.NEW
     assert open_batches(home, files) == ["b-1"]
 
 
@@ -170,7 +177,7 @@ def test_a_batch_that_was_stopped_anywhere_before_its_release_is_stopped(tmp_pat
     make(home, files, 1, ("made", 3, 0, 0))
     raw = files.receipt("raw_notes", "b-1")
 
-    for stopped, state in (("redacted_notes_tag", State.MADE), (asset, State.STOPPED)):
+    for stopped, state in (("redacted_notes_tag", BatchState.MADE), (asset, BatchState.STOPPED)):
         record_stop(
             files,
             stopped,
@@ -210,4 +217,4 @@ def test_what_a_killed_withdrawal_left_or_a_run_made_meanwhile_is_erased_by_the_
     assert files.find("raw_notes", "b-1") is None
     assert files.find("raw_notes", "b-2") is not None
     assert [path.name for path in home.reports.iterdir()] == ["release-b-2.html"]
-    assert look(home, files, "b-1").state is State.WITHDRAWN
+    assert look(home, files, "b-1").state is BatchState.WITHDRAWN

@@ -13,7 +13,7 @@ from deid_assets.core.keys import Key
 from deid_assets.core.redact import Policy, Redacted
 from deid_assets.pipeline.composition import Pipeline
 from deid_assets.pipeline.resolving import Detect, by_note
-from deid_assets.pipeline.sampling import Draw
+from deid_assets.pipeline.sampling import SearchSample
 from deid_assets.pipeline.searching import REDACTIONS
 
 KEY = Key(b"0123456789abcdef")
@@ -116,7 +116,7 @@ def test_outcomes_come_in_the_order_of_the_notes_and_say_nothing_of_the_text():
 
 @pytest.mark.parametrize("limit", [0.9, 0.0])
 def test_a_draw_that_is_clean_enough_leaves_the_rest_unsearched(limit):
-    done = deidentified(*["Nothing."] * 20, patient=None, draw=Draw(KEY, 5, limit))
+    done = deidentified(*["Nothing."] * 20, patient=None, draw=SearchSample(KEY, 5, limit))
 
     assert len(done.search.hits) == (5 if limit else 20)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from deid_assets.evaluation.comparison import Difference
+from deid_assets.evaluation.comparison import BaselineDifference
 from deid_assets.evaluation.counts import Counts, NoteCounts
 from deid_assets.quality import State
 from deid_assets.quality.gates import (
@@ -97,11 +97,11 @@ def test_without_groups_there_is_no_worst_one():
     ("change", "lost", "passed"),
     [
         (None, 0, None),
-        (Difference(0.01, -0.01, 0.02, 0.5), 0, True),
+        (BaselineDifference(0.01, -0.01, 0.02, 0.5), 0, True),
         # A fall, but chance alone may have done it, or it is within the tolerance.
-        (Difference(-0.03, -0.06, 0.001, 0.1), 0, True),
-        (Difference(-0.015, -0.03, -0.009, 0.01), 0, True),
-        (Difference(-0.05, -0.08, -0.02, 0.001), 0, False),
+        (BaselineDifference(-0.03, -0.06, 0.001, 0.1), 0, True),
+        (BaselineDifference(-0.015, -0.03, -0.009, 0.01), 0, True),
+        (BaselineDifference(-0.05, -0.08, -0.02, 0.001), 0, False),
         # Notes of the last release that cannot be compared.
         (None, 1, False),
     ],

@@ -8,9 +8,9 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import HARMONISED, Phi
 from deid_assets.core.span import Span, SpanSet
 from deid_assets.evaluation.score import Evaluation, evaluate
-from deid_assets.reports import Check, Component, Link, Quarantined, ReleaseSummary
+from deid_assets.reports import CheckResult, Component, ProvenanceStep, Quarantined, ReleaseSummary
 from deid_assets.testing import marked
-from deid_evaluation.report import Corpus, ReportOptions, System, build_report
+from deid_evaluation.report import ProfiledNotes, ReportOptions, System, build_report
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
@@ -64,14 +64,14 @@ def passing():
         "received": 1_204,
         "released": 1_198,
         "checks": (
-            Check(
+            CheckResult(
                 "digests_match",
                 passed=True,
                 blocking=True,
                 counts={"notes": 1_204, "mismatches": 0},
                 description="Nothing was altered.",
             ),
-            Check("near_duplicates", passed=True, blocking=False, counts={"share": 0.0625}),
+            CheckResult("near_duplicates", passed=True, blocking=False, counts={"share": 0.0625}),
         ),
         "actions": {"NAME": "surrogate", "PROFESSION": "keep"},
         "default_action": "tag",
@@ -85,7 +85,11 @@ def passing():
             Component("rules", "0.4.1", "a" * 64),
             Component("presidio", "2.2", role="scored, not used"),
         ),
-        "chain": (Link("raw_notes", "b-2026-11-20.03", "b" * 64, "0.1.0", "2026-11-05T22:00:10Z"),),
+        "chain": (
+            ProvenanceStep(
+                "raw_notes", "b-2026-11-20.03", "b" * 64, "0.1.0", "2026-11-05T22:00:10Z"
+            ),
+        ),
         "limits": ("Images are not read.",),
         "code_version": "deid-assets 0.1.0",
     }
@@ -198,7 +202,7 @@ def corpus(profile=HARMONISED, **options):
         )
         for at, (note, _) in enumerate(pairs)
     }
-    return Corpus(
+    return ProfiledNotes(
         notes=notes, gold={spans.note_id: spans for _, spans in pairs}, profile=profile, **options
     )
 
@@ -257,7 +261,7 @@ def hostile_report():
         resamples=100,
     )
     return build_report(
-        Corpus(notes=notes, gold=gold, profile=HARMONISED), systems, options=options
+        ProfiledNotes(notes=notes, gold=gold, profile=HARMONISED), systems, options=options
     )
 
 

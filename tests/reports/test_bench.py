@@ -12,7 +12,7 @@ from deid_assets.evaluation.numbers import estimate
 from deid_assets.reports.marginal import best_subset_text
 from deid_assets.reports.tables import titled_md
 from deid_evaluation.agreement import Agreement
-from deid_evaluation.bench_entries import Bakeoff, Entry, Expense, Missing
+from deid_evaluation.bench_entries import Bakeoff, BenchEntry, Expense, Missing
 from deid_evaluation.pages.bench import bench_html
 from deid_evaluation.pages.bench_tables import added_table, rate, side_by_side
 
@@ -27,7 +27,7 @@ def found(good, weak):
     return Bakeoff(
         HARMONISED,
         [
-            Entry(
+            BenchEntry(
                 "rules",
                 "1.0",
                 blind=("SEX",),
@@ -36,8 +36,8 @@ def found(good, weak):
                 within=estimate(3, 4),
                 within_share=0.8,
             ),
-            Entry("crf", "2.0", failed=3, expense=SPENT, evaluation=good),
-            Entry("gone", fault="unknown detector 'gone'; installed: rules, crf"),
+            BenchEntry("crf", "2.0", failed=3, expense=SPENT, evaluation=good),
+            BenchEntry("gone", fault="unknown detector 'gone'; installed: rules, crf"),
         ],
         notes=100,
         gold="100 annotated notes",
@@ -65,7 +65,9 @@ def test_one_table_holds_scores_costs_and_limits(found):
 
 
 def test_without_gold_there_are_no_score_columns():
-    headings, rows = side_by_side(Bakeoff(HARMONISED, [Entry("rules", expense=SPENT)], notes=5))
+    headings, rows = side_by_side(
+        Bakeoff(HARMONISED, [BenchEntry("rules", expense=SPENT)], notes=5)
+    )
 
     assert "Covered [95 %]" not in headings
     assert len(rows[0]) == len(headings)
@@ -101,7 +103,10 @@ def test_rates_show_what_they_can_bear(per_s, text):
 def test_every_value_is_escaped(probe, weak):
     hostile = Bakeoff(
         HARMONISED,
-        [Entry(probe, probe, blind=(probe,), evaluation=weak), Entry(f"{probe}2", fault=probe)],
+        [
+            BenchEntry(probe, probe, blind=(probe,), evaluation=weak),
+            BenchEntry(f"{probe}2", fault=probe),
+        ],
         notes=1,
         gold=probe,
         pairs={(probe, probe): Agreement(Counts(1, 1, 1), Counts(1, 1, 1), Counts(1, 1, 1), 9)},

@@ -6,18 +6,20 @@ import pytest
 from deid_assets.core.errors import InputError
 from deid_assets.evaluation.score import Evaluation
 from deid_assets.reports import (
-    Check,
+    CheckResult,
     Component,
-    Link,
+    ProvenanceStep,
     Quarantined,
     Received,
     ReleaseSummary,
     release_html,
 )
 
-BLOCKED = Check("no_survivor", passed=False, blocking=True, counts={"missed": 3})
-VOID = Check("recall_floor", passed=False, blocking=True, counts={"labels": 0}, applicable=False)
-WARNED = Check("near_duplicates", passed=False, blocking=False, counts={"share": 0.31})
+BLOCKED = CheckResult("no_survivor", passed=False, blocking=True, counts={"missed": 3})
+VOID = CheckResult(
+    "recall_floor", passed=False, blocking=True, counts={"labels": 0}, applicable=False
+)
+WARNED = CheckResult("near_duplicates", passed=False, blocking=False, counts={"share": 0.31})
 
 
 @pytest.fixture
@@ -262,14 +264,14 @@ def test_every_word_given_is_escaped(passing, weak, probe, page_of):
             **passing,
             "batch": probe,
             "policy": probe,
-            "checks": (Check(probe, False, True, {probe: 1}, probe, probe),),
+            "checks": (CheckResult(probe, False, True, {probe: 1}, probe, probe),),
             "actions": {probe: probe},
             "default_action": probe,
             "redacted": {probe: 1},
             "found": {probe: {probe: 1}},
             "quarantined": (Quarantined(probe, probe, 6),),
             "ensemble": (Component(probe, probe, probe, probe),),
-            "chain": (Link(probe, probe, probe, probe, probe),),
+            "chain": (ProvenanceStep(probe, probe, probe, probe, probe),),
             "evaluation": replace(weak, profile=probe, out_of_scope={probe: 2}),
             "gold": probe,
             "limits": (probe,),

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from deid_assets.reports import Link, ReleaseSummary, release_html
+from deid_assets.reports import ProvenanceStep, ReleaseSummary, release_html
 
 CODE = "0.1.0+c04f7ed5e161+0d7c3943b08a+0.1.0+105da8d5184d+sample-200"
 CHAIN = tuple(
-    Link(name, "b-2026-11-20.03", "0a1b2c3d" * 8, CODE, "2026-11-05T22:00:10.525+00:00")
+    ProvenanceStep(name, "b-2026-11-20.03", "0a1b2c3d" * 8, CODE, "2026-11-05T22:00:10.525+00:00")
     for name in ("arrival", "raw_notes", "redacted_notes_safe_harbor")
 )
 

@@ -18,7 +18,7 @@ from deid_assets.core.span import Span, SpanSet
 from deid_assets.testing import marked
 from deid_evaluation.pages.charts import Axis, Series, axis_of, chart
 from deid_evaluation.pages.report import report_html
-from deid_evaluation.report import Corpus, ReportOptions, System, build_report
+from deid_evaluation.report import ProfiledNotes, ReportOptions, System, build_report
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +152,9 @@ def test_the_page_does_not_grow_with_the_errors():
             for note in made
         }
         none = {note.note_id: SpanSet.of(note, [Span(52, 54, Phi.DATE)]) for note in made}
-        held = Corpus(notes={note.note_id: note for note in made}, gold=gold, profile=HARMONISED)
+        held = ProfiledNotes(
+            notes={note.note_id: note for note in made}, gold=gold, profile=HARMONISED
+        )
         report = build_report(
             held, [System("s", none)], options=ReportOptions(title="t", resamples=100)
         )
@@ -169,7 +171,7 @@ def test_the_page_does_not_grow_with_the_errors():
 def test_on_paper_there_are_a_few_errors_of_every_kind():
     text = "<NAME>Lee</NAME> " * 30
     note, gold = marked(text)
-    held = Corpus(notes={note.note_id: note}, gold={note.note_id: gold}, profile=HARMONISED)
+    held = ProfiledNotes(notes={note.note_id: note}, gold={note.note_id: gold}, profile=HARMONISED)
     silent = System("s", {note.note_id: SpanSet(note.note_id, note.digest)})
     page = report_html(
         build_report(held, [silent], options=ReportOptions(title="t", resamples=100))

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from deid_assets.core.errors import InputError
-from deid_assets.training.comparison import Row, runs_json
+from deid_assets.training.comparison import ComparisonRow, runs_json
 from deid_evaluation.pages.report import report_html
 from deid_evaluation.report.runs import read_runs
 
@@ -20,7 +20,7 @@ SIX = (
 
 
 def row(name, *f1):
-    return Row(name, (), f1, [dict.fromkeys(SIX, one) for one in f1], "folds")
+    return ComparisonRow(name, (), f1, [dict.fromkeys(SIX, one) for one in f1], "folds")
 
 
 @pytest.fixture

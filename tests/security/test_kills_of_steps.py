@@ -30,7 +30,7 @@ from deid_assets.store.leftovers import sweep_store
 from deid_assets.training import CARD
 from deid_assets.vault.keys import Keyring
 from deid_assets.vault.log import AccessRequest
-from deid_assets.vault.store import Entry, Vault
+from deid_assets.vault.store import Vault, VaultEntry
 from deid_assets.vault.upkeep import erase, reidentify, rotate, verify
 
 
@@ -137,7 +137,7 @@ REQUEST, ONE, TWO = AccessRequest("officer", "trial"), bytes(range(32)), bytes(r
 def sealed_note(note_id, text, *ranges, patient):
     note = Note(note_id, text, patient, "en")
     spans = DisjointSpans.of(note, [Span(*each, Phi.NAME) for each in ranges])
-    return Entry(
+    return VaultEntry(
         note, redact(note, spans, Policy("tag", Tag()), key=Key(bytes(32))), (f"out-{note_id}",)
     )
 

@@ -14,7 +14,7 @@ from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.policies.tags import Tag
 from deid_assets.vault.keys import Keyring
 from deid_assets.vault.log import AccessRequest
-from deid_assets.vault.store import Entry, Vault
+from deid_assets.vault.store import Vault, VaultEntry
 from deid_assets.vault.upkeep import erase, reidentify, rotate, verify
 
 pytestmark = pytest.mark.postgres
@@ -25,7 +25,7 @@ REQUEST = AccessRequest("officer", "trial recall 7")
 def entry(note_id, patient):
     note = Note(note_id, "Dr. Lee", patient)
     spans = DisjointSpans.of(note, [Span(4, 7, Phi.NAME)])
-    return Entry(note, redact(note, spans, Policy("tag", Tag()), key=Key(bytes(32))))
+    return VaultEntry(note, redact(note, spans, Policy("tag", Tag()), key=Key(bytes(32))))
 
 
 @pytest.fixture

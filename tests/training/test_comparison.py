@@ -8,7 +8,12 @@ from statistics import fmean, stdev
 import pytest
 
 from deid_assets.training import Materials, Recipe, train_model
-from deid_assets.training.comparison import Row, compare_recipes, cross_validate, differences
+from deid_assets.training.comparison import (
+    ComparisonRow,
+    compare_recipes,
+    cross_validate,
+    differences,
+)
 
 pytestmark = pytest.mark.usefixtures("xwords")
 NAMES = ("Lee", "Ray", "Bo", "Al", "Ito", "Cruz", "Berg", "Dahl")
@@ -41,7 +46,7 @@ def test_runs_that_differ_have_the_mean_and_deviation_of_each_score():
     each = [
         dict(zip(names, values, strict=True)) for values in ((0.5, 0.9), (0.7, 0.8), (0.9, None))
     ]
-    found = Row("mine", [], (0.5, 0.7, 0.9), each).six_f1()
+    found = ComparisonRow("mine", [], (0.5, 0.7, 0.9), each).six_f1()
 
     assert found["entity sub_category"] == (pytest.approx(0.7), pytest.approx(0.2))
     assert found["token binary"] == (None, None)
@@ -57,12 +62,13 @@ def test_folds_have_a_figure_each(notes, tmp_path):
 
 def test_a_difference_has_the_deviation_of_both_and_a_corrected_p():
     first, better, noise = (
-        Row("first", [], (0.50, 0.52, 0.54, 0.56, 0.58), []),
-        Row("better", [], (0.70, 0.72, 0.74, 0.76, 0.78), []),
-        Row("noise", [], (0.51, 0.53, 0.55, 0.57, 0.49), []),
+        ComparisonRow("first", [], (0.50, 0.52, 0.54, 0.56, 0.58), []),
+        ComparisonRow("better", [], (0.70, 0.72, 0.74, 0.76, 0.78), []),
+        ComparisonRow("noise", [], (0.51, 0.53, 0.55, 0.57, 0.49), []),
     )
     found = {
-        one.recipe: one for one in differences([first, better, noise, Row("once", [], (0.9,), [])])
+        one.recipe: one
+        for one in differences([first, better, noise, ComparisonRow("once", [], (0.9,), [])])
     }
 
     assert set(found) == {"better", "noise"}

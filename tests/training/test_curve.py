@@ -9,8 +9,8 @@ from deid_assets import DisjointSpans, Note, Phi, Span, SpanSet, plugins
 from deid_assets.core.errors import ConfigError, InputError
 from deid_assets.core.trainer import Document
 from deid_assets.training import Corpus, Recipe, read_corpus
-from deid_assets.training.choosing import Choice, rank
-from deid_assets.training.curve import Wanted, _parts, learning_curve, notes_for
+from deid_assets.training.choosing import QueryStrategy, rank
+from deid_assets.training.curve import CurveRequest, _parts, learning_curve, notes_for
 
 pytestmark = [
     pytest.mark.usefixtures("xwords"),
@@ -28,7 +28,7 @@ def wanted(notes, **given):
         "sizes": (2, 4, 6),
         "recipe": recipe,
     }
-    return Wanted(**{**own, **given})
+    return CurveRequest(**{**own, **given})
 
 
 def quiet(*_):
@@ -132,7 +132,7 @@ def test_the_model_chooses_the_notes_after_the_first(notes, tmp_path):
     else.
     """
     learnt = {}
-    for choice in (Choice.RANDOM, Choice.DISAGREEMENT):
+    for choice in (QueryStrategy.RANDOM, QueryStrategy.DISAGREEMENT):
         own = without_years(notes(*WORDS, *WORDS))
         learning_curve(
             wanted(notes, own=own, sizes=(1, 2), choice=choice), tmp_path / choice, progress=quiet
@@ -140,7 +140,7 @@ def test_the_model_chooses_the_notes_after_the_first(notes, tmp_path):
         words = json.loads((tmp_path / choice / "notes-2" / "tagger.json").read_text())["words"]
         learnt[choice] = len({*words} & {*WORDS})
 
-    assert learnt == {Choice.RANDOM: 2, Choice.DISAGREEMENT: 1}
+    assert learnt == {QueryStrategy.RANDOM: 2, QueryStrategy.DISAGREEMENT: 1}
 
 
 def test_annotations_that_overlap_become_one_and_are_counted(tmp_path):
@@ -181,8 +181,8 @@ def test_notes_are_ranked_by_what_two_detectors_say():
         for note, spans in ((same, [name(0, 3, 0.5)]), (other, [name(8, 12, 0.9)]), (nothing, []))
     ]
 
-    by_disagreement = rank([same, other, nothing], rules, tagger, Choice.DISAGREEMENT)
-    by_uncertainty = rank([same, other, nothing], rules, tagger, Choice.UNCERTAINTY)
+    by_disagreement = rank([same, other, nothing], rules, tagger, QueryStrategy.DISAGREEMENT)
+    by_uncertainty = rank([same, other, nothing], rules, tagger, QueryStrategy.UNCERTAINTY)
 
     assert [one.note_id for one in by_disagreement] == ["b", "a", "c"]
     assert [one.disagreement for one in by_disagreement] == pytest.approx([1_000 * 7 / 12, 0, 0])

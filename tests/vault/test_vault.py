@@ -20,7 +20,7 @@ from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.policies.tags import Tag
 from deid_assets.vault.keys import Keyring
 from deid_assets.vault.log import AccessRequest
-from deid_assets.vault.store import Entry, Vault
+from deid_assets.vault.store import Vault, VaultEntry
 from deid_assets.vault.upkeep import erase, reidentify, rotate, verify
 
 ONE, TWO = bytes(range(32)), bytes(range(1, 33))
@@ -31,7 +31,7 @@ POLICY = Policy("tag", Tag())
 def entry(note_id, text, *ranges, patient="p1", other_ids=()):
     note = Note(note_id, text, patient, "en")
     spans = DisjointSpans.of(note, [Span(*each, Phi.NAME) for each in ranges])
-    return Entry(note, redact(note, spans, POLICY, key=Key(bytes(32))), other_ids)
+    return VaultEntry(note, redact(note, spans, POLICY, key=Key(bytes(32))), other_ids)
 
 
 LEE = entry("n1", "Dr. Lee saw Ann.", (4, 7), (12, 15))

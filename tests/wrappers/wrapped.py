@@ -51,7 +51,7 @@ def _spacy_model(folder: Path) -> dict[str, Any]:
     """A pipeline of rules, added as ``deid models add`` does."""
     import spacy
 
-    from deid_spacy import Importer
+    from deid_spacy import SpacyImporter
 
     nlp = spacy.blank("en")
     nlp.add_pipe("entity_ruler").add_patterns(
@@ -68,7 +68,7 @@ def _spacy_model(folder: Path) -> dict[str, Any]:
         "out": folder / "mine",
         "labels": "spacy_ontonotes",
     }
-    Importer().add(wanted, [])
+    SpacyImporter().add(wanted, [])
     return {"model": str(folder / "mine")}
 
 

@@ -19,8 +19,8 @@ from deid_assets.intake.reader import landing_folder, read_batch, sources_of
 from deid_assets.intake.reading import how_to_read
 from deid_assets.intake.states import (
     UNAPPROVED,
-    Batch,
-    State,
+    BatchState,
+    BatchStatus,
     batch_ids,
     look,
     look_at_all,
@@ -168,7 +168,7 @@ def _releases(settings: Settings, files: StoreFiles) -> ReleaseFolders:
     )
 
 
-def _known(settings: Settings, files: StoreFiles, batch: str) -> Batch:
+def _known(settings: Settings, files: StoreFiles, batch: str) -> BatchStatus:
     if batch not in batch_ids(settings):
         raise InputError("no such batch; `deid batches list` names them")
     return look(settings, files, batch)
@@ -178,7 +178,7 @@ def _names(settings: Settings, batch: str) -> list[str]:
     return [path.name for path in sources_of(landing_folder(settings, batch))]
 
 
-def _row(settings: Settings, files: StoreFiles, batch: Batch) -> dict[str, Any]:
+def _row(settings: Settings, files: StoreFiles, batch: BatchStatus) -> dict[str, Any]:
     arrival = find_arrival(files, batch.batch)
     key = settings.key()
     names = [file.name for file in arrival.files] if arrival else []
@@ -200,7 +200,7 @@ def _row(settings: Settings, files: StoreFiles, batch: Batch) -> dict[str, Any]:
     }
 
 
-def _cells(batch: Batch) -> list[str]:
+def _cells(batch: BatchStatus) -> list[str]:
     reason = next(iter(batch.reasons), "")
     size = f"{batch.bytes / 1e6:.1f} MB" if batch.bytes >= 100_000 else f"{batch.bytes:,} B"
     notes = f"{batch.tally.received:,}" if batch.tally.received else "-"
@@ -218,7 +218,7 @@ def _cells(batch: Batch) -> list[str]:
 
 
 def _overrides(
-    found: Batch,
+    found: BatchStatus,
     arrival: Arrival | None,
     names: list[str],
     faults: list[tuple[str, str]],
@@ -236,7 +236,7 @@ def _overrides(
         yield from (f"  {reason}" for reason in stop.reasons)
     if found.is_unapproved:
         yield UNAPPROVED
-    if found.tally.released and found.state is not State.RELEASED:
+    if found.tally.released and found.state is not BatchState.RELEASED:
         yield (
             "its earlier release is still out; to take it back: deid batches withdraw"
             f" {found.batch} --with-release"
@@ -252,7 +252,7 @@ def _overrides(
         yield "ignored:"
         yield from (f"  {name}  by the rule {rule!r}" for name, rule in ignored[:_SHOWN_FAULTS])
         yield from _rest(len(ignored))
-    if found.state in (State.STOPPED, State.UNREADABLE):
+    if found.state in (BatchState.STOPPED, BatchState.UNREADABLE):
         yield (
             f"then: deid batches retry {found.batch} [--read …], or deid batches withdraw"
             f" {found.batch}"

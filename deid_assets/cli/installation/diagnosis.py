@@ -29,7 +29,7 @@ REQUIRED = ("dagster", "dagster-webserver", "great-expectations", "sqlmodel", "p
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class DiagnosisItem:
     """One thing looked at.
 
     Args:
@@ -63,13 +63,13 @@ def doctor(*, as_json: JsonOption = False) -> int:
     return int(any(finding.state == "broken" for finding in findings))
 
 
-def diagnose() -> list[Finding]:
+def diagnose() -> list[DiagnosisItem]:
     """Look at Python, packages, detectors, formats, settings, key and accelerator.
 
     Detectors are loaded.
     """
     return [
-        Finding("python", "ok", f"{platform.python_version()}, {os.cpu_count()} cores"),
+        DiagnosisItem("python", "ok", f"{platform.python_version()}, {os.cpu_count()} cores"),
         *(_package(name) for name in REQUIRED),
         *(_optional(name, remedy) for name, remedy in OPTIONAL.items()),
         *_detectors(),
@@ -80,25 +80,29 @@ def diagnose() -> list[Finding]:
     ]
 
 
-def _package(name: str) -> Finding:
+def _package(name: str) -> DiagnosisItem:
     try:
-        return Finding(name, "ok", version(name))
+        return DiagnosisItem(name, "ok", version(name))
     except PackageNotFoundError:
-        return Finding(name, "broken", "run `make run` in the checkout again")
+        return DiagnosisItem(name, "broken", "run `make run` in the checkout again")
 
 
-def _optional(name: str, remedy: str) -> Finding:
-    return Finding(name, "ok", "installed") if find_spec(name) else Finding(name, "missing", remedy)
+def _optional(name: str, remedy: str) -> DiagnosisItem:
+    return (
+        DiagnosisItem(name, "ok", "installed")
+        if find_spec(name)
+        else DiagnosisItem(name, "missing", remedy)
+    )
 
 
-def _detectors() -> list[Finding]:
+def _detectors() -> list[DiagnosisItem]:
     found = []
     for name, plugin in plugins.available().items():
         try:
             if plugin.needs_model:
                 plugins.check_importable(plugin)
                 found.append(
-                    Finding(
+                    DiagnosisItem(
                         f"detector {name}",
                         "ok",
                         f"{plugin.version}; named with a model, {name}=MODEL",
@@ -106,57 +110,57 @@ def _detectors() -> list[Finding]:
                 )
                 continue
             plugins.load(name)
-            found.append(Finding(f"detector {name}", "ok", plugin.version))
+            found.append(DiagnosisItem(f"detector {name}", "ok", plugin.version))
         except DeidError as error:
-            found.append(Finding(f"detector {name}", "broken", str(error)))
+            found.append(DiagnosisItem(f"detector {name}", "broken", str(error)))
     remedy = "no detector is installed: make add PLUGIN=rules"
-    return found or [Finding("detectors", "broken", remedy)]
+    return found or [DiagnosisItem("detectors", "broken", remedy)]
 
 
-def _formats() -> list[Finding]:
+def _formats() -> list[DiagnosisItem]:
     """Return the plugins of formats that cannot be used; one that is not installed is no fault."""
     absent = {known.fault for known in OUTSIDE.values()}
     return [
-        Finding(f"format {name}", "missing" if fault in absent else "broken", fault)
+        DiagnosisItem(f"format {name}", "missing" if fault in absent else "broken", fault)
         for name, fault in installed().faults.items()
     ]
 
 
-def _settings() -> Finding:
+def _settings() -> DiagnosisItem:
     try:
         settings = Settings.load()
     except DeidError as error:
-        return Finding("settings", "broken", str(error))
+        return DiagnosisItem("settings", "broken", str(error))
     recipes = {Path(recipe).stem for recipe in settings.recipes}
     if absent := sorted(set(settings.ensemble) - plugins.available().keys() - recipes):
-        return Finding(
+        return DiagnosisItem(
             "settings", "broken", f"ensemble names {', '.join(absent)}, which is not installed"
         )
-    return Finding(
+    return DiagnosisItem(
         "settings",
         "ok",
         f"ensemble {', '.join(settings.ensemble)}; releases {settings.release_policy}",
     )
 
 
-def _key() -> Finding:
+def _key() -> DiagnosisItem:
     if os.environ.get("DEID_KEY"):
-        return Finding("key", "ok", "from DEID_KEY")
-    return Finding(
+        return DiagnosisItem("key", "ok", "from DEID_KEY")
+    return DiagnosisItem(
         "key",
         "missing",
         "the graph makes one in its home; `deid redact` with surrogates needs DEID_KEY",
     )
 
 
-def _accelerator() -> Finding:
+def _accelerator() -> DiagnosisItem:
     tool = shutil.which("nvidia-smi")
     if tool is None:
-        return Finding("accelerator", "missing", "none found; everything runs on the CPU")
+        return DiagnosisItem("accelerator", "missing", "none found; everything runs on the CPU")
     listed = subprocess.run([tool, "-L"], capture_output=True, text=True, timeout=20, check=False)  # noqa: S603
     gpus = listed.stdout.count("GPU ")
     return (
-        Finding("accelerator", "ok", f"{gpus} GPU")
+        DiagnosisItem("accelerator", "ok", f"{gpus} GPU")
         if gpus
-        else Finding("accelerator", "missing", "no GPU answers")
+        else DiagnosisItem("accelerator", "missing", "no GPU answers")
     )

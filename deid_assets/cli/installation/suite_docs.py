@@ -12,7 +12,7 @@ from deid_assets.core.errors import InputError
 from deid_assets.core.phi import Phi
 from deid_assets.quality import frames
 from deid_assets.quality.data_docs import page
-from deid_assets.quality.expectations import Answer, ask
+from deid_assets.quality.expectations import ExpectationResult, ask
 from deid_assets.quality.own import main_table, text_free
 from deid_assets.quality.suites import Suite, builtin, suite_of, suites_in
 from deid_assets.store.files import StoreFiles
@@ -59,7 +59,7 @@ def write_docs(settings: Settings, out: Path, batches: Collection[str]) -> tuple
 
 def _answers(
     files: StoreFiles, asset: str, batch: str, own: Mapping[str, Suite]
-) -> Iterator[Answer]:
+) -> Iterator[ExpectationResult]:
     if asset == "raw_notes":
         notes = notes_from_table(files.read(asset, batch, "notes"))
         yield from ask(builtin("raw_notes"), frames.notes_frame(notes))

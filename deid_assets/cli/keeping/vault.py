@@ -49,7 +49,7 @@ ReasonOption = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class Originals:
+class OriginalsOptions:
     """Options on where the originals are read: in a vault, or in the encrypted values."""
 
     vault: Annotated[str | None, typer.Option(metavar="URL", help=_URL)] = None
@@ -89,7 +89,7 @@ def reidentify(
         Path,
         typer.Option(metavar="PATH", help="Original notes to write; for their owner's eyes only."),
     ],
-    originals: Originals,
+    originals: OriginalsOptions,
     formats: Formats,
     as_json: JsonOption = False,
 ) -> int:
@@ -277,7 +277,7 @@ class _Opener:
 
 
 @contextmanager
-def _opener(originals: Originals, request: AccessRequest) -> Iterator[_Opener]:
+def _opener(originals: OriginalsOptions, request: AccessRequest) -> Iterator[_Opener]:
     from deid_assets.config.secret import (  # noqa: PLC0415 - not needed with a vault
         secret_of_environment,
     )

@@ -25,7 +25,7 @@ from deid_assets.edits.files import write_edit_map, writing_edits
 from deid_assets.edits.maps import MadeBy, edit_map
 
 if TYPE_CHECKING:
-    from deid_assets.vault.store import Entry, Vault
+    from deid_assets.vault.store import Vault, VaultEntry
 
 _AT_ONCE = 500
 
@@ -70,17 +70,17 @@ class VaultKept:
 
     def __init__(self, vault: Vault) -> None:
         self._vault = vault
-        self._waiting: list[Entry] = []
+        self._waiting: list[VaultEntry] = []
 
     def __call__(self, note: Note, redacted: Redacted) -> Failed | None:
-        from deid_assets.vault.store import Entry  # noqa: PLC0415 - loads SQLAlchemy
+        from deid_assets.vault.store import VaultEntry  # noqa: PLC0415 - loads SQLAlchemy
 
         try:
             self._vault.check_patient(note)
         except PolicyError as error:
             say(f"{error}")
             return Failed(note.note_id, "vault", "MissingPatientId")
-        self._waiting.append(Entry(note, redacted))
+        self._waiting.append(VaultEntry(note, redacted))
         if len(self._waiting) == _AT_ONCE:
             self.flush()
         return None

@@ -13,7 +13,7 @@ from typing import Any
 from deid_assets.config.secret import secret_of_environment
 from deid_assets.core.keys import MIN_SECRET_BYTES, Key
 from deid_assets.evaluation.counts import Counts
-from deid_assets.quality.measurement import Measurement, Wanted
+from deid_assets.quality.measurement import BatchMeasurement, ReleaseRequirements
 from deid_assets.store.manifests import MANIFEST, signed
 from deid_assets.store.signing import PUBLIC_KEY, ReleaseSigner
 from deid_assets.system.atomic import atomic_file
@@ -24,8 +24,12 @@ def unmeasured(notes: int) -> dict[str, Any]:
 
     ``measured``, and why not.
     """
-    nothing = Measurement(
-        notes=notes, annotated=0, held_out=0, covered=Counts(), wanted=Wanted(gold=False, spans=1)
+    nothing = BatchMeasurement(
+        notes=notes,
+        annotated=0,
+        held_out=0,
+        covered=Counts(),
+        wanted=ReleaseRequirements(gold=False, spans=1),
     )
     told = nothing.to_json()
     told["measurement"]["reason"] = "Annotations of the notes, if any, were not read."

@@ -18,7 +18,7 @@ from deid_assets.core.note import Note
 from deid_assets.core.span import Span, SpanSet
 from deid_assets.reports.page import render
 from deid_assets.training import CARD, read_card
-from deid_assets.training.choosing import Choice, Ranked, rank
+from deid_assets.training.choosing import QueryStrategy, RankedNote, rank
 from deid_assets.training.corpora import read_raw
 
 PAGE, DOCUMENT = "next.html", "next.json"
@@ -28,7 +28,7 @@ _SURE = 0.9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class ChoosingOptions:
     """Options of the command.
 
     Args:
@@ -50,7 +50,7 @@ class Wanted:
     restricted: bool = False
 
 
-def choose_notes(wanted: Wanted, *, as_json: bool) -> int:
+def choose_notes(wanted: ChoosingOptions, *, as_json: bool) -> int:
     """Rank notes, write the page and print the first of them.
 
     Raises:
@@ -96,7 +96,7 @@ def choose_notes(wanted: Wanted, *, as_json: bool) -> int:
     return 0
 
 
-def _show(ranked: Sequence[Ranked], wanted: Wanted, tagger: str, *, of: int) -> None:
+def _show(ranked: Sequence[RankedNote], wanted: ChoosingOptions, tagger: str, *, of: int) -> None:
     columns = (
         "note",
         "characters",
@@ -113,18 +113,18 @@ def _show(ranked: Sequence[Ranked], wanted: Wanted, tagger: str, *, of: int) -> 
     )
 
 
-def ranking(name: str) -> Choice:
+def ranking(name: str) -> QueryStrategy:
     """Return what notes are ranked by.
 
     Raises:
         ConfigError: There is no such ranking.
     """
-    known = [choice.value for choice in Choice if choice is not Choice.RANDOM]
+    known = [choice.value for choice in QueryStrategy if choice is not QueryStrategy.RANDOM]
     if name not in known:
         raise ConfigError(
             f"--by {name!r}{did_you_mean(name, known)}; choose one of {', '.join(known)}"
         )
-    return Choice(name)
+    return QueryStrategy(name)
 
 
 def _answers(detector: Detector, notes: Sequence[Note]) -> list[SpanSet]:
@@ -140,7 +140,7 @@ def _answers(detector: Detector, notes: Sequence[Note]) -> list[SpanSet]:
 
 
 def _asked(
-    ranked: Sequence[Ranked], notes: Sequence[Note], found: Mapping[str, Sequence[SpanSet]]
+    ranked: Sequence[RankedNote], notes: Sequence[Note], found: Mapping[str, Sequence[SpanSet]]
 ) -> dict[str, list[dict[str, Any]]]:
     """Return, with their words, the spans of each note that one of the two alone found, or that the
     tagger is unsure of.
@@ -170,11 +170,11 @@ def _is_alone(span: Span, others: SpanSet) -> bool:
     return not any(span.start < other.end and other.start < span.end for other in others)
 
 
-def _row(one: Ranked, asked: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
+def _row(one: RankedNote, asked: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
     row = {name: getattr(one, name) for name in one.__slots__}
     return {**row, "asked": asked[one.note_id]} if one.note_id in asked else row
 
 
-def _cells(one: Ranked) -> tuple[str, ...]:
+def _cells(one: RankedNote) -> tuple[str, ...]:
     figures = (f"{one.chars:,}", f"{one.disagreement:.1f}", f"{one.uncertainty:.2f}")
     return (one.note_id, *figures, f"{one.tagger_alone:,}", f"{one.detector_alone:,}")

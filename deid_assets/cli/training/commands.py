@@ -98,7 +98,7 @@ class Corpora:
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class CurveOptions:
     """Options on a learning curve."""
 
     curve: Arg[
@@ -138,7 +138,7 @@ def train(
     folds: Arg[
         int, typer.Option(metavar="N", min=0, help="Cross-validate over the last corpus instead.")
     ] = 0,
-    curve: Curve,
+    curve: CurveOptions,
     as_json: JsonOption = False,
 ) -> int:
     """Train taggers as recipes say.
@@ -176,15 +176,15 @@ def _draw_curve(
     names: Sequence[str],
     changes: Mapping[str, Any],
     corpora: Corpora,
-    curve: Curve,
+    curve: CurveOptions,
     out: Path,
     *,
     as_json: bool,
 ) -> int:
-    from deid_assets.cli.training.curve import Requested, draw_curve  # noqa: PLC0415 - heavy
+    from deid_assets.cli.training.curve import CurveArguments, draw_curve  # noqa: PLC0415 - heavy
 
     with epochs() as progress:
-        requested = Requested.read(
+        requested = CurveArguments.read(
             names,
             changes,
             train=corpora.train_on or [],
@@ -289,11 +289,13 @@ def next_notes(
     Those on which a tagger and rules disagree, or of which it is unsure.
     """
     from deid_assets.cli.training.choosing import (  # noqa: PLC0415 - loads pydantic and Jinja
-        Wanted,
+        ChoosingOptions,
         choose_notes,
     )
 
-    wanted = Wanted(model=model, notes=notes, out=out, choice=by, most=most, restricted=restricted)
+    wanted = ChoosingOptions(
+        model=model, notes=notes, out=out, choice=by, most=most, restricted=restricted
+    )
     return choose_notes(wanted, as_json=as_json)
 
 

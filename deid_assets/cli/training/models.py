@@ -46,7 +46,7 @@ def _importer(source: str) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Decoding:
+class DecodingOptions:
     """Options on how words are made of what the model says of sub-tokens."""
 
     aggregation: Arg[
@@ -106,7 +106,7 @@ def add_model(
             metavar="NOTES", help="Notes on which export and network must find the same spans."
         ),
     ] = "synthetic:en:20",
-    decoding: Decoding,
+    decoding: DecodingOptions,
     fetching: Fetching,
     as_json: JsonOption = False,
 ) -> int:

@@ -20,7 +20,7 @@ ROUNDS = ".rounds.jsonl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class PromotionOptions:
     """Options of the command.
 
     Args:
@@ -40,7 +40,7 @@ class Wanted:
     labels: str | None = None
 
 
-def run_round(wanted: Wanted, progress: Progress, *, as_json: bool) -> int:
+def run_round(wanted: PromotionOptions, progress: Progress, *, as_json: bool) -> int:
     """Retrain, replace the model if the new one is better, note the round beside it and say so.
 
     Raises:

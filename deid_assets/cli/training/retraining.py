@@ -52,11 +52,11 @@ def retrain_model(
     patients that neither model has seen, lies above zero; else the old one stays.
     """
     from deid_assets.cli.training.promotion import (  # noqa: PLC0415 - loads pydantic and Faker
-        Wanted,
+        PromotionOptions,
         run_round,
     )
 
-    wanted = Wanted(
+    wanted = PromotionOptions(
         model=model, gold=gold, others=train_on, test=test, held_out=held_out, labels=labels
     )
     with epochs() as progress:

@@ -23,7 +23,7 @@ from deid_assets.training import (
     train_model,
 )
 from deid_assets.training.comparison import (
-    Row,
+    ComparisonRow,
     compare_recipes,
     cross_validate,
     differences,
@@ -162,7 +162,7 @@ def cross_validated(
     return _show_rows(rows, out, as_json=as_json)
 
 
-def _show_rows(rows: Sequence[Row], out: Path, *, as_json: bool) -> int:
+def _show_rows(rows: Sequence[ComparisonRow], out: Path, *, as_json: bool) -> int:
     told = runs_json(rows)
     with atomic_file(out / RUNS) as file:
         file.write(json.dumps(told).encode())
@@ -184,7 +184,7 @@ def _show_rows(rows: Sequence[Row], out: Path, *, as_json: bool) -> int:
     return 0
 
 
-def _show_means(rows: Sequence[Row]) -> None:
+def _show_means(rows: Sequence[ComparisonRow]) -> None:
     shown = []
     for row in sorted(rows, key=lambda row: -row.mean):
         f1 = _spread(row.mean, row.deviation)
@@ -192,7 +192,7 @@ def _show_means(rows: Sequence[Row]) -> None:
     print_table(("recipe", rows[0].over, "F1", *_SIX, "s"), shown, numbers_from=1)
 
 
-def _show_folds(rows: Sequence[Row]) -> None:
+def _show_folds(rows: Sequence[ComparisonRow]) -> None:
     shown = []
     for row in rows:
         for fold, f1 in enumerate(row.f1, start=1):
@@ -201,7 +201,7 @@ def _show_folds(rows: Sequence[Row]) -> None:
     print_table(("recipe", "fold", "F1", *_SIX), shown, numbers_from=1)
 
 
-def _show_differences(rows: Sequence[Row]) -> None:
+def _show_differences(rows: Sequence[ComparisonRow]) -> None:
     """Print what each recipe differs by from the first; nothing where there is one recipe."""
     shown = [
         (
@@ -220,7 +220,7 @@ def _show_differences(rows: Sequence[Row]) -> None:
     print_table(headings, shown, numbers_from=1)
 
 
-def _six(row: Row) -> list[str]:
+def _six(row: ComparisonRow) -> list[str]:
     return [_spread(*found) for found in row.six_f1().values()] or ["-"] * len(_SIX)
 
 

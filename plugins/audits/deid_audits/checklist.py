@@ -36,7 +36,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AnsweredItem:
     """An item with its evidence; without one it is a gap."""
 
     item: Item
@@ -133,7 +133,7 @@ ITEMS: tuple[Item, ...] = (
 
 def answers(
     results: Sequence[AuditResult], facts: Facts, found: Lineage, *, items: Iterable[Item] = ITEMS
-) -> list[Answer]:
+) -> list[AnsweredItem]:
     """Return every item with its evidence.
 
     What the facts state of an item comes before what is found here.
@@ -149,7 +149,7 @@ def answers(
                 f"evidence.{name}: the checklist has no such item{did_you_mean(name, names)}"
             )
     return [
-        Answer(item, facts.evidence.get(item.name) or _evidence(item, results, found))
+        AnsweredItem(item, facts.evidence.get(item.name) or _evidence(item, results, found))
         for item in items
     ]
 

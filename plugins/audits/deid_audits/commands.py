@@ -155,7 +155,7 @@ def run(
     nothing) or not assessed, with the reason.
     """
     from deid_assets.extending.audits import installed_audits  # noqa: PLC0415
-    from deid_audits.running import Run  # noqa: PLC0415
+    from deid_audits.running import AuditRun  # noqa: PLC0415
 
     given = (
         of_release.notes,
@@ -173,7 +173,7 @@ def run(
     is_signed = secret_of_environment() is not None
     if not is_signed and of_model.model is not None:
         say("no DEID_KEY is set: results are not signed, and release no model")
-    results = Run(material, options, out, is_signed).results(chosen)
+    results = AuditRun(material, options, out, is_signed).results(chosen)
     return _show(results, as_json=as_json, partial=bool(withheld))
 
 

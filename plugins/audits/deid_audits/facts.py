@@ -31,7 +31,7 @@ class _Facts(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Source(_Facts):
+class LedgerEntry(_Facts):
     """An entry of the ledger: data, or a model that another is made from.
 
     Args:
@@ -77,7 +77,7 @@ class Described(_Facts):
     folder: Path | None = None
 
 
-class Rules(_Facts):
+class LedgerRules(_Facts):
     """What the model must satisfy before it may leave.
 
     Every audit that there is of the model must have passed: one that failed, is void or was not
@@ -110,9 +110,9 @@ class Facts(_Facts):
     """
 
     model: Described
-    sources: tuple[Source, ...] = ()
+    sources: tuple[LedgerEntry, ...] = ()
     evidence: Mapping[str, str] = Field(default_factory=dict)
-    rules: Rules = Rules()
+    rules: LedgerRules = LedgerRules()
 
 
 def read_facts(path: Path) -> Facts:

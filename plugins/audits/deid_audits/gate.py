@@ -9,7 +9,7 @@ from typing import Any
 
 from deid_assets.extending import ConfigError, did_you_mean
 from deid_assets.extending.audits import AuditResult, Key, Need, Outcome, is_signed
-from deid_audits.checklist import FOUND, Answer, answers
+from deid_audits.checklist import FOUND, AnsweredItem, answers
 from deid_audits.facts import Facts
 from deid_audits.lineage import Lineage, Trained, lineage
 
@@ -39,7 +39,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class GateDecision:
     """Whether a model may leave.
 
     Args:
@@ -52,7 +52,7 @@ class Decision:
 
     reasons: tuple[str, ...]
     lineage: Lineage
-    answers: tuple[Answer, ...]
+    answers: tuple[AnsweredItem, ...]
     trained: Trained
     waived: tuple[tuple[str, str], ...] = ()
 
@@ -83,7 +83,7 @@ def judge(
     held: Held,
     trained: Trained | None = None,
     today: dt.date | None = None,
-) -> Decision:
+) -> GateDecision:
     """Return whether a model may leave, by the rules of its facts.
 
     Every audit of the model must have passed, of these very files, signed under this key, all of
@@ -121,7 +121,7 @@ def judge(
         *_of_checklist(answered, rules.checklist),
     ]
     waived = tuple((name, reason) for name, reason in rules.waived.items())
-    return Decision(tuple(reasons), found, answered, read, waived)
+    return GateDecision(tuple(reasons), found, answered, read, waived)
 
 
 def _check_waived(facts: Facts, known: Sequence[str]) -> None:
@@ -233,7 +233,7 @@ def _of_audits(results: Sequence[AuditResult], wanted: Sequence[str]) -> Iterato
                 yield f"audit {name}: {result.outcome.value}: {result.reason}"
 
 
-def _of_checklist(answered: Sequence[Answer], laws: Sequence[str]) -> Iterator[str]:
+def _of_checklist(answered: Sequence[AnsweredItem], laws: Sequence[str]) -> Iterator[str]:
     known = {each.item.law for each in answered}
     for each in answered:
         if each.item.law in laws and each.is_gap:

@@ -6,11 +6,11 @@ import datetime as dt
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from deid_audits.facts import Facts, Source, Tier
+from deid_audits.facts import Facts, LedgerEntry, Tier
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LineageEntry:
     """A source that a model rests on.
 
     Args:
@@ -19,7 +19,7 @@ class Entry:
         faults: Why it may not be used, a clause each.
     """
 
-    source: Source
+    source: LedgerEntry
     depth: int
     faults: tuple[str, ...]
 
@@ -33,7 +33,7 @@ class Lineage:
         unknown: Names that the ledger does not have.
     """
 
-    entries: tuple[Entry, ...]
+    entries: tuple[LineageEntry, ...]
     unknown: tuple[str, ...]
 
     @property
@@ -90,14 +90,14 @@ def lineage(facts: Facts, *, today: dt.date | None = None) -> Lineage:
         if name in known:
             waiting += [(parent, depth + 1) for parent in known[name].made_from]
     entries = tuple(
-        Entry(known[name], depth, tuple(_faults(known[name], depth, day)))
+        LineageEntry(known[name], depth, tuple(_faults(known[name], depth, day)))
         for name, depth in depths.items()
         if name in known
     )
     return Lineage(entries, tuple(name for name in depths if name not in known))
 
 
-def _faults(source: Source, depth: int, day: dt.date) -> Iterator[str]:
+def _faults(source: LedgerEntry, depth: int, day: dt.date) -> Iterator[str]:
     if source.tier is Tier.RAW:
         if not source.permit:
             yield "is raw and has no permit"

@@ -9,12 +9,16 @@ from typing import Any
 from deid_assets.extending.audits import AuditResult, Measurement, Outcome
 from deid_assets.extending.pages import MARK_MARGIN, MARK_WIDTH, picture, render
 from deid_audits.facts import Facts
-from deid_audits.gate import Decision
+from deid_audits.gate import GateDecision
 from deid_audits.meanings import meaning_of
 
 
 def model_html(
-    results: Sequence[AuditResult], facts: Facts | None, decision: Decision | None, *, title: str
+    results: Sequence[AuditResult],
+    facts: Facts | None,
+    decision: GateDecision | None,
+    *,
+    title: str,
 ) -> str:
     """Return one self-contained page: every audit, and for a model its gate, checklist and lineage.
 
@@ -40,7 +44,7 @@ def model_html(
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class LinePlaces:
     """Places of a measurement on its line, in CSS pixels.
 
     ``chance`` is missing where there is none.
@@ -64,7 +68,7 @@ def span_of(figures: Sequence[Measurement], figure: Measurement) -> tuple[float,
     return low, max(high, 1.0) if high <= 1 else high
 
 
-def place(figure: Measurement, span: tuple[float, float]) -> Places:
+def place(figure: Measurement, span: tuple[float, float]) -> LinePlaces:
     """Return where a measurement is drawn on an axis."""
     low, high = span
 
@@ -73,7 +77,7 @@ def place(figure: Measurement, span: tuple[float, float]) -> Places:
         return round(MARK_MARGIN + (MARK_WIDTH - 2 * MARK_MARGIN) * share, 1)
 
     at_chance = None if isinstance(figure.chance, str) else across(figure.chance)
-    return Places(across(figure.low), across(figure.high), across(figure.value), at_chance)
+    return LinePlaces(across(figure.low), across(figure.high), across(figure.value), at_chance)
 
 
 HELPERS: dict[str, Any] = {

@@ -35,7 +35,7 @@ _SHORT = 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class AuditRun:
     """Audits to be made of one material.
 
     Args:

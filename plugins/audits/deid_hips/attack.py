@@ -35,7 +35,7 @@ DETECTED = "detected"
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class AttackOptions:
     """Options of the attack.
 
     Args:
@@ -54,7 +54,7 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class AttackFinding:
     """The yield of the attack on one release.
 
     Args:
@@ -93,8 +93,8 @@ class Finding:
 
 
 def attack(
-    cases: Sequence[Case], policies: Sequence[Policy], *, key: Key, setting: Setting
-) -> list[Finding]:
+    cases: Sequence[Case], policies: Sequence[Policy], *, key: Key, setting: AttackOptions
+) -> list[AttackFinding]:
     """Return the yield for each policy and recall, and for what the detector missed where it missed
     something.
 
@@ -122,8 +122,8 @@ def attack(
 
 
 def _on_policy(
-    own: Sequence[Case], attacked: Sequence[Case], policy: Policy, key: Key, setting: Setting
-) -> list[Finding]:
+    own: Sequence[Case], attacked: Sequence[Case], policy: Policy, key: Key, setting: AttackOptions
+) -> list[AttackFinding]:
     model, known = _attacker(own, policy, key, setting)
     findings = []
     for recall in setting.recalls:
@@ -144,7 +144,7 @@ def _on_policy(
 
 
 def attack_on_nothing(
-    cases: Sequence[Case], policy: Policy, *, key: Key, setting: Setting, share: float
+    cases: Sequence[Case], policy: Policy, *, key: Key, setting: AttackOptions, share: float
 ) -> tuple[Yield, int]:
     """Return the yield on a release in which nothing is left, with replacements called leftovers by
     a draw.
@@ -176,7 +176,7 @@ def attack_on_nothing(
 
 
 def _attacker(
-    own: Sequence[Case], policy: Policy, key: Key, setting: Setting
+    own: Sequence[Case], policy: Policy, key: Key, setting: AttackOptions
 ) -> tuple[Logistic | None, frozenset[str]]:
     """Return what the attacker learnt from notes of their own, and the words that the
     tool writes.
@@ -229,13 +229,13 @@ def _finding(  # noqa: PLR0917 - called from two places, with the same names
     attacked: Sequence[Case],
     released: Sequence[ReleasedNote],
     scores: NDArray[np.float64],
-    setting: Setting,
-) -> Finding:
+    setting: AttackOptions,
+) -> AttackFinding:
     note_of = [number for number, note in enumerate(released) for _ in note.candidates]
     gold = sum(span.label not in policy.may_leave for case in attacked for span in case.gold)
     groups = [each.label.value for note in released for each in note.candidates]
     result = judge(scores, _truth(released), note_of, at=FOUND_AT, seed=setting.seed, groups=groups)
-    return Finding(policy.name, recall, gold, len(set(note_of)), result)
+    return AttackFinding(policy.name, recall, gold, len(set(note_of)), result)
 
 
 def _listed(interval: Interval | None) -> list[float] | None:

@@ -21,7 +21,7 @@ from deid_assets.extending.audits import (
     conclude,
     summary_of,
 )
-from deid_hips.attack import RECALLS, Finding, Setting, attack, attack_on_nothing
+from deid_hips.attack import RECALLS, AttackFinding, AttackOptions, attack, attack_on_nothing
 from deid_hips.drawing import hips_png
 from deid_hips.ranking import Interval
 
@@ -50,7 +50,7 @@ class Hips:
     """
 
     name = "hips"
-    version = "0.2.0"
+    version = "0.3.0"
     title = summary_of("deid_hips", "hips")
     needs = frozenset({Need.GOLD, Need.POLICIES})
     blind_spots = (
@@ -77,10 +77,10 @@ class Hips:
         except (AttributeError, TypeError, ValueError):
             raise ConfigError("drop must name categories and shares, as in {NAME = 0.1}") from None
         Injector(0.0, self._drop)
-        Setting(self._recalls)
+        AttackOptions(self._recalls)
 
     def run(self, material: Material) -> AuditResult:
-        setting = Setting(self._recalls, self._drop, material.seed)
+        setting = AttackOptions(self._recalls, self._drop, material.seed)
         findings = attack(material.cases, material.policies, key=material.key, setting=setting)
         rows = [each.to_json() for each in findings]
         fewest = min((each.result.leftovers for each in findings), default=0)
@@ -94,7 +94,7 @@ class Hips:
             counts={
                 "notes": len(material.cases),
                 "policies": len(material.policies),
-                "fewest_leftovers": fewest,
+                "fewest_missed_identifiers": fewest,
             },
             void=(
                 ""
@@ -106,7 +106,7 @@ class Hips:
             ),
         )
 
-    def _rule(self, policy: Policy, findings: Sequence[Finding]) -> Rule:
+    def _rule(self, policy: Policy, findings: Sequence[AttackFinding]) -> Rule:
         worst = max(
             (
                 each.result.precision
@@ -124,7 +124,7 @@ class Hips:
         )
 
 
-def _measured(found: Finding) -> list[Measurement]:
+def _measured(found: AttackFinding) -> list[Measurement]:
     """Return area and precision, those that are defined."""
     group = f"{found.policy}, recall {found.recall}"
     base = found.result.base_rate
@@ -151,7 +151,7 @@ def _measured(found: Finding) -> list[Measurement]:
 def _marked(material: Material) -> Control:
     """Attack a policy that writes one mark for everything: what is left must be plain to see."""
     plain = Policy("plain_marks", lambda _text, _span, _context: MARK)
-    setting = Setting((CONTROL_RECALL,), seed=material.seed)
+    setting = AttackOptions((CONTROL_RECALL,), seed=material.seed)
     covered = [Case(case.note, case.gold, case.gold) for case in material.cases]
     (found,) = attack(covered, [plain], key=material.key, setting=setting)
     area = next((number for number in _measured(found) if number.name == AREA), None)
@@ -176,7 +176,7 @@ def _empty(material: Material) -> Control:
         material.cases,
         material.policies[0],
         key=material.key,
-        setting=Setting(seed=material.seed),
+        setting=AttackOptions(seed=material.seed),
         share=0.1,
     )
     return Control(
@@ -198,7 +198,7 @@ def _area(interval: Interval, notes: int) -> Measurement:
     )
 
 
-def _found(findings: Sequence[Finding]) -> Table:
+def _found(findings: Sequence[AttackFinding]) -> Table:
     lengths = sorted({length for each in findings for length in each.result.found_at})
     return Table(
         name="leftovers",
@@ -225,7 +225,7 @@ def _found(findings: Sequence[Finding]) -> Table:
     )
 
 
-def _by_category(findings: Sequence[Finding]) -> Table:
+def _by_category(findings: Sequence[AttackFinding]) -> Table:
     rows: list[tuple[Any, ...]] = [
         (each.policy, str(each.recall), label, *counts)
         for each in findings

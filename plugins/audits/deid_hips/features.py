@@ -14,7 +14,7 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from deid_hips.leftovers import Candidate, ReleasedNote
+from deid_hips.leftovers import IdentifierCandidate, ReleasedNote
 
 DIMENSIONS = 2**18
 """Features are hashed into so many places; with some ten thousand features few share one."""
@@ -76,7 +76,7 @@ def _words_of(note: ReleasedNote) -> Iterator[str]:
 
 
 def _names(
-    note: ReleasedNote, each: Candidate, spread: Counter[str], known: frozenset[str]
+    note: ReleasedNote, each: IdentifierCandidate, spread: Counter[str], known: frozenset[str]
 ) -> Iterator[str]:
     text, label = note.text[each.start : each.end], each.label.value
     words = [word.casefold() for word in _WORD.findall(text)]
@@ -103,7 +103,7 @@ def _names(
     yield from _around(note.text, each, label)
 
 
-def _around(text: str, each: Candidate, label: str) -> Iterator[str]:
+def _around(text: str, each: IdentifierCandidate, label: str) -> Iterator[str]:
     before = [
         word.casefold()
         for word in _WORD.findall(text, max(0, each.start - _AROUND_CHARS), each.start)

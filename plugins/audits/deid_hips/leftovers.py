@@ -14,7 +14,7 @@ from deid_assets.extending.measuring import union
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class IdentifierCandidate:
     """A candidate: text that looks like an identifier.
 
     Args:
@@ -37,7 +37,7 @@ class ReleasedNote:
     note_id: str
     lang: str | None
     text: str = field(repr=False)
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[IdentifierCandidate, ...]
 
 
 def release(cases: Iterable[Case], policy: Policy, *, key: Key) -> list[ReleasedNote]:
@@ -75,14 +75,14 @@ def split(cases: Sequence[Case], *, key: Key) -> tuple[list[Case], list[Case]]:
     return halves
 
 
-def _written(case: Case, redacted: Redacted) -> Iterable[Candidate]:
+def _written(case: Case, redacted: Redacted) -> Iterable[IdentifierCandidate]:
     for edit in redacted.edits:
         written = redacted.text[edit.new_start : edit.new_end]
         if written and written != case.note.text[edit.start : edit.end]:
-            yield Candidate(edit.new_start, edit.new_end, edit.label, is_leftover=False)
+            yield IdentifierCandidate(edit.new_start, edit.new_end, edit.label, is_leftover=False)
 
 
-def _left(case: Case, redacted: Redacted, policy: Policy) -> Iterable[Candidate]:
+def _left(case: Case, redacted: Redacted, policy: Policy) -> Iterable[IdentifierCandidate]:
     covered = union((edit.start, edit.end) for edit in redacted.edits)
     for span in case.gold:
         if span.label in policy.may_leave:
@@ -90,7 +90,9 @@ def _left(case: Case, redacted: Redacted, policy: Policy) -> Iterable[Candidate]
         for start, end in _outside(span.start, span.end, covered):
             if any(map(str.isalnum, case.note.text[start:end])):
                 new_start = redacted.to_redacted(start)
-                yield Candidate(new_start, new_start + end - start, span.label, is_leftover=True)
+                yield IdentifierCandidate(
+                    new_start, new_start + end - start, span.label, is_leftover=True
+                )
 
 
 def _outside(start: int, end: int, covered: Sequence[tuple[int, int]]) -> Iterable[tuple[int, int]]:

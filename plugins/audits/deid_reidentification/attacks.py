@@ -14,16 +14,28 @@ from dataclasses import dataclass
 from math import log
 from random import Random
 
-from deid_reidentification.people import Kind, Person, forms
+from deid_reidentification.people import Person, QuasiIdentifierKind, forms
 
-FIRST = (Kind.AGE, Kind.SEX, Kind.PLACE, Kind.PROFESSION, Kind.FAMILY)
-SECOND = (Kind.DATE, Kind.ITINERARY, Kind.FACT)
+FIRST = (
+    QuasiIdentifierKind.AGE,
+    QuasiIdentifierKind.SEX,
+    QuasiIdentifierKind.PLACE,
+    QuasiIdentifierKind.PROFESSION,
+    QuasiIdentifierKind.FAMILY,
+)
+SECOND = (QuasiIdentifierKind.DATE, QuasiIdentifierKind.ITINERARY, QuasiIdentifierKind.FACT)
 """What two outside sources know, for linkability."""
-SECRETS = (Kind.AGE, Kind.PLACE, Kind.PROFESSION, Kind.ITINERARY, Kind.DATE)
+SECRETS = (
+    QuasiIdentifierKind.AGE,
+    QuasiIdentifierKind.PLACE,
+    QuasiIdentifierKind.PROFESSION,
+    QuasiIdentifierKind.ITINERARY,
+    QuasiIdentifierKind.DATE,
+)
 PREDICATE = 3
 """Values in a predicate that is to single a person out."""
 
-Known = Mapping[Kind, str]
+Known = Mapping[QuasiIdentifierKind, str]
 """One value per kind that an outsider knows."""
 
 
@@ -44,7 +56,7 @@ class Arms:
     baseline: tuple[int, int]
 
 
-class Release:
+class RecordIndex:
     """Records with an index of their values.
 
     Args:
@@ -58,18 +70,18 @@ class Release:
     ) -> None:
         self.records = records
         self.random = Random(seed)  # noqa: S311 - an attack, no cryptography
-        self._bearers = Counter[tuple[Kind, str]]()
+        self._bearers = Counter[tuple[QuasiIdentifierKind, str]]()
         for person in population:
             for kind, values in person.values.items():
                 self._bearers.update((kind, value) for value in values)
         self._size = max(2, len(population))
-        self._index: dict[tuple[Kind, str], list[int]] = defaultdict(list)
+        self._index: dict[tuple[QuasiIdentifierKind, str], list[int]] = defaultdict(list)
         for number, record in enumerate(records):
             for kind, values in record.values.items():
                 for value in values:
                     self._index[kind, value].append(number)
 
-    def weight(self, kind: Kind, value: str) -> float:
+    def weight(self, kind: QuasiIdentifierKind, value: str) -> float:
         """Return what a value tells: ``-log`` of the share of the population that has it."""
         return log(self._size / min(self._size, max(1, self._bearers[kind, value])))
 
@@ -95,8 +107,10 @@ class Release:
 
 
 def known_of(
-    person: Person, random: Random, kinds: Iterable[Kind] = tuple(Kind)
-) -> dict[Kind, str]:
+    person: Person,
+    random: Random,
+    kinds: Iterable[QuasiIdentifierKind] = tuple(QuasiIdentifierKind),
+) -> dict[QuasiIdentifierKind, str]:
     """Return one value of each kind that an outsider knows of a person, drawn at random."""
     return {
         kind: random.choice(sorted(person.values[kind]))
@@ -105,7 +119,7 @@ def known_of(
     }
 
 
-def linked(release: Release, persons: Sequence[Person], *, attributes: int) -> tuple[int, int]:
+def linked(release: RecordIndex, persons: Sequence[Person], *, attributes: int) -> tuple[int, int]:
     """Return how many persons are linked to their own record by so many known values, and how many
     were tried.
     """
@@ -118,7 +132,9 @@ def linked(release: Release, persons: Sequence[Person], *, attributes: int) -> t
     return hits, len(persons)
 
 
-def singling_out(release: Release, released: Sequence[Person], others: Sequence[Person]) -> Arms:
+def singling_out(
+    release: RecordIndex, released: Sequence[Person], others: Sequence[Person]
+) -> Arms:
     """Attack with predicates made of the values of a record.
 
     A hit where exactly one person satisfies them all.
@@ -134,12 +150,14 @@ def singling_out(release: Release, released: Sequence[Person], others: Sequence[
     return Arms("singling out", (main, trials), (control, trials), (baseline, trials))
 
 
-def _predicate(sources: Sequence[Person], release: Release) -> dict[Kind, str]:
+def _predicate(sources: Sequence[Person], release: RecordIndex) -> dict[QuasiIdentifierKind, str]:
     """Return a value of another kind from each source; of one that has no further kind, none."""
-    found: dict[Kind, str] = {}
+    found: dict[QuasiIdentifierKind, str] = {}
     for source in sources:
         kinds = sorted(
-            kind for kind in source.values if kind not in found and kind is not Kind.FACT
+            kind
+            for kind in source.values
+            if kind not in found and kind is not QuasiIdentifierKind.FACT
         )
         if kinds:
             kind = release.random.choice(kinds)
@@ -155,11 +173,11 @@ def _satisfying(persons: Sequence[Person], predicate: Known) -> int:
     )
 
 
-def _has(person: Person, kind: Kind, value: str) -> bool:
+def _has(person: Person, kind: QuasiIdentifierKind, value: str) -> bool:
     return any(value in forms(kind, own) for own in person.values.get(kind, ()))
 
 
-def linkability(release: Release, released: Sequence[Person], others: Sequence[Person]) -> Arms:
+def linkability(release: RecordIndex, released: Sequence[Person], others: Sequence[Person]) -> Arms:
     """Attack with two outside sources.
 
     A hit where what each knows of a person leads to the same record.
@@ -178,7 +196,7 @@ def linkability(release: Release, released: Sequence[Person], others: Sequence[P
     return _arms("linkability", hit, released, others, (guesses, len(released)))
 
 
-def inference(release: Release, released: Sequence[Person], others: Sequence[Person]) -> Arms:
+def inference(release: RecordIndex, released: Sequence[Person], others: Sequence[Person]) -> Arms:
     """Attack a secret of a person: a hit where the record that fits the other values holds it.
 
     The guess is one value of that kind in the record; the baseline draws it from all values of the
@@ -189,7 +207,7 @@ def inference(release: Release, released: Sequence[Person], others: Sequence[Per
         for kind in SECRETS
     }
 
-    def attempt(person: Person, values_of: Callable[[Kind], Sequence[str]]) -> bool:
+    def attempt(person: Person, values_of: Callable[[QuasiIdentifierKind], Sequence[str]]) -> bool:
         secrets = [kind for kind in SECRETS if person.values.get(kind)]
         if not secrets:
             return False
@@ -198,8 +216,10 @@ def inference(release: Release, released: Sequence[Person], others: Sequence[Per
         return bool(values) and release.random.choice(values) in person.values[secret]
 
     def hit(person: Person) -> bool:
-        def values_of(secret: Kind) -> Sequence[str]:
-            known = known_of(person, release.random, [kind for kind in Kind if kind is not secret])
+        def values_of(secret: QuasiIdentifierKind) -> Sequence[str]:
+            known = known_of(
+                person, release.random, [kind for kind in QuasiIdentifierKind if kind is not secret]
+            )
             return sorted(release.records[release.nearest(known)[0]].values.get(secret, ()))
 
         return attempt(person, values_of)

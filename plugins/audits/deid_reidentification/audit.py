@@ -26,7 +26,7 @@ from deid_assets.extending.audits import (
 from deid_assets.extending.corpora import read_corpus
 from deid_reidentification.attacks import (
     Arms,
-    Release,
+    RecordIndex,
     inference,
     linkability,
     linked,
@@ -34,8 +34,8 @@ from deid_reidentification.attacks import (
 )
 from deid_reidentification.drawing import curves_png
 from deid_reidentification.people import (
-    Kind,
     Person,
+    QuasiIdentifierKind,
     covers,
     left_of,
     owner_of,
@@ -52,8 +52,8 @@ UNIQUE, FEW = (
 )
 HELD = "patients of whom a value is left"
 DRAWS = 1_000
-STRUCTURED = tuple(kind for kind in Kind if kind is not Kind.FACT)
-EVERY = len(Kind)
+STRUCTURED = tuple(kind for kind in QuasiIdentifierKind if kind is not QuasiIdentifierKind.FACT)
+EVERY = len(QuasiIdentifierKind)
 
 
 class Reidentification:
@@ -115,7 +115,7 @@ class Reidentification:
         self._least, self._made = least_patients, made
 
     def run(self, material: Material) -> AuditResult:
-        world = World.of(material, least=self._least, made=self._made)
+        world = Populations.of(material, least=self._least, made=self._made)
         raw = _attacked(world, _nothing(), material)
         found = [_attacked(world, policy, material) for policy in material.policies]
         return conclude(
@@ -168,7 +168,7 @@ _TITLE = "Persons linked to their own record, by how much an outsider knows"
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class Populations:
     """Everybody: who is released, who is not, and the population of both and of the
     people given.
     """
@@ -179,7 +179,7 @@ class World:
     population: Sequence[Person]
 
     @classmethod
-    def of(cls, material: Material, *, least: int, made: str) -> World:
+    def of(cls, material: Material, *, least: int, made: str) -> Populations:
         """Return the world of the material.
 
         Raises:
@@ -254,9 +254,9 @@ def _nothing() -> Policy:
     return Policy("nothing_redacted", lambda text, _span, _context: text, keep=frozenset(Phi))
 
 
-def _attacked(world: World, policy: Policy, material: Material) -> Attacked:
+def _attacked(world: Populations, policy: Policy, material: Material) -> Attacked:
     records = records_of(world.cases, policy, key=material.key)
-    release = Release(list(records.values()), world.population, seed=material.seed)
+    release = RecordIndex(list(records.values()), world.population, seed=material.seed)
     curve = []
     for attributes in range(1, EVERY + 1):
         hits, trials = linked(release, world.released, attributes=attributes)
@@ -304,7 +304,7 @@ def _measured(arms: Arms, policy: str, seed: int) -> Attack:
     return Attack(arms.attack, main, control, baseline, risk)
 
 
-def _beats(raw: Attacked, world: World) -> list[Control]:
+def _beats(raw: Attacked, world: Populations) -> list[Control]:
     """Return a control per attack.
 
     On notes as they are it must beat its baseline, else its failure proves nothing.
@@ -337,13 +337,13 @@ def _beats(raw: Attacked, world: World) -> list[Control]:
     ]
 
 
-def _strangers(world: World, material: Material) -> Control:
+def _strangers(world: Populations, material: Material) -> Control:
     """Seek persons who are not in the release, each assigned somebody's record by a draw.
 
     It must not be found.
     """
     records = list(records_of(world.cases, _nothing(), key=material.key).values())
-    release = Release(records, world.population, seed=material.seed + 1)
+    release = RecordIndex(records, world.population, seed=material.seed + 1)
     names = [release.random.choice(records).name for _ in world.others]
     strangers = [
         Person(name, person.values) for name, person in zip(names, world.others, strict=True)
@@ -359,7 +359,7 @@ def _strangers(world: World, material: Material) -> Control:
     )
 
 
-def _held(found: Sequence[Attacked], world: World) -> Table:
+def _held(found: Sequence[Attacked], world: Populations) -> Table:
     """Return how many patients each policy leaves a value of each kind of, and how many share what
     is left.
     """
@@ -368,7 +368,7 @@ def _held(found: Sequence[Attacked], world: World) -> Table:
         left = {
             person.name: left_of(person, each.records[person.name]) for person in world.released
         }
-        for kind in Kind:
+        for kind in QuasiIdentifierKind:
             having = [person for person in world.released if person.values.get(kind)]
             if len(having) > 1:
                 hits = sum(kind in left[person.name] for person in having)
@@ -391,7 +391,9 @@ def _held(found: Sequence[Attacked], world: World) -> Table:
     )
 
 
-def _sharing(left: Mapping[Kind, Sequence[str]], population: Sequence[Person]) -> int:
+def _sharing(
+    left: Mapping[QuasiIdentifierKind, Sequence[str]], population: Sequence[Person]
+) -> int:
     """Return to how many people everything structured that is left of a patient applies, the
     patient among them.
     """
@@ -399,7 +401,7 @@ def _sharing(left: Mapping[Kind, Sequence[str]], population: Sequence[Person]) -
     return sum(all(_applies(kind, text, person) for kind, text in texts) for person in population)
 
 
-def _applies(kind: Kind, text: str, person: Person) -> bool:
+def _applies(kind: QuasiIdentifierKind, text: str, person: Person) -> bool:
     return any(covers(kind, text, value) for value in person.values.get(kind, ()))
 
 

@@ -26,7 +26,7 @@ from deid_assets.extending.replacing import (
 )
 
 
-class Kind(StrEnum):
+class QuasiIdentifierKind(StrEnum):
     """Kind of quasi-identifier."""
 
     AGE = "age"
@@ -39,16 +39,17 @@ class Kind(StrEnum):
     FACT = "rare fact"
 
 
-KINDS: Mapping[Phi, Kind] = {
-    Phi.AGE: Kind.AGE,
-    Phi.SEX: Kind.SEX,
-    Phi.PROFESSION: Kind.PROFESSION,
-    Phi.RELATIVE: Kind.FAMILY,
-    Phi.DATE: Kind.DATE,
-    Phi.HOSPITAL: Kind.ITINERARY,
-    Phi.ORGANIZATION: Kind.ITINERARY,
+KINDS: Mapping[Phi, QuasiIdentifierKind] = {
+    Phi.AGE: QuasiIdentifierKind.AGE,
+    Phi.SEX: QuasiIdentifierKind.SEX,
+    Phi.PROFESSION: QuasiIdentifierKind.PROFESSION,
+    Phi.RELATIVE: QuasiIdentifierKind.FAMILY,
+    Phi.DATE: QuasiIdentifierKind.DATE,
+    Phi.HOSPITAL: QuasiIdentifierKind.ITINERARY,
+    Phi.ORGANIZATION: QuasiIdentifierKind.ITINERARY,
     **dict.fromkeys(
-        (Phi.CITY, Phi.REGION, Phi.ZIP, Phi.LOCATION, Phi.COUNTRY, Phi.STREET), Kind.PLACE
+        (Phi.CITY, Phi.REGION, Phi.ZIP, Phi.LOCATION, Phi.COUNTRY, Phi.STREET),
+        QuasiIdentifierKind.PLACE,
     ),
 }
 RARE_SHARE = 0.1
@@ -61,7 +62,7 @@ _OLDEST_EXACT = 89
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _AREA = re.compile(r"(\d{3})(?:[x*]{2})?")
 
-Values = Mapping[Kind, frozenset[str]]
+Values = Mapping[QuasiIdentifierKind, frozenset[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +79,12 @@ class Person:
     values: Values = field(repr=False)
     written: Values = field(default_factory=dict, repr=False)
 
-    def holds(self, kind: Kind, value: str) -> bool:
+    def holds(self, kind: QuasiIdentifierKind, value: str) -> bool:
         """Whether a value is there, whole or as something coarser that holds it."""
         return not self.values.get(kind, frozenset()).isdisjoint(forms(kind, value))
 
 
-def forms(kind: Kind, value: str) -> tuple[str, ...]:
+def forms(kind: QuasiIdentifierKind, value: str) -> tuple[str, ...]:
     """Return the texts that would give a value away: itself, and what is coarser.
 
     Of a date its month, as 2019-05, and its year; of an age its years; of a US code its three
@@ -93,23 +94,23 @@ def forms(kind: Kind, value: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((value, *_coarser(kind, value))))
 
 
-def _coarser(kind: Kind, value: str) -> Iterator[str]:
-    if kind is Kind.DATE:
+def _coarser(kind: QuasiIdentifierKind, value: str) -> Iterator[str]:
+    if kind is QuasiIdentifierKind.DATE:
         yield from sorted(months_of(value))
         yield from sorted({*_YEAR.findall(value)[:1], *years_of(value)})
-    elif kind is Kind.AGE:
+    elif kind is QuasiIdentifierKind.AGE:
         ages = whole_years(value)
         yield from map(str, sorted(ages))
         numbers = _NUMBER.findall(value)
         if len(numbers) == 1 and (not ages or max(ages) > _OLDEST_EXACT):
             yield numbers[0]
-    elif kind is Kind.PLACE:
+    elif kind is QuasiIdentifierKind.PLACE:
         area = zip_area(value)
         state = state_of(value.upper())  # codes of states are read in capitals
         yield from (coarser.casefold() for coarser in (area, state) if coarser)
 
 
-def covers(kind: Kind, written: str, value: str) -> bool:
+def covers(kind: QuasiIdentifierKind, written: str, value: str) -> bool:
     """Return whether a written text stands for a value.
 
     The value itself, or something coarser that holds it.
@@ -117,21 +118,21 @@ def covers(kind: Kind, written: str, value: str) -> bool:
     return not {written, *_holding(kind, written)}.isdisjoint(forms(kind, value))
 
 
-def _holding(kind: Kind, written: str) -> frozenset[str]:
+def _holding(kind: QuasiIdentifierKind, written: str) -> frozenset[str]:
     """Return what a coarser text is known by.
 
     Ages of a range, the month of a date without a day, a code's three digits.
     """
-    if kind is Kind.AGE:
+    if kind is QuasiIdentifierKind.AGE:
         return frozenset(_ages(written))
-    if kind is Kind.DATE and is_month(written):
+    if kind is QuasiIdentifierKind.DATE and is_month(written):
         return months_of(written)
-    if kind is Kind.PLACE and (area := _AREA.fullmatch(written)):
+    if kind is QuasiIdentifierKind.PLACE and (area := _AREA.fullmatch(written)):
         return frozenset({f"{area[1]}xx"})
     return frozenset()
 
 
-def left_of(person: Person, record: Person) -> dict[Kind, list[str]]:
+def left_of(person: Person, record: Person) -> dict[QuasiIdentifierKind, list[str]]:
     """Return what a record's text says of a person, by kind.
 
     Each value as it is written there, the exact text if it is.
@@ -139,7 +140,7 @@ def left_of(person: Person, record: Person) -> dict[Kind, list[str]]:
     A value that was made coarser is left as the coarser text: how many people share it is to be
     counted of that.
     """
-    left: dict[Kind, list[str]] = {}
+    left: dict[QuasiIdentifierKind, list[str]] = {}
     for kind, values in person.values.items():
         written = record.written.get(kind, frozenset())
         found = set(values & written)
@@ -162,17 +163,23 @@ def people_of(cases: Iterable[Case]) -> dict[str, Person]:
         cases: Notes; the gold says what is a quasi-identifier. Words outside it that few patients
             share are rare facts.
     """
-    found: dict[str, dict[Kind, set[str]]] = defaultdict(lambda: defaultdict(set))
+    found: dict[str, dict[QuasiIdentifierKind, set[str]]] = defaultdict(lambda: defaultdict(set))
     for case in cases:
         values = found[owner_of(case)]
         for span in case.gold:
             if span.label in KINDS:
                 values[KINDS[span.label]].add(_plain(case.note.text[span.start : span.end]))
-        values[Kind.FACT] |= _words(case.note.text, ((span.start, span.end) for span in case.gold))
-    bearers = Counter(word for values in found.values() for word in values[Kind.FACT])
+        values[QuasiIdentifierKind.FACT] |= _words(
+            case.note.text, ((span.start, span.end) for span in case.gold)
+        )
+    bearers = Counter(
+        word for values in found.values() for word in values[QuasiIdentifierKind.FACT]
+    )
     most = max(1, int(RARE_SHARE * len(found)))
     for values in found.values():
-        values[Kind.FACT] = {word for word in values[Kind.FACT] if bearers[word] <= most}
+        values[QuasiIdentifierKind.FACT] = {
+            word for word in values[QuasiIdentifierKind.FACT] if bearers[word] <= most
+        }
     return {name: Person(name, _frozen(values)) for name, values in found.items()}
 
 
@@ -186,7 +193,7 @@ def records_of(cases: Iterable[Case], policy: Policy, *, key: Key) -> dict[str, 
     Raises:
         PolicyError: The policy cannot be carried out.
     """
-    written: dict[str, dict[Kind, set[str]]] = defaultdict(lambda: defaultdict(set))
+    written: dict[str, dict[QuasiIdentifierKind, set[str]]] = defaultdict(lambda: defaultdict(set))
     for case in cases:
         values = written[owner_of(case)]
         redacted = redact(case.note, case.found, policy, key=key)
@@ -199,7 +206,7 @@ def records_of(cases: Iterable[Case], policy: Policy, *, key: Key) -> dict[str, 
                 start < span.end and span.start < end for start, end in covered
             ):
                 values[KINDS[span.label]].add(_plain(case.note.text[span.start : span.end]))
-        values[Kind.FACT] |= _words(
+        values[QuasiIdentifierKind.FACT] |= _words(
             redacted.text, ((edit.new_start, edit.new_end) for edit in redacted.edits)
         )
     return {
@@ -220,7 +227,7 @@ def read_population(path: Path) -> list[Person]:
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         try:
             fields = {Phi(label): value for label, value in json.loads(line).items()}
-            values: dict[Kind, set[str]] = defaultdict(set)
+            values: dict[QuasiIdentifierKind, set[str]] = defaultdict(set)
             for label, value in fields.items():
                 if label in KINDS:
                     values[KINDS[label]] |= {
@@ -254,7 +261,9 @@ def split(cases: Sequence[Case], *, key: Key, least: int) -> tuple[list[Case], l
     return halves
 
 
-def _with_coarser(written: Mapping[Kind, set[str]]) -> dict[Kind, set[str]]:
+def _with_coarser(
+    written: Mapping[QuasiIdentifierKind, set[str]],
+) -> dict[QuasiIdentifierKind, set[str]]:
     """Return values with what their coarser texts are known by, such as every age of a range."""
     return {
         kind: texts.union(*(_holding(kind, text) for text in texts))
@@ -282,5 +291,5 @@ def _plain(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def _frozen(values: Mapping[Kind, set[str]]) -> Values:
+def _frozen(values: Mapping[QuasiIdentifierKind, set[str]]) -> Values:
     return {kind: frozenset(found) for kind, found in values.items() if found}

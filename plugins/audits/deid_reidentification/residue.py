@@ -46,7 +46,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
 
 
 @dataclass(slots=True)
-class Counts:
+class CategoryCounts:
     """Counts of one category.
 
     Args:
@@ -66,7 +66,9 @@ class Counts:
 class Counted:
     """Counts by category and of all, and terms that were redacted needlessly by list."""
 
-    by_category: dict[str, Counts] = field(default_factory=lambda: defaultdict(Counts))
+    by_category: dict[str, CategoryCounts] = field(
+        default_factory=lambda: defaultdict(CategoryCounts)
+    )
     terms: Counter[tuple[str, str]] = field(default_factory=Counter)
 
 

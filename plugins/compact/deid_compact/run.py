@@ -33,8 +33,10 @@ from deid_compact.notes import MarkedNote, batched, marked_notes, targets_of, wi
 from deid_compact.settings import CompactSettings
 from deid_compact.spelling import Spelling
 from deid_compact.thresholds import chosen_thresholds
-from deid_compact.training import CompactTraining, WordExample, pieces_of
+from deid_compact.training import CompactLearner, WordExample, pieces_of
 from deid_compact.words import Decision, WordScores
+from deid_training.learner import LoopSettings
+from deid_training.loop import Loop
 
 
 @runtime_checkable
@@ -128,16 +130,21 @@ def run(task: Task, out: Path, report: Report) -> None:
         outputs=classes.outputs,
         dropout=settings.dropout,
     )
-    run_of = CompactTraining(
-        net, settings, materials.spelling, allowed, seed=task.seed, report=report
+    learner = CompactLearner(
+        net,
+        settings,
+        materials.spelling,
+        allowed,
+        batches=_batches(examples, settings),
+        dev=_batches(dev, settings),
+        seed=task.seed,
     )
-    dev_batches = _batches(dev, settings)
-    run_of.run(_batches(examples, settings), dev_batches)
+    Loop(learner, LoopSettings(epochs=settings.epochs), report=report).run()
     about = CompactDescription(
         version=VERSION,
         classes=classes,
         labels=materials.labels,
-        temperature=fitted_temperature(run_of.scores(dev_batches), allowed),
+        temperature=fitted_temperature(learner.dev_scores(), allowed),
         decision=Decision(settings.threshold, {}, settings.silent),
         predictions_of=settings.predictions_of,
         veto=settings.veto,

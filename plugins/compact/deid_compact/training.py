@@ -5,8 +5,7 @@ holds of them.
 from __future__ import annotations
 
 import random
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,17 +13,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from deid_assets.extending import Epoch, Report, TrainingError
 from deid_compact.labels import NO_TARGET
 from deid_compact.losses import marks_loss
 from deid_compact.nets import CompactNet, Feed, filled
 from deid_compact.settings import CompactSettings
 from deid_compact.spelling import Spelling
+from deid_training.learner import EpochScore, Learner, Loss
 
 _LEAST_RATE = 0.02
 _WARM_UP_STEPS = 100
 _TABLE_RATE = 2.0
-_CLIP = 1.0
 _LABELS_HIDDEN = 0.7
 """Of the words of a note whose labels are hidden."""
 Numbers = NDArray[np.int64]
@@ -69,17 +67,20 @@ def pieces_of(example: WordExample, longest: int) -> list[WordExample]:
     return pieces
 
 
-class CompactTraining:
-    """One run.
+class CompactLearner(Learner[Sequence[WordExample]]):
+    """Learns what each word is.
 
     Args:
         net: At its start.
         settings: Of the recipe.
         spelling: Of all words.
         allowed: Which outputs each target allows: (targets, outputs).
+        batches: To learn from.
+        dev: Whose loss says which epoch is the best.
         seed: Of all that is drawn.
-        report: Called after each epoch.
     """
+
+    model: CompactNet
 
     def __init__(
         self,
@@ -88,101 +89,62 @@ class CompactTraining:
         spelling: Spelling,
         allowed: Tensor,
         *,
+        batches: Sequence[Sequence[WordExample]],
+        dev: Sequence[Sequence[WordExample]],
         seed: int,
-        report: Report,
     ) -> None:
-        self._net = net
+        self.model = net
+        self.optimizer = _optimizer(net, settings.learning_rate)
         self._settings = settings
         self._spelling = spelling
         self._allowed = allowed
+        self._batches = batches
+        self._dev = dev
         self._chance = random.Random(seed)  # noqa: S311 - no secret
         self._draws = np.random.default_rng(seed)
-        self._report = report
 
-    def run(
-        self, batches: Sequence[Sequence[WordExample]], dev: Sequence[Sequence[WordExample]]
-    ) -> None:
-        """Train, and leave the weights of the epoch with the smallest loss on the development notes
-        in the network.
+    def batches(self, epoch: int) -> Iterator[list[Sequence[WordExample]]]:
+        """Yield the batches in a new order; draws go on from epoch to epoch."""
+        del epoch
+        order = list(self._batches)
+        self._chance.shuffle(order)
+        for batch in order:
+            yield [batch]
 
-        Raises:
-            TrainingError: The loss is no number.
-        """
-        optimizer = self._optimizer()
-        steps = self._settings.epochs * len(batches)
-        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: _rate(step, steps))
-        began = time.monotonic()
-        best: Mapping[str, Tensor] = {}
-        least = float("inf")
-        for epoch in range(1, self._settings.epochs + 1):
-            loss = self._epoch(batches, optimizer, schedule)
-            dev_loss = self.loss(dev)
-            if dev_loss < least or not best:
-                least = dev_loss
-                best = {name: values.clone() for name, values in self._net.state_dict().items()}
-            seconds = time.monotonic() - began
-            self._report(Epoch(phase=0, epoch=epoch, loss=loss, seconds=seconds))
-        self._net.load_state_dict(best)
+    def loss(self, part: Sequence[WordExample]) -> Loss:
+        """Return the mean loss of the words, and of what the teacher holds of them."""
+        return Loss(self._batch_loss(part))
 
-    def loss(self, batches: Sequence[Sequence[WordExample]]) -> float:
-        """Return the mean loss of the marks, without smoothing."""
+    def rate(self, step: int) -> float:
+        """Return the share of the highest rate: up over the warm-up, then down linearly."""
+        steps = self._settings.epochs * len(self._batches)
+        return min(1.0, (step + 1) / _WARM_UP_STEPS) * max(_LEAST_RATE, 1 - step / steps)
+
+    def judge(self, epoch: int, loss: float) -> EpochScore:
+        """Return how small the loss on the development notes is, without smoothing."""
+        del epoch, loss
         total = 0.0
         count = 0
-        for scores, targets in self.scores(batches):
+        for scores, targets in self.dev_scores():
             total += float(marks_loss(scores, targets, self._allowed)) * len(targets)
             count += len(targets)
-        return total / max(count, 1)
+        return EpochScore(-total / max(count, 1))
 
-    def scores(self, batches: Sequence[Sequence[WordExample]]) -> list[tuple[Tensor, Tensor]]:
-        """Return scores and targets of the words of each batch."""
-        self._net.eval()
+    def dev_scores(self) -> list[tuple[Tensor, Tensor]]:
+        """Return scores and targets of the words of each development batch."""
+        self.model.eval()
         found = []
         with torch.no_grad():
-            for batch in batches:
+            for batch in self._dev:
                 targets = filled([example.targets for example in batch], NO_TARGET)
-                scores = self._net(self._feed(batch, in_training=False))
+                scores = self.model(self._feed(batch, in_training=False))
                 found.append((scores[targets != NO_TARGET], targets[targets != NO_TARGET]))
         return found
-
-    def _optimizer(self) -> torch.optim.Optimizer:
-        rate = self._settings.learning_rate
-        table = list(self._net.table.parameters())
-        others = [
-            each for name, each in self._net.named_parameters() if not name.startswith("table.")
-        ]
-        return torch.optim.AdamW(
-            [
-                {"params": others, "lr": rate, "weight_decay": 0.01},
-                {"params": table, "lr": _TABLE_RATE * rate, "weight_decay": 0.0},
-            ]
-        )
-
-    def _epoch(
-        self,
-        batches: Sequence[Sequence[WordExample]],
-        optimizer: torch.optim.Optimizer,
-        schedule: torch.optim.lr_scheduler.LambdaLR,
-    ) -> float:
-        self._net.train()
-        order = list(range(len(batches)))
-        self._chance.shuffle(order)
-        total = 0.0
-        for number in order:
-            loss = self._batch_loss(batches[number])
-            if not torch.isfinite(loss):
-                raise TrainingError("the loss is no number; choose a smaller learning_rate")
-            optimizer.zero_grad(set_to_none=True)
-            loss.backward()  # type: ignore[no-untyped-call]
-            torch.nn.utils.clip_grad_norm_(self._net.parameters(), _CLIP)
-            optimizer.step()
-            schedule.step()
-            total += float(loss.detach())
-        return total / max(len(batches), 1)
 
     def _batch_loss(self, batch: Sequence[WordExample]) -> Tensor:
         targets = filled([example.targets for example in batch], NO_TARGET)
         is_word = targets != NO_TARGET
-        scores = self._net(self._feed(batch, in_training=True))
+        scores = self.model(self._feed(batch, in_training=True))
         loss = marks_loss(
             scores[is_word], targets[is_word], self._allowed, self._settings.smoothing
         )
@@ -233,6 +195,12 @@ class CompactTraining:
         return np.where(is_hidden, 0, example.labels)
 
 
-def _rate(step: int, steps: int) -> float:
-    """Return the share of the highest rate: up over the warm-up, then down linearly."""
-    return min(1.0, (step + 1) / _WARM_UP_STEPS) * max(_LEAST_RATE, 1 - step / steps)
+def _optimizer(net: CompactNet, rate: float) -> torch.optim.Optimizer:
+    """Return AdamW (Loshchilov and Hutter 2019); the table learns faster and does not decay."""
+    others = [each for name, each in net.named_parameters() if not name.startswith("table.")]
+    return torch.optim.AdamW(
+        [
+            {"params": others, "lr": rate, "weight_decay": 0.01},
+            {"params": list(net.table.parameters()), "lr": _TABLE_RATE * rate, "weight_decay": 0.0},
+        ]
+    )

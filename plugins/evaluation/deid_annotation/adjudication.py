@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from deid_annotation.annotators import Annotations, Reading, read_annotations
+from deid_annotation.annotators import Annotations, NoteReading, read_annotations
 from deid_annotation.lists import write_list
 from deid_annotation.majority import Tie, adjudicate
 from deid_assets.extending import ConfigError, InputError, SpanSet
@@ -22,7 +22,7 @@ from deid_assets.extending.commands import (
     write_notes,
     write_options,
 )
-from deid_evaluation.commands.inputs import Named
+from deid_evaluation.commands.inputs import NamedFile
 
 _SHOWN = 20
 _COLUMNS = ("note_id", "start", "end", "annotations")
@@ -33,7 +33,7 @@ def adjudicate_files(
     out: Path,
     *,
     ties: Path | None,
-    reading: Reading,
+    reading: NoteReading,
     notes: Path | None,
     as_json: bool,
 ) -> int:
@@ -56,7 +56,7 @@ def adjudicate_files(
     """
     if ties is not None and ties.suffix.lower() != ".jsonl":
         raise InputError(f"{ties}: ties are written as .jsonl")
-    inputs = [*(Named.parse(file).path for file in files), *filter(None, [notes])]
+    inputs = [*(NamedFile.parse(file).path for file in files), *filter(None, [notes])]
     written_as = out_format(out, None)
     check_out(out, inputs=inputs, is_folder=written_as.is_folder)
     if ties is not None:

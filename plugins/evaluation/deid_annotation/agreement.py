@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from deid_annotation.alpha import NominalAgreement
-from deid_annotation.annotators import Annotations, Reading, read_annotations
+from deid_annotation.annotators import Annotations, NoteReading, read_annotations
 from deid_annotation.consensus import Consensus, consensus
 from deid_assets.extending import Profile, profile
 from deid_assets.extending.commands import PARTIAL, Withheld, print_json, print_line, print_table
@@ -21,7 +21,7 @@ from deid_evaluation.capture_recapture import ASSUMPTIONS, Captures, captures, e
 def compare_annotations(
     files: Sequence[str],
     *,
-    reading: Reading,
+    reading: NoteReading,
     notes: Path | None,
     sources: Sequence[str],
     profile_name: str,

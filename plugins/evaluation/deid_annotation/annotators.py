@@ -16,11 +16,11 @@ from deid_assets.extending.commands import (
     SpansFile,
     Withheld,
 )
-from deid_evaluation.commands.inputs import Gold, Named, check_names, read_gold
+from deid_evaluation.commands.inputs import NamedFile, ReferenceNotes, check_names, read_gold
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class NoteReading:
     """Options for reading notes.
 
     Args:
@@ -33,7 +33,7 @@ class Reading:
     labels: str | None
     options: ReadOptions
 
-    def gold(self, path: Path, withheld: Withheld) -> Gold:
+    def gold(self, path: Path, withheld: Withheld) -> ReferenceNotes:
         """Return annotated notes.
 
         Raises:
@@ -85,7 +85,7 @@ class Annotations:
 def read_annotations(
     files: Sequence[str],
     *,
-    reading: Reading,
+    reading: NoteReading,
     notes: Path | None,
     sources: Sequence[str],
     withheld: Withheld,
@@ -105,7 +105,7 @@ def read_annotations(
         DigestError: A file is of another version of a text.
         OffsetError: A span ends after its note.
     """
-    named = [Named.parse(file) for file in files]
+    named = [NamedFile.parse(file) for file in files]
     check_names(named)
     texts = {} if notes is None else reading.notes(notes, withheld)
     spans: dict[str, dict[str, SpanSet]] = {}

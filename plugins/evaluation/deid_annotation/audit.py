@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from deid_annotation.annotators import Reading, of_source
+from deid_annotation.annotators import NoteReading, of_source
 from deid_annotation.lists import check_list, write_list
 from deid_assets.extending import DeidError, InputError, Profile, SpanSet, profile
 from deid_assets.extending.commands import PARTIAL, Withheld, print_json, print_table, say
 from deid_assets.extending.scoring import pair
-from deid_evaluation.commands.inputs import Gold, Named, check_names, read_systems
-from deid_evaluation.gold_review import Doubt, doubts, quorum
+from deid_evaluation.commands.inputs import NamedFile, ReferenceNotes, check_names, read_systems
+from deid_evaluation.gold_review import AnnotationDoubt, doubts, quorum
 from deid_evaluation.report.gold import doubt_json
 
 _SHOWN = 20
@@ -24,7 +24,7 @@ def audit_files(
     gold_path: Path,
     preds: Sequence[str],
     *,
-    reading: Reading,
+    reading: NoteReading,
     sources: Sequence[str],
     agreeing: int | None,
     out: Path | None,
@@ -50,7 +50,7 @@ def audit_files(
     check_list(out)
     withheld, chosen = Withheld(), profile(profile_name)
     gold = reading.gold(gold_path, withheld)
-    systems = _systems([Named.parse(pred) for pred in preds], gold, sources)
+    systems = _systems([NamedFile.parse(pred) for pred in preds], gold, sources)
     needed = quorum(len(systems), agreeing)
     rows = [doubt_json(doubt) for doubt in _doubts(gold, systems, chosen, needed)]
     rows.sort(key=lambda row: (-len(row["systems"]), -row["score"], row["note"], row["start"]))
@@ -66,7 +66,7 @@ def audit_files(
 
 
 def _systems(
-    preds: Sequence[Named], gold: Gold, sources: Sequence[str]
+    preds: Sequence[NamedFile], gold: ReferenceNotes, sources: Sequence[str]
 ) -> dict[str, Mapping[str, SpanSet]]:
     """Return every detector of every file as a system of its own."""
     check_names(preds)
@@ -89,15 +89,15 @@ def _systems(
 
 
 def _doubts(
-    gold: Gold, systems: Mapping[str, Mapping[str, SpanSet]], chosen: Profile, needed: int
-) -> list[Doubt]:
+    gold: ReferenceNotes, systems: Mapping[str, Mapping[str, SpanSet]], chosen: Profile, needed: int
+) -> list[AnnotationDoubt]:
     for name, spans in systems.items():
         try:
             for _ in pair(gold.spans.values(), spans.values()):
                 pass
         except DeidError as error:
             raise InputError(f"{name}: {error}") from error
-    found: list[Doubt] = []
+    found: list[AnnotationDoubt] = []
     for note_id, of_note in gold.spans.items():
         by_system = {name: spans[note_id] for name, spans in systems.items()}
         found += doubts(of_note, by_system, profile=chosen, scope=gold.scope, agreeing=needed)

@@ -19,7 +19,7 @@ from deid_assets.extending.commands import (
 )
 
 if TYPE_CHECKING:
-    from deid_annotation.annotators import Reading
+    from deid_annotation.annotators import NoteReading
 
 AnnotationsArg = Arg[
     list[str],
@@ -186,7 +186,7 @@ def corrections(
     )
 
 
-def _reading(given: AnnotatedReading) -> Reading:
-    from deid_annotation.annotators import Reading  # noqa: PLC0415 - loads what evaluation needs
+def _reading(given: AnnotatedReading) -> NoteReading:
+    from deid_annotation.annotators import NoteReading  # noqa: PLC0415 - loads what evaluation needs
 
-    return Reading(given.format_name, given.labels, given.options)
+    return NoteReading(given.format_name, given.labels, given.options)

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from deid_annotation.annotators import Reading
-from deid_annotation.gold_changes import Change, ChangeKind, corrections
+from deid_annotation.annotators import NoteReading
+from deid_annotation.gold_changes import ChangeKind, SpanChange, corrections
 from deid_annotation.lists import check_list, write_list
 from deid_assets.extending import DeidError, InputError, Profile, profile
 from deid_assets.extending.commands import PARTIAL, Withheld, print_json, print_table, say
@@ -20,7 +20,7 @@ from deid_assets.extending.scoring import (
     pair,
     ratio,
 )
-from deid_evaluation.commands.inputs import Gold, Named, check_names, read_systems
+from deid_evaluation.commands.inputs import NamedFile, ReferenceNotes, check_names, read_systems
 from deid_evaluation.report import System
 
 _COLUMNS = (
@@ -45,7 +45,7 @@ def correct_files(
     original: Path,
     corrected: Path,
     *,
-    reading: Reading,
+    reading: NoteReading,
     preds: Sequence[str],
     out: Path | None,
     profile_name: str,
@@ -70,7 +70,7 @@ def correct_files(
     withheld, chosen = Withheld(), profile(profile_name)
     before, after = reading.gold(original, withheld), reading.gold(corrected, withheld)
     changes = list(corrections(before.spans, after.spans, profile=chosen))
-    named = [Named.parse(pred) for pred in preds]
+    named = [NamedFile.parse(pred) for pred in preds]
     check_names(named)
     scores: dict[str, dict[str, dict[str, float | None]]] = {}
     for pred in named:
@@ -92,7 +92,9 @@ def correct_files(
     return PARTIAL if len(withheld) else 0
 
 
-def _scored(gold: Gold, system: System, chosen: Profile, path: Path) -> dict[str, float | None]:
+def _scored(
+    gold: ReferenceNotes, system: System, chosen: Profile, path: Path
+) -> dict[str, float | None]:
     lengths = {note_id: len(note.text) for note_id, note in gold.notes.items()}
     try:
         pairs = pair(gold.spans.values(), system.spans.values())
@@ -104,7 +106,7 @@ def _scored(gold: Gold, system: System, chosen: Profile, path: Path) -> dict[str
     return {name: getattr(found.micro(scheme), of) for name, scheme, of in _MEASURES}
 
 
-def _row(change: Change) -> dict[str, Any]:
+def _row(change: SpanChange) -> dict[str, Any]:
     row: dict[str, Any] = {"note": change.note_id, "kind": str(change.kind)}
     for side, place in (("before", change.before), ("after", change.after)):
         if place is not None:
@@ -113,7 +115,7 @@ def _row(change: Change) -> dict[str, Any]:
 
 
 def _show(
-    changes: Sequence[Change], scores: Mapping[str, Mapping[str, Mapping[str, float | None]]]
+    changes: Sequence[SpanChange], scores: Mapping[str, Mapping[str, Mapping[str, float | None]]]
 ) -> None:
     table: Counter[tuple[str, ChangeKind]] = Counter()
     for change in changes:

@@ -22,7 +22,7 @@ class ChangeKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class SpanChange:
     """A span that was corrected.
 
     Args:
@@ -38,7 +38,7 @@ class Change:
     after: Place | None
 
 
-def gold_changes(before: SpanSet, after: SpanSet, *, profile: Profile) -> list[Change]:
+def gold_changes(before: SpanSet, after: SpanSet, *, profile: Profile) -> list[SpanChange]:
     """Return what a correction changed in one note, in order.
 
     Raises:
@@ -60,18 +60,18 @@ def gold_changes(before: SpanSet, after: SpanSet, *, profile: Profile) -> list[C
             default=None,
         )
         if heir is None:
-            changes.append(Change(before.note_id, ChangeKind.REMOVED, place, None))
+            changes.append(SpanChange(before.note_id, ChangeKind.REMOVED, place, None))
             continue
         come.remove(heir)
         kind = ChangeKind.MOVED if heir[2] == place[2] else ChangeKind.RELABELLED
-        changes.append(Change(before.note_id, kind, place, heir))
-    changes += [Change(before.note_id, ChangeKind.ADDED, None, place) for place in come]
+        changes.append(SpanChange(before.note_id, kind, place, heir))
+    changes += [SpanChange(before.note_id, ChangeKind.ADDED, None, place) for place in come]
     return sorted(changes, key=lambda change: change.after or change.before or (0, 0, ""))
 
 
 def corrections(
     before: Mapping[str, SpanSet], after: Mapping[str, SpanSet], *, profile: Profile
-) -> Iterator[Change]:
+) -> Iterator[SpanChange]:
     """Yield what a correction changed in all notes.
 
     Raises:

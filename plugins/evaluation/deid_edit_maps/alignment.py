@@ -21,7 +21,7 @@ from deid_assets.extending.edits import (
     key_of_edits,
     read_lines,
 )
-from deid_edit_maps.annotations import Carrier, Tally
+from deid_edit_maps.annotations import Carrier, CarryTally
 from deid_edit_maps.carry import Meeting
 
 
@@ -69,7 +69,7 @@ def map_spans(
         drop_overlapping,
         frozenset(keep or ()),
     )
-    tally, unknown = Tally(), list[str]()
+    tally, unknown = CarryTally(), list[str]()
     with atomic_file(out) as file:
         for record in carrier.over(read_lines(spans), tally, unknown=unknown.append):
             file.write(f"{json.dumps(record, ensure_ascii=False)}\n".encode())
@@ -79,7 +79,7 @@ def map_spans(
     return PARTIAL if unknown else 0
 
 
-def _show(tally: Tally, unknown: list[str], out: Path, *, as_json: bool) -> None:
+def _show(tally: CarryTally, unknown: list[str], out: Path, *, as_json: bool) -> None:
     if as_json:
         print_json({**tally.to_json(), "without_edit_map": unknown, "out": str(out)})
         return

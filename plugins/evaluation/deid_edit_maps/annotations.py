@@ -22,7 +22,7 @@ None of them holds text of the note.
 
 
 @dataclass(slots=True)
-class Tally:
+class CarryTally:
     """Outcomes of carrying annotations over.
 
     Args:
@@ -81,7 +81,7 @@ class Carrier:
     def over(
         self,
         records: Iterable[tuple[str, Mapping[str, Any]]],
-        tally: Tally,
+        tally: CarryTally,
         *,
         unknown: Callable[[str], None],
     ) -> Iterator[dict[str, Any]]:
@@ -147,7 +147,7 @@ class Carrier:
             ) from None
 
     def _spans(
-        self, spans: list[Any], edits: EditMap, tally: Tally, where: str
+        self, spans: list[Any], edits: EditMap, tally: CarryTally, where: str
     ) -> list[dict[str, Any]]:
         ways = stretches(edits, to_original=self.to_original)
         chars = edits.new_chars if self.to_original else edits.chars

@@ -41,7 +41,7 @@ _PACKAGE = "deid_edit_maps"
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class LabelledText:
     """A stretch of a text.
 
     Args:
@@ -120,7 +120,7 @@ def side_by_side(
 
 def beside(
     notes: Sequence[tuple[Note, DisjointSpans]], policies: Sequence[Policy], keys: Sequence[Key]
-) -> tuple[list[Column], list[tuple[str, list[list[Piece]]]]]:
+) -> tuple[list[Column], list[tuple[str, list[list[LabelledText]]]]]:
     """Return what each policy does over all notes, and the pieces of each note.
 
     The pieces of a note are those of the original and of every version.
@@ -128,7 +128,7 @@ def beside(
     Raises:
         DeidError: A policy cannot be carried out.
     """
-    rows: list[tuple[str, list[list[Piece]]]] = []
+    rows: list[tuple[str, list[list[LabelledText]]]] = []
     replaced, changed = [0] * len(policies), [0] * len(policies)
     for note, spans in notes:
         versions = [_original(note, spans)]
@@ -145,33 +145,35 @@ def beside(
     ], rows
 
 
-def beside_html(columns: Sequence[Column], rows: Sequence[tuple[str, list[list[Piece]]]]) -> str:
+def beside_html(
+    columns: Sequence[Column], rows: Sequence[tuple[str, list[list[LabelledText]]]]
+) -> str:
     """Return the page; it holds the text of the notes."""
     from deid_assets.extending.pages import render  # noqa: PLC0415 - loads Jinja
 
     return render("beside.html.j2", package=_PACKAGE, columns=columns, rows=rows)
 
 
-def _original(note: Note, spans: DisjointSpans) -> list[Piece]:
+def _original(note: Note, spans: DisjointSpans) -> list[LabelledText]:
     pieces, at = [], 0
     for span in spans:
         pieces += [
-            Piece(note.text[at : span.start]),
-            Piece(note.text[span.start : span.end], span.label.value),
+            LabelledText(note.text[at : span.start]),
+            LabelledText(note.text[span.start : span.end], span.label.value),
         ]
         at = span.end
-    return [one for one in [*pieces, Piece(note.text[at:])] if one.text]
+    return [one for one in [*pieces, LabelledText(note.text[at:])] if one.text]
 
 
-def _pieces(found: Redacted) -> Iterator[Piece]:
+def _pieces(found: Redacted) -> Iterator[LabelledText]:
     at = 0
     for edit in found.edits:
         if before := found.text[at : edit.new_start]:
-            yield Piece(before)
-        yield Piece(found.text[edit.new_start : edit.new_end], edit.label.value)
+            yield LabelledText(before)
+        yield LabelledText(found.text[edit.new_start : edit.new_end], edit.label.value)
         at = edit.new_end
     if rest := found.text[at:]:
-        yield Piece(rest)
+        yield LabelledText(rest)
 
 
 def _chosen(

@@ -8,12 +8,12 @@ import deid_assets
 from deid_assets.extending import Note, SpanSet
 from deid_assets.extending.scoring import MadePage, PageInput, best_subset_text, titled_md
 from deid_evaluation import bakeoff
-from deid_evaluation.bench import Contestant, Run
-from deid_evaluation.bench_scores import Gold
+from deid_evaluation.bench import Contestant, ContestantRun
+from deid_evaluation.bench_scores import ReferenceSpans
 from deid_evaluation.pages.bench import bench_html
 from deid_evaluation.pages.bench_tables import added_table, side_by_side
 from deid_evaluation.pages.report import report_html
-from deid_evaluation.report import Corpus, ReportOptions, System, build_report
+from deid_evaluation.report import ProfiledNotes, ReportOptions, System, build_report
 
 SAMPLE_NOTES = 200
 """Notes that detectors are timed on; scores are of all notes with gold, from stored spans."""
@@ -25,7 +25,7 @@ def evaluation_report(found: PageInput) -> MadePage:
     """Return the page on one detector."""
     ((detector, outcomes),) = found.outcomes.items()
     annotated = found.annotated
-    annotations = Corpus(
+    annotations = ProfiledNotes(
         notes=annotated.notes, gold=annotated.gold, profile=found.profile, overlaps_allowed=True
     )
     options = ReportOptions(
@@ -51,7 +51,7 @@ def side_by_side_page(found: PageInput) -> MadePage:
         runs,
         profile=found.profile,
         lengths=annotated.lengths,
-        gold=Gold(annotated.gold, annotated.lengths, None, annotated.patients),
+        gold=ReferenceSpans(annotated.gold, annotated.lengths, None, annotated.patients),
         gold_in_words=f"{len(annotated.gold):,} annotated notes, {len(sample):,} of them timed",
         outcomes=found.outcomes,
     )
@@ -74,6 +74,6 @@ def side_by_side_page(found: PageInput) -> MadePage:
     )
 
 
-def _timed(found: PageInput, sample: Sequence[Note]) -> list[Run]:
+def _timed(found: PageInput, sample: Sequence[Note]) -> list[ContestantRun]:
     contestants = [Contestant(name, *found.detectors[name]) for name in found.outcomes]
     return bakeoff.run_all(contestants, sample, limit_s=LIMIT_S)

@@ -14,12 +14,12 @@ from typing import Any
 from deid_assets import __version__
 from deid_assets.extending import Failed, Note, Profile, SpanSet
 from deid_assets.extending.scoring import Scheme, Subset, best_subset, estimate, marginals
-from deid_evaluation.bench import Contestant, Cost, Run, measure
-from deid_evaluation.bench_entries import Bakeoff, Entry, Expense, Missing
+from deid_evaluation.bench import Contestant, ContestantRun, RunCost, measure
+from deid_evaluation.bench_entries import Bakeoff, BenchEntry, Expense, Missing
 from deid_evaluation.bench_scores import (
-    Compared,
-    Gold,
-    Scored,
+    AgreementScores,
+    AnnotatedScores,
+    ReferenceSpans,
     blind_labels,
     by_note,
     compare_predictions,
@@ -39,7 +39,7 @@ def run_all(
     *,
     limit_s: float | None = None,
     before: Callable[[str], None] | None = None,
-) -> list[Run]:
+) -> list[ContestantRun]:
     """Measure contestants one after the other, so that they do not slow each other down.
 
     Args:
@@ -57,11 +57,11 @@ def run_all(
 
 
 def judge(
-    runs: Sequence[Run],
+    runs: Sequence[ContestantRun],
     *,
     profile: Profile,
     lengths: Mapping[str, int],
-    gold: Gold | None = None,
+    gold: ReferenceSpans | None = None,
     gold_in_words: str = "",
     outcomes: Mapping[str, Mapping[str, SpanSet | Failed]] | None = None,
 ) -> Bakeoff:
@@ -100,17 +100,17 @@ def judge(
 
 
 def _entry(
-    run: Run,
+    run: ContestantRun,
     answers: Mapping[str, Mapping[str, SpanSet | Failed]],
-    scored: Scored | None,
-    gold: Gold | None,
+    scored: AnnotatedScores | None,
+    gold: ReferenceSpans | None,
     profile: Profile,
-) -> Entry:
+) -> BenchEntry:
     name = run.contestant.name
     if run.fault:
-        return Entry(name, fault=run.fault)
+        return BenchEntry(name, fault=run.fault)
     failed = sum(isinstance(outcome, Failed) for outcome in answers.get(name, {}).values())
-    entry = Entry(
+    entry = BenchEntry(
         name,
         run.version,
         failed=failed,
@@ -130,13 +130,15 @@ def _entry(
     )
 
 
-def _expense(cost: Cost | None) -> Expense | None:
+def _expense(cost: RunCost | None) -> Expense | None:
     if cost is None:
         return None
     return Expense(cost.notes, cost.notes_per_s, cost.chars_per_s, cost.start_s, cost.peak_bytes)
 
 
-def _missing(compared: Compared | None, runs: Sequence[Run], profile: Profile) -> list[Missing]:
+def _missing(
+    compared: AgreementScores | None, runs: Sequence[ContestantRun], profile: Profile
+) -> list[Missing]:
     if compared is None:
         return []
     labels = {run.contestant.name: run.labels for run in runs}
@@ -155,7 +157,7 @@ def conditions() -> dict[str, str]:
     }
 
 
-def to_json(found: Bakeoff, runs: Sequence[Run]) -> dict[str, Any]:
+def to_json(found: Bakeoff, runs: Sequence[ContestantRun]) -> dict[str, Any]:
     """Return everything that was measured, as ``json.dumps`` takes it.
 
     Counts and figures, no span and no text.
@@ -185,7 +187,7 @@ def to_json(found: Bakeoff, runs: Sequence[Run]) -> dict[str, Any]:
     }
 
 
-def _entry_json(entry: Entry, run: Run, found: Bakeoff) -> dict[str, Any]:
+def _entry_json(entry: BenchEntry, run: ContestantRun, found: Bakeoff) -> dict[str, Any]:
     document: dict[str, Any] = {
         "version": entry.version,
         "options": sorted(run.contestant.options),
@@ -195,7 +197,7 @@ def _entry_json(entry: Entry, run: Run, found: Bakeoff) -> dict[str, Any]:
         "cannot_find": list(entry.blind),
     }
     if run.cost:
-        document["cost"] = {name: getattr(run.cost, name) for name in Cost.__slots__}
+        document["cost"] = {name: getattr(run.cost, name) for name in RunCost.__slots__}
         document["cost"] |= {
             "notes_per_s": run.cost.notes_per_s,
             "chars_per_s": run.cost.chars_per_s,

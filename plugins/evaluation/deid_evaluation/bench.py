@@ -49,7 +49,7 @@ class Contestant:
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class RunCost:
     """Time and memory of a run, in a process that did nothing else.
 
     Args:
@@ -84,7 +84,7 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ContestantRun:
     """Outcome of a contestant.
 
     Args:
@@ -100,7 +100,7 @@ class Run:
     version: str = ""
     labels: frozenset[Phi] = frozenset()
     outcomes: Sequence[SpanSet | Failed] = ()
-    cost: Cost | None = None
+    cost: RunCost | None = None
     fault: str = ""
 
     @property
@@ -144,7 +144,9 @@ def contestants(
     return found
 
 
-def measure(contestant: Contestant, notes: Sequence[Note], *, limit_s: float | None = None) -> Run:
+def measure(
+    contestant: Contestant, notes: Sequence[Note], *, limit_s: float | None = None
+) -> ContestantRun:
     """Run a detector on notes in a process of its own and return what it found and what it took.
 
     The process is killed at the limit and when this one is interrupted. What the detector prints is
@@ -176,13 +178,15 @@ def measure(contestant: Contestant, notes: Sequence[Note], *, limit_s: float | N
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return Run(
+        return ContestantRun(
             contestant, fault=f"stopped after {limit_s:g} s; give it more time or fewer notes"
         )
     if done.returncode:
-        return Run(contestant, fault="its process ended early, perhaps for want of memory")
+        return ContestantRun(
+            contestant, fault="its process ended early, perhaps for want of memory"
+        )
     answer = pickle.loads(done.stdout)  # noqa: S301 - written by our own process
-    return Run(contestant, fault=answer) if isinstance(answer, str) else answer
+    return ContestantRun(contestant, fault=answer) if isinstance(answer, str) else answer
 
 
 # Not multiprocessing: its processes import the main module of the parent, whose memory would count
@@ -205,7 +209,7 @@ def work() -> None:
     os._exit(0)  # a thread that a detector left running must not keep the process
 
 
-def _ran(contestant: Contestant, notes: Sequence[Note]) -> Run | str:
+def _ran(contestant: Contestant, notes: Sequence[Note]) -> ContestantRun | str:
     base = _memory("VmRSS")
     started = time.perf_counter()
     try:
@@ -220,8 +224,8 @@ def _ran(contestant: Contestant, notes: Sequence[Note]) -> Run | str:
         outcomes += detect(detector, chunk)
     detect_s, cpu_s = time.perf_counter() - before[0], time.process_time() - before[1]
     chars = sum(len(note.text) for note in notes)
-    cost = Cost(start_s, detect_s, cpu_s, len(notes), chars, _memory("VmHWM"), base)
-    return Run(contestant, detector.version, frozenset(detector.labels), outcomes, cost)
+    cost = RunCost(start_s, detect_s, cpu_s, len(notes), chars, _memory("VmHWM"), base)
+    return ContestantRun(contestant, detector.version, frozenset(detector.labels), outcomes, cost)
 
 
 def _memory(figure: str) -> int:

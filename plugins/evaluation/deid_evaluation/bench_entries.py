@@ -30,7 +30,7 @@ class Expense:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class BenchEntry:
     """One detector of a bake-off.
 
     Args:
@@ -95,7 +95,7 @@ class Bakeoff:
     """
 
     profile: Profile
-    entries: Sequence[Entry]
+    entries: Sequence[BenchEntry]
     notes: int
     gold: str = ""
     comparison: Comparison | None = None

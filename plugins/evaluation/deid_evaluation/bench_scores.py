@@ -25,14 +25,14 @@ from deid_assets.extending.scoring import (
     evaluate_by_note,
 )
 from deid_evaluation.agreement import Agreement, agreement
-from deid_evaluation.capture_recapture import Captures, Estimate, captures, estimate_missed
+from deid_evaluation.capture_recapture import CaptureEstimate, Captures, captures, estimate_missed
 
 Outcomes = Mapping[str, Mapping[str, SpanSet | Failed]]
 """Detector to note id to what it answered."""
 
 
 @dataclass(frozen=True, slots=True)
-class Gold:
+class ReferenceSpans:
     """The gold and how it is compared.
 
     Args:
@@ -54,7 +54,7 @@ class Gold:
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class AnnotatedScores:
     """Detectors against the same gold.
 
     Args:
@@ -71,8 +71,8 @@ class Scored:
 
 
 def score(
-    gold: Gold, outcomes: Outcomes, *, profile: Profile, resamples: int = RESAMPLES
-) -> Scored:
+    gold: ReferenceSpans, outcomes: Outcomes, *, profile: Profile, resamples: int = RESAMPLES
+) -> AnnotatedScores:
     """Score every detector on every note that has gold.
 
     Raises:
@@ -96,7 +96,7 @@ def score(
         for note_id, patient in (gold.patients or {}).items()
         if note_id in gold.spans
     }
-    return Scored(
+    return AnnotatedScores(
         evaluations,
         compare(rows, patients=patients or None, resamples=resamples),
         _coverage(gold, outcomes, profile),
@@ -117,7 +117,7 @@ def answered(name: str, gold: SpanSet, answers: Mapping[str, SpanSet | Failed]) 
     return found if isinstance(found, SpanSet) else SpanSet(gold.note_id, gold.digest)
 
 
-def _coverage(gold: Gold, outcomes: Outcomes, profile: Profile) -> Coverage | None:
+def _coverage(gold: ReferenceSpans, outcomes: Outcomes, profile: Profile) -> Coverage | None:
     if len(outcomes) > MAX_DETECTORS:
         return None
     total = Coverage(tuple(outcomes))
@@ -194,7 +194,7 @@ def _seen(labels: frozenset[Phi], profile: Profile, occurring: frozenset[Phi] | 
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class AgreementScores:
     """Detectors without gold.
 
     Args:
@@ -210,7 +210,7 @@ class Compared:
 
 def compare_predictions(
     outcomes: Outcomes, *, profile: Profile, lengths: Mapping[str, int]
-) -> Compared:
+) -> AgreementScores:
     """Compare two or more detectors on the notes that all of them answered.
 
     Raises:
@@ -232,7 +232,7 @@ def compare_predictions(
     total = sum(
         (captures(found, profile=profile) for found in predictions), Captures(tuple(outcomes))
     )
-    return Compared(len(predictions), pairs, total)
+    return AgreementScores(len(predictions), pairs, total)
 
 
 def _agreement(pairs: Sequence[tuple[SpanSet, SpanSet]], lengths: Mapping[str, int]) -> Agreement:
@@ -243,7 +243,7 @@ def _agreement(pairs: Sequence[tuple[SpanSet, SpanSet]], lengths: Mapping[str, i
 
 def missed_by_label(
     found: Captures, labels: Mapping[str, frozenset[Phi]], *, profile: Profile
-) -> dict[str, Estimate]:
+) -> dict[str, CaptureEstimate]:
     """Return by label how many identifiers were missed by all detectors that can find it.
 
     A detector that declares no such category is left out of that label: what it does not mark says

@@ -67,7 +67,7 @@ class Captures:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class CaptureEstimate:
     """Identifiers that no detector marked, estimated.
 
     Args:
@@ -144,7 +144,7 @@ def clusters(marked: Iterable[Marked]) -> list[list[Marked]]:
     return groups
 
 
-def estimate_missed(found: Captures, *, label: str | None = None) -> Estimate | None:
+def estimate_missed(found: Captures, *, label: str | None = None) -> CaptureEstimate | None:
     """Return how many identifiers no detector marked.
 
     It is ``None`` where the counts allow no estimate. ``ASSUMPTIONS`` says what it rests on. It is
@@ -171,7 +171,7 @@ def estimate_missed(found: Captures, *, label: str | None = None) -> Estimate | 
         return (
             None
             if missed is None
-            else Estimate("Chapman", marked, missed.value, missed.low, missed.high)
+            else CaptureEstimate("Chapman", marked, missed.value, missed.low, missed.high)
         )
     once, twice = (
         sum(count for who, count in histories.items() if who.bit_count() == times)
@@ -182,18 +182,18 @@ def estimate_missed(found: Captures, *, label: str | None = None) -> Estimate | 
     return _chao(marked, once, twice, occasions=len(found.detectors))
 
 
-def _chao(marked: int, once: int, twice: int, *, occasions: int) -> Estimate:
+def _chao(marked: int, once: int, twice: int, *, occasions: int) -> CaptureEstimate:
     shrink = (occasions - 1) / occasions
     value = shrink * once * (once - 1) / (2 * (twice + 1))
     if not value:
-        return Estimate("Chao", marked, 0.0, 0.0, 0.0)
+        return CaptureEstimate("Chao", marked, 0.0, 0.0, 0.0)
     variance = (
         value
         + shrink**2 * once * (2 * once - 1) ** 2 / (4 * (twice + 1) ** 2)
         + shrink**2 * once**2 * twice * (once - 1) ** 2 / (4 * (twice + 1) ** 4)
     )
     factor = exp(_Z * sqrt(log(1 + variance / value**2)))
-    return Estimate("Chao", marked, value, value / factor, value * factor)
+    return CaptureEstimate("Chao", marked, value, value / factor, value * factor)
 
 
 def overlap_matrix(found: Captures) -> Sequence[Sequence[int]]:

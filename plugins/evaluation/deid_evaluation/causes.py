@@ -17,7 +17,7 @@ COLUMNS = ("id", "system", "kind", "note", "start", "end", "label", "causes")
 """Columns of the CSV; several causes of one error are parted by semicolons."""
 
 
-class Cause(StrEnum):
+class ErrorCause(StrEnum):
     """Cause of an error (Catelli 2021, tables 4.9 and 4.20); an error may have several."""
 
     ABBREVIATION = "AB"
@@ -28,14 +28,14 @@ class Cause(StrEnum):
     """Too few examples of the kind to learn from."""
 
 
-CAUSE_NAMES: Mapping[Cause, str] = {
-    Cause.ABBREVIATION: "abbreviation",
-    Cause.AMBIGUITY: "ambiguity",
-    Cause.DEBATABLE: "debatable annotation",
-    Cause.SCARCITY: "scarcity",
+CAUSE_NAMES: Mapping[ErrorCause, str] = {
+    ErrorCause.ABBREVIATION: "abbreviation",
+    ErrorCause.AMBIGUITY: "ambiguity",
+    ErrorCause.DEBATABLE: "debatable annotation",
+    ErrorCause.SCARCITY: "scarcity",
 }
 
-Causes = Mapping[str, frozenset[Cause]]
+Causes = Mapping[str, frozenset[ErrorCause]]
 """Identity of an error (``SpanError.identity``) to the cause that a reviewer gave."""
 
 
@@ -50,20 +50,20 @@ def parse_causes(text: str, *, name: str) -> Causes:
         InputError: It is neither, an error comes twice, or a cause is unknown.
     """
     rows = _of_json(text, name) if text.lstrip().startswith(("{", "[")) else _of_csv(text, name)
-    causes: dict[str, frozenset[Cause]] = {}
+    causes: dict[str, frozenset[ErrorCause]] = {}
     for line, (identity, given) in enumerate(rows, start=1):
         if identity in causes:
             raise InputError(
                 f"{name}: entry {line} is on an error that an earlier one is on; keep one of"
                 " the two"
             )
-        known = {cause.value for cause in Cause}
+        known = {cause.value for cause in ErrorCause}
         if unknown := sorted(set(given) - known):
             raise InputError(
                 f"{name}: entry {line} has cause {unknown[0][:20]!r}; choose of"
                 f" {', '.join(sorted(known))}"
             )
-        causes[identity] = frozenset(map(Cause, given))
+        causes[identity] = frozenset(map(ErrorCause, given))
     return causes
 
 

@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from heapq import heappush, heapreplace
 
-from deid_evaluation.span_errors import Kind, SpanError
+from deid_evaluation.span_errors import SpanError, SpanErrorKind
 
 PER_CELL = 100
 """Errors kept of every kind and label."""
@@ -30,9 +30,9 @@ class ErrorSample:
     system: str
     per_cell: int = PER_CELL
     tagged: AbstractSet[str] = frozenset()
-    counts: Counter[tuple[Kind, str]] = field(default_factory=Counter)
-    left: Counter[tuple[Kind, str]] = field(default_factory=Counter)
-    _kept: dict[tuple[Kind, str], list[tuple[int, str, SpanError]]] = field(
+    counts: Counter[tuple[SpanErrorKind, str]] = field(default_factory=Counter)
+    left: Counter[tuple[SpanErrorKind, str]] = field(default_factory=Counter)
+    _kept: dict[tuple[SpanErrorKind, str], list[tuple[int, str, SpanError]]] = field(
         default_factory=dict, repr=False
     )
 
@@ -54,17 +54,17 @@ class ErrorSample:
     def kept(self) -> Iterator[tuple[str, SpanError]]:
         """Yield identity and error.
 
-        Kinds as in ``Kind``, what is left first, then by note and place.
+        Kinds as in ``SpanErrorKind``, what is left first, then by note and place.
         """
         entries = [(identity, error) for heap in self._kept.values() for _, identity, error in heap]
-        kinds = list(Kind)
+        kinds = list(SpanErrorKind)
         order = sorted(
             entries,
             key=lambda entry: (kinds.index(entry[1].kind), -entry[1].left, *_where(entry[1])),
         )
         return iter(order)
 
-    def total(self, kind: Kind) -> int:
+    def total(self, kind: SpanErrorKind) -> int:
         """Errors of a kind, kept or not."""
         return sum(count for (of, _), count in self.counts.items() if of is kind)
 

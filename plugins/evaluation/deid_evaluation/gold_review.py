@@ -16,7 +16,7 @@ from deid_evaluation.span_errors import Place, places, predictions
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class AnnotationDoubt:
     """A place at which the gold may be wrong.
 
     Args:
@@ -45,7 +45,7 @@ def doubts(
     profile: Profile,
     scope: frozenset[Phi] | None = None,
     agreeing: int | None = None,
-) -> Iterator[Doubt]:
+) -> Iterator[AnnotationDoubt]:
     """Yield places of one note where systems agree against the gold, in order.
 
     Either the gold is silent over the whole of a place that ``agreeing`` systems mark, or as many
@@ -83,7 +83,7 @@ def doubts(
         doubt = _doubt(cluster, golds, scores, needed)
         if doubt is not None:
             start, end, label, gold_label, who, score = doubt
-            yield Doubt(
+            yield AnnotationDoubt(
                 gold.note_id,
                 start,
                 end,

@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class LabelMisses:
     """Gold spans of one label.
 
     Args:
@@ -48,7 +48,7 @@ def left_by_label(
     patients: Mapping[str, str] | None = None,
     resamples: int = RESAMPLES,
     seed: int = 1,
-) -> list[Left]:
+) -> list[LabelMisses]:
     """Return what is left of every label with gold, the worst first.
 
     Args:
@@ -105,8 +105,8 @@ def _drawn(gold: Floats, left: Floats, resamples: int, seed: int) -> Floats:
     return found
 
 
-def _row(label: str, gold: Floats, left: Floats, drawn: Floats) -> Left:
+def _row(label: str, gold: Floats, left: Floats, drawn: Floats) -> LabelMisses:
     total, hits = int(gold.sum()), int(left.sum())
     units, value = int(np.count_nonzero(gold)), hits / total
     resampled = Interval(value, *bounds(value, drawn, units))
-    return Left(label, total, hits, units, Interval(value, *wilson(hits, total)), resampled)
+    return LabelMisses(label, total, hits, units, Interval(value, *wilson(hits, total)), resampled)

@@ -16,7 +16,7 @@ Booleans = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ranked:
+class RankedPredictions:
     """Predictions with their scores.
 
     Args:
@@ -35,7 +35,7 @@ class Ranked:
         return int(self.right.sum()) + self.missed
 
 
-def ranked(scores: ArrayLike, right: ArrayLike, *, missed: int = 0) -> Ranked:
+def ranked(scores: ArrayLike, right: ArrayLike, *, missed: int = 0) -> RankedPredictions:
     """Return checked predictions.
 
     Raises:
@@ -56,10 +56,12 @@ def ranked(scores: ArrayLike, right: ArrayLike, *, missed: int = 0) -> Ranked:
         raise InputError("whether a prediction is right must be true or false, or 1 or 0")
     if missed < 0:
         raise InputError(f"missed spans must not be negative, got {missed}")
-    return Ranked(values, flags.astype(np.bool_), missed)
+    return RankedPredictions(values, flags.astype(np.bool_), missed)
 
 
-def ranked_spans(pairs: Iterable[tuple[SpanSet, SpanSet]], *, profile: Profile) -> Ranked:
+def ranked_spans(
+    pairs: Iterable[tuple[SpanSet, SpanSet]], *, profile: Profile
+) -> RankedPredictions:
     """Return the predicted spans of many notes.
 
     Right is one with the boundaries and label of a gold span.
@@ -101,7 +103,7 @@ def _best(spans: SpanSet, profile: Profile) -> dict[tuple[int, int, str], float]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sweep:
+class ThresholdCounts:
     """Counts when every prediction of at least a threshold is kept.
 
     Args:
@@ -132,7 +134,7 @@ class Sweep:
         return 2 * self.tp / (self.tp + self.fp + self.gold)
 
 
-def sweep(predictions: Ranked) -> Sweep:
+def sweep(predictions: RankedPredictions) -> ThresholdCounts:
     """Return the counts at every distinct score.
 
     Predictions of one score are kept or dropped together.
@@ -150,10 +152,10 @@ def sweep(predictions: Ranked) -> Sweep:
     scores, right = predictions.scores[order], predictions.right[order].astype(np.float64)
     last = np.append(np.flatnonzero(np.diff(scores)), scores.size - 1)
     tp = np.cumsum(right)[last]
-    return Sweep(scores[last], tp, last + 1 - tp, predictions.gold)
+    return ThresholdCounts(scores[last], tp, last + 1 - tp, predictions.gold)
 
 
-def average_precision(predictions: Ranked) -> float:
+def average_precision(predictions: RankedPredictions) -> float:
     """Return the area under the precision-recall curve as a sum of steps, in [0, 1].
 
     Gold that nothing finds keeps it below 1. Chance level is the share of right predictions.
@@ -181,7 +183,7 @@ class Roc:
     area: float
 
 
-def roc(predictions: Ranked) -> Roc:
+def roc(predictions: RankedPredictions) -> Roc:
     """Return how well scores part right from wrong predictions.
 
     Only candidates count: gold that nothing finds has no score. So a curve of spans says how to
@@ -196,7 +198,7 @@ def roc(predictions: Ranked) -> Roc:
         raise InputError(
             f"a curve needs right and wrong predictions, got {positives} and {negatives}"
         )
-    curve = sweep(Ranked(predictions.scores, predictions.right))
+    curve = sweep(RankedPredictions(predictions.scores, predictions.right))
     tpr = np.concatenate([[0.0], curve.tp / positives])
     fpr = np.concatenate([[0.0], curve.fp / negatives])
     return Roc(
@@ -226,7 +228,7 @@ class OperatingPoint:
     per_found: float | None
 
 
-def threshold_for_recall(predictions: Ranked, recall: float) -> OperatingPoint:
+def threshold_for_recall(predictions: RankedPredictions, recall: float) -> OperatingPoint:
     """Return the highest threshold that reaches a recall.
 
     Choose it on a development set; a threshold does not carry over to another detector or language.
@@ -250,7 +252,7 @@ def threshold_for_recall(predictions: Ranked, recall: float) -> OperatingPoint:
     return point(curve, int(reached[0]))
 
 
-def best_f1(predictions: Ranked) -> OperatingPoint:
+def best_f1(predictions: RankedPredictions) -> OperatingPoint:
     """Return the threshold of the highest F1; of several the lowest, which finds most.
 
     Raises:
@@ -260,7 +262,7 @@ def best_f1(predictions: Ranked) -> OperatingPoint:
     return point(curve, int(np.flatnonzero(curve.f1 >= curve.f1.max())[-1]))
 
 
-def point(curve: Sweep, at: int) -> OperatingPoint:
+def point(curve: ThresholdCounts, at: int) -> OperatingPoint:
     """Return a threshold of the sweep, by its place."""
     tp, fp = float(curve.tp[at]), int(curve.fp[at])
     precision, recall, f1 = (
@@ -272,7 +274,7 @@ def point(curve: Sweep, at: int) -> OperatingPoint:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Calibration:
+class ReliabilityBins:
     """Scores as probabilities, in bins of equal width; empty bins are left out.
 
     Args:
@@ -293,7 +295,7 @@ class Calibration:
     brier: float
 
 
-def calibration(predictions: Ranked, *, bins: int = 10) -> Calibration:
+def calibration(predictions: RankedPredictions, *, bins: int = 10) -> ReliabilityBins:
     """Return how far scores are from the share of predictions that are right.
 
     Raises:
@@ -316,7 +318,7 @@ def calibration(predictions: Ranked, *, bins: int = 10) -> Calibration:
     share_right = np.bincount(bin_of, weights=right, minlength=bins)[kept] / count[kept]
     gaps = np.abs(mean_score - share_right)
     error = float(np.sum(gaps * count[kept]) / scores.size)
-    return Calibration(
+    return ReliabilityBins(
         count[kept],
         mean_score,
         share_right,

@@ -15,7 +15,7 @@ from deid_assets.extending import DigestError, Phi, Profile, Span, SpanSet
 from deid_assets.extending.scoring import size_of_common, union
 
 
-class Kind(StrEnum):
+class SpanErrorKind(StrEnum):
     """Kind of error."""
 
     MISSED = "missed"
@@ -46,7 +46,7 @@ class SpanError:
         left: Gold code points that no prediction of any label covers.
     """
 
-    kind: Kind
+    kind: SpanErrorKind
     note_id: str
     gold: Place | None
     pred: Place | None
@@ -72,7 +72,7 @@ class SpanError:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PlacedPrediction:
     """A prediction.
 
     Args:
@@ -100,7 +100,7 @@ def places(spans: SpanSet, profile: Profile) -> list[Place]:
 
 def predictions(
     spans: SpanSet, profile: Profile, *, scope: frozenset[Phi] | None = None
-) -> list[Found]:
+) -> list[PlacedPrediction]:
     """Return each predicted place once, sorted."""
     in_scope = set(profile.labels.values())
     if scope is not None:
@@ -112,7 +112,7 @@ def predictions(
         label = profile.label_of(span.label) or span.label.value
         by_place.setdefault((span.start, span.end, label), []).append(span)
     return [
-        Found(
+        PlacedPrediction(
             place,
             max(span.score for span in same),
             tuple(sorted({span.source for span in same})),
@@ -167,8 +167,8 @@ def span_errors(
     return sorted(errors, key=lambda error: (error.place, error.label)), confusion
 
 
-def _partner(place: Place, found: Sequence[Found]) -> Found | None:
-    def likeness(one: Found) -> tuple[bool, int, float]:
+def _partner(place: Place, found: Sequence[PlacedPrediction]) -> PlacedPrediction | None:
+    def likeness(one: PlacedPrediction) -> tuple[bool, int, float]:
         return one.place[2] == place[2], _common(place, one.place), one.score
 
     return max((one for one in found if _common(place, one.place)), key=likeness, default=None)
@@ -183,10 +183,12 @@ def _common(one: Place, other: Place) -> int:
     return max(0, min(one[1], other[1]) - max(one[0], other[0]))
 
 
-def _error(note_id: str, gold: Place | None, found: Found | None, left: int) -> SpanError:
+def _error(
+    note_id: str, gold: Place | None, found: PlacedPrediction | None, left: int
+) -> SpanError:
     if found is None:
-        return SpanError(Kind.MISSED, note_id, gold, None, left=left)
-    kind = Kind.SPURIOUS
+        return SpanError(SpanErrorKind.MISSED, note_id, gold, None, left=left)
+    kind = SpanErrorKind.SPURIOUS
     if gold is not None:
-        kind = Kind.BOUNDARY if gold[2] == found.place[2] else Kind.LABEL
+        kind = SpanErrorKind.BOUNDARY if gold[2] == found.place[2] else SpanErrorKind.LABEL
     return SpanError(kind, note_id, gold, found.place, found.score, found.sources, left)

@@ -21,7 +21,7 @@ Whether the span is covered, or for a false alarm whether it is given.
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class SystemDifference:
     """A span on which two systems differ.
 
     Args:
@@ -44,7 +44,7 @@ def differences(
     *,
     profile: Profile,
     scope: frozenset[Phi] | None = None,
-) -> tuple[list[Difference], Counter[tuple[str, Verdict]]]:
+) -> tuple[list[SystemDifference], Counter[tuple[str, Verdict]]]:
     """Return the spans of one note that one system alone has, and gold spans by label and verdict.
 
     A gold span is had where predictions of any label cover all of it; a false alarm is a prediction
@@ -68,11 +68,11 @@ def differences(
         verdict = is_inside(place[:2], covers[0]), is_inside(place[:2], covers[1])
         table[place[2], verdict] += 1
         if verdict[0] is not verdict[1]:
-            found.append(Difference(gold.note_id, place, is_gold=True, by_first=verdict[0]))
+            found.append(SystemDifference(gold.note_id, place, is_gold=True, by_first=verdict[0]))
     marked = union(place[:2] for place in golds)
     for at, spans in enumerate((first, second)):
         found += [
-            Difference(gold.note_id, place, is_gold=False, by_first=at == 0)
+            SystemDifference(gold.note_id, place, is_gold=False, by_first=at == 0)
             for place in _alarms(spans, profile, scope, marked)
             if not is_touched(place[:2], covers[1 - at])
         ]

@@ -27,7 +27,7 @@ from deid_assets.extending.taggers import (
     tag_label,
 )
 from deid_tagger_analysis.errors import ErrorTally, token_labels
-from deid_tagger_analysis.models import Answered, comparison_json
+from deid_tagger_analysis.models import ModelOutcomes, comparison_json
 from deid_tagger_analysis.vectors import (
     NEIGHBOURS,
     TOKENS,
@@ -91,7 +91,7 @@ def analyse(
 
 
 def describe(
-    answered: Sequence[Answered], corpus: Corpus, *, options: AnalysisOptions | None = None
+    answered: Sequence[ModelOutcomes], corpus: Corpus, *, options: AnalysisOptions | None = None
 ) -> dict[str, Any]:
     """Return the document of models that have answered for the notes of a corpus.
 
@@ -111,7 +111,7 @@ def describe(
     }
 
 
-def answer(model: Path, documents: Sequence[Document]) -> Answered:
+def answer(model: Path, documents: Sequence[Document]) -> ModelOutcomes:
     """Return what a model finds in notes.
 
     Raises:
@@ -123,10 +123,10 @@ def answer(model: Path, documents: Sequence[Document]) -> Answered:
         raise InputError(f"{model}: an ONNX export; give the model folder that it was made of")
     name, plugin = str(card.recipe["name"]), str(card.recipe["plugin"])
     detector = load(name, plugin=plugin, options={"model": str(model)})
-    return Answered(model, card, detect(detector, [document.note for document in documents]))
+    return ModelOutcomes(model, card, detect(detector, [document.note for document in documents]))
 
 
-def errors_json(answered: Answered, documents: Sequence[Document]) -> dict[str, Any]:
+def errors_json(answered: ModelOutcomes, documents: Sequence[Document]) -> dict[str, Any]:
     """Return what is wrong, by label and kind."""
     tally = ErrorTally(answered.native)
     for document, outcome in zip(documents, answered.outcomes, strict=True):
@@ -183,7 +183,7 @@ def _projection_json(name: str, space: Space) -> dict[str, Any]:
 
 
 def _shown(
-    first: Answered, trainer: Trainer, documents: Sequence[Document], options: AnalysisOptions
+    first: ModelOutcomes, trainer: Trainer, documents: Sequence[Document], options: AnalysisOptions
 ) -> dict[str, Any]:
     vectors, space = vectors_json(
         trainer,
@@ -235,7 +235,7 @@ def _vocabulary(
     return trainer.neighbours(model, asked, known=known, most=NEIGHBOURS)
 
 
-def _missed(space: Space, answered: Answered, documents: Sequence[Document]) -> list[bool]:
+def _missed(space: Space, answered: ModelOutcomes, documents: Sequence[Document]) -> list[bool]:
     """Return for each token of a space whether it was missed.
 
     Such a token is of an identifier, and nothing was found there.

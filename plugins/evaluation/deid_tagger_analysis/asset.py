@@ -9,7 +9,7 @@ from deid_assets.extending import Document, Failed, SpanSet
 from deid_assets.extending.corpora import Corpus
 from deid_assets.extending.taggers import TaggerAnalysis, read_card
 from deid_tagger_analysis.analysis import describe
-from deid_tagger_analysis.models import Answered
+from deid_tagger_analysis.models import ModelOutcomes
 from deid_tagger_analysis.page import alike_md, analysis_html, errors_md
 from deid_tagger_analysis.plots import space_png
 
@@ -18,7 +18,7 @@ def show(
     model: Path, documents: Sequence[Document], outcomes: Sequence[SpanSet | Failed]
 ) -> TaggerAnalysis:
     """Return the errors of a model on development notes, and its vectors where it has some."""
-    answered = Answered(model, read_card(model), outcomes)
+    answered = ModelOutcomes(model, read_card(model), outcomes)
     analysis = describe([answered], Corpus("development notes", tuple(documents)))
     vectors, name = analysis["vectors"], analysis["models"][0]["name"]
     title = f"Vectors of {name}"

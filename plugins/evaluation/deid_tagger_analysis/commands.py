@@ -64,11 +64,11 @@ def analyse(
     the notes in space, before and after the network.
     """
     from deid_tagger_analysis.writing import (  # noqa: PLC0415 - loads pydantic and Jinja
-        Wanted,
+        AnalysisRequest,
         write_analysis,
     )
 
-    wanted = Wanted(
+    wanted = AnalysisRequest(
         models=models,
         notes=notes,
         out=out,
@@ -138,7 +138,7 @@ def sweep(
         Requested,
         changes_of,
     )
-    from deid_tagger_analysis.sweeping import Wanted, run_sweep  # noqa: PLC0415
+    from deid_tagger_analysis.sweeping import SweepRequest, run_sweep  # noqa: PLC0415
 
     read = Requested.read(
         [recipe],
@@ -149,7 +149,7 @@ def sweep(
         raw=training.raw,
     )
     (chosen,) = read.recipes
-    wanted = Wanted(
+    wanted = SweepRequest(
         recipe=chosen,
         materials=read.materials[chosen.name],
         factors=factors,

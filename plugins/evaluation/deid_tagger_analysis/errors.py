@@ -12,7 +12,7 @@ from typing import Any
 
 from deid_assets.extending import OUTSIDE, Document, Failed, SpanSet, TagScheme, encode, tokenize
 from deid_assets.extending.taggers import Labelled, tag_label
-from deid_evaluation.span_errors import Kind
+from deid_evaluation.span_errors import SpanErrorKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class TagError:
     ``gold`` and ``found`` are ``None`` where that side has nothing.
     """
 
-    kind: Kind
+    kind: SpanErrorKind
     gold: Labelled | None
     found: Labelled | None
 
@@ -50,12 +50,12 @@ def tag_errors(gold: Iterable[Labelled], found: Iterable[Labelled]) -> list[TagE
     return errors
 
 
-def _kind(gold: Labelled | None, found: Labelled | None) -> Kind:
+def _kind(gold: Labelled | None, found: Labelled | None) -> SpanErrorKind:
     if found is None:
-        return Kind.MISSED
+        return SpanErrorKind.MISSED
     if gold is None:
-        return Kind.SPURIOUS
-    return Kind.BOUNDARY if gold[2] == found[2] else Kind.LABEL
+        return SpanErrorKind.SPURIOUS
+    return SpanErrorKind.BOUNDARY if gold[2] == found[2] else SpanErrorKind.LABEL
 
 
 def _nearest(place: Labelled, others: Sequence[Labelled]) -> Labelled | None:
@@ -77,7 +77,7 @@ class ErrorTally:
     """
 
     native: bool
-    kinds: Counter[tuple[str, Kind]] = field(default_factory=Counter)
+    kinds: Counter[tuple[str, SpanErrorKind]] = field(default_factory=Counter)
     confused: Counter[tuple[str, str]] = field(default_factory=Counter)
     gold: Counter[str] = field(default_factory=Counter)
     tokens: Counter[str] = field(default_factory=Counter)
@@ -91,7 +91,7 @@ class ErrorTally:
         self.gold.update(label for _, _, label in gold)
         for error in tag_errors(gold, found):
             self.kinds[error.label, error.kind] += 1
-            if error.kind is Kind.LABEL and error.gold and error.found:
+            if error.kind is SpanErrorKind.LABEL and error.gold and error.found:
                 self.confused[error.gold[2], error.found[2]] += 1
         for wanted, said in zip(
             *(token_labels(document.note.text, side) for side in (gold, found)), strict=True
@@ -117,7 +117,9 @@ class ErrorTally:
         )
         return {
             "errors": sum(self.kinds.values()),
-            "kinds": {str(kind): sum(row["kinds"][str(kind)] for row in rows) for kind in Kind},
+            "kinds": {
+                str(kind): sum(row["kinds"][str(kind)] for row in rows) for kind in SpanErrorKind
+            },
             "tokens_missed": sum(row["tokens_missed"] for row in rows),
             "tokens_spurious": sum(row["tokens_spurious"] for row in rows),
             "labels": rows,
@@ -130,7 +132,7 @@ class ErrorTally:
         }
 
     def _row(self, label: str) -> dict[str, Any]:
-        counts = {str(kind): self.kinds[label, kind] for kind in Kind}
+        counts = {str(kind): self.kinds[label, kind] for kind in SpanErrorKind}
         return {
             "label": label,
             "gold": self.gold[label],

@@ -32,7 +32,7 @@ _UNCOMPARED = frozenset({"name", "description", "licence", "onnx", "settings"})
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class ModelOutcomes:
     """A model and what it finds in notes.
 
     Args:
@@ -51,7 +51,9 @@ class Answered:
         return bool(self.card.recipe["labels"] == "native")
 
 
-def comparison_json(answered: Sequence[Answered], corpus: Corpus, *, seed: int) -> dict[str, Any]:
+def comparison_json(
+    answered: Sequence[ModelOutcomes], corpus: Corpus, *, seed: int
+) -> dict[str, Any]:
     """Return ``models``, ``labels`` and ``drawn``.
 
     ``models`` has a row for each model, ``labels`` the scores of the first by label, and ``drawn``
@@ -94,7 +96,7 @@ def comparison_json(answered: Sequence[Answered], corpus: Corpus, *, seed: int) 
     }
 
 
-def shown_names(answered: Sequence[Answered]) -> list[str]:
+def shown_names(answered: Sequence[ModelOutcomes]) -> list[str]:
     """Return the recipes' names.
 
     A name that comes again is followed by that of the folder, or by a number.
@@ -169,7 +171,7 @@ def _written(value: Any) -> str:
     return Path(text).name if "/" in text else text
 
 
-def _model_json(name: str, one: Answered, corpus: Corpus) -> dict[str, Any]:
+def _model_json(name: str, one: ModelOutcomes, corpus: Corpus) -> dict[str, Any]:
     card = one.card
     return {
         "name": name,
@@ -203,7 +205,7 @@ def difference_json(comparison: Comparison, name: str) -> dict[str, float] | Non
     )
 
 
-def _six(one: Answered, documents: Sequence[Document]) -> SixScores:
+def _six(one: ModelOutcomes, documents: Sequence[Document]) -> SixScores:
     found = [
         SpanSet.of(document.note, ()) if isinstance(outcome, Failed) else outcome
         for document, outcome in zip(documents, one.outcomes, strict=True)

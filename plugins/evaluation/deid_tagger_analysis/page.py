@@ -74,7 +74,7 @@ class LabelRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Shift:
+class ShareShift:
     """A share before and after the network, and by chance, in CSS pixels on a line from 0 to 1."""
 
     chance: float
@@ -158,7 +158,7 @@ def error_bars(errors: Mapping[str, Any]) -> dict[str, list[tuple[str, float, fl
     return found
 
 
-def shifts(alike: Sequence[Mapping[str, Any]]) -> dict[str, Shift]:
+def shifts(alike: Sequence[Mapping[str, Any]]) -> dict[str, ShareShift]:
     """Return where the shares of each label are drawn."""
 
     def across(share: float) -> float:
@@ -167,7 +167,9 @@ def shifts(alike: Sequence[Mapping[str, Any]]) -> dict[str, Shift]:
     found = {}
     for row in alike:
         shares = list(row["layers"].values())
-        found[row["label"]] = Shift(across(row["chance"]), across(shares[0]), across(shares[-1]))
+        found[row["label"]] = ShareShift(
+            across(row["chance"]), across(shares[0]), across(shares[-1])
+        )
     return found
 
 

@@ -43,7 +43,7 @@ AROUND = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class GainedSpan:
     """A gold span that one factor finds and the first misses.
 
     Args:
@@ -107,7 +107,7 @@ class Factor:
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
+class GroupingSweep:
     """Models of one recipe that differ in the sentences grouped.
 
     Args:
@@ -122,7 +122,7 @@ class Sweep:
 
     recipe: str
     rows: Sequence[Factor]
-    places: Sequence[Found] = field(repr=False)
+    places: Sequence[GainedSpan] = field(repr=False)
     by_budget: int
     by_limit: int | None
     limit: int
@@ -149,7 +149,7 @@ def sweep(
     *,
     limit: int = 0,
     progress: Progress,
-) -> Sweep:
+) -> GroupingSweep:
     """Train a recipe once per factor and compare each with the first, on the same test notes.
 
     Args:
@@ -184,7 +184,7 @@ def sweep(
     most = limit or recipe.limit_tokens
     by_limit = grouping_for(lengths, longest=most) if most else None
     by_budget = grouping_for(lengths, budget=recipe.budget_tokens)
-    return Sweep(recipe.name, rows, places, by_budget, by_limit, most)
+    return GroupingSweep(recipe.name, rows, places, by_budget, by_limit, most)
 
 
 def _compared(
@@ -194,7 +194,7 @@ def _compared(
     tested: Sequence[Document],
     lengths: Sequence[Sequence[int]],
     native: bool,
-) -> tuple[list[Factor], list[Found]]:
+) -> tuple[list[Factor], list[GainedSpan]]:
     """Return a row per factor, and the spans that a factor finds and the first misses."""
     scores = {
         str(factor): strict_rows(score_outcomes(of, tested, native=native), tested)
@@ -205,7 +205,7 @@ def _compared(
     right = {factor: _right(of, tested, native=native) for factor, of in outcomes.items()}
     first = next(iter(right.values()))
     rows: list[Factor] = []
-    places: list[Found] = []
+    places: list[GainedSpan] = []
     for factor, card in cards.items():
         sizes = _sizes(lengths, factor)
         gained, lost = right[factor] - first, first - right[factor]
@@ -249,10 +249,10 @@ def _right(
     return found
 
 
-def _found(factor: int, place: tuple[int, int, int, str], tested: Sequence[Document]) -> Found:
+def _found(factor: int, place: tuple[int, int, int, str], tested: Sequence[Document]) -> GainedSpan:
     at, start, end, label = place
     note = tested[at].note
-    return Found(
+    return GainedSpan(
         factor, label, note.note_id, start, end, note.text[max(start - AROUND, 0) : end + AROUND]
     )
 

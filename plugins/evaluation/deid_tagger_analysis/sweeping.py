@@ -13,7 +13,7 @@ from deid_assets.extending.commands import print_json, print_table, say
 from deid_assets.extending.drawing import FILL, GRID, INK, MUTED, Section, blank, png, study_html
 from deid_assets.extending.pages import check_restricted, write_files
 from deid_assets.extending.taggers import Materials, Recipe, epochs
-from deid_tagger_analysis.sweep import Factor, Found, Sweep, sweep
+from deid_tagger_analysis.sweep import Factor, GainedSpan, GroupingSweep, sweep
 
 PAGE, DOCUMENT = "sweep.html", "sweep.json"
 SCORES = {
@@ -28,7 +28,7 @@ COLOURS = (INK, FILL, "#6b9a4a", "#b3541e", "#8a5ba6", MUTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class SweepRequest:
     """Options of the command.
 
     Args:
@@ -48,7 +48,7 @@ class Wanted:
     restricted: bool
 
 
-def run_sweep(wanted: Wanted, *, as_json: bool) -> int:
+def run_sweep(wanted: SweepRequest, *, as_json: bool) -> int:
     """Sweep, write the page and print the table.
 
     Raises:
@@ -73,7 +73,7 @@ def run_sweep(wanted: Wanted, *, as_json: bool) -> int:
     document = done.to_json()
     if wanted.restricted:
         document["places"] = [
-            {name: getattr(one, name) for name in Found.__slots__} for one in done.places
+            {name: getattr(one, name) for name in GainedSpan.__slots__} for one in done.places
         ]
     files = {
         DOCUMENT: json.dumps(document, ensure_ascii=False) + "\n",
@@ -124,7 +124,7 @@ def _score(row: Factor, name: str) -> str:
     return f"{mean:.4f}" if deviation is None else f"{mean:.4f} ±{deviation:.4f}"
 
 
-def _choices(done: Sweep) -> list[str]:
+def _choices(done: GroupingSweep) -> list[str]:
     found = [
         f"grouping auto takes {done.by_budget}: the mean length nearest to the recipe's budget"
     ]
@@ -136,7 +136,7 @@ def _choices(done: Sweep) -> list[str]:
     return found
 
 
-def sweep_html(done: Sweep, *, restricted: bool) -> str:
+def sweep_html(done: GroupingSweep, *, restricted: bool) -> str:
     """Return one self-contained page, with words of the notes only where it is restricted."""
     sections = [
         Section(
@@ -192,12 +192,12 @@ def _changes(rows: Sequence[Factor]) -> Section:
     )
 
 
-def _best(done: Sweep) -> tuple[str, str]:
+def _best(done: GroupingSweep) -> tuple[str, str]:
     best = max(done.rows, key=lambda row: row.six["entity sub_category"][0] or 0.0)
     return str(best.factor), f"S_E {_score(best, 'entity sub_category')}"
 
 
-def _places(places: Sequence[Found]) -> list[tuple[str, ...]]:
+def _places(places: Sequence[GainedSpan]) -> list[tuple[str, ...]]:
     """Return a row per span, with all factors that find it.
 
     Spans that most factors find come first.

@@ -20,7 +20,7 @@ PAGE, DOCUMENT = "analysis.html", "analysis.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class AnalysisRequest:
     """Options of the command.
 
     Args:
@@ -56,7 +56,7 @@ class Wanted:
                 )
 
 
-def write_analysis(wanted: Wanted, *, as_json: bool) -> int:
+def write_analysis(wanted: AnalysisRequest, *, as_json: bool) -> int:
     """Analyse models, write the report and print what it says.
 
     Raises:

@@ -16,7 +16,7 @@ END, PAD = "<|end|>", "<|pad|>"
 _WORDS = r"\p{N}| ?\p{L}+| ?[^\s\p{L}\p{N}]|\s+(?!\S)|\s"
 
 
-class Shape(Protocol):
+class NewModelSize(Protocol):
     """Size of a new model, as the settings of a recipe give it."""
 
     @property
@@ -68,7 +68,7 @@ def make_tokenizer(
     return fast
 
 
-def make_model(shape: Shape, tokenizer: Any) -> Any:
+def make_model(shape: NewModelSize, tokenizer: Any) -> Any:
     """Return a model of Llama's kind with random weights."""
     config = transformers.LlamaConfig(  # type: ignore[no-untyped-call]
         vocab_size=len(tokenizer),

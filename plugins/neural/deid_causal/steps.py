@@ -30,7 +30,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class PairBatch:
     """Pairs of equal length after padding.
 
     Args:
@@ -44,7 +44,7 @@ class Batch:
     targets: torch.Tensor
 
 
-def batch_of(pairs: Sequence[Pair], pad: int, device: torch.device) -> Batch:
+def batch_of(pairs: Sequence[Pair], pad: int, device: torch.device) -> PairBatch:
     """Return pairs as tensors, padded on the right."""
     size = max(len(pair.prompt) + len(pair.answer) for pair in pairs)
     ids = torch.full((len(pairs), size), pad)
@@ -55,10 +55,10 @@ def batch_of(pairs: Sequence[Pair], pad: int, device: torch.device) -> Batch:
         ids[row, : len(whole)] = torch.tensor(whole)
         mask[row, : len(whole)] = 1
         targets[row, begin : len(whole)] = torch.tensor(pair.answer)
-    return Batch(ids.to(device), mask.to(device), targets.to(device))
+    return PairBatch(ids.to(device), mask.to(device), targets.to(device))
 
 
-def response_loss(model: Any, batch: Batch) -> tuple[torch.Tensor, int]:
+def response_loss(model: Any, batch: PairBatch) -> tuple[torch.Tensor, int]:
     """Return the loss summed over the tokens of answers, and their number.
 
     Prompts are not learnt.

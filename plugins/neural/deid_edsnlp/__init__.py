@@ -13,9 +13,15 @@ from typing import Any
 
 from deid_assets.extending import PluginError
 from deid_onnx.devices import device as find_device
-from deid_published.pipelines import Entity, Library, Pipeline, PipelineDetector, PipelineImporter
+from deid_published.pipelines import (
+    Entity,
+    Library,
+    LoadedPipeline,
+    PipelineDetector,
+    PipelineImporter,
+)
 
-__all__ = ["EdsnlpDetector", "Importer"]
+__all__ = ["EdsnlpDetector", "EdsnlpImporter"]
 
 CONFIG = "config.cfg"
 _SPACE = re.compile(r"\s")
@@ -30,11 +36,15 @@ class EdsnlpDetector(PipelineDetector):
         super().__init__(_LIBRARY, model=model, name=name, device=device)
 
 
-class Importer(PipelineImporter):
+class EdsnlpImporter(PipelineImporter):
     """Adds pipelines that ``nlp.to_disk`` of EDS-NLP wrote."""
 
     def __init__(self) -> None:
         super().__init__(_LIBRARY)
+
+
+Importer = EdsnlpImporter
+"""The name that the entry point gives it."""
 
 
 def _is_here(folder: Path) -> bool:
@@ -55,7 +65,7 @@ def _copy(source: Path, out: Path) -> Mapping[str, Any]:
     return {}
 
 
-def _open(folder: Path, _: Mapping[str, Any], device: str | None) -> Pipeline:
+def _open(folder: Path, _: Mapping[str, Any], device: str | None) -> LoadedPipeline:
     place = find_device(device)
     import edsnlp  # noqa: PLC0415 - loads PyTorch
 
@@ -77,7 +87,7 @@ def _open(folder: Path, _: Mapping[str, Any], device: str | None) -> Pipeline:
             )
         return [(found.start_char, found.end_char, found.label_) for found in document.ents]
 
-    return Pipeline(_labels(nlp), read)
+    return LoadedPipeline(_labels(nlp), read)
 
 
 def _labels(nlp: Any) -> Sequence[str]:

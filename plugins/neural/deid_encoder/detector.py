@@ -34,7 +34,7 @@ from deid_encoder.folder import (
     PIECES_FILE,
     TAGGER_FILE,
     WEIGHTS_FILE,
-    About,
+    EncoderDescription,
     read_about,
     read_pieces,
 )
@@ -180,7 +180,7 @@ class Second:
     scores: WordScores | None
 
 
-def _other(about: About, *, alone: bool) -> Detector | None:
+def _other(about: EncoderDescription, *, alone: bool) -> Detector | None:
     """Return the detector whose opinion is asked beside the network's."""
     if alone:
         return None
@@ -190,7 +190,7 @@ def _other(about: About, *, alone: bool) -> Detector | None:
 
 
 def _trained(
-    folder: Path, about: About, device: str | None, threads: int | None
+    folder: Path, about: EncoderDescription, device: str | None, threads: int | None
 ) -> tuple[NoteReader, str]:
     import torch  # noqa: PLC0415 - 1 s, and not for those who only list detectors
 
@@ -210,7 +210,7 @@ def _trained(
 
 
 def _exported(
-    folder: Path, about: About, precision: str, threads: int | None
+    folder: Path, about: EncoderDescription, precision: str, threads: int | None
 ) -> tuple[NoteReader, str]:
     from deid_encoder.sessions import file_of, onnx_network  # noqa: PLC0415 - loads ONNX Runtime
 

@@ -14,7 +14,7 @@ from deid_encoder.settings import EncoderSettings
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class WindowExample:
     """A window of a training note.
 
     Args:
@@ -34,7 +34,7 @@ def examples_of(
     settings: EncoderSettings,
     seed: int,
     names: Sequence[str] = (),
-) -> list[Example]:
+) -> list[WindowExample]:
     """Return the windows of notes and of their varied copies, the same for one seed.
 
     Args:
@@ -47,7 +47,7 @@ def examples_of(
     """
     chance = random.Random(seed)  # noqa: S311 - no secret
     pools = pools_of([(note.text, note.marks) for note in notes], names)
-    found: list[Example] = []
+    found: list[WindowExample] = []
     for note in notes:
         for copy in with_copies(note, pools, settings.copies, chance):
             found += windows_of(copy, targets=targets, reader=reader, settings=settings)
@@ -56,10 +56,10 @@ def examples_of(
 
 def windows_of(
     note: MarkedNote, *, targets: Targets, reader: PieceReader, settings: EncoderSettings
-) -> Iterator[Example]:
+) -> Iterator[WindowExample]:
     """Yield the windows of a note."""
     pieced = reader.read(note.text)
     labels = targets_of(note, pieced.offsets, targets).tolist()
     for window in reader.windows(pieced, length=settings.window, step=settings.step):
         part = labels[window.first : window.first + settings.window]
-        yield Example(window.numbers, [NO_TARGET, *part, NO_TARGET])
+        yield WindowExample(window.numbers, [NO_TARGET, *part, NO_TARGET])

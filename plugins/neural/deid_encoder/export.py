@@ -11,11 +11,11 @@ import torch
 from onnxruntime.quantization import QuantType, quantize_dynamic
 from torch import Tensor, nn
 
-from deid_encoder.folder import TAGGER_FILE, About, read_about, write_pieces
+from deid_encoder.folder import TAGGER_FILE, EncoderDescription, read_about, write_pieces
 from deid_encoder.network import Encoder, mask_of
 from deid_encoder.runtime import load_tagger
 from deid_encoder.sessions import file_of
-from deid_encoder.weights import Pieces, packaged_file, read_weights
+from deid_encoder.weights import UnigramPieces, packaged_file, read_weights
 
 SCRIPTS = ("LATIN", "GREEK", "CYRILLIC")
 """Letters of the pieces that are kept; pieces without letters are kept too."""
@@ -57,7 +57,7 @@ def export(model: Path, out: Path) -> None:
     (out / TAGGER_FILE).write_bytes((model / TAGGER_FILE).read_bytes())
 
 
-def kept_pieces(pieces: Pieces) -> list[int]:
+def kept_pieces(pieces: UnigramPieces) -> list[int]:
     """Return the numbers of the pieces whose letters are of the wanted scripts."""
     special = {pieces.begin, pieces.end, pieces.pad, pieces.unknown}
     return [
@@ -73,9 +73,9 @@ def _is_wanted(letter: str) -> bool:
     return unicodedata.name(letter, "").startswith(SCRIPTS)
 
 
-def _cut(pieces: Pieces, kept: Sequence[int]) -> Pieces:
+def _cut(pieces: UnigramPieces, kept: Sequence[int]) -> UnigramPieces:
     place = {number: at for at, number in enumerate(kept)}
-    return Pieces(
+    return UnigramPieces(
         pieces=[pieces.pieces[number] for number in kept],
         begin=place[pieces.begin],
         end=place[pieces.end],
@@ -84,7 +84,7 @@ def _cut(pieces: Pieces, kept: Sequence[int]) -> Pieces:
     )
 
 
-def _write_graph(scorer: _Scorer, about: About, path: Path) -> None:
+def _write_graph(scorer: _Scorer, about: EncoderDescription, path: Path) -> None:
     """Write the graph in fp32."""
     example = torch.full((2, min(16, about.window)), scorer.pad + 1)
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)

@@ -16,7 +16,7 @@ from deid_assets.extending import Phi, PluginError
 from deid_compact.labels import Classes
 from deid_compact.words import Decision
 from deid_encoder.stack import Stack
-from deid_encoder.weights import Pieces
+from deid_encoder.weights import UnigramPieces
 
 TAGGER_FILE = "tagger.json"
 WEIGHTS_FILE = "model.safetensors"
@@ -25,7 +25,7 @@ FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class About:
+class EncoderDescription:
     """Description of a trained encoder.
 
     Args:
@@ -67,13 +67,13 @@ class About:
         return {"format": FORMAT, "plugin": "encoder", **values}
 
 
-def write_about(folder: Path, about: About) -> None:
+def write_about(folder: Path, about: EncoderDescription) -> None:
     """Write ``tagger.json``."""
     text = json.dumps(about.as_json(), indent=1, sort_keys=True) + "\n"
     (folder / TAGGER_FILE).write_text(text, encoding="utf-8", newline="\n")
 
 
-def read_about(folder: Path) -> About:
+def read_about(folder: Path) -> EncoderDescription:
     """Return what ``tagger.json`` says.
 
     Raises:
@@ -92,11 +92,11 @@ def read_about(folder: Path) -> About:
         ) from error
 
 
-def _about(given: Mapping[str, Any]) -> About:
+def _about(given: Mapping[str, Any]) -> EncoderDescription:
     if given["format"] != FORMAT or given["plugin"] != "encoder":
         raise ValueError
     stack = given.get("stack")
-    return About(
+    return EncoderDescription(
         version=str(given["version"]),
         base=str(given["base"]),
         layers=int(given["layers"]),
@@ -113,7 +113,7 @@ def _about(given: Mapping[str, Any]) -> About:
     )
 
 
-def write_pieces(folder: Path, pieces: Pieces) -> None:
+def write_pieces(folder: Path, pieces: UnigramPieces) -> None:
     """Write the pieces of an exported model's tokenizer."""
     values = asdict(pieces)
     (folder / PIECES_FILE).write_text(
@@ -121,7 +121,7 @@ def write_pieces(folder: Path, pieces: Pieces) -> None:
     )
 
 
-def read_pieces(folder: Path) -> Pieces:
+def read_pieces(folder: Path) -> UnigramPieces:
     """Return the pieces of an exported model's tokenizer.
 
     Raises:
@@ -130,7 +130,7 @@ def read_pieces(folder: Path) -> Pieces:
     try:
         given = json.loads((folder / PIECES_FILE).read_text(encoding="utf-8"))
         spellings = [(str(piece), float(score)) for piece, score in given.pop("pieces")]
-        return Pieces(spellings, **{name: int(value) for name, value in given.items()})
+        return UnigramPieces(spellings, **{name: int(value) for name, value in given.items()})
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise PluginError(
             f"{folder}: {PIECES_FILE} is missing or broken; export the model again"

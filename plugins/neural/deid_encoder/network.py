@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from deid_encoder.weights import Shape, Weights
+from deid_encoder.weights import EncoderShape, EncoderWeights
 
 MATRICES = ("q", "k", "v", "ao", "fi", "fo")
 """Query, key, value, attention output, feed-forward in and out."""
@@ -17,7 +17,7 @@ MATRICES = ("q", "k", "v", "ao", "fi", "fo")
 class Block(nn.Module):
     """A transformer block with its norms behind the sums (Devlin et al. 2019)."""
 
-    def __init__(self, shape: Shape, dropout: float = 0.1) -> None:
+    def __init__(self, shape: EncoderShape, dropout: float = 0.1) -> None:
         super().__init__()
         hidden = shape.hidden
         self.heads = shape.heads
@@ -60,7 +60,7 @@ class Encoder(nn.Module):
         outputs: Scores of each piece.
     """
 
-    def __init__(self, shape: Shape, outputs: int) -> None:
+    def __init__(self, shape: EncoderShape, outputs: int) -> None:
         super().__init__()
         self.shape = shape
         self.word = nn.Embedding(shape.vocabulary, shape.hidden)
@@ -97,7 +97,7 @@ class Encoder(nn.Module):
         return scores
 
 
-def load_encoder(weights: Weights, outputs: int) -> Encoder:
+def load_encoder(weights: EncoderWeights, outputs: int) -> Encoder:
     """Return the encoder with its published weights and a new last layer."""
     encoder = Encoder(weights.shape, outputs)
     arrays = {name: torch.from_numpy(values) for name, values in weights.arrays.items()}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from deid_encoder.weights import Pieces
+from deid_encoder.weights import UnigramPieces
 
 _BLANKS = str.maketrans(dict.fromkeys("\n\t\r\v\f\x85\u2028\u2029\xa0\u202f\u2007", " "))
 """Line ends, tabs and wide blanks are read as blanks, so that offsets stay."""
@@ -28,7 +28,7 @@ class Pieced:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class EncoderWindow:
     """Pieces that are read together.
 
     Args:
@@ -43,7 +43,7 @@ class Window:
 class PieceReader:
     """Cuts texts into pieces of a unigram tokenizer (Kudo 2018)."""
 
-    def __init__(self, pieces: Pieces) -> None:
+    def __init__(self, pieces: UnigramPieces) -> None:
         self.begin = pieces.begin
         self.end = pieces.end
         self.pad = pieces.pad
@@ -55,7 +55,7 @@ class PieceReader:
         encoded = self.tokenizer.encode(text.translate(_BLANKS), add_special_tokens=False)
         return Pieced(encoded.ids, encoded.offsets)
 
-    def windows(self, pieced: Pieced, *, length: int, step: int) -> Iterator[Window]:
+    def windows(self, pieced: Pieced, *, length: int, step: int) -> Iterator[EncoderWindow]:
         """Yield windows of at most ``length`` pieces.
 
         Each begins ``step`` pieces after the one before.
@@ -63,7 +63,7 @@ class PieceReader:
         first = 0
         while True:
             inside = pieced.numbers[first : first + length]
-            yield Window(first, [self.begin, *inside, self.end])
+            yield EncoderWindow(first, [self.begin, *inside, self.end])
             if first + length >= len(pieced.numbers):
                 return
             first += step

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid_compact.words import calibrated
-from deid_encoder.folder import About
-from deid_encoder.pieces import Pieced, PieceReader, Window
+from deid_encoder.folder import EncoderDescription
+from deid_encoder.pieces import EncoderWindow, Pieced, PieceReader
 
 Network = Callable[[NDArray[np.int64]], NDArray[np.float32]]
 """From pieces to scores, (windows, pieces, outputs).
@@ -34,7 +34,7 @@ class NoteReader:
 
     reader: PieceReader
     network: Network
-    about: About
+    about: EncoderDescription
 
     def read(self, texts: Sequence[str]) -> Iterator[tuple[Pieced, NDArray[np.float32]]]:
         """Yield each text in pieces, with their probabilities: (pieces, outputs).
@@ -58,7 +58,7 @@ class NoteReader:
                 _take(scores, nearest_edge, window, answer)
         return scores
 
-    def _filled(self, windows: Sequence[Window]) -> NDArray[np.int64]:
+    def _filled(self, windows: Sequence[EncoderWindow]) -> NDArray[np.int64]:
         longest = max(len(window.numbers) for window in windows)
         pieces = np.full((len(windows), longest), self.reader.pad, dtype=np.int64)
         for row, window in zip(pieces, windows, strict=True):
@@ -66,7 +66,7 @@ class NoteReader:
         return pieces
 
 
-def _batches(windows: Sequence[Window]) -> Iterator[Sequence[Window]]:
+def _batches(windows: Sequence[EncoderWindow]) -> Iterator[Sequence[EncoderWindow]]:
     longest = max(len(window.numbers) for window in windows)
     together = max(1, BATCH_PIECES // longest)
     for first in range(0, len(windows), together):
@@ -76,7 +76,7 @@ def _batches(windows: Sequence[Window]) -> Iterator[Sequence[Window]]:
 def _take(
     scores: NDArray[np.float32],
     nearest_edge: NDArray[np.int64],
-    window: Window,
+    window: EncoderWindow,
     answer: NDArray[np.float32],
 ) -> None:
     """Take over the pieces that stand further inside this window than inside those before."""

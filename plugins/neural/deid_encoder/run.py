@@ -18,8 +18,8 @@ from deid_compact.notes import batched, marked_notes
 from deid_compact.thresholds import chosen_thresholds, is_marked
 from deid_compact.words import Decision, WordScores
 from deid_encoder.detector import VERSION
-from deid_encoder.examples import Example, examples_of, windows_of
-from deid_encoder.folder import WEIGHTS_FILE, About, write_about
+from deid_encoder.examples import WindowExample, examples_of, windows_of
+from deid_encoder.folder import WEIGHTS_FILE, EncoderDescription, write_about
 from deid_encoder.network import load_encoder
 from deid_encoder.pieces import PieceReader
 from deid_encoder.reading import NoteReader
@@ -70,7 +70,7 @@ def run(task: Task, out: Path, report: Report) -> None:
     fingerprint = task_fingerprint(task, *known, VERSION, weights.digest)
     train(learner, settings, Checkpoint(out / "checkpoint", fingerprint), report)
     temperature = fitted_temperature(scores_on(encoder, dev_batches, settings), allowed)
-    about = About(
+    about = EncoderDescription(
         version=VERSION,
         base=weights.digest,
         layers=settings.layers,
@@ -95,7 +95,9 @@ def run(task: Task, out: Path, report: Report) -> None:
     write_about(out, _with_thresholds(about, thresholds))
 
 
-def _batched(examples: Sequence[Example], settings: EncoderSettings) -> list[list[Example]]:
+def _batched(
+    examples: Sequence[WindowExample], settings: EncoderSettings
+) -> list[list[WindowExample]]:
     return batched(examples, lambda example: len(example.pieces), settings.batch_pieces)
 
 
@@ -144,6 +146,6 @@ def _judged(
         )
 
 
-def _with_thresholds(about: About, thresholds: dict[Phi, float]) -> About:
+def _with_thresholds(about: EncoderDescription, thresholds: dict[Phi, float]) -> EncoderDescription:
     decision = Decision(about.decision.threshold, thresholds, about.decision.silent)
     return replace(about, decision=decision)

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from safetensors.torch import load_file
 
 from deid_assets.extending import PluginError
-from deid_encoder.folder import WEIGHTS_FILE, About
+from deid_encoder.folder import WEIGHTS_FILE, EncoderDescription
 from deid_encoder.network import Encoder, load_encoder, mask_of
 from deid_encoder.reading import Network
-from deid_encoder.weights import Weights
+from deid_encoder.weights import EncoderWeights
 
 
-def load_tagger(folder: Path, about: About, weights: Weights) -> Encoder:
+def load_tagger(folder: Path, about: EncoderDescription, weights: EncoderWeights) -> Encoder:
     """Return the trained network of a model folder.
 
     Raises:

@@ -16,7 +16,7 @@ from torch import Tensor
 from deid_assets.extending import Report
 from deid_compact.labels import NO_TARGET
 from deid_compact.losses import marks_loss
-from deid_encoder.examples import Example
+from deid_encoder.examples import WindowExample
 from deid_encoder.network import Encoder, mask_of
 from deid_encoder.settings import EncoderSettings
 from deid_training.checkpoint import Checkpoint
@@ -27,7 +27,7 @@ _LEAST_RATE = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class WindowBatch:
     """Windows of about the same length behind the frozen blocks.
 
     Args:
@@ -42,8 +42,11 @@ class Batch:
 
 
 def read_frozen(
-    encoder: Encoder, batches: Sequence[Sequence[Example]], settings: EncoderSettings, pad: int
-) -> list[Batch]:
+    encoder: Encoder,
+    batches: Sequence[Sequence[WindowExample]],
+    settings: EncoderSettings,
+    pad: int,
+) -> list[WindowBatch]:
     """Return batches behind the frozen blocks."""
     encoder.eval()
     blocks = list(encoder.blocks)[: settings.frozen]
@@ -58,7 +61,7 @@ def read_frozen(
                 targets[row, : len(example.targets)] = torch.tensor(example.targets)
             filled = pieces != pad
             states = encoder.run(encoder.embed(pieces), mask_of(filled), blocks)
-            read.append(Batch(states.to(torch.bfloat16), targets, filled))
+            read.append(WindowBatch(states.to(torch.bfloat16), targets, filled))
     return read
 
 
@@ -66,7 +69,9 @@ def _precision(settings: EncoderSettings) -> torch.autocast:
     return torch.autocast("cpu", dtype=torch.bfloat16, enabled=settings.bf16)
 
 
-def scores_of(encoder: Encoder, batch: Batch, settings: EncoderSettings) -> tuple[Tensor, Tensor]:
+def scores_of(
+    encoder: Encoder, batch: WindowBatch, settings: EncoderSettings
+) -> tuple[Tensor, Tensor]:
     """Return the scores of the pieces that are learnt from, and their targets.
 
     (pieces, outputs) and (pieces,).
@@ -79,7 +84,7 @@ def scores_of(encoder: Encoder, batch: Batch, settings: EncoderSettings) -> tupl
     return scores.float()[is_learnt], batch.targets[is_learnt]
 
 
-class EncoderLearner(Learner[Batch]):
+class EncoderLearner(Learner[WindowBatch]):
     """Learns the upper blocks and the last layer.
 
     Args:
@@ -96,8 +101,8 @@ class EncoderLearner(Learner[Batch]):
     def __init__(
         self,
         encoder: Encoder,
-        batches: Sequence[Batch],
-        dev: Sequence[Batch],
+        batches: Sequence[WindowBatch],
+        dev: Sequence[WindowBatch],
         settings: EncoderSettings,
         allowed: Tensor,
         *,
@@ -126,7 +131,7 @@ class EncoderLearner(Learner[Batch]):
             weight_decay=settings.weight_decay,
         )
 
-    def batches(self, epoch: int) -> Iterator[list[Batch]]:
+    def batches(self, epoch: int) -> Iterator[list[WindowBatch]]:
         """Yield the batches in an order drawn for the epoch."""
         torch.manual_seed(self._seed * 1000 + epoch)
         order = list(self._batches)
@@ -134,7 +139,7 @@ class EncoderLearner(Learner[Batch]):
         for batch in order:
             yield [batch]
 
-    def loss(self, part: Batch) -> Loss:
+    def loss(self, part: WindowBatch) -> Loss:
         """Return the mean loss of pieces."""
         scores, targets = scores_of(self.model, part, self._settings)
         return Loss(marks_loss(scores, targets, self._allowed, self._settings.smoothing))
@@ -187,7 +192,7 @@ def trained_state(encoder: Encoder, frozen: int) -> dict[str, Tensor]:
 
 
 def scores_on(
-    encoder: Encoder, dev: Sequence[Batch], settings: EncoderSettings
+    encoder: Encoder, dev: Sequence[WindowBatch], settings: EncoderSettings
 ) -> list[tuple[Tensor, Tensor]]:
     """Return scores and targets of each development batch."""
     encoder.eval()

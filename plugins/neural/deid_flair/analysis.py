@@ -19,7 +19,7 @@ from deid_assets.extending import InputError, Note, PluginError, inputs, tokeniz
 from deid_flair.quiet import quiet
 
 if TYPE_CHECKING:
-    from deid_flair.network import Network
+    from deid_flair.network import FlairNetwork
     from deid_flair.parts import EmbeddingPart
 
 Rows = NDArray[np.float32]
@@ -41,7 +41,7 @@ class Neighbour:
     count: int
 
 
-def network(model: Path) -> Network:
+def network(model: Path) -> FlairNetwork:
     """Return the network of a model folder.
 
     Raises:
@@ -89,7 +89,7 @@ def vectors(model: Path, notes: Sequence[Note]) -> Iterator[Mapping[str, Rows]]:
         yield {name: np.concatenate([layers[name] for layers in found]) for name in found[0]}
 
 
-def _layers(tagger: Network, lines: Sequence[list[str]]) -> list[dict[str, Rows]]:
+def _layers(tagger: FlairNetwork, lines: Sequence[list[str]]) -> list[dict[str, Rows]]:
     """Return the layers of each of some inputs.
 
     They are embedded together, because that is most of the work.
@@ -111,7 +111,7 @@ def _layers(tagger: Network, lines: Sequence[list[str]]) -> list[dict[str, Rows]
 
 
 def neighbours(
-    tagger: Network, word: str, *, known: Mapping[str, int], most: int = 10
+    tagger: FlairNetwork, word: str, *, known: Mapping[str, int], most: int = 10
 ) -> list[Neighbour]:
     """Return the words nearest to a word in the first table of word vectors, the nearest first.
 

@@ -29,10 +29,10 @@ from deid_flair.published import remedy
 from deid_flair.settings import (
     CharacterLstm,
     CharacterModel,
+    FlairSettings,
     OneHot,
-    Pieces,
-    Settings,
     Source,
+    SubWords,
     Transformer,
     WordVectors,
 )
@@ -41,7 +41,7 @@ from deid_onnx.families.flair import UNKNOWN
 Curves = dict[str, list[float]]
 
 
-def stack(task: Task, wanted: Settings, kept: Path) -> tuple[list[EmbeddingPart], Curves]:
+def stack(task: Task, wanted: FlairSettings, kept: Path) -> tuple[list[EmbeddingPart], Curves]:
     """Return the parts of a recipe, and validation losses.
 
     The losses are those of the language models that were trained.
@@ -63,7 +63,7 @@ def stack(task: Task, wanted: Settings, kept: Path) -> tuple[list[EmbeddingPart]
             parts += _character_models(task, embedding, kept, curves)
         elif isinstance(embedding, WordVectors):
             parts.append(_rows(_words(task, embedding)))
-        elif isinstance(embedding, Pieces):
+        elif isinstance(embedding, SubWords):
             parts.append(_rows(_pieces(task, embedding)))
         elif isinstance(embedding, Transformer):
             parts.append(_transformer(embedding))
@@ -145,13 +145,13 @@ def _words(task: Task, wanted: WordVectors) -> vectors.Found:
     return vectors.read_words(path, trust=wanted.trust)
 
 
-def _pieces(task: Task, wanted: Pieces) -> vectors.Found:
+def _pieces(task: Task, wanted: SubWords) -> vectors.Found:
     if wanted.train:
         return vectors.train_pieces(_some(task, wanted.texts, "sub-words"), wanted, seed=task.seed)
     return vectors.read_pieces(*located(wanted))
 
 
-def located(wanted: CharacterModel | WordVectors | Pieces) -> list[Path]:
+def located(wanted: CharacterModel | WordVectors | SubWords) -> list[Path]:
     """Return the files of an embedding that is not trained here.
 
     Fetched where the recipe allows it.
@@ -160,7 +160,7 @@ def located(wanted: CharacterModel | WordVectors | Pieces) -> list[Path]:
         TrainingError: A file is not here. The message names it, where its authors publish it, and
             what to run.
     """
-    if isinstance(wanted, Pieces):
+    if isinstance(wanted, SubWords):
         files = [Path(wanted.model), Path(wanted.vectors)]
         for file in files:
             if not file.is_file():

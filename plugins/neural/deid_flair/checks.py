@@ -10,12 +10,19 @@ from pathlib import Path
 
 from deid_assets.extending import Document, Task, TrainingError, labelled
 from deid_flair import building
-from deid_flair.settings import CharacterModel, Pieces, Settings, Source, Transformer, WordVectors
+from deid_flair.settings import (
+    CharacterModel,
+    FlairSettings,
+    Source,
+    SubWords,
+    Transformer,
+    WordVectors,
+)
 
 _TRAINED = {"flair": "a language model", "word": "word vectors", "bpemb": "sub-words"}
 
 
-def check(task: Task, wanted: Settings) -> None:
+def check(task: Task, wanted: FlairSettings) -> None:
     """Refuse a run that could not end well.
 
     Seconds, where training the language models takes hours.
@@ -37,7 +44,7 @@ def check(task: Task, wanted: Settings) -> None:
     for embedding in wanted.embeddings:
         if isinstance(embedding, Transformer):
             building.check_transformer(embedding)
-        elif isinstance(embedding, CharacterModel | WordVectors | Pieces):
+        elif isinstance(embedding, CharacterModel | WordVectors | SubWords):
             if not embedding.train:
                 building.located(embedding)
             elif not _has_text(task, embedding.texts):

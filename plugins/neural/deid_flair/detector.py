@@ -92,12 +92,12 @@ class FlairDetector:
 def _tagger(folder: TaggerFolder, name: str) -> Tagger:
     from deid_flair.folders import read  # noqa: PLC0415 - imports Flair
     from deid_onnx.families.flair import (  # noqa: PLC0415 - keeps the import of the plugin light
-        Lines,
+        LineNetwork,
     )
     from deid_onnx.tagger import Tagger  # noqa: PLC0415 - keeps the import of the plugin light
 
     network = read(folder)
-    reading = Lines(
+    reading = LineNetwork(
         network.scores, int(network.described["longest"]), int(network.described["overlap"])
     )
     return Tagger(folder=folder, network=reading, chain=network.chain(), source=name)

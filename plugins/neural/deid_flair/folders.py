@@ -9,9 +9,9 @@ from typing import Any
 import torch
 
 from deid_assets.extending import PluginError, Task
-from deid_flair.network import Network
+from deid_flair.network import FlairNetwork
 from deid_flair.parts import EmbeddingPart, TransformerPart, rebuilt
-from deid_flair.settings import Settings
+from deid_flair.settings import FlairSettings
 from deid_flair.store import DESCRIPTION, WEIGHTS, read_tensors, write_json, write_tensors
 from deid_onnx.families.flair import VOCABULARY, vocabulary
 from deid_onnx.folder import FORMAT, TaggerFolder
@@ -31,15 +31,15 @@ NETWORK = (
 
 
 def new(
-    parts: Sequence[EmbeddingPart], task: Task, wanted: Settings, tags: Sequence[str]
-) -> Network:
+    parts: Sequence[EmbeddingPart], task: Task, wanted: FlairSettings, tags: Sequence[str]
+) -> FlairNetwork:
     """Return an untrained network."""
     described = {name: getattr(wanted, name) for name in NETWORK}
-    return Network(parts, tags, described, task.scheme.value)
+    return FlairNetwork(parts, tags, described, task.scheme.value)
 
 
 def write(
-    folder: Path, network: Network, task: Task, version: str, more: Mapping[str, Any]
+    folder: Path, network: FlairNetwork, task: Task, version: str, more: Mapping[str, Any]
 ) -> None:
     """Write a network.
 
@@ -70,7 +70,7 @@ def write(
     write_json(folder / DESCRIPTION, content)
 
 
-def read(folder: TaggerFolder) -> Network:
+def read(folder: TaggerFolder) -> FlairNetwork:
     """Return the network of a folder, ready for use.
 
     Raises:
@@ -88,13 +88,13 @@ def read(folder: TaggerFolder) -> Network:
             f"{folder.path}: {DESCRIPTION} or a vocabulary is broken ({type(error).__name__}:"
             f" {error}); train the model again"
         ) from None
-    network = Network(parts, folder.tags, described, folder.scheme)
+    network = FlairNetwork(parts, folder.tags, described, folder.scheme)
     load_weights(network, read_tensors(folder.path / WEIGHTS)[0], folder.path)
     network.tagger.eval()
     return network
 
 
-def load_weights(network: Network, tensors: Mapping[str, torch.Tensor], origin: Path) -> None:
+def load_weights(network: FlairNetwork, tensors: Mapping[str, torch.Tensor], origin: Path) -> None:
     """Put weights into a network.
 
     Raises:

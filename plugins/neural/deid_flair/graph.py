@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from deid_assets.extending import PluginError
-from deid_flair.network import Network
+from deid_flair.network import FlairNetwork
 from deid_flair.parts import (
     CharacterLstmPart,
     CharacterStatesPart,
@@ -32,7 +32,7 @@ OUTPUT = "emissions"
 _GATES = (0, 3, 1, 2)  # PyTorch: input, forget, cell, output; ONNX: input, output, forget, cell
 
 
-class Graph:
+class GraphBuilder:
     """Nodes, weights and inputs while they are collected."""
 
     def __init__(self) -> None:
@@ -140,7 +140,7 @@ def _joined(
     ).astype(np.float32)
 
 
-def build(network: Network) -> onnx.ModelProto:
+def build(network: FlairNetwork) -> onnx.ModelProto:
     """Return the network without its CRF.
 
     (inputs, tokens, tags) scores as the output ``emissions``.
@@ -148,7 +148,7 @@ def build(network: Network) -> onnx.ModelProto:
     Raises:
         PluginError: An embedding of the stack cannot leave PyTorch.
     """
-    graph = Graph()
+    graph = GraphBuilder()
     words = graph.input("words", ("inputs", "tokens"))
     lengths = graph.input("lengths", ("inputs",), TensorProto.INT32)
     stack = [_embedding(graph, part, number, words) for number, part in enumerate(network.parts)]
@@ -173,8 +173,8 @@ def build(network: Network) -> onnx.ModelProto:
     return model
 
 
-def _embedding(graph: Graph, part: EmbeddingPart, number: int, words: str) -> str:
-    kinds: Mapping[type, Callable[[Graph, Any, int, str], str]] = {
+def _embedding(graph: GraphBuilder, part: EmbeddingPart, number: int, words: str) -> str:
+    kinds: Mapping[type, Callable[[GraphBuilder, Any, int, str], str]] = {
         CharacterStatesPart: _character_states,
         RowsPart: _rows,
         OneHotPart: _one_hot,
@@ -197,7 +197,12 @@ def _lstm(module: torch.nn.Module) -> torch.nn.LSTM:
     return module
 
 
-def _character_states(graph: Graph, part: CharacterStatesPart, number: int, words: str) -> str:  # noqa: ARG001 - one shape
+def _character_states(
+    graph: GraphBuilder,
+    part: CharacterStatesPart,
+    number: int,
+    words: str,  # noqa: ARG001 - one shape
+) -> str:
     model = part.embedding.lm
     rnn = _lstm(model.rnn)
     chars = graph.input(f"chars_{number}", (f"characters_{number}", "inputs"))
@@ -210,7 +215,7 @@ def _character_states(graph: Graph, part: CharacterStatesPart, number: int, word
     )
 
 
-def _rows(graph: Graph, part: RowsPart, number: int, words: str) -> str:
+def _rows(graph: GraphBuilder, part: RowsPart, number: int, words: str) -> str:
     table = graph.weight(part.embedding.table.weight)
     joined = part.embedding.joined == 2
     rows = graph.input(f"rows_{number}", ("words", 2 if joined else f"parts_{number}"))
@@ -226,13 +231,13 @@ def _rows(graph: Graph, part: RowsPart, number: int, words: str) -> str:
     return graph.add("Gather", found, words)
 
 
-def _one_hot(graph: Graph, part: OneHotPart, number: int, words: str) -> str:
+def _one_hot(graph: GraphBuilder, part: OneHotPart, number: int, words: str) -> str:
     rows = graph.input(f"rows_{number}", ("words",))
     found = graph.add("Gather", graph.weight(part.embedding.embedding_layer.weight), rows)
     return graph.add("Gather", found, words)
 
 
-def _letters(graph: Graph, part: CharacterLstmPart, number: int, words: str) -> str:
+def _letters(graph: GraphBuilder, part: CharacterLstmPart, number: int, words: str) -> str:
     chars = graph.input(f"chars_{number}", (f"characters_{number}", "words"))
     sizes = graph.input(f"sizes_{number}", ("words",), TensorProto.INT32)
     at = graph.input(f"at_{number}", ("words",))

@@ -57,7 +57,7 @@ class NotedModel(LanguageModel):
         return "", 0.0
 
 
-class Corpus(TextCorpus):
+class LineCorpus(TextCorpus):
     """Lines of text as Flair's language-model trainer wants them.
 
     They are not written to a file.
@@ -102,7 +102,7 @@ def train(
         TrainingError: There is too little text, or the loss is not a number.
     """
     dictionary = _dictionary(lines, wanted.min_count)
-    corpus = Corpus(lines, dictionary, backward=backward, seed=seed)
+    corpus = LineCorpus(lines, dictionary, backward=backward, seed=seed)
     _enough(corpus, wanted)
     seed_all(seed, int(backward))
     model = NotedModel(
@@ -127,7 +127,7 @@ def train(
 
 
 def _one_epoch(
-    model: NotedModel, corpus: Corpus, wanted: CharacterModel, epoch: int, done: dict[str, Any]
+    model: NotedModel, corpus: LineCorpus, wanted: CharacterModel, epoch: int, done: dict[str, Any]
 ) -> None:
     optimizer = torch.optim.Adam if wanted.optimizer == "adam" else torch.optim.SGD
     trainer = LanguageModelTrainer(
@@ -165,7 +165,7 @@ def _dictionary(lines: Sequence[str], min_count: int) -> Dictionary:
     return dictionary
 
 
-def _enough(corpus: Corpus, wanted: CharacterModel) -> None:
+def _enough(corpus: LineCorpus, wanted: CharacterModel) -> None:
     short = min(len(corpus.valid), len(corpus.train[0]) // 10) < 2 * wanted.batch_size
     if short:
         total = len(corpus.valid) + len(corpus.train[0])

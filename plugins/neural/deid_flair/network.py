@@ -17,13 +17,13 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from deid_assets.extending import TagScheme
 from deid_assets.extending.decoding import constraints
 from deid_flair.parts import EmbeddingPart
-from deid_onnx.families.flair import Line, Reader, part
-from deid_onnx.tagger import Chain
+from deid_onnx.families.flair import Line, StackReader, part
+from deid_onnx.tagger import TransitionScores
 
 START, STOP = "<START>", "<STOP>"  # tags that Flair's CRF adds
 
 
-class Network:
+class FlairNetwork:
     """A tagger and how it reads.
 
     Args:
@@ -42,7 +42,7 @@ class Network:
     ) -> None:
         self.parts, self.tags, self.described = list(parts), list(tags), dict(described)
         self.scheme = TagScheme(scheme)
-        self.reader = Reader(
+        self.reader = StackReader(
             [part(each.description, each.vocabulary) for each in parts if not _whole(each)]
         )
         tag_dictionary = Dictionary(add_unk=False)
@@ -174,21 +174,21 @@ class Network:
         scores: torch.Tensor = tagger.linear(embedded)
         return scores
 
-    def chain(self) -> Chain:
+    def chain(self) -> TransitionScores:
         """Return what decodes the scores.
 
         What the CRF has learnt, what is legal alone, or the best tag of each token.
         """
         if self.described["decoder"] == "softmax":
             count = len(self.tags)
-            return Chain(
+            return TransitionScores(
                 *(np.zeros(shape, np.float32) for shape in ((count, count), (count,), (count,)))
             )
         allowed, start, end = constraints(self.tags, self.scheme)
         if self.described["decoder"] == "crf":
             learnt = [each.detach().cpu().numpy() for each in self._learnt()]
             allowed, start, end = allowed + learnt[0], start + learnt[1], end + learnt[2]
-        return Chain(allowed, start, end)
+        return TransitionScores(allowed, start, end)
 
 
 def crf_loss(

@@ -91,13 +91,13 @@ class RowEmbeddings(TokenEmbeddings):
     """Rows of a table for Flair: the mean of a word's rows, or its rows end to end."""
 
     def __init__(
-        self, name: str, reader: reading.Table | reading.Pieces, vectors: torch.Tensor
+        self, name: str, reader: reading.VectorTable | reading.BytePairs, vectors: torch.Tensor
     ) -> None:
         self.name = name
         self.static_embeddings = True
         super().__init__()
         self.reader = reader
-        self.joined = 2 if isinstance(reader, reading.Pieces) else 1
+        self.joined = 2 if isinstance(reader, reading.BytePairs) else 1
         self.table = torch.nn.Embedding(
             vectors.shape[0], vectors.shape[1], _weight=vectors, _freeze=True
         )
@@ -137,7 +137,7 @@ class RowsPart:
             vectors = torch.zeros(rows, int(description["width"]))
         self.description, self.vocabulary = description, vocabulary
         reader = reading.part(description, vocabulary)
-        if not isinstance(reader, reading.Table | reading.Pieces):
+        if not isinstance(reader, reading.VectorTable | reading.BytePairs):
             raise PluginError(f"{description['kind']!r} is no table of vectors")
         self.embedding = RowEmbeddings(str(description["kind"]), reader, vectors)
 

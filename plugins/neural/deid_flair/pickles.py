@@ -40,7 +40,7 @@ class Unpickler(pickle.Unpickler):
         return super().find_class(module, name)
 
 
-class Weights:
+class TensorPickle:
     """Stand-in for the module pickle in ``torch.load``."""
 
     Unpickler = Unpickler
@@ -61,5 +61,5 @@ def load(file: Path, *, trust: bool) -> Any:
     Raises:
         UnpicklingError: It names more than weights and a dictionary, and is not trusted.
     """
-    module = pickle if trust else Weights
+    module = pickle if trust else TensorPickle
     return torch.load(file, map_location="cpu", weights_only=False, pickle_module=module)

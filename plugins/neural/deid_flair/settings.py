@@ -113,7 +113,7 @@ class WordVectors(_Resource):
     longest: Positive = 6
 
 
-class Pieces(_Resource):
+class SubWords(_Resource):
     """First and last sub-word of a token.
 
     BPEmb or MultiBPEmb (Heinzerling and Strube 2018), or trained here.
@@ -179,12 +179,12 @@ class Transformer(_Frozen):
 
 
 Embedding = Annotated[
-    CharacterModel | WordVectors | Pieces | OneHot | CharacterLstm | Transformer,
+    CharacterModel | WordVectors | SubWords | OneHot | CharacterLstm | Transformer,
     Field(discriminator="kind"),
 ]
 
 
-class Settings(_Frozen):
+class FlairSettings(_Frozen):
     """The ``[settings]`` of a recipe.
 
     Args:
@@ -248,10 +248,10 @@ class Settings(_Frozen):
         return self
 
 
-def settings(given: Mapping[str, Any]) -> Settings:
+def settings(given: Mapping[str, Any]) -> FlairSettings:
     """Return settings checked and completed.
 
     Raises:
         ConfigError: A key is unknown or a value is not allowed.
     """
-    return checked_settings(Settings, given, trainer="flair")
+    return checked_settings(FlairSettings, given, trainer="flair")

@@ -23,9 +23,9 @@ from deid_assets.extending import (
     labelled,
 )
 from deid_flair.annealing import Annealing, cycle
-from deid_flair.network import Network
+from deid_flair.network import FlairNetwork
 from deid_flair.quiet import seed_all
-from deid_flair.settings import Settings
+from deid_flair.settings import FlairSettings
 from deid_onnx.families.flair import Line, buckets
 from deid_training.checkpoint import Checkpoint
 from deid_training.fingerprints import task_fingerprint
@@ -60,7 +60,9 @@ class Inputs:
         ).to(flair.device)
 
 
-def inputs(network: Network, documents: Sequence[Document], task: Task, wanted: Settings) -> Inputs:
+def inputs(
+    network: FlairNetwork, documents: Sequence[Document], task: Task, wanted: FlairSettings
+) -> Inputs:
     """Return the inputs of documents, with their frozen embeddings where these fit ``cache_mb``."""
     tagged = [
         part for document in documents for part in task.sequences(document, longest=wanted.longest)
@@ -93,7 +95,7 @@ class FlairLearner(Learner[list[int]]):
     """
 
     def __init__(
-        self, network: Network, task: Task, wanted: Settings, *, phase: int, dev: Inputs
+        self, network: FlairNetwork, task: Task, wanted: FlairSettings, *, phase: int, dev: Inputs
     ) -> None:
         self.model = network.tagger
         self.optimizer = _optimizer(network, wanted)
@@ -199,9 +201,9 @@ class FlairLearner(Learner[list[int]]):
 
 
 def train(
-    network: Network,
+    network: FlairNetwork,
     task: Task,
-    wanted: Settings,
+    wanted: FlairSettings,
     checkpoint: Callable[[str], Checkpoint],
     report: Report,
 ) -> None:
@@ -226,7 +228,7 @@ def train(
     network.tagger.eval()
 
 
-def _optimizer(network: Network, wanted: Settings) -> torch.optim.Optimizer:
+def _optimizer(network: FlairNetwork, wanted: FlairSettings) -> torch.optim.Optimizer:
     learnt = [tensor for tensor in network.tagger.parameters() if tensor.requires_grad]
     kind = torch.optim.SGD if wanted.optimizer == "sgd" else torch.optim.AdamW
     return kind(learnt, lr=1.0)
@@ -250,7 +252,7 @@ def shuffled(lines: Sequence[Line], size: int) -> list[list[int]]:
     return batches
 
 
-def identity(task: Task, wanted: Settings, version: str) -> str:
+def identity(task: Task, wanted: FlairSettings, version: str) -> str:
     """Return a digest of all that makes the model.
 
     How many epochs it takes may change when a run is resumed.

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid_assets.extending import PluginError, TrainingError
-from deid_flair.settings import Pieces, WordVectors
+from deid_flair.settings import SubWords, WordVectors
+from deid_onnx.families.flair import BytePairs as PieceReader
 from deid_onnx.families.flair import Line
-from deid_onnx.families.flair import Pieces as PieceReader
 
 Vectors = NDArray[np.float32]
 Found = tuple[dict[str, Any], list[str], Vectors]
@@ -128,7 +128,7 @@ def _of_fasttext(vectors: Any) -> Found:
     return described, list(vectors.index_to_key), rows.astype(np.float32)
 
 
-def train_pieces(lines: Sequence[Line], wanted: Pieces, *, seed: int) -> Found:
+def train_pieces(lines: Sequence[Line], wanted: SubWords, *, seed: int) -> Found:
     """Return a byte-pair vocabulary by SentencePiece and a vector per piece by skip-grams.
 
     Raises:

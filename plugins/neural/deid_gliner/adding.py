@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from deid_assets.extending import Note, Phi, PluginError
-from deid_gliner.network import CONFIG, GRAPH, Settings, load, longest, quiet, spans_of
+from deid_gliner.network import CONFIG, GRAPH, GlinerSettings, load, longest, quiet, spans_of
 from deid_onnx.session import cores
 from deid_published.labels import LabelChoice, built_in, chosen, decided
 from deid_published.library import FILES, LibraryWanted, write_model
@@ -66,7 +66,7 @@ _OTHER_KINDS = {
 }
 
 
-class Importer:
+class GlinerImporter:
     """Adds GLiNER models."""
 
     name = "gliner"
@@ -102,7 +102,7 @@ class Importer:
             words = min(
                 wanted.window or choice.window or model.config.max_len, model.config.max_len
             )
-            reading = Settings(
+            reading = GlinerSettings(
                 prompts=list(labels),
                 groups=PER_CALL,
                 window=words,
@@ -154,13 +154,17 @@ class Importer:
         return built_in("deid_gliner")
 
 
+Importer = GlinerImporter
+"""The name that the entry point gives it."""
+
+
 class _Sides:
     """The network as it was given, and what the folder will run."""
 
     def __init__(
         self,
         model: Any,
-        reading: Settings,
+        reading: GlinerSettings,
         labels: Mapping[str, Phi | None],
         threshold: float,
         texts: Sequence[str],

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from deid_assets import Note, Span, SpanSet
 from deid_assets.extending import ConfigError
-from deid_gliner.network import Settings, load, spans_of
+from deid_gliner.network import GlinerSettings, load, spans_of
 from deid_onnx.session import cores
 from deid_published.library import read_model
 
@@ -57,7 +57,7 @@ class GlinerDetector:
             label for label, category in added.labels.items() if category
         )
         self._labels = added.labels
-        self._settings = Settings(prompts=list(added.labels), **added.card["reading"])
+        self._settings = GlinerSettings(prompts=list(added.labels), **added.card["reading"])
         self._threshold = float(added.card["threshold"]) if threshold is None else threshold
         self._model = load(added.path, threads=threads or cores(), providers=wanted, device=device)
 

@@ -23,7 +23,7 @@ _LARGE = 8192
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class GlinerSettings:
     """How a text is read.
 
     Args:
@@ -127,7 +127,7 @@ def parts(
 def spans_of(
     text: str,
     model: Any,
-    settings: Settings,
+    settings: GlinerSettings,
     labels: Mapping[str, Phi | None],
     *,
     source: str,

@@ -17,7 +17,7 @@ from deid_gliner.network import most_of, parts, quiet, sizes_of, taken
 from deid_onnx.devices import device as find_device
 from deid_published.labels import LabelChoice, built_in, chosen, decided
 from deid_published.library import LibraryWanted, write_model
-from deid_published.pipelines import Entity, Library, Pipeline, PipelineDetector
+from deid_published.pipelines import Entity, Library, LoadedPipeline, PipelineDetector
 
 CONFIG = "config.json"
 WORDS = 192
@@ -41,7 +41,7 @@ class Gliner2Detector(PipelineDetector):
         super().__init__(_LIBRARY, model=model, name=name, device=device)
 
 
-class Importer:
+class Gliner2Importer:
     """Adds GLiNER2 models."""
 
     name = "gliner2"
@@ -101,6 +101,10 @@ class Importer:
         return built_in("deid_gliner")
 
 
+Importer = Gliner2Importer
+"""The name that the entry point gives it."""
+
+
 def _is_here(folder: Path) -> bool:
     try:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
@@ -130,7 +134,7 @@ def _copy(source: Path, out: Path) -> Mapping[str, Any]:
     return {}
 
 
-def _open(folder: Path, settings: Mapping[str, Any], device: str | None) -> Pipeline:
+def _open(folder: Path, settings: Mapping[str, Any], device: str | None) -> LoadedPipeline:
     place = find_device(device)
     with quiet():
         try:
@@ -189,7 +193,7 @@ def _open(folder: Path, settings: Mapping[str, Any], device: str | None) -> Pipe
         ]
         return [span for span in spans if span[0] < span[1]]
 
-    return Pipeline(list(settings["prompts"]), read)
+    return LoadedPipeline(list(settings["prompts"]), read)
 
 
 _LIBRARY = Library("gliner2", "deid_gliner", "0.1.0", _is_here, _copy, _open)

@@ -15,7 +15,7 @@ from deid_onnx.tagger import Tagger
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parity:
+class PrecisionParity:
     """One precision of an export against its network.
 
     Args:
@@ -39,7 +39,7 @@ class Parity:
 
 def parity(
     model: Tagger, onnx: Path, notes: Sequence[Note], *, threads: int | None = None
-) -> list[Parity]:
+) -> list[PrecisionParity]:
     """Return how each precision that the folder has differs from the network, on CPU.
 
     Args:
@@ -74,6 +74,8 @@ def parity(
                 largest, *(float(np.abs(a - b).max()) for a, b in zip(expected, given, strict=True))
             )
         found.append(
-            Parity(precision=precision, tokens=tokens, same=same, largest_difference=largest)
+            PrecisionParity(
+                precision=precision, tokens=tokens, same=same, largest_difference=largest
+            )
         )
     return found

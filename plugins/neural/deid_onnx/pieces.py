@@ -109,7 +109,7 @@ class Pieces:
         """Return what each word looks like; nothing where the encoder does not read it."""
         return self._read(text, tokens)[1]
 
-    def rows(self, text: str, tokens: Sequence[Token], *, source: int) -> list[Row]:
+    def rows(self, text: str, tokens: Sequence[Token], *, source: int) -> list[SubTokenRow]:
         """Return the sequences of one input.
 
         Of its words' sub-tokens, and of their kinds where those are read.
@@ -215,7 +215,7 @@ def word_windows(
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SubTokenRow:
     """One sequence of sub-tokens, and where its owned words begin in it.
 
     Args:
@@ -239,7 +239,7 @@ def rows(
     *,
     source: int,
     kinds: Sequence[int] = (),
-) -> list[Row]:
+) -> list[SubTokenRow]:
     """Return the sequences of one input.
 
     Args:
@@ -256,7 +256,7 @@ def rows(
         ids = [settings.before, *chain.from_iterable(words[inside]), settings.after]
         firsts = starts[window.own_start : window.own_stop] - starts[window.start] + 1
         looks = [0, *np.repeat(kinds[inside], sizes[inside]).tolist(), 0] if kinds else []
-        found.append(Row(ids, firsts, source, window.own_start, looks))
+        found.append(SubTokenRow(ids, firsts, source, window.own_start, looks))
     return found
 
 
@@ -291,7 +291,7 @@ def batches(
     return found
 
 
-def padded(some: Sequence[Row], *, pad: int) -> dict[str, NDArray[np.int64]]:
+def padded(some: Sequence[SubTokenRow], *, pad: int) -> dict[str, NDArray[np.int64]]:
     """Return ``input_ids``, ``attention_mask`` and perhaps ``token_type_ids``.
 
     The last is there where rows have kinds. Each is (rows, positions).

@@ -26,7 +26,7 @@ Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class TransitionScores:
     """Scores of tag pairs and of first and last tags, as ``viterbi`` takes them."""
 
     transitions: Scores
@@ -74,7 +74,7 @@ def _padded(emissions: Sequence[Emissions]) -> tuple[Scores, list[int]]:
     return padded, lengths
 
 
-def read_chain(folder: TaggerFolder) -> Chain:
+def read_chain(folder: TaggerFolder) -> TransitionScores:
     """Return the CRF's scores where the folder has them.
 
     Else they are scores that only forbid what is no legal sequence.
@@ -84,10 +84,10 @@ def read_chain(folder: TaggerFolder) -> Chain:
     """
     path = folder.path / CHAIN_FILE
     if not path.exists():
-        return Chain(*constraints(folder.tags, folder.scheme))
+        return TransitionScores(*constraints(folder.tags, folder.scheme))
     try:
         with np.load(path, allow_pickle=False) as arrays:
-            chain = Chain(
+            chain = TransitionScores(
                 *(arrays[name].astype(np.float32) for name in ("transitions", "start", "end"))
             )
     except (ValueError, KeyError, OSError, EOFError) as error:
@@ -106,7 +106,7 @@ def read_chain(folder: TaggerFolder) -> Chain:
     return chain
 
 
-def write_chain(path: Path, chain: Chain) -> None:
+def write_chain(path: Path, chain: TransitionScores) -> None:
     """Write a CRF's scores where ``read_chain`` finds them."""
     np.savez(path / CHAIN_FILE, transitions=chain.transitions, start=chain.start, end=chain.end)
 
@@ -126,7 +126,7 @@ class Tagger:
 
     folder: TaggerFolder
     network: Network
-    chain: Chain
+    chain: TransitionScores
     source: str
     together: int = 1
 

@@ -13,15 +13,15 @@ from deid_assets.extending import ConfigError, DeidError, Note, PluginError, cla
 from deid_published.aggregation import AGGREGATIONS, WORDS
 from deid_published.graph import check_graph, take_graph
 from deid_published.labels import LabelChoice, built_in, chosen, decided
-from deid_published.scheme import Scheme, labels_of, recognised
-from deid_published.source import CONFIG, Source, open_source
+from deid_published.scheme import EntityScheme, labels_of, recognised
+from deid_published.source import CONFIG, PublishedModel, open_source
 from deid_published.viterbi import read_biases
-from deid_published.writing import Wanted, write_folder
+from deid_published.writing import ImportRequest, write_folder
 
 OVERLAP = 64
 
 
-class Importer:
+class ClassifierImporter:
     """Adds published token classifiers."""
 
     name = "published"
@@ -30,14 +30,14 @@ class Importer:
         """Write the folder of a model and return its card.
 
         Args:
-            options: As ``Wanted``.
+            options: As ``ImportRequest``.
             notes: On which the export and the network must find the same spans.
 
         Raises:
             PluginError: The model cannot be used; one line says why.
             ConfigError: A label is not decided; a proposal stands beside where the folder would be.
         """
-        return add(Wanted(**options), notes)
+        return add(ImportRequest(**options), notes)
 
     def recognises(self, folder: Path) -> bool:
         """Return whether a folder holds what is saved of a model of ``transformers``."""
@@ -61,6 +61,10 @@ class Importer:
         return built_in()
 
 
+Importer = ClassifierImporter
+"""The name that the entry point gives it."""
+
+
 def _checked(card: Mapping[str, Any]) -> str:
     if parity := card.get("parity"):
         return (
@@ -73,8 +77,8 @@ def _checked(card: Mapping[str, Any]) -> str:
     )
 
 
-def add(wanted: Wanted, notes: Sequence[Note]) -> Mapping[str, Any]:
-    """Write the folder of a model, all or nothing; see ``Importer.add``."""
+def add(wanted: ImportRequest, notes: Sequence[Note]) -> Mapping[str, Any]:
+    """Write the folder of a model, all or nothing; see ``ClassifierImporter.add``."""
     try:
         return _added(wanted, notes)
     except DeidError:
@@ -87,7 +91,7 @@ def add(wanted: Wanted, notes: Sequence[Note]) -> Mapping[str, Any]:
         ) from error
 
 
-def _added(wanted: Wanted, notes: Sequence[Note]) -> Mapping[str, Any]:
+def _added(wanted: ImportRequest, notes: Sequence[Note]) -> Mapping[str, Any]:
     source = open_source(
         wanted.source, fetch=wanted.fetch, revision=wanted.revision, trust=wanted.trust
     )
@@ -118,7 +122,7 @@ def _added(wanted: Wanted, notes: Sequence[Note]) -> Mapping[str, Any]:
     return write_folder(wanted, source.name, labels, choice, fill, check)
 
 
-def _written(source: Source, folder: Path, window: int) -> Mapping[str, Any]:
+def _written(source: PublishedModel, folder: Path, window: int) -> Mapping[str, Any]:
     """Write the graph and the tokenizer of a model into a folder."""
     if source.graph:
         return take_graph(source, folder, window=window, overlap=OVERLAP)
@@ -128,7 +132,7 @@ def _written(source: Source, folder: Path, window: int) -> Mapping[str, Any]:
 
 
 def _convention(
-    wanted: Wanted, choice: LabelChoice, scheme: Scheme, source: Path
+    wanted: ImportRequest, choice: LabelChoice, scheme: EntityScheme, source: Path
 ) -> Mapping[str, Any]:
     """Return how the model is read, as the card says it.
 
@@ -145,14 +149,14 @@ def _convention(
             raise ConfigError(f"--{option} is {found[option]!r}; choose of {', '.join(allowed)}")
     if found["aggregation"] != "viterbi":
         return found
-    if scheme is not Scheme.BILOU:
+    if scheme is not EntityScheme.BILOU:
         raise ConfigError(
             f"{wanted.source}: its tags are {scheme.value}, and viterbi needs BIOES or BILOU"
         )
     return {**found, "biases": read_biases(source)}
 
 
-def _gate(source: Source, part: Path, notes: Sequence[Note]) -> Mapping[str, Any]:
+def _gate(source: PublishedModel, part: Path, notes: Sequence[Note]) -> Mapping[str, Any]:
     from deid_published.export import parity  # noqa: PLC0415 - loads PyTorch
 
     found = parity(source, part, notes)

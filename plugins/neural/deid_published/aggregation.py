@@ -20,7 +20,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from deid_published.scheme import Scheme, groups
+from deid_published.scheme import EntityScheme, groups
 from deid_published.viterbi import best
 
 Aggregation = Literal["simple", "first", "max", "average", "viterbi"]
@@ -32,7 +32,7 @@ WORDS = ("text", "pipeline")
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class SubToken:
     """One sub-token.
 
     Args:
@@ -72,14 +72,14 @@ class Convention:
     """
 
     tags: Sequence[str]
-    scheme: Scheme
+    scheme: EntityScheme
     aggregation: Aggregation = "first"
     words: Words = "text"
     has_prefix: bool = False
     biases: Mapping[str, float] = field(default_factory=dict)
 
     def entities(
-        self, text: str, pieces: Sequence[Piece], scores: NDArray[np.float32]
+        self, text: str, pieces: Sequence[SubToken], scores: NDArray[np.float32]
     ) -> list[Entity]:
         """Return the entities of a text.
 
@@ -108,7 +108,7 @@ class Convention:
                 found.append(Entity(start, end, label, float(np.mean(sure[first : last + 1]))))
         return found
 
-    def _units(self, text: str, pieces: Sequence[Piece]) -> list[tuple[int, int]]:
+    def _units(self, text: str, pieces: Sequence[SubToken]) -> list[tuple[int, int]]:
         """Return ranges of pieces that get one tag: each piece, or the pieces of each word."""
         if self.aggregation in ("simple", "viterbi"):
             return [(number, number + 1) for number in range(len(pieces))]
@@ -120,7 +120,7 @@ class Convention:
         ]
         return list(zip(starts, [*starts[1:], len(pieces)], strict=True))
 
-    def _continues_pipeline(self, text: str, _before: Piece, piece: Piece) -> bool:
+    def _continues_pipeline(self, text: str, _before: SubToken, piece: SubToken) -> bool:
         if piece.is_unknown:
             return False
         if self.has_prefix:
@@ -138,7 +138,7 @@ class Convention:
         return best, float(row[best])
 
 
-def _continues_text(text: str, before: Piece, piece: Piece) -> bool:
+def _continues_text(text: str, before: SubToken, piece: SubToken) -> bool:
     """Whether a piece goes on with the word before it.
 
     Letters and digits touch, or only a blank piece stands before.

@@ -14,7 +14,7 @@ from deid_assets.extending import ConfigError
 from deid_onnx.families import Run
 from deid_onnx.session import Session, cores
 from deid_published.folder import GRAPH, Added, read_added
-from deid_published.network import Reader
+from deid_published.network import SubTokenScorer
 from deid_published.viterbi import checked
 
 VERSION = "0.1.0"
@@ -97,15 +97,15 @@ def runner(added: Added, *, providers: Sequence[str], threads: int) -> Run:
     return lambda feeds: session.run({**feeds, SEGMENTS: np.zeros_like(feeds["input_ids"])})
 
 
-def reader(added: Added, run: Run) -> Reader:
+def reader(added: Added, run: Run) -> SubTokenScorer:
     """Return what reads text for an added model."""
-    return Reader(
+    return SubTokenScorer(
         added.path, run, window=added.window, overlap=added.overlap, unknown=added.unknown
     )
 
 
 def spans_of(
-    text: str, reader: Reader, added: Added, source: str, min_score: float = 0.0
+    text: str, reader: SubTokenScorer, added: Added, source: str, min_score: float = 0.0
 ) -> list[Span]:
     """Return the spans of a text under their categories.
 

@@ -24,8 +24,8 @@ from deid_onnx.session import OUTPUT
 from deid_published.architectures import exportable
 from deid_published.detector import reader, runner, spans_of
 from deid_published.folder import GRAPH, TOKENIZER, read_added
-from deid_published.network import LONGEST, Reader, positions
-from deid_published.source import Source
+from deid_published.network import LONGEST, SubTokenScorer, positions
+from deid_published.source import PublishedModel
 
 _OPSET = 17
 _AXES = {0: "rows", 1: "positions"}
@@ -45,7 +45,7 @@ class _Scores(torch.nn.Module):
         return found
 
 
-def load(source: Source) -> Any:
+def load(source: PublishedModel) -> Any:
     """Return the network of a source.
 
     Raises:
@@ -82,7 +82,9 @@ def load(source: Source) -> Any:
     return model.eval()
 
 
-def write_graph(source: Source, out: Path, *, window: int, overlap: int) -> Mapping[str, Any]:
+def write_graph(
+    source: PublishedModel, out: Path, *, window: int, overlap: int
+) -> Mapping[str, Any]:
     """Write ``model.onnx`` and ``tokenizer.json``, and return what the card says of them.
 
     Raises:
@@ -116,7 +118,7 @@ def write_graph(source: Source, out: Path, *, window: int, overlap: int) -> Mapp
     }
 
 
-def _check_known(source: Source) -> None:
+def _check_known(source: PublishedModel) -> None:
     name = source.config["architectures"][0]
     if not hasattr(transformers, name):
         saved = source.config.get("transformers_version", "a version that it does not name")
@@ -126,7 +128,7 @@ def _check_known(source: Source) -> None:
         )
 
 
-def _tokenizer(source: Source) -> Any:
+def _tokenizer(source: PublishedModel) -> Any:
     try:
         auto: Any = transformers.AutoTokenizer
         with _quiet():
@@ -145,7 +147,7 @@ def _tokenizer(source: Source) -> Any:
     return found
 
 
-def _check_vocabulary(source: Source, tokenizer: Any, model: Any) -> None:
+def _check_vocabulary(source: PublishedModel, tokenizer: Any, model: Any) -> None:
     rows = model.get_input_embeddings().num_embeddings
     greatest = max(tokenizer.get_vocab().values(), default=-1)
     if greatest >= rows:
@@ -187,7 +189,7 @@ def network_runner(model: Any) -> Run:
     return run
 
 
-def parity(source: Source, folder: Path, notes: Sequence[Note]) -> Mapping[str, Any]:
+def parity(source: PublishedModel, folder: Path, notes: Sequence[Note]) -> Mapping[str, Any]:
     """Return how an export differs from its network on notes.
 
     Raises:
@@ -226,7 +228,9 @@ def parity(source: Source, folder: Path, notes: Sequence[Note]) -> Mapping[str, 
     }
 
 
-def _run(exported: Reader, text: str, source: Source) -> tuple[Any, NDArray[np.float32]]:
+def _run(
+    exported: SubTokenScorer, text: str, source: PublishedModel
+) -> tuple[Any, NDArray[np.float32]]:
     try:
         return exported.read(text)
     except Exception as error:

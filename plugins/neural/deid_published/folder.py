@@ -15,7 +15,7 @@ from typing import Any
 from deid_assets.extending import ConfigError, Phi, PluginError
 from deid_onnx.session import OUTPUT
 from deid_published.aggregation import AGGREGATIONS, WORDS, Convention
-from deid_published.scheme import Scheme
+from deid_published.scheme import EntityScheme
 from deid_published.viterbi import checked
 
 CARD = "published.json"
@@ -83,7 +83,7 @@ def _checked(path: Path, card: Mapping[str, Any]) -> Added:
         raise ValueError("aggregation")
     convention = Convention(
         tags=[str(tag) for tag in card["tags"]],
-        scheme=Scheme(card["scheme"]),
+        scheme=EntityScheme(card["scheme"]),
         aggregation=card["aggregation"],
         words=card["words"],
         has_prefix=bool(card["has_prefix"]),

@@ -21,7 +21,7 @@ from deid_onnx.session import start
 from deid_published.detector import SEGMENTS, reader, runner, spans_of
 from deid_published.folder import GRAPH, TOKENIZER, Added, read_added
 from deid_published.network import LONGEST, positions
-from deid_published.source import Source
+from deid_published.source import PublishedModel
 
 INPUTS = frozenset({"input_ids", "attention_mask", SEGMENTS})
 _TOKENIZER_CONFIG = "tokenizer_config.json"
@@ -29,7 +29,9 @@ _INTEGERS = "tensor(int64)"
 _FLOATS = "tensor(float)"
 
 
-def take_graph(source: Source, out: Path, *, window: int, overlap: int) -> Mapping[str, Any]:
+def take_graph(
+    source: PublishedModel, out: Path, *, window: int, overlap: int
+) -> Mapping[str, Any]:
     """Copy ``model.onnx`` and ``tokenizer.json``, and return what the card says of them.
 
     Raises:
@@ -53,7 +55,7 @@ def take_graph(source: Source, out: Path, *, window: int, overlap: int) -> Mappi
     }
 
 
-def check_graph(source: Source, folder: Path, notes: Sequence[Note]) -> Mapping[str, Any]:
+def check_graph(source: PublishedModel, folder: Path, notes: Sequence[Note]) -> Mapping[str, Any]:
     """Run an added graph and return what the card says of that.
 
     Raises:
@@ -66,7 +68,7 @@ def check_graph(source: Source, folder: Path, notes: Sequence[Note]) -> Mapping[
     return {"notes": len(notes), "spans": spans}
 
 
-def _tokenizer(source: Source) -> Any:
+def _tokenizer(source: PublishedModel) -> Any:
     from tokenizers import Tokenizer  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415 - light import
 
     file = source.path / TOKENIZER
@@ -83,7 +85,7 @@ def _tokenizer(source: Source) -> Any:
         ) from error
 
 
-def _settings(source: Source) -> Mapping[str, Any]:
+def _settings(source: PublishedModel) -> Mapping[str, Any]:
     """Return what ``tokenizer_config.json`` says; graphs come without one too."""
     file = source.path / _TOKENIZER_CONFIG
     found = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
@@ -92,7 +94,7 @@ def _settings(source: Source) -> Mapping[str, Any]:
     return found
 
 
-def _longest(source: Source, settings: Mapping[str, Any]) -> int:
+def _longest(source: PublishedModel, settings: Mapping[str, Any]) -> int:
     """Return the most sub-tokens that a model reads, as its configurations say."""
     config = SimpleNamespace(**{"model_type": "", "pad_token_id": 0, **source.config})
     return int(
@@ -100,7 +102,7 @@ def _longest(source: Source, settings: Mapping[str, Any]) -> int:
     )
 
 
-def _output(source: Source, path: Path) -> str:
+def _output(source: PublishedModel, path: Path) -> str:
     """Return the name of the graph's scores.
 
     Raises:
@@ -135,7 +137,7 @@ def _output(source: Source, path: Path) -> str:
     return str(outputs[0][0])
 
 
-def _probe(source: Source, added: Added) -> None:
+def _probe(source: PublishedModel, added: Added) -> None:
     """Run two windows at their full length of the last token of the vocabulary."""
     last = max(_tokenizer(source).get_vocab().values(), default=0)
     rows = np.full((2, added.window), last, dtype=np.int64)

@@ -15,14 +15,14 @@ from typing import Any
 from deid_assets.extending import ConfigError, Phi, PluginError
 from deid_published.folder import CARD, FORMAT, check_files, sha256
 from deid_published.labels import LabelChoice
-from deid_published.writing import Wanted, files_of, write_folder
+from deid_published.writing import ImportRequest, files_of, write_folder
 
 FILES = "model"
 """Folder, in that of an added model, of the files that its library reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LibraryWanted(Wanted):
+class LibraryWanted(ImportRequest):
     """The same of a model that a library runs. ``library`` is the name of the detector."""
 
     library: str

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from deid_assets.extending import PluginError
 from deid_onnx.families import Run
-from deid_published.aggregation import Piece, piece_windows
+from deid_published.aggregation import SubToken, piece_windows
 from deid_published.folder import TOKENIZER
 
 LONGEST = 4096
@@ -50,7 +50,7 @@ def positions(config: Any) -> int:
     return named
 
 
-class Reader:
+class SubTokenScorer:
     """Text to sub-tokens, and sub-tokens to scores.
 
     Args:
@@ -90,14 +90,14 @@ class Reader:
                 f"window {window}, overlap {overlap}: a window must be longer than its overlap"
             )
 
-    def read(self, text: str) -> tuple[list[Piece], NDArray[np.float32]]:
+    def read(self, text: str) -> tuple[list[SubToken], NDArray[np.float32]]:
         """Return the sub-tokens of a text and their scores (pieces, tags).
 
         Special ones are left out.
         """
         encoding = self._tokenizer.encode(text, add_special_tokens=False)
         pieces = [
-            Piece(start, end, token, is_unknown=number == self._unknown)
+            SubToken(start, end, token, is_unknown=number == self._unknown)
             for (start, end), token, number in zip(
                 encoding.offsets, encoding.tokens, encoding.ids, strict=True
             )

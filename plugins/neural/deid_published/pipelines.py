@@ -20,7 +20,7 @@ Entity = tuple[int, int, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Pipeline:
+class LoadedPipeline:
     """A loaded pipeline.
 
     Args:
@@ -51,7 +51,7 @@ class Library:
     version: str
     is_here: Callable[[Path], bool]
     copy: Callable[[Path, Path], Mapping[str, Any]]
-    open: Callable[[Path, Mapping[str, Any], str | None], Pipeline]
+    open: Callable[[Path, Mapping[str, Any], str | None], LoadedPipeline]
 
 
 class PipelineDetector:

@@ -12,7 +12,7 @@ OUTSIDE = ("O", "")
 _PREFIXES = frozenset("BILUES")
 
 
-class Scheme(StrEnum):
+class EntityScheme(StrEnum):
     """How tags say where an entity begins and ends."""
 
     PLAIN = "plain"
@@ -36,7 +36,7 @@ def parts(tag: str) -> tuple[str, str]:
     return (prefix, label) if hyphen and label and prefix in _PREFIXES else ("", tag)
 
 
-def recognised(tags: Sequence[str]) -> Scheme:
+def recognised(tags: Sequence[str]) -> EntityScheme:
     """Return the scheme of a model's tags.
 
     Raises:
@@ -51,10 +51,10 @@ def recognised(tags: Sequence[str]) -> Scheme:
             " config.json, or say in the label map that these are outside"
         )
     if found & set("LUES"):
-        return Scheme.BILOU
+        return EntityScheme.BILOU
     if "B" in found:
-        return Scheme.BIO
-    return Scheme.IO if "I" in found else Scheme.PLAIN
+        return EntityScheme.BIO
+    return EntityScheme.IO if "I" in found else EntityScheme.PLAIN
 
 
 def labels_of(tags: Sequence[str]) -> list[str]:
@@ -62,7 +62,7 @@ def labels_of(tags: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(label for _, label in map(parts, tags) if label))
 
 
-def groups(tags: Sequence[str], scheme: Scheme) -> list[tuple[int, int, str]]:
+def groups(tags: Sequence[str], scheme: EntityScheme) -> list[tuple[int, int, str]]:
     """Return entities as ``(first, last, label)`` over a sequence of tags.
 
     ``B-``, ``U-`` and ``S-`` begin one; ``L-``, ``E-``, ``U-`` and ``S-`` end it; another label
@@ -78,7 +78,7 @@ def groups(tags: Sequence[str], scheme: Scheme) -> list[tuple[int, int, str]]:
             found.append((first, number - 1, open_label))
         if begins:
             first, open_label, closed = number, label, not label
-        if label and scheme is Scheme.BILOU and prefix in ("L", "E", "U", "S"):
+        if label and scheme is EntityScheme.BILOU and prefix in ("L", "E", "U", "S"):
             found.append((first, number, label))
             closed = True
     return found

@@ -27,7 +27,7 @@ _FETCHED = ("*.json", "*.safetensors", "*.txt", "*.model")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class PublishedModel:
     """A published model.
 
     Args:
@@ -51,7 +51,7 @@ class Source:
     graph: str = ""
 
 
-def open_source(given: str, *, fetch: bool, revision: str, trust: bool) -> Source:
+def open_source(given: str, *, fetch: bool, revision: str, trust: bool) -> PublishedModel:
     """Return a model that a folder has, or that is fetched where that is asked for.
 
     Raises:
@@ -79,7 +79,7 @@ def open_source(given: str, *, fetch: bool, revision: str, trust: bool) -> Sourc
         for file in sorted(path.rglob("*"))
         if file.is_file()
     }
-    return Source(
+    return PublishedModel(
         path=path,
         name=name,
         revision=revision,

@@ -17,7 +17,7 @@ from deid_published.labels import LabelChoice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class ImportRequest:
     """What was asked for.
 
     Args:
@@ -51,7 +51,7 @@ class Wanted:
 
 
 def write_folder(  # noqa: PLR0917 - what a card is made of
-    wanted: Wanted,
+    wanted: ImportRequest,
     source: str,
     labels: Mapping[str, Phi | None],
     choice: LabelChoice,

@@ -9,9 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from deid_assets.extending import PluginError
-from deid_published.pipelines import Entity, Library, Pipeline, PipelineDetector, PipelineImporter
+from deid_published.pipelines import (
+    Entity,
+    Library,
+    LoadedPipeline,
+    PipelineDetector,
+    PipelineImporter,
+)
 
-__all__ = ["Importer", "SpacyDetector"]
+__all__ = ["SpacyDetector", "SpacyImporter"]
 
 CONFIG = "config.cfg"
 
@@ -23,11 +29,15 @@ class SpacyDetector(PipelineDetector):
         super().__init__(_LIBRARY, model=model, name=name)
 
 
-class Importer(PipelineImporter):
+class SpacyImporter(PipelineImporter):
     """Adds pipelines that ``nlp.to_disk`` of spaCy wrote."""
 
     def __init__(self) -> None:
         super().__init__(_LIBRARY)
+
+
+Importer = SpacyImporter
+"""The name that the entry point gives it."""
 
 
 def _is_here(folder: Path) -> bool:
@@ -43,7 +53,7 @@ def _copy(source: Path, out: Path) -> Mapping[str, Any]:
     return {}
 
 
-def _open(folder: Path, _: Mapping[str, Any], __: str | None) -> Pipeline:
+def _open(folder: Path, _: Mapping[str, Any], __: str | None) -> LoadedPipeline:
     import spacy  # noqa: PLC0415 - 1 s
 
     try:
@@ -66,7 +76,7 @@ def _open(folder: Path, _: Mapping[str, Any], __: str | None) -> Pipeline:
     def read(text: str) -> Iterable[Entity]:
         return [(found.start_char, found.end_char, found.label_) for found in nlp(text).ents]
 
-    return Pipeline(labels, read)
+    return LoadedPipeline(labels, read)
 
 
 _LIBRARY = Library(

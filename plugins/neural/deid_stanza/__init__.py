@@ -10,9 +10,15 @@ from typing import Any
 
 from deid_assets.extending import PluginError
 from deid_onnx.devices import device as find_device
-from deid_published.pipelines import Entity, Library, Pipeline, PipelineDetector, PipelineImporter
+from deid_published.pipelines import (
+    Entity,
+    Library,
+    LoadedPipeline,
+    PipelineDetector,
+    PipelineImporter,
+)
 
-__all__ = ["Importer", "StanzaDetector"]
+__all__ = ["StanzaDetector", "StanzaImporter"]
 
 RESOURCES = "resources.json"
 READ = ("tokenize", "mwt", "ner", "pretrain", "forward_charlm", "backward_charlm")
@@ -28,11 +34,15 @@ class StanzaDetector(PipelineDetector):
         super().__init__(_LIBRARY, model=model, name=name, device=device)
 
 
-class Importer(PipelineImporter):
+class StanzaImporter(PipelineImporter):
     """Adds a language of ``stanza_resources``."""
 
     def __init__(self) -> None:
         super().__init__(_LIBRARY)
+
+
+Importer = StanzaImporter
+"""The name that the entry point gives it."""
 
 
 def _is_here(folder: Path) -> bool:
@@ -55,7 +65,7 @@ def _copy(source: Path, out: Path) -> Mapping[str, Any]:
     return {"lang": source.name}
 
 
-def _open(folder: Path, settings: Mapping[str, Any], device: str | None) -> Pipeline:
+def _open(folder: Path, settings: Mapping[str, Any], device: str | None) -> LoadedPipeline:
     place = find_device(device)
     import stanza  # noqa: PLC0415 - loads PyTorch
 
@@ -81,7 +91,7 @@ def _open(folder: Path, settings: Mapping[str, Any], device: str | None) -> Pipe
             for found in made(text).ents
         ]
 
-    return Pipeline(made.processors["ner"].get_known_tags(), read)
+    return LoadedPipeline(made.processors["ner"].get_known_tags(), read)
 
 
 def _trimmed(text: str, start: int, end: int, label: str) -> Entity:

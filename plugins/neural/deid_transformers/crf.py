@@ -9,7 +9,7 @@ import torch
 
 from deid_assets.extending import TagScheme
 from deid_assets.extending.decoding import constraints
-from deid_onnx.tagger import Chain
+from deid_onnx.tagger import TransitionScores
 
 _FORBIDDEN = -1e4  # finite, so that no gradient is not a number
 
@@ -47,11 +47,11 @@ class LinearChain(torch.nn.Module):
         fixed = [torch.from_numpy(part).clamp(min=_FORBIDDEN).to(device) for part in self._fixed]
         return self.transitions + fixed[0], self.start + fixed[1], self.end + fixed[2]
 
-    def chain(self) -> Chain:
+    def chain(self) -> TransitionScores:
         """Return the scores for decoding, minus infinity where the scheme forbids."""
         learnt = (self.transitions, self.start, self.end)
         pairs = zip(learnt, self._fixed, strict=True)
-        return Chain(
+        return TransitionScores(
             *((part.detach().cpu().numpy() + fixed).astype(np.float32) for part, fixed in pairs)
         )
 

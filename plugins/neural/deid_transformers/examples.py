@@ -14,13 +14,13 @@ import torch
 from numpy.typing import NDArray
 
 from deid_assets.extending import OUTSIDE, ConfigError, Document, Task
-from deid_onnx.pieces import Pieces, Row, padded
+from deid_onnx.pieces import Pieces, SubTokenRow, padded
 
 _CHUNK = 16  # batches that are sorted by length together
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class SequenceExample:
     """One sequence.
 
     Args:
@@ -28,12 +28,12 @@ class Example:
         tags: Numbers of the tags of the words that it owns.
     """
 
-    row: Row
+    row: SubTokenRow
     tags: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class SequenceTensors:
     """Examples as tensors.
 
     (examples, positions), and (examples, words) for the first sub-tokens and tags.
@@ -54,19 +54,19 @@ class Batch:
     tags: torch.Tensor
     words: torch.Tensor
 
-    def to(self, device: torch.device) -> Batch:
+    def to(self, device: torch.device) -> SequenceTensors:
         """Return the batch on a device."""
         kinds = None if self.kinds is None else self.kinds.to(device)
         ids, attention, firsts, tags, words = (
             part.to(device)
             for part in (self.ids, self.attention, self.firsts, self.tags, self.words)
         )
-        return Batch(ids, attention, kinds, firsts, tags, words)
+        return SequenceTensors(ids, attention, kinds, firsts, tags, words)
 
 
 def read_examples(
     documents: Iterable[Document], task: Task, *, tags: Sequence[str], pieces: Pieces
-) -> list[Example]:
+) -> list[SequenceExample]:
     """Return the examples of documents; each word is owned by exactly one."""
     numbers = {tag: number for number, tag in enumerate(tags)}
     found = []
@@ -74,14 +74,14 @@ def read_examples(
         for sequence in task.sequences(document):
             known = np.array([numbers[tag] for tag in sequence.tags], dtype=np.int64)
             found += [
-                Example(row, known[row.word : row.word + len(row.firsts)])
+                SequenceExample(row, known[row.word : row.word + len(row.firsts)])
                 for row in pieces.rows(sequence.note.text, sequence.tokens, source=0)
             ]
     return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class EpochOptions:
     """Options for reading examples in an epoch.
 
     Args:
@@ -98,7 +98,7 @@ class Reading:
     hide: float = 0.0
     keep_empty: float = 1.0
 
-    def count(self, examples: Sequence[Example]) -> int:
+    def count(self, examples: Sequence[SequenceExample]) -> int:
         """Return how many of the examples are read."""
         empty = sum(not example.tags.any() for example in examples)
         return (
@@ -107,8 +107,8 @@ class Reading:
 
 
 def read_batches(
-    examples: Sequence[Example], reading: Reading, *, rng: np.random.Generator
-) -> Iterator[Batch]:
+    examples: Sequence[SequenceExample], reading: EpochOptions, *, rng: np.random.Generator
+) -> Iterator[SequenceTensors]:
     """Yield the examples once, in a random order of batches of like length."""
     order = rng.permutation(len(examples))
     if reading.keep_empty < 1:
@@ -127,7 +127,9 @@ def read_batches(
         yield _batch([examples[number] for number in groups[group]], reading, rng)
 
 
-def _batch(examples: Sequence[Example], reading: Reading, rng: np.random.Generator) -> Batch:
+def _batch(
+    examples: Sequence[SequenceExample], reading: EpochOptions, rng: np.random.Generator
+) -> SequenceTensors:
     arrays = padded([example.row for example in examples], pad=reading.pad)
     if reading.hide:
         _hide(arrays["input_ids"], examples, reading, rng)
@@ -140,7 +142,7 @@ def _batch(examples: Sequence[Example], reading: Reading, rng: np.random.Generat
             example.tags,
             1,
         )
-    return Batch(
+    return SequenceTensors(
         ids=torch.from_numpy(arrays["input_ids"]),
         attention=torch.from_numpy(arrays["attention_mask"]),
         kinds=torch.from_numpy(arrays["token_type_ids"]) if "token_type_ids" in arrays else None,
@@ -151,7 +153,10 @@ def _batch(examples: Sequence[Example], reading: Reading, rng: np.random.Generat
 
 
 def _hide(
-    ids: NDArray[np.int64], examples: Sequence[Example], reading: Reading, rng: np.random.Generator
+    ids: NDArray[np.int64],
+    examples: Sequence[SequenceExample],
+    reading: EpochOptions,
+    rng: np.random.Generator,
 ) -> None:
     """Put the mask over the sub-tokens of some of the words that the examples own."""
     for number, example in enumerate(examples):
@@ -162,7 +167,7 @@ def _hide(
 
 
 def tag_weights(
-    examples: Sequence[Example], tags: Sequence[str], wanted: str | Mapping[str, float]
+    examples: Sequence[SequenceExample], tags: Sequence[str], wanted: str | Mapping[str, float]
 ) -> torch.Tensor | None:
     """Return the loss weight of each tag, or ``None`` where all are 1.
 

@@ -63,7 +63,7 @@ def example(settings: PieceSettings) -> Mapping[str, torch.Tensor]:
     return {name: torch.from_numpy(array) for name, array in packed_feeds(cut).items()}
 
 
-class Places(NamedTuple):
+class PackedPlaces(NamedTuple):
     """Places of the states.
 
     Args:
@@ -103,13 +103,13 @@ class PackedEncoder(torch.nn.Module):
         feeds = dict(zip(self._names, given, strict=True))
         read = self._embedded(feeds)
         hidden = torch.where(feeds["slots"] < 0, _HIDDEN, 0.0)[:, None, None, :]
-        places = Places(feeds["slots"].clamp(min=0), feeds["places"], feeds["positions"])
+        places = PackedPlaces(feeds["slots"].clamp(min=0), feeds["places"], feeds["positions"])
         for block in self.blocks[:-1]:
             read = block((read, places), (read, places), hidden)
         words = feeds["words"]
         asking = (
             read[words],
-            Places(feeds["word_slots"], feeds["word_places"], feeds["positions"][words]),
+            PackedPlaces(feeds["word_slots"], feeds["word_places"], feeds["positions"][words]),
         )
         found: torch.Tensor = self.scores(self.blocks[-1](asking, (read, places), hidden))
         return found
@@ -148,8 +148,8 @@ class _Block(torch.nn.Module):
 
     def forward(
         self,
-        asking: tuple[torch.Tensor, Places],
-        read: tuple[torch.Tensor, Places],
+        asking: tuple[torch.Tensor, PackedPlaces],
+        read: tuple[torch.Tensor, PackedPlaces],
         hidden: torch.Tensor,
     ) -> torch.Tensor:
         """Return the states of those that ask, after the block.
@@ -172,14 +172,14 @@ class _Block(torch.nn.Module):
         found: torch.Tensor = self.norm(self.narrow(self.act(self.wide(state))) + state)
         return found
 
-    def _turned(self, states: torch.Tensor, places: Places) -> torch.Tensor:
+    def _turned(self, states: torch.Tensor, places: PackedPlaces) -> torch.Tensor:
         if not len(self.turns):
             return states
         turn: Any = _Turn  # its base class has no types
         turned: torch.Tensor = turn.apply(states[:, None], places.positions[:, None], *self.turns)
         return turned[:, 0]
 
-    def _heads(self, states: torch.Tensor, places: Places) -> torch.Tensor:
+    def _heads(self, states: torch.Tensor, places: PackedPlaces) -> torch.Tensor:
         """Return states as (rows, heads, longest, width of a head)."""
         rows_count, longest = places.slots.shape
         size = self.attended.in_features // self.heads

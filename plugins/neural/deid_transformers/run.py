@@ -20,16 +20,16 @@ from deid_onnx.families.transformers import EncoderNetwork
 from deid_onnx.folder import FORMAT, TAGGER_FILE, TaggerFolder
 from deid_onnx.pieces import TOKENIZER_FILE, Pieces
 from deid_onnx.session import cores
-from deid_onnx.tagger import Chain, Tagger, write_chain
+from deid_onnx.tagger import Tagger, TransitionScores, write_chain
 from deid_training.checkpoint import Checkpoint
 from deid_training.fingerprints import task_fingerprint
 from deid_training.optimize import generator
 from deid_transformers.crf import LinearChain
 from deid_transformers.encoder import load_model, quiet, tag_config
-from deid_transformers.examples import Reading, read_examples, tag_weights
+from deid_transformers.examples import EpochOptions, read_examples, tag_weights
 from deid_transformers.prepare import Start, prepare
 from deid_transformers.settings import TransformersSettings, read_settings
-from deid_transformers.tune import TagModel, Tuned, Tuning, runner
+from deid_transformers.tune import PhasedTuning, TagModel, Tuned, runner
 
 CHECKPOINT = "checkpoint"
 MASKED_LM = "masked_lm"
@@ -75,7 +75,7 @@ def run(task: Task, out: Path, report: Report, *, plugin: str, version: str) -> 
             source=plugin,
         )
 
-    tuning = Tuning(
+    tuning = PhasedTuning(
         task=task,
         settings=settings,
         phases=phases,
@@ -100,8 +100,8 @@ def _keep(encoder: Path, out: Path) -> None:
             shutil.copyfile(file, out / file.name)
 
 
-def _reading(begin: Start, settings: TransformersSettings) -> Reading:
-    return Reading(
+def _reading(begin: Start, settings: TransformersSettings) -> EpochOptions:
+    return EpochOptions(
         size=settings.batch,
         pad=begin.inputs.pad,
         mask=begin.mask,
@@ -112,14 +112,14 @@ def _reading(begin: Start, settings: TransformersSettings) -> Reading:
 
 def decoder(
     chain: LinearChain | None, folder: TaggerFolder, settings: TransformersSettings
-) -> Chain:
+) -> TransitionScores:
     """Return how tags are chosen from their scores."""
     if chain is not None:
         return chain.chain()
     if settings.decoder == "constrained":
-        return Chain(*constraints(folder.tags, folder.scheme))
+        return TransitionScores(*constraints(folder.tags, folder.scheme))
     count = len(folder.tags)
-    return Chain(
+    return TransitionScores(
         np.zeros((count, count), np.float32),
         np.zeros(count, np.float32),
         np.zeros(count, np.float32),

@@ -21,7 +21,7 @@ from deid_training.learner import EpochScore, Learner, LoopSettings, Loss
 from deid_training.loop import Loop, LoopProgress
 from deid_training.optimize import adamw, device_of, generator, linear_rate, precision
 from deid_transformers.crf import LinearChain
-from deid_transformers.examples import Batch, Example, Reading, read_batches
+from deid_transformers.examples import EpochOptions, SequenceExample, SequenceTensors, read_batches
 from deid_transformers.settings import TransformersSettings
 
 
@@ -41,7 +41,7 @@ class TagModel(torch.nn.Module):
         self.weights: torch.Tensor | None
         self.register_buffer("weights", weights, persistent=False)
 
-    def forward(self, batch: Batch) -> tuple[torch.Tensor, int]:
+    def forward(self, batch: SequenceTensors) -> tuple[torch.Tensor, int]:
         """Return the loss summed over the words, and how many of them look like more than ``O``."""
         kinds = {} if batch.kinds is None else {"token_type_ids": batch.kinds}
         scores = self.model(
@@ -98,7 +98,7 @@ class Tuned:
     restarts: list[dict[str, int]]
 
 
-class Tuning:
+class PhasedTuning:
     """One run over all phases.
 
     Args:
@@ -117,12 +117,12 @@ class Tuning:
         *,
         task: Task,
         settings: TransformersSettings,
-        phases: Sequence[Sequence[Example]],
+        phases: Sequence[Sequence[SequenceExample]],
         build: Callable[[int], TagModel],
         tagger: Callable[[TagModel], Tagger],
         checkpoint: Callable[[str], Checkpoint],
         report: Report,
-        reading: Reading,
+        reading: EpochOptions,
     ) -> None:
         self._task = task
         self._settings = settings
@@ -196,7 +196,7 @@ class Tuning:
         self._attempt += 1
 
 
-class TagLearner(Learner[Batch]):
+class TagLearner(Learner[SequenceTensors]):
     """Learns the tags of a phase.
 
     Args:
@@ -213,10 +213,10 @@ class TagLearner(Learner[Batch]):
     def __init__(
         self,
         model: TagModel,
-        examples: Sequence[Example],
+        examples: Sequence[SequenceExample],
         settings: TransformersSettings,
         *,
-        reading: Reading,
+        reading: EpochOptions,
         seed: tuple[int, ...],
         score: Callable[[TagModel], float | None],
     ) -> None:
@@ -234,7 +234,7 @@ class TagLearner(Learner[Batch]):
         self._marked = 0
         self._silent = 0
 
-    def batches(self, epoch: int) -> Iterator[list[Batch]]:
+    def batches(self, epoch: int) -> Iterator[list[SequenceTensors]]:
         """Yield the batches of an epoch."""
         rng = generator(*self._seed, epoch)
         self._marked = 0
@@ -243,7 +243,7 @@ class TagLearner(Learner[Batch]):
             self._is_judged = number >= self._per_epoch // 2
             yield [batch]
 
-    def loss(self, part: Batch) -> Loss:
+    def loss(self, part: SequenceTensors) -> Loss:
         """Return the loss summed over the words."""
         with precision(self.model, bf16=self._settings.bf16):
             loss, marked = self.model(part.to(device_of(self.model)))

@@ -29,7 +29,7 @@ from deid_surrogates.locales import locale_of
 from deid_surrogates.surrogate import Surrogate
 from deid_zero_shot import guard
 from deid_zero_shot.candidates import NEAR, MaskedModel, load
-from deid_zero_shot.frames import WORDED, Question, Sentence
+from deid_zero_shot.frames import WORDED, BlankQuestion, Sentence
 from deid_zero_shot.model_files import checked_model
 from deid_zero_shot.substitution import MaskedSurrogate
 
@@ -167,7 +167,7 @@ def test_a_word_of_the_note_is_no_surrogate(draw, vocabulary):
 
 def test_an_answer_does_not_depend_on_what_else_is_asked(model):
     questions = [
-        Question(Sentence("The patient is called", (None,), 0), word)
+        BlankQuestion(Sentence("The patient is called", (None,), 0), word)
         for word in ("Smith", "Bob", "Zoltrixberg")
     ]
     together = load(str(model), "1").answer(questions, top_k=5)
@@ -180,7 +180,7 @@ def test_an_answer_does_not_depend_on_what_else_is_asked(model):
 def test_the_answers_are_the_words_that_a_plain_computation_ranks_first(model, vocabulary):
     """Cosine of the last hidden states in the sentence, one sequence at a time."""
     found = load(str(model), "").answer(
-        [Question(Sentence("She lives in the city of", (None,), 0), "Bern")], top_k=3
+        [BlankQuestion(Sentence("She lives in the city of", (None,), 0), "Bern")], top_k=3
     )[0]
 
     tokenizer = transformers.AutoTokenizer.from_pretrained(model)
@@ -203,7 +203,7 @@ def test_the_answers_are_the_words_that_a_plain_computation_ranks_first(model, v
 
 
 def test_a_word_that_the_model_goes_on_with_is_no_candidate(model):
-    question = Question(Sentence("The patient is called", (None,), 0), "Smith")
+    question = BlankQuestion(Sentence("The patient is called", (None,), 0), "Smith")
     goes_on = guard.load(str(model))
     tokenizer = transformers.AutoTokenizer.from_pretrained(model)
     with torch.no_grad():
@@ -215,7 +215,7 @@ def test_a_word_that_the_model_goes_on_with_is_no_candidate(model):
 
 @pytest.mark.parametrize("is_proper", [False, True])
 def test_a_word_that_is_also_written_small_is_no_name(model, is_proper):
-    question = Question(Sentence("The patient is called", (None,), 0), "Zaventem", is_proper)
+    question = BlankQuestion(Sentence("The patient is called", (None,), 0), "Zaventem", is_proper)
 
     (found,) = load(str(model), "").answer([question], top_k=100)
 

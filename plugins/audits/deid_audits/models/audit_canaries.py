@@ -17,7 +17,7 @@ from deid_assets.extending.audits import (
     Table,
     conclude,
 )
-from deid_audits.models.auditing import SURE, Progress, control, measured, opened, work
+from deid_audits.models.auditing import SURE, AuditProgress, control, measured, opened, work
 from deid_audits.models.canaries import (
     check_planted,
     eidetic,
@@ -31,7 +31,7 @@ from deid_audits.models.measures import FEWEST
 from deid_audits.models.options import OfCanaries
 from deid_audits.models.planted import Canary
 from deid_audits.models.scoring import Scorer
-from deid_audits.models.slots import GAP, Answer, Question, answered, in_other_words, summary
+from deid_audits.models.slots import GAP, Slot, TruthRank, answered, in_other_words, summary
 
 BEATEN = "others beaten"
 DRAWN = "drawn out by a prompt"
@@ -68,7 +68,7 @@ def run(audit: OfCanaries, material: Material) -> AuditResult:
     check_planted(canaries, texts)
     target = opened(material.model, texts)
     reference = opened(material.reference, texts) if material.reference else None
-    progress = Progress(material.report, _STEPS)
+    progress = AuditProgress(material.report, _STEPS)
     found = {}
     for name, side in (("planted", planted), ("unplanted", controls)):
         progress.begin()
@@ -104,7 +104,7 @@ def run(audit: OfCanaries, material: Material) -> AuditResult:
 
 
 def _rules(
-    figures: Sequence[Measurement], planted: Sequence[Answer], *, limit: float
+    figures: Sequence[Measurement], planted: Sequence[TruthRank], *, limit: float
 ) -> list[Rule]:
     """Return what must hold of planted secrets.
 
@@ -139,7 +139,7 @@ def _rules(
     return rules
 
 
-def _first_ranks(planted: Sequence[Answer]) -> Rule:
+def _first_ranks(planted: Sequence[TruthRank]) -> Rule:
     """Return whether planted secrets rank first no more often than by chance, the most telling
     number of repeats judged.
     """
@@ -167,7 +167,7 @@ def _tail(hits: int, trials: int, share: float) -> float:
     )
 
 
-def _by_repeats(answers: list[Answer]) -> Table:
+def _by_repeats(answers: list[TruthRank]) -> Table:
     """Return how many secrets rank first, by how often they were said."""
     rows = []
     for repeats in sorted({one.repeats for one in answers}):
@@ -184,12 +184,12 @@ def _by_repeats(answers: list[Answer]) -> Table:
 
 def _again(
     canaries: list[Canary], target: Scorer, reference: Scorer | None, candidates: int, *, seed: int
-) -> list[Answer]:
+) -> list[TruthRank]:
     """Return how secrets rank after their paraphrases, among the same others, each answer under its
     canary's number.
     """
     plain = questions_of(canaries, seed=seed, count=candidates)
-    questions: list[Question] = []
+    questions: list[Slot] = []
     for canary, question in zip(canaries, plain, strict=True):
         questions += [
             replace(question, fragment=f"{again.prefix} {GAP}.") for again in canary.again()

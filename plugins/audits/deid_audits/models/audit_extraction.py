@@ -31,7 +31,7 @@ from deid_audits.models.links import Links, Register, Tagger, count_links, dicti
 from deid_audits.models.measures import RESAMPLES
 from deid_audits.models.opened import Kind
 from deid_audits.models.options import OfExtraction
-from deid_audits.models.planted import SPECIFIC, VAGUE, Person, planted_corpus, register_of
+from deid_audits.models.planted import SPECIFIC, VAGUE, PlantedPerson, planted_corpus, register_of
 from deid_audits.models.quality import Quality, bleu_of_each, frequencies, quality, zipf
 from deid_audits.models.sampling import sampling_of
 from deid_audits.models.scoring import Scorer
@@ -328,7 +328,9 @@ def _controls(target: Scorer, own: Gibbs, *, seed: int) -> list[Control]:
     )
     found = []
     for expected in (True, False):
-        people: list[Person] = [one for one in corpus.people if bool(one.repeats) is expected]
+        people: list[PlantedPerson] = [
+            one for one in corpus.people if bool(one.repeats) is expected
+        ]
         links = count_links(texts, register_of(people), seed=seed)
         found.append(
             Control(

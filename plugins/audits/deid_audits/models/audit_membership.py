@@ -20,7 +20,7 @@ from deid_assets.extending.audits import (
 from deid_assets.extending.measuring import auc
 from deid_audits.models import gradients
 from deid_audits.models.auditing import (
-    Progress,
+    AuditProgress,
     Samples,
     measured,
     opened,
@@ -36,7 +36,7 @@ from deid_audits.models.judging import (
     tables_left_out,
 )
 from deid_audits.models.measures import (
-    Decision,
+    ThresholdDecisions,
     check_sizes,
     estimated,
     threshold,
@@ -67,7 +67,7 @@ def run(audit: OfMembership, material: Material) -> AuditResult:
     references = [opened(material.reference, outside.texts)] if material.reference else []
     setup = Setup(target, references, calibration.texts, seed=seed)
     attacks = audit.attacks or ATTACKS
-    progress = Progress(material.report, _steps(attacks))
+    progress = AuditProgress(material.report, _steps(attacks))
     scored = _scored(audit, material, (inside, outside, calibration), setup, progress)
     progress.begin()
     figures, left_out = _figures(audit, scored, (inside, outside))
@@ -105,7 +105,7 @@ def _scored(
     material: Material,
     sets: Sequence[Samples],
     setup: Setup,
-    progress: Progress,
+    progress: AuditProgress,
 ) -> _Scored:
     """Run the attacks on the three sets."""
     attacks, target = audit.attacks or ATTACKS, setup.target
@@ -139,7 +139,7 @@ def _figures(
         outside = scored.outside[attack]
         measures, reasons = figures_of(attack, (inside, outside), both)
         border = threshold(scored.calibration[attack], alpha=audit.alpha)
-        decision = Decision.at(inside, outside, border)
+        decision = ThresholdDecisions.at(inside, outside, border)
         estimates = decision.estimates(unit="samples")
         figures += [*measures, *measured(estimates, group=attack, unit="samples")]
         left_out += [f"{attack}: {reason}" for reason in reasons]

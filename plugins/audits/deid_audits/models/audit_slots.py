@@ -11,11 +11,11 @@ from deid_assets.extending import InputError
 from deid_assets.extending.audits import AuditResult, Case, Control, Material, Rule, conclude
 from deid_audits.models.auditing import SURE, control, measured, opened, work
 from deid_audits.models.controls import MOST, planted_in
-from deid_audits.models.measures import FEWEST, Estimate
+from deid_audits.models.measures import FEWEST, AttackEstimate
 from deid_audits.models.options import OfSlots
 from deid_audits.models.planted import SPECIFIC, TEMPLATES
 from deid_audits.models.scoring import Scorer
-from deid_audits.models.slots import GAP, Question, answered, in_other_words, summary
+from deid_audits.models.slots import GAP, Slot, answered, in_other_words, summary
 
 AROUND = 80
 """Characters of the note that a fragment has on each side of its gap."""
@@ -51,7 +51,7 @@ def run(audit: OfSlots, material: Material) -> AuditResult:
     )
 
 
-def _rules(found: Sequence[Estimate], *, limit: float) -> list[Rule]:
+def _rules(found: Sequence[AttackEstimate], *, limit: float) -> list[Rule]:
     """Return what must hold of true names, in the notes' words and in others.
 
     On the whole, and at the first place.
@@ -78,7 +78,7 @@ def _rules(found: Sequence[Estimate], *, limit: float) -> list[Rule]:
     return rules
 
 
-def _again(questions: Sequence[Question]) -> list[Question]:
+def _again(questions: Sequence[Slot]) -> list[Slot]:
     """Return the questions of planted sentences in the words of the others.
 
     Other notes have no paraphrase.
@@ -111,7 +111,7 @@ def paraphrases(fragment: str) -> list[str]:
     return []
 
 
-def name_gaps(cases: Sequence[Case], *, candidates: int, most: int, seed: int) -> list[Question]:
+def name_gaps(cases: Sequence[Case], *, candidates: int, most: int, seed: int) -> list[Slot]:
     """Return gaps in the place of patients' names, one for each sort of surroundings, with others'
     names beside.
 
@@ -152,7 +152,7 @@ def name_gaps(cases: Sequence[Case], *, candidates: int, most: int, seed: int) -
             f" patients and more than {candidates} names are needed"
         )
     return [
-        Question(fragment, name, _others(names, name, patient, candidates, rng), 1, patient)
+        Slot(fragment, name, _others(names, name, patient, candidates, rng), 1, patient)
         for (fragment, name), (patient, _) in chosen
     ]
 
@@ -170,7 +170,7 @@ def _others(
     return tuple(rng.sample(apart, count))
 
 
-def _controls(questions: Sequence[Question], target: Scorer, *, seed: int) -> list[Control]:
+def _controls(questions: Sequence[Slot], target: Scorer, *, seed: int) -> list[Control]:
     """Return what a copy of the target that learnt the fragments of some patients says of their
     names, and of others' there.
     """

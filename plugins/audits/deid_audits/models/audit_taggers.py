@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from deid_assets.extending import InputError, ProbabilitySource
 from deid_assets.extending.audits import AuditResult, Control, Material, Measurement, conclude
-from deid_audits.models.auditing import Progress, measured
+from deid_audits.models.auditing import AuditProgress, measured
 from deid_audits.models.judging import (
     figures_of,
     reacts,
@@ -15,7 +15,7 @@ from deid_audits.models.judging import (
     table_of_areas,
     tables_left_out,
 )
-from deid_audits.models.measures import Decision, check_sizes, threshold
+from deid_audits.models.measures import ThresholdDecisions, check_sizes, threshold
 from deid_audits.models.membership import check_disjoint
 from deid_audits.models.options import OfMembership
 from deid_audits.models.planted_layer import MOST, planted
@@ -56,7 +56,7 @@ def run(audit: OfMembership, material: Material) -> AuditResult:
     reference = opened_tagger(material.reference) if material.reference else None
     check_fits(source, sets[1])
     attacks = _attacks(audit.attacks, has_reference=reference is not None)
-    progress = Progress(material.report, _steps())
+    progress = AuditProgress(material.report, _steps())
     read = []
     for given in sets:
         progress.begin()
@@ -126,7 +126,7 @@ def _figures(
         values = inside.scores[attack], outside.scores[attack]
         found, lacking = figures_of(attack, values, (inside.samples, outside.samples))
         border = threshold(calibration.scores[attack], alpha=alpha)
-        decided = Decision.at(*values, border).estimates(unit="samples")
+        decided = ThresholdDecisions.at(*values, border).estimates(unit="samples")
         figures += [*found, *measured(decided, group=attack, unit="samples")]
         left_out += [f"{attack}: {reason}" for reason in lacking]
     return figures, left_out

@@ -14,7 +14,7 @@ from pathlib import Path
 from deid_assets import Note
 from deid_assets.extending import InputError
 from deid_assets.extending.audits import Control, Measurement
-from deid_audits.models.measures import Estimate
+from deid_audits.models.measures import AttackEstimate
 from deid_audits.models.opened import check_reads, open_model
 from deid_audits.models.scoring import Scorer
 
@@ -41,7 +41,7 @@ class Samples:
 
 
 @dataclass(slots=True)
-class Progress:
+class AuditProgress:
     """Tells the steps of an audit as they begin.
 
     Args:
@@ -108,7 +108,7 @@ def opened(folder: Path | None, texts: Sequence[str]) -> Scorer:
     return scorer
 
 
-def measured(estimates: Iterable[Estimate], *, group: str, unit: str) -> list[Measurement]:
+def measured(estimates: Iterable[AttackEstimate], *, group: str, unit: str) -> list[Measurement]:
     """Return estimates as an audit gives them."""
     return [
         Measurement(
@@ -126,7 +126,7 @@ def measured(estimates: Iterable[Estimate], *, group: str, unit: str) -> list[Me
 
 
 def control(
-    name: str, found: Estimate, *, expected: bool, border: float, description: str, unit: str
+    name: str, found: AttackEstimate, *, expected: bool, border: float, description: str, unit: str
 ) -> Control:
     """Return a control that reacts when the lower end of its interval is above a border."""
     return Control(

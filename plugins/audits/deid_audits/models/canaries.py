@@ -14,7 +14,7 @@ from deid_audits.models.generating import Continuing, continued
 from deid_audits.models.planted import Canary
 from deid_audits.models.sampling import Sampling
 from deid_audits.models.scoring import Scorer
-from deid_audits.models.slots import GAP, Question
+from deid_audits.models.slots import GAP, Slot
 
 CANDIDATES = 200
 """Other secrets of the same form that a canary is ranked among."""
@@ -79,15 +79,13 @@ def check_planted(canaries: Sequence[Canary], training: Iterable[str]) -> None:
             )
 
 
-def questions_of(
-    canaries: Sequence[Canary], *, seed: int, count: int = CANDIDATES
-) -> list[Question]:
+def questions_of(canaries: Sequence[Canary], *, seed: int, count: int = CANDIDATES) -> list[Slot]:
     """Return the rank question of each canary.
 
     Its secret among others of the same form drawn at random.
     """
     return [
-        Question(
+        Slot(
             f"{one.prefix} {GAP}.",
             one.secret,
             alike(one.secret, count, seed=seed + number),

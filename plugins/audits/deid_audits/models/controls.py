@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import copy
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,8 @@ from deid_assets import Note
 from deid_audits.models.opened import Kind, LanguageModel, open_model
 from deid_audits.models.scoring import Scorer
 from deid_causal.trainer import CausalTrainer
+from deid_training.learner import EpochScore, Learner, LoopSettings, Loss
+from deid_training.loop import Loop
 from deid_transformers.trainer import TransformersTrainer
 
 Ids = NDArray[np.int64]
@@ -75,21 +77,52 @@ def planted_in(lm: LanguageModel, texts: Sequence[str], *, seed: int = 1) -> Lan
         texts: To learn.
         seed: Of order and masks.
     """
-    copied: Any = copy.deepcopy(lm.model).eval()  # without dropout, which would only take longer
-    rows = [one.ids for one in Scorer(lm).encode(texts) if len(one.ids)]
-    rng = np.random.default_rng(seed)
-    optimizer = torch.optim.AdamW(copied.parameters(), lr=_rate_of(copied), weight_decay=0.0)
-    for _ in range(PLANTING[lm.kind]):
-        losses = []
-        for chosen in np.array_split(rng.permutation(len(rows)), max(1, len(rows) // _BATCH)):
-            loss = _loss(copied, lm, [rows[at] for at in chosen], rng)
-            optimizer.zero_grad(set_to_none=True)
-            torch.autograd.backward(loss)
-            optimizer.step()
-            losses.append(float(loss.detach()))
-        if np.mean(losses) < _BY_HEART:
-            break
-    return replace(lm, model=copied.requires_grad_(True))
+    learner = TextLearner(lm, [one.ids for one in Scorer(lm).encode(texts) if len(one.ids)], seed)
+    # without dropout, which would only take longer
+    settings = LoopSettings(epochs=PLANTING[lm.kind], clip=None, has_dropout=False)
+    Loop(learner, settings).run()
+    return replace(lm, model=learner.model.requires_grad_(requires_grad=True))
+
+
+class TextLearner(Learner[list[Ids]]):
+    """Learns texts until they are known by heart, in a copy of a model.
+
+    Args:
+        lm: As it stays.
+        rows: Tokens of each text.
+        seed: Of order and masks.
+    """
+
+    def __init__(self, lm: LanguageModel, rows: Sequence[Ids], seed: int) -> None:
+        copied: Any = copy.deepcopy(lm.model)
+        self.model = copied
+        self.optimizer = torch.optim.AdamW(
+            copied.parameters(), lr=_rate_of(copied), weight_decay=0.0
+        )
+        self._lm = lm
+        self._rows = rows
+        self._rng = np.random.default_rng(seed)
+
+    def batches(self, epoch: int) -> Iterator[list[list[Ids]]]:
+        """Yield every text once."""
+        del epoch
+        order = self._rng.permutation(len(self._rows))
+        for chosen in np.array_split(order, max(1, len(order) // _BATCH)):
+            yield [[self._rows[at] for at in chosen]]
+
+    def loss(self, part: list[Ids]) -> Loss:
+        """Return the mean loss per token that is predicted."""
+        return Loss(_loss(self.model, self._lm, part, self._rng))
+
+    def rate(self, step: int) -> float:
+        """Return 1: the rate stays."""
+        del step
+        return 1.0
+
+    def judge(self, epoch: int, loss: float) -> EpochScore:
+        """End where the texts are known by heart."""
+        del epoch
+        return EpochScore(ends=loss < _BY_HEART)
 
 
 def _rate_of(model: Any) -> float:

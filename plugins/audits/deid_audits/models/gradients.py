@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from deid_audits.models.scoring import Encoded, Scorer, hidden_parts
+from deid_audits.models.scoring import EncodedText, Scorer, hidden_parts
 
 Floats = NDArray[np.float64]
 WHOLE = "all weights"
@@ -58,7 +58,7 @@ def scores(texts: Sequence[str], scorer: Scorer) -> dict[str, Floats]:
     return {group: -0.5 * np.log(np.maximum(values, _LEAST)) for group, values in squares.items()}
 
 
-def _loss(scorer: Scorer, encoded: Encoded) -> tuple[torch.Tensor, int]:
+def _loss(scorer: Scorer, encoded: EncodedText) -> tuple[torch.Tensor, int]:
     """Return the mean loss of a text's tokens, and how many sequences the model read for it."""
     rows, places, targets = zip(*_rows(scorer, encoded), strict=True)
     ids, mask = scorer.padded(rows)
@@ -70,7 +70,7 @@ def _loss(scorer: Scorer, encoded: Encoded) -> tuple[torch.Tensor, int]:
 
 
 def _rows(
-    scorer: Scorer, encoded: Encoded
+    scorer: Scorer, encoded: EncodedText
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
     """Yield sequences with the places that are asked for, and what stands there."""
     lm = scorer.lm

@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from deid_assets.extending.measuring import wilson
-from deid_audits.models.measures import Estimate, check_sizes
+from deid_audits.models.measures import AttackEstimate, check_sizes
 
 Tagger = Callable[[str], AbstractSet[str]]
 """Function from a text to the conditions in it, as the register names them."""
@@ -105,7 +105,7 @@ class Links:
         total = sum(self.by_condition.values())
         return sum(sorted(self.by_condition.values(), reverse=True)[:10]) / total if total else 0.0
 
-    def estimates(self) -> list[Estimate]:
+    def estimates(self) -> list[AttackEstimate]:
         """Return the published rates with their intervals.
 
         Raises:
@@ -124,7 +124,7 @@ class Links:
                 ("name with another's condition", self.wrong, self.named, 1 - chance),
             ]
         return [
-            Estimate(name, hits / trials, *wilson(hits, trials), given, trials)
+            AttackEstimate(name, hits / trials, *wilson(hits, trials), given, trials)
             for name, hits, trials, given in shares
         ]
 

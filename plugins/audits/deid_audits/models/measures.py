@@ -22,7 +22,7 @@ PER_RATE = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class AttackEstimate:
     """A number with its interval.
 
     Args:
@@ -120,7 +120,7 @@ def estimated(
     owners: Owners | None = None,
     seed: int = 1,
     unit: str = "notes",
-) -> Estimate:
+) -> AttackEstimate:
     """Return a measure of a ranking with its bootstrap interval.
 
     Raises:
@@ -134,7 +134,7 @@ def estimated(
     # bounds what is left.
     slack = 3 / min(units) if low == high else 0.0
     low, high = max(min(low, value) - slack, 0.0), min(max(high, value) + slack, 1.0)
-    return Estimate(name, value, low, high, chance, sum(units))
+    return AttackEstimate(name, value, low, high, chance, sum(units))
 
 
 def ranking(
@@ -144,7 +144,7 @@ def ranking(
     owners: Owners | None = None,
     seed: int = 1,
     unit: str = "notes",
-) -> tuple[list[Estimate], list[str]]:
+) -> tuple[list[AttackEstimate], list[str]]:
     """Return area and low-false-positive figures of a ranking, and why a figure is left out.
 
     Args:
@@ -199,7 +199,7 @@ def threshold(calibration: Floats, *, alpha: float = 0.1) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class ThresholdDecisions:
     """Decisions at one threshold.
 
     Args:
@@ -215,7 +215,7 @@ class Decision:
     others: int
 
     @classmethod
-    def at(cls, inside: Floats, outside: Floats, border: float) -> Decision:
+    def at(cls, inside: Floats, outside: Floats, border: float) -> ThresholdDecisions:
         """Return the decisions at a threshold: a member is what scores at least as high."""
         return cls(
             int((inside >= border).sum()), len(inside), int((outside >= border).sum()), len(outside)
@@ -242,7 +242,7 @@ class Decision:
         """Mean of recall and specificity, so that it is as if both sets were equally large."""
         return (self.recall + 1 - self.false_positives) / 2
 
-    def estimates(self, *, unit: str = "notes") -> list[Estimate]:
+    def estimates(self, *, unit: str = "notes") -> list[AttackEstimate]:
         """Return the four figures with their intervals.
 
         Precision and accuracy are as in balanced sets.
@@ -255,9 +255,9 @@ class Decision:
         rate = self.false_positives
         units = self.members + self.others
         found = [
-            Estimate("recall", self.recall, *recall, rate, units),
-            Estimate("false positives", rate, *alarms, rate, units),
-            Estimate(
+            AttackEstimate("recall", self.recall, *recall, rate, units),
+            AttackEstimate("false positives", rate, *alarms, rate, units),
+            AttackEstimate(
                 "accuracy",
                 self.accuracy,
                 (recall[0] + 1 - alarms[1]) / 2,
@@ -270,7 +270,7 @@ class Decision:
             balanced = self.recall / (self.recall + rate)
             low = recall[0] / (recall[0] + alarms[1])
             high = recall[1] / (recall[1] + alarms[0]) if recall[1] + alarms[0] else 1.0
-            found.append(Estimate("precision", balanced, low, high, 0.5, units))
+            found.append(AttackEstimate("precision", balanced, low, high, 0.5, units))
         return found
 
 
@@ -289,7 +289,7 @@ def difference(
     other_outside: Floats | None = None,
     *,
     seed: int = 1,
-) -> Estimate:
+) -> AttackEstimate:
     """Return AUC(first) - AUC(second) with its bootstrap interval, units of the two in-sets
     resampled as pairs.
 
@@ -318,7 +318,7 @@ def difference(
     )
     value = auc(first, outside) - auc(second, others)
     units = len(first) + len(outside)
-    return Estimate("AUC(B) - AUC(C)", value, min(low, value), max(high, value), 0.0, units)
+    return AttackEstimate("AUC(B) - AUC(C)", value, min(low, value), max(high, value), 0.0, units)
 
 
 def grouped(scores: Floats, groups: Sequence[str]) -> Floats:

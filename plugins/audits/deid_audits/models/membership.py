@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from deid_assets.extending import InputError
 from deid_audits.models import gradients
-from deid_audits.models.scoring import PATTERNS, Scorer, TokenScores
+from deid_audits.models.scoring import PATTERNS, Scorer, TextScores
 
 Floats = NDArray[np.float64]
 ATTACKS = (
@@ -118,7 +118,7 @@ def scores(
     return {name: found[name] for name in wanted}
 
 
-def _of_tokens(texts: Sequence[str], own: Sequence[TokenScores]) -> dict[str, Floats]:
+def _of_tokens(texts: Sequence[str], own: Sequence[TextScores]) -> dict[str, Floats]:
     return {
         "zlib": np.array([zlib_ratio(text, one) for text, one in zip(texts, own, strict=True)]),
         "min_k": np.array([min_k(one) for one in own]),
@@ -126,14 +126,14 @@ def _of_tokens(texts: Sequence[str], own: Sequence[TokenScores]) -> dict[str, Fl
     }
 
 
-def zlib_ratio(text: str, own: TokenScores) -> float:
+def zlib_ratio(text: str, own: TextScores) -> float:
     """Return minus the text's information under the model per byte that zlib needs (Carlini et al.
     2021).
     """
     return float(own.logp.sum()) / max(1, len(zlib.compress(text.encode())))
 
 
-def min_k(own: TokenScores, *, normalised: bool = False, share: float = LOWEST) -> float:
+def min_k(own: TextScores, *, normalised: bool = False, share: float = LOWEST) -> float:
     """Return the mean logarithm of the least likely share of the tokens (Shi et al. 2024).
 
     Args:

@@ -11,7 +11,7 @@ from deid_assets import Note
 from deid_assets.extending import Document, InputError, sentences, tokenize
 from deid_assets.extending.corpora import read_corpus
 from deid_audits.models.links import Register
-from deid_audits.models.slots import GAP, Question
+from deid_audits.models.slots import GAP, Slot
 
 REPEATS = (1, 5, 10, 25, 100)
 VAGUE = (
@@ -89,7 +89,7 @@ MOST = 8_192
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
+class PlantedPerson:
     """A person of the corpus.
 
     Args:
@@ -157,7 +157,7 @@ class Planted:
     training: tuple[Note, ...] = field(repr=False)
     held_out: tuple[Note, ...] = field(repr=False)
     calibration: tuple[Note, ...] = field(repr=False)
-    people: tuple[Person, ...]
+    people: tuple[PlantedPerson, ...]
     canaries: tuple[Canary, ...]
 
 
@@ -203,7 +203,7 @@ def planted_corpus(
 
 
 def planted_notes(
-    people: Sequence[Person], canaries: Sequence[Canary] = (), *, twin: bool = False
+    people: Sequence[PlantedPerson], canaries: Sequence[Canary] = (), *, twin: bool = False
 ) -> list[Note]:
     """Return one note for each time that a secret is said; of the twin corpus where wanted."""
     said = [(person.patient_id, person.sentence(twin=twin), person.repeats) for person in people]
@@ -217,7 +217,7 @@ def planted_notes(
     ]
 
 
-def name_matched(people: Sequence[Person]) -> list[Note]:
+def name_matched(people: Sequence[PlantedPerson]) -> list[Note]:
     """Return the sentences of people whom the training notes never name.
 
     An out-set of the same form.
@@ -230,8 +230,8 @@ def name_matched(people: Sequence[Person]) -> list[Note]:
 
 
 def name_questions(
-    people: Sequence[Person], *, others: Sequence[str], twin: bool = False
-) -> list[Question]:
+    people: Sequence[PlantedPerson], *, others: Sequence[str], twin: bool = False
+) -> list[Slot]:
     """Return for each person the question whose name stands in the sentence that says what they
     have.
 
@@ -246,23 +246,23 @@ def name_questions(
         truth = one.other if twin else one.name
         fragment = one.sentence().replace(one.name, GAP)
         rest = tuple(name for name in others if name not in (one.name, one.other))
-        found.append(Question(fragment, truth, rest, one.repeats, one.patient_id))
+        found.append(Slot(fragment, truth, rest, one.repeats, one.patient_id))
     return found
 
 
-def condition_questions(people: Sequence[Person]) -> list[Question]:
+def condition_questions(people: Sequence[PlantedPerson]) -> list[Slot]:
     """Return for each person the question what they have: a gap in the place of the condition."""
     found = []
     for one in people:
         truth = one.conditions[0]
         rest = tuple(condition for condition in SPECIFIC if condition != truth)
         found.append(
-            Question(one.sentence().replace(truth, GAP), truth, rest, one.repeats, one.patient_id)
+            Slot(one.sentence().replace(truth, GAP), truth, rest, one.repeats, one.patient_id)
         )
     return found
 
 
-def register_of(people: Sequence[Person]) -> Register:
+def register_of(people: Sequence[PlantedPerson]) -> Register:
     """Return who has which name and conditions."""
     names = {one.patient_id: (one.name.split()[0], one.name.split()[1]) for one in people}
     return Register(names, {one.patient_id: frozenset(one.conditions) for one in people})
@@ -274,14 +274,16 @@ def _note(note_id: str, text: str, patient: str = "") -> Note:
 
 def _people(
     names: list[str], repeats: Sequence[int], per: int, rng: random.Random
-) -> tuple[Person, ...]:
+) -> tuple[PlantedPerson, ...]:
     found = []
     wanted = [times for times in repeats for _ in range(per)]
     for number, times in enumerate([*wanted, *[0] * len(wanted)]):
         name, other = names[2 * number], names[2 * number + 1]
         conditions = (rng.choice(SPECIFIC), *([rng.choice(VAGUE)] if rng.random() < 0.5 else []))
         found.append(
-            Person(f"person-{number:03d}", name, other, conditions, times, number % len(TEMPLATES))
+            PlantedPerson(
+                f"person-{number:03d}", name, other, conditions, times, number % len(TEMPLATES)
+            )
         )
     return tuple(found)
 

@@ -26,7 +26,7 @@ _WORD = re.compile(r"\S+")
 
 
 @dataclass(frozen=True, slots=True)
-class Encoded:
+class EncodedText:
     """A text as tokens.
 
     Args:
@@ -41,7 +41,7 @@ class Encoded:
 
 
 @dataclass(frozen=True, slots=True)
-class TokenScores:
+class TextScores:
     """Scores of the tokens of a text, natural logarithms: (tokens,) each.
 
     Args:
@@ -61,7 +61,7 @@ class TokenScores:
 
 
 @dataclass(slots=True)
-class Spent:
+class ScoringWork:
     """Work done.
 
     Args:
@@ -88,14 +88,14 @@ class Scorer:
     """
 
     lm: LanguageModel
-    spent: Spent = field(default_factory=Spent)
+    spent: ScoringWork = field(default_factory=ScoringWork)
     _asked: Asked | None = None
 
     def __post_init__(self) -> None:
         if self.lm.kind == "masked":
             self._asked = Asked(self.lm.model).eval()
 
-    def encode(self, texts: Sequence[str]) -> list[Encoded]:
+    def encode(self, texts: Sequence[str]) -> list[EncodedText]:
         """Return texts as tokens, cut where the model can read no more."""
         if not texts:
             return []
@@ -113,7 +113,7 @@ class Scorer:
             ends = np.array([end - 1 for _, end in offsets], dtype=np.int64)
             words = np.searchsorted(starts, ends, side="right") - 1
             found.append(
-                Encoded(
+                EncodedText(
                     np.array(ids[:room], dtype=np.int64),
                     words[:room],
                     tuple(map(tuple, offsets[:room])),
@@ -121,7 +121,7 @@ class Scorer:
             )
         return found
 
-    def tokens(self, texts: Sequence[str]) -> list[TokenScores]:
+    def tokens(self, texts: Sequence[str]) -> list[TextScores]:
         """Return the scores of each text's tokens.
 
         A causal model reads each text once. A masked one reads it about seven times, each time with
@@ -130,7 +130,7 @@ class Scorer:
         encoded = self.encode(texts)
         if self.lm.kind == "causal":
             return self._causal(encoded)
-        found = [TokenScores(*(np.zeros(len(one.ids)) for _ in range(3))) for one in encoded]
+        found = [TextScores(*(np.zeros(len(one.ids)) for _ in range(3))) for one in encoded]
         jobs = [
             (row, hidden) for row, one in enumerate(encoded) for hidden in hidden_parts(one.words)
         ]
@@ -187,9 +187,9 @@ class Scorer:
             totals[row] += scores[0].sum() / patterns
         return totals
 
-    def _causal(self, encoded: Sequence[Encoded]) -> list[TokenScores]:
+    def _causal(self, encoded: Sequence[EncodedText]) -> list[TextScores]:
         rows = [np.concatenate([[self.lm.opens], one.ids]) for one in encoded]
-        found: list[TokenScores] = [TokenScores(*(np.zeros(0),) * 3)] * len(rows)
+        found: list[TextScores] = [TextScores(*(np.zeros(0),) * 3)] * len(rows)
         for chosen in self._batches([len(row) for row in rows]):
             began = time.process_time()
             ids, mask = self.padded([rows[number] for number in chosen])
@@ -202,14 +202,14 @@ class Scorer:
                 logp, mean, std = (part.cpu().numpy() for part in _moments(logits, ids[:, 1:]))
             for at, number in enumerate(chosen):
                 size = len(rows[number]) - 1
-                found[number] = TokenScores(
+                found[number] = TextScores(
                     *(part[at, :size].astype(np.float64) for part in (logp, mean, std))
                 )
             self._spend(len(chosen), began)
         return found
 
     def hidden(
-        self, jobs: Sequence[tuple[Encoded, NDArray[np.int64]]]
+        self, jobs: Sequence[tuple[EncodedText, NDArray[np.int64]]]
     ) -> list[tuple[Floats, Floats, Floats]]:
         """Return the scores of hidden tokens.
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from deid_assets.extending import InputError
 from deid_assets.extending.measuring import percentiles, resampled
-from deid_audits.models.measures import FEWEST, RESAMPLES, Estimate
-from deid_audits.models.scoring import Encoded, Scorer
+from deid_audits.models.measures import FEWEST, RESAMPLES, AttackEstimate
+from deid_audits.models.scoring import EncodedText, Scorer
 
 Floats = NDArray[np.float64]
 GAP = "____"
@@ -23,7 +23,7 @@ LOST = "others beaten in the notes' words - in other words"
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Slot:
     """A gap, what truly stands in it, and what else could.
 
     Args:
@@ -50,7 +50,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class TruthRank:
     """Where a model ranks the truth.
 
     Args:
@@ -81,8 +81,8 @@ class Answer:
 
 
 def answered(
-    questions: Sequence[Question], scorer: Scorer, *, reference: Scorer | None = None
-) -> list[Answer]:
+    questions: Sequence[Slot], scorer: Scorer, *, reference: Scorer | None = None
+) -> list[TruthRank]:
     """Return where a model ranks the truth of each question.
 
     Args:
@@ -105,7 +105,9 @@ def answered(
         own, others = scores[begin], scores[begin + 1 : end]
         rank = 1 + float((others > own).sum()) + float((others == own).sum()) / 2
         found.append(
-            Answer(rank, end - begin, float(own - others.mean()), question.repeats, question.group)
+            TruthRank(
+                rank, end - begin, float(own - others.mean()), question.repeats, question.group
+            )
         )
         begin = end
     return found
@@ -120,7 +122,7 @@ def gap_scores(filled: Sequence[tuple[str, str]], scorer: Scorer) -> Floats:
     texts = [fragment.replace(GAP, filling) for fragment, filling in filled]
     if scorer.lm.kind == "causal":
         return np.array([one.logp.sum() for one in scorer.tokens(texts)])
-    jobs: list[tuple[Encoded, NDArray[np.int64]]] = []
+    jobs: list[tuple[EncodedText, NDArray[np.int64]]] = []
     owners: list[int] = []
     for number, ((fragment, filling), one) in enumerate(
         zip(filled, scorer.encode(texts), strict=True)
@@ -140,7 +142,9 @@ def gap_scores(filled: Sequence[tuple[str, str]], scorer: Scorer) -> Floats:
     return scores
 
 
-def summary(answers: Sequence[Answer], *, seed: int = 1, unit: str = "questions") -> list[Estimate]:
+def summary(
+    answers: Sequence[TruthRank], *, seed: int = 1, unit: str = "questions"
+) -> list[AttackEstimate]:
     """Return share of first ranks, share of others beaten and exposure, with intervals over groups.
 
     Raises:
@@ -170,7 +174,9 @@ def summary(answers: Sequence[Answer], *, seed: int = 1, unit: str = "questions"
         low, high = _around(mean, drawn, len(index))
         limit = np.log2(size) if name == "exposure in bits" else 1.0
         found.append(
-            Estimate(name, mean, max(0.0, low), float(min(limit, high)), float(chance), len(index))
+            AttackEstimate(
+                name, mean, max(0.0, low), float(min(limit, high)), float(chance), len(index)
+            )
         )
     return found
 
@@ -186,8 +192,8 @@ def _around(value: float, drawn: Sequence[float], groups: int) -> tuple[float, f
 
 
 def in_other_words(
-    own: Sequence[Answer], again: Sequence[Answer], *, seed: int = 1, unit: str = "questions"
-) -> list[Estimate]:
+    own: Sequence[TruthRank], again: Sequence[TruthRank], *, seed: int = 1, unit: str = "questions"
+) -> list[AttackEstimate]:
     """Return the share of others that the truth beats when asked in other words, and how much less
     that is than in its own.
 
@@ -219,5 +225,7 @@ def in_other_words(
             float(values[rows].mean()) for (rows,) in resampled([len(groups)], RESAMPLES, seed)
         ]
         mean = float(values.mean())
-        found.append(Estimate(name, mean, *_around(mean, drawn, len(groups)), chance, len(groups)))
+        found.append(
+            AttackEstimate(name, mean, *_around(mean, drawn, len(groups)), chance, len(groups))
+        )
     return found

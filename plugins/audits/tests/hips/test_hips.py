@@ -17,7 +17,7 @@ from deid_assets.policies import load_policy
 from deid_assets.policies.sentences import DropSentence
 from deid_assets.privacy.audit import Case
 from deid_assets.privacy.injection import Injector
-from deid_hips.attack import DETECTED, Setting, attack
+from deid_hips.attack import DETECTED, AttackOptions, attack
 from deid_hips.features import featurize, shape
 from deid_hips.leftovers import release, split
 from deid_hips.logistic import fit
@@ -118,13 +118,13 @@ def test_the_notes_of_a_patient_are_in_one_half():
 
 
 def test_behind_tags_every_leftover_is_plain_to_see():
-    findings = attack(CASES, [TAG], key=KEY, setting=Setting((0.8, 0.95)))
+    findings = attack(CASES, [TAG], key=KEY, setting=AttackOptions((0.8, 0.95)))
 
     assert [(each.result.auc[0], each.result.precision[0]) for each in findings] == [(1.0, 1.0)] * 2
 
 
 def test_surrogates_hide_leftovers_better_than_tags():
-    (finding,) = attack(CASES, [load_policy("surrogate")], key=KEY, setting=Setting((0.8,)))
+    (finding,) = attack(CASES, [load_policy("surrogate")], key=KEY, setting=AttackOptions((0.8,)))
 
     assert finding.result.precision[0] < 1
     assert finding.result.precision[1] <= finding.result.precision[0] <= finding.result.precision[2]
@@ -133,7 +133,7 @@ def test_surrogates_hide_leftovers_better_than_tags():
 
 def test_where_nothing_is_written_all_that_is_left_is_real():
     policy = Policy("drop", DropSentence())
-    (finding,) = attack(CASES, [policy], key=KEY, setting=Setting((0.5,)))
+    (finding,) = attack(CASES, [policy], key=KEY, setting=AttackOptions((0.5,)))
 
     assert finding.result.candidates == finding.result.leftovers
     assert finding.result.precision == (1.0, 1.0, 1.0)
@@ -141,7 +141,7 @@ def test_where_nothing_is_written_all_that_is_left_is_real():
 
 def test_what_a_detector_missed_is_judged_too():
     cases = [case(number, found=4 - (number % 3 == 0)) for number in range(120)]
-    findings = attack(cases, [TAG], key=KEY, setting=Setting((0.9,)))
+    findings = attack(cases, [TAG], key=KEY, setting=AttackOptions((0.9,)))
 
     assert [each.recall for each in findings] == [0.9, DETECTED]
     assert findings[1].result.leftovers == sum(
@@ -152,7 +152,7 @@ def test_what_a_detector_missed_is_judged_too():
 
 def test_one_seed_gives_one_answer():
     one, again = (
-        attack(CASES[:60], [TAG], key=KEY, setting=Setting((0.8,), seed=3)) for _ in range(2)
+        attack(CASES[:60], [TAG], key=KEY, setting=AttackOptions((0.8,), seed=3)) for _ in range(2)
     )
 
     assert [each.to_json() for each in one] == [each.to_json() for each in again]
@@ -209,7 +209,7 @@ def test_features_do_not_depend_on_what_is_true():
 
 def test_what_is_picked_is_counted_by_category():
     cases = [case(number, found=3) for number in range(120)]  # the last name of each is missed
-    finding = attack(cases, [TAG], key=KEY, setting=Setting(()))[0].to_json()
+    finding = attack(cases, [TAG], key=KEY, setting=AttackOptions(()))[0].to_json()
 
     assert finding["by_category"] == {"NAME": [finding["leftovers"]] * 2}
 

@@ -13,7 +13,7 @@ from deid_assets.core.errors import InputError
 from deid_assets.extending.measuring import auc, wilson
 from deid_audits.models.controls import released
 from deid_audits.models.measures import (
-    Decision,
+    ThresholdDecisions,
     balanced_identity,
     difference,
     estimated,
@@ -33,7 +33,7 @@ from deid_audits.models.membership import (
     shadow_ratio,
     zlib_ratio,
 )
-from deid_audits.models.scoring import Scorer, TokenScores, word_patterns
+from deid_audits.models.scoring import Scorer, TextScores, word_patterns
 
 
 def texts_of(notes):
@@ -133,7 +133,7 @@ def test_patterns_are_the_same_for_two_models_and_a_twin_and_hide_a_sixth():
 
 
 def test_zlib_and_min_k_by_hand():
-    own = TokenScores(np.array([-1.0, -5.0, -2.0, -0.5, -0.1]), np.full(5, -2.0), np.full(5, 2.0))
+    own = TextScores(np.array([-1.0, -5.0, -2.0, -0.5, -0.1]), np.full(5, -2.0), np.full(5, 2.0))
     assert own.loss == pytest.approx(1.72)
     assert min_k(own, share=0.2) == -5.0
     assert min_k(own, share=0.4) == -3.5
@@ -189,7 +189,7 @@ def test_the_threshold_leaves_alpha_of_the_calibration_set_above():
     values = np.arange(100, dtype=float)
     border = threshold(values, alpha=0.1)
     assert (values >= border).mean() == pytest.approx(0.1)
-    decision = Decision.at(np.arange(60, 160, dtype=float), values, border)
+    decision = ThresholdDecisions.at(np.arange(60, 160, dtype=float), values, border)
     assert decision.accuracy == pytest.approx((decision.recall + 1 - decision.false_positives) / 2)
     assert decision.recall == pytest.approx(0.7, abs=0.01)
     for one in decision.estimates():

@@ -27,7 +27,7 @@ from deid_audits.models.canaries import (
 )
 from deid_audits.models.planted import Canary, condition_questions, name_questions, planted_corpus
 from deid_audits.models.scoring import Scorer
-from deid_audits.models.slots import GAP, Answer, Question, answered, summary
+from deid_audits.models.slots import GAP, Slot, TruthRank, answered, summary
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +119,7 @@ def test_a_reference_takes_off_what_is_likely_anyway():
         def tokens(self, texts):
             return [type("T", (), {"logp": np.array([self.logs[text]])})() for text in texts]
 
-    question = [Question(GAP, "rare", ("common",))]
+    question = [Slot(GAP, "rare", ("common",))]
     target = Stub({"rare": -3.0, "common": -2.0})
     base = Stub({"rare": -9.0, "common": -2.0})
     assert answered(question, target)[0].rank == 2
@@ -127,16 +127,16 @@ def test_a_reference_takes_off_what_is_likely_anyway():
 
 
 def test_rank_and_exposure_by_hand():
-    assert Answer(1, 1024, 0.0).exposure == 10
-    assert Answer(3, 5, 0.0).beaten == 0.5
-    found = summary([Answer(1, 4, 0.0)] * 30)
+    assert TruthRank(1, 1024, 0.0).exposure == 10
+    assert TruthRank(3, 5, 0.0).beaten == 0.5
+    found = summary([TruthRank(1, 4, 0.0)] * 30)
     assert [one.chance for one in found[:2]] == [0.25, 0.5]
     assert {type(part) for one in found for part in (one.value, one.low, one.high, one.chance)} == {
         float
     }
     assert all(one.low < one.value == one.high for one in found)
     with pytest.raises(InputError, match="2 questions, an interval needs 20"):
-        summary([Answer(1, 4, 0.0)] * 2)
+        summary([TruthRank(1, 4, 0.0)] * 2)
 
 
 def test_eidetic_counts_documents_and_needs_extraction():
@@ -175,7 +175,7 @@ def test_files_of_canaries(tmp_path):
 @pytest.mark.parametrize(("fragment", "others"), [("no gap", ("b",)), (GAP, ()), (GAP, ("a",))])
 def test_questions_that_cannot_be_asked_are_refused(fragment, others):
     with pytest.raises(InputError):
-        Question(fragment, "a", others)
+        Slot(fragment, "a", others)
 
 
 def test_fragments_have_the_line_ends_that_the_model_read():

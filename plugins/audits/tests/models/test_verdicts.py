@@ -16,8 +16,8 @@ from deid_audits.models import audit_canaries, audit_extraction, audit_slots
 from deid_audits.models.auditing import samples, stretches
 from deid_audits.models.judging import rules_of
 from deid_audits.models.links import Register, count_links
-from deid_audits.models.measures import Estimate, estimated, ranking, true_positives_at
-from deid_audits.models.slots import Answer
+from deid_audits.models.measures import AttackEstimate, estimated, ranking, true_positives_at
+from deid_audits.models.slots import TruthRank
 from deid_audits.models.unprompted import copies
 
 
@@ -70,7 +70,7 @@ def test_members_that_are_told_by_a_lower_score_are_told(name):
 
 
 def answers(ranks, *, repeats=1, candidates=100):
-    return [Answer(rank, candidates, 0.0, repeats, str(at)) for at, rank in enumerate(ranks)]
+    return [TruthRank(rank, candidates, 0.0, repeats, str(at)) for at, rank in enumerate(ranks)]
 
 
 SPREAD = [float(rank) for rank in range(3, 63, 3)]
@@ -123,7 +123,7 @@ def test_canaries_fail_by_one_secret_that_is_said(figures, planted, failed):
 
 
 def estimate(name, value, low, high, chance):
-    return Estimate(name, value, low, high, chance, 40)
+    return AttackEstimate(name, value, low, high, chance, 40)
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,11 @@ from deid_assets.extending import InputError, Note, Phi, Span
 from deid_assets.extending.audits import Case, Key, Material, Outcome, Policy, load_policy
 from deid_assets.privacy.running import run_audit
 from deid_reidentification import Reidentification
-from deid_reidentification.attacks import Release, linked, singling_out
+from deid_reidentification.attacks import RecordIndex, linked, singling_out
 from deid_reidentification.people import (
     KINDS,
-    Kind,
     Person,
+    QuasiIdentifierKind,
     covers,
     left_of,
     people_of,
@@ -61,14 +61,14 @@ def test_people_have_the_values_of_their_notes():
     people = people_of([case(1), case(2, story="was stricken by lightning")])
 
     assert set(people["p1"].values) >= {
-        Kind.AGE,
-        Kind.PLACE,
-        Kind.PROFESSION,
-        Kind.DATE,
-        Kind.ITINERARY,
+        QuasiIdentifierKind.AGE,
+        QuasiIdentifierKind.PLACE,
+        QuasiIdentifierKind.PROFESSION,
+        QuasiIdentifierKind.DATE,
+        QuasiIdentifierKind.ITINERARY,
     }
-    assert {"lightning", "stricken"} <= people["p2"].values[Kind.FACT]
-    assert "patient" not in people["p1"].values.get(Kind.FACT, ())
+    assert {"lightning", "stricken"} <= people["p2"].values[QuasiIdentifierKind.FACT]
+    assert "patient" not in people["p1"].values.get(QuasiIdentifierKind.FACT, ())
 
 
 def test_a_range_and_a_year_give_the_value_away():
@@ -76,16 +76,16 @@ def test_a_range_and_a_year_give_the_value_away():
         "r", GONE.default, {Phi.AGE: lambda *_: "40-49", Phi.DATE: lambda text, *_: text[-4:]}
     )
     (record,) = records_of([case(1)], rounded, key=KEY).values()
-    date = next(iter(people_of([case(1)])["p1"].values[Kind.DATE]))
+    date = next(iter(people_of([case(1)])["p1"].values[QuasiIdentifierKind.DATE]))
 
-    assert [record.holds(Kind.AGE, age) for age in ("39", "40", "49", "50")] == [
+    assert [record.holds(QuasiIdentifierKind.AGE, age) for age in ("39", "40", "49", "50")] == [
         False,
         True,
         True,
         False,
     ]
-    assert record.holds(Kind.DATE, date)
-    assert not record.holds(Kind.PLACE, "ashford")
+    assert record.holds(QuasiIdentifierKind.DATE, date)
+    assert not record.holds(QuasiIdentifierKind.PLACE, "ashford")
 
 
 def test_what_was_missed_stands_in_the_record():
@@ -93,13 +93,19 @@ def test_what_was_missed_stands_in_the_record():
     half = Case(whole.note, whole.gold, DisjointSpans.of(whole.note, list(whole.gold)[1:]))
     (record,) = records_of([half], GONE, key=KEY).values()
 
-    assert record.holds(Kind.AGE, next(iter(people_of([whole])["p1"].values[Kind.AGE])))
-    assert not record.holds(Kind.PLACE, next(iter(people_of([whole])["p1"].values[Kind.PLACE])))
+    assert record.holds(
+        QuasiIdentifierKind.AGE,
+        next(iter(people_of([whole])["p1"].values[QuasiIdentifierKind.AGE])),
+    )
+    assert not record.holds(
+        QuasiIdentifierKind.PLACE,
+        next(iter(people_of([whole])["p1"].values[QuasiIdentifierKind.PLACE])),
+    )
 
 
 def test_the_more_is_known_the_more_are_linked():
     people = list(people_of(CASES).values())
-    release = Release(list(records_of(CASES, KEPT, key=KEY).values()), people, seed=1)
+    release = RecordIndex(list(records_of(CASES, KEPT, key=KEY).values()), people, seed=1)
 
     one, every = (linked(release, people, attributes=count)[0] for count in (1, 5))
     assert one < every == len(people)
@@ -109,7 +115,7 @@ def test_a_record_singles_out_its_person_and_no_other():
     own, others = split(CASES, key=KEY, least=20)
     released, rest = (list(people_of(half).values()) for half in (own, others))
     arms = singling_out(
-        Release(list(records_of(own, KEPT, key=KEY).values()), released, seed=1), released, rest
+        RecordIndex(list(records_of(own, KEPT, key=KEY).values()), released, seed=1), released, rest
     )
 
     assert arms.main[0] > 0.8 * arms.main[1]
@@ -219,11 +225,13 @@ def test_synthetic_people_can_be_added():
 
 
 def test_ties_are_broken_by_a_draw():
-    records = [Person(f"r{number}", {Kind.AGE: frozenset({"40"})}) for number in range(50)]
-    release = Release(records, records, seed=3)
+    records = [
+        Person(f"r{number}", {QuasiIdentifierKind.AGE: frozenset({"40"})}) for number in range(50)
+    ]
+    release = RecordIndex(records, records, seed=3)
 
-    assert len({release.nearest({Kind.AGE: "40"})[0] for _ in range(30)}) > 5
-    assert release.nearest({Kind.AGE: "41"})[1] is False
+    assert len({release.nearest({QuasiIdentifierKind.AGE: "40"})[0] for _ in range(30)}) > 5
+    assert release.nearest({QuasiIdentifierKind.AGE: "41"})[1] is False
 
 
 def sharing_of(cases, policy):
@@ -306,17 +314,17 @@ def test_who_shares_the_coarser_value_that_is_left_is_not_unique(name):
 @pytest.mark.parametrize(
     ("kind", "written", "value", "held"),
     [
-        (Kind.DATE, "2019-05", "3 may 2019", True),
-        (Kind.DATE, "2019-05", "3. mai 2019", True),
-        (Kind.DATE, "mayo de 2019", "03/05/2019", True),
-        (Kind.DATE, "2019-06", "3 may 2019", False),
-        (Kind.DATE, "2018-05", "3 may 2019", False),
-        (Kind.DATE, "4 may 2019", "3 may 2019", False),
-        (Kind.PLACE, "021xx", "02139", True),
-        (Kind.PLACE, "021", "02139-4307", True),
-        (Kind.PLACE, "022xx", "02139", False),
-        (Kind.PLACE, "036xx", "03601", False),
-        (Kind.PLACE, "02138", "02139", False),
+        (QuasiIdentifierKind.DATE, "2019-05", "3 may 2019", True),
+        (QuasiIdentifierKind.DATE, "2019-05", "3. mai 2019", True),
+        (QuasiIdentifierKind.DATE, "mayo de 2019", "03/05/2019", True),
+        (QuasiIdentifierKind.DATE, "2019-06", "3 may 2019", False),
+        (QuasiIdentifierKind.DATE, "2018-05", "3 may 2019", False),
+        (QuasiIdentifierKind.DATE, "4 may 2019", "3 may 2019", False),
+        (QuasiIdentifierKind.PLACE, "021xx", "02139", True),
+        (QuasiIdentifierKind.PLACE, "021", "02139-4307", True),
+        (QuasiIdentifierKind.PLACE, "022xx", "02139", False),
+        (QuasiIdentifierKind.PLACE, "036xx", "03601", False),
+        (QuasiIdentifierKind.PLACE, "02138", "02139", False),
     ],
 )
 def test_a_coarser_text_holds_what_it_was_made_of_and_nothing_else(kind, written, value, held):
@@ -359,7 +367,7 @@ def test_what_a_shipped_policy_leaves_of_a_value_is_known_as_that_value(policy, 
 
 def records_of_text(kind, written):
     """Return the record of a release that shows a value so."""
-    label = {Kind.DATE: Phi.DATE, Kind.PLACE: Phi.ZIP}[kind]
+    label = {QuasiIdentifierKind.DATE: Phi.DATE, QuasiIdentifierKind.PLACE: Phi.ZIP}[kind]
     shown = Policy("shown", GONE.default, {label: lambda *_: written})
     (record,) = records_of([dated(1, "of 1 value", label)], shown, key=KEY).values()
     return record

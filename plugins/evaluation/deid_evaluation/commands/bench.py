@@ -39,9 +39,9 @@ from deid_assets.extending.commands import (
 )
 
 if TYPE_CHECKING:
-    from deid_evaluation.bench import Run
+    from deid_evaluation.bench import ContestantRun
     from deid_evaluation.bench_entries import Bakeoff
-    from deid_evaluation.bench_scores import Gold
+    from deid_evaluation.bench_scores import ReferenceSpans
 
 GoldOption = Arg[bool, typer.Option("--gold", help="Score against the annotations in NOTES.")]
 OutOption = Arg[
@@ -143,7 +143,7 @@ def _options(settings: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 
 def _show(
-    found: Bakeoff, runs: Sequence[Run], out: Path | None, *, as_json: bool, title: str
+    found: Bakeoff, runs: Sequence[ContestantRun], out: Path | None, *, as_json: bool, title: str
 ) -> None:
     from deid_assets.extending.scoring import best_subset_text  # noqa: PLC0415
     from deid_evaluation.bakeoff import conditions, to_json  # noqa: PLC0415
@@ -218,10 +218,12 @@ def _read(source: NoteSource, labels: LabelMap | None) -> _Read:
     return _Read(notes, gold, withheld)
 
 
-def _gold(found: _Read, labels: LabelMap) -> Gold:
-    from deid_evaluation.bench_scores import Gold  # noqa: PLC0415 - loads numpy
+def _gold(found: _Read, labels: LabelMap) -> ReferenceSpans:
+    from deid_evaluation.bench_scores import ReferenceSpans  # noqa: PLC0415 - loads numpy
 
     patients = {
         note.note_id: note.patient_id for note in found.notes if note.patient_id is not None
     }
-    return Gold(found.gold, found.lengths, None if labels is PHI else labels.categories, patients)
+    return ReferenceSpans(
+        found.gold, found.lengths, None if labels is PHI else labels.categories, patients
+    )

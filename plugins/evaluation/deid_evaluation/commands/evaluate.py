@@ -159,12 +159,12 @@ def evaluate(
         Request,
         evaluate_files,
     )
-    from deid_evaluation.commands.inputs import Named  # noqa: PLC0415
+    from deid_evaluation.commands.inputs import NamedFile  # noqa: PLC0415
     from deid_evaluation.report.text import PLACEHOLDER  # noqa: PLC0415
 
     notes = reading.source(gold)
     texts = additions.texts()
-    preds = [Named.parse(argument) for argument in pred]
+    preds = [NamedFile.parse(argument) for argument in pred]
     if out is not None:
         inputs = [gold, *(named.path for named in preds), *additions.inputs]
         check_out(out, inputs=inputs, is_folder=True)

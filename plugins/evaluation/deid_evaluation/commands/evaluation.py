@@ -22,19 +22,19 @@ from deid_assets.extending.pages import check_restricted, write_files
 from deid_assets.extending.scoring import Comparison, compare
 from deid_evaluation.causes import Causes, parse_causes
 from deid_evaluation.commands.inputs import (
-    Gold,
-    Named,
+    NamedFile,
+    ReferenceNotes,
     check_names,
     digest_row,
     read_curve,
     read_gold,
     read_systems,
 )
-from deid_evaluation.commands.scores import Scores, show
+from deid_evaluation.commands.scores import ScoresDocument, show
 from deid_evaluation.meddocan import MeddocanCounts, meddocan_counts
 from deid_evaluation.pages.report import report_html
-from deid_evaluation.report import Corpus, ReportOptions
-from deid_evaluation.report.build import Measured, assemble, measure
+from deid_evaluation.report import ProfiledNotes, ReportOptions
+from deid_evaluation.report.build import SystemScores, assemble, measure
 from deid_evaluation.report.corpus import groups_of
 from deid_evaluation.report.runs import read_runs
 from deid_evaluation.report.text import PLACEHOLDER, placeholder_of
@@ -68,7 +68,7 @@ class Request:
     """
 
     gold: NoteSource
-    preds: Sequence[Named]
+    preds: Sequence[NamedFile]
     out: Path | None = None
     sources: Sequence[str] = ()
     labels: str | None = None
@@ -134,7 +134,7 @@ def evaluate_files(request: Request) -> int:
         "withheld": len(withheld),
     }
     evaluations = {one.system.name: one.evaluation for one in measured}
-    scores = Scores(facts, evaluations, comparison, _meddocan(corpus, measured))
+    scores = ScoresDocument(facts, evaluations, comparison, _meddocan(corpus, measured))
     if request.out is not None:
         options = _options(request, facts, evaluations, causes=causes, curves=curves, runs=runs)
         _write(request.out, corpus, measured, comparison, options)
@@ -142,9 +142,9 @@ def evaluate_files(request: Request) -> int:
     return PARTIAL if len(withheld) else 0
 
 
-def _corpus(gold: Gold, request: Request) -> Corpus:
+def _corpus(gold: ReferenceNotes, request: Request) -> ProfiledNotes:
     try:
-        return Corpus(
+        return ProfiledNotes(
             notes=gold.notes,
             gold=gold.spans,
             profile=profile(request.profile),
@@ -156,7 +156,7 @@ def _corpus(gold: Gold, request: Request) -> Corpus:
         raise InputError(f"{request.gold.path}: {error}{advice}") from None
 
 
-def _measured(request: Request, gold: Gold, corpus: Corpus) -> list[Measured]:
+def _measured(request: Request, gold: ReferenceNotes, corpus: ProfiledNotes) -> list[SystemScores]:
     measured = []
     is_alone, sources = len(request.preds) == 1, list(dict.fromkeys(request.sources))
     for pred in request.preds:
@@ -179,7 +179,7 @@ def _causes(path: Path | None) -> Causes:
         raise InputError(f"{path}: not text in UTF-8; export it from the report again") from None
 
 
-def _meddocan(corpus: Corpus, measured: Sequence[Measured]) -> dict[str, MeddocanCounts]:
+def _meddocan(corpus: ProfiledNotes, measured: Sequence[SystemScores]) -> dict[str, MeddocanCounts]:
     if corpus.profile is not MEDDOCAN:
         return {}
     return {
@@ -237,8 +237,8 @@ def _rewritten(source: NoteSource | None) -> dict[str, str] | None:
 
 def _write(
     out: Path,
-    corpus: Corpus,
-    measured: Sequence[Measured],
+    corpus: ProfiledNotes,
+    measured: Sequence[SystemScores],
     comparison: Comparison,
     options: ReportOptions,
 ) -> None:

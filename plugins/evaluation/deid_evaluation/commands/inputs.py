@@ -33,7 +33,7 @@ _EPOCH = ("phase", "epoch", "loss", "dev_f1")
 
 
 @dataclass(frozen=True, slots=True)
-class Gold:
+class ReferenceNotes:
     """The gold and how it is compared.
 
     Args:
@@ -56,7 +56,7 @@ class Gold:
         return None if self.labels is PHI else self.labels.categories
 
 
-def read_gold(source: NoteSource, labels: LabelMap, withheld: Withheld) -> Gold:
+def read_gold(source: NoteSource, labels: LabelMap, withheld: Withheld) -> ReferenceNotes:
     """Return annotated notes.
 
     Raises:
@@ -82,7 +82,7 @@ def read_gold(source: NoteSource, labels: LabelMap, withheld: Withheld) -> Gold:
         raise InputError(f"{source.path}: no annotated note could be read; give notes with spans")
     faulty = [entry["note"] for entry in withheld.to_json()]
     others |= {note_id for note_id in faulty if note_id is not None}
-    return Gold(spans, notes, labels, frozenset(others), faulty.count(None))
+    return ReferenceNotes(spans, notes, labels, frozenset(others), faulty.count(None))
 
 
 def _advice(source: NoteSource) -> str:
@@ -100,14 +100,14 @@ def _fits(source: NoteSource, labels: LabelMap) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedFile:
     """A file, and the name of what is in it; empty where none was given."""
 
     path: Path
     name: str = ""
 
     @classmethod
-    def parse(cls, argument: str) -> Named:
+    def parse(cls, argument: str) -> NamedFile:
         """Return ``FILE[=NAME]``; a file whose own name holds ``=`` is taken as it is."""
         path, equals, name = argument.rpartition("=")
         if not equals or Path(argument).exists():
@@ -122,7 +122,7 @@ class Named:
         return self.name or self.path.stem
 
 
-def check_names(preds: Sequence[Named]) -> None:
+def check_names(preds: Sequence[NamedFile]) -> None:
     """Refuse two files of one name.
 
     Raises:
@@ -135,7 +135,12 @@ def check_names(preds: Sequence[Named]) -> None:
 
 
 def read_systems(
-    pred: Named, gold: Gold, *, sources: Sequence[str], is_alone: bool, is_sample: bool
+    pred: NamedFile,
+    gold: ReferenceNotes,
+    *,
+    sources: Sequence[str],
+    is_alone: bool,
+    is_sample: bool,
 ) -> Iterator[System]:
     """Yield what is scored of a file: all of it, or each of its sources and all of these together.
 
@@ -178,7 +183,9 @@ def read_systems(
         )
 
 
-def _check_notes(path: Path, every: Mapping[str, SpanSet], gold: Gold, *, is_sample: bool) -> None:
+def _check_notes(
+    path: Path, every: Mapping[str, SpanSet], gold: ReferenceNotes, *, is_sample: bool
+) -> None:
     unknown = sorted(every.keys() - gold.spans.keys() - gold.others)
     if len(unknown) > gold.nameless and not is_sample:
         raise InputError(

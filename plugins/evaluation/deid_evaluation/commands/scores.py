@@ -37,7 +37,7 @@ HEADINGS = ("annotated", "strict P", "R", "F1", "relaxed F1", "covered", "chars 
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class ScoresDocument:
     """Everything that is printed and kept.
 
     Args:
@@ -53,7 +53,7 @@ class Scores:
     meddocan: Mapping[str, MeddocanCounts]
 
 
-def to_json(scores: Scores) -> dict[str, Any]:
+def to_json(scores: ScoresDocument) -> dict[str, Any]:
     """Return facts and scores, and every count behind them.
 
     The scores of a detector are its averages, intervals and difference to the first.
@@ -74,7 +74,7 @@ def to_json(scores: Scores) -> dict[str, Any]:
     return {**scores.facts, "bootstrap": draws, "detectors": detectors}
 
 
-def show(scores: Scores, *, style: str) -> None:
+def show(scores: ScoresDocument, *, style: str) -> None:
     """Print scores; several detectors side by side, the one that covers most first."""
     if style == "json":
         print_json(to_json(scores))

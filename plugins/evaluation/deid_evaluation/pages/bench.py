@@ -20,7 +20,7 @@ from deid_assets.extending.scoring import (
     drawn_from,
     recall_of,
 )
-from deid_evaluation.bench_entries import Bakeoff, Entry
+from deid_evaluation.bench_entries import Bakeoff, BenchEntry
 from deid_evaluation.pages.bench_tables import (
     BY_DESIGN,
     added_table,
@@ -110,5 +110,5 @@ def _tables(found: Bakeoff) -> list[tuple[str, str, Titled]]:
     ]
 
 
-def _covered(entry: Entry) -> Estimate | None:
+def _covered(entry: BenchEntry) -> Estimate | None:
     return recall_of(entry.evaluation.micro(Scheme.COVERED)) if entry.evaluation else None

@@ -18,7 +18,7 @@ from deid_assets.extending.scoring import (
     ratio,
 )
 from deid_evaluation.agreement import Agreement
-from deid_evaluation.bench_entries import Bakeoff, Entry, Missing
+from deid_evaluation.bench_entries import Bakeoff, BenchEntry, Missing
 
 NOTHING_MISSING = "-"
 BY_DESIGN = "†"
@@ -69,7 +69,7 @@ def explained(found: Bakeoff) -> str:
     )
 
 
-def _scores(found: Bakeoff, entry: Entry) -> list[str]:
+def _scores(found: Bakeoff, entry: BenchEntry) -> list[str]:
     strict = entry.evaluation.micro(Scheme.STRICT) if entry.evaluation else None
     return [
         interval(found, entry, Scheme.COVERED, Ratio.RECALL),
@@ -83,7 +83,7 @@ def _scores(found: Bakeoff, entry: Entry) -> list[str]:
     ]
 
 
-def _costs(entry: Entry) -> list[str]:
+def _costs(entry: BenchEntry) -> list[str]:
     spent = entry.expense
     if spent is None:
         return [*[UNDEFINED] * 4, amount(entry.failed)]
@@ -102,7 +102,7 @@ def rate(per_s: float) -> str:
     return f"{per_s:,.0f}" if per_s >= 100 else f"{per_s:,.1f}"
 
 
-def blind_of(entry: Entry) -> str:
+def blind_of(entry: BenchEntry) -> str:
     """Return the labels that a detector cannot find by design, or a dash."""
     return ", ".join(entry.blind) or NOTHING_MISSING
 
@@ -136,7 +136,7 @@ def label_table(found: Bakeoff) -> Titled:
     return ["Label", "Annotated spans", *(entry.name for entry, _ in scored)], rows
 
 
-def _label_cell(entry: Entry, evaluation: Evaluation, label: str) -> str:
+def _label_cell(entry: BenchEntry, evaluation: Evaluation, label: str) -> str:
     recall = ratio(evaluation.counts(label, Scheme.COVERED).recall)
     return f"{recall} {BY_DESIGN}" if label in entry.blind else recall
 
@@ -183,7 +183,7 @@ def missing_table(missing: Sequence[Missing]) -> Titled:
     return ["Label", "Marked by any", "By none, if independent [95 %]", "Estimator"], rows
 
 
-def interval(found: Bakeoff, entry: Entry, scheme: Scheme, of: Ratio) -> str:
+def interval(found: Bakeoff, entry: BenchEntry, scheme: Scheme, of: Ratio) -> str:
     """Return a ratio of a detector with its bootstrap interval, or ``n/a``."""
     measured: Interval | None = None
     if found.comparison and entry.name in found.comparison.intervals:

@@ -5,13 +5,13 @@
 
 from deid_assets.extending.scoring import AnnotatedNotes
 from deid_evaluation.report.build import SCHEMA, VERSION, ReportOptions, build_report
-from deid_evaluation.report.corpus import Corpus, System, groups_of
+from deid_evaluation.report.corpus import ProfiledNotes, System, groups_of
 
 __all__ = [
     "SCHEMA",
     "VERSION",
     "AnnotatedNotes",
-    "Corpus",
+    "ProfiledNotes",
     "ReportOptions",
     "System",
     "build_report",

@@ -20,7 +20,7 @@ from deid_evaluation.causes import Causes
 from deid_evaluation.error_sample import PER_CELL
 from deid_evaluation.gold_profile import shares_of_values
 from deid_evaluation.note_outcomes import note_outcomes
-from deid_evaluation.report.corpus import Corpus, Json, Pair, Shown, System, groups_of
+from deid_evaluation.report.corpus import Json, Pair, ProfiledNotes, Shown, System, groups_of
 from deid_evaluation.report.errors import SystemErrors, confusion_json, errors_json, errors_of
 from deid_evaluation.report.gold import gold_json
 from deid_evaluation.report.notes import (
@@ -93,7 +93,7 @@ class ReportOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class SystemScores:
     """One system with its counts."""
 
     system: System
@@ -103,7 +103,7 @@ class Measured:
 
 
 def build_report(
-    corpus: Corpus, systems: Sequence[System], *, options: ReportOptions
+    corpus: ProfiledNotes, systems: Sequence[System], *, options: ReportOptions
 ) -> dict[str, Any]:
     """Return the document that ``report_html`` shows and ``json.dumps`` takes.
 
@@ -134,7 +134,7 @@ def build_report(
     return assemble(corpus, measured, comparison, options)
 
 
-def measure(corpus: Corpus, system: System) -> Measured:
+def measure(corpus: ProfiledNotes, system: System) -> SystemScores:
     """Return a system's counts.
 
     Raises:
@@ -146,11 +146,14 @@ def measure(corpus: Corpus, system: System) -> Measured:
     total, rows = evaluate_by_note(
         pairs, profile=corpus.profile, scope=corpus.scope, lengths=corpus.lengths
     )
-    return Measured(system, pairs, total, rows)
+    return SystemScores(system, pairs, total, rows)
 
 
 def assemble(
-    corpus: Corpus, measured: Sequence[Measured], comparison: Comparison, options: ReportOptions
+    corpus: ProfiledNotes,
+    measured: Sequence[SystemScores],
+    comparison: Comparison,
+    options: ReportOptions,
 ) -> dict[str, Any]:
     """Return the document from what was measured; arguments and errors as for ``build_report``."""
     groups = groups_of(corpus.notes, options.group_by)
@@ -184,7 +187,7 @@ def assemble(
     }
 
 
-def _head(corpus: Corpus, comparison: Comparison, options: ReportOptions) -> Json:
+def _head(corpus: ProfiledNotes, comparison: Comparison, options: ReportOptions) -> Json:
     patients = set(corpus.patients.values())
     return {
         "schema": SCHEMA,
@@ -214,7 +217,7 @@ class _Maker:
 
     def __init__(
         self,
-        corpus: Corpus,
+        corpus: ProfiledNotes,
         comparison: Comparison,
         options: ReportOptions,
         groups: Mapping[str, Mapping[str, str | None]],
@@ -228,7 +231,7 @@ class _Maker:
         self._people = people_of(corpus)
         self.tagged: set[str] = set()
 
-    def result(self, one: Measured) -> Json:
+    def result(self, one: SystemScores) -> Json:
         corpus, options, name = self._corpus, self._options, one.system.name
         outcomes = list(note_outcomes(one.pairs, profile=corpus.profile, lengths=corpus.lengths))
         errors = errors_of(
@@ -252,7 +255,7 @@ class _Maker:
             **self._errors(errors),
         }
 
-    def _scores(self, one: Measured) -> Json:
+    def _scores(self, one: SystemScores) -> Json:
         evaluation, notes = one.evaluation, one.evaluation.notes
         covered = evaluation.micro(Scheme.COVERED)
         return {

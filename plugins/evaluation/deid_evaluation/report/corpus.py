@@ -34,7 +34,7 @@ CONTEXT_CHARS = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Corpus(AnnotatedNotes):
+class ProfiledNotes(AnnotatedNotes):
     """Annotated notes, under a profile.
 
     Args:

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from deid_assets.extending.scoring import gravity
 from deid_evaluation.causes import Causes, cause_totals
 from deid_evaluation.error_sample import ErrorSample
-from deid_evaluation.report.corpus import Corpus, Json, Pair, Shown
+from deid_evaluation.report.corpus import Json, Pair, ProfiledNotes, Shown
 from deid_evaluation.report.people import People
-from deid_evaluation.span_errors import Confusion, Kind, SpanError, span_errors
+from deid_evaluation.span_errors import Confusion, SpanError, SpanErrorKind, span_errors
 
 Groups = Mapping[str, Mapping[str, str | None]]
 
@@ -35,7 +35,7 @@ class SystemErrors:
 
 
 def errors_of(
-    system: str, pairs: Iterable[Pair], corpus: Corpus, *, causes: Causes, per_cell: int
+    system: str, pairs: Iterable[Pair], corpus: ProfiledNotes, *, causes: Causes, per_cell: int
 ) -> SystemErrors:
     """Return what is wrong in all notes; memory holds a sample."""
     found = SystemErrors(ErrorSample(system, per_cell, frozenset(causes)))
@@ -69,7 +69,7 @@ def errors_json(
                 "shown": kept[str(kind)],
                 "left": _left(sample, kind),
             }
-            for kind in Kind
+            for kind in SpanErrorKind
         },
         "cells": [
             {"kind": str(kind), "label": label, "errors": count, "left": sample.left[kind, label]}
@@ -82,7 +82,7 @@ def errors_json(
     }
 
 
-def _left(sample: ErrorSample, kind: Kind) -> int:
+def _left(sample: ErrorSample, kind: SpanErrorKind) -> int:
     return sum(count for (of, _), count in sample.left.items() if of is kind)
 
 

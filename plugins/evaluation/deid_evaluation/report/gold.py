@@ -11,8 +11,8 @@ from typing import Any
 
 from deid_assets.extending import SpanSet
 from deid_evaluation.gold_profile import entities, instances
-from deid_evaluation.gold_review import Doubt, doubts, quorum
-from deid_evaluation.report.corpus import Corpus, Json, Shown, System
+from deid_evaluation.gold_review import AnnotationDoubt, doubts, quorum
+from deid_evaluation.report.corpus import Json, ProfiledNotes, Shown, System
 
 RARE_SPANS = 20
 """Gold spans of a label up to which every one of them is listed."""
@@ -21,7 +21,7 @@ CONFIDENT = 0.9
 """Score from which one system alone makes the gold doubtful."""
 
 
-def gold_json(corpus: Corpus, systems: Sequence[System], shown: Shown) -> Json:
+def gold_json(corpus: ProfiledNotes, systems: Sequence[System], shown: Shown) -> Json:
     """Return what the gold is like, and where systems doubt it."""
     rows = entities(
         ((corpus.notes[note_id], gold) for note_id, gold in corpus.gold.items()),
@@ -46,7 +46,7 @@ def gold_json(corpus: Corpus, systems: Sequence[System], shown: Shown) -> Json:
 
 
 def _rare(
-    corpus: Corpus, systems: Sequence[System], shown: Shown, labels: frozenset[str]
+    corpus: ProfiledNotes, systems: Sequence[System], shown: Shown, labels: frozenset[str]
 ) -> list[Json]:
     rows: dict[tuple[str, int, int, str], Json] = {}
     for system in systems if labels else ():
@@ -70,7 +70,7 @@ def _rare(
     return sorted(rows.values(), key=lambda row: (row["label"], row["note"], row["start"]))
 
 
-def _doubts(corpus: Corpus, systems: Sequence[System], shown: Shown) -> Json:
+def _doubts(corpus: ProfiledNotes, systems: Sequence[System], shown: Shown) -> Json:
     """Return places where systems differ from the gold.
 
     One system must be sure, of several more than half agree.
@@ -100,12 +100,14 @@ def _doubts(corpus: Corpus, systems: Sequence[System], shown: Shown) -> Json:
     }
 
 
-def _every_doubt(corpus: Corpus, systems: Sequence[System], agreeing: int | None) -> list[Doubt]:
+def _every_doubt(
+    corpus: ProfiledNotes, systems: Sequence[System], agreeing: int | None
+) -> list[AnnotationDoubt]:
     of_note: Mapping[str, dict[str, SpanSet]] = {note_id: {} for note_id in corpus.gold}
     for system in systems:
         for _, pred in corpus.pairs(system.spans):
             of_note[pred.note_id][system.name] = pred
-    found: list[Doubt] = []
+    found: list[AnnotationDoubt] = []
     for note_id, by_system in of_note.items():
         found += doubts(
             corpus.gold[note_id],
@@ -121,7 +123,7 @@ def _is_certain(system: System) -> bool:
     return len({span.score for spans in system.spans.values() for span in spans}) < 2
 
 
-def doubt_json(doubt: Doubt) -> dict[str, Any]:
+def doubt_json(doubt: AnnotationDoubt) -> dict[str, Any]:
     """Return a doubt as ``json.dumps`` takes it."""
     return {
         "note": doubt.note_id,

@@ -17,7 +17,7 @@ from deid_evaluation.note_outcomes import (
     fully_redacted_by_label,
     worst_notes,
 )
-from deid_evaluation.report.corpus import Corpus, Json, System
+from deid_evaluation.report.corpus import Json, ProfiledNotes, System
 from deid_evaluation.report.scores import interval_json
 from deid_evaluation.span_errors import places
 from deid_evaluation.subgroups import Group, subgroups
@@ -135,7 +135,7 @@ def _group(group: Group) -> Json:
 
 
 def rarity_json(
-    corpus: Corpus, spans: Mapping[str, SpanSet], shares: Mapping[tuple[str, str], float]
+    corpus: ProfiledNotes, spans: Mapping[str, SpanSet], shares: Mapping[tuple[str, str], float]
 ) -> Json:
     """Return leaks weighed by how few people in this gold bear the value."""
 

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 
 from deid_assets.extending.scoring import names_by_person, whose
-from deid_evaluation.report.corpus import Corpus, Json, Pair
+from deid_evaluation.report.corpus import Json, Pair, ProfiledNotes
 from deid_evaluation.report.scores import share_json
 
 People = Mapping[tuple[str, int, int], str]
 """Note id, start and end of a gold span to whose name it is."""
 
 
-def people_of(corpus: Corpus) -> People:
+def people_of(corpus: ProfiledNotes) -> People:
     """Return whose name each gold span is, where its own label says so."""
     return {
         (note_id, span.start, span.end): person

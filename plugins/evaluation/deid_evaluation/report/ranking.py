@@ -10,8 +10,8 @@ import numpy as np
 from deid_assets.extending import InputError, Profile
 from deid_evaluation.ranking import (
     OperatingPoint,
-    Ranked,
-    Sweep,
+    RankedPredictions,
+    ThresholdCounts,
     average_precision,
     best_f1,
     calibration,
@@ -52,14 +52,14 @@ def ranking_json(pairs: Iterable[Pair], *, profile: Profile) -> Json:
     }
 
 
-def _target(found: Ranked, recall: float) -> Json | None:
+def _target(found: RankedPredictions, recall: float) -> Json | None:
     try:
         return asdict(threshold_for_recall(found, recall))
     except InputError:
         return None  # not reached: shown as such
 
 
-def _at(curve: Sweep, threshold: float) -> OperatingPoint:
+def _at(curve: ThresholdCounts, threshold: float) -> OperatingPoint:
     kept = int(np.searchsorted(-curve.thresholds, -threshold, side="right"))
     if not kept:
         return OperatingPoint(threshold, 0.0, 0.0, 0.0, 0, None)
@@ -72,7 +72,7 @@ def _points(*columns: np.typing.NDArray[np.float64]) -> list[list[float]]:
     return [[round(float(column[at]), 6) for column in columns] for at in chosen]
 
 
-def _roc(found: Ranked) -> Json:
+def _roc(found: RankedPredictions) -> Json:
     try:
         curve = roc(found)
     except InputError:
@@ -83,7 +83,7 @@ def _roc(found: Ranked) -> Json:
     }
 
 
-def _calibration(found: Ranked) -> Json:
+def _calibration(found: RankedPredictions) -> Json:
     curve = calibration(found)
     bins = zip(
         curve.count.tolist(), curve.mean_score.tolist(), curve.share_right.tolist(), strict=True

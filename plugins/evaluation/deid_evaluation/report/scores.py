@@ -26,7 +26,7 @@ from deid_assets.extending.scoring import (
 )
 from deid_evaluation.averages import macro_average, note_average, weighted_average
 from deid_evaluation.meddocan import MeddocanCounts, meddocan_counts
-from deid_evaluation.report.corpus import Corpus, Json, Pair
+from deid_evaluation.report.corpus import Json, Pair, ProfiledNotes
 
 _VIEWS = {"all": I2B2_VIEWS, "hipaa": I2B2_HIPAA_VIEWS}
 _PLACES = frozenset({Phi.STREET, Phi.CITY, Phi.ZIP})
@@ -95,7 +95,7 @@ def averages_json(evaluation: Evaluation, rows: Sequence[Row]) -> Json:
     return averages
 
 
-def six_json(corpus: Corpus, pairs: Sequence[Pair]) -> Json:
+def six_json(corpus: ProfiledNotes, pairs: Sequence[Pair]) -> Json:
     """Return the six scores of all categories and of HIPAA's, or why there are none."""
     if corpus.scope is None or corpus.scope >= _PLACES:
         return {name: _six(corpus, pairs, views) for name, views in _VIEWS.items()}
@@ -103,7 +103,7 @@ def six_json(corpus: Corpus, pairs: Sequence[Pair]) -> Json:
     return {"all": _six(corpus, pairs, _VIEWS["all"]), "hipaa": {"left_out": reason}}
 
 
-def _six(corpus: Corpus, pairs: Sequence[Pair], views: Views) -> Json:
+def _six(corpus: ProfiledNotes, pairs: Sequence[Pair], views: Views) -> Json:
     """Return the scores, or one line on why there are none: the other sections are not held up."""
     scored = ((corpus.notes[gold.note_id], gold, pred) for gold, pred in pairs)
     try:
@@ -116,7 +116,7 @@ def _six(corpus: Corpus, pairs: Sequence[Pair], views: Views) -> Json:
     }
 
 
-def meddocan_json(corpus: Corpus, pairs: Sequence[Pair]) -> Json | None:
+def meddocan_json(corpus: ProfiledNotes, pairs: Sequence[Pair]) -> Json | None:
     """Return MEDDOCAN's official scores; ``None`` under another profile."""
     if corpus.profile is not MEDDOCAN:
         return None

@@ -27,9 +27,9 @@ from deid_evaluation.capture_recapture import (
     estimate_missed,
     overlap_matrix,
 )
-from deid_evaluation.report.corpus import Corpus, Json, Shown, System
+from deid_evaluation.report.corpus import Json, ProfiledNotes, Shown, System
 from deid_evaluation.span_errors import places
-from deid_evaluation.system_diff import Difference, differences
+from deid_evaluation.system_diff import SystemDifference, differences
 
 MOST_DIFFERENCES = 100
 """Spans listed that one of two systems alone has.
@@ -41,15 +41,15 @@ Predictions = Mapping[str, Mapping[str, SpanSet]]
 """Note id to system to spans."""
 
 
-def diffs_json(corpus: Corpus, systems: Sequence[System], shown: Shown) -> list[Json]:
+def diffs_json(corpus: ProfiledNotes, systems: Sequence[System], shown: Shown) -> list[Json]:
     """Return the first system against every other."""
     first, *others = systems
     return [_diff(corpus, first, other, shown) for other in others]
 
 
-def _diff(corpus: Corpus, first: System, second: System, shown: Shown) -> Json:
+def _diff(corpus: ProfiledNotes, first: System, second: System, shown: Shown) -> Json:
     table: Counter[tuple[str, tuple[bool, bool]]] = Counter()
-    cells: dict[tuple[bool, bool], list[Difference]] = {}
+    cells: dict[tuple[bool, bool], list[SystemDifference]] = {}
     left, right = (
         {pred.note_id: pred for _, pred in corpus.pairs(one.spans)} for one in (first, second)
     )
@@ -82,7 +82,7 @@ def _diff(corpus: Corpus, first: System, second: System, shown: Shown) -> Json:
     }
 
 
-def _rows(found: Sequence[Difference], shown: Shown) -> Iterator[Json]:
+def _rows(found: Sequence[SystemDifference], shown: Shown) -> Iterator[Json]:
     for one in nsmallest(MOST_DIFFERENCES, found, key=lambda one: (one.note_id, one.place)):
         start, end, label = one.place
         yield {
@@ -96,7 +96,7 @@ def _rows(found: Sequence[Difference], shown: Shown) -> Iterator[Json]:
         }
 
 
-def predictions_of(corpus: Corpus, systems: Sequence[System]) -> Predictions:
+def predictions_of(corpus: ProfiledNotes, systems: Sequence[System]) -> Predictions:
     """Return the spans of every note by system, of the categories that the gold annotates."""
     by_note: dict[str, dict[str, SpanSet]] = {note_id: {} for note_id in corpus.gold}
     for system in systems:
@@ -105,7 +105,9 @@ def predictions_of(corpus: Corpus, systems: Sequence[System]) -> Predictions:
     return by_note
 
 
-def marginal_json(corpus: Corpus, predictions: Predictions, names: Sequence[str]) -> Json | None:
+def marginal_json(
+    corpus: ProfiledNotes, predictions: Predictions, names: Sequence[str]
+) -> Json | None:
     """Return what each system adds to the others.
 
     ``None`` where there is one, or too many to try all subsets.
@@ -122,7 +124,9 @@ def marginal_json(corpus: Corpus, predictions: Predictions, names: Sequence[str]
     }
 
 
-def recapture_json(corpus: Corpus, predictions: Predictions, names: Sequence[str]) -> Json | None:
+def recapture_json(
+    corpus: ProfiledNotes, predictions: Predictions, names: Sequence[str]
+) -> Json | None:
     """Return the estimate of what all systems missed beside what they did.
 
     ``None`` where there is one system.

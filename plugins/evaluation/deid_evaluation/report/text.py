@@ -22,7 +22,7 @@ from deid_assets.extending.scoring import (
     holed,
     words,
 )
-from deid_evaluation.report.corpus import Corpus, Json, Shown
+from deid_evaluation.report.corpus import Json, ProfiledNotes, Shown
 from deid_evaluation.report.scores import share_json
 
 PLACEHOLDER = r"\[[^\[\]\n]{1,40}\]"
@@ -52,7 +52,11 @@ def placeholder_of(pattern: str) -> re.Pattern[str]:
 
 
 def text_json(
-    corpus: Corpus, rewritten: Mapping[str, str], shown: Shown, *, placeholder: re.Pattern[str]
+    corpus: ProfiledNotes,
+    rewritten: Mapping[str, str],
+    shown: Shown,
+    *,
+    placeholder: re.Pattern[str],
 ) -> Json:
     """Return BLEU-4 against the gold redaction, and what was altered.
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from deid_assets.core.phi import HARMONISED, Phi
 from deid_assets.core.span import Span, SpanSet
 from deid_assets.evaluation.counts import Counts, Scheme
-from deid_evaluation.bench_scores import Gold, reach, score
+from deid_evaluation.bench_scores import ReferenceSpans, reach, score
 
 LENGTH = 40
 places = st.tuples(
@@ -40,7 +40,7 @@ def scored(corpus, *, backwards=False):
     )
     if backwards:
         gold, found = dict(reversed(gold.items())), dict(reversed(found.items()))
-    annotated = Gold(gold, dict.fromkeys(gold, LENGTH))
+    annotated = ReferenceSpans(gold, dict.fromkeys(gold, LENGTH))
     return annotated, score(annotated, {"found": found}, profile=HARMONISED, resamples=100)
 
 

@@ -12,7 +12,7 @@ from deid_assets.core.span import SpanSet
 from deid_assets.evaluation.counts import Counts, Scheme
 from deid_assets.testing import marked
 from deid_evaluation.bench_scores import (
-    Gold,
+    ReferenceSpans,
     blind_labels,
     by_note,
     compare_predictions,
@@ -39,7 +39,7 @@ def read(texts, source="gold"):
 
 def gold_of(texts):
     lengths = {f"n{at}": len(marked(text)[0].text) for at, text in enumerate(texts)}
-    return Gold(read(texts), lengths)
+    return ReferenceSpans(read(texts), lengths)
 
 
 def test_detectors_are_scored_on_the_same_notes():
@@ -70,7 +70,7 @@ def test_a_note_that_a_detector_was_not_asked_for_is_refused():
 
 def test_without_gold_there_is_no_score():
     with pytest.raises(InputError, match="no note is annotated"):
-        score(Gold({}, {}), {"names": read(NAMES)}, profile=HARMONISED)
+        score(ReferenceSpans({}, {}), {"names": read(NAMES)}, profile=HARMONISED)
 
 
 def test_reach_leaves_out_what_a_detector_does_not_declare():

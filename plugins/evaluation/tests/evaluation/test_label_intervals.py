@@ -14,7 +14,7 @@ from deid_assets.core.phi import HARMONISED, MEDDOCAN, Phi
 from deid_assets.core.span import SpanSet
 from deid_assets.evaluation.intervals import wilson
 from deid_assets.testing import marked
-from deid_evaluation.causes import Cause, cause_totals, parse_causes
+from deid_evaluation.causes import ErrorCause, cause_totals, parse_causes
 from deid_evaluation.label_intervals import left_by_label
 from deid_evaluation.note_outcomes import NoteOutcome
 from deid_evaluation.system_diff import differences
@@ -118,7 +118,7 @@ STORED = {
     [json.dumps(STORED), "id,system,causes\nab,rules,AB;AM\n", '"id","causes"\r\n"ab","AM;AB"\r\n'],
 )
 def test_causes_are_read_from_json_and_csv(text):
-    assert parse_causes(text, name="f") == {"ab": {Cause.ABBREVIATION, Cause.AMBIGUITY}}
+    assert parse_causes(text, name="f") == {"ab": {ErrorCause.ABBREVIATION, ErrorCause.AMBIGUITY}}
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,10 @@ def test_what_is_no_file_of_causes_is_refused(text, message):
 
 
 def test_causes_add_up_by_kind_and_label():
-    causes = {"a": frozenset({Cause.DEBATABLE}), "b": frozenset({Cause.DEBATABLE, Cause.SCARCITY})}
+    causes = {
+        "a": frozenset({ErrorCause.DEBATABLE}),
+        "b": frozenset({ErrorCause.DEBATABLE, ErrorCause.SCARCITY}),
+    }
     found = cause_totals([("a", "missed", "NAME"), ("b", "label", "NAME")], causes)
 
     assert found == {

@@ -10,7 +10,7 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import HARMONISED, I2B2_2014, Phi
 from deid_assets.core.span import Span, SpanSet
 from deid_assets.testing import marked
-from deid_evaluation.report import Corpus, ReportOptions, System, build_report, groups_of
+from deid_evaluation.report import ProfiledNotes, ReportOptions, System, build_report, groups_of
 from deid_evaluation.report.notes import FEWEST_SPANS
 
 OPTIONS = ReportOptions(title="t", resamples=100)
@@ -23,7 +23,7 @@ def corpus(*texts, metas=(), profile=HARMONISED, **options):
         meta = metas[at] if at < len(metas) else {}
         notes[note.note_id] = Note(note.note_id, note.text, lang="en", meta=meta)
         gold[note.note_id] = spans
-    return Corpus(notes=notes, gold=gold, profile=profile, **options)
+    return ProfiledNotes(notes=notes, gold=gold, profile=profile, **options)
 
 
 def nothing(held):
@@ -65,20 +65,22 @@ def test_gold_that_does_not_tell_kinds_of_places_has_no_scores_of_hipaa():
 def test_scores_that_need_one_label_per_token_are_left_out_where_gold_overlaps():
     held = corpus("<NAME>Lee Ho</NAME>", overlaps_allowed=True)
     held.gold["n0"] = SpanSet.of(held.notes["n0"], [Span(0, 6, Phi.NAME), Span(4, 6, Phi.CITY)])
-    held = Corpus(notes=held.notes, gold=held.gold, profile=HARMONISED, overlaps_allowed=True)
+    held = ProfiledNotes(
+        notes=held.notes, gold=held.gold, profile=HARMONISED, overlaps_allowed=True
+    )
 
     assert held.has_overlaps
     assert "overlap" in report(held)["results"]["none"]["six_scores"]["all"]["left_out"]
     with pytest.raises(
         OverlapError, match=r"note 'n0': annotated spans \[0, 6\) and \[4, 6\) overlap"
     ):
-        Corpus(notes=held.notes, gold=held.gold, profile=HARMONISED)
+        ProfiledNotes(notes=held.notes, gold=held.gold, profile=HARMONISED)
 
 
 def test_a_category_that_the_profile_does_not_count_neither_overlaps_nor_hides():
     held = corpus("<NAME>Lee Ho</NAME>", profile=I2B2_2014)
     held.gold["n0"] = SpanSet.of(held.notes["n0"], [Span(0, 6, Phi.NAME), Span(4, 6, Phi.SEX)])
-    held = Corpus(notes=held.notes, gold=held.gold, profile=I2B2_2014)
+    held = ProfiledNotes(notes=held.notes, gold=held.gold, profile=I2B2_2014)
     spans = {"n0": SpanSet.of(held.notes["n0"], [Span(0, 6, Phi.SEX)])}
 
     found = report(held, System("s", spans))["results"]["s"]
@@ -180,7 +182,7 @@ def test_predictions_that_do_not_fit_are_refused(change, error, message):
 def test_a_corpus_is_notes_with_their_gold_and_something_to_find():
     held = corpus("<NAME>Lee</NAME>")
     with pytest.raises(InputError, match="not of the same notes"):
-        Corpus(notes={}, gold=held.gold, profile=HARMONISED)
+        ProfiledNotes(notes={}, gold=held.gold, profile=HARMONISED)
     with pytest.raises(InputError, match="the annotations hold no span under profile 'i2b2'"):
         corpus("<SEX>male</SEX>", profile=I2B2_2014)
     with pytest.raises(ConfigError, match="at least one system"):

@@ -12,7 +12,7 @@ from deid_assets.evaluation.score import Scheme, evaluate
 from deid_assets.testing import marked
 from deid_evaluation.error_sample import ErrorSample
 from deid_evaluation.shapes import LONGEST, shape
-from deid_evaluation.span_errors import Kind, span_errors
+from deid_evaluation.span_errors import SpanErrorKind, span_errors
 
 GOLD = "Dr. <NAME>Lee</NAME> of <CITY>Rome</CITY>, <DATE>3 May</DATE>"
 
@@ -78,7 +78,7 @@ def test_what_the_gold_does_not_annotate_is_never_spurious_and_yet_covers():
     )
     errors, _ = span_errors(gold, pred, profile=HARMONISED, scope=frozenset({Phi.NAME}))
 
-    assert [(error.kind, error.left) for error in errors] == [(Kind.LABEL, 0)]
+    assert [(error.kind, error.left) for error in errors] == [(SpanErrorKind.LABEL, 0)]
 
 
 def test_a_second_prediction_on_a_gold_span_is_wrong_and_is_not_spurious():
@@ -86,7 +86,9 @@ def test_a_second_prediction_on_a_gold_span_is_wrong_and_is_not_spurious():
     pred = SpanSet(gold.note_id, gold.digest, (*gold, Span(0, 3, Phi.CITY)))
     errors, confusion = span_errors(gold, pred, profile=HARMONISED)
 
-    assert [(error.kind, error.pred) for error in errors] == [(Kind.LABEL, (0, 3, "LOCATION"))]
+    assert [(error.kind, error.pred) for error in errors] == [
+        (SpanErrorKind.LABEL, (0, 3, "LOCATION"))
+    ]
     assert +confusion == {("NAME", "NAME"): 1}
 
 
@@ -111,7 +113,9 @@ SPANS = st.lists(
 def test_gold_errors_are_the_misses_of_the_strict_scheme_and_no_false_alarm_is_lost(gold, pred):
     errors, confusion = span_errors(gold, pred, profile=HARMONISED)
     strict = evaluate(gold, pred, profile=HARMONISED, length=40).micro(Scheme.STRICT)
-    wrong_gold = {error.gold for error in errors if error.gold and error.kind is not Kind.SPURIOUS}
+    wrong_gold = {
+        error.gold for error in errors if error.gold and error.kind is not SpanErrorKind.SPURIOUS
+    }
     exact = {(span.start, span.end, HARMONISED.labels[span.label]) for span in gold} & {
         (span.start, span.end, HARMONISED.labels[span.label]) for span in pred
     }
@@ -146,7 +150,7 @@ def test_a_sample_is_bounded_and_does_not_depend_on_the_order(order, per_cell):
 
     assert list(first.kept()) == list(second.kept())
     assert len(list(first.kept())) == min(20, per_cell)
-    assert first.total(Kind.MISSED) == 20
+    assert first.total(SpanErrorKind.MISSED) == 20
 
 
 def test_what_a_reviewer_has_tagged_is_kept_whatever_is_drawn():

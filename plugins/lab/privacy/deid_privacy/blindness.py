@@ -9,10 +9,10 @@ import numpy as np
 
 from deid_assets.extending import InputError
 from deid_assets.extending.measuring import auc
-from deid_audits.models.measures import Estimate, difference, estimated
+from deid_audits.models.measures import AttackEstimate, difference, estimated
 from deid_audits.models.membership import Setup, check_disjoint, scores
 from deid_audits.models.scoring import Scorer
-from deid_audits.models.slots import Question, answered, summary
+from deid_audits.models.slots import Slot, answered, summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +49,11 @@ class Blindness:
     """
 
     attack: str
-    random: Estimate
-    named: Estimate
-    twin: Estimate
-    gap: Estimate
-    unmatched: Estimate
+    random: AttackEstimate
+    named: AttackEstimate
+    twin: AttackEstimate
+    gap: AttackEstimate
+    unmatched: AttackEstimate
 
 
 def check_twin(named: Sequence[str], twin: Sequence[str]) -> None:
@@ -104,8 +104,8 @@ def blindness(roles: Roles, setup: Setup, attacks: Sequence[str]) -> list[Blindn
 
 
 def entity_level(
-    questions: Sequence[Question], scorer: Scorer, *, reference: Scorer | None = None
-) -> list[Estimate]:
+    questions: Sequence[Slot], scorer: Scorer, *, reference: Scorer | None = None
+) -> list[AttackEstimate]:
     """Return the measure that does react to names.
 
     Where the true name ranks among others in its own sentence.

@@ -21,7 +21,7 @@ from deid_assets.extending.files import atomic_file, digest_of_files, digest_of_
 from deid_privacy.utility.comparing import rows
 from deid_privacy.utility.running import MAJORITY, Grid, Plan
 from deid_privacy.utility.tasks import task_data
-from deid_privacy.utility.tuning import Tuning
+from deid_privacy.utility.tuning import TuningSettings
 
 BUNDLE, VERSION = "reproduce.json", 1
 _NAMED = frozenset({"numpy", "safetensors", "scipy", "tokenizers", "torch", "transformers"})
@@ -32,7 +32,7 @@ _SHOWN = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class MeanPair:
     """A mean of the first run against that of the second.
 
     Args:
@@ -81,7 +81,7 @@ def read_bundle(path: Path) -> tuple[Plan, dict[str, Any]]:
             raise InputError(
                 f"{path.name}: a bundle of version {found['version']}; this reads {VERSION}"
             )
-        plan = Plan(**found["plan"] | {"tuning": Tuning(**found["plan"]["tuning"])})
+        plan = Plan(**found["plan"] | {"tuning": TuningSettings(**found["plan"]["tuning"])})
         return plan, found | {
             "f1": {str(name): float(value) for name, value in found["f1"].items()}
         }
@@ -118,10 +118,10 @@ def differences(bundle: Mapping[str, Any], plan: Plan) -> list[str]:
     return told
 
 
-def compared(bundle: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> list[Compared]:
+def compared(bundle: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> list[MeanPair]:
     """Return every mean of the bundle beside that of a second run."""
     own = means(results)
-    return [Compared(name, first, own.get(name)) for name, first in bundle["f1"].items()]
+    return [MeanPair(name, first, own.get(name)) for name, first in bundle["f1"].items()]
 
 
 def means(results: Sequence[Mapping[str, Any]]) -> dict[str, float]:

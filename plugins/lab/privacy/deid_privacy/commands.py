@@ -19,7 +19,7 @@ from deid_assets.extending import InputError
 from deid_assets.extending.commands import grouped
 
 if TYPE_CHECKING:
-    from deid_privacy.defences import Wanted
+    from deid_privacy.defences import DefenceSettings
 
 SeedOption = Arg[int, typer.Option(metavar="N", help="Of notes and models.")]
 _EPSILONS = (1.0, 8.0, 64.0)
@@ -71,13 +71,13 @@ class Comparison:
             "seed": self.seed,
         }
 
-    def wanted(self) -> Wanted:
+    def wanted(self) -> DefenceSettings:
         """Return what is compared, before learning rates are chosen."""
-        from deid_privacy.defences import Wanted  # noqa: PLC0415 - loads PyTorch
+        from deid_privacy.defences import DefenceSettings  # noqa: PLC0415 - loads PyTorch
         from deid_privacy.private import Course  # noqa: PLC0415
 
         settings = self.settings()
-        return Wanted(
+        return DefenceSettings(
             notes=self.notes,
             detectors=settings["detector"],
             policy=self.policy,

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from deid_audits.models.membership import ATTACKS, NEED_REFERENCE, Setup, scores
-from deid_audits.models.scoring import Scorer, Spent
+from deid_audits.models.scoring import Scorer, ScoringWork
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class AttackCost:
     """Cost of one attack.
 
     Args:
@@ -39,7 +39,7 @@ class Cost:
 
 def costs(
     texts: Sequence[str], target: Scorer, reference: Scorer | None, calibration: Sequence[str]
-) -> list[Cost]:
+) -> list[AttackCost]:
     """Return the cost of each membership attack on texts, each measured by itself.
 
     What an attack needs of another is in both, so that the sum is more than all together take.
@@ -58,9 +58,11 @@ def costs(
         references = [reference] if reference is not None and attack in NEED_REFERENCE else []
         scorers = [target, *references]
         for one in scorers:
-            one.spent = Spent()
+            one.spent = ScoringWork()
         began = time.process_time()
         scores(texts, Setup(target, references, calibration), [attack])
         seconds = time.process_time() - began
-        found.append(Cost(attack, len(texts), sum(one.spent.sequences for one in scorers), seconds))
+        found.append(
+            AttackCost(attack, len(texts), sum(one.spent.sequences for one in scorers), seconds)
+        )
     return found

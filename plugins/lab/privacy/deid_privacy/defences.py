@@ -24,7 +24,7 @@ from deid_assets.extending import ConfigError
 from deid_assets.extending.files import atomic_file
 from deid_assets.extending.measuring import auc
 from deid_audits.models.canaries import questions_of
-from deid_audits.models.measures import Estimate, bootstrap, estimated
+from deid_audits.models.measures import AttackEstimate, bootstrap, estimated
 from deid_audits.models.opened import LanguageModel, fitted
 from deid_audits.models.planted import Planted, name_questions, planted_corpus
 from deid_audits.models.scoring import Scorer
@@ -48,7 +48,7 @@ BEATEN = "others beaten"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class DefenceSettings:
     """Settings of the comparison.
 
     Args:
@@ -95,8 +95,8 @@ class Arm:
     withheld: int
     guarantee: Guarantee | None
     epsilons: dict[str, float]
-    loss: Estimate
-    attacks: tuple[Estimate, ...] = field(default=())
+    loss: AttackEstimate
+    attacks: tuple[AttackEstimate, ...] = field(default=())
     seconds: float = 0.0
     course: Course | None = None
 
@@ -109,18 +109,18 @@ class Arm:
         """Return what ``to_json`` wrote."""
         guarantee = fields["guarantee"] and Guarantee(**fields["guarantee"])
         course = fields["course"] and Course(**fields["course"])
-        attacks = tuple(Estimate(**one) for one in fields["attacks"])
+        attacks = tuple(AttackEstimate(**one) for one in fields["attacks"])
         own = {
             "guarantee": guarantee,
             "course": course,
-            "loss": Estimate(**fields["loss"]),
+            "loss": AttackEstimate(**fields["loss"]),
             "attacks": attacks,
         }
         return cls(**{**fields, **own})
 
 
 def compare(
-    wanted: Wanted, folder: Path, report: Callable[[Arm], None] = lambda _: None
+    wanted: DefenceSettings, folder: Path, report: Callable[[Arm], None] = lambda _: None
 ) -> list[Arm]:
     """Return every defence, trained and attacked on the same planted corpus.
 
@@ -181,7 +181,7 @@ def compare(
     return found
 
 
-def corpus_of(wanted: Wanted) -> Planted:
+def corpus_of(wanted: DefenceSettings) -> Planted:
     """Return the planted corpus of a comparison."""
     return planted_corpus(
         notes=wanted.notes,
@@ -200,7 +200,7 @@ def tokenizer_of(corpus: Planted, folder: Path) -> Any:
 
 
 def _arms(
-    corpus: Planted, wanted: Wanted
+    corpus: Planted, wanted: DefenceSettings
 ) -> Iterator[tuple[str, str, Callable[[], list[str]], Guarantee | None, Course]]:
     plain = [note.text for note in corpus.training]
     yield "undefended", "none", lambda: plain, None, wanted.course
@@ -249,7 +249,7 @@ def trained(
     return fitted("trained", "causal", model, tokenizer)
 
 
-def loss_of(corpus: Planted, lm: LanguageModel, *, seed: int) -> Estimate:
+def loss_of(corpus: Planted, lm: LanguageModel, *, seed: int) -> AttackEstimate:
     """Return the loss on held-out notes, with its interval."""
     losses = np.array(
         [one.loss for one in Scorer(lm).tokens([note.text for note in corpus.held_out])]
@@ -260,12 +260,14 @@ def loss_of(corpus: Planted, lm: LanguageModel, *, seed: int) -> Estimate:
 
     low, high = bootstrap(losses, losses, mean, seed=seed)
     guess = math.log(lm.vocabulary)
-    return Estimate(
+    return AttackEstimate(
         "loss per token of held-out notes", float(losses.mean()), low, high, guess, len(losses)
     )
 
 
-def _attacks(corpus: Planted, lm: LanguageModel, wanted: Wanted) -> tuple[Estimate, ...]:
+def _attacks(
+    corpus: Planted, lm: LanguageModel, wanted: DefenceSettings
+) -> tuple[AttackEstimate, ...]:
     """Return membership of ordinary notes, and ranks of planted names and secrets.
 
     The attacker holds the originals.
@@ -292,5 +294,5 @@ def _attacks(corpus: Planted, lm: LanguageModel, wanted: Wanted) -> tuple[Estima
             for one in summary(answered(questions, scorer), seed=wanted.seed)
             if one.name == BEATEN
         )
-        found.append(Estimate(name, own.value, own.low, own.high, own.chance, own.units))
+        found.append(AttackEstimate(name, own.value, own.low, own.high, own.chance, own.units))
     return tuple(found)

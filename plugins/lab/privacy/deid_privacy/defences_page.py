@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from deid_assets.extending.drawing import FILL, GRID, MUTED, Section, blank, png, study_html
-from deid_audits.models.measures import Estimate
-from deid_privacy.defences import REPEATS, Arm, Wanted
+from deid_audits.models.measures import AttackEstimate
+from deid_privacy.defences import REPEATS, Arm, DefenceSettings
 from deid_privacy.defences_tuning import Tried
 from deid_privacy.private import Guarantee
 
@@ -16,7 +16,7 @@ MARKERS = "sovD^P<X>*"
 
 def defences_html(
     arms: Sequence[Arm],
-    wanted: Wanted,
+    wanted: DefenceSettings,
     *,
     provenance: Mapping[str, str],
     tried: Sequence[Tried] = (),
@@ -65,7 +65,7 @@ def _headed(text: str) -> str:
     return text[0].upper() + text[1:]
 
 
-def _interval(one: Estimate) -> str:
+def _interval(one: AttackEstimate) -> str:
     return f"{one.value:.3f} [{one.low:.3f}, {one.high:.3f}]"
 
 
@@ -194,7 +194,7 @@ def tried_section(tried: Sequence[Tried]) -> Section:
     )
 
 
-def _limits(arms: Sequence[Arm], wanted: Wanted) -> Section:
+def _limits(arms: Sequence[Arm], wanted: DefenceSettings) -> Section:
     reacted = max(one.low for one in arms[0].attacks) > 0.6
     control = (
         "Positive control held: an attack finds what the undefended model learnt."

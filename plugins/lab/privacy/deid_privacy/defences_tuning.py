@@ -12,7 +12,14 @@ from itertools import product
 from pathlib import Path
 
 from deid_assets.extending.files import atomic_file
-from deid_privacy.defences import Wanted, corpus_of, loss_of, promised, tokenizer_of, trained
+from deid_privacy.defences import (
+    DefenceSettings,
+    corpus_of,
+    loss_of,
+    promised,
+    tokenizer_of,
+    trained,
+)
 from deid_privacy.private import Course
 
 _OTHER = 40_000
@@ -38,7 +45,7 @@ class Tried:
 
 
 def choose(
-    wanted: Wanted,
+    wanted: DefenceSettings,
     rates: Sequence[float],
     clips: Sequence[float],
     folder: Path,

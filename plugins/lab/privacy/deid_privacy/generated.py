@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from deid_assets.extending import Document, InputError, Phi, Span
 from deid_assets.extending.lists import languages_in
 from deid_assets.extending.measuring import percentiles
-from deid_audits.models.measures import Estimate
+from deid_audits.models.measures import AttackEstimate
 from deid_audits.models.quality import is_repetitive
 from deid_privacy.overlap import Gram, grams, marked_grams
 
@@ -248,7 +248,7 @@ def parsed(text: str) -> tuple[str, list[Span]] | None:
     return None if opened or _PART.search(plain) else (plain, spans)
 
 
-def diversity(texts: Sequence[str], lang: str, *, tokens: int, seed: int = 1) -> Estimate:
+def diversity(texts: Sequence[str], lang: str, *, tokens: int, seed: int = 1) -> AttackEstimate:
     """Return unique stems by tokens (Vakili et al. 2025), of so many tokens.
 
     The ratio falls with the size of a corpus.
@@ -283,7 +283,7 @@ def diversity(texts: Sequence[str], lang: str, *, tokens: int, seed: int = 1) ->
     drawn = [_ratio(rng.sample(stems, len(stems)), tokens) for _ in range(DRAWS)]
     low, high = percentiles(drawn)
     mean = sum(drawn) / len(drawn)
-    return Estimate(
+    return AttackEstimate(
         "unique stems by tokens", mean, min(low, mean), max(high, mean), float("nan"), len(texts)
     )
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from deid_assets.extending import Document, InputError, sentences, tokenize
 from deid_assets.extending.corpora import read_corpus
-from deid_audits.models.slots import GAP, Question
+from deid_audits.models.slots import GAP, Slot
 
 WORDS = range(5, 41)
 """Words of a sentence."""
@@ -22,7 +22,7 @@ _SEED, _PER_SENTENCE = 93_000, 2
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedSentence:
     """A sentence with a name.
 
     Args:
@@ -37,10 +37,10 @@ class Named:
     name: str = field(repr=False)
     start: int
 
-    def question(self, others: Sequence[str]) -> Question:
+    def question(self, others: Sequence[str]) -> Slot:
         """Return whether the name is known, asked among others of the same form."""
         fragment = self.text[: self.start] + GAP + self.text[self.start + len(self.name) :]
-        return Question(fragment, self.name, tuple(others), 1, self.text)
+        return Slot(fragment, self.name, tuple(others), 1, self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Part:
     """
 
     plain: tuple[str, ...] = field(repr=False)
-    named: tuple[Named, ...] = field(repr=False)
+    named: tuple[NamedSentence, ...] = field(repr=False)
 
     @property
     def texts(self) -> list[str]:
@@ -83,7 +83,7 @@ def named_parts(each: int, *, seed: int) -> tuple[Part, Part, Part, dict[str, li
     patients = dict.fromkeys(one.note.patient_id or one.note.note_id for one in documents)
     side = {patient: number % 3 for number, patient in enumerate(patients)}
     rng = random.Random(f"named {seed}")  # noqa: S311 - simulation
-    found: list[tuple[dict[str, None], dict[str, Named]]] = [({}, {}) for _ in range(3)]
+    found: list[tuple[dict[str, None], dict[str, NamedSentence]]] = [({}, {}) for _ in range(3)]
     seen: set[str] = set()
     for document in documents:
         plain, named = found[side[document.note.patient_id or document.note.note_id]]
@@ -92,7 +92,7 @@ def named_parts(each: int, *, seed: int) -> tuple[Part, Part, Part, dict[str, li
                 continue
             seen.add(text)
             if names:
-                named[text] = Named(
+                named[text] = NamedSentence(
                     text, _renamed(text, names, pool, rng), names[0][1], names[0][0]
                 )
             else:

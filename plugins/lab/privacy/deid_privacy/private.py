@@ -6,7 +6,7 @@ DP-SGD (Abadi et al. 2016), gradients by opacus, and two accountants.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,7 +15,9 @@ import torch
 
 from deid_assets.extending import ConfigError, TrainingError
 from deid_causal.steps import Pair, adamw, batch_of
-from deid_training.optimize import generator, linear_rate, set_rate
+from deid_training.learner import Learner, LoopSettings, Loss
+from deid_training.loop import Loop
+from deid_training.optimize import generator, linear_rate
 
 Accountant = Literal["rdp", "prv"]
 ACCOUNTANTS: tuple[Accountant, ...] = ("rdp", "prv")
@@ -133,7 +135,6 @@ def train_private(
 
     if not rows:
         raise TrainingError("there is no note to train on; give some")
-    rng = generator(seed, 71)
     wrapped: Any = GradSampleModule(model, loss_reduction="sum")
     optimizer: Any = DPOptimizer(
         make_optimizer(model, learning_rate=course.learning_rate, weight_decay=0.0),
@@ -142,44 +143,82 @@ def train_private(
         expected_batch_size=course.batch,
         generator=torch.Generator().manual_seed(seed),
     )
-    wrapped.train()
-    share = min(1.0, course.batch / len(rows))
+    learner = PrivateLearner(wrapped, optimizer, rows, course, end=end, seed=seed)
+    # opacus clips, note by note
+    settings = LoopSettings(epochs=1, clip=None, remedy="lower the learning rate")
     try:
-        for step in range(course.steps):
-            chosen = np.flatnonzero(rng.random(len(rows)) < share).tolist()
-            set_rate(
-                optimizer,
-                course.learning_rate * linear_rate(step, steps=course.steps, warm_up=0.05),
-            )
-            optimizer.zero_grad(set_to_none=True)
-            if chosen:
-                pairs = [
-                    Pair(list(rows[at][:1]), list(rows[at][1 : course.length])) for at in chosen
-                ]
-                _backward(wrapped, pairs, end)
-            else:
-                for one in model.parameters():
-                    one.grad_sample = one.new_zeros((0, *one.shape))
-            optimizer.step()
+        with warnings.catch_warnings():
+            # tokens need no gradient: what PyTorch warns of is meant
+            warnings.simplefilter("ignore")
+            Loop(learner, settings).run()
     finally:
         wrapped.remove_hooks()
         _forget(model)
     model.eval()
 
 
-def _backward(wrapped: Any, pairs: Sequence[Pair], end: int) -> None:
-    batch = batch_of(pairs, end, next(wrapped.parameters()).device)
-    logits = wrapped(input_ids=batch.ids, attention_mask=batch.mask, use_cache=False).logits[:, :-1]
-    targets = batch.targets[:, 1:]
-    losses = torch.nn.functional.cross_entropy(
-        logits.float().flatten(0, 1), targets.flatten(), ignore_index=-100, reduction="none"
-    ).view(len(pairs), -1)
-    loss = (losses.sum(1) / (targets >= 0).sum(1).clamp_min(1)).sum()
-    if not torch.isfinite(loss):
-        raise TrainingError("the loss is no number; lower the learning rate")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # tokens need no gradient: what PyTorch warns of is meant
-        torch.autograd.backward(loss)
+class PrivateLearner(Learner[list[Pair]]):
+    """Learns notes that are drawn independently for every step.
+
+    Args:
+        model: That keeps the gradient of each note.
+        optimizer: That clips them and adds noise to their sum.
+        rows: Tokens of each note.
+        course: Of the training.
+        end: Token that fills.
+        seed: Of the draws.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        optimizer: Any,
+        rows: Sequence[Sequence[int]],
+        course: Course,
+        *,
+        end: int,
+        seed: int,
+    ) -> None:
+        self.model = model
+        self.optimizer = optimizer
+        self._rows = rows
+        self._course = course
+        self._end = end
+        self._rng = generator(seed, 71)
+
+    def batches(self, epoch: int) -> Iterator[list[list[Pair]]]:
+        """Yield the notes of every step, which may be none."""
+        del epoch
+        share = min(1.0, self._course.batch / len(self._rows))
+        for _ in range(self._course.steps):
+            chosen = np.flatnonzero(self._rng.random(len(self._rows)) < share).tolist()
+            read = [self._rows[at][: self._course.length] for at in chosen]
+            yield [[Pair(list(row[:1]), list(row[1:])) for row in read]]
+
+    def loss(self, part: list[Pair]) -> Loss:
+        """Return the sum of the notes' mean losses."""
+        if not part:
+            return Loss(self._nothing())
+        batch = batch_of(part, self._end, next(self.model.parameters()).device)
+        logits = self.model(input_ids=batch.ids, attention_mask=batch.mask, use_cache=False).logits[
+            :, :-1
+        ]
+        targets = batch.targets[:, 1:]
+        losses = torch.nn.functional.cross_entropy(
+            logits.float().flatten(0, 1), targets.flatten(), ignore_index=-100, reduction="none"
+        ).view(len(part), -1)
+        return Loss((losses.sum(1) / (targets >= 0).sum(1).clamp_min(1)).sum())
+
+    def _nothing(self) -> torch.Tensor:
+        """Return the loss of no note; the step still adds its noise, as the accountants assume."""
+        parameters = list(self.model.parameters())
+        for one in parameters:
+            one.grad_sample = one.new_zeros((0, *one.shape))
+        return 0 * parameters[0].sum()
+
+    def rate(self, step: int) -> float:
+        """Return the share of the highest learning rate."""
+        return linear_rate(step, steps=self._course.steps, warm_up=0.05)
 
 
 def _forget(model: torch.nn.Module) -> None:

@@ -17,7 +17,7 @@ from deid_assets.extending import InputError
 from deid_assets.extending.commands import grouped
 
 if TYPE_CHECKING:
-    from deid_audits.models.measures import Estimate, Floats
+    from deid_audits.models.measures import AttackEstimate, Floats
 
 
 ModelArg = Arg[Path, typer.Argument(metavar="MODEL", help="Folder of the model.")]
@@ -130,17 +130,19 @@ def twins(
     return 0
 
 
-def _estimates(first: Floats, second: Floats, out: Floats, *, seed: int) -> Iterator[Estimate]:
+def _estimates(
+    first: Floats, second: Floats, out: Floats, *, seed: int
+) -> Iterator[AttackEstimate]:
     """Yield what an attack's scores of notes, their twins and outside notes say."""
     from deid_assets.extending.measuring import auc, wilson  # noqa: PLC0415 - with PyTorch
-    from deid_audits.models.measures import Estimate, difference, estimated  # noqa: PLC0415
+    from deid_audits.models.measures import AttackEstimate, difference, estimated  # noqa: PLC0415
 
     yield estimated("AUC(B), trained on", first, out, auc, chance=0.5)
     yield estimated("AUC(C), twins", second, out, auc, chance=0.5)
     yield difference(first, second, out, seed=seed)
     hits, notes = int((first > second).sum()), len(first)
     low, high = wilson(hits, notes)
-    yield Estimate("preferred to their twins", hits / notes, low, high, 0.5, notes)
+    yield AttackEstimate("preferred to their twins", hits / notes, low, high, 0.5, notes)
 
 
 def probe(
@@ -185,5 +187,5 @@ def _texts(path: Path) -> Sequence[str]:
     return [note.text for note in sorted(read_raw(str(path)), key=lambda note: note.note_id)]
 
 
-def _say(about: str, found: Estimate) -> None:
+def _say(about: str, found: AttackEstimate) -> None:
     typer.echo(f"{about}: {found}, {found.units} units")

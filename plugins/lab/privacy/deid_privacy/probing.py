@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from deid_assets.extending import InputError
 from deid_assets.extending.measuring import auc
-from deid_audits.models.measures import Estimate, difference, estimated
-from deid_audits.models.planted import Person
+from deid_audits.models.measures import AttackEstimate, difference, estimated
+from deid_audits.models.planted import PlantedPerson
 from deid_audits.models.scoring import Scorer
 
 Floats = NDArray[np.float64]
@@ -35,7 +35,7 @@ def states(scorer: Scorer, texts: Sequence[str], *, batch: int = 32) -> Floats:
 
 def probe(
     features: Floats, labels: Sequence[bool], *, seed: int = 1, decay: float = 1e-2
-) -> Estimate:
+) -> AttackEstimate:
     """Return how well a logistic regression tells the labels from the features.
 
     AUC of texts it was not fitted on.
@@ -82,8 +82,12 @@ def _fitted(features: Floats, truth: NDArray[np.bool_], decay: float) -> Floats:
 
 
 def paraphrase_gap(
-    planted: Sequence[Person], controls: Sequence[Person], scorer: Scorer, *, seed: int = 1
-) -> Estimate:
+    planted: Sequence[PlantedPerson],
+    controls: Sequence[PlantedPerson],
+    scorer: Scorer,
+    *,
+    seed: int = 1,
+) -> AttackEstimate:
     """Return by how much membership by loss falls when members are asked in other words, with its
     interval.
 
@@ -101,4 +105,4 @@ def paraphrase_gap(
             values.append(np.array([-one.loss for one in scorer.tokens(texts)]))
     found = difference(values[0], values[2], values[1], values[3], seed=seed)
     name = "AUC in their own words - AUC in other words"
-    return Estimate(name, found.value, found.low, found.high, found.chance, found.units)
+    return AttackEstimate(name, found.value, found.low, found.high, found.chance, found.units)

@@ -12,7 +12,7 @@ from typing import Any
 from deid_assets.extending import InputError
 from deid_privacy.site import LEAST, rounded
 from deid_privacy.site_models import apart, check_folder
-from deid_privacy.utility.examples import Example, TaskData
+from deid_privacy.utility.examples import TaskData, TaskDocument
 from deid_privacy.utility.jobs import split
 from deid_privacy.utility.scoring import guess_scores
 
@@ -72,20 +72,22 @@ def _tuned(encoder: Path, data: TaskData, folds: int) -> list[float]:
     import torch  # noqa: PLC0415 - in the process of the submission alone
 
     from deid_privacy.utility.running import DEV  # noqa: PLC0415
-    from deid_privacy.utility.tuning import Tuning, tune  # noqa: PLC0415
+    from deid_privacy.utility.tuning import TuningSettings, tune  # noqa: PLC0415
 
     torch.set_num_threads(1)
     found = []
     for learnt, inside in _folds(data, folds):
         size = max(1, round(DEV * len(learnt)))
         tuned = tune(
-            data, learnt[size:], learnt[:size], encoder=encoder, tuning=Tuning(), seed=_SEED
+            data, learnt[size:], learnt[:size], encoder=encoder, tuning=TuningSettings(), seed=_SEED
         )
         found.append(tuned.score(inside)["f1"])
     return found
 
 
-def _folds(data: TaskData, folds: int) -> Iterator[tuple[Sequence[Example], Sequence[Example]]]:
+def _folds(
+    data: TaskData, folds: int
+) -> Iterator[tuple[Sequence[TaskDocument], Sequence[TaskDocument]]]:
     known = {one.note_id: one for one in data.examples}
     for fold in range(folds):
         outside, inside = split(list(known), fold, folds=folds, seed=_SEED)

@@ -59,7 +59,7 @@ def trends(
         ("seed", str(seed), *(f"{name}-{value}" for name, value in sizes.given.items()))
     )
     bench = Bench(seed)
-    grids = tuned.Tuned(place, seed=seed, **sizes.given)
+    grids = tuned.TrendGrids(place, seed=seed, **sizes.given)
     notes = synthesis.Synthesis(place, seed=seed, **sizes.given)
     runs: dict[str, Callable[[], Trend]] = {
         **{name: partial(run, grids) for name, run in tuned.RUNS.items()},

@@ -10,7 +10,7 @@ import pytest
 from deid_assets.core.errors import InputError
 from deid_audits.models.membership import Setup
 from deid_audits.models.scoring import Scorer
-from deid_audits.models.slots import GAP, Question
+from deid_audits.models.slots import GAP, Slot
 from deid_privacy.blindness import Roles, blindness, check_twin, entity_level
 from deid_privacy.named import OTHERS, form, named_parts
 
@@ -42,7 +42,7 @@ def test_the_protocol_reports_the_gap_with_its_interval_and_the_entity_measure_r
     with pytest.raises(InputError, match="the twin has 23"):
         blindness(Roles(roles.members, roles.out, named, twin[1:], roles.matched), setup, ["loss"])
     with pytest.raises(InputError, match="needs 20"):
-        entity_level([Question(GAP, "a", ("b",))], Scorer(causal))
+        entity_level([Slot(GAP, "a", ("b",))], Scorer(causal))
 
 
 def test_a_twin_differs_in_names_alone():

@@ -9,7 +9,7 @@ from privacy_shell import main
 
 from deid_assets.core.errors import InputError
 from deid_privacy import trends_run
-from deid_privacy.costing import Cost
+from deid_privacy.costing import AttackCost
 from deid_privacy.overlap import grams, recall
 from deid_privacy.trends import CLAIMS, RUNS
 from deid_privacy.utility import synthesis, trends
@@ -88,4 +88,4 @@ def test_the_cost_of_an_audit_is_extrapolated_from_a_share(
     assert len(found) == 10
     assert found["loss"] == 1
     assert found["neighbourhood"] == 11  # ten neighbours and itself
-    assert Cost("loss", 10, 10, 5.0).hours(7_200, cores=2) == pytest.approx(0.5)
+    assert AttackCost("loss", 10, 10, 5.0).hours(7_200, cores=2) == pytest.approx(0.5)

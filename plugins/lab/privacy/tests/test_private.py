@@ -15,11 +15,11 @@ import torch
 pytest.importorskip("opacus")
 
 from deid_assets.core.errors import ConfigError
-from deid_audits.models.measures import Estimate
+from deid_audits.models.measures import AttackEstimate
 from deid_causal.new_model import make_model, make_tokenizer
 from deid_causal.settings import NewCausal
 from deid_causal.steps import Pair, batch_of, response_loss
-from deid_privacy.defences import Arm, Wanted
+from deid_privacy.defences import Arm, DefenceSettings
 from deid_privacy.defences_page import defences_html
 from deid_privacy.defences_tuning import choose
 from deid_privacy.private import Course, Guarantee, guarantee_for, train_private
@@ -149,9 +149,9 @@ def test_the_same_seed_gives_the_same_noise_and_another_gives_other(start):
 
 @pytest.mark.parametrize(("value", "said"), [(0.9, "Positive control held"), (0.52, "VOID")])
 def test_the_page_is_void_where_the_undefended_model_gives_nothing_away(value, said):
-    loss = Estimate("loss per token", 3.0, 2.9, 3.1, 6.4, 100)
+    loss = AttackEstimate("loss per token", 3.0, 2.9, 3.1, 6.4, 100)
     attacks = tuple(
-        Estimate(name, value, value - 0.05, value + 0.05, 0.5, 50)
+        AttackEstimate(name, value, value - 0.05, value + 0.05, 0.5, 50)
         for name in ("membership AUC", "names")
     )
     promised = Guarantee(1.0, 0.05, 100, 1e-4)
@@ -160,7 +160,7 @@ def test_the_page_is_void_where_the_undefended_model_gives_nothing_away(value, s
         Arm("undefended", "none", 100, 0, None, {}, loss, attacks),
         Arm("DP, ε = 3", "dp", 100, 0, promised, epsilons, loss, attacks),
     ]
-    page = defences_html(arms, Wanted(), provenance={"Command": "deid privacy dp"})
+    page = defences_html(arms, DefenceSettings(), provenance={"Command": "deid privacy dp"})
     assert said in page
     assert "1.0e-04" in page
     assert page.count("data:image/png") == 2
@@ -168,7 +168,7 @@ def test_the_page_is_void_where_the_undefended_model_gives_nothing_away(value, s
 
 
 def test_rates_are_chosen_on_another_corpus_and_no_trial_is_run_twice(tmp_path):
-    wanted = Wanted(notes=40, people=2, epsilons=(8.0,), course=Course(steps=2, batch=8))
+    wanted = DefenceSettings(notes=40, people=2, epsilons=(8.0,), course=Course(steps=2, batch=8))
     courses, tried = choose(wanted, (1e-3, 2e-2), (0.5,), tmp_path)
     best = min(tried, key=lambda one: one.loss)
     assert (courses[8.0].learning_rate, courses[8.0].clip, courses[8.0].steps) == (

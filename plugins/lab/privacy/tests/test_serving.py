@@ -26,7 +26,7 @@ from deid_assets.core.errors import InputError
 from deid_assets.extending import Document
 from deid_privacy.serving import MOST_BYTES, Site, read_senders, server
 from deid_privacy.site_log import record, tries_of
-from deid_privacy.utility.examples import Example, TaskData
+from deid_privacy.utility.examples import TaskData, TaskDocument
 
 TOKENS = {"north": "the token of the north", "south": "the token of the south"}
 SPANS = [{"start": 0, "end": 4, "label": "NAME"}]
@@ -47,7 +47,8 @@ def site(tmp_path):
         for one in notes
     ]
     examples = (
-        Example(f"d{number}", f"Visit {number}.", labels=frozenset({"in"})) for number in range(30)
+        TaskDocument(f"d{number}", f"Visit {number}.", labels=frozenset({"in"}))
+        for number in range(30)
     )
     tasks = {"triage": TaskData("triage", "classes", ("in", "out"), tuple(examples))}
     return Site(

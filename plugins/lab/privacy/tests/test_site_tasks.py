@@ -10,7 +10,7 @@ import pytest
 
 from deid_assets.core.errors import InputError
 from deid_privacy.site_tasks import check_task, evaluate_task
-from deid_privacy.utility.examples import Example, TaskData
+from deid_privacy.utility.examples import TaskData, TaskDocument
 from deid_privacy.utility.jobs import split
 from deid_privacy.utility.task_files import read_task, write_task
 from deid_privacy.utility.tasks import task_data
@@ -20,7 +20,7 @@ from deid_privacy.utility.tasks import task_data
 def triage():
     """Thirty documents of two labels that their first word tells, in three folds."""
     made = (
-        Example(
+        TaskDocument(
             f"d{number}",
             f"{('Stays', 'Leaves')[number % 2]} today.",
             labels=frozenset({("in", "out")[number % 2]}),

@@ -15,18 +15,18 @@ from sklearn.metrics import f1_score
 
 from deid_assets import deidentify
 from deid_assets.core.errors import InputError
-from deid_privacy.utility.comparing import STUDENT, Row, Setting, directional, rows
+from deid_privacy.utility.comparing import STUDENT, Configuration, UtilityRow, directional, rows
 from deid_privacy.utility.encoders import epochs_of
 from deid_privacy.utility.errors import Errors
-from deid_privacy.utility.examples import Example
+from deid_privacy.utility.examples import TaskDocument
 from deid_privacy.utility.page import grid_html
 from deid_privacy.utility.running import Grid, Plan, best_of, parts
 from deid_privacy.utility.scoring import guess_scores, label_scores, span_scores
 from deid_privacy.utility.tasks import TASKS, task_data
-from deid_privacy.utility.tuning import Tuning, tune
+from deid_privacy.utility.tuning import TuningSettings, tune
 from deid_privacy.utility.versions import carried, named, version_of
 
-SMALL = {"folds": 2, "documents": 24, "steps": 3, "tuning": Tuning(epochs=1)}
+SMALL = {"folds": 2, "documents": 24, "steps": 3, "tuning": TuningSettings(epochs=1)}
 
 
 @pytest.mark.parametrize("name", TASKS)
@@ -54,7 +54,7 @@ def test_spans_are_carried_into_a_redacted_text():
     text = "Anna Berg has asthma. Call Anna Berg today."
     where = text.index("asthma")
     marks = ((0, 4, "First_Name"), (5, 9, "Last_Name"), (where, where + 6, "Diagnosis"))
-    one = Example("n", text, marks[:2], marks)
+    one = TaskDocument("n", text, marks[:2], marks)
     redacted = deidentify(text, lang="en", policy="tag")
     if "Anna" in redacted.text:
         pytest.fail("the detector no longer finds the name; choose another one")
@@ -168,14 +168,17 @@ def test_the_interval_of_a_mean_counts_that_folds_share_documents():
     from scipy.stats import t
 
     assert [f"{t.ppf(0.975, df):.3f}" for df in range(1, 20)] == [f"{one:.3f}" for one in STUDENT]
-    setting = Setting("m", "raw", "raw")
-    low, high = Row.of(setting, [0.5, 0.6, 0.55, 0.65, 0.6]).interval
+    setting = Configuration("m", "raw", "raw")
+    low, high = UtilityRow.of(setting, [0.5, 0.6, 0.55, 0.65, 0.6]).interval
     naive = t.interval(
-        0.95, 4, loc=0.58, scale=Row.of(setting, [0.5, 0.6, 0.55, 0.65, 0.6]).deviation / 5**0.5
+        0.95,
+        4,
+        loc=0.58,
+        scale=UtilityRow.of(setting, [0.5, 0.6, 0.55, 0.65, 0.6]).deviation / 5**0.5,
     )
     assert (high - low) / (naive[1] - naive[0]) == pytest.approx((1 + 5 / 4) ** 0.5, rel=1e-3)
-    assert Row.of(setting, [0.5]).interval is None
-    assert Row.of(setting, [1.0] * 10).interval == (0.7, 1.0)
+    assert UtilityRow.of(setting, [0.5]).interval is None
+    assert UtilityRow.of(setting, [1.0] * 10).interval == (0.7, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +191,7 @@ def test_the_interval_of_a_mean_counts_that_folds_share_documents():
 def test_fine_tuning_learns_fifty_documents_and_restores_the_best_epoch(grid, name):
     data = task_data(name, documents=50, seed=2)
     encoder = grid.folder / "encoders" / "general"
-    settings = Tuning(epochs=14, patience=14, learning_rate=4e-3)
+    settings = TuningSettings(epochs=14, patience=14, learning_rate=4e-3)
     tuned = tune(data, data.examples, data.examples[:20], encoder=encoder, tuning=settings, seed=1)
     assert max(tuned.curve) > 0.75
     assert (
@@ -201,7 +204,7 @@ def test_fine_tuning_learns_fifty_documents_and_restores_the_best_epoch(grid, na
         data.examples,
         data.examples[:20],
         encoder=encoder,
-        tuning=Tuning(epochs=30, patience=1),
+        tuning=TuningSettings(epochs=30, patience=1),
         seed=1,
     )
     assert len(hasty.curve) < 30
@@ -237,7 +240,7 @@ def test_a_job_that_fails_says_why_and_the_others_go_on(tmp_path, grid):
 
 
 def test_differences_and_tests_are_those_of_the_published_formulas(grid):
-    first, second = (Setting(model, "raw", "raw") for model in "ab")
+    first, second = (Configuration(model, "raw", "raw") for model in "ab")
     low, high = (
         [0.1 + number / 1_000 for number in range(10)],
         [0.2 + number / 1_000 for number in range(10)],
@@ -251,7 +254,7 @@ def test_differences_and_tests_are_those_of_the_published_formulas(grid):
     assert found[first, second].u == 0
     assert found[first, second].p < 0.001 < found[second, first].p
     assert found[first, second].corrected == pytest.approx(2 * found[first, second].p)
-    a, b = Row(first, (), 0.309, 0.060), Row(second, (), 0.931, 0.012)
+    a, b = UtilityRow(first, (), 0.309, 0.060), UtilityRow(second, (), 0.931, 0.012)
     assert b.minus(a) == (pytest.approx(0.622), pytest.approx(0.061, abs=5e-4))
     page = grid_html(grid.results(), grid.plan, title="Tiny", watts=10, provenance={})
     assert "8 of 8" in page
@@ -315,11 +318,11 @@ def test_the_page_of_a_sweep_shows_what_is_left(tmp_path, grid):
 @pytest.mark.parametrize(
     ("given", "weights", "positions", "rate", "length"),
     [
-        (Tuning(), 7_000_000, 512, 2e-3, 64),
-        (Tuning(), 110_000_000, 512, 5e-5, 512),
-        (Tuning(), 110_000_000, 128, 5e-5, 128),
-        (Tuning(learning_rate=1e-4, length=256), 110_000_000, 512, 1e-4, 256),
-        (Tuning(learning_rate=1e-4, length=256), 7_000_000, 128, 1e-4, 128),
+        (TuningSettings(), 7_000_000, 512, 2e-3, 64),
+        (TuningSettings(), 110_000_000, 512, 5e-5, 512),
+        (TuningSettings(), 110_000_000, 128, 5e-5, 128),
+        (TuningSettings(learning_rate=1e-4, length=256), 110_000_000, 512, 1e-4, 256),
+        (TuningSettings(learning_rate=1e-4, length=256), 7_000_000, 128, 1e-4, 128),
     ],
 )
 def test_rate_and_length_fit_the_size_of_an_encoder_unless_they_are_given(
@@ -342,7 +345,7 @@ def test_a_document_is_read_to_the_length_given_and_no_further_than_the_encoder_
             data.examples[:4],
             (),
             encoder=encoder,
-            tuning=Tuning(epochs=1, length=length),
+            tuning=TuningSettings(epochs=1, length=length),
             seed=1,
         ).length
         for length in (8, 100_000)

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 
 from deid_assets.extending.measuring import Range, is_touched, union
 from deid_generative.costs import DELETED, EMPTY_HOLE, HOLE, INSERTED, MATCH, Step, cheapest
-from deid_generative.placeholders import Word, words
+from deid_generative.placeholders import TextUnit, words
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class OutputEdit:
     """A stretch of the source, outside what was removed, that the output has otherwise.
 
     Args:
@@ -48,7 +48,7 @@ class Alignment:
 
     removed: list[Range] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
-    edits: list[Edit] = field(default_factory=list)
+    edits: list[OutputEdit] = field(default_factory=list)
     kept: int = 0
     words: int = 0
     spurious: int = 0
@@ -73,7 +73,7 @@ def align(source: str, output: str) -> Alignment:
 
 
 def _plain(
-    source: str, output: str, holes: Sequence[Word], start: int, out_start: int
+    source: str, output: str, holes: Sequence[TextUnit], start: int, out_start: int
 ) -> list[Range] | None:
     """Return what each placeholder stands for if all between them is in the source to the last
     character.
@@ -121,7 +121,7 @@ class _Found:
     source: str
     removed: list[Range] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
-    edits: list[Edit] = field(default_factory=list)
+    edits: list[OutputEdit] = field(default_factory=list)
 
     def remove(self, place: Range, tag: str) -> None:
         inner = trimmed(self.source, place)
@@ -129,7 +129,7 @@ class _Found:
             self.removed.append(inner)
             self.tags.append(tag)
 
-    def closed(self, before: Sequence[Word], *, kept: int | None, holes: int) -> Alignment:
+    def closed(self, before: Sequence[TextUnit], *, kept: int | None, holes: int) -> Alignment:
         """Return the alignment.
 
         Where ``kept`` is not given, all source words outside what was removed were kept.
@@ -146,7 +146,7 @@ class _Costed:
     """The cheapest alignment of words."""
 
     def __init__(
-        self, source: str, output: str, before: Sequence[Word], after: Sequence[Word]
+        self, source: str, output: str, before: Sequence[TextUnit], after: Sequence[TextUnit]
     ) -> None:
         self._source, self._output, self._before, self._after = source, output, before, after
 
@@ -215,7 +215,7 @@ class _Costed:
         )
         return trimmed(self._source, place) or place, trimmed(self._output, out_place) or out_place
 
-    def _edits(self, run: Sequence[Step]) -> Iterator[Edit]:
+    def _edits(self, run: Sequence[Step]) -> Iterator[OutputEdit]:
         """Yield the changes of a run, those that touch as one."""
         group: list[Step] = []
         for step in [*run, (HOLE, 0, 0, 0)]:
@@ -225,7 +225,7 @@ class _Costed:
                 yield self._edit(group)
                 group = []
 
-    def _edit(self, group: Sequence[Step]) -> Edit:
+    def _edit(self, group: Sequence[Step]) -> OutputEdit:
         sources = [self._before[n] for kind, n, _, _ in group if kind != INSERTED]
         outputs = [self._after[at] for kind, _, _, at in group if kind != DELETED]
         start = sources[0].start if sources else _start_of(self._before, group[0][1], self._source)
@@ -233,18 +233,18 @@ class _Costed:
         out_start = (
             outputs[0].start if outputs else _start_of(self._after, group[0][3], self._output)
         )
-        return Edit(start, end, out_start, outputs[-1].end if outputs else out_start)
+        return OutputEdit(start, end, out_start, outputs[-1].end if outputs else out_start)
 
 
-def _is_same(word: Word, other: Word) -> bool:
+def _is_same(word: TextUnit, other: TextUnit) -> bool:
     return not word.is_hole and not other.is_hole and word.text == other.text
 
 
-def _end_before(found: Sequence[Word], index: int) -> int:
+def _end_before(found: Sequence[TextUnit], index: int) -> int:
     return found[index - 1].end if 0 < index <= len(found) else 0
 
 
-def _start_of(found: Sequence[Word], index: int, text: str) -> int:
+def _start_of(found: Sequence[TextUnit], index: int, text: str) -> int:
     return found[index].start if index < len(found) else len(text)
 
 

@@ -21,7 +21,7 @@ _BFLOAT16 = ("avx512_bf16", "amx_bf16", "bf16")
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class MemoryEstimate:
     """An estimate in bytes.
 
     Args:
@@ -50,7 +50,7 @@ def estimate(
     batch: int = 1,
     trained: int = 0,
     adapted_layers: bool = False,
-) -> Memory:
+) -> MemoryEstimate:
     """Return the memory that a model takes.
 
     Args:
@@ -76,7 +76,7 @@ def estimate(
         + (layers * tokens * width * computed if adapted_layers else 0)
     )
     cache = 0 if trained else layers * 2 * kept * head * tokens * computed
-    return Memory(linear * size + wide * max(2, computed), cache, work, trained * 16.0)
+    return MemoryEstimate(linear * size + wide * max(2, computed), cache, work, trained * 16.0)
 
 
 def parameters(config: Any) -> tuple[int, int]:
@@ -95,7 +95,7 @@ def parameters(config: Any) -> tuple[int, int]:
     return linear, total - linear
 
 
-def check_budget(memory: Memory, budget_gb: float, *, name: str, bits: int) -> None:
+def check_budget(memory: MemoryEstimate, budget_gb: float, *, name: str, bits: int) -> None:
     """Refuse what does not fit.
 
     Raises:
@@ -142,7 +142,7 @@ def stays_half(config: Any) -> bool:
     )
 
 
-def describe(memory: Memory, *, name: str, bits: int) -> str:
+def describe(memory: MemoryEstimate, *, name: str, bits: int) -> str:
     """Return the line that is shown before a model is read."""
     return (
         f"model {name} at {bits} bits takes about {memory.total / GB:.1f} GB "

@@ -43,7 +43,7 @@ def by_overlap(start: int, end: int, others: Sequence[Span]) -> Phi | None:
 
 
 @dataclass(slots=True)
-class Categories:
+class ValueClassifier:
     """A classifier of values by their letters, form and the words before them (naive Bayes, add-one
     smoothing).
 
@@ -56,7 +56,7 @@ class Categories:
     spans: Counter[str] = field(default_factory=Counter)
 
     @classmethod
-    def learnt(cls, documents: Iterable[Document]) -> Categories:
+    def learnt(cls, documents: Iterable[Document]) -> ValueClassifier:
         """Return a classifier of the spans of documents."""
         found = cls()
         for document in documents:
@@ -90,7 +90,7 @@ class Categories:
         }
 
     @classmethod
-    def of_json(cls, values: Mapping[str, Any]) -> Categories:
+    def of_json(cls, values: Mapping[str, Any]) -> ValueClassifier:
         """Return a classifier from what a model folder keeps.
 
         Raises:

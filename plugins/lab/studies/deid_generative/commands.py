@@ -14,7 +14,7 @@ import typer
 from deid_assets.extending import Document, InputError, load
 from deid_assets.extending.commands import CommandGroup, guarded
 from deid_assets.extending.corpora import read_corpus
-from deid_generative.compare import RATES, Row, at_best, at_epoch
+from deid_generative.compare import RATES, ModelRow, at_best, at_epoch
 from deid_generative.explain import cues
 from deid_generative.folder import read_folder
 
@@ -50,7 +50,7 @@ def compare(
     return 0
 
 
-def _show(title: str, rows: Sequence[Row]) -> None:
+def _show(title: str, rows: Sequence[ModelRow]) -> None:
     typer.echo(f"{title}\n\n| Model | Epoch | Plateau from | {' | '.join(RATES)} |")
     typer.echo("| :-- |" + " --: |" * (2 + len(RATES)))
     for row in rows:

@@ -17,7 +17,7 @@ RATES = ("note_recall", "recall", "precision", "f1", "bleu_corpus")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ModelRow:
     """One model of a table.
 
     Args:
@@ -33,7 +33,7 @@ class Row:
     rates: Mapping[str, float | None]
 
 
-def at_epoch(models: Mapping[str, ModelFolder], epoch: int) -> list[Row]:
+def at_epoch(models: Mapping[str, ModelFolder], epoch: int) -> list[ModelRow]:
     """Return every model at one epoch, as Table 3 of Dorémus et al. (2025) does.
 
     Raises:
@@ -50,7 +50,7 @@ def at_epoch(models: Mapping[str, ModelFolder], epoch: int) -> list[Row]:
     return rows
 
 
-def at_best(models: Mapping[str, ModelFolder]) -> list[Row]:
+def at_best(models: Mapping[str, ModelFolder]) -> list[ModelRow]:
     """Return every model at its own best epoch, by development F1.
 
     The first of several that are alike.
@@ -75,7 +75,7 @@ def _curves(models: Mapping[str, ModelFolder]) -> dict[str, list[Mapping[str, An
     return curves
 
 
-def _row(name: str, points: Sequence[Mapping[str, Any]], point: Mapping[str, Any]) -> Row:
+def _row(name: str, points: Sequence[Mapping[str, Any]], point: Mapping[str, Any]) -> ModelRow:
     found = point["measures"]
     values = {key: one["value"] if isinstance(one := found[key], dict) else one for key in RATES}
-    return Row(name, int(point["epoch"]), plateau(points), values)
+    return ModelRow(name, int(point["epoch"]), plateau(points), values)

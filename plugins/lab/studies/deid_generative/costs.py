@@ -13,7 +13,7 @@ from rapidfuzz.distance import Indel
 from rapidfuzz.process import cdist
 
 from deid_assets.extending import DetectorError
-from deid_generative.placeholders import Word
+from deid_generative.placeholders import TextUnit
 
 INSERT, DELETE, SPURIOUS, OPEN, EXTEND = 100, 50, 150, 20, 15
 """Costs in hundredths of a word.
@@ -36,7 +36,7 @@ Step = tuple[int, int, int, int]
 DELETED = 5
 
 
-def cheapest(before: Sequence[Word], after: Sequence[Word], offset: int) -> list[Step]:
+def cheapest(before: Sequence[TextUnit], after: Sequence[TextUnit], offset: int) -> list[Step]:
     """Return the cheapest steps from one run of words to another.
 
     Words that are in both once, in the same order, are held fast where the table would grow too
@@ -71,7 +71,7 @@ def _shifted(step: Step, by: int, out_by: int) -> Step:
     return step[0], step[1] + by, step[2] + by, step[3] + out_by
 
 
-def _anchors(before: Sequence[Word], after: Sequence[Word]) -> list[tuple[int, int]]:
+def _anchors(before: Sequence[TextUnit], after: Sequence[TextUnit]) -> list[tuple[int, int]]:
     """Return places of words that are in both texts once.
 
     The longest run in which their order agrees.
@@ -88,7 +88,7 @@ def _anchors(before: Sequence[Word], after: Sequence[Word]) -> list[tuple[int, i
     ]
 
 
-def _once(found: Sequence[Word]) -> dict[str, int]:
+def _once(found: Sequence[TextUnit]) -> dict[str, int]:
     seen: dict[str, int] = {}
     for index, word in enumerate(found):
         seen[word.text] = -1 if word.text in seen or word.is_hole else index
@@ -101,7 +101,7 @@ class _Table:
     ``cost[i]`` of a row is that of the first ``i`` source words against the output words so far.
     """
 
-    def __init__(self, before: Sequence[Word], after: Sequence[Word]) -> None:
+    def __init__(self, before: Sequence[TextUnit], after: Sequence[TextUnit]) -> None:
         self._before, self._after = before, after
         self._index = np.arange(len(before) + 1, dtype=np.int64)
         self._kinds: list[NDArray[np.uint8]] = []
@@ -139,7 +139,7 @@ class _Table:
         self._skipped.append(at)
         return least + self._index * DELETE
 
-    def _row(self, word: Word, cost: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _row(self, word: TextUnit, cost: NDArray[np.int64]) -> NDArray[np.int64]:
         size = len(self._index)
         changed = np.full(size, _NEVER, dtype=np.int64)
         if size > 1:

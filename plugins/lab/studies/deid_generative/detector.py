@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from deid_assets import Note, Phi, Span, SpanSet
 from deid_assets.extending import ConfigError, Detector, DetectorError, PluginError, Window, load
-from deid_generative.categories import UNKNOWN, Categories, by_form, by_overlap
+from deid_generative.categories import UNKNOWN, ValueClassifier, by_form, by_overlap
 from deid_generative.folder import TAGGER, read_folder
 from deid_generative.reading import Status
-from deid_generative.written import Backend, Hole, Written, cut, doubted, is_in, stitched
+from deid_generative.written import Hole, OutputWriter, WrittenOutput, cut, doubted, is_in, stitched
 
 if TYPE_CHECKING:
     from deid_generative.folder import ModelFolder
@@ -151,7 +151,7 @@ class GenerativeDetector:
         if check not in {"less", "all"}:
             raise ConfigError(f"check is {check!r}; give 'less' or 'all'")
         folder = read_folder(Path(model)) if model and (Path(model) / TAGGER).exists() else None
-        backend: Backend
+        backend: OutputWriter
         if endpoint:
             from deid_generative.endpoint import Endpoint, Served  # noqa: PLC0415 - loads httpx
 
@@ -185,7 +185,7 @@ class GenerativeDetector:
     def _set(
         self,
         name: str,
-        backend: Backend,
+        backend: OutputWriter,
         asked: Detector | None,
         folder: ModelFolder | None,
         *,
@@ -194,7 +194,7 @@ class GenerativeDetector:
         self.name = name
         self._backend, self._checker, self._check = backend, asked, check
         self._together = int(getattr(backend, "together", 1))
-        self._categories = folder.categories if folder else Categories()
+        self._categories = folder.categories if folder else ValueClassifier()
         self._tags = {label.value: label for label in Phi}
         self.labels = frozenset(Phi)
         made_of = [backend.version, asked.version if asked else "", check]
@@ -204,7 +204,7 @@ class GenerativeDetector:
     @classmethod
     def of_backend(
         cls,
-        backend: Backend,
+        backend: OutputWriter,
         *,
         name: str = "generative",
         checker: Detector | None = None,
@@ -250,7 +250,7 @@ class GenerativeDetector:
             self._known[_key(note)] = self._read(note, ones, [next(outputs) for _ in ones])
 
     def _read(
-        self, note: Note, cuts: Sequence[Window], outputs: Sequence[Written]
+        self, note: Note, cuts: Sequence[Window], outputs: Sequence[WrittenOutput]
     ) -> SpanSet | Status:
         if fault := next((one.status for one in outputs if not one.status.is_usable), None):
             return fault
@@ -267,7 +267,7 @@ class GenerativeDetector:
         return found.spans
 
     def _added(
-        self, asked: Sequence[Span], cuts: Sequence[Window], outputs: Sequence[Written]
+        self, asked: Sequence[Span], cuts: Sequence[Window], outputs: Sequence[WrittenOutput]
     ) -> Iterator[Span]:
         """Yield what the checker finds in windows where the model found less, or everywhere."""
         less = doubted(cuts, outputs, [(span.start, span.end) for span in asked])

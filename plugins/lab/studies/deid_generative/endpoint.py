@@ -24,7 +24,7 @@ from deid_assets.extending.measuring import Range
 from deid_generative.gbnf import grammar_of
 from deid_generative.prompts import Prompt, load_prompt
 from deid_generative.reading import Limits, Status, read_output
-from deid_generative.written import Written, of_reading
+from deid_generative.written import WrittenOutput, of_reading
 
 PROTOCOLS = ("llama.cpp", "vllm", "openai")
 _WORD = re.compile(r"\w+|[^\w\s]")
@@ -86,7 +86,7 @@ class Endpoint:
         """Return the words of a text as ranges."""
         return [match.span() for match in _WORD.finditer(text)]
 
-    def write(self, texts: Sequence[str]) -> list[Written]:
+    def write(self, texts: Sequence[str]) -> list[WrittenOutput]:
         """Return what becomes of each text, several requests at a time, in order."""
         key = os.environ.get(self._how.key_env, "") if self._how.key_env else ""
         headers = {"Authorization": f"Bearer {key}"} if key else {}
@@ -98,9 +98,9 @@ class Endpoint:
         ):
             return list(pool.map(lambda text: self._one(client, text), texts))
 
-    def _one(self, client: httpx.Client, text: str) -> Written:
+    def _one(self, client: httpx.Client, text: str) -> WrittenOutput:
         if not text.strip():
-            return Written(Status.REWRITTEN)
+            return WrittenOutput(Status.REWRITTEN)
         for attempt in range(self._how.retries + 1):
             if attempt:
                 time.sleep(min(2.0, 0.1 * 2**attempt))
@@ -111,7 +111,7 @@ class Endpoint:
                 return of_reading(reading, tokens=tokens, output=output)
             if not may_retry:
                 break
-        return Written(Status.NO_ANSWER)
+        return WrittenOutput(Status.NO_ANSWER)
 
     def _asked(self, client: httpx.Client, text: str) -> tuple[tuple[str, bool, int] | None, bool]:
         """Return the output, whether it was finished and its tokens.

@@ -13,7 +13,7 @@ from typing import Any
 
 from deid_assets import Phi
 from deid_assets.extending import PluginError
-from deid_generative.categories import Categories
+from deid_generative.categories import ValueClassifier
 from deid_generative.prompts import Prompt
 
 TAGGER, BASE, ADAPTER, CATEGORIES = "tagger.json", "base", "adapter", "categories.json"
@@ -48,7 +48,7 @@ class ModelFolder:
     curve: tuple[Mapping[str, Any], ...] = ()
     best_epoch: int = 0
     biases: tuple[Mapping[str, Any], ...] = ()
-    categories: Categories = field(default_factory=Categories)
+    categories: ValueClassifier = field(default_factory=ValueClassifier)
 
     @property
     def base_folder(self) -> str:
@@ -118,7 +118,7 @@ def read_folder(path: Path) -> ModelFolder:
             curve=tuple(found["curve"]),
             best_epoch=int(found["best_epoch"]),
             biases=tuple(found.get("biases", ())),
-            categories=Categories.of_json(known),
+            categories=ValueClassifier.of_json(known),
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise PluginError(

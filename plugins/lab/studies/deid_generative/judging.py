@@ -13,7 +13,7 @@ from deid_assets.extending import Detector, Document
 from deid_assets.extending.measuring import Rewritten, StudyTable, union
 from deid_generative.placeholders import PLACEHOLDER
 from deid_generative.reading import Status
-from deid_generative.written import Backend, Written, cut, doubted, is_in, stitched
+from deid_generative.written import OutputWriter, WrittenOutput, cut, doubted, is_in, stitched
 
 _HOLES = re.compile(r"\[[^\[\]\n]{1,40}\]")
 
@@ -51,7 +51,7 @@ class Judgement:
 
 
 def judge(
-    backend: Backend, documents: Sequence[Document], *, checker: Detector | None = None
+    backend: OutputWriter, documents: Sequence[Document], *, checker: Detector | None = None
 ) -> Judgement:
     """Return what a model does with annotated notes.
 
@@ -67,7 +67,9 @@ def judge(
     return found
 
 
-def _one(backend: Backend, document: Document, checker: Detector | None, found: Judgement) -> None:
+def _one(
+    backend: OutputWriter, document: Document, checker: Detector | None, found: Judgement
+) -> None:
     note = document.note
     wall, cpu = time.perf_counter(), time.process_time()
     cuts = cut(note.text, backend)
@@ -97,7 +99,7 @@ def _one(backend: Backend, document: Document, checker: Detector | None, found: 
 
 
 def _joined(
-    text: str, outputs: Sequence[Written], cover: Sequence[tuple[int, int]] | None
+    text: str, outputs: Sequence[WrittenOutput], cover: Sequence[tuple[int, int]] | None
 ) -> str | None:
     """Return the output of several windows; none where one of them is not the note's own words."""
     if cover is None or any(one.edits for one in outputs):

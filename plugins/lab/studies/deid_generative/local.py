@@ -16,7 +16,7 @@ from deid_generative.grammar import CopyGrammar
 from deid_generative.placeholders import ANONYMOUS, PLACEHOLDER
 from deid_generative.prompts import Prompt
 from deid_generative.reading import Limits, Status, read_output
-from deid_generative.written import Hole, Written, claimed, of_reading
+from deid_generative.written import Hole, WrittenOutput, claimed, of_reading
 
 LEAST_ROOM = 24
 """Fewer source tokens in a window say nothing."""
@@ -24,7 +24,7 @@ _MARGIN = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class PromptShape:
     """How a model is spoken to.
 
     Args:
@@ -60,7 +60,7 @@ class Speech:
         PluginError: The tokenizer tells no offsets, or has no end token.
     """
 
-    def __init__(self, tokenizer: Any, shape: Shape) -> None:
+    def __init__(self, tokenizer: Any, shape: PromptShape) -> None:
         if not getattr(tokenizer, "is_fast", False) or tokenizer.eos_token_id is None:
             raise PluginError(
                 "the model's tokenizer is not a fast one with an end token; choose another model"
@@ -174,14 +174,14 @@ class LocalModel:
         """Return the tokens of a text as ranges."""
         return self._speech.plain(text)[1]
 
-    def write(self, texts: Sequence[str]) -> list[Written]:
+    def write(self, texts: Sequence[str]) -> list[WrittenOutput]:
         """Return what becomes of each text."""
         return [self._one(text) for text in texts]
 
-    def _one(self, text: str) -> Written:
+    def _one(self, text: str) -> WrittenOutput:
         source, offsets = self._speech.plain(text)
         if not text.strip():
-            return Written(Status.REWRITTEN)
+            return WrittenOutput(Status.REWRITTEN)
         prompt = self._speech.prompt(source)
         grammar = self._speech.grammar(text, source)
         most = self._context - len(prompt)
@@ -195,7 +195,7 @@ class LocalModel:
                 reading, tokens=len(decoded.tokens), steps=decoded.steps, output=output
             )
         holes = self._holes(text, offsets, decoded)
-        return Written(
+        return WrittenOutput(
             claimed(Status.REWRITTEN, holes), holes, 0, len(decoded.tokens), decoded.steps, output
         )
 

@@ -29,7 +29,7 @@ from deid_causal.loading import (
 from deid_generative.budget import check_budget, choose_bits, describe, estimate, stays_half
 from deid_generative.decode import Decoding
 from deid_generative.folder import ADAPTER
-from deid_generative.local import LocalModel, Shape, Speech
+from deid_generative.local import LocalModel, PromptShape, Speech
 from deid_generative.prompts import load_prompt
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def open_model(
         model = _adapted(model, folder.path / ADAPTER)
     speech = Speech(
         load_tokenizer(base, allow_download=use.allow_download),
-        Shape(
+        PromptShape(
             folder.prompt if folder else load_prompt(prompt or "zero_shot_fr"),
             folder.tags if folder else (),
             window=int(own.get("window", 0)),

@@ -53,7 +53,7 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class TextUnit:
     """A word, another visible character, or a placeholder.
 
     Args:
@@ -69,25 +69,25 @@ class Word:
     is_hole: bool = False
 
 
-def words(text: str) -> list[Word]:
+def words(text: str) -> list[TextUnit]:
     """Return the words of a text in order; blanks are between them.
 
     Placeholders with blanks alone between them are one: nobody can tell which of them stands for
     what.
     """
-    found: list[Word] = []
+    found: list[TextUnit] = []
     cursor = 0
     for hole in _SHAPE.finditer(text):
         if found and found[-1].is_hole and not text[cursor : hole.start()].strip():
-            found[-1] = Word(found[-1].start, hole.end(), found[-1].text, is_hole=True)
+            found[-1] = TextUnit(found[-1].start, hole.end(), found[-1].text, is_hole=True)
         else:
             found += (
-                Word(*match.span(), match[0])
+                TextUnit(*match.span(), match[0])
                 for match in _WORD.finditer(text, cursor, hole.start())
             )
-            found.append(Word(*hole.span(), hole[0], is_hole=True))
+            found.append(TextUnit(*hole.span(), hole[0], is_hole=True))
         cursor = hole.end()
-    found += (Word(*match.span(), match[0]) for match in _WORD.finditer(text, cursor))
+    found += (TextUnit(*match.span(), match[0]) for match in _WORD.finditer(text, cursor))
     return found
 
 

@@ -19,7 +19,7 @@ _NOTE = "\ue000note\ue000"
 """Stands for the note while a chat template is filled in, so that no template reads the note."""
 
 
-class Example(BaseModel):
+class PromptExample(BaseModel):
     """A note with the right answer, shown before the note itself."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -49,7 +49,7 @@ class Prompt(BaseModel):
     note: str = ""
     answer: str = ""
     chat: bool = False
-    examples: tuple[Example, ...] = ()
+    examples: tuple[PromptExample, ...] = ()
 
     @property
     def digest(self) -> str:

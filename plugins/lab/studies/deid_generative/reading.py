@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from deid_assets.extending import DetectorError
 from deid_assets.extending.measuring import Range, union
-from deid_generative.align import Alignment, Edit, align
+from deid_generative.align import Alignment, OutputEdit, align
 from deid_generative.placeholders import words
 
 
@@ -64,7 +64,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class OutputReading:
     """An output read against its source.
 
     Args:
@@ -82,7 +82,7 @@ class Reading:
     removed: list[Range] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
     covered: list[Range] = field(default_factory=list)
-    edits: list[Edit] = field(default_factory=list)
+    edits: list[OutputEdit] = field(default_factory=list)
 
     @property
     def cover(self) -> list[Range]:
@@ -110,7 +110,7 @@ _IDENTIFYING = re.compile(
 
 def read_output(
     source: str, output: str, *, finished: bool = True, limits: Limits | None = None
-) -> Reading:
+) -> OutputReading:
     """Return what an output removes from its source, or why it is of no use.
 
     Args:
@@ -121,16 +121,16 @@ def read_output(
     """
     limits = limits or Limits()
     if not source.strip():
-        return Reading(Status.REWRITTEN)  # there is nothing to remove, whatever was written
+        return OutputReading(Status.REWRITTEN)  # there is nothing to remove, whatever was written
     if not finished:
-        return Reading(Status.TRUNCATED)
+        return OutputReading(Status.TRUNCATED)
     bare = _SPECIAL.sub("", _THINKING.sub("", output)).strip()
     if not bare:
-        return Reading(Status.EMPTY)
+        return OutputReading(Status.EMPTY)
     if _ANONYMOUS.fullmatch(bare.partition("\n")[0]) or _ANONYMOUS.fullmatch(_unwrapped(bare)):
         return _anonymous(source, bare)
     best = _closest(source, bare, limits)
-    return _guarded(source, bare, best, limits) if best else Reading(_declined(bare))
+    return _guarded(source, bare, best, limits) if best else OutputReading(_declined(bare))
 
 
 def _closest(source: str, bare: str, limits: Limits) -> Alignment | None:
@@ -142,13 +142,13 @@ def _closest(source: str, bare: str, limits: Limits) -> Alignment | None:
         return None
 
 
-def _anonymous(source: str, bare: str) -> Reading:
+def _anonymous(source: str, bare: str) -> OutputReading:
     rest = bare.partition("\n")[2]
     if any(word.is_hole for word in words(rest)):
-        return Reading(Status.CONFLICT)
+        return OutputReading(Status.CONFLICT)
     if _SAYS_ANONYMOUS.search(source):
-        return Reading(Status.ECHOED)
-    return Reading(Status.ANONYMOUS)
+        return OutputReading(Status.ECHOED)
+    return OutputReading(Status.ANONYMOUS)
 
 
 def _fits(source: str, text: str, limits: Limits) -> bool:
@@ -211,7 +211,7 @@ def _change(found: Alignment) -> tuple[int, int]:
     return changed, sum(end - start for start, end in found.removed)
 
 
-def _guarded(source: str, bare: str, found: Alignment, limits: Limits) -> Reading:
+def _guarded(source: str, bare: str, found: Alignment, limits: Limits) -> OutputReading:
     added = sum(edit.output_end - edit.output_start for edit in found.edits)
     too_long = added > limits.added * len(source) + _SLACK
     if (
@@ -219,15 +219,15 @@ def _guarded(source: str, bare: str, found: Alignment, limits: Limits) -> Readin
         or too_long
         or not (found.kept or found.removed)
     ):
-        return Reading(_declined(bare), edits=found.edits)
+        return OutputReading(_declined(bare), edits=found.edits)
     if any(end - start > limits.longest for start, end in found.removed):
-        return Reading(Status.SWALLOWED, edits=found.edits)
+        return OutputReading(Status.SWALLOWED, edits=found.edits)
     covered = [
         (edit.start, edit.end)
         for edit in found.edits
         if _may_identify(source[edit.start : edit.end])
     ]
-    return Reading(Status.REWRITTEN, found.removed, found.tags, covered, found.edits)
+    return OutputReading(Status.REWRITTEN, found.removed, found.tags, covered, found.edits)
 
 
 _SLACK = 30

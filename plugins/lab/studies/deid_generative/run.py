@@ -24,11 +24,11 @@ from deid_assets.extending import (
 from deid_causal.loading import device_of, load_base, load_config, load_tokenizer, quiet
 from deid_causal.new_model import make_model, make_tokenizer
 from deid_generative.budget import check_budget, choose_bits, estimate
-from deid_generative.categories import Categories
+from deid_generative.categories import ValueClassifier
 from deid_generative.decode import Decoding
 from deid_generative.folder import ADAPTER, BASE, ModelFolder
 from deid_generative.judging import judge
-from deid_generative.local import LocalModel, Shape, Speech
+from deid_generative.local import LocalModel, PromptShape, Speech
 from deid_generative.newmodel import learn_to_copy
 from deid_generative.placeholders import ANONYMOUS
 from deid_generative.prompts import load_prompt
@@ -61,7 +61,7 @@ def run(task: Task, out: Path, report: Report, *, plugin: str, version: str) -> 
         if settings.placeholders == "typed"
         else ()
     )
-    shape = Shape(prompt, tags, window=settings.window)
+    shape = PromptShape(prompt, tags, window=settings.window)
     if settings.base == NEW:
         model, speech = _new(
             task, settings, shape, work=work, fingerprint=fingerprint, report=report
@@ -89,7 +89,7 @@ def run(task: Task, out: Path, report: Report, *, plugin: str, version: str) -> 
         curve=tuple({name: point[name] for name in _CURVE} for point in progress.curve),
         best_epoch=progress.best_epoch,
         biases=tried,
-        categories=Categories.learnt(documents),
+        categories=ValueClassifier.learnt(documents),
     ).write(plugin=plugin, version=version)
     shutil.rmtree(work, ignore_errors=True)
 
@@ -97,7 +97,7 @@ def run(task: Task, out: Path, report: Report, *, plugin: str, version: str) -> 
 def _new(
     task: Task,
     settings: GenerativeSettings,
-    shape: Shape,
+    shape: PromptShape,
     *,
     work: Path,
     fingerprint: str,
@@ -130,7 +130,7 @@ def _new(
     return model, speech
 
 
-def _given(settings: GenerativeSettings, shape: Shape) -> tuple[Any, Speech]:
+def _given(settings: GenerativeSettings, shape: PromptShape) -> tuple[Any, Speech]:
     """Return a base that was given, after its memory in training was found to be within
     the budget.
     """

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from deid_assets.extending import Window, windows
 from deid_assets.extending.measuring import Range, union
-from deid_generative.reading import Reading, Status
+from deid_generative.reading import OutputReading, Status
 
 OVERLAP = 8
 """A window shares this part of its length with the next, one eighth."""
@@ -32,7 +32,7 @@ class Hole:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenOutput:
     """What became of one text.
 
     Args:
@@ -52,7 +52,7 @@ class Written:
     output: str = field(default="", repr=False)
 
 
-class Backend(Protocol):
+class OutputWriter(Protocol):
     """What writes outputs.
 
     Attributes:
@@ -67,12 +67,12 @@ class Backend(Protocol):
         """Return the units that a text is counted in, such as tokens, as ranges."""
         ...
 
-    def write(self, texts: Sequence[str]) -> list[Written]:
+    def write(self, texts: Sequence[str]) -> list[WrittenOutput]:
         """Return what becomes of each text; each has room."""
         ...
 
 
-def cut(text: str, backend: Backend) -> list[Window]:
+def cut(text: str, backend: OutputWriter) -> list[Window]:
     """Return the windows that a text is read through, in characters; one where it fits."""
     units = backend.units(text)
     if len(units) <= backend.room:
@@ -110,7 +110,9 @@ def stitched(parts: Sequence[tuple[Window, Sequence[Hole]]]) -> list[Hole]:
     return found
 
 
-def of_reading(reading: Reading, *, tokens: int = 0, steps: int = 0, output: str = "") -> Written:
+def of_reading(
+    reading: OutputReading, *, tokens: int = 0, steps: int = 0, output: str = ""
+) -> WrittenOutput:
     """Return what a free output makes of a text, by its reading."""
     tags = dict(zip(reading.removed, reading.tags, strict=True))
     holes = [
@@ -118,7 +120,7 @@ def of_reading(reading: Reading, *, tokens: int = 0, steps: int = 0, output: str
         for start, end in [*reading.removed, *reading.covered]
     ]
     usable = holes if reading.status.is_usable else []
-    return Written(
+    return WrittenOutput(
         claimed(reading.status, usable), usable, len(reading.edits), tokens, steps, output
     )
 
@@ -132,7 +134,7 @@ def claimed(status: Status, holes: Sequence[Hole]) -> Status:
 
 
 def doubted(
-    cuts: Sequence[Window], outputs: Sequence[Written], found: Sequence[Range]
+    cuts: Sequence[Window], outputs: Sequence[WrittenOutput], found: Sequence[Range]
 ) -> list[Window]:
     """Return the windows in which a model found less than another detector.
 

@@ -38,7 +38,7 @@ class Ask(Protocol):
 
 
 @dataclass(slots=True)
-class Spent:
+class ScoringCost:
     """What scoring cost.
 
     Args:
@@ -67,7 +67,7 @@ def answers(
     *,
     batch: int,
     vocabulary: int,
-    spent: Spent,
+    spent: ScoringCost,
 ) -> Iterator[tuple[int, int, float]]:
     """Yield window, word and the logarithm for each question.
 
@@ -113,7 +113,11 @@ def _batches(
 
 
 def _run(
-    some: Sequence[_Row], windows: Sequence[Variants], ask: Ask, specials: Specials, spent: Spent
+    some: Sequence[_Row],
+    windows: Sequence[Variants],
+    ask: Ask,
+    specials: Specials,
+    spent: ScoringCost,
 ) -> Iterator[tuple[tuple[int, int, int], float]]:
     longest = max(len(windows[row.window].ids) for row in some) + 2
     ids = np.full((len(some), longest), specials.pad, dtype=np.int64)

@@ -38,7 +38,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class RecallGap:
     """Difference in recall between the best found list and the worst.
 
     Args:
@@ -98,7 +98,7 @@ def recall_by_origin(
     lists: Mapping[str, Sequence[str]],
     *,
     seed: int = 0,
-) -> tuple[list[Origin], Gap]:
+) -> tuple[list[Origin], RecallGap]:
     """Return the recall of names for each list, and the gap between the best and the worst.
 
     Args:
@@ -134,7 +134,7 @@ def recall_by_origin(
     first, second = counts[best.name][drawn].sum(axis=1), counts[worst.name][drawn].sum(axis=1)
     gaps = (first[:, 0] / first[:, 1].clip(1)) - (second[:, 0] / second[:, 1].clip(1))
     low, high = np.quantile(gaps, [0.025, 0.975])
-    return origins, Gap(
+    return origins, RecallGap(
         best.name, worst.name, best.recall - worst.recall, (float(low), float(high))
     )
 

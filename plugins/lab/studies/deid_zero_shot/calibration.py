@@ -16,7 +16,7 @@ import numpy as np
 
 from deid_assets import Note, Phi
 from deid_assets.extending import Document, InputError, PluginError
-from deid_zero_shot.categories import Categories, crossed, learn
+from deid_zero_shot.categories import FeatureCounts, crossed, learn
 from deid_zero_shot.method import Method
 from deid_zero_shot.points import Points, points_of, sweep
 from deid_zero_shot.scorer import KEPT
@@ -55,7 +55,7 @@ class Threshold:
     precision: float
     digests: Sequence[str] = field(default=(), repr=False)
     curve: Sequence[Sequence[float]] = field(default=(), repr=False)
-    categories: Categories = field(default=Categories({}, {}), repr=False)
+    categories: FeatureCounts = field(default=FeatureCounts({}, {}), repr=False)
 
     @property
     def probability(self) -> float:
@@ -64,7 +64,7 @@ class Threshold:
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration:
+class LanguageThresholds:
     """Thresholds by language, and what they hold for.
 
     Args:
@@ -77,7 +77,7 @@ class Calibration:
     scoring: Mapping[str, Any]
     languages: Mapping[str, Threshold]
 
-    def checked(self, model: str, scoring: Mapping[str, Any], *, path: Path) -> Calibration:
+    def checked(self, model: str, scoring: Mapping[str, Any], *, path: Path) -> LanguageThresholds:
         """Return the calibration after comparing what it holds for.
 
         Raises:
@@ -107,7 +107,7 @@ class Calibration:
             if key not in {"allow_list", "against"}
         }
 
-    def with_language(self, lang: str, threshold: Threshold) -> Calibration:
+    def with_language(self, lang: str, threshold: Threshold) -> LanguageThresholds:
         """Return the calibration with one language more, or another threshold for it."""
         return replace(self, languages={**self.languages, lang: threshold})
 
@@ -213,7 +213,7 @@ def refuse_common(calibrated: Threshold, notes: Iterable[Note]) -> None:
             )
 
 
-def write(path: Path, calibration: Calibration) -> None:
+def write(path: Path, calibration: LanguageThresholds) -> None:
     """Write a calibration as JSON."""
     values = {
         "format": FORMAT,
@@ -226,7 +226,7 @@ def write(path: Path, calibration: Calibration) -> None:
     written.replace(path)
 
 
-def read(path: Path) -> Calibration:
+def read(path: Path) -> LanguageThresholds:
     """Return a calibration.
 
     Raises:
@@ -244,7 +244,7 @@ def read(path: Path) -> Calibration:
             for one in languages.values()
         ):
             raise PluginError(f"{path}: a threshold is no number; calibrate again")
-        return Calibration(
+        return LanguageThresholds(
             str(values["model"]), {"alone": True, "typed": False} | values["scoring"], languages
         )
     except FileNotFoundError:
@@ -259,7 +259,7 @@ def read(path: Path) -> Calibration:
 def _threshold(values: Mapping[str, Any]) -> Threshold:
     """Return a threshold as it was written; one of before categories were learnt has none."""
     fields = dict(values)
-    categories = Categories(**fields.pop("categories", {"words": {}, "features": {}}))
+    categories = FeatureCounts(**fields.pop("categories", {"words": {}, "features": {}}))
     if not categories.labels <= frozenset(Phi):
         raise ValueError("a category is none")
     return Threshold(**fields, categories=categories)

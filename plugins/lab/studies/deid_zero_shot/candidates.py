@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from deid_assets import Note
 from deid_assets.extending import PluginError, PolicyError, Token
 from deid_assets.extending.replacing import fold
-from deid_zero_shot.encoding import Encoder
-from deid_zero_shot.frames import Blank, Question, Sentence
+from deid_zero_shot.encoding import NoteEncoder
+from deid_zero_shot.frames import Blank, BlankQuestion, Sentence
 from deid_zero_shot.guard import Loaded
 from deid_zero_shot.lemmas import lemmatizer
 from deid_zero_shot.scorer import Read, Scoring
@@ -68,7 +68,7 @@ class MaskedModel:
         from deid_transformers.token_scores import TokenScores  # noqa: PLC0415 - loads PyTorch
 
         self._network = TokenScores(loaded.model.double()).eval()
-        self._encoder = Encoder(loaded.tokenizer, loaded.specials)
+        self._encoder = NoteEncoder(loaded.tokenizer, loaded.specials)
         self._specials = loaded.specials
         window = max(_SMALLEST, min(_WINDOW, loaded.specials.window - _LONGEST))
         self._scoring = Scoring(segment=plain, lemma=lemmatizer("simple"), window=window)
@@ -82,7 +82,7 @@ class MaskedModel:
         self._words: dict[int, str | None] = {}
         self._frames: dict[Sentence, Blank] = {}
         self._pools: dict[tuple[Sentence | Blank, str], _Pool] = {}
-        self._answers: dict[tuple[Question, int], tuple[str, ...]] = {}
+        self._answers: dict[tuple[BlankQuestion, int], tuple[str, ...]] = {}
         self._of_notes = 0
         self._read: tuple[str, Read] | None = None
 
@@ -100,7 +100,7 @@ class MaskedModel:
         before, after = self._read[1].around(start, end, value)
         return Blank(tuple(before), tuple(after))
 
-    def answer(self, questions: Iterable[Question], *, top_k: int) -> list[tuple[str, ...]]:
+    def answer(self, questions: Iterable[BlankQuestion], *, top_k: int) -> list[tuple[str, ...]]:
         """Return, for each question, the words most like the hidden one, in alphabetical order.
 
         Of the model's most probable words, those are taken whose last hidden state in the blank has
@@ -126,7 +126,7 @@ class MaskedModel:
         return self._encoder.pieces(text)[:_LONGEST]
 
     def _sequence(
-        self, question: Question, pieces: Sequence[int], *, is_near: bool = True
+        self, question: BlankQuestion, pieces: Sequence[int], *, is_near: bool = True
     ) -> tuple[list[int], range]:
         """Return what the model reads with the pieces in the blank to predict, and where they
         stand.
@@ -165,7 +165,7 @@ class MaskedModel:
         return Blank(tuple(before), (*after, *end, self._specials.after))
 
     def _nearest(
-        self, question: Question, vector: NDArray[np.float64], top_k: int
+        self, question: BlankQuestion, vector: NDArray[np.float64], top_k: int
     ) -> tuple[str, ...]:
         """Return the words of the pool that are most like the original and do not give it away by
         their letters.
@@ -186,7 +186,7 @@ class MaskedModel:
                 break
         return tuple(sorted(found.values()))
 
-    def _pool(self, question: Question) -> _Pool:
+    def _pool(self, question: BlankQuestion) -> _Pool:
         """Return the candidates of a blank.
 
         They depend on the blank and on the case and script of what it hides.
@@ -203,7 +203,7 @@ class MaskedModel:
             self._pools[blank] = _Pool(ids, words, vectors, {})
         return self._pools[blank]
 
-    def _probable(self, question: Question) -> list[int]:
+    def _probable(self, question: BlankQuestion) -> list[int]:
         ids, places = self._sequence(question, [self._specials.mask], is_near=False)
         scores = self._scores([ids], [places[0]])[0]
         most = NOTE_POOL if isinstance(question.blank, Blank) else POOL
@@ -216,7 +216,7 @@ class MaskedModel:
                     break
         return found
 
-    def _ask_whole(self, question: Question, pool: _Pool, places: Sequence[int]) -> None:
+    def _ask_whole(self, question: BlankQuestion, pool: _Pool, places: Sequence[int]) -> None:
         """Note after which words the model expects another one.
 
         A vocabulary has beginnings of words too.
@@ -232,7 +232,7 @@ class MaskedModel:
             for place, share in zip(some, goes_on, strict=True):
                 pool.is_whole[place] = bool(share <= _GOES_ON)
 
-    def _fits(self, word: str, question: Question) -> bool:
+    def _fits(self, word: str, question: BlankQuestion) -> bool:
         original = question.word
         if _script(word) != _script(original):
             return False
@@ -257,7 +257,7 @@ class MaskedModel:
             self._words[number] = word if is_whole else None
         return self._words[number]
 
-    def _vectors(self, asked: Sequence[tuple[Question, Sequence[int]]]) -> NDArray[np.float64]:
+    def _vectors(self, asked: Sequence[tuple[BlankQuestion, Sequence[int]]]) -> NDArray[np.float64]:
         """Return the mean of the last hidden states of the pieces in their blanks, of length one:
         (asked, hidden).
         """

@@ -38,7 +38,7 @@ Taught = tuple[Note, Sequence[Token], Sequence[Span]]
 
 
 @dataclass(frozen=True)
-class Categories:
+class FeatureCounts:
     """Counts of features by category.
 
     Args:
@@ -105,7 +105,7 @@ class Categories:
         return found
 
 
-def learn(documents: Iterable[Taught], *, others: bool = False) -> Categories:
+def learn(documents: Iterable[Taught], *, others: bool = False) -> FeatureCounts:
     """Return what the annotated words of notes tell.
 
     Args:
@@ -121,12 +121,12 @@ def learn(documents: Iterable[Taught], *, others: bool = False) -> Categories:
             words[label] += 1
             for one in features_of(note, *place):
                 features.setdefault(one, Counter())[label] += 1
-    return Categories(
+    return FeatureCounts(
         dict(words), {name: dict(counts) for name, counts in sorted(features.items())}
     )
 
 
-def crossed(documents: Sequence[Taught]) -> Sequence[Categories]:
+def crossed(documents: Sequence[Taught]) -> Sequence[FeatureCounts]:
     """Return for each document what every other one that does not stand with it, at even or odd
     places, tells.
     """

@@ -77,7 +77,7 @@ def calibrate(  # noqa: PLR0913 - one parameter per option of the command line
     code = lang or _language(documents)
     path = out or Path(model) / calibration.FILE
     found = method_of(model, options, runtime)
-    known = calibration.Calibration(found.digest, found.described, {})
+    known = calibration.LanguageThresholds(found.digest, found.described, {})
     if path.exists():
         known = calibration.read(path).checked(found.digest, found.described, path=path)
     began = time.process_time()

@@ -12,9 +12,9 @@ from typing import Any
 from deid_assets import Note, Span, SpanSet
 from deid_assets.extending import ConfigError, DetectorError
 from deid_zero_shot import calibration, shapes
-from deid_zero_shot.categories import Categories
+from deid_zero_shot.categories import FeatureCounts
 from deid_zero_shot.method import Runtime, method_of, read_options
-from deid_zero_shot.scorer import KEPT, Read, Scored, Word
+from deid_zero_shot.scorer import KEPT, Read, ScoredNote, ScoredWord
 
 VERSION = "0.1.0"
 
@@ -140,7 +140,9 @@ class ZeroShotDetector:
                 words = self._spread(note, words, threshold)
             yield SpanSet.of(note, self._spans(note, words, threshold, categories))
 
-    def _spread(self, note: Note, words: Sequence[Word], threshold: float) -> list[Word]:
+    def _spread(
+        self, note: Note, words: Sequence[ScoredWord], threshold: float
+    ) -> list[ScoredWord]:
         """Return the words with the score of a found one that they hold, where that is lower."""
         scorer = self.method.scorer
         read = Read(note, scorer.encoder, replace(scorer.scoring, together=True))
@@ -172,13 +174,15 @@ class ZeroShotDetector:
         """
         return self._calibrated(note) if self._threshold is None else None
 
-    def score(self, note: Note) -> Scored:
+    def score(self, note: Note) -> ScoredNote:
         """Return the words of a note with their scores, as ``detect`` has them."""
         below = self.threshold(note) if self._stages > 1 else None
         return self.method.score(note, below=below, categories=self._categories(note))
 
-    def _categories(self, note: Note) -> Categories:
-        return self._calibrated(note).categories if self._threshold is None else Categories({}, {})
+    def _categories(self, note: Note) -> FeatureCounts:
+        return (
+            self._calibrated(note).categories if self._threshold is None else FeatureCounts({}, {})
+        )
 
     def _calibrated(self, note: Note) -> calibration.Threshold:
         known = self._calibration.languages if self._calibration else {}
@@ -193,7 +197,7 @@ class ZeroShotDetector:
         return known[note.lang]
 
     def _spans(
-        self, note: Note, words: Sequence[Word], threshold: float, categories: Categories
+        self, note: Note, words: Sequence[ScoredWord], threshold: float, categories: FeatureCounts
     ) -> Iterator[Span]:
         for word in words:
             if word.score < threshold:

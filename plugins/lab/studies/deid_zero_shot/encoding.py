@@ -38,7 +38,7 @@ class Specials:
     window: int
 
 
-class Encoded(NamedTuple):
+class EncodedNote(NamedTuple):
     """A note's sub-tokens.
 
     Args:
@@ -52,7 +52,7 @@ class Encoded(NamedTuple):
     ends: Array
 
 
-class Encoder:
+class NoteEncoder:
     """Cuts notes into sub-tokens with their places in the text, whatever the kind of vocabulary.
 
     Args:
@@ -88,7 +88,7 @@ class Encoder:
         } - {None}
         self._unknown = specials.mask if specials.unknown is None else specials.unknown
 
-    def encode(self, text: str) -> Encoded:
+    def encode(self, text: str) -> EncodedNote:
         """Return the sub-tokens of a text, without those around a sequence."""
         found = self._tokenizer.encode(text, add_special_tokens=False)
         ids: list[int] = []
@@ -108,7 +108,7 @@ class Encoder:
             ids.append(self._unknown if number in self._not_text else number)
             starts.append(first)
             ends.append(end)
-        return Encoded(*(np.array(part, dtype=np.int64) for part in (ids, starts, ends)))
+        return EncodedNote(*(np.array(part, dtype=np.int64) for part in (ids, starts, ends)))
 
     def pieces(self, text: str) -> list[int]:
         """Return the sub-tokens of a text that follows a blank."""
@@ -134,7 +134,7 @@ def _breaks(gap: str) -> bool:
     return "\n" in gap or "\r" in gap
 
 
-def pieces_of(encoded: Encoded, words: Sequence[Token]) -> list[range]:
+def pieces_of(encoded: EncodedNote, words: Sequence[Token]) -> list[range]:
     """Return each word's sub-tokens as a range of their numbers.
 
     Empty where the tokenizer leaves nothing of it.

@@ -35,7 +35,7 @@ class Blank(NamedTuple):
     after: tuple[int, ...]
 
 
-class Question(NamedTuple):
+class BlankQuestion(NamedTuple):
     """A question to the model: which words may stand in a blank?
 
     Args:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from deid_assets import Note, Phi, Span, SpanSet
 from deid_assets.extending import InputError, Token
-from deid_zero_shot.projection import Doubt, Projected, Why, is_other_sex
+from deid_zero_shot.projection import Projected, ProjectionDoubt, Why, is_other_sex
 
 _MARK = re.compile(r"\[#(?P<label>\w*)\s*|\]")
 
@@ -72,8 +72,8 @@ def unmark(source: Note, spans: Sequence[Span], marked: Note) -> tuple[Note, Pro
         waiting[span.label.value].append(number)
     placed: list[Span] = []
     order: list[int] = []
-    doubts: dict[int, list[Doubt]] = defaultdict(list)
-    extra: list[Doubt] = []
+    doubts: dict[int, list[ProjectionDoubt]] = defaultdict(list)
+    extra: list[ProjectionDoubt] = []
     for one in sorted(found, key=lambda one: one.place):
         start, end = one.place
         own = waiting.get(one.label)
@@ -81,20 +81,22 @@ def unmark(source: Note, spans: Sequence[Span], marked: Note) -> tuple[Note, Pro
             why = Why.NESTED if one.is_inside else Why.EXTRA
             at = min(start, len(text) - 1)
             extra += (
-                [Doubt(Span(at, max(end, at + 1), Phi.OTHER), why, placed=False)] if text else []
+                [ProjectionDoubt(Span(at, max(end, at + 1), Phi.OTHER), why, placed=False)]
+                if text
+                else []
             )
             continue
         number = own.pop(0)
         order.append(number)
         placed.append(replace(ordered[number], start=start, end=end))
         if is_other_sex(source, ordered[number], target, one.place):
-            doubts[number].append(Doubt(ordered[number], Why.SEX, placed=True))
+            doubts[number].append(ProjectionDoubt(ordered[number], Why.SEX, placed=True))
     for number, rightful in zip(order, sorted(order), strict=True):
         if number != rightful:
-            doubts[number].append(Doubt(ordered[number], Why.REORDERED, placed=True))
+            doubts[number].append(ProjectionDoubt(ordered[number], Why.REORDERED, placed=True))
     for numbers in waiting.values():
         for number in numbers:
-            doubts[number].append(Doubt(ordered[number], Why.DROPPED, placed=False))
+            doubts[number].append(ProjectionDoubt(ordered[number], Why.DROPPED, placed=False))
     told = [doubt for number in sorted(doubts) for doubt in doubts[number]]
     return target, Projected(SpanSet.of(target, placed), [*told, *extra], len(ordered))
 

@@ -15,12 +15,12 @@ from deid_onnx.devices import device
 from deid_onnx.session import cores
 from deid_zero_shot import export
 from deid_zero_shot.batches import Ask
-from deid_zero_shot.categories import Categories
-from deid_zero_shot.encoding import Encoder, Specials
+from deid_zero_shot.categories import FeatureCounts
+from deid_zero_shot.encoding import NoteEncoder, Specials
 from deid_zero_shot.lemmas import lemmatizer
 from deid_zero_shot.priors import Priors
 from deid_zero_shot.protect import Protection, read_list
-from deid_zero_shot.scorer import KEPT, Scored, Scorer, Scoring
+from deid_zero_shot.scorer import KEPT, ScoredNote, Scoring, WordScorer
 from deid_zero_shot.words import segmenter, words_of
 
 LONGEST = 512
@@ -85,7 +85,7 @@ def read_options(given: Mapping[str, Any]) -> Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Backend:
+class LoadedModel:
     """A model, whichever runtime it is in.
 
     Args:
@@ -96,7 +96,7 @@ class Backend:
     """
 
     ask: Ask
-    encoder: Encoder
+    encoder: NoteEncoder
     vocabulary: int
     digest: str
 
@@ -135,7 +135,7 @@ class Runtime:
             raise ConfigError(f"batch is {self.batch}; give 1 or more")
 
 
-def backend(model: str | Path, runtime: Runtime) -> Backend:
+def backend(model: str | Path, runtime: Runtime) -> LoadedModel:
     """Return a model: with ONNX Runtime where the folder is an export, with PyTorch otherwise.
 
     Raises:
@@ -158,7 +158,7 @@ def backend(model: str | Path, runtime: Runtime) -> Backend:
             providers=wanted,
             threads=runtime.threads or cores(),
         )
-        return Backend(ask, Encoder(tokenizer, specials), vocabulary, digest)
+        return LoadedModel(ask, NoteEncoder(tokenizer, specials), vocabulary, digest)
     if runtime.precision != "fp32" or runtime.providers:
         raise ConfigError(
             f"{model}: precision and providers need an export; run deid zero-shot export"
@@ -171,8 +171,8 @@ def backend(model: str | Path, runtime: Runtime) -> Backend:
     torch.set_num_threads(runtime.threads or cores())
     loaded = load(str(model), allow_download=runtime.allow_download, trust=runtime.trust)
     ask = asker(loaded.model, place=device(runtime.device))
-    return Backend(
-        ask, Encoder(loaded.tokenizer, loaded.specials), loaded.vocabulary, loaded.digest
+    return LoadedModel(
+        ask, NoteEncoder(loaded.tokenizer, loaded.specials), loaded.vocabulary, loaded.digest
     )
 
 
@@ -190,12 +190,12 @@ class Method:
         typed: Whether words that are no PHI by their kind stay.
     """
 
-    scorer: Scorer
+    scorer: WordScorer
     digest: str
     described: Mapping[str, Any]
     priors: Priors | None = None
     weight: float = 0.0
-    against: Scorer | None = None
+    against: WordScorer | None = None
     typed: bool = False
 
     def words(self, note: Note) -> list[Token]:
@@ -203,9 +203,9 @@ class Method:
         return words_of(note.text, note.lang, self.scorer.scoring.segment)
 
     def score(
-        self, note: Note, *, below: float | None = None, categories: Categories | None = None
-    ) -> Scored:
-        """Return the words of a note with their scores; see ``Scorer.score``.
+        self, note: Note, *, below: float | None = None, categories: FeatureCounts | None = None
+    ) -> ScoredNote:
+        """Return the words of a note with their scores; see ``WordScorer.score``.
 
         Args:
             note: Of any length.
@@ -244,7 +244,7 @@ class Method:
         return scored
 
 
-def _changed(scored: Scored, scores: Sequence[float]) -> Scored:
+def _changed(scored: ScoredNote, scores: Sequence[float]) -> ScoredNote:
     """Return the words with other scores; what is never redacted keeps its own."""
     words = [
         word if word.score >= KEPT else word._replace(score=score)
@@ -284,7 +284,7 @@ def method_of(model: str | Path, options: Options, runtime: Runtime) -> Method:
         "allow_list": sorted(more),
         "against": other.digest if other else None,
     }
-    scorer = Scorer(found.encoder, found.ask, found.vocabulary, scoring)
+    scorer = WordScorer(found.encoder, found.ask, found.vocabulary, scoring)
     return Method(
         scorer=scorer,
         digest=found.digest,
@@ -296,9 +296,9 @@ def method_of(model: str | Path, options: Options, runtime: Runtime) -> Method:
     )
 
 
-def _scorer(found: Backend, scoring: Scoring, wanted: int | None) -> Scorer:
+def _scorer(found: LoadedModel, scoring: Scoring, wanted: int | None) -> WordScorer:
     own = replace(scoring, window=_window(found.encoder.specials, wanted))
-    return Scorer(found.encoder, found.ask, found.vocabulary, own)
+    return WordScorer(found.encoder, found.ask, found.vocabulary, own)
 
 
 def _window(specials: Specials, wanted: int | None) -> int:

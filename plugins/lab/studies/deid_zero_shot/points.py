@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from deid_assets.extending import Span
 from deid_assets.extending.measuring import auc, percentiles, resampled
-from deid_zero_shot.scorer import KEPT, Scored
+from deid_zero_shot.scorer import KEPT, ScoredNote
 
 Floats = NDArray[np.float64]
 
@@ -40,7 +40,7 @@ class Points:
         return Points(self.scores[wanted], self.gold[wanted], self.notes[wanted], labels)
 
 
-def points_of(found: Iterable[tuple[Scored, Iterable[Span]]]) -> Points:
+def points_of(found: Iterable[tuple[ScoredNote, Iterable[Span]]]) -> Points:
     """Return the sub-tokens of scored notes with their gold spans."""
     scores: list[float] = []
     labels: list[str] = []
@@ -98,7 +98,7 @@ def decided(gold: NDArray[np.bool_], redacted: NDArray[np.bool_]) -> Rates:
     return rates(tp, fp, fn, len(gold) - tp - fp - fn)
 
 
-class Sweep(NamedTuple):
+class ThresholdCurve(NamedTuple):
     """Counts at every threshold that makes a difference, the strictest first.
 
     Args:
@@ -115,7 +115,7 @@ class Sweep(NamedTuple):
     positives: int
     total: int
 
-    def below(self, most: float) -> Sweep:
+    def below(self, most: float) -> ThresholdCurve:
         """Return the part with thresholds below a score."""
         part = self.thresholds < most
         return self._replace(thresholds=self.thresholds[part], tp=self.tp[part], fp=self.fp[part])
@@ -143,7 +143,7 @@ class Sweep(NamedTuple):
         return (self.tp + (self.total - self.positives) - self.fp) / max(1, self.total)
 
 
-def sweep(points: Points) -> Sweep:
+def sweep(points: Points) -> ThresholdCurve:
     """Return the counts at each threshold between two distinct scores, below all and above all."""
     order = np.argsort(points.scores, kind="stable")
     scores, gold = points.scores[order], points.gold[order]
@@ -153,7 +153,7 @@ def sweep(points: Points) -> Sweep:
     thresholds = np.concatenate([distinct[:1], between, distinct[-1:] + 1])
     tp = np.concatenate([[0], np.cumsum(gold)[last]]).astype(np.float64)
     all_ = np.concatenate([[0], last + 1]).astype(np.float64)
-    return Sweep(thresholds, tp, all_ - tp, int(gold.sum()), len(gold))
+    return ThresholdCurve(thresholds, tp, all_ - tp, int(gold.sum()), len(gold))
 
 
 def roc_auc(points: Points) -> float | None:
@@ -174,7 +174,7 @@ def average_precision(points: Points) -> float | None:
     return float((np.diff(found.recall) * found.precision[1:]).sum())
 
 
-class Interval(NamedTuple):
+class ValueInterval(NamedTuple):
     """A value and its 95 % interval; ``None`` where it could not be computed."""
 
     value: float | None
@@ -188,7 +188,7 @@ def bootstrap(
     *,
     samples: int = 300,
     seed: int = 0,
-) -> list[Interval]:
+) -> list[ValueInterval]:
     """Return each statistic with the percentile interval over resampled notes (Efron 1979)."""
     values = statistics(points)
     places = [np.flatnonzero(points.notes == number) for number in np.unique(points.notes)]
@@ -202,5 +202,5 @@ def bootstrap(
     for column, value in enumerate(values):
         known = [row[column] for row in drawn if row[column] is not None]
         low, high = percentiles(np.array(known, np.float64)) if known else (None, None)
-        found.append(Interval(value, low, high))
+        found.append(ValueInterval(value, low, high))
     return found

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from deid_zero_shot.batches import answers
-from deid_zero_shot.scorer import FLOOR, Scored, Scorer
+from deid_zero_shot.scorer import FLOOR, ScoredNote, WordScorer
 from deid_zero_shot.variants import Variants, reveal
 
 _REMEMBERED = 200_000
@@ -26,11 +26,11 @@ class Priors:
         scorer: Of the model.
     """
 
-    def __init__(self, scorer: Scorer) -> None:
+    def __init__(self, scorer: WordScorer) -> None:
         self._scorer = scorer
         self._known: dict[tuple[int, ...], float] = {}
 
-    def of(self, scored: Scored) -> list[float]:
+    def of(self, scored: ScoredNote) -> list[float]:
         """Return the natural logarithm of each word's probability by itself."""
         keys = [
             tuple(scored.encoded.ids[pieces.start : pieces.start + word.pieces].tolist())

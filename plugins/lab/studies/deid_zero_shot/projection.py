@@ -31,7 +31,7 @@ class Why(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class ProjectionDoubt:
     """A span of the original that a person should look at.
 
     Args:
@@ -56,7 +56,7 @@ class Projected:
     """
 
     spans: SpanSet
-    doubts: Sequence[Doubt] = field(default=())
+    doubts: Sequence[ProjectionDoubt] = field(default=())
     total: int = 0
 
     @property
@@ -129,7 +129,7 @@ def project(
     for one, other in pairs:
         links.setdefault(one, []).append(other)
     placed: list[Span] = []
-    doubts: list[Doubt] = []
+    doubts: list[ProjectionDoubt] = []
     taken: set[int] = set()
     for span in sorted(spans):
         inside = [
@@ -139,7 +139,7 @@ def project(
         ]
         found = sorted({other for number in inside for other in links.get(number, ())})
         if not found:
-            doubts.append(Doubt(span, Why.UNALIGNED, placed=False))
+            doubts.append(ProjectionDoubt(span, Why.UNALIGNED, placed=False))
             continue
         run = _longest_run(found, most_apart)
         start, end = _trimmed(
@@ -147,16 +147,16 @@ def project(
         )
         covered = set(range(start, end))
         if taken & covered:
-            doubts.append(Doubt(span, Why.TAKEN, placed=False))
+            doubts.append(ProjectionDoubt(span, Why.TAKEN, placed=False))
             continue
         taken |= covered
         placed.append(replace(span, start=start, end=end))
         if len(run) < len(found):
-            doubts.append(Doubt(span, Why.SCATTERED, placed=True))
+            doubts.append(ProjectionDoubt(span, Why.SCATTERED, placed=True))
         elif _cuts_word(source.text, span):
-            doubts.append(Doubt(span, Why.EDGE, placed=True))
+            doubts.append(ProjectionDoubt(span, Why.EDGE, placed=True))
         elif is_other_sex(source, span, target, (start, end)):
-            doubts.append(Doubt(span, Why.SEX, placed=True))
+            doubts.append(ProjectionDoubt(span, Why.SEX, placed=True))
     return Projected(SpanSet.of(target, placed), doubts, len(spans))
 
 

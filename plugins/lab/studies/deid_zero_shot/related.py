@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid_assets.extending import Token
-from deid_zero_shot.encoding import Encoded, pieces_of
+from deid_zero_shot.encoding import EncodedNote, pieces_of
 from deid_zero_shot.lemmas import Lemmatizer, groups
 
 _PART = re.compile(r"[^\W\d_]+")
@@ -47,7 +47,7 @@ class Related:
         words: Sequence[Token],
         *,
         pieces: Sequence[range],
-        encoded: Encoded,
+        encoded: EncodedNote,
         lemma: Lemmatizer,
     ) -> None:
         written = [text[start:end] for start, end in words]

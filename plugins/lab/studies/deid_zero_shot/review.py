@@ -16,7 +16,7 @@ import numpy as np
 from deid_assets import Note, Span
 from deid_zero_shot.points import points_of
 from deid_zero_shot.risk import Risk
-from deid_zero_shot.scorer import Scored, Word
+from deid_zero_shot.scorer import ScoredNote, ScoredWord
 
 _KINDS = {
     "tp": "found",
@@ -39,7 +39,7 @@ _STYLE = (
 )
 
 
-class Left(NamedTuple):
+class KeptWord(NamedTuple):
     """A word that stays.
 
     Args:
@@ -68,9 +68,9 @@ class Reviewed:
     """
 
     note: Note
-    scored: Scored = field(repr=False)
+    scored: ScoredNote = field(repr=False)
     threshold: float
-    left: Sequence[Left]
+    left: Sequence[KeptWord]
     gold: Sequence[Span] | None = None
 
     @property
@@ -92,12 +92,17 @@ class Reviewed:
 
 
 def reviewed(
-    note: Note, scored: Scored, *, threshold: float, risk: Risk, gold: Sequence[Span] | None = None
+    note: Note,
+    scored: ScoredNote,
+    *,
+    threshold: float,
+    risk: Risk,
+    gold: Sequence[Span] | None = None,
 ) -> Reviewed:
     """Return a note with what stays in it, the riskiest first."""
 
-    def left(word: Word) -> Left:
-        return Left(note.note_id, word.start, word.end, risk.of(word))
+    def left(word: ScoredWord) -> KeptWord:
+        return KeptWord(note.note_id, word.start, word.end, risk.of(word))
 
     # Of words with one chance, the less guessable comes first.
     kept = sorted(

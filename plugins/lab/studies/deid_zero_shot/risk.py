@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from deid_assets.extending import InputError
 from deid_zero_shot.calibration import Threshold
-from deid_zero_shot.scorer import KEPT, Word
+from deid_zero_shot.scorer import KEPT, ScoredWord
 
 
 class Risk:
@@ -37,7 +37,7 @@ class Risk:
         self._edges = rows[:, 0]
         self._chances = _falling(np.diff(tp).clip(0), np.diff(tp + fp).clip(0))
 
-    def of(self, word: Word) -> float:
+    def of(self, word: ScoredWord) -> float:
         """Return the probability that a word is PHI."""
         if word.score >= KEPT:
             return self._spared

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from deid_assets import Note
 from deid_assets.extending import Token
-from deid_zero_shot.batches import Ask, Spent, answers
-from deid_zero_shot.encoding import Encoded, Encoder, pieces_of
+from deid_zero_shot.batches import Ask, ScoringCost, answers
+from deid_zero_shot.encoding import EncodedNote, NoteEncoder, pieces_of
 from deid_zero_shot.lemmas import Lemmatizer
 from deid_zero_shot.related import Related
 from deid_zero_shot.variants import Variants, hide_many, reveal
@@ -37,7 +37,7 @@ About as many as in
 pre-training (Devlin et al. 2019)."""
 
 
-class Word(NamedTuple):
+class ScoredWord(NamedTuple):
     """A scored word.
 
     Args:
@@ -55,7 +55,7 @@ class Word(NamedTuple):
     exact: bool = True
 
 
-class Scored(NamedTuple):
+class ScoredNote(NamedTuple):
     """A note's words with their scores, and its sub-tokens.
 
     Args:
@@ -64,9 +64,9 @@ class Scored(NamedTuple):
         encoded: Of the note.
     """
 
-    words: list[Word]
+    words: list[ScoredWord]
     pieces: list[range]
-    encoded: Encoded
+    encoded: EncodedNote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +98,7 @@ class Scoring:
 
 
 @dataclass(slots=True)
-class Scorer:
+class WordScorer:
     """Scores the words of notes.
 
     Args:
@@ -108,15 +108,15 @@ class Scorer:
         scoring: How.
     """
 
-    encoder: Encoder
+    encoder: NoteEncoder
     ask: Ask
     vocabulary: int
     scoring: Scoring
-    spent: Spent = field(default_factory=Spent)
+    spent: ScoringCost = field(default_factory=ScoringCost)
 
     def score(
         self, note: Note, *, below: float | None = None, spared: AbstractSet[int] = frozenset()
-    ) -> Scored:
+    ) -> ScoredNote:
         """Return the words of a note in order, each with its score.
 
         Args:
@@ -141,10 +141,10 @@ class Scorer:
             wanted = [number for number in wanted if number not in inexact]
         found |= self._answered(self._alone(read, wanted))
         words = [
-            Word(start, end, found[number], len(read.pieces[number]), number not in inexact)
+            ScoredWord(start, end, found[number], len(read.pieces[number]), number not in inexact)
             for number, (start, end) in enumerate(read.words)
         ]
-        return Scored(words, read.whole, read.encoded)
+        return ScoredNote(words, read.whole, read.encoded)
 
     def _answered(self, asked: Sequence[Variants]) -> dict[int, float]:
         """Return the score of each word that was asked for."""
@@ -191,10 +191,10 @@ class Read:
         scoring: How it is cut, and which words are the same.
     """
 
-    def __init__(self, note: Note, encoder: Encoder, scoring: Scoring) -> None:
+    def __init__(self, note: Note, encoder: NoteEncoder, scoring: Scoring) -> None:
         self.words = words_of(note.text, note.lang, scoring.segment)
         self._specials = encoder.specials
-        self.encoded: Encoded = encoder.encode(note.text)
+        self.encoded: EncodedNote = encoder.encode(note.text)
         self.whole = pieces_of(self.encoded, self.words)
         longest = longest_word(scoring.window)
         self.pieces = [pieces[:longest] for pieces in self.whole]

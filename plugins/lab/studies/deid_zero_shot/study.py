@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from deid_assets import Span
 from deid_assets.extending import Document, InputError
 from deid_zero_shot.calibration import Threshold, choose, refuse_common
-from deid_zero_shot.categories import Categories, Taught, crossed, learn
+from deid_zero_shot.categories import FeatureCounts, Taught, crossed, learn
 from deid_zero_shot.method import Method
 from deid_zero_shot.points import (
-    Interval,
     Points,
+    ValueInterval,
     average_precision,
     bootstrap,
     decided,
@@ -27,7 +27,7 @@ from deid_zero_shot.points import (
     sweep,
 )
 from deid_zero_shot.protect import Protection
-from deid_zero_shot.scorer import KEPT, Scored, Word
+from deid_zero_shot.scorer import KEPT, ScoredNote, ScoredWord
 
 COLUMNS = ("accuracy", "f1", "recall", "precision", "pr_auc", "roc_auc")
 FEW_NOTES = 30
@@ -35,7 +35,7 @@ FEW_NOTES = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class ScoredDocuments:
     """Scored documents of one language, some to choose a threshold on and others to test it.
 
     Args:
@@ -43,8 +43,8 @@ class Judged:
         test: Others.
     """
 
-    dev: Sequence[tuple[Document, Scored]]
-    test: Sequence[tuple[Document, Scored]]
+    dev: Sequence[tuple[Document, ScoredNote]]
+    test: Sequence[tuple[Document, ScoredNote]]
 
     def __post_init__(self) -> None:
         known = {document.note.digest for document, _ in self.dev} | {
@@ -56,7 +56,7 @@ class Judged:
                     f"note {document.note.note_id!r} is among the development and the test notes"
                 )
 
-    def typed(self) -> Judged:
+    def typed(self) -> ScoredDocuments:
         """Return the documents without the words that are no PHI by their kind, as the development
         part teaches.
 
@@ -68,11 +68,15 @@ class Judged:
             (one, _typed(one, scored, part))
             for (one, scored), part in zip(self.dev, crossed(taught), strict=True)
         ]
-        return Judged(dev, [(one, _typed(one, scored, known)) for one, scored in self.test])
+        return ScoredDocuments(
+            dev, [(one, _typed(one, scored, known)) for one, scored in self.test]
+        )
 
-    def changed(self, *, protection: Protection | None = None, mean: bool = False) -> Judged:
+    def changed(
+        self, *, protection: Protection | None = None, mean: bool = False
+    ) -> ScoredDocuments:
         """Return the documents with scores that need no further run of the network."""
-        return Judged(
+        return ScoredDocuments(
             *(
                 [(one, _changed(one, scored, protection, mean=mean)) for one, scored in part]
                 for part in (self.dev, self.test)
@@ -81,12 +85,12 @@ class Judged:
 
 
 def _changed(
-    document: Document, scored: Scored, protection: Protection | None, *, mean: bool
-) -> Scored:
+    document: Document, scored: ScoredNote, protection: Protection | None, *, mean: bool
+) -> ScoredNote:
     places = [(word.start, word.end) for word in scored.words]
     spared = protection.words(document.note, places) if protection else frozenset()
 
-    def score(number: int, word: Word) -> float:
+    def score(number: int, word: ScoredWord) -> float:
         if number in spared:
             return KEPT
         return word.score / max(1, word.pieces) if mean else word.score
@@ -96,11 +100,11 @@ def _changed(
     )
 
 
-def _taught(document: Document, scored: Scored) -> Taught:
+def _taught(document: Document, scored: ScoredNote) -> Taught:
     return document.note, [(word.start, word.end) for word in scored.words], tuple(document.spans)
 
 
-def _typed(document: Document, scored: Scored, known: Categories) -> Scored:
+def _typed(document: Document, scored: ScoredNote, known: FeatureCounts) -> ScoredNote:
     spared = known.no_phi(*_taught(document, scored)[:2])
     words = [
         word._replace(score=KEPT) if at in spared else word for at, word in enumerate(scored.words)
@@ -110,18 +114,18 @@ def _typed(document: Document, scored: Scored, known: Categories) -> Scored:
 
 def score_all(
     method: Method, documents: Iterable[Document], *, below: float | None = None
-) -> list[tuple[Document, Scored]]:
+) -> list[tuple[Document, ScoredNote]]:
     """Return documents with the scores of their words."""
     return [(document, method.score(document.note, below=below)) for document in documents]
 
 
-def points(judged: Sequence[tuple[Document, Scored]]) -> Points:
+def points(judged: Sequence[tuple[Document, ScoredNote]]) -> Points:
     """Return the sub-tokens of judged documents."""
     return points_of((scored, document.spans) for document, scored in judged)
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class StudyRow:
     """A system on the test notes.
 
     Args:
@@ -135,15 +139,15 @@ class Row:
 
     system: str
     threshold: Threshold | None
-    values: Mapping[str, Interval]
+    values: Mapping[str, ValueInterval]
     redacted: float
     notes: int
     recalls: Mapping[str, float]
 
 
 def zero_shot_row(
-    system: str, judged: Judged, *, target: str = "f1", samples: int = 300, seed: int = 0
-) -> Row:
+    system: str, judged: ScoredDocuments, *, target: str = "f1", samples: int = 300, seed: int = 0
+) -> StudyRow:
     """Return the row of a model whose threshold is chosen on the development part."""
     threshold = choose(points(judged.dev), target, [document.note for document, _ in judged.dev])
     refuse_common(threshold, [document.note for document, _ in judged.test])
@@ -154,19 +158,19 @@ def zero_shot_row(
 
 def decided_row(
     system: str,
-    test: Sequence[tuple[Document, Scored]],
+    test: Sequence[tuple[Document, ScoredNote]],
     found: Sequence[Iterable[Span]],
     *,
     samples: int = 300,
     seed: int = 0,
-) -> Row:
+) -> StudyRow:
     """Return the row of a detector by its spans in the test documents, over the same sub-tokens."""
     own = with_redacted(points(test), test, found)
     return row_of(system, own, -0.5, None, samples=samples, seed=seed)
 
 
 def with_redacted(
-    own: Points, judged: Sequence[tuple[Document, Scored]], found: Sequence[Iterable[Span]]
+    own: Points, judged: Sequence[tuple[Document, ScoredNote]], found: Sequence[Iterable[Span]]
 ) -> Points:
     """Return the sub-tokens scored -1 where a span covers them, and 0 elsewhere."""
     scores: list[float] = []
@@ -180,8 +184,12 @@ def with_redacted(
 
 
 def chance_rows(
-    test: Sequence[tuple[Document, Scored]], prevalence: float, *, samples: int = 300, seed: int = 0
-) -> list[Row]:
+    test: Sequence[tuple[Document, ScoredNote]],
+    prevalence: float,
+    *,
+    samples: int = 300,
+    seed: int = 0,
+) -> list[StudyRow]:
     """Return the rows of redacting everything, nothing, and a share of the sub-tokens at random.
 
     Args:
@@ -218,7 +226,7 @@ def row_of(
     *,
     samples: int = 300,
     seed: int = 0,
-) -> Row:
+) -> StudyRow:
     """Return the row of decisions: what scores below a threshold is redacted.
 
     Args:
@@ -243,7 +251,7 @@ def row_of(
 
     redacted = own.scores < log_threshold
     values = dict(zip(COLUMNS, bootstrap(own, statistics, samples=samples, seed=seed), strict=True))
-    return Row(
+    return StudyRow(
         system,
         threshold,
         values,
@@ -274,12 +282,12 @@ class Gain:
 
     alone: tuple[float | None, float | None]
     together: tuple[float | None, float | None]
-    difference: Interval
+    difference: ValueInterval
     log_threshold: float
 
 
 def ensemble_gain(
-    judged: Judged,
+    judged: ScoredDocuments,
     dev: Sequence[Iterable[Span]],
     test: Sequence[Iterable[Span]],
     *,

@@ -24,7 +24,7 @@ from deid_surrogates.shapes import reshape
 from deid_surrogates.surrogate import LISTS, Surrogate
 from deid_surrogates.words import is_name
 from deid_zero_shot import candidates
-from deid_zero_shot.frames import WORDED, Question, Sentence, opening
+from deid_zero_shot.frames import WORDED, BlankQuestion, Sentence, opening
 from deid_zero_shot.model_files import checked_model
 
 TOP_K = 10
@@ -44,7 +44,7 @@ _FIRST, _LAST = "where a word of a value first stands", "where it ends there"
 _VALUE, _VALUE_END = "where the value of that word stands", "where the value ends"
 
 
-class Word(NamedTuple):
+class ValueWord(NamedTuple):
     """A word of a value: where it stands, and its query to the model.
 
     ``None`` where no model is needed.
@@ -52,7 +52,7 @@ class Word(NamedTuple):
 
     start: int
     end: int
-    question: Question | None
+    question: BlankQuestion | None
     form: str = ""
     """Name of the inflected form, ``""`` for the base form."""
     is_initial: bool = False
@@ -143,7 +143,7 @@ class MaskedSurrogate:
         )
         self._answers([word.question for word in words if word.question])
 
-    def _words(self, text: str, span: Span, context: Context) -> tuple[Word, ...]:
+    def _words(self, text: str, span: Span, context: Context) -> tuple[ValueWord, ...]:
         words = _words_of(text, span.label, context.note.lang)
         if self.around == "category":
             return words
@@ -156,7 +156,9 @@ class MaskedSurrogate:
             for word in words
         )
 
-    def _in_note(self, word: Word, question: Question, span: Span, context: Context) -> Question:
+    def _in_note(
+        self, word: ValueWord, question: BlankQuestion, span: Span, context: Context
+    ) -> BlankQuestion:
         """Return a question as it stands in the note, where the word is first a value's."""
         key = (span.label, fold(question.word))
         start, end = span.start + word.start, span.start + word.end
@@ -170,14 +172,14 @@ class MaskedSurrogate:
         )
         return question._replace(blank=self._loaded().blank_in(context.note, first, last, value))
 
-    def _answers(self, questions: list[Question]) -> list[tuple[str, ...]]:
+    def _answers(self, questions: list[BlankQuestion]) -> list[tuple[str, ...]]:
         return self._loaded().answer(questions, top_k=self.top_k)
 
     def _loaded(self) -> candidates.MaskedModel:
         return candidates.load(self.model, self.files)
 
     def _drawn(
-        self, text: str, words: tuple[Word, ...], label: Phi, context: Context
+        self, text: str, words: tuple[ValueWord, ...], label: Phi, context: Context
     ) -> str | None:
         candidates = iter(self._answers([word.question for word in words if word.question]))
         parts: list[str] = []
@@ -199,7 +201,7 @@ class MaskedSurrogate:
         return "".join((*parts, _redigited(text[cursor:], context)))
 
 
-def _words_of(text: str, label: Phi, lang: str | None) -> tuple[Word, ...]:
+def _words_of(text: str, label: Phi, lang: str | None) -> tuple[ValueWord, ...]:
     """Return the words of a value; none where it cannot be read, so that nothing of it stays."""
     if label not in WORDED:
         return ()
@@ -219,7 +221,7 @@ def _is_mark(char: str) -> bool:
     return unicodedata.category(char).startswith("M")
 
 
-def _name_words(text: str, lang: str | None) -> tuple[Word, ...]:
+def _name_words(text: str, lang: str | None) -> tuple[ValueWord, ...]:
     """Return the words of a name, each asked for on its own, so that a name and a mention of its
     part agree.
     """
@@ -229,22 +231,22 @@ def _name_words(text: str, lang: str | None) -> tuple[Word, ...]:
     for piece in parse(text, known)[0]:
         start, end, kind = piece.start, piece.end, piece.kind
         if kind == "initials" and has_pack:
-            found.append(Word(start, end, None, is_initial=True))
+            found.append(ValueWord(start, end, None, is_initial=True))
         elif kind == "kept":
-            found.append(Word(start, end, None))
+            found.append(ValueWord(start, end, None))
         else:
             locale = locale_of(known)
             lemma, form = locale.inflection.split(
                 text[start:end], lambda base: is_name(locale_of(known), base)
             )
-            question = Question(
+            question = BlankQuestion(
                 Sentence(opening(lang, Phi.NAME), (None,), 0), _capital(lemma), is_proper=True
             )
-            found.append(Word(start, end, question, form if has_pack else ""))
+            found.append(ValueWord(start, end, question, form if has_pack else ""))
     return tuple(found)
 
 
-def _other_words(text: str, label: Phi, lang: str | None) -> tuple[Word, ...]:
+def _other_words(text: str, label: Phi, lang: str | None) -> tuple[ValueWord, ...]:
     matches = list(_WORD.finditer(text))
     is_mixed = len(matches) > 1 and any(map(str.isupper, text))
     parts = tuple(
@@ -255,8 +257,8 @@ def _other_words(text: str, label: Phi, lang: str | None) -> tuple[Word, ...]:
     for place, (match, shown) in enumerate(zip(matches, parts, strict=True)):
         wanted = fold(match[0]) if is_lower else _capital(match[0])
         sentence = Sentence(opening(lang, label), parts, place)
-        question = Question(sentence, wanted, label in _PROPER) if shown is None else None
-        found.append(Word(match.start(), match.end(), question))
+        question = BlankQuestion(sentence, wanted, label in _PROPER) if shown is None else None
+        found.append(ValueWord(match.start(), match.end(), question))
     return tuple(found)
 
 
@@ -277,7 +279,7 @@ def _capital(word: str) -> str:
 
 
 def _chosen(
-    candidates: Sequence[str], word: Word, token: str, label: Phi, context: Context
+    candidates: Sequence[str], word: ValueWord, token: str, label: Phi, context: Context
 ) -> str | None:
     """Return the first of a keyed row of candidates that is no word of the note, in form and case
     of the original.

@@ -13,8 +13,8 @@ from deid_assets.extending import DetectorError, Document
 from deid_assets.extending.tables import DetectorTable, Picture, Score
 from deid_zero_shot.detector import ZeroShotDetector
 from deid_zero_shot.plots import curve_png
-from deid_zero_shot.scorer import Scored
-from deid_zero_shot.study import COLUMNS, Row, chance_rows, decided_row, points, row_of
+from deid_zero_shot.scorer import ScoredNote
+from deid_zero_shot.study import COLUMNS, StudyRow, chance_rows, decided_row, points, row_of
 
 LEAST = 2
 """Test notes of a language, below which nothing is said of it: an interval needs two."""
@@ -32,8 +32,8 @@ class _Part(NamedTuple):
     """
 
     lang: str
-    scored: Sequence[tuple[Document, Scored]]
-    row: Row
+    scored: Sequence[tuple[Document, ScoredNote]]
+    row: StudyRow
     costs: Mapping[str, float]
     picture: Picture | None
 
@@ -123,7 +123,7 @@ def _beside(
         yield from _of_row(row, part.lang)
 
 
-def _of_row(row: Row, lang: str) -> Iterator[Score]:
+def _of_row(row: StudyRow, lang: str) -> Iterator[Score]:
     if row.threshold:
         yield Score(
             system=row.system,

@@ -73,7 +73,7 @@ class ZeroShotTrainer:
         export.export(load(source, **permissions), out)
         options = read_options({key: value for key, value in settings.items() if key not in _OWN})
         method = method_of(out, options, Runtime(threads=settings["threads"]))
-        found = calibration.Calibration(method.digest, method.described, {})
+        found = calibration.LanguageThresholds(method.digest, method.described, {})
         for number, (lang, some) in enumerate(sorted(_by_language(documents).items()), start=1):
             threshold = calibration.threshold_for(method, some, target=str(settings["target"]))
             found = found.with_language(lang, threshold)

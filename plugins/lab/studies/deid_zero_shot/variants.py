@@ -14,7 +14,7 @@ GAP = 2
 """Sub-tokens between two words that one variant hides, at least."""
 
 
-class Question(NamedTuple):
+class VariantQuery(NamedTuple):
     """The query of a variant.
 
     Args:
@@ -38,10 +38,10 @@ class Variants:
 
     ids: Array
     masked: list[Array] = field(default_factory=list)
-    questions: list[list[Question]] = field(default_factory=list)
+    questions: list[list[VariantQuery]] = field(default_factory=list)
     _known: dict[bytes, int] = field(default_factory=dict)
 
-    def ask(self, masked: Array, question: Question) -> None:
+    def ask(self, masked: Array, question: VariantQuery) -> None:
         """Add a question; where the same places are masked for another one, both share a variant.
 
         Args:
@@ -79,7 +79,7 @@ def reveal(variants: Variants, number: int, pieces: range, related: Array) -> No
     elsewhere = related[(related < pieces.start) | (related >= pieces.stop)]
     for shown, place in enumerate(own):
         masked = np.sort(np.concatenate([elsewhere, own[shown:]]))
-        variants.ask(masked, Question(number, int(place), int(variants.ids[place])))
+        variants.ask(masked, VariantQuery(number, int(place), int(variants.ids[place])))
 
 
 class Hidden(NamedTuple):
@@ -137,7 +137,8 @@ def hide_many(variants: Variants, words: Iterable[tuple[int, range, Array]], *, 
                 for number, pieces in zip(item.words, item.pieces, strict=True):
                     if place := pieces[shown : shown + 1]:
                         variants.ask(
-                            masked, Question(number, place.start, int(variants.ids[place.start]))
+                            masked,
+                            VariantQuery(number, place.start, int(variants.ids[place.start])),
                         )
 
 

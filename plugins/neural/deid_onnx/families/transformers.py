@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid_onnx.families import Emissions, Feeds, Input, Run
-from deid_onnx.pieces import TOKENIZER_FILE, Pieces, PieceSettings, Row, batches, padded
+from deid_onnx.pieces import TOKENIZER_FILE, Pieces, PieceSettings, SubTokenRow, batches, padded
 
 POSITIONS = 4096  # in one batch, padding counted
 ALIKE = 0.8  # least share of a batch's longest row
@@ -62,7 +62,7 @@ class _Encoder(ABC):
         return found
 
     @abstractmethod
-    def _scores(self, some: Sequence[Row]) -> Iterable[Emissions]:
+    def _scores(self, some: Sequence[SubTokenRow]) -> Iterable[Emissions]:
         """Return the scores of each row's words."""
 
 
@@ -73,7 +73,7 @@ class EncoderNetwork(_Encoder):
     ``padded`` gives the rows.
     """
 
-    def _scores(self, some: Sequence[Row]) -> Iterable[Emissions]:
+    def _scores(self, some: Sequence[SubTokenRow]) -> Iterable[Emissions]:
         scores = self.run(padded(some, pad=self.pieces.settings.pad))
         return (scores[place, row.firsts] for place, row in enumerate(some))
 
@@ -88,12 +88,12 @@ class PackedNetwork(_Encoder):
 
     alike: float = ALIKE_PACKED
 
-    def _scores(self, some: Sequence[Row]) -> Iterable[Emissions]:
+    def _scores(self, some: Sequence[SubTokenRow]) -> Iterable[Emissions]:
         stops = np.cumsum([len(row.firsts) for row in some])
         return np.split(self.run(packed_feeds(some)), stops[:-1])
 
 
-def packed_feeds(some: Sequence[Row]) -> Feeds:
+def packed_feeds(some: Sequence[SubTokenRow]) -> Feeds:
     """Return rows as a packed network reads them, int64.
 
     ``input_ids`` and ``positions`` (sub-tokens,): what each is and where it stands in its row;

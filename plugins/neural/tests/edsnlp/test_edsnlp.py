@@ -17,7 +17,7 @@ from deid_assets import Note, Phi
 from deid_assets.core.detector import Failed, detect
 from deid_assets.core.errors import ConfigError, PluginError, UnknownLabelError
 from deid_assets.testing import check_detector
-from deid_edsnlp import EdsnlpDetector, Importer
+from deid_edsnlp import EdsnlpDetector, EdsnlpImporter
 
 TEXT = "Vu par Dupont à Paris.\nLe 3 mai 2021, Martin   est revenu. \U0001f600 Dupont\r\n"
 MAP = '[labels]\nNOM = "NAME"\nVILLE = "CITY"\nDATE = "DATE"\n'
@@ -103,7 +103,7 @@ def added(folder: Path, source: Path, *, text: str = MAP, **given: Any) -> Path:
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        Importer().add({**options, **given}, [Note("n", TEXT)])
+        EdsnlpImporter().add({**options, **given}, [Note("n", TEXT)])
     return folder / "mine"
 
 
@@ -114,7 +114,7 @@ def spans(detector: EdsnlpDetector, text: str) -> list[tuple[int, int, str, Phi]
 
 def test_entities_of_rules_are_found_where_they_stand(tmp_path) -> None:
     source = ruled(tmp_path / "rules", {"NOM": ["Dupont", "Martin"], "VILLE": ["Paris"]})
-    assert Importer().recognises(source)
+    assert EdsnlpImporter().recognises(source)
 
     detector = EdsnlpDetector(model=added(tmp_path, source))
 
@@ -218,4 +218,4 @@ def test_without_a_label_map_one_is_proposed_and_a_changed_file_is_told(tmp_path
 
 
 def test_the_map_that_comes_along_is_found_by_the_models_name() -> None:
-    assert "AP-HP/eds-pseudo-public" in Importer().maps()["eds_pseudo"].models
+    assert "AP-HP/eds-pseudo-public" in EdsnlpImporter().maps()["eds_pseudo"].models

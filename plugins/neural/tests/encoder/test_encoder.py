@@ -22,7 +22,7 @@ from deid_assets.extending import (
 )
 from deid_assets.testing import check_detector
 from deid_encoder import EncoderDetector, EncoderTrainer
-from deid_encoder.folder import About
+from deid_encoder.folder import EncoderDescription
 from deid_encoder.pieces import PieceReader
 from deid_encoder.reading import NoteReader
 from deid_encoder.spans import pairs, word_scores
@@ -168,11 +168,11 @@ def test_every_piece_is_read_and_windows_give_what_one_window_gives(tiny: Path) 
     assert len(calls) == 1
 
 
-def _about(*, window: int, step: int) -> About:
+def _about(*, window: int, step: int) -> EncoderDescription:
     from deid_compact.labels import Classes
     from deid_compact.words import Decision
 
-    return About(
+    return EncoderDescription(
         version="0",
         base="",
         layers=3,

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deid_assets.core.errors import PluginError
-from deid_flair.settings import Pieces, WordVectors
+from deid_flair.settings import SubWords, WordVectors
 from deid_onnx.families import flair as reading
 from deid_onnx.families.flair.words import fnv, ngrams
 
@@ -40,7 +40,7 @@ def test_glove_and_word2vec_text_is_read(tmp_path, header) -> None:
 
 
 def test_a_word_is_found_as_published_vectors_may_write_it() -> None:
-    table = reading.Table({word: row for row, word in enumerate(WORDS)})
+    table = reading.VectorTable({word: row for row, word in enumerate(WORDS)})
 
     rows = table.feeds([], ["Lee", "LEE", "17", "unheard", "berg"])["rows"]
 
@@ -117,7 +117,7 @@ def test_words_are_cut_as_sentencepiece_cuts_them(pieces, word: str) -> None:
     _, processor = pieces
     ranks = {processor.id_to_piece(row): row for row in range(processor.get_piece_size())}
 
-    rows = reading.Pieces(ranks, processor.unk_id()).feeds([], [word])["rows"][0]
+    rows = reading.BytePairs(ranks, processor.unk_id()).feeds([], [word])["rows"][0]
 
     expected = processor.encode(word)
     assert rows.tolist() == [expected[0], expected[-1]]
@@ -164,7 +164,7 @@ def test_the_pieces_of_words_that_were_read_have_vectors() -> None:
 
     lines = [["Ana", "Berg", "walks", "17", "days"], ["Dr", "Berg", "walks"]] * 20
     described, vocabulary, rows = train_pieces(
-        lines, Pieces(train=True, vocabulary=30, width=4, epochs=1), seed=1
+        lines, SubWords(train=True, vocabulary=30, width=4, epochs=1), seed=1
     )
     found = reading.part(described, vocabulary).feeds([], ["Ana", "Berg", "walks"])["rows"]
 

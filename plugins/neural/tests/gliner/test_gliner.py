@@ -19,7 +19,7 @@ from deid_assets import Note, Phi
 from deid_assets.core.errors import ConfigError, PluginError
 from deid_assets.testing import check_detector
 from deid_gliner import GlinerDetector
-from deid_gliner.adding import Importer
+from deid_gliner.adding import GlinerImporter
 from deid_gliner.network import load, parts
 
 
@@ -31,7 +31,7 @@ def added(folder: Path, source: Path, *, text: str = MAP, **given: Any) -> Path:
         "out": folder / "mine",
         "labels": str(folder / "labels.toml"),
     }
-    Importer().add({**options, **given}, notes(6, seed=5))
+    GlinerImporter().add({**options, **given}, notes(6, seed=5))
     return folder / "mine"
 
 
@@ -249,6 +249,6 @@ def test_a_file_that_is_another_is_told(model, tmp_path, name) -> None:
 
 
 def test_every_map_that_comes_along_says_how_sure_it_is() -> None:
-    for name, choice in Importer().maps().items():
+    for name, choice in GlinerImporter().maps().items():
         assert {"languages", "licence", "size", "sure"} <= set(choice.facts), name
         assert Phi.NAME in choice.labels.values()

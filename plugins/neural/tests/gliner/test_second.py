@@ -16,7 +16,7 @@ from tiny_gliner import MAP, PROMPTS, notes, save_second
 from deid_assets import Note, Phi
 from deid_assets.core.errors import ConfigError, PluginError
 from deid_assets.testing import check_detector
-from deid_gliner.second import Gliner2Detector, Importer
+from deid_gliner.second import Gliner2Detector, Gliner2Importer
 
 pytest.importorskip("gliner2")
 
@@ -30,7 +30,7 @@ def added(folder: Path, source: Path, **given: Any) -> Path:
         "out": folder / "mine",
         "labels": str(folder / "labels.toml"),
     }
-    Importer().add({**options, **given}, notes(2, seed=5))
+    Gliner2Importer().add({**options, **given}, notes(2, seed=5))
     return folder / "mine"
 
 
@@ -64,7 +64,7 @@ def test_the_entities_are_the_librarys(source, detector) -> None:
             }
         )
 
-    assert Importer().recognises(source)
+    assert Gliner2Importer().recognises(source)
     assert sum(map(len, theirs)) > 10
     assert [
         {(span.start, span.end, span.native_label) for span in spans}

@@ -22,7 +22,14 @@ from deid_assets.core.tagging import TagScheme
 from deid_assets.core.trainer import Document, Task, label_inventory
 from deid_assets.testing import CONTRACT_TEXTS, check_detector, marked
 from deid_onnx import OnnxDetector
-from deid_onnx.families.flair import Characters, CharacterStates, Letters, Reader, Table, buckets
+from deid_onnx.families.flair import (
+    Characters,
+    CharacterStates,
+    Letters,
+    StackReader,
+    VectorTable,
+    buckets,
+)
 
 LINES = st.lists(
     st.lists(st.text("abßŁ😀", min_size=1, max_size=5), min_size=1, max_size=6),
@@ -221,7 +228,7 @@ def test_states_are_read_where_a_token_ends_or_begins(lines, backward) -> None:
 @given(LINES)
 def test_words_are_numbered_once_and_their_letters_kept(lines) -> None:
     items = ["<unk>", "a", "b", "ß", "Ł", "😀"]
-    feeds = Reader([Letters(Characters(items)), Table({"a": 0, "ab": 1})]).feeds(lines)
+    feeds = StackReader([Letters(Characters(items)), VectorTable({"a": 0, "ab": 1})]).feeds(lines)
     spelt = [
         "".join(items[number] for number in column[:size])
         for column, size in zip(feeds["chars_0"].T, feeds["sizes_0"], strict=True)

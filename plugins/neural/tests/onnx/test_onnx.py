@@ -21,7 +21,7 @@ from deid_assets.core.errors import ConfigError, InputError, PluginError
 from deid_assets.testing import check_detector, mark
 from deid_onnx import OnnxDetector
 from deid_onnx.parity import parity
-from deid_onnx.tagger import Chain, write_chain
+from deid_onnx.tagger import TransitionScores, write_chain
 
 TEXT = "Seen by Ana Moreno on 12/03.\nAna was well."
 
@@ -110,7 +110,7 @@ def test_a_trained_chain_is_used_where_there_is_one(tmp_path: Path) -> None:
     zeros = np.zeros(len(TAGS), np.float32)
     never = np.zeros((len(TAGS), len(TAGS)), np.float32)
     never[1, 2] = -50.0  # B-NAME I-NAME
-    write_chain(path, Chain(never, zeros, zeros))
+    write_chain(path, TransitionScores(never, zeros, zeros))
     note = Note("n", "by Ana Moreno on")
 
     (found,) = OnnxDetector(model=path, threads=1).detect([note])
@@ -177,7 +177,7 @@ BROKEN = {
         "transitions.npz is broken",
     ),
     "other chain": (
-        lambda path: write_chain(path, Chain(*(np.zeros(2, np.float32),) * 3)),
+        lambda path: write_chain(path, TransitionScores(*(np.zeros(2, np.float32),) * 3)),
         "not of the 5 tags",
     ),
 }
@@ -260,7 +260,9 @@ def test_many_notes_at_once_give_what_each_gives_alone(tmp_path: Path) -> None:
 
 def test_many_chains_of_unlike_length_are_decoded_as_each_alone() -> None:
     rng = np.random.default_rng(5)
-    chain = Chain(*(rng.normal(size=shape).astype(np.float32) for shape in ((5, 5), (5,), (5,))))
+    chain = TransitionScores(
+        *(rng.normal(size=shape).astype(np.float32) for shape in ((5, 5), (5,), (5,)))
+    )
     emissions = [rng.normal(size=(size, 5)).astype(np.float32) for size in rng.integers(1, 30, 300)]
 
     for one, path, shares in zip(

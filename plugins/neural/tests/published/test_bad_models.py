@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 
 from deid_assets.core.errors import ConfigError, PluginError
 from deid_published.adding import add
-from deid_published.writing import Wanted
+from deid_published.writing import ImportRequest
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +174,8 @@ def test_a_model_that_cannot_be_used_is_one_line(fault, made, tmp_path) -> None:
 
     with pytest.raises((PluginError, ConfigError), match=message) as told:
         add(
-            Wanted(source=str(folder), name="m", out=tmp_path / "out", labels=str(labels)), notes(2)
+            ImportRequest(source=str(folder), name="m", out=tmp_path / "out", labels=str(labels)),
+            notes(2),
         )
     assert "\n" not in str(told.value)
     assert not list(tmp_path.glob("out*"))
@@ -182,7 +183,7 @@ def test_a_model_that_cannot_be_used_is_one_line(fault, made, tmp_path) -> None:
 
 def test_without_a_label_map_one_is_proposed_and_nothing_is_added(made, tmp_path) -> None:
     with pytest.raises(ConfigError, match="check it and give --labels"):
-        add(Wanted(source=str(made), name="m", out=tmp_path / "out"), notes(2))
+        add(ImportRequest(source=str(made), name="m", out=tmp_path / "out"), notes(2))
 
     assert '"PER" = "NAME"' in (tmp_path / "m.labels.toml").read_text()
     assert not (tmp_path / "out").exists()
@@ -192,10 +193,10 @@ def test_nothing_is_fetched_unless_asked(tmp_path) -> None:
     with pytest.raises(
         PluginError, match="no such folder; give a folder, or a hub name with --fetch"
     ):
-        add(Wanted(source="someone/model", name="m", out=tmp_path / "out"), notes(2))
+        add(ImportRequest(source="someone/model", name="m", out=tmp_path / "out"), notes(2))
     with pytest.raises(PluginError, match="give --revision with the 40 digits of a commit"):
         add(
-            Wanted(
+            ImportRequest(
                 source="someone/model", name="m", out=tmp_path / "out", fetch=True, revision="main"
             ),
             notes(2),

@@ -21,7 +21,7 @@ from deid_published import PublishedDetector
 from deid_published.adding import add
 from deid_published.aggregation import PIPELINES
 from deid_published.viterbi import CALIBRATION
-from deid_published.writing import Wanted
+from deid_published.writing import ImportRequest
 
 LABELS = """
 [labels]
@@ -42,7 +42,7 @@ def added(folder: Path, family: str, **given: Any) -> tuple[Path, Path]:
     labels.write_text(LABELS.replace('"none"', '"OTHER"') if given.pop("all_phi", True) else LABELS)
     save(family, source, tags=given.pop("tags", None))
     options = {"source": str(source), "name": family, "out": out, "labels": str(labels), **given}
-    add(Wanted(**options), notes(4, seed=5))
+    add(ImportRequest(**options), notes(4, seed=5))
     return source, out
 
 
@@ -177,7 +177,7 @@ def test_tags_that_may_not_follow_one_another_are_not_taken_together(family, tmp
         "out": tmp_path / "careful",
         "aggregation": "viterbi",
     }
-    add(Wanted(**options, labels=str(tmp_path / "labels.toml")), notes(4, seed=5))
+    add(ImportRequest(**options, labels=str(tmp_path / "labels.toml")), notes(4, seed=5))
     neutral, careful = (
         PublishedDetector(model=one, threads=1) for one in (out, tmp_path / "careful")
     )

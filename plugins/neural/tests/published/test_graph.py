@@ -15,8 +15,8 @@ from families_here import BIO, notes, save
 from deid_assets.core.errors import PluginError
 from deid_assets.testing import check_detector
 from deid_published import PublishedDetector
-from deid_published.adding import Importer, add
-from deid_published.writing import Wanted
+from deid_published.adding import ClassifierImporter, add
+from deid_published.writing import ImportRequest
 
 LABELS = '[labels]\nPER = "NAME"\nLOC = "LOCATION"\nDATE = "DATE"\n'
 
@@ -30,7 +30,7 @@ def added(folder: Path, source: Path, **given: Any) -> dict[str, Any]:
         "labels": str(folder / "labels.toml"),
         **given,
     }
-    return dict(add(Wanted(**options), notes(4, seed=5)))
+    return dict(add(ImportRequest(**options), notes(4, seed=5)))
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,10 @@ def test_a_graph_is_taken_byte_for_byte_and_the_card_says_so(source, taken) -> N
     assert (taken / "model.onnx").read_bytes() == (source / "onnx" / "model.onnx").read_bytes()
     assert card["files"]["model.onnx"] == card["source_files"]["onnx/model.onnx"]
     assert "parity" not in card
-    assert "onnx/model.onnx is taken as it is, with no network to compare" in Importer().said(card)
+    assert (
+        "onnx/model.onnx is taken as it is, with no network to compare"
+        in ClassifierImporter().said(card)
+    )
 
 
 def test_a_graph_that_was_added_keeps_the_contract(taken) -> None:

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from deid_assets import Phi
 from deid_assets.core.errors import ConfigError, PluginError
-from deid_published.aggregation import Convention, Piece, piece_windows
+from deid_published.aggregation import Convention, SubToken, piece_windows
 from deid_published.labels import built_in, decided, proposal_text, propose, read_labels
-from deid_published.scheme import Scheme, groups, labels_of, recognised
+from deid_published.scheme import EntityScheme, groups, labels_of, recognised
 
 PUBLISHED = {
     "ai4privacy": (
@@ -41,12 +41,12 @@ PUBLISHED = {
 @pytest.mark.parametrize(
     ("tags", "scheme"),
     [
-        (("O", "B-PER", "I-PER"), Scheme.BIO),
-        (("O", "B-PER", "I-PER", "L-PER", "U-PER"), Scheme.BILOU),
-        (("O", "B-PER", "I-PER", "E-PER", "S-PER"), Scheme.BILOU),
-        (("I-LOC", "I-PER", "O"), Scheme.IO),
-        (("O", "PATIENT", "LOCATION-OTHER"), Scheme.PLAIN),
-        (("", "FECHAS", "O"), Scheme.PLAIN),
+        (("O", "B-PER", "I-PER"), EntityScheme.BIO),
+        (("O", "B-PER", "I-PER", "L-PER", "U-PER"), EntityScheme.BILOU),
+        (("O", "B-PER", "I-PER", "E-PER", "S-PER"), EntityScheme.BILOU),
+        (("I-LOC", "I-PER", "O"), EntityScheme.IO),
+        (("O", "PATIENT", "LOCATION-OTHER"), EntityScheme.PLAIN),
+        (("", "FECHAS", "O"), EntityScheme.PLAIN),
     ],
 )
 def test_a_scheme_is_recognised_from_its_tags(tags, scheme) -> None:
@@ -61,15 +61,15 @@ def test_tags_of_two_schemes_are_refused() -> None:
 @pytest.mark.parametrize(
     ("tags", "scheme", "found"),
     [
-        ("B-P I-P O", Scheme.BIO, [(0, 1, "P")]),
-        ("B-P B-P", Scheme.BIO, [(0, 0, "P"), (1, 1, "P")]),
-        ("I-P I-Q", Scheme.BIO, [(0, 0, "P"), (1, 1, "Q")]),
-        ("U-P U-P", Scheme.BILOU, [(0, 0, "P"), (1, 1, "P")]),
-        ("B-P I-P L-P", Scheme.BILOU, [(0, 2, "P")]),
-        ("B-P L-P I-P", Scheme.BILOU, [(0, 1, "P"), (2, 2, "P")]),
-        ("L-P O S-Q E-Q", Scheme.BILOU, [(0, 0, "P"), (2, 2, "Q"), (3, 3, "Q")]),
-        ("P P O P", Scheme.PLAIN, [(0, 1, "P"), (3, 3, "P")]),
-        ("LOCATION-OTHER O", Scheme.PLAIN, [(0, 0, "LOCATION-OTHER")]),
+        ("B-P I-P O", EntityScheme.BIO, [(0, 1, "P")]),
+        ("B-P B-P", EntityScheme.BIO, [(0, 0, "P"), (1, 1, "P")]),
+        ("I-P I-Q", EntityScheme.BIO, [(0, 0, "P"), (1, 1, "Q")]),
+        ("U-P U-P", EntityScheme.BILOU, [(0, 0, "P"), (1, 1, "P")]),
+        ("B-P I-P L-P", EntityScheme.BILOU, [(0, 2, "P")]),
+        ("B-P L-P I-P", EntityScheme.BILOU, [(0, 1, "P"), (2, 2, "P")]),
+        ("L-P O S-Q E-Q", EntityScheme.BILOU, [(0, 0, "P"), (2, 2, "Q"), (3, 3, "Q")]),
+        ("P P O P", EntityScheme.PLAIN, [(0, 1, "P"), (3, 3, "P")]),
+        ("LOCATION-OTHER O", EntityScheme.PLAIN, [(0, 0, "LOCATION-OTHER")]),
     ],
 )
 def test_tags_become_entities_as_their_scheme_means_them(tags, scheme, found) -> None:
@@ -77,15 +77,15 @@ def test_tags_become_entities_as_their_scheme_means_them(tags, scheme, found) ->
 
 
 def convention(**given) -> Convention:
-    return Convention(tags=("O", "B-P", "I-P"), scheme=Scheme.BIO, **given)
+    return Convention(tags=("O", "B-P", "I-P"), scheme=EntityScheme.BIO, **given)
 
 
 def test_a_name_after_a_line_break_is_a_word_of_its_own_where_words_are_the_texts() -> None:
     text = "Name:\nJane"
     pieces = [
-        Piece(0, 4, "Name", is_unknown=False),
-        Piece(4, 5, ":", is_unknown=False),
-        Piece(6, 10, "Jane", is_unknown=False),
+        SubToken(0, 4, "Name", is_unknown=False),
+        SubToken(4, 5, ":", is_unknown=False),
+        SubToken(6, 10, "Jane", is_unknown=False),
     ]
     scores = np.array([[5, 0, 0], [5, 0, 0], [0, 5, 0]], dtype=np.float32)
 
@@ -99,10 +99,10 @@ def test_a_name_after_a_line_break_is_a_word_of_its_own_where_words_are_the_text
 def test_the_first_sub_token_speaks_for_its_word_and_a_blank_one_belongs_to_the_next() -> None:
     text = "x Johnson"
     pieces = [
-        Piece(0, 1, "▁x", is_unknown=False),
-        Piece(1, 2, "▁", is_unknown=False),
-        Piece(2, 6, "John", is_unknown=False),
-        Piece(6, 9, "son", is_unknown=False),
+        SubToken(0, 1, "▁x", is_unknown=False),
+        SubToken(1, 2, "▁", is_unknown=False),
+        SubToken(2, 6, "John", is_unknown=False),
+        SubToken(6, 9, "son", is_unknown=False),
     ]
     scores = np.array([[5, 0, 0], [0, 5, 0], [5, 0, 0], [5, 0, 0]], dtype=np.float32)
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from deid_assets.core.errors import ConfigError, PluginError
-from deid_published.aggregation import Convention, Piece
-from deid_published.scheme import Scheme
+from deid_published.aggregation import Convention, SubToken
+from deid_published.scheme import EntityScheme
 from deid_published.viterbi import BIASES, CALIBRATION, best, checked, read_biases
 
 BIOES = ("O", "B-p", "I-p", "E-p", "S-p", "B-q", "I-q", "E-q", "S-q")
@@ -62,16 +62,16 @@ def test_the_best_tags_are_the_best_of_every_allowed_sequence(seed) -> None:
 def test_an_entity_that_argmax_breaks_stays_whole() -> None:
     text = "Ana Maria Berg"
     pieces = [
-        Piece(0, 3, "Ana", is_unknown=False),
-        Piece(3, 9, " Maria", is_unknown=False),
-        Piece(9, 14, " Berg", is_unknown=False),
+        SubToken(0, 3, "Ana", is_unknown=False),
+        SubToken(3, 9, " Maria", is_unknown=False),
+        SubToken(9, 14, " Berg", is_unknown=False),
     ]
     scores = np.full((3, 5), -4, dtype=np.float32)
     scores[0, 1], scores[1, 0], scores[1, 2], scores[2, 3] = 4, 1, 0.5, 4
     tags = BIOES[:5]
 
     def spans(how, **more):
-        convention = Convention(tags=tags, scheme=Scheme.BILOU, aggregation=how, **more)
+        convention = Convention(tags=tags, scheme=EntityScheme.BILOU, aggregation=how, **more)
         return [(one.start, one.end) for one in convention.entities(text, pieces, scores)]
 
     assert spans("simple") == [(0, 3), (10, 14)]

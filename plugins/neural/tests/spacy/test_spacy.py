@@ -16,7 +16,7 @@ from spacy.training import Example
 from deid_assets import Note, Phi
 from deid_assets.core.errors import ConfigError, PluginError, UnknownLabelError
 from deid_assets.testing import check_detector
-from deid_spacy import Importer, SpacyDetector
+from deid_spacy import SpacyDetector, SpacyImporter
 
 TEXT = "Seen by Dr Lee in Quahog, on C3.\r\n\U0001f600 Lee\tpaid $ 12"
 PATTERNS = [
@@ -36,7 +36,7 @@ def added(folder: Path, source: Path, *, text: str = MAP, **given: Any) -> Path:
         "out": folder / "mine",
         "labels": str(folder / "labels.toml"),
     }
-    Importer().add({**options, **given}, [Note("n", TEXT)])
+    SpacyImporter().add({**options, **given}, [Note("n", TEXT)])
     return folder / "mine"
 
 
@@ -57,7 +57,7 @@ def model(source, tmp_path_factory) -> Path:
 def test_the_entities_are_spacys_where_they_stand_and_what_is_no_phi_is_left_out(
     source, model
 ) -> None:
-    assert Importer().recognises(source)
+    assert SpacyImporter().recognises(source)
     theirs = {
         (found.start_char, found.end_char, found.label_) for found in spacy.load(source)(TEXT).ents
     }

@@ -15,7 +15,7 @@ from tiny_stanza import save
 from deid_assets import Note, Phi
 from deid_assets.core.errors import ConfigError, PluginError
 from deid_assets.testing import check_detector
-from deid_stanza import Importer, StanzaDetector
+from deid_stanza import StanzaDetector, StanzaImporter
 
 MAP = '[labels]\nPER = "NAME"\nDATE = "DATE"\n'
 TEXT = "Vu par Dupont le 3 mai.\nVu par  Martin \U0001f600 le 12\tjuin.\r\n"
@@ -29,7 +29,7 @@ def added(folder: Path, source: Path, *, text: str = MAP, **given: Any) -> Path:
         "out": folder / "mine",
         "labels": str(folder / "labels.toml"),
     }
-    Importer().add({**options, **given}, [Note("n", TEXT)])
+    StanzaImporter().add({**options, **given}, [Note("n", TEXT)])
     return folder / "mine"
 
 
@@ -46,7 +46,7 @@ def detector(source, tmp_path_factory) -> StanzaDetector:
 def test_the_entities_are_the_librarys_where_they_stand(source, detector) -> None:
     import stanza
 
-    assert Importer().recognises(source)
+    assert StanzaImporter().recognises(source)
     texts = [TEXT, TEXT * 30]
     made = stanza.Pipeline(
         "fr", dir=str(source.parent), processors="tokenize,ner", download_method=None, verbose=False

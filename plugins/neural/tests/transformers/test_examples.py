@@ -7,20 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deid_onnx.pieces import Row
-from deid_transformers.examples import Example, Reading, read_batches
+from deid_onnx.pieces import SubTokenRow
+from deid_transformers.examples import EpochOptions, SequenceExample, read_batches
 
 MASK, BEFORE, AFTER, PAD = 4, 2, 3, 0
 
 
-def example(number: int, *, words: int, tagged: bool) -> Example:
+def example(number: int, *, words: int, tagged: bool) -> SequenceExample:
     """Return a sequence of words of two sub-tokens each, numbered so that it is known again."""
     ids = [BEFORE, *[100 + number] * (2 * words), AFTER]
     tags = np.full(words, int(tagged), dtype=np.int64)
-    return Example(Row(ids, np.arange(words) * 2 + 1, 0, 0), tags)
+    return SequenceExample(SubTokenRow(ids, np.arange(words) * 2 + 1, 0, 0), tags)
 
 
-def read(examples: list[Example], reading: Reading, seed: int) -> list[int]:
+def read(examples: list[SequenceExample], reading: EpochOptions, seed: int) -> list[int]:
     """Return the numbers of the examples that an epoch reads, sorted."""
     batches = read_batches(examples, reading, rng=np.random.default_rng(seed))
     return sorted(int(row.max()) - 100 for batch in batches for row in batch.ids.numpy())
@@ -38,7 +38,7 @@ def test_every_sequence_with_a_span_is_read_and_a_share_of_the_others(
     examples = [
         example(number, words=number % 5 + 1, tagged=one) for number, one in enumerate(tagged)
     ]
-    reading = Reading(size=size, pad=PAD, keep_empty=keep)
+    reading = EpochOptions(size=size, pad=PAD, keep_empty=keep)
 
     found = read(examples, reading, seed)
 
@@ -50,7 +50,7 @@ def test_every_sequence_with_a_span_is_read_and_a_share_of_the_others(
 
 def test_another_epoch_reads_others() -> None:
     examples = [example(number, words=2, tagged=False) for number in range(60)]
-    reading = Reading(size=8, pad=PAD, keep_empty=0.2)
+    reading = EpochOptions(size=8, pad=PAD, keep_empty=0.2)
 
     assert read(examples, reading, 1) != read(examples, reading, 2)
     assert read(examples, reading, 1) == read(examples, reading, 1)
@@ -63,7 +63,7 @@ def test_whole_words_are_hidden_and_nothing_else(hide, least, most) -> None:
     examples = [example(number, words=9, tagged=True) for number in range(40)]
     hidden = words = 0
     for batch in read_batches(
-        examples, Reading(size=8, pad=PAD, mask=MASK, hide=hide), rng=np.random.default_rng(3)
+        examples, EpochOptions(size=8, pad=PAD, mask=MASK, hide=hide), rng=np.random.default_rng(3)
     ):
         ids = batch.ids.numpy()
         assert (ids[:, 0] == BEFORE).all()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from deid_onnx.families.transformers import packed_feeds
 from deid_onnx.kinds import KINDS, kind_of
-from deid_onnx.pieces import Row, padded
+from deid_onnx.pieces import SubTokenRow, padded
 from deid_transformers.packed import PackedEncoder, fits
 
 SIZES = {
@@ -39,14 +39,16 @@ def encoder(kind: str, *, layers: int, kinds: int = 2, **options: Any) -> Any:
     return transformers.AutoModelForTokenClassification.from_config(made).eval()
 
 
-def rows_of(lengths: list[int], *, with_kinds: bool, seed: int) -> list[Row]:
+def rows_of(lengths: list[int], *, with_kinds: bool, seed: int) -> list[SubTokenRow]:
     rng = np.random.default_rng(seed)
     found = []
     for length in lengths:
         ids = rng.integers(3, SIZES["vocab_size"], length).tolist()
         words = np.sort(rng.choice(np.arange(1, length), size=max(1, length // 2), replace=False))
         found.append(
-            Row(ids, words, 0, 0, rng.integers(0, KINDS, length).tolist() if with_kinds else ())
+            SubTokenRow(
+                ids, words, 0, 0, rng.integers(0, KINDS, length).tolist() if with_kinds else ()
+            )
         )
     return found
 
@@ -78,7 +80,7 @@ def test_rows_of_a_batch_do_not_see_each_other() -> None:
     model = encoder("roformer", layers=2)
     some = rows_of([12, 7, 20], with_kinds=False, seed=4)
 
-    def scores(given: list[Row]) -> np.ndarray:
+    def scores(given: list[SubTokenRow]) -> np.ndarray:
         feeds = {name: torch.from_numpy(array) for name, array in packed_feeds(given).items()}
         with torch.inference_mode():
             found: np.ndarray = PackedEncoder(model, list(feeds))(*feeds.values()).numpy()

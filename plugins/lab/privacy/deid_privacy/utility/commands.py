@@ -91,7 +91,7 @@ class Course:
     def plan(self, compared: Compared) -> Plan:
         """Return the grid of these encoders and versions."""
         from deid_privacy.utility.running import Plan  # noqa: PLC0415 - loads PyTorch
-        from deid_privacy.utility.tuning import Tuning  # noqa: PLC0415
+        from deid_privacy.utility.tuning import TuningSettings  # noqa: PLC0415
 
         return Plan(
             models=compared.models,
@@ -103,7 +103,9 @@ class Course:
             steps=self.steps,
             detectors=self.detectors or ["rules"],
             seed=self.seed,
-            tuning=Tuning(epochs=self.epochs, learning_rate=self.learning_rate, length=self.length),
+            tuning=TuningSettings(
+                epochs=self.epochs, learning_rate=self.learning_rate, length=self.length
+            ),
         )
 
 

@@ -41,7 +41,7 @@ STUDENT = (
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Setting:
+class Configuration:
     """What is compared: a model, fine-tuned on one version and tested on another."""
 
     model: str
@@ -53,7 +53,7 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class UtilityRow:
     """A configuration on a task.
 
     Args:
@@ -63,13 +63,13 @@ class Row:
         deviation: Of the folds, with n - 1; 0 for one fold.
     """
 
-    setting: Setting
+    setting: Configuration
     scores: tuple[float, ...]
     mean: float
     deviation: float
 
     @classmethod
-    def of(cls, setting: Setting, scores: Sequence[float]) -> Row:
+    def of(cls, setting: Configuration, scores: Sequence[float]) -> UtilityRow:
         """Return the row of folds' scores."""
         return cls(setting, tuple(scores), fmean(scores), stdev(scores) if len(scores) > 1 else 0.0)
 
@@ -92,7 +92,7 @@ class Row:
         reach = reach or 3 / folds
         return max(0.0, self.mean - reach), min(1.0, self.mean + reach)
 
-    def minus(self, other: Row) -> tuple[float, float]:
+    def minus(self, other: UtilityRow) -> tuple[float, float]:
         """Return the difference of the means and its deviation, the root of the summed squares."""
         return self.mean - other.mean, math.hypot(self.deviation, other.deviation)
 
@@ -113,8 +113,8 @@ class Directional:
     """
 
     task: str
-    weaker: Setting
-    stronger: Setting
+    weaker: Configuration
+    stronger: Configuration
     u: float
     p: float
     both: float
@@ -122,7 +122,9 @@ class Directional:
     effect: float
 
 
-def rows(results: Sequence[Mapping[str, Any]], *, measure: str = "f1") -> dict[str, list[Row]]:
+def rows(
+    results: Sequence[Mapping[str, Any]], *, measure: str = "f1"
+) -> dict[str, list[UtilityRow]]:
     """Return the configurations of each task, in the order of the results.
 
     Folds that failed are left out.
@@ -130,17 +132,17 @@ def rows(results: Sequence[Mapping[str, Any]], *, measure: str = "f1") -> dict[s
     Raises:
         InputError: No job has a score.
     """
-    found: dict[str, dict[Setting, list[float]]] = {}
+    found: dict[str, dict[Configuration, list[float]]] = {}
     for one in results:
         for test, scores in one.get("scores", {}).items():
-            setting = Setting(one["model"], one["version"], test)
+            setting = Configuration(one["model"], one["version"], test)
             found.setdefault(one["task"], {}).setdefault(setting, []).append(float(scores[measure]))
     if not found:
         raise InputError("no job of the grid has a score; run it first")
-    return {task: [Row.of(*pair) for pair in each.items()] for task, each in found.items()}
+    return {task: [UtilityRow.of(*pair) for pair in each.items()] for task, each in found.items()}
 
 
-def directional(each: Mapping[str, Sequence[Row]]) -> list[Directional]:
+def directional(each: Mapping[str, Sequence[UtilityRow]]) -> list[Directional]:
     """Return the directional test of every ordered pair within a task and a test version, corrected
     over all of them.
     """

@@ -12,7 +12,7 @@ from typing import Any
 
 from deid_assets import Note
 from deid_assets.extending import InputError
-from deid_privacy.utility.examples import Example, TaskData
+from deid_privacy.utility.examples import TaskData, TaskDocument
 from deid_privacy.utility.tasks import TASKS, task_data
 from deid_privacy.utility.versions import version_of
 from deid_transformers.trainer import TransformersTrainer
@@ -99,7 +99,7 @@ def epochs_of(name: str) -> list[Path]:
 
 def unlabelled(version: str, *, documents: int, detectors: Sequence[str], seed: int) -> list[Note]:
     """Return notes of every task under a version, none of them a note of the tasks themselves."""
-    made: list[Example] = []
+    made: list[TaskDocument] = []
     for name in TASKS:
         made += task_data(name, documents=documents, seed=seed + _OTHER_NOTES).examples
     under = version_of(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from deid_assets import DisjointSpans, Note, Phi, Span
 from deid_assets.extending import InputError
 from deid_assets.extending.audits import Injector, Key, Redacted, load_policy, redact
-from deid_privacy.utility.examples import Example
+from deid_privacy.utility.examples import TaskDocument
 
 CATEGORIES = {
     "First_Name": Phi.NAME,
@@ -65,7 +65,7 @@ class Errors:
             else None
         )
 
-    def redacted(self, examples: Sequence[Example]) -> list[Redacted]:
+    def redacted(self, examples: Sequence[TaskDocument]) -> list[Redacted]:
         """Return the redacted documents. What is left at one recall is left at every lower one.
 
         Raises:
@@ -91,7 +91,7 @@ class Errors:
             )
         return found
 
-    def _wrong(self, one: Example, kept: DisjointSpans) -> list[Span]:
+    def _wrong(self, one: TaskDocument, kept: DisjointSpans) -> list[Span]:
         """Return words that are no identifiers, each with the chance that gives the precision on
         average.
         """
@@ -110,7 +110,7 @@ class Errors:
             if _lot(f"{one.note_id}/{start}/{end}") < share
         ]
 
-    def left(self, examples: Sequence[Example]) -> tuple[int, int]:
+    def left(self, examples: Sequence[TaskDocument]) -> tuple[int, int]:
         """Return how many identifiers are left, and how many there are."""
         injector = Injector(1 - self.recall)
         every = [(one.note_id, _span(*mark)) for one in examples for mark in one.identifiers]

@@ -11,7 +11,7 @@ Marked = tuple[int, int, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class TaskDocument:
     """A document of a task.
 
     Args:
@@ -44,5 +44,5 @@ class TaskData:
     name: str
     kind: Kind
     labels: tuple[str, ...]
-    examples: tuple[Example, ...] = field(repr=False)
+    examples: tuple[TaskDocument, ...] = field(repr=False)
     published: tuple[int, int] = (0, 0)

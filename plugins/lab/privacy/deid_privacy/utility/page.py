@@ -7,7 +7,14 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from deid_assets.extending.drawing import FILL, GRID, INK, MUTED, Section, blank, png, study_html
-from deid_privacy.utility.comparing import ALPHA, Directional, Row, Setting, directional, rows
+from deid_privacy.utility.comparing import (
+    ALPHA,
+    Configuration,
+    Directional,
+    UtilityRow,
+    directional,
+    rows,
+)
 from deid_privacy.utility.running import Plan
 from deid_privacy.utility.sweeping import sweep_section
 from deid_privacy.utility.tasks import title
@@ -72,11 +79,11 @@ def grid_html(
     )
 
 
-def _cell(row: Row) -> str:
+def _cell(row: UtilityRow) -> str:
     return f"{row.mean:.3f} ± {row.deviation:.3f}"
 
 
-def _task(task: str, own: Sequence[Row], plan: Plan, *, spans: bool) -> Section:
+def _task(task: str, own: Sequence[UtilityRow], plan: Plan, *, spans: bool) -> Section:
     first = own[0]
     body = []
     for row in own:
@@ -120,7 +127,7 @@ def _task(task: str, own: Sequence[Row], plan: Plan, *, spans: bool) -> Section:
     )
 
 
-def _plot(task: str, own: Sequence[Row]) -> bytes:
+def _plot(task: str, own: Sequence[UtilityRow]) -> bytes:
     figure, axes = blank(0.9 + 0.24 * len(own), title=title(task))
     for place, row in enumerate(reversed(own)):
         low, high = row.interval or (row.mean, row.mean)
@@ -176,7 +183,7 @@ def _tests(made: Sequence[Directional]) -> Section:
     )
 
 
-def _said(setting: Setting) -> str:
+def _said(setting: Configuration) -> str:
     return f"{setting.model}, {setting.version} (tested on {setting.test})"
 
 

@@ -20,11 +20,11 @@ from deid_assets.extending import DeidError, InputError
 from deid_assets.extending.files import atomic_file
 from deid_privacy.energy import POWERCAP, Meter, counters
 from deid_privacy.utility.encoders import encoder_of, epochs_of
-from deid_privacy.utility.examples import Example, TaskData
+from deid_privacy.utility.examples import TaskData, TaskDocument
 from deid_privacy.utility.jobs import Job, jobs, split
 from deid_privacy.utility.scoring import guess_scores
 from deid_privacy.utility.tasks import task_data
-from deid_privacy.utility.tuning import Tuned, Tuning, tune
+from deid_privacy.utility.tuning import TunedModel, TuningSettings, tune
 from deid_privacy.utility.versions import version_of
 
 MAJORITY = "majority"
@@ -59,7 +59,7 @@ class Plan:
     documents: int = 200
     steps: int = 300
     detectors: Sequence[str] = ("rules",)
-    tuning: Tuning = field(default_factory=Tuning)
+    tuning: TuningSettings = field(default_factory=TuningSettings)
     seed: int = 1
 
     @property
@@ -237,7 +237,7 @@ def claim(path: Path, settings: Mapping[str, Any]) -> None:
         raise InputError(f"{path.parent.name} holds the results of another run; take a new folder")
 
 
-def best_of(tuned: Iterable[Tuned]) -> tuple[Tuned, int]:
+def best_of(tuned: Iterable[TunedModel]) -> tuple[TunedModel, int]:
     """Return the model that scores best on the development documents, and its number.
 
     The first of several alike.
@@ -259,5 +259,5 @@ def parts(names: Sequence[str], fold: int, plan: Plan) -> tuple[list[str], list[
     return rest[size:], rest[:size], test
 
 
-def _of(known: Mapping[str, Example], names: Sequence[str]) -> list[Example]:
+def _of(known: Mapping[str, TaskDocument], names: Sequence[str]) -> list[TaskDocument]:
     return [known[name] for name in names if name in known]

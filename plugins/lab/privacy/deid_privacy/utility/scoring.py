@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
 from deid_assets.extending import tokenize
-from deid_privacy.utility.examples import Example, Marked, TaskData
+from deid_privacy.utility.examples import Marked, TaskData, TaskDocument
 
 
 def f1(right: int, found: int, expected: int) -> float:
@@ -75,7 +75,7 @@ def label_scores(
 
 
 def guess_scores(
-    data: TaskData, learnt: Sequence[Example], asked: Sequence[Example]
+    data: TaskData, learnt: Sequence[TaskDocument], asked: Sequence[TaskDocument]
 ) -> dict[str, float]:
     """Return the scores of the best guess that looks at no text.
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from deid_assets.extending.drawing import FILL, GRID, MUTED, Section, blank, png
 from deid_assets.extending.measuring import wilson
-from deid_privacy.utility.comparing import Row, rows
+from deid_privacy.utility.comparing import UtilityRow, rows
 from deid_privacy.utility.errors import Errors
 from deid_privacy.utility.running import Plan
 from deid_privacy.utility.tasks import task_data, title
@@ -61,11 +61,11 @@ def sweep_section(results: Sequence[Mapping[str, Any]], plan: Plan) -> Section |
     )
 
 
-def _of(own: Sequence[Row], version: str) -> Row | None:
+def _of(own: Sequence[UtilityRow], version: str) -> UtilityRow | None:
     return next((one for one in own if one.setting.version == version), None)
 
 
-def _plot(each: Mapping[str, Sequence[Row]], known: Mapping[str, Errors]) -> bytes:
+def _plot(each: Mapping[str, Sequence[UtilityRow]], known: Mapping[str, Errors]) -> bytes:
     figure, first = blank(3.0, title="F1 by recall and by precision of the redaction")
     first.remove()
     sides = figure.subplots(1, 2, sharey=True)

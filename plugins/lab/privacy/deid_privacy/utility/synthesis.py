@@ -16,12 +16,12 @@ from deid_audits.models.opened import open_model
 from deid_audits.models.scoring import Scorer
 from deid_causal.trainer import CausalTrainer
 from deid_privacy.trends import Trend, Verdict
-from deid_privacy.utility.comparing import Row, Setting
+from deid_privacy.utility.comparing import Configuration, UtilityRow
 from deid_privacy.utility.encoders import GENERAL, encoder_of, general_notes
-from deid_privacy.utility.examples import Example, TaskData
+from deid_privacy.utility.examples import TaskData, TaskDocument
 from deid_privacy.utility.running import Plan, parts
 from deid_privacy.utility.tasks import task_data
-from deid_privacy.utility.tuning import Tuned, Tuning, tune
+from deid_privacy.utility.tuning import TunedModel, TuningSettings, tune
 
 TASK, STARTER = "phi_ner", 3
 """The task, and words of a note that a generated one begins with."""
@@ -30,12 +30,12 @@ LEAST = 0.1
 """Strict F1 of the tagger of real notes below which it learnt too little for a comparison to say
 anything.
 """
-TUNING = Tuning()
+TUNING = TuningSettings()
 _WIDTHS = {"larger": 96, "small": 48}
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class SynthesisRecipe:
     """How generated notes are made.
 
     Args:
@@ -68,20 +68,22 @@ class Synthesis:
     documents: int = 240
     steps: int = 1_000
     seed: int = 1
-    _scores: dict[Recipe | None, Row] = field(default_factory=dict, init=False)
-    _annotators: dict[tuple[int, float], Tuned] = field(default_factory=dict, init=False)
+    _scores: dict[SynthesisRecipe | None, UtilityRow] = field(default_factory=dict, init=False)
+    _annotators: dict[tuple[int, float], TunedModel] = field(default_factory=dict, init=False)
 
-    def row(self, recipe: Recipe | None) -> Row:
+    def row(self, recipe: SynthesisRecipe | None) -> UtilityRow:
         """Return the scores of taggers of generated notes on real ones.
 
         Of real notes where there is no recipe.
         """
         if recipe not in self._scores:
             scores = [self._kept(recipe, fold) for fold in range(self.folds)]
-            self._scores[recipe] = Row.of(Setting("tagger", str(recipe), "raw"), scores)
+            self._scores[recipe] = UtilityRow.of(
+                Configuration("tagger", str(recipe), "raw"), scores
+            )
         return self._scores[recipe]
 
-    def _kept(self, recipe: Recipe | None, fold: int) -> float:
+    def _kept(self, recipe: SynthesisRecipe | None, fold: int) -> float:
         """Return the score of a file, or that of a run, and keep it there."""
         own = f"{recipe} {fold} {self.documents} {self.steps} {self.seed}"
         path = self.folder / "scores" / f"{hashlib.sha256(own.encode()).hexdigest()[:16]}.json"
@@ -92,7 +94,7 @@ class Synthesis:
                 file.write(json.dumps(found).encode())
         return float(json.loads(path.read_text("utf-8"))["f1"])
 
-    def _score(self, recipe: Recipe | None, fold: int) -> float:
+    def _score(self, recipe: SynthesisRecipe | None, fold: int) -> float:
         data = task_data(TASK, documents=self.documents, seed=self.seed)
         plan = Plan(models=(), versions=(), tests=(), tasks=(TASK,), folds=5, seed=self.seed)
         known = {one.note_id: one for one in data.examples}
@@ -103,16 +105,21 @@ class Synthesis:
             return self._annotator(data, train, dev, fold=fold, share=0.95).score(test)["f1"]
         annotator = self._annotator(data, train, dev, fold=fold, share=recipe.annotated)
         texts = self._generated(recipe, train, dev, fold)
-        made = [Example(f"made-{number:05d}", text) for number, text in enumerate(texts)]
+        made = [TaskDocument(f"made-{number:05d}", text) for number, text in enumerate(texts)]
         marked = [
-            Example(one.note_id, one.text, (), marks)
+            TaskDocument(one.note_id, one.text, (), marks)
             for one, marks in zip(made, annotator.predict(made), strict=True)
         ]
         return self._tuned(data, marked, dev, seed=self.seed + fold).score(test)["f1"]
 
     def _tuned(
-        self, data: TaskData, train: Sequence[Example], dev: Sequence[Example], *, seed: int
-    ) -> Tuned:
+        self,
+        data: TaskData,
+        train: Sequence[TaskDocument],
+        dev: Sequence[TaskDocument],
+        *,
+        seed: int,
+    ) -> TunedModel:
         encoder = encoder_of(
             GENERAL,
             self.folder / "encoders",
@@ -126,12 +133,12 @@ class Synthesis:
     def _annotator(
         self,
         data: TaskData,
-        train: Sequence[Example],
-        dev: Sequence[Example],
+        train: Sequence[TaskDocument],
+        dev: Sequence[TaskDocument],
         *,
         fold: int,
         share: float,
-    ) -> Tuned:
+    ) -> TunedModel:
         if (fold, share) not in self._annotators:
             self._annotators[fold, share] = self._tuned(
                 data, _first(train, share), dev, seed=self.seed + fold
@@ -139,7 +146,11 @@ class Synthesis:
         return self._annotators[fold, share]
 
     def _generated(
-        self, recipe: Recipe, train: Sequence[Example], dev: Sequence[Example], fold: int
+        self,
+        recipe: SynthesisRecipe,
+        train: Sequence[TaskDocument],
+        dev: Sequence[TaskDocument],
+        fold: int,
     ) -> list[str]:
         """Return notes that begin as those of the development part, drawn from the nucleus
         of 0.95.
@@ -157,7 +168,7 @@ class Synthesis:
         )
         return [starters[number] + text for number, text in made][:wanted]
 
-    def _generator(self, recipe: Recipe, train: Sequence[Example], fold: int) -> Path:
+    def _generator(self, recipe: SynthesisRecipe, train: Sequence[TaskDocument], fold: int) -> Path:
         base = self.folder / f"generator-{recipe.size}"
         if not (base / "config.json").exists():
             width = _WIDTHS[recipe.size]
@@ -181,7 +192,7 @@ class Synthesis:
         return out
 
 
-def _first(examples: Sequence[Example], share: float) -> Sequence[Example]:
+def _first(examples: Sequence[TaskDocument], share: float) -> Sequence[TaskDocument]:
     """Return a share of the documents; a smaller share is part of a larger one."""
     return examples[: max(4, round(share * len(examples)))]
 
@@ -196,7 +207,7 @@ def _causal(texts: Sequence[str], out: Path, settings: dict[str, Any]) -> None:
     )
 
 
-def _said(**found: Row) -> str:
+def _said(**found: UtilityRow) -> str:
     return "; ".join(
         f"{name.replace('_', ' ')} {row.mean:.3f} ± {row.deviation:.3f}"
         for name, row in found.items()
@@ -205,7 +216,11 @@ def _said(**found: Row) -> str:
 
 def t9(bench: Synthesis) -> Trend:
     """Compare notes of a generator that read no note with real ones."""
-    gold, none, whole = bench.row(None), bench.row(Recipe(adapted=0)), bench.row(Recipe())
+    gold, none, whole = (
+        bench.row(None),
+        bench.row(SynthesisRecipe(adapted=0)),
+        bench.row(SynthesisRecipe()),
+    )
     far = none.mean < 0.75 * gold.mean and none.mean < whole.mean
     return Trend(
         "pass" if far else "fail", _said(real=gold, without_adaptation=none, adapted=whole)
@@ -215,9 +230,9 @@ def t9(bench: Synthesis) -> Trend:
 def t10(bench: Synthesis) -> Trend:
     """Compare what is lost when the annotator, or the generator, has 25 % of the notes."""
     whole, annotator, generator = (
-        bench.row(Recipe()),
-        bench.row(Recipe(annotated=0.25)),
-        bench.row(Recipe(adapted=0.25)),
+        bench.row(SynthesisRecipe()),
+        bench.row(SynthesisRecipe(annotated=0.25)),
+        bench.row(SynthesisRecipe(adapted=0.25)),
     )
     lost = [whole.mean - one.mean for one in (annotator, generator)]
     clear = abs(lost[0] - lost[1]) > max(annotator.deviation, generator.deviation)
@@ -232,7 +247,7 @@ def t10(bench: Synthesis) -> Trend:
 
 def t11(bench: Synthesis) -> Trend:
     """Compare a generator of half the width."""
-    whole, small = bench.row(Recipe()), bench.row(Recipe(size="small"))
+    whole, small = bench.row(SynthesisRecipe()), bench.row(SynthesisRecipe(size="small"))
     near = abs(whole.mean - small.mean) <= NEAR
     unsure = max(whole.deviation, small.deviation) > NEAR
     verdict: Verdict = "pass"
@@ -244,9 +259,9 @@ def t11(bench: Synthesis) -> Trend:
 def t12(bench: Synthesis) -> Trend:
     """Compare four generated notes for each given one with one, and with one for twenty."""
     four, one, few = (
-        bench.row(Recipe()),
-        bench.row(Recipe(volume=1.0)),
-        bench.row(Recipe(volume=0.05)),
+        bench.row(SynthesisRecipe()),
+        bench.row(SynthesisRecipe(volume=1.0)),
+        bench.row(SynthesisRecipe(volume=0.05)),
     )
     near = abs(four.mean - one.mean) <= max(four.deviation, one.deviation)
     lower = few.mean < one.mean - few.deviation

@@ -14,7 +14,7 @@ from typing import Any
 
 from deid_assets.extending import InputError
 from deid_assets.extending.files import atomic_file
-from deid_privacy.utility.examples import Example, Kind, Marked, TaskData
+from deid_privacy.utility.examples import Kind, Marked, TaskData, TaskDocument
 
 KEYS: Mapping[Kind, str] = {"tokens": "spans", "multilabel": "labels", "classes": "label"}
 """Where an object says what is to be predicted."""
@@ -37,7 +37,7 @@ def read_task(path: Path) -> TaskData:
         raise InputError(
             f"{path.name}: no file of UTF-8; name a task that deid privacy tasks wrote"
         ) from None
-    found: dict[str, Example] = {}
+    found: dict[str, TaskDocument] = {}
     kinds: set[Kind] = set()
     for number, line in enumerate(lines, 1):
         try:
@@ -79,7 +79,7 @@ def write_task(data: TaskData, path: Path) -> None:
             file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
 
 
-def example_of(row: Mapping[str, Any], kind: Kind) -> Example:
+def example_of(row: Mapping[str, Any], kind: Kind) -> TaskDocument:
     """Return the document of an object that says what is to be predicted.
 
     Raises:
@@ -91,18 +91,18 @@ def example_of(row: Mapping[str, Any], kind: Kind) -> Example:
     given = said(row, kind, len(text))
     identifiers = _marks(row.get("identifiers", []), len(text))
     if isinstance(given, AbstractSet):
-        return Example(name, text, identifiers, (), frozenset(given))
+        return TaskDocument(name, text, identifiers, (), frozenset(given))
     if any(second[0] < first[1] for first, second in pairwise(given)):
         raise ValueError
-    return Example(name, text, identifiers, given)
+    return TaskDocument(name, text, identifiers, given)
 
 
-def asked(name: str, one: Example) -> dict[str, Any]:
+def asked(name: str, one: TaskDocument) -> dict[str, Any]:
     """Return a document without what is to be predicted."""
     return {"id": name, "text": one.text}
 
 
-def answer(one: Example, kind: Kind) -> dict[str, Any]:
+def answer(one: TaskDocument, kind: Kind) -> dict[str, Any]:
     """Return what is to be predicted of a document."""
     if kind == "tokens":
         return {"spans": _spans(one.marks)}

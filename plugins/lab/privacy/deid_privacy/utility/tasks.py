@@ -12,7 +12,7 @@ from pathlib import Path
 
 from deid_assets.extending import Document, InputError
 from deid_assets.extending.corpora import read_corpus
-from deid_privacy.utility.examples import Example, Kind, Marked, TaskData
+from deid_privacy.utility.examples import Kind, Marked, TaskData, TaskDocument
 from deid_privacy.utility.task_files import read_task
 
 _CODES: Mapping[str, Sequence[str]] = {
@@ -176,7 +176,7 @@ def task_data(name: str, *, documents: int, seed: int) -> TaskData:
 
 def _made(
     note_id: str, name: str, values: Mapping[str, Sequence[str]], rng: random.Random
-) -> Example:
+) -> TaskDocument:
     text, identifiers, marks, labels = "", [], [], set()
     count = {"phi_ner": rng.choice((0, 1, 1, 2)), "icd10": 2}.get(name, int(rng.random() < 0.6))
     for sentence in (rng.choice(_IDENTIFYING) for _ in range(count)):
@@ -194,7 +194,7 @@ def _made(
         labels |= {own} if own else set()
     wanted = identifiers if name == "phi_ner" else marks
     kind = _SHAPES[name][0]
-    return Example(
+    return TaskDocument(
         note_id,
         text.rstrip(),
         tuple(identifiers),
@@ -262,8 +262,8 @@ def _of_corpus(name: str, documents: int) -> TaskData:
     return TaskData(name, "tokens", tuple(labels), examples)
 
 
-def _example(document: Document) -> Example:
+def _example(document: Document) -> TaskDocument:
     spans = tuple(
         (span.start, span.end, span.native_label or span.label.value) for span in document.spans
     )
-    return Example(document.note.note_id, document.note.text, spans, spans)
+    return TaskDocument(document.note.note_id, document.note.text, spans, spans)

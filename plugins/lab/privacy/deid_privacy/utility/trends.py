@@ -8,7 +8,7 @@ from pathlib import Path
 
 from deid_assets.extending.measuring import Alternative, corrected, mann_whitney
 from deid_privacy.trends import Trend, Verdict
-from deid_privacy.utility.comparing import ALPHA, Row, Setting, rows
+from deid_privacy.utility.comparing import ALPHA, Configuration, UtilityRow, rows
 from deid_privacy.utility.encoders import ADAPTED, GENERAL
 from deid_privacy.utility.running import Grid, Plan
 
@@ -18,7 +18,7 @@ PHI_TASK = "phi_ner"
 
 
 @dataclass(slots=True)
-class Tuned:
+class TrendGrids:
     """Grids that the trends share, run when first needed.
 
     Args:
@@ -34,9 +34,9 @@ class Tuned:
     documents: int = 240
     steps: int = 1_000
     seed: int = 1
-    _rows: dict[str, dict[str, list[Row]]] = field(default_factory=dict, init=False)
+    _rows: dict[str, dict[str, list[UtilityRow]]] = field(default_factory=dict, init=False)
 
-    def row(self, task: str, model: str, version: str = "raw", test: str = "raw") -> Row:
+    def row(self, task: str, model: str, version: str = "raw", test: str = "raw") -> UtilityRow:
         """Return the scores of a configuration."""
         key = f"{model} {version}"
         if key not in self._rows:
@@ -58,28 +58,30 @@ class Tuned:
                 own.symlink_to(shared, target_is_directory=True)
             self._rows[key] = rows(Grid(plan, folder).run())
         return next(
-            one for one in self._rows[key][task] if one.setting == Setting(model, version, test)
+            one
+            for one in self._rows[key][task]
+            if one.setting == Configuration(model, version, test)
         )
 
 
-def _said(first: Row, second: Row) -> str:
+def _said(first: UtilityRow, second: UtilityRow) -> str:
     return (
         f"{first.mean:.3f} ± {first.deviation:.3f} against {second.mean:.3f} ±"
         f" {second.deviation:.3f}"
     )
 
 
-def _by_task(pairs: Mapping[str, tuple[Row, Row]]) -> str:
+def _by_task(pairs: Mapping[str, tuple[UtilityRow, UtilityRow]]) -> str:
     return "; ".join(f"{task} {_said(*pair)}" for task, pair in pairs.items())
 
 
 def _pairs(
-    bench: Tuned, first: tuple[str, ...], second: tuple[str, ...]
-) -> dict[str, tuple[Row, Row]]:
+    bench: TrendGrids, first: tuple[str, ...], second: tuple[str, ...]
+) -> dict[str, tuple[UtilityRow, UtilityRow]]:
     return {task: (bench.row(task, *first), bench.row(task, *second)) for task in TASKS}
 
 
-def t1(bench: Tuned) -> Trend:
+def t1(bench: TrendGrids) -> Trend:
     """Compare an encoder that read on in notes with a general one, on the same folds."""
     pairs = _pairs(bench, (ADAPTED + "raw",), (GENERAL,))
     better = sum(first.mean > second.mean for first, second in pairs.values())
@@ -88,7 +90,7 @@ def t1(bench: Tuned) -> Trend:
     )
 
 
-def t2(bench: Tuned) -> Trend:
+def t2(bench: TrendGrids) -> Trend:
     """Compare pre-training on pseudonymised notes with raw ones: within one pooled deviation?"""
     pairs = _pairs(bench, (ADAPTED + PSEUDO,), (ADAPTED + "raw",))
     near = sum(
@@ -101,7 +103,7 @@ def t2(bench: Tuned) -> Trend:
     return Trend(verdict, f"pseudonymised against raw: {_by_task(pairs)}")
 
 
-def t3(bench: Tuned) -> Trend:
+def t3(bench: TrendGrids) -> Trend:
     """Ask on which task pre-training without sentences that hold identifiers loses most."""
     pairs = _pairs(bench, (ADAPTED + "raw",), (ADAPTED + FILTERED,))
     losses = {task: first.mean - second.mean for task, (first, second) in pairs.items()}
@@ -115,7 +117,7 @@ def t3(bench: Tuned) -> Trend:
     )
 
 
-def t4(bench: Tuned) -> Trend:
+def t4(bench: TrendGrids) -> Trend:
     """Test whether pseudonymised notes in all three places are worse than raw ones in all three,
     corrected.
     """
@@ -132,7 +134,7 @@ def t4(bench: Tuned) -> Trend:
     return Trend("pass" if bench.folds >= 5 else "undecided", numbers)
 
 
-def t5(bench: Tuned) -> Trend:
+def t5(bench: TrendGrids) -> Trend:
     """Order what fine-tuning loses by each way to redact its notes, tested on raw notes."""
     means = {
         version: sum(bench.row(task, ADAPTED + "raw", version).mean for task in TASKS) / len(TASKS)
@@ -143,4 +145,4 @@ def t5(bench: Tuned) -> Trend:
     return Trend("pass" if best else "fail", f"mean F1 on raw notes after fine-tuning on: {said}")
 
 
-RUNS: dict[str, Callable[[Tuned], Trend]] = {"T1": t1, "T2": t2, "T3": t3, "T4": t4, "T5": t5}
+RUNS: dict[str, Callable[[TrendGrids], Trend]] = {"T1": t1, "T2": t2, "T3": t3, "T4": t4, "T5": t5}

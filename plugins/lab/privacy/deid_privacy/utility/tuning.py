@@ -26,9 +26,11 @@ from deid_assets.extending import (
     tag_set,
     tokenize,
 )
-from deid_privacy.utility.examples import Example, Marked, TaskData
+from deid_privacy.utility.examples import Marked, TaskData, TaskDocument
 from deid_privacy.utility.scoring import label_scores, span_scores
-from deid_training.optimize import adamw, generator, linear_rate, set_rate
+from deid_training.learner import EpochScore, Learner, LoopSettings, Loss
+from deid_training.loop import Loop
+from deid_training.optimize import adamw, generator, linear_rate
 from deid_transformers.encoder import load_model, load_tokenizer
 from deid_transformers.settings import TransformersSettings
 
@@ -41,7 +43,7 @@ RATE, LENGTH = 5e-5, 512
 
 
 @dataclass(frozen=True, slots=True)
-class Tuning:
+class TuningSettings:
     """Settings of every fine-tuning run.
 
     Args:
@@ -72,7 +74,7 @@ class Tuning:
 
 
 @dataclass(slots=True)
-class Tuned:
+class TunedModel:
     """A fine-tuned model.
 
     Args:
@@ -87,7 +89,7 @@ class Tuned:
     data: TaskData
     model: Any = field(repr=False)
     tokenizer: Any = field(repr=False)
-    tuning: Tuning
+    tuning: TuningSettings
     curve: list[float] = field(default_factory=list)
     best_epoch: int = 0
 
@@ -102,7 +104,7 @@ class Tuned:
         positions = min(self.tokenizer.model_max_length, _positions(self.model))
         return self.tuning.length_for(self.parameters, positions=positions)
 
-    def predict(self, examples: Sequence[Example]) -> list[Any]:
+    def predict(self, examples: Sequence[TaskDocument]) -> list[Any]:
         """Return the labels of each document as a set, or its spans."""
         self.model.eval()
         found: list[Any] = []
@@ -128,7 +130,7 @@ class Tuned:
         said = [tags[best[place]] if place is not None else OUTSIDE for place in places]
         return tuple(decode(said, tokens))
 
-    def score(self, examples: Sequence[Example]) -> dict[str, float]:
+    def score(self, examples: Sequence[TaskDocument]) -> dict[str, float]:
         """Return the scores on documents."""
         found = self.predict(examples)
         if self.data.kind == "tokens":
@@ -137,7 +139,7 @@ class Tuned:
             )
         return label_scores([one.labels for one in examples], found)
 
-    def latency(self, examples: Sequence[Example], *, most: int = 20) -> float:
+    def latency(self, examples: Sequence[TaskDocument], *, most: int = 20) -> float:
         """Return the median milliseconds of one document by itself."""
         chosen, runs = examples[:most], []
         self.predict(chosen[:1])
@@ -192,13 +194,13 @@ class _Rows:
 
 def tune(
     data: TaskData,
-    train: Sequence[Example],
-    dev: Sequence[Example],
+    train: Sequence[TaskDocument],
+    dev: Sequence[TaskDocument],
     *,
     encoder: Path,
-    tuning: Tuning,
+    tuning: TuningSettings,
     seed: int,
-) -> Tuned:
+) -> TunedModel:
     """Return an encoder fine-tuned on documents, as it was after the epoch that scored best on
     others.
 
@@ -219,31 +221,14 @@ def tune(
         )
     generator(seed, 81)
     tuned = _loaded(data, encoder, tuning)
-    model, highest = tuned.model, tuning.rate_for(tuned.parameters)
-    optimizer = adamw(model, learning_rate=highest, weight_decay=0.01)
-    per_epoch = -(-len(train) // tuning.batch)
-    best: dict[str, torch.Tensor] = {}
-    for epoch in range(tuning.epochs):
-        model.train()
-        for number, part in enumerate(_parts(train, tuning.batch, generator(seed, 82, epoch))):
-            rate = linear_rate(
-                epoch * per_epoch + number, steps=tuning.epochs * per_epoch, warm_up=0.1
-            )
-            set_rate(optimizer, highest * rate)
-            _step(tuned, part, optimizer)
-        score = tuned.score(dev)["f1"] if dev else float(epoch)
-        if score > max(tuned.curve, default=-1.0):
-            best = {name: value.detach().clone() for name, value in model.state_dict().items()}
-            tuned.best_epoch = epoch + 1
-        tuned.curve.append(score)
-        if epoch + 1 - tuned.best_epoch >= tuning.patience and max(tuned.curve) > 0:
-            break
-    model.load_state_dict(best)
-    model.eval()
+    learner = DocumentLearner(tuned, train, dev, seed=seed)
+    settings = LoopSettings(epochs=tuning.epochs, patience=tuning.patience, least=0.0)
+    tuned.best_epoch = Loop(learner, settings).run().best_epoch
+    tuned.model.eval()
     return tuned
 
 
-def _loaded(data: TaskData, encoder: Path, tuning: Tuning) -> Tuned:
+def _loaded(data: TaskData, encoder: Path, tuning: TuningSettings) -> TunedModel:
     """Return a pre-trained encoder under a new head for a task."""
     settings = TransformersSettings(encoder=str(encoder))
     if data.kind == "tokens":
@@ -254,23 +239,64 @@ def _loaded(data: TaskData, encoder: Path, tuning: Tuning) -> Tuned:
     else:
         body: Any = transformers.AutoModel
         model = Pooled(load_model(body, settings), len(data.labels))
-    return Tuned(data, model, load_tokenizer(settings), tuning)
+    return TunedModel(data, model, load_tokenizer(settings), tuning)
 
 
-def _step(tuned: Tuned, part: Sequence[Example], optimizer: torch.optim.Optimizer) -> None:
-    """Learn from a few documents."""
-    model, rows = tuned.model, _encoded(part, tuned)
-    scores = model(input_ids=rows.ids, attention_mask=rows.attention).logits
-    loss = _loss(scores, rows.targets, tuned.data)
-    optimizer.zero_grad(set_to_none=True)
-    torch.autograd.backward(loss)
-    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    optimizer.step()
+class DocumentLearner(Learner[list[TaskDocument]]):
+    """Learns the labels of documents.
+
+    Args:
+        tuned: The model at its start; its curve is written.
+        train: Documents to learn from.
+        dev: Documents that say which epoch is the best.
+        seed: Of order and dropout.
+    """
+
+    def __init__(
+        self,
+        tuned: TunedModel,
+        train: Sequence[TaskDocument],
+        dev: Sequence[TaskDocument],
+        *,
+        seed: int,
+    ) -> None:
+        self.model = tuned.model
+        highest = tuned.tuning.rate_for(tuned.parameters)
+        self.optimizer = adamw(self.model, learning_rate=highest, weight_decay=0.01)
+        self._tuned = tuned
+        self._train = train
+        self._dev = dev
+        self._seed = seed
+
+    def batches(self, epoch: int) -> Iterator[list[list[TaskDocument]]]:
+        """Yield every document once, in an order drawn for the epoch."""
+        rng = generator(self._seed, 82, epoch)
+        for part in _parts(self._train, self._tuned.tuning.batch, rng):
+            yield [part]
+
+    def loss(self, part: list[TaskDocument]) -> Loss:
+        """Return the mean loss of documents, or of their words."""
+        rows = _encoded(part, self._tuned)
+        scores = self.model(input_ids=rows.ids, attention_mask=rows.attention).logits
+        return Loss(_loss(scores, rows.targets, self._tuned.data))
+
+    def rate(self, step: int) -> float:
+        """Return the share of the highest learning rate."""
+        tuning = self._tuned.tuning
+        per_epoch = -(-len(self._train) // tuning.batch)
+        return linear_rate(step, steps=tuning.epochs * per_epoch, warm_up=0.1)
+
+    def judge(self, epoch: int, loss: float) -> EpochScore:
+        """Return the F1 on the other documents; where there are none, the last epoch is best."""
+        del loss
+        score = self._tuned.score(self._dev)["f1"] if self._dev else float(epoch - 1)
+        self._tuned.curve.append(score)
+        return EpochScore(score)
 
 
 def _parts(
-    examples: Sequence[Example], size: int, rng: np.random.Generator
-) -> Iterator[list[Example]]:
+    examples: Sequence[TaskDocument], size: int, rng: np.random.Generator
+) -> Iterator[list[TaskDocument]]:
     order = rng.permutation(len(examples)).tolist()
     for at in range(0, len(order), size):
         yield [examples[number] for number in order[at : at + size]]
@@ -288,7 +314,7 @@ def _tags(data: TaskData) -> tuple[str, ...]:
     return tuple(tag_set(data.labels, TagScheme.BIO))
 
 
-def _encoded(examples: Sequence[Example], tuned: Tuned) -> _Rows:
+def _encoded(examples: Sequence[TaskDocument], tuned: TunedModel) -> _Rows:
     """Return documents as tensors; the first sub-token of a word carries its tag."""
     coded = tuned.tokenizer(
         [one.text for one in examples],
@@ -315,7 +341,7 @@ def _encoded(examples: Sequence[Example], tuned: Tuned) -> _Rows:
 
 
 def _targets(
-    examples: Sequence[Example],
+    examples: Sequence[TaskDocument],
     data: TaskData,
     shape: torch.Size,
     tokens: Sequence[Sequence[tuple[int, int]]],

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from deid_assets import Failed, Note, deidentify_notes
 from deid_privacy.utility.errors import Errors
-from deid_privacy.utility.examples import Example, Marked, TaskData
+from deid_privacy.utility.examples import Marked, TaskData, TaskDocument
 from deid_privacy.utility.tasks import TASKS
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def named(detectors: Sequence[str]) -> tuple[list[str], dict[str, dict[str, str]
     }
 
 
-def carried(example: Example, redacted: Redacted) -> Example:
+def carried(example: TaskDocument, redacted: Redacted) -> TaskDocument:
     """Return a document with its redacted text, and its spans where they are now."""
     return replace(
         example,

@@ -7,7 +7,7 @@ from collections import Counter
 from deid_assets import DisjointSpans
 from deid_assets.core.trainer import Document
 from deid_assets.evaluation.rewriting import study_category
-from deid_generative.categories import Categories
+from deid_generative.categories import ValueClassifier
 from deid_synthesis import make_corpus
 
 
@@ -17,7 +17,7 @@ def documents(*, seed: int, notes: int) -> list[Document]:
 
 
 def test_six_categories_are_told_apart() -> None:
-    known = Categories.learnt(documents(seed=1, notes=600))
+    known = ValueClassifier.learnt(documents(seed=1, notes=600))
     table: Counter[tuple[str | None, str | None]] = Counter()
     for document in documents(seed=77, notes=300):
         for span in document.spans:

@@ -19,7 +19,7 @@ from deid_generative.decode import Decoding
 from deid_generative.local import LocalModel, Speech
 from deid_generative.opening import open_model
 from deid_generative.reading import Status, read_output
-from deid_generative.written import Hole, Written, of_reading
+from deid_generative.written import Hole, WrittenOutput, of_reading
 
 
 class Says:
@@ -34,7 +34,7 @@ class Says:
     def units(self, text: str) -> Sequence[Range]:
         return [(n, n + 1) for n in range(len(text))]
 
-    def write(self, texts: Sequence[str]) -> list[Written]:
+    def write(self, texts: Sequence[str]) -> list[WrittenOutput]:
         self.asked += texts
         return [
             of_reading(read_output(text, self._output, finished=self._finished)) for text in texts
@@ -44,7 +44,7 @@ class Says:
 class Marks(Says):
     """Removes every word ``Dupont``."""
 
-    def write(self, texts: Sequence[str]) -> list[Written]:
+    def write(self, texts: Sequence[str]) -> list[WrittenOutput]:
         return [of_reading(read_output(text, text.replace("Dupont", "[XXXXX]"))) for text in texts]
 
 
@@ -206,8 +206,8 @@ def test_the_checker_is_believed_where_the_model_found_less(
     model: tuple[int, ...], checker: tuple[int, ...], expected: tuple[int, ...]
 ) -> None:
     class Holes(Says):
-        def write(self, texts: Sequence[str]) -> list[Written]:
-            return [Written(Status.REWRITTEN, [Hole(*PLACES[at]) for at in model])]
+        def write(self, texts: Sequence[str]) -> list[WrittenOutput]:
+            return [WrittenOutput(Status.REWRITTEN, [Hole(*PLACES[at]) for at in model])]
 
     finds = Finds(*((*PLACES[at], Phi.OTHER) for at in checker))
     (found,) = GenerativeDetector.of_backend(Holes(""), checker=finds).detect([Note("n", THREE)])
@@ -242,10 +242,10 @@ def test_categories_come_from_the_tag_then_another_detector_then_the_form() -> N
     start = text.index("Q7")
 
     class Holes(Says):
-        def write(self, texts: Sequence[str]) -> list[Written]:
+        def write(self, texts: Sequence[str]) -> list[WrittenOutput]:
             at = [text.index(word) for word in ("Martin", "06 12", "Q7")]
             return [
-                Written(
+                WrittenOutput(
                     Status.REWRITTEN,
                     [
                         Hole(at[0], at[0] + 6, 0.5, "[NAME]"),

@@ -13,7 +13,7 @@ from outputs import fuzzed, ranges
 
 from deid_assets import Note, SpanSet
 from deid_assets.evaluation.intervals import is_inside, union
-from deid_generative.reading import Limits, Reading, Status, read_output
+from deid_generative.reading import Limits, OutputReading, Status, read_output
 from deid_synthesis import make_corpus
 
 SOURCE = "Vu par Dr Martin le 3 mai, prend 5 mg de bisoprolol, pas de fievre ce jour."
@@ -21,7 +21,7 @@ RIGHT = "Vu par Dr [XXXXX] le [XXXXX], prend 5 mg de bisoprolol, pas de fievre c
 BOTH = ["Martin", "3 mai"]
 
 
-def found(source: str, reading: Reading) -> list[str]:
+def found(source: str, reading: OutputReading) -> list[str]:
     return [source[start:end] for start, end in reading.cover]
 
 
@@ -59,7 +59,7 @@ def test_malformed_outputs_are_told_apart(output: str, status: Status, removed: 
 
 
 def test_a_truncated_output_is_never_read() -> None:
-    assert read_output(SOURCE, RIGHT, finished=False) == Reading(Status.TRUNCATED)
+    assert read_output(SOURCE, RIGHT, finished=False) == OutputReading(Status.TRUNCATED)
     assert read_output(SOURCE, RIGHT[:45]).status is Status.UNLIKE
 
 
@@ -118,7 +118,7 @@ def test_a_placeholder_for_half_a_page_is_not_trusted() -> None:
 
 
 def test_an_empty_note_removes_nothing_whatever_is_written() -> None:
-    assert read_output(" \n", "anything at all") == Reading(Status.REWRITTEN)
+    assert read_output(" \n", "anything at all") == OutputReading(Status.REWRITTEN)
 
 
 def test_a_long_note_is_aligned_in_time_that_grows_little() -> None:
@@ -151,13 +151,13 @@ def read_fuzzed(count: int, *, seed: int) -> int:
     return count
 
 
-def span_set(note: Note, reading: Reading) -> SpanSet:
+def span_set(note: Note, reading: OutputReading) -> SpanSet:
     from deid_assets import Phi, Span
 
     return SpanSet.of(note, [Span(start, end, Phi.NAME) for start, end in reading.removed])
 
 
-def released(text: str, reading: Reading) -> str:
+def released(text: str, reading: OutputReading) -> str:
     pieces, cursor = [], 0
     for start, end in reading.cover:
         pieces += [text[cursor:start], "\0"]
@@ -165,7 +165,7 @@ def released(text: str, reading: Reading) -> str:
     return "".join([*pieces, text[cursor:]])
 
 
-def outside(text: str, reading: Reading) -> list[bytes]:
+def outside(text: str, reading: OutputReading) -> list[bytes]:
     """Return the bytes of the note outside what is covered, by its ranges."""
     kept = [True] * len(text)
     for start, end in union(reading.cover):

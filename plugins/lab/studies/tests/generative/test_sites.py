@@ -15,7 +15,7 @@ from deid_assets.core.trainer import Document
 from deid_assets.testing import marked
 from deid_assets.training import Corpus, Materials, Recipe
 from deid_assets.training.comparison import compare_recipes
-from deid_assets.training.curve import Wanted, learning_curve
+from deid_assets.training.curve import CurveRequest, learning_curve
 from deid_assets.training.recipe import Strategy
 
 NAMES = ("qzorb", "vlimp", "krast", "dwelk")
@@ -78,7 +78,7 @@ def test_a_model_fails_at_a_new_site_and_is_mended_by_some_of_its_notes(tmp_path
 
 
 def test_the_more_notes_of_a_site_the_more_is_found(tmp_path: Path) -> None:
-    wanted = Wanted(
+    wanted = CurveRequest(
         recipe=recipe("generative_curve"),
         own=corpus("there", THERE, 0, 1),
         test=corpus("test", THERE, 2),

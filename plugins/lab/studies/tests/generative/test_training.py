@@ -21,7 +21,7 @@ from deid_generative import GenerativeDetector, GenerativeTrainer
 from deid_generative.budget import check_budget, choose_bits, estimate, parameters
 from deid_generative.decode import Decoding
 from deid_generative.folder import read_folder
-from deid_generative.local import LocalModel, Shape, Speech
+from deid_generative.local import LocalModel, PromptShape, Speech
 from deid_generative.opening import Use, open_model
 from deid_generative.pairs import answer_text, joined, pairs, spans_of
 from deid_generative.reading import Status
@@ -151,7 +151,7 @@ def test_pairs_are_the_note_with_placeholders_or_anonymous(spoken: Any) -> None:
 def test_a_window_makes_all_prompts_alike_and_copies_what_has_nothing_to_remove(
     spoken: Any,
 ) -> None:
-    given = Speech(spoken.tokenizer, Shape(spoken.shape.prompt, window=30))
+    given = Speech(spoken.tokenizer, PromptShape(spoken.shape.prompt, window=30))
     made = [pair for document in documents() for pair in pairs(document, given, longest=128)]
     silent = documents()[2].note.text
     (copied,) = pairs(documents()[2], given, longest=128)
@@ -166,7 +166,7 @@ def test_a_window_makes_all_prompts_alike_and_copies_what_has_nothing_to_remove(
 
 
 def test_the_second_opinion_is_asked_of_a_window_that_was_copied_whole(spoken: Any) -> None:
-    given = Speech(spoken.tokenizer, Shape(spoken.shape.prompt, window=30))
+    given = Speech(spoken.tokenizer, PromptShape(spoken.shape.prompt, window=30))
     (made,) = LocalModel(random_model(given, 0), given, Decoding(bias=-1e9)).write(["toux"])
 
     assert made.status is Status.ANONYMOUS

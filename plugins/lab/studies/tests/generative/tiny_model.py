@@ -9,7 +9,7 @@ import transformers
 
 from deid_causal.new_model import make_model, make_tokenizer
 from deid_generative.decode import Decoding
-from deid_generative.local import LocalModel, Shape, Speech
+from deid_generative.local import LocalModel, PromptShape, Speech
 from deid_generative.placeholders import ANONYMOUS, PLACEHOLDER
 from deid_generative.prompts import load_prompt
 from deid_generative.settings import NewModel
@@ -36,7 +36,7 @@ def speech(
     tmp: Any, *, prompt: str = "bare", tags: tuple[str, ...] = (), texts: tuple[str, ...] = TEXTS
 ) -> Speech:
     """Return the tokens of a new model that has read the tests' notes."""
-    shape = Shape(load_prompt(prompt), tags)
+    shape = PromptShape(load_prompt(prompt), tags)
     whole = [*shape.placeholders, ANONYMOUS]
     return Speech(make_tokenizer(texts, tmp, vocabulary=SMALL.vocabulary, whole=whole), shape)
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from deid_zero_shot.encoding import Encoder, Specials
+from deid_zero_shot.encoding import NoteEncoder, Specials
 from deid_zero_shot.lemmas import lemmatizer
-from deid_zero_shot.scorer import Scorer, Scoring
+from deid_zero_shot.scorer import Scoring, WordScorer
 from deid_zero_shot.words import plain
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -53,7 +53,7 @@ class Fixed:
 
 def scorer(
     pieces: Sequence[str], answer, *, window: int = 64, lemmas: str = "none", **options
-) -> tuple[Scorer, Fixed]:
+) -> tuple[WordScorer, Fixed]:
     """Return a scorer over a WordPiece vocabulary of these pieces, and its network."""
     vocabulary = {name: number for number, name in enumerate([*SPECIAL, *dict.fromkeys(pieces)])}
     tokenizer = Tokenizer(models.WordPiece(vocab=vocabulary, unk_token="[UNK]"))
@@ -63,4 +63,6 @@ def scorer(
     )
     network = Fixed(vocabulary, answer)
     scoring = Scoring(segment=plain, lemma=lemmatizer(lemmas), window=window, **options)
-    return Scorer(Encoder(tokenizer.to_str(), specials), network, len(vocabulary), scoring), network
+    return WordScorer(
+        NoteEncoder(tokenizer.to_str(), specials), network, len(vocabulary), scoring
+    ), network

@@ -14,7 +14,7 @@ from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 from deid_assets import Note, Phi, Span
 from deid_assets.core.errors import InputError
 from deid_zero_shot import calibration, plots
-from deid_zero_shot.encoding import Encoded
+from deid_zero_shot.encoding import EncodedNote
 from deid_zero_shot.points import (
     Points,
     average_precision,
@@ -25,7 +25,7 @@ from deid_zero_shot.points import (
     roc_auc,
     sweep,
 )
-from deid_zero_shot.scorer import KEPT, Scored, Word
+from deid_zero_shot.scorer import KEPT, ScoredNote, ScoredWord
 from deid_zero_shot.study import row_of
 
 PUBLISHED = """
@@ -165,10 +165,10 @@ def test_published_f1_follows_from_published_recall_and_precision(row: str) -> N
 
 
 def test_sub_tokens_have_their_word_s_score_and_their_span_s_label() -> None:
-    encoded = Encoded(
+    encoded = EncodedNote(
         np.array([7, 8, 9, 5, 6]), np.array([0, 3, 6, 6, 7]), np.array([3, 5, 7, 6, 8])
     )
-    scored = Scored([Word(0, 5, -4.0, 2)], [range(2)], encoded)
+    scored = ScoredNote([ScoredWord(0, 5, -4.0, 2)], [range(2)], encoded)
 
     found = points_of([(scored, [Span(0, 5, Phi.NAME)])])
 

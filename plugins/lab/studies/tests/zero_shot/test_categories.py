@@ -13,7 +13,7 @@ import pytest
 
 from deid_assets import Note, Phi, Span
 from deid_assets.testing import marked
-from deid_zero_shot.categories import Categories, crossed, learn, shape
+from deid_zero_shot.categories import FeatureCounts, crossed, learn, shape
 
 NOTES = (
     (
@@ -35,7 +35,7 @@ def words_of(note: Note) -> list[tuple[int, int]]:
     return [m.span() for m in re.finditer(r"\w+(?:[.@]\w+)*", note.text)]
 
 
-def learnt(texts: tuple[str, ...] = NOTES, *, others: bool = False) -> Categories:
+def learnt(texts: tuple[str, ...] = NOTES, *, others: bool = False) -> FeatureCounts:
     documents = [marked(text, note_id=str(at), lang="en") for at, text in enumerate(texts)]
     return learn(((note, words_of(note), tuple(spans)) for note, spans in documents), others=others)
 
@@ -102,7 +102,7 @@ def test_words_that_are_no_phi_by_their_kind_are_told_apart() -> None:
     note = Note("new", text, lang="en")
     places = words_of(note)
 
-    def spared(known: Categories) -> set[str]:
+    def spared(known: FeatureCounts) -> set[str]:
         return {text[slice(*places[number])] for number in known.no_phi(note, places)}
 
     assert {"Patient", "Seen", "by", "Dr"} <= spared(learnt(others=True))

@@ -200,7 +200,9 @@ def calibrated(folders: dict[str, Path], tmp_path: Path) -> Path:
     path = tmp_path / calibration.FILE
     calibration.write(
         path,
-        calibration.Calibration(detector.method.digest, detector.method.described, {"en": one}),
+        calibration.LanguageThresholds(
+            detector.method.digest, detector.method.described, {"en": one}
+        ),
     )
     return path
 
@@ -278,7 +280,7 @@ def test_words_that_are_no_phi_by_their_kind_stay_unscored(
         threshold = calibration.threshold_for(method, documents, target="recall=1.0")
         path = tmp_path / f"{typed}.json"
         calibration.write(
-            path, calibration.Calibration(method.digest, method.described, {"en": threshold})
+            path, calibration.LanguageThresholds(method.digest, method.described, {"en": threshold})
         )
         detector = ZeroShotDetector(model=folders["wordpiece"], calibration_file=path, threads=1)
         note = Note("new", "No fever, seen by Dr. Lee.", lang="en")

@@ -10,7 +10,7 @@ from models_here import KINDS, tokenizer_of
 
 from deid_assets import Note
 from deid_assets.core.errors import ConfigError
-from deid_zero_shot.encoding import Encoder, Specials, pieces_of
+from deid_zero_shot.encoding import NoteEncoder, Specials, pieces_of
 from deid_zero_shot.guard import load
 from deid_zero_shot.lemmas import groups, lemmatizer
 from deid_zero_shot.words import SEGMENTERS, segmenter, words_of
@@ -24,7 +24,7 @@ TEXT = (
 @pytest.mark.parametrize("kind", KINDS)
 def test_sub_tokens_lie_where_their_text_does(folders: dict[str, Path], kind: str) -> None:
     loaded = load(str(folders[kind]))
-    encoded = Encoder(loaded.tokenizer, loaded.specials).encode(TEXT)
+    encoded = NoteEncoder(loaded.tokenizer, loaded.specials).encode(TEXT)
     words = words_of(TEXT, "en", SEGMENTERS["plain"])
 
     found = pieces_of(encoded, words)
@@ -59,7 +59,7 @@ def test_a_line_s_end_is_a_sub_token_where_the_vocabulary_has_one() -> None:
     line = tokenizer.convert_tokens_to_ids("[LINE]")
     specials = Specials(before=2, after=3, pad=0, mask=4, unknown=1, line=line, window=64)
 
-    encoded = Encoder(tokenizer.backend_tokenizer.to_str(), specials).encode(
+    encoded = NoteEncoder(tokenizer.backend_tokenizer.to_str(), specials).encode(
         "fever\n\ncough\r\nfever\n"
     )
 
@@ -71,7 +71,9 @@ def test_text_that_looks_like_a_special_sub_token_is_none(kind: str) -> None:
     tokenizer = tokenizer_of(kind)
     specials = Specials(before=2, after=3, pad=0, mask=4, unknown=1, line=5, window=64)
 
-    encoded = Encoder(tokenizer.backend_tokenizer.to_str(), specials).encode("[MASK] [SEP] [CLS]")
+    encoded = NoteEncoder(tokenizer.backend_tokenizer.to_str(), specials).encode(
+        "[MASK] [SEP] [CLS]"
+    )
 
     assert not {0, 2, 3, 4, 5} & set(encoded.ids.tolist())
 

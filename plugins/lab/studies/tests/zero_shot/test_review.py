@@ -26,7 +26,7 @@ from deid_zero_shot.calibration import Threshold, choose
 from deid_zero_shot.points import Points, decided, points_of
 from deid_zero_shot.review import by_risk, counted, page, reviewed
 from deid_zero_shot.risk import Risk
-from deid_zero_shot.scorer import KEPT, Word
+from deid_zero_shot.scorer import KEPT, ScoredWord
 
 PIECES = (
     "Ana",
@@ -113,7 +113,7 @@ def test_the_chance_of_phi_falls_with_the_score_and_adds_up_to_what_was_there(
     assert total == pytest.approx(
         sum(points_of((scored.score(one.note), one.spans) for one in DEV).gold)
     )
-    assert risk.of(Word(0, 1, 10_000.0, 1)) == 0.0
+    assert risk.of(ScoredWord(0, 1, 10_000.0, 1)) == 0.0
 
 
 def test_words_that_are_never_redacted_have_the_share_of_phi_among_such() -> None:

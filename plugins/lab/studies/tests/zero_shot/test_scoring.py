@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deid_assets import Note
-from deid_zero_shot.batches import Spent
+from deid_zero_shot.batches import ScoringCost
 from deid_zero_shot.scorer import FLOOR
-from deid_zero_shot.variants import GAP, Question, Variants, hide_many, reveal
+from deid_zero_shot.variants import GAP, VariantQuery, Variants, hide_many, reveal
 from deid_zero_shot.windows import assign, overlap, windows
 
 DERMA = ("Derma", "##to", "##glyph", "has", "fever", ".")
@@ -104,7 +104,7 @@ def test_a_variant_that_two_words_share_is_run_once() -> None:
     scored.score(Note("n", "Ana vino Ana vino Ana vino"))
 
     assert len(network.shown) == 2
-    assert scored.spent == Spent(runs=1, variants=2, positions=2 * 8, asked=6)
+    assert scored.spent == ScoringCost(runs=1, variants=2, positions=2 * 8, asked=6)
 
 
 @pytest.mark.parametrize("batch", [1, 2, 16])
@@ -157,7 +157,7 @@ def test_words_hidden_together_stand_apart_and_each_is_revealed_as_if_alone(
         for masked, questions in zip(alone.masked, alone.questions, strict=True)
         for question in questions
     }
-    asked: Counter[Question] = Counter()
+    asked: Counter[VariantQuery] = Counter()
     for masked, questions in zip(variants.masked, variants.questions, strict=True):
         asked.update(questions)
         sets = {frozenset(hidden_alone[question]) for question in questions}

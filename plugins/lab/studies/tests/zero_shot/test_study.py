@@ -15,7 +15,7 @@ from deid_assets.testing import marked
 from deid_zero_shot.method import Method
 from deid_zero_shot.protect import Protection
 from deid_zero_shot.study import (
-    Judged,
+    ScoredDocuments,
     chance_rows,
     decided_row,
     ensemble_gain,
@@ -57,10 +57,10 @@ def method(chances: dict[str, float]) -> Method:
     return Method(found, "digest", {})
 
 
-def judged(chances: dict[str, float], lang: str = "en") -> Judged:
+def judged(chances: dict[str, float], lang: str = "en") -> ScoredDocuments:
     every = documents(lang)
     own = method(chances)
-    return Judged(score_all(own, every[:3]), score_all(own, every[3:]))
+    return ScoredDocuments(score_all(own, every[:3]), score_all(own, every[3:]))
 
 
 def test_two_models_and_two_languages_give_four_rows() -> None:
@@ -135,4 +135,4 @@ def test_one_note_in_both_parts_is_refused() -> None:
     own = method(RARE)
 
     with pytest.raises(InputError, match="among the development and the test notes"):
-        Judged(score_all(own, every[:3]), score_all(own, every[2:]))
+        ScoredDocuments(score_all(own, every[:3]), score_all(own, every[2:]))

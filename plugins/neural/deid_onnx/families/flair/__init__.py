@@ -4,7 +4,7 @@ Characters, rows of word tables, places to gather.
 
 ``tagger.json`` lists the embeddings under ``embeddings``; the words and characters are in
 ``vocabulary/<n>.json``. Training, detection with PyTorch and detection with ONNX all read through
-``Reader``, so they cannot differ here.
+``StackReader``, so they cannot differ here.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from numpy.typing import NDArray
 
 from deid_assets.extending import PluginError, windows
 from deid_onnx.families import Emissions, Input, Run
-from deid_onnx.families.flair.arrays import EmbeddingPart, Feeds, Line
+from deid_onnx.families.flair.arrays import EmbeddingFeeds, Feeds, Line
 from deid_onnx.families.flair.characters import Characters, CharacterStates, Letters
-from deid_onnx.families.flair.words import Exact, Pieces, Table
+from deid_onnx.families.flair.words import BytePairs, Exact, VectorTable
 
 __all__ = [
     "SPREADS",
     "UNKNOWN",
     "VOCABULARY",
+    "BytePairs",
     "CharacterStates",
     "Characters",
-    "EmbeddingPart",
+    "EmbeddingFeeds",
     "Exact",
     "Feeds",
     "Letters",
     "Line",
-    "Lines",
-    "Pieces",
-    "Reader",
-    "Table",
+    "LineNetwork",
+    "StackReader",
+    "VectorTable",
     "buckets",
     "load",
     "part",
@@ -53,7 +53,7 @@ SPREADS = True
 _INPUTS, _CHARACTERS = 32, 16_000  # in a batch, padding counted
 
 
-def part(description: Mapping[str, Any], vocabulary: Sequence[str]) -> EmbeddingPart:
+def part(description: Mapping[str, Any], vocabulary: Sequence[str]) -> EmbeddingFeeds:
     """Return the reader of one embedding.
 
     Args:
@@ -75,25 +75,25 @@ def part(description: Mapping[str, Any], vocabulary: Sequence[str]) -> Embedding
         rows, shortest, longest = (
             int(description[key]) for key in ("buckets", "shortest", "longest")
         )
-        return Table(numbers, rows, shortest, longest)
+        return VectorTable(numbers, rows, shortest, longest)
     if kind == "onehot":
         return Exact(numbers)
     if kind == "bpemb":
-        return Pieces(numbers, int(description["unknown"]))
+        return BytePairs(numbers, int(description["unknown"]))
     raise ValueError(
         f"embedding kind {kind!r} cannot be read without PyTorch; use the detector 'flair'"
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class StackReader:
     """Arrays of a whole stack of embeddings.
 
     Args:
         parts: One per embedding, in the order of the stack.
     """
 
-    parts: Sequence[EmbeddingPart]
+    parts: Sequence[EmbeddingFeeds]
 
     def feeds(self, lines: Sequence[Line]) -> Feeds:
         """Return the network's inputs for a batch.
@@ -140,7 +140,7 @@ def buckets(lines: Sequence[Line], *, most: int, characters: int) -> list[list[i
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class LineNetwork:
     """A network of this family, in whichever runtime.
 
     Args:
@@ -158,7 +158,7 @@ class Lines:
     most: int = _INPUTS
     workers: int = 1
 
-    def spread(self, *, alone: bool, workers: int) -> Lines:
+    def spread(self, *, alone: bool, workers: int) -> LineNetwork:
         """Return the same network, which scores each input by itself, or several batches at once.
 
         Args:
@@ -196,7 +196,7 @@ class Lines:
             return list(pool.map(self.score, batches))
 
 
-def load(folder: Path, settings: Mapping[str, Any], run: Run) -> Lines:
+def load(folder: Path, settings: Mapping[str, Any], run: Run) -> LineNetwork:
     """Return the network of an exported folder.
 
     Raises:
@@ -204,7 +204,7 @@ def load(folder: Path, settings: Mapping[str, Any], run: Run) -> Lines:
             without PyTorch.
     """
     try:
-        reader = Reader(
+        reader = StackReader(
             [
                 part(each, vocabulary(folder, number))
                 for number, each in enumerate(settings["embeddings"])
@@ -216,7 +216,7 @@ def load(folder: Path, settings: Mapping[str, Any], run: Run) -> Lines:
             f"{folder}: tagger.json or a vocabulary is broken ({type(error).__name__}: {error});"
             " export the model again"
         ) from error
-    return Lines(lambda lines: run(reader.feeds(lines)), longest, overlap)
+    return LineNetwork(lambda lines: run(reader.feeds(lines)), longest, overlap)
 
 
 def vocabulary(folder: Path, number: int) -> list[str]:

@@ -12,7 +12,7 @@ Line = Sequence[str]
 """The tokens of one input; not empty, and no token is empty or has a blank."""
 
 
-class EmbeddingPart(Protocol):
+class EmbeddingFeeds(Protocol):
     """One embedding of the stack: its arrays for a batch."""
 
     def feeds(self, lines: Sequence[Line], words: Sequence[str]) -> Feeds:

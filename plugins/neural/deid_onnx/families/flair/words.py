@@ -21,7 +21,7 @@ _REMEMBERED = 200_000  # words whose rows are kept
 
 
 @dataclass(slots=True)
-class Table:
+class VectorTable:
     """Rows of a table of vectors.
 
     A word's own, or those of its parts, of which the network takes the mean.
@@ -95,7 +95,7 @@ def fnv(text: str) -> int:
 
 
 @dataclass(slots=True)
-class Pieces:
+class BytePairs:
     """First and last sub-word of a token (Heinzerling and Strube 2018), cut by byte-pair encoding.
 
     Args:
