@@ -63,12 +63,6 @@ def precision(model: torch.nn.Module, *, bf16: bool) -> torch.autocast:
     return torch.autocast(device_of(model).type, dtype=torch.bfloat16, enabled=bf16)
 
 
-def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
-    """Set the learning rate of every parameter."""
-    for group in optimizer.param_groups:
-        group["lr"] = rate
-
-
 def generator(*key: int) -> np.random.Generator:
     """Return random numbers that depend on the key alone, and seed PyTorch with it as well.
 
