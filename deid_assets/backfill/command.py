@@ -22,7 +22,7 @@ from deid_assets.defs.instance import harden_process, open_instance
 from deid_assets.defs.jobs import MAIN_JOB
 from deid_assets.defs.partitions import batches
 from deid_assets.defs.runs import Graph, Pass, PassSelection, own_console
-from deid_assets.intake.states import open_batches
+from deid_assets.intake.states import earlier_line, look_at_all, open_batches
 from deid_assets.own_plugins import described
 from deid_assets.runtime.checks import checked_snapshot
 from deid_assets.runtime.installation import Installation
@@ -86,6 +86,8 @@ def _run(installation: Installation, options: argparse.Namespace, console: Conso
     )
     for fault in outcome.faults:
         console.print(fault, style="red", markup=False, highlight=False)
+    if line := earlier_line(look_at_all(installation.settings, installation.files)):
+        console.print(line, style="yellow", markup=False, highlight=False, soft_wrap=True)
     if outcome.stopped:
         outcome.show_left(console, "the same command")
         return INTERRUPTED

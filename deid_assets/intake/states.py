@@ -107,6 +107,28 @@ class BatchStatus:
             *([UNAPPROVED] if self.is_unapproved else []),
         ]
 
+    @property
+    def keeps_release(self) -> bool:
+        """Whether an earlier release of it is still out that would not leave now."""
+        return bool(self.tally.released) and self.state is not BatchState.RELEASED
+
+
+def earlier_line(found: Sequence[BatchStatus]) -> str:
+    """Return that earlier releases are still out, and how to take them back; empty where none is.
+
+    Those that the present settings, or the present checks, would not let out.
+    """
+    kept = [one.batch for one in found if one.keeps_release]
+    if not kept:
+        return ""
+    others = f", as do {len(kept) - 1:,} more (`deid batches list`)" if kept[1:] else ""
+    return (
+        f"batch {kept[0]} keeps an earlier release{others}, which is still out and passes `deid"
+        " verify`, though the present settings or checks let it no longer out: take it back with"
+        f" `deid batches withdraw {kept[0]} --with-release`, or do what it waits for, and the next"
+        " release takes its place"
+    )
+
 
 def batch_ids(settings: Settings) -> list[str]:
     """Return every batch that was taken in, sorted."""

@@ -70,9 +70,7 @@ def _states(found: Sequence[BatchStatus]) -> str:
     """Return the batches by state; what an earlier release of a batch let out is still out."""
     counts = Counter(batch.state for batch in found)
     parts = [f"{counts[state]:,} {state}" for state in BatchState if counts[state]]
-    earlier = sum(
-        bool(batch.tally.released) for batch in found if batch.state is not BatchState.RELEASED
-    )
+    earlier = sum(batch.keeps_release for batch in found)
     if earlier:
         parts.append(f"of which {earlier:,} with an earlier release that is still out")
     return ", ".join([f"{len(found):,}", *parts])

@@ -11,7 +11,7 @@ from deid_assets.assets.evidence import page_of
 from deid_assets.assets.measuring import measure
 from deid_assets.assets.repeats import repeats
 from deid_assets.core.errors import ProvenanceError
-from deid_assets.intake.states import BatchState, BatchStatus
+from deid_assets.intake.states import BatchState, BatchStatus, earlier_line
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.quality.measurement import BatchMeasurement
 from deid_assets.reports.advice import CURVE
@@ -36,7 +36,7 @@ class Waiting:
     unmeasured: Mapping[str, BatchMeasurement]
     unapproved: Mapping[str, Path]
     unknown: Mapping[str, BatchMeasurement]
-    outdated: Mapping[str, BatchState]
+    outdated: Sequence[BatchStatus]
     repeated: Mapping[str, int]
 
     def lines(self) -> list[str]:
@@ -62,14 +62,7 @@ class Waiting:
                 " is unknown; annotate a sample with `deid sample`"
             )
         if self.outdated:
-            first = next(iter(self.outdated))
-            others = f", as do {len(self.outdated) - 1:,} more" if len(self.outdated) > 1 else ""
-            lines.append(
-                f"batch {first} keeps an earlier release{others}, which is still out and passes"
-                " `deid verify`, though the present settings or checks let it no longer out: take"
-                f" it back with `deid batches withdraw {first} --with-release`, or do what it waits"
-                " for, and the next release takes its place"
-            )
+            lines.append(earlier_line(self.outdated))
         if self.repeated:
             lines.append(
                 f"{_named(self.repeated)} here before, in part or whole:"
@@ -120,11 +113,7 @@ def waiting(installation: Installation, found: Sequence[BatchStatus]) -> Waiting
         unknown={
             batch: one for batch, one in short.items() if batch in released - unmeasured.keys()
         },
-        outdated={
-            one.batch: one.state
-            for one in found
-            if one.tally.released and one.state is not BatchState.RELEASED
-        },
+        outdated=[one for one in found if one.keeps_release],
         repeated=_repeated(installation, found),
     )
 

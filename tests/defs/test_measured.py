@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+from deid_assets.backfill.command import main as backfill
 from deid_assets.cli import app
 from deid_assets.core.verdicts import State
 from deid_assets.defs.staleness import stale_assets
@@ -362,3 +363,57 @@ def test_a_release_that_later_settings_would_keep_is_said_and_its_withdrawal_off
     assert say("batches", "withdraw", made.batch, "--with-release")[0] == 0
     assert not folder.exists()
     assert "earlier release" not in " ".join(lines_on(made)[1])
+
+
+@pytest.fixture
+def stricter(unmeasured, note_records):
+    """Three batches released without being measured, of which one was withdrawn, then settings
+    that would let none of them out.
+    """
+
+    def make(settings):
+        made = unmeasured('release.require = "none"\n')
+        kept = [made.batch, *(made.receive(note_records(n, gold=False)) for n in (20, 40))]
+        for batch in kept[1:]:
+            assert made.failures(made.run(batch, *CHAIN)) == {}
+        for batch in kept:
+            assert made.failures(made.run(batch, "released_corpus")) == {}
+        assert say("batches", "withdraw", kept[2], "--with-release")[0] == 0
+        before = made.default_settings.replace('release.require = "none"\n', "")
+        made.configure(settings + before)
+        for batch in kept[:2]:
+            assert made.failures(made.run(batch, *CHAIN, "released_corpus")) == {}
+        return made, sorted(kept[:2]), kept[2]
+
+    return make
+
+
+@pytest.mark.parametrize(
+    "settings",
+    ["", 'release.require = "gold"\n', 'release.require = "none"\nrelease.approval = true\n'],
+)
+def test_each_earlier_release_is_marked_and_a_withdrawn_one_is_not(stricter, settings, capsys):
+    made, (first, second), withdrawn = stricter(settings)
+
+    out = json.loads(say("batches", "list", "--json")[1])
+    assert {row["batch"]: (row["state"], row["earlier_release"]) for row in out} == {
+        first: ("waiting", True),
+        second: ("waiting", True),
+        withdrawn: ("withdrawn", False),
+    }
+    said = " ".join(say("batches", "list")[1].split())
+    offered = f"batch {first} keeps an earlier release, as do 1 more"
+    assert offered in said
+    assert f"deid batches withdraw {first} --with-release" in said
+    assert said.count("earlier release out") == 2
+    capsys.readouterr()
+    assert backfill(["raw_notes"]) == 0
+    assert offered in " ".join(capsys.readouterr().out.split())
+    assert "2 waiting" in closing(made)
+    assert "2 with an earlier release that is still out" in closing(made)
+
+    assert say("batches", "withdraw", first, "--with-release")[0] == 0
+    assert f"batch {second} keeps an earlier release, which" in " ".join(lines_on(made)[1])
+    assert say("batches", "withdraw", second, "--with-release")[0] == 0
+    assert "earlier release" not in say("batches", "list")[1]
+    assert list((made.home / "released").glob("b-*")) == []

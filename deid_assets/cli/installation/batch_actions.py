@@ -22,6 +22,7 @@ from deid_assets.intake.states import (
     BatchState,
     BatchStatus,
     batch_ids,
+    earlier_line,
     look,
     look_at_all,
     notes_line,
@@ -56,6 +57,8 @@ def list_batches(*, as_json: bool) -> int:
     )
     print_table(headings, [_cells(batch) for batch in found])
     say(notes_line(total(found)))
+    if line := earlier_line(found):
+        say(line)
     if large := waiting(landing_folder(settings, "b").parent):
         say(f"waiting to be split into batches, which `make run` does: {', '.join(large)}")
     return 0
@@ -192,6 +195,7 @@ def _row(settings: Settings, files: StoreFiles, batch: BatchStatus) -> dict[str,
         "sender": batch.sender,
         "languages": batch.languages,
         "reasons": batch.reasons,
+        "earlier_release": batch.keeps_release,
         "notes": {"received": batch.tally.received, **asdict(batch.tally)},
         "stops": [
             {"asset": stop.asset, "at": stop.receipt.created_at, "reasons": list(stop.reasons)}
@@ -206,7 +210,7 @@ def _cells(batch: BatchStatus) -> list[str]:
     notes = f"{batch.tally.received:,}" if batch.tally.received else "-"
     return [
         batch.batch,
-        batch.state.value,
+        f"{batch.state.value}, earlier release out" if batch.keeps_release else batch.state.value,
         batch.arrived_at[:16].replace("T", " "),
         f"{batch.files:,}",
         size,
@@ -236,7 +240,7 @@ def _overrides(
         yield from (f"  {reason}" for reason in stop.reasons)
     if found.is_unapproved:
         yield UNAPPROVED
-    if found.tally.released and found.state is not BatchState.RELEASED:
+    if found.keeps_release:
         yield (
             "its earlier release is still out; to take it back: deid batches withdraw"
             f" {found.batch} --with-release"
