@@ -23,7 +23,7 @@ from deid_audits.models.tagged import (
     ATTACKS,
     REFERENCE,
     Marked,
-    Read,
+    ReadStretches,
     check_fits,
     marked_set,
     opened_tagger,
@@ -116,7 +116,7 @@ def _steps() -> list[str]:
 
 
 def _figures(
-    read: Sequence[Read], attacks: Sequence[str], *, alpha: float
+    read: Sequence[ReadStretches], attacks: Sequence[str], *, alpha: float
 ) -> tuple[list[Measurement], list[str]]:
     """Return the figures of each attack, and why some are left out."""
     inside, outside, calibration = read

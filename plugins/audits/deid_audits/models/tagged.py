@@ -46,7 +46,7 @@ class Marked:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ReadStretches:
     """Stretches of notes as a tagger read them.
 
     Args:
@@ -104,7 +104,7 @@ def marked_set(
 
 def read_set(
     source: ProbabilitySource, given: Marked, *, most: int, reference: ProbabilitySource | None
-) -> Read:
+) -> ReadStretches:
     """Return the scores of stretches of ``WORDS`` words, at most so many; equal ones stand once.
 
     Args:
@@ -138,7 +138,7 @@ def read_set(
         tuple(patient for _, (_, patient, _) in kept),
     )
     names = [name for name in ATTACKS if name != REFERENCE or reference]
-    return Read(
+    return ReadStretches(
         samples, {name: np.array([scores[name] for _, (_, _, scores) in kept]) for name in names}
     )
 

@@ -81,7 +81,7 @@ PlaceholderOption = Arg[
 
 
 @dataclass(frozen=True, slots=True)
-class Scoring:
+class ScoringOptions:
     """Options on what is scored."""
 
     profile: ProfileOption = "harmonised"
@@ -146,7 +146,7 @@ def evaluate(
     gold: GoldOption,
     pred: SystemsOption,
     out: ReportOption = None,
-    scoring: Scoring,
+    scoring: ScoringOptions,
     additions: Additions,
     reading: AnnotatedReading,
     printing: Printing,

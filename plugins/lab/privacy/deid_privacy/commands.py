@@ -26,7 +26,7 @@ _EPSILONS = (1.0, 8.0, 64.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ComparisonOptions:
     """Options on the defences that are compared."""
 
     epsilons: Arg[
@@ -96,7 +96,7 @@ def private(
         ),
     ],
     *,
-    comparison: Comparison,
+    comparison: ComparisonOptions,
 ) -> int:
     """Compare no defence, scrubbing and differential privacy: a page."""
     import torch  # noqa: PLC0415 - heavy

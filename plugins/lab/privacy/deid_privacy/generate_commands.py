@@ -58,7 +58,7 @@ def inline(
 
 
 @dataclass(frozen=True, slots=True)
-class Drawing:
+class DrawOptions:
     """Options on how notes are drawn."""
 
     each: Arg[int, typer.Option(metavar="N", min=1, help="Notes for each starter.")] = 80
@@ -137,7 +137,7 @@ def generate(
             metavar="NOTES", help="Annotated notes that the model learnt, which none may copy."
         ),
     ],
-    drawing: Drawing,
+    drawing: DrawOptions,
     filtering: Filtering,
     is_inline: Arg[
         bool, typer.Option("--inline", help="The model writes labels too, as deid privacy inline.")
@@ -178,7 +178,7 @@ def _drawn(
     model: Path,
     begins: Sequence[Document],
     documents: Sequence[Document],
-    drawing: Drawing,
+    drawing: DrawOptions,
     *,
     seed: int,
 ) -> list[str]:

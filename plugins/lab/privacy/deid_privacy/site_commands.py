@@ -83,7 +83,7 @@ def site(
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ListenOptions:
     """Options on where the server listens."""
 
     host: Arg[str, typer.Option(metavar="ADDRESS", help="To listen on.")] = "127.0.0.1"
@@ -111,7 +111,7 @@ def serve(
     ] = 5,
     folds: FoldsOption = 10,
     seconds: SecondsOption = 600,
-    address: Address,
+    address: ListenOptions,
 ) -> int:
     """Evaluate spans and models that come in by HTTP, until interrupted.
 

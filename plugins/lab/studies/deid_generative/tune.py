@@ -22,7 +22,7 @@ from deid_training.optimize import generator, linear_rate
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class PairGroup:
     """Pairs of like length that are computed together.
 
     Args:
@@ -34,7 +34,7 @@ class Share:
     answers: int
 
 
-class PairLearner(Learner[Share]):
+class PairLearner(Learner[PairGroup]):
     """Learns all pairs; phases are learnt together.
 
     Args:
@@ -75,22 +75,23 @@ class PairLearner(Learner[Share]):
         if not self._pairs:
             raise TrainingError("no training note has text; give annotated notes")
 
-    def batches(self, epoch: int) -> Iterator[list[Share]]:
+    def batches(self, epoch: int) -> Iterator[list[PairGroup]]:
         """Yield every pair once, in an order drawn for the epoch."""
         order = generator(self._task.seed, 3, epoch).permutation(len(self._pairs))
         size = self._settings.batch
         for first in range(0, len(order), size):
             yield self._shares([self._pairs[number] for number in order[first : first + size]])
 
-    def _shares(self, chosen: Sequence[Pair]) -> list[Share]:
+    def _shares(self, chosen: Sequence[Pair]) -> list[PairGroup]:
         size = self._settings.micro_batch
         ordered = sorted(chosen, key=lambda pair: len(pair.prompt) + len(pair.answer))
         answers = sum(len(pair.answer) for pair in chosen)
         return [
-            Share(ordered[first : first + size], answers) for first in range(0, len(ordered), size)
+            PairGroup(ordered[first : first + size], answers)
+            for first in range(0, len(ordered), size)
         ]
 
-    def loss(self, part: Share) -> Loss:
+    def loss(self, part: PairGroup) -> Loss:
         """Return the loss summed over the tokens of answers."""
         batch = batch_of(part.pairs, self._speech.end, self.model.device)
         loss, tokens = response_loss(self.model, batch)

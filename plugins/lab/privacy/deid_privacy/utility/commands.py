@@ -68,7 +68,7 @@ _RECALLS, _PRECISIONS = (1.0, 0.95, 0.9, 0.75, 0.5, 0.0), (0.9, 0.75, 0.5, 0.25)
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class CourseOptions:
     """Options that the three commands have in common: tasks, trainings and what they use."""
 
     tasks: TasksOption = None
@@ -117,7 +117,7 @@ class Compared:
     versions: list[str]
     tests: list[str]
 
-    def jobs(self, course: Course) -> list[Job]:
+    def jobs(self, course: CourseOptions) -> list[Job]:
         """Return every job."""
         return jobs(self.models, self.versions, course.task_names, course.folds)
 
@@ -145,7 +145,7 @@ def grid(
         list[str] | None,
         typer.Option("--test", metavar="NAME", help="Tested on: raw, or a policy; raw."),
     ] = None,
-    course: Course,
+    course: CourseOptions,
 ) -> int:
     """Score encoders by versions of the notes, by tasks, by folds: a page; resumed after a kill."""
     compared = Compared(models or ["general", "adapted:raw"], versions or ["raw"], tests or ["raw"])
@@ -158,7 +158,7 @@ def end_to_end(
     out: OutArg,
     *,
     policy: PolicyOption = "surrogate",
-    course: Course,
+    course: CourseOptions,
 ) -> int:
     """Score every combination of raw and pseudonymised pre-training, fine-tuning and test notes: a
     page.
@@ -185,7 +185,7 @@ def sweep(
         ),
     ] = None,
     model: Arg[str, typer.Option(metavar="NAME", help="The encoder.")] = "adapted:raw",
-    course: Course,
+    course: CourseOptions,
 ) -> int:
     """Set utility against what is left, by recall and by precision of the redaction: a page."""
     made = [f"{policy}@{one:g}" for one in recalls or _RECALLS]
@@ -194,7 +194,7 @@ def sweep(
     return _run(course, Compared([model], made, ["raw"]), out, command="sweep", title=title)
 
 
-def _run(course: Course, compared: Compared, out: Path, *, command: str, title: str) -> int:
+def _run(course: CourseOptions, compared: Compared, out: Path, *, command: str, title: str) -> int:
     if course.dry_run:
         _list(course, compared)
         return 0
@@ -222,7 +222,7 @@ def _run(course: Course, compared: Compared, out: Path, *, command: str, title: 
     return 1 if failed else 0
 
 
-def _list(course: Course, compared: Compared) -> None:
+def _list(course: CourseOptions, compared: Compared) -> None:
     """List the jobs of a grid."""
     listed = compared.jobs(course)
     for job in listed:
