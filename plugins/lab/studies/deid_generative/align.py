@@ -197,17 +197,17 @@ class _Costed:
 
     def _stretch(self, run: Sequence[Step]) -> tuple[Range, Range]:
         """Return the code points between the words that match on both sides."""
-        sources = [
-            n
-            for kind, first, last, _ in run
-            if kind not in {INSERTED, EMPTY_HOLE}
-            for n in (first, last)
-        ]
+        sources: list[int] = []
+        for kind, first, last, _ in run:
+            if kind not in {INSERTED, EMPTY_HOLE}:
+                sources += (first, last)
         outputs = [at for kind, _, _, at in run if kind != DELETED]
-        first, last = (min(sources), max(sources) + 1) if sources else (run[0][1], run[0][1])
-        out_first, out_last = (
-            (min(outputs), max(outputs) + 1) if outputs else (run[0][3], run[0][3])
-        )
+        first = last = run[0][1]
+        if sources:
+            first, last = min(sources), max(sources) + 1
+        out_first = out_last = run[0][3]
+        if outputs:
+            out_first, out_last = min(outputs), max(outputs) + 1
         place = _end_before(self._before, first), _start_of(self._before, last, self._source)
         out_place = (
             _end_before(self._after, out_first),

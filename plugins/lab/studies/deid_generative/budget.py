@@ -122,7 +122,9 @@ def choose_bits(wanted: int | str, *, device: torch.device, quantises: bool) -> 
     """
     can = device.type == "cuda" and quantises
     if wanted == "auto":
-        return 8 if can else 16 if device.type == "cuda" else 32
+        if can:
+            return 8
+        return 16 if device.type == "cuda" else 32
     if int(wanted) < _WIDE_BITS and not can:
         raise ConfigError(
             f"bits = {wanted} needs a GPU and bitsandbytes; leave bits at auto, or install them"

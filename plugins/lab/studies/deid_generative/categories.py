@@ -124,4 +124,6 @@ def _features(text: str, start: int, end: int) -> Iterator[str]:
 def _kind(character: str) -> str:
     if character.isdigit():
         return "0"
-    return ("A" if character.isupper() else "a") if character.isalpha() else character
+    if character.isalpha():
+        return "A" if character.isupper() else "a"
+    return character

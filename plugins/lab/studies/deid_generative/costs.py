@@ -80,12 +80,12 @@ def _anchors(before: Sequence[TextUnit], after: Sequence[TextUnit]) -> list[tupl
     common = [text for text in out_places if text in places]
     ordered = sorted(common, key=places.__getitem__)
     matched = Indel.opcodes(ordered, common)
-    return [
-        (places[ordered[code.src_start + n]], out_places[common[code.dest_start + n]])
-        for code in matched
-        if code.tag == "equal"
-        for n in range(code.src_end - code.src_start)
-    ]
+    anchors: list[tuple[int, int]] = []
+    for code in matched:
+        if code.tag == "equal":
+            texts = ordered[code.src_start : code.src_end]
+            anchors += [(places[text], out_places[text]) for text in texts]
+    return anchors
 
 
 def _once(found: Sequence[TextUnit]) -> dict[str, int]:

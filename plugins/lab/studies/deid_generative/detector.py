@@ -291,13 +291,9 @@ def _key(note: Note) -> tuple[str, str]:
 
 
 def _checker(folder: ModelFolder | None, wanted: str | None) -> Detector | None:
-    name = (
-        wanted
-        if wanted is not None
-        else str(folder.settings.get("checker", "rules"))
-        if folder
-        else "rules"
-    )
+    name = wanted
+    if name is None:
+        name = str(folder.settings.get("checker", "rules")) if folder else "rules"
     if not name:
         return None
     try:

@@ -80,7 +80,9 @@ def cut(text: str, backend: OutputWriter) -> list[Window]:
     found = windows(len(units), size=backend.room, overlap=backend.room // OVERLAP)
 
     def at(unit: int) -> int:
-        return 0 if unit == 0 else units[unit][0] if unit < len(units) else len(text)
+        if unit == 0:
+            return 0
+        return units[unit][0] if unit < len(units) else len(text)
 
     return [Window(at(one.start), at(one.end), at(one.own_start), at(one.own_end)) for one in found]
 
@@ -91,17 +93,14 @@ def stitched(parts: Sequence[tuple[Window, Sequence[Hole]]]) -> list[Hole]:
     A window has its say where it owns a character; what overlaps is one, out to the borders of
     both, under the tag and score of the surer.
     """
-    owned = sorted(
-        (
-            Hole(hole.start + one.start, hole.end + one.start, hole.score, hole.tag)
-            for one, holes in parts
-            for hole in holes
-            if hole.start + one.start < one.own_end and hole.end + one.start > one.own_start
-        ),
-        key=lambda hole: (hole.start, hole.end),
-    )
+    owned: list[Hole] = []
+    for one, holes in parts:
+        for hole in holes:
+            start, end = hole.start + one.start, hole.end + one.start
+            if start < one.own_end and end > one.own_start:
+                owned.append(Hole(start, end, hole.score, hole.tag))
     found: list[Hole] = []
-    for hole in owned:
+    for hole in sorted(owned, key=lambda hole: (hole.start, hole.end)):
         if found and hole.start < found[-1].end:
             surer = max(found[-1], hole, key=lambda one: one.score)
             found[-1] = Hole(found[-1].start, max(found[-1].end, hole.end), surer.score, surer.tag)

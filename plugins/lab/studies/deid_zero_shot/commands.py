@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import tomllib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated as Arg
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import typer
 
 from deid_assets.extending import ConfigError, Document, InputError
-from deid_assets.extending.commands import CommandGroup, guarded
+from deid_assets.extending.commands import CommandGroup, grouped, guarded
 from deid_assets.extending.corpora import RECORD, learnt_from, read_corpus
 from deid_zero_shot import calibration, plots
 from deid_zero_shot.method import Method, Options, Runtime, method_of, read_options
@@ -46,9 +47,19 @@ ThreadsOption = Arg[
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class Running:
+    """Options on how a model is run."""
+
+    changes: SetOption = None
+    threads: ThreadsOption = None
+    allow_download: DownloadOption = False
+
+
 @app.command("calibrate")
 @guarded
-def calibrate(  # noqa: PLR0913 - one parameter per option of the command line
+@grouped
+def calibrate(
     model: ModelArg,
     *,
     notes: NotesOption,
@@ -62,17 +73,15 @@ def calibrate(  # noqa: PLR0913 - one parameter per option of the command line
     out: Arg[
         Path | None, typer.Option(metavar="FILE", help="MODEL/calibration.json when not given.")
     ] = None,
-    changes: SetOption = None,
-    threads: ThreadsOption = None,
-    allow_download: DownloadOption = False,
+    running: Running,
 ) -> int:
     """Choose the threshold of a model for a language on annotated development notes.
 
     Thresholds of other languages that the file has stay. Beside it, the curve over all thresholds
     is written as PNG and CSV.
     """
-    options = options_of(changes)
-    runtime = Runtime(threads=threads, allow_download=allow_download)
+    options = options_of(running.changes)
+    runtime = Runtime(threads=running.threads, allow_download=running.allow_download)
     documents = read_corpus(notes, labels=labels).documents
     code = lang or _language(documents)
     path = out or Path(model) / calibration.FILE

@@ -13,10 +13,24 @@ from deid_assets import Note, Span, SpanSet
 from deid_assets.extending import ConfigError, DetectorError
 from deid_zero_shot import calibration, shapes
 from deid_zero_shot.categories import FeatureCounts
-from deid_zero_shot.method import Runtime, method_of, read_options
+from deid_zero_shot.method import Options, Runtime, method_of, read_options
 from deid_zero_shot.scorer import KEPT, Read, ScoredNote, ScoredWord
 
 VERSION = "0.1.0"
+
+
+def _check_numbers(threshold: float | None, stages: int) -> None:
+    if threshold is not None and not (math.isfinite(threshold) and threshold > 0):
+        raise ConfigError(f"threshold {threshold} must be a probability above 0")
+    if stages not in (1, 2):
+        raise ConfigError(f"stages is {stages}; give 1 or 2")
+
+
+def _check_stages(options: Options, stages: int) -> None:
+    if stages > 1 and (options.prior or options.against):
+        raise ConfigError("stages = 2 compares probabilities; leave out prior and against")
+    if stages > 1 and not options.alone:
+        raise ConfigError("stages = 2 masks doubtful words alone; leave out alone = false")
 
 
 class ZeroShotDetector:
@@ -76,21 +90,13 @@ class ZeroShotDetector:
         trust: bool = False,
         **scoring: Any,
     ) -> None:
-        if threshold is not None and not (math.isfinite(threshold) and threshold > 0):
-            raise ConfigError(f"threshold {threshold} must be a probability above 0")
-        if stages not in (1, 2):
-            raise ConfigError(f"stages is {stages}; give 1 or 2")
-        known = (
-            None
-            if threshold is not None
-            else Path(calibration_file or Path(model) / calibration.FILE)
-        )
-        found = None if known is None else calibration.read(known)
+        _check_numbers(threshold, stages)
+        known, found = None, None
+        if threshold is None:
+            known = Path(calibration_file or Path(model) / calibration.FILE)
+            found = calibration.read(known)
         options = read_options(scoring or (found.options() if found else {}))
-        if stages > 1 and (options.prior or options.against):
-            raise ConfigError("stages = 2 compares probabilities; leave out prior and against")
-        if stages > 1 and not options.alone:
-            raise ConfigError("stages = 2 masks doubtful words alone; leave out alone = false")
+        _check_stages(options, stages)
         if options.typed and found is None:
             raise ConfigError(
                 "typed needs what a calibration learnt; leave out threshold, or typed"

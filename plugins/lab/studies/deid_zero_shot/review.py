@@ -25,6 +25,13 @@ _KINDS = {
     "tn": "left",
     "gone": "redacted",
 }
+_OUTCOMES = {
+    (True, True): "tp",
+    (False, True): "fp",
+    (True, False): "fn",
+    (False, False): "tn",
+}
+"""Kind of a sub-token, by whether it is annotated and whether it is redacted."""
 _STYLE = (
     "body{font:16px/1.6 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0"
     " 1rem;color:#1d2733}"
@@ -86,7 +93,7 @@ class Reviewed:
         if self.gold is None:
             return ["gone" if is_redacted else "tn" for is_redacted in redacted]
         return [
-            ("tp" if is_gold else "fp") if is_redacted else ("fn" if is_gold else "tn")
+            _OUTCOMES[bool(is_gold), bool(is_redacted)]
             for is_gold, is_redacted in zip(own.gold, redacted, strict=True)
         ]
 

@@ -147,14 +147,14 @@ class MaskedSurrogate:
         words = _words_of(text, span.label, context.note.lang)
         if self.around == "category":
             return words
-        return tuple(
-            (
-                word._replace(question=self._in_note(word, word.question, span, context))
-                if word.question
-                else word
-            )
-            for word in words
-        )
+        found: list[ValueWord] = []
+        for word in words:
+            if word.question is None:
+                found.append(word)
+                continue
+            question = self._in_note(word, word.question, span, context)
+            found.append(word._replace(question=question))
+        return tuple(found)
 
     def _in_note(
         self, word: ValueWord, question: BlankQuestion, span: Span, context: Context
