@@ -90,7 +90,7 @@ def kill(times: int, *, seed: int) -> int:
     """Kill a process of ``make ui`` so often while runs are under way; return 0 if all held.
 
     Each release verifies after each kill; at last ``make run`` completes, and every batch that
-    arrived is released.
+    arrived is released, what was waiting at the start among them.
 
     Args:
         times: How many kills.
@@ -99,8 +99,9 @@ def kill(times: int, *, seed: int) -> int:
     Raises:
         InputError: ``DEID_HOME`` is not set.
     """
-    settings, rng, ui = _own_settings(), Random(seed), _started()
-    before = _released(settings.home)
+    settings, rng = _own_settings(), Random(seed)
+    wanted = len(_arrived(settings)) + len(_waiting(settings)) + times
+    ui = _started()
     killed: Counter[str] = Counter()
     faults: list[str] = []
     try:
@@ -124,9 +125,10 @@ def kill(times: int, *, seed: int) -> int:
         [sys.executable, "-m", "deid_assets.quickstart"], cwd=ROOT, capture_output=True, check=False
     )
     faults += _refused(settings.home)
+    faults += _incomplete(settings, wanted)
+    if done.returncode:
+        faults.append(f"make run ended with {done.returncode}")
     found = _released(settings.home)
-    if done.returncode or len(found) != len(before) + times:
-        faults.append(f"make run ended with {done.returncode}; {len(found)} of the batches are out")
     print(f"{times} kills: {dict(killed)}; {len(found)} releases; {faults or 'all held'}")
     return 1 if faults else 0
 
@@ -152,6 +154,28 @@ def _started() -> subprocess.Popen[bytes]:
 
 def _released(home: Path) -> set[str]:
     return {path.name for path in (home / "released").glob("b-*")}
+
+
+def _arrived(settings: Settings) -> set[str]:
+    """Return the batches that were taken in."""
+    taken = settings.store / "restricted" / "landing"
+    return {path.name for path in taken.glob("b-*")}
+
+
+def _waiting(settings: Settings) -> list[Path]:
+    """Return what lies in the landing folder."""
+    return [path for path in settings.landing.glob("*") if not path.name.startswith(".")]
+
+
+def _incomplete(settings: Settings, wanted: int) -> list[str]:
+    """Return what is missing of so many arrivals, each of which is a batch that is released."""
+    arrived, left = _arrived(settings), len(_waiting(settings))
+    faults = [f"{batch} is not released" for batch in sorted(arrived - _released(settings.home))]
+    if left:
+        faults.append(f"{left} arrivals are left in the landing folder")
+    if len(arrived) + left != wanted:
+        faults.append(f"{wanted} arrivals were dropped, and {len(arrived)} batches were taken in")
+    return faults
 
 
 def _refused(home: Path) -> list[str]:
