@@ -320,3 +320,23 @@ def test_a_stop_that_another_process_left_is_cleared_by_the_next_good_run(shippe
     assert (outcome.made, outcome.faults) == (0, [])
     assert look(opened.settings, opened.files, shipped.batch).state is BatchState.RELEASED
     assert opened.files.receipt("released_corpus", shipped.batch) == receipt
+
+
+def test_a_release_that_failed_is_released_by_the_next_good_run(shipped):
+    opened = shipped.opened()
+    graph = Graph(shipped.definitions(), opened, shipped.history)
+    wanted = [Pass(MAIN_JOB, shipped.batch)]
+    kept = opened.settings.home / "kept"
+    opened.settings.released.rename(kept)
+    opened.settings.released.write_text("no folder")
+    failed = graph.make(wanted, Console(file=StringIO()))
+    after_failure = look(opened.settings, opened.files, shipped.batch).state
+    opened.settings.released.unlink()
+    kept.rename(opened.settings.released)
+
+    outcome = graph.make(wanted, Console(file=StringIO()))
+
+    assert (failed.made, len(failed.faults)) == (0, 1)
+    assert after_failure is not BatchState.RELEASED
+    assert outcome.faults == []
+    assert look(opened.settings, opened.files, shipped.batch).state is BatchState.RELEASED
