@@ -154,14 +154,17 @@ def _controls(
         ),
         ("the tagger without them", source, False, "The tagger itself:"),
     ):
-        sides = [read_set(tagger, one, most=most, reference=None) for one in (learnt, calibration)]
+        inside, outside = (
+            read_set(tagger, one, most=most, reference=None) for one in (learnt, calibration)
+        )
         found.append(
             reacts(
                 name,
-                *(one.scores[CONTROLLED] for one in sides),
+                inside.scores[CONTROLLED],
+                outside.scores[CONTROLLED],
                 f"{what} {told}",
                 expected=expected,
-                owners=(sides[0].samples.patients, sides[1].samples.patients),
+                owners=(inside.samples.patients, outside.samples.patients),
             )
         )
     return found

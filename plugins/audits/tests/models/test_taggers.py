@@ -107,7 +107,7 @@ def test_an_export_that_knows_its_notes_by_heart_fails(sets, tmp_path):
         for result in found.values()
     ]
     assert areas[0] == pytest.approx(areas[1], abs=0.02)
-    assert areas[1]["loss"] > 0.75
+    assert areas[1]["loss"] > 0.65
 
 
 def test_notes_without_annotations_are_refused(by_heart, sets):
