@@ -26,7 +26,7 @@ from deid_assets.extending.audits import (
     conclude,
     summary_of,
 )
-from deid_assets.extending.lists import read_words, vocabulary
+from deid_assets.extending.lists import ANY, read_words, vocabulary
 from deid_assets.extending.measuring import is_touched, union
 
 FOUND = "share of identifiers found"
@@ -287,7 +287,7 @@ _cached: dict[str, dict[str, frozenset[str]]] = {}
 
 def _lists(lang: str) -> dict[str, frozenset[str]]:
     if lang not in _cached:
-        files = {**vocabulary.files(vocabulary.ANY), **vocabulary.files(lang)}
+        files = {**vocabulary.files(ANY), **vocabulary.files(lang)}
         _cached[lang] = {
             kind: frozenset(word.casefold() for word in read_words(files[kind]))
             for kind in TERMS

@@ -102,7 +102,8 @@ class CausalLearner(Learner[list[Pair]]):
 
     def loss(self, part: list[Pair]) -> Loss:
         """Return the loss summed over the tokens."""
-        batch = batch_of(part, self._tokenizer.eos_token_id, self.model.device)
+        device = next(self.model.parameters()).device
+        batch = batch_of(part, self._tokenizer.eos_token_id, device)
         return Loss(*response_loss(self.model, batch))
 
     def rate(self, step: int) -> float:

@@ -122,7 +122,7 @@ class EncoderLearner(Learner[WindowBatch]):
         head = list(encoder.head.parameters())
         encoder.requires_grad_(requires_grad=False)
         for parameter in (*self._blocks, *head):
-            parameter.requires_grad_(requires_grad=True)
+            parameter.requires_grad_()
         self.optimizer = torch.optim.AdamW(
             [
                 {"params": self._blocks, "lr": settings.learning_rate},

@@ -126,7 +126,8 @@ def _scored(
         for values, own in zip(of_sets, of_shadows.ratios, strict=True):
             values[SHADOWS] = own
         tables.append(of_shadows.table)
-    return _Scored(*of_sets, tables=tables)
+    inside, outside, calibration = of_sets
+    return _Scored(inside, outside, calibration, tables)
 
 
 def _figures(

@@ -213,7 +213,7 @@ class PrivateLearner(Learner[list[Pair]]):
         """Return the loss of no note; the step still adds its noise, as the accountants assume."""
         parameters = list(self.model.parameters())
         for one in parameters:
-            one.grad_sample = one.new_zeros((0, *one.shape))
+            one.grad_sample = one.new_zeros((0, *one.shape))  # type: ignore[attr-defined]
         return 0 * parameters[0].sum()
 
     def rate(self, step: int) -> float:

@@ -102,7 +102,8 @@ class CopyLearner(Learner[list[Pair]]):
 
     def loss(self, part: list[Pair]) -> Loss:
         """Return the mean loss of the tokens of copies."""
-        batch = batch_of(part, self._speech.end, self.model.device)
+        device = next(self.model.parameters()).device
+        batch = batch_of(part, self._speech.end, device)
         loss, count = response_loss(self.model, batch)
         return Loss(loss / count)
 

@@ -93,7 +93,8 @@ class PairLearner(Learner[PairGroup]):
 
     def loss(self, part: PairGroup) -> Loss:
         """Return the loss summed over the tokens of answers."""
-        batch = batch_of(part.pairs, self._speech.end, self.model.device)
+        device = next(self.model.parameters()).device
+        batch = batch_of(part.pairs, self._speech.end, device)
         loss, tokens = response_loss(self.model, batch)
         return Loss(loss, tokens, divisor=part.answers)
 
