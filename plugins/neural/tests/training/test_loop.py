@@ -181,6 +181,28 @@ def test_a_loss_that_is_no_number_is_said_with_the_remedy_and_no_step_is_made() 
     assert all(torch.equal(before[name], after[name]) for name in before)
 
 
+def test_a_gradient_is_no_longer_than_the_clip() -> None:
+    def length(clip: float | None) -> float:
+        learner = SumLearner()
+        Loop(learner, LoopSettings(epochs=1, clip=clip)).run()
+        gradients = [each.grad.flatten() for each in learner.clipped()]
+        return float(torch.cat(gradients).norm())
+
+    assert length(0.01) == pytest.approx(0.01, rel=1e-3)
+    assert length(None) > 0.1
+
+
+def test_without_dropout_every_epoch_sees_the_same_loss_where_nothing_is_learnt() -> None:
+    def losses(*, has_dropout: bool) -> set[float]:
+        learner = SumLearner()
+        learner.optimizer.param_groups[0]["lr"] = learner.optimizer.param_groups[1]["lr"] = 0.0
+        settings = LoopSettings(EPOCHS, has_dropout=has_dropout)
+        return {round(point["loss"], 4) for point in Loop(learner, settings).run().curve}
+
+    assert len(losses(has_dropout=False)) == 1
+    assert len(losses(has_dropout=True)) == EPOCHS
+
+
 def test_steps_are_cut_where_any_number_ends() -> None:
     assert stretches(10, 4, None) == [range(4), range(4, 8), range(8, 10)]
     assert stretches(6, 4, 3) == [range(3), range(3, 4), range(4, 6)]
