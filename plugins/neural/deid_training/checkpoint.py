@@ -102,7 +102,10 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer) -> Tensors:
 
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Tensors) -> None:
-    """Restore to an optimiser the moments that ``optimizer_tensors`` returned."""
+    """Restore to an optimiser the moments that ``optimizer_tensors`` returned.
+
+    Moments go where their parameter is; counts of steps stay on the CPU, where PyTorch has them.
+    """
     for number, parameter in enumerate(_parameters(optimizer)):
         prefix = f"{number}."
         found = {
@@ -110,8 +113,12 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Tensors) -> Non
             for name, value in tensors.items()
             if name.startswith(prefix)
         }
-        if found:
-            optimizer.state[parameter] = {name: value.clone() for name, value in found.items()}
+        if not found:
+            continue
+        optimizer.state[parameter] = {
+            name: value.clone() if value.ndim == 0 else value.clone().to(parameter.device)
+            for name, value in found.items()
+        }
 
 
 def trained_weights(model: torch.nn.Module) -> Tensors:
