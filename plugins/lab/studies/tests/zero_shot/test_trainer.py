@@ -86,7 +86,7 @@ def test_the_recipes_of_the_study_are_valid_and_fetch_only_where_they_say_so() -
         assert ZeroShotTrainer().settings(recipe.settings)["allow_download"] is True
 
 
-@pytest.mark.parametrize("name", ["small_masked_lm", "adapted_masked_lm"])
+@pytest.mark.parametrize("name", ["small_masked_lm", "minutes_masked_lm", "adapted_masked_lm"])
 def test_the_recipes_of_models_made_here_are_valid(name: str) -> None:
     recipe = load_recipe(Path(__file__).parents[2] / "recipes" / "zero_shot" / f"{name}.toml")
 
