@@ -374,6 +374,10 @@ def detector_site(tmp_path_factory):
     sys.path.remove(str(site))
 
 
+_IMPORTED: list[bytes] = []
+"""Which plugins could be imported in the last installation: trying all of them takes seconds."""
+
+
 @contextmanager
 def _installed(root: Path) -> Iterator[Installation]:
     from deid_assets.defs.instance import harden_process
@@ -382,9 +386,15 @@ def _installed(root: Path) -> Iterator[Installation]:
     before = dict(os.environ)
     os.environ.update(installation.environment())
     harden_process()
+    memory = installation.home / "imports.json"
+    if _IMPORTED and not memory.exists():
+        memory.parent.mkdir(parents=True, exist_ok=True)
+        memory.write_bytes(_IMPORTED[-1])
     try:
         yield installation
     finally:
+        if memory.exists():
+            _IMPORTED[:] = [memory.read_bytes()]
         os.environ.clear()
         os.environ.update(before)
 
