@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from contextvars import ContextVar
 from importlib import import_module
 from typing import Annotated, Any
@@ -11,11 +11,13 @@ import typer
 
 from deid_assets import __version__
 from deid_assets.cli.plugged import WithPlugins
-from deid_assets.cli.tasks import MODULES, TASKS
+from deid_assets.cli.tasks import MODULES, STUDIES, TASKS
+from deid_assets.own_plugins import is_own
 from deid_assets.runtime.silence import protect_memory
 
 PLAIN_CSV = ContextVar("PLAIN_CSV", default=False)
 """Whether cells of CSV are written as they are; set by the option before a command's name."""
+_SENTENCES = {name: one for said in (*TASKS.values(), STUDIES) for name, one in said.items()}
 
 
 class ByTask(WithPlugins):
@@ -40,11 +42,17 @@ class ByTask(WithPlugins):
             self.commands = {**typer.main.get_group(app).commands, **self.commands}
         return super().get_command(ctx, cmd_name)
 
+    def help_of(self, ctx: Any, name: str) -> str:
+        """Return the first sentence on a command, whole; a known one is not loaded for it."""
+        plugin = self.found.get(name)
+        ours = name in MODULES or (plugin and not plugin.fault and is_own(plugin.package))
+        return _SENTENCES[name] if ours and name in _SENTENCES else super().help_of(ctx, name)
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write a section for each task, that of the laboratory last."""
         known = {name for names in TASKS.values() for name in names} | {*self.of_laboratory()}
         left = [name for name in self.plugged() if name not in known]
-        others: dict[str, Sequence[str]] = {"Of plugins": left} if left else {}
+        others: dict[str, Iterable[str]] = {"Of plugins": left} if left else {}
         for task, names in {**TASKS, **others}.items():
             self.write_section(ctx, formatter, task, names)
         self.write_laboratory(ctx, formatter)

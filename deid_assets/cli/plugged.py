@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 import typer
@@ -31,7 +31,7 @@ class CommandGroup(TyperGroup):
         """Write a section of all commands."""
         self.write_section(ctx, formatter, "Commands", self.list_commands(ctx))
 
-    def write_section(self, ctx: Any, formatter: Any, heading: str, names: Sequence[str]) -> None:
+    def write_section(self, ctx: Any, formatter: Any, heading: str, names: Iterable[str]) -> None:
         """Write the help of the named commands under a heading, dimmed where one is
         not installed.
         """
@@ -40,12 +40,12 @@ class CommandGroup(TyperGroup):
         for name in names:
             if name in absent:
                 rows.append((typer.style(name, dim=True), typer.style(absent[name], dim=True)))
-            elif said := self._help_of(ctx, name):
+            elif said := self.help_of(ctx, name):
                 rows.append((name, said))
         with formatter.section(heading):
             formatter.write_dl(rows)
 
-    def _help_of(self, ctx: Any, name: str) -> str:
+    def help_of(self, ctx: Any, name: str) -> str:
         """Return the first sentence on a command, whole.
 
         Of one whose plugin is broken, that it is, since help must list the others.
@@ -70,9 +70,14 @@ class WithPlugins(CommandGroup):
         """Return the names of its own commands, and of those of plugins."""
         return [*super().list_commands(ctx), *self.plugged()]
 
+    @functools.cached_property
+    def found(self) -> Mapping[str, plugins.Plugin]:
+        """The commands of plugins; the environment is searched once, since that takes long."""
+        return plugins.available(self.entry_points)
+
     def plugged(self) -> list[str]:
         """Return the names of the commands of plugins."""
-        return [name for name in plugins.available(self.entry_points) if name not in self.commands]
+        return [name for name in self.found if name not in self.commands]
 
     def absent(self) -> dict[str, str]:
         """Return the commands of this project's plugins that are not installed, with what installs
@@ -117,13 +122,14 @@ class WithPlugins(CommandGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command, of its own or of a plugin."""
         own = super().get_command(ctx, cmd_name)
-        found = plugins.available(self.entry_points) if own is None else {}
-        if cmd_name not in found:
-            if own is None and (remedy := missing(self.entry_points, cmd_name)):
-                raise typer.BadParameter(f"{cmd_name}: {remedy}")
+        if own is not None:
             return own
+        if cmd_name not in self.found:
+            if remedy := missing(self.entry_points, cmd_name):
+                raise typer.BadParameter(f"{cmd_name}: {remedy}")
+            return None
         try:
-            return _command(cmd_name, plugins.load_declaration(found[cmd_name], "command"))
+            return _command(cmd_name, plugins.load_declaration(self.found[cmd_name], "command"))
         except PluginError as error:
             raise typer.BadParameter(str(error)) from None
 

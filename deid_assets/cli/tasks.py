@@ -2,62 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-TASKS: Mapping[str, Sequence[str]] = {
-    "De-identify notes": (
-        "deidentify",
-        "detect",
-        "redact",
-        "diff",
-        "side-by-side",
-        "why",
-        "map-spans",
-        "repopulate",
-        "twin",
-    ),
-    "Measure what is missed": (
-        "sample",
-        "evaluate",
-        "bench",
-        "agreement",
-        "adjudicate",
-        "audit-gold",
-        "corrections",
-        "privacy",
-    ),
-    "Train taggers": (
-        "train",
-        "next",
-        "retrain",
-        "pretrain",
-        "recipes",
-        "analyse",
-        "sweep",
-        "export",
-        "models",
-    ),
-    "Run the installation": (
-        "batches",
-        "approve",
-        "suites",
-        "verify",
-        "doctor",
-        "migrate",
-        "plugin",
-    ),
-    "Keep secrets and lists": ("vault", "reidentify", "identities", "gazetteer"),
-    "See what there is": (
-        "detectors",
-        "languages",
-        "policies",
-        "formats",
-        "labels",
-        "profiles",
-        "corpus",
-    ),
+TASKS: Mapping[str, Mapping[str, str]] = {
+    "De-identify notes": {
+        "deidentify": "De-identify notes: detect, resolve, spread, redact, search, verify.",
+        "detect": "Find PHI and write spans.",
+        "redact": "Replace PHI as a policy says.",
+        "diff": "Compare two redactions of the same notes.",
+        "side-by-side": "Show notes under several policies side by side.",
+        "why": "Say why a place was redacted, or why not.",
+        "map-spans": "Carry annotations over to the redacted text.",
+        "repopulate": "Fill the tags of redacted notes, without their originals.",
+        "twin": "Make a twin of a corpus: other names, the rest as it is.",
+    },
+    "Measure what is missed": {
+        "sample": "Draw notes for people to annotate, at random by the key.",
+        "evaluate": "Score spans on annotated notes.",
+        "bench": "Run detectors side by side on your notes.",
+        "agreement": "Compare annotators or detectors without annotated notes.",
+        "adjudicate": "Make one set of annotations from several annotators, by majority.",
+        "audit-gold": "List what annotators may have overlooked.",
+        "corrections": "Say what a correction of annotations changed.",
+        "privacy": "Audits of what redacted notes and models still tell.",
+    },
+    "Train taggers": {
+        "train": "Train taggers as recipes say.",
+        "next": "Say which notes to annotate next.",
+        "retrain": "Train a model on new annotated notes, and use it only if it is better.",
+        "pretrain": "Train a masked language model on raw notes, from nothing or from a given one.",
+        "recipes": "List the recipes that come with the package, then those of plugins.",
+        "analyse": "Show what taggers get wrong, and what their vectors say.",
+        "sweep": (
+            "Train one model for each number of sentences grouped,"
+            " and show what the larger ones find."
+        ),
+        "export": "Export a network to ONNX.",
+        "models": "Published models as detectors.",
+    },
+    "Run the installation": {
+        "batches": "Batches of notes: what arrived, and what became of it.",
+        "approve": "Approve the release of a batch whose page you have read.",
+        "suites": "Suites of expectations that gate the assets.",
+        "verify": (
+            "Check a release against its manifest, its signature against a public key,"
+            " and that it is the newest."
+        ),
+        "doctor": "Say what is installed and what is missing.",
+        "migrate": (
+            "Move what arrived back to the landing folder,"
+            " and what an earlier version made of it aside."
+        ),
+        "plugin": "Plugins of your own.",
+    },
+    "Keep secrets and lists": {
+        "vault": "The vault: an encrypted store of the originals.",
+        "reidentify": "Restore the original notes.",
+        "identities": "Tables of what is known of patients.",
+        "gazetteer": "Dictionaries from lists, and a vocabulary from raw notes.",
+    },
+    "See what there is": {
+        "detectors": "List the installed detectors.",
+        "languages": "List the languages, with what each has.",
+        "policies": "List the policies that come with deid.",
+        "formats": "List the formats of notes.",
+        "labels": "List the label maps of corpora.",
+        "profiles": "List the profiles to score under.",
+        "corpus": "Corpora: make, count, fix.",
+    },
 }
-"""Names of commands, some of which a plugin brings; those of other plugins are listed last."""
+"""Names of commands with their first sentences, so that the list loads none of them.
+
+Some are brought by a plugin; those of other plugins are listed last.
+"""
+
+STUDIES: Mapping[str, str] = {
+    "generative": "Trained models that rewrite notes.",
+    "zero-shot": "Masked language models as zero-shot detectors.",
+}
+"""The same of the laboratory's commands."""
 
 MODULES: Mapping[str, str] = {
     "approve": "installation.approval",

@@ -92,6 +92,23 @@ def test_the_help_lists_every_command_once_under_the_task_it_serves():
     assert all(shown.count(f"\n  {name} ") == 1 for name in grouped)
 
 
+def test_the_help_has_the_first_sentence_of_each_command():
+    from typer import Context
+    from typer.main import get_command
+
+    from deid_assets.cli import app
+    from deid_assets.cli.tasks import STUDIES, TASKS
+
+    own = get_command(app)
+    context = Context(own)
+    told = {name: said for listed in (*TASKS.values(), STUDIES) for name, said in listed.items()}
+    here = told.keys() - own.absent().keys()
+    said = {name: own.get_command(context, name).get_short_help_str(limit=1000) for name in here}
+
+    assert len(here) >= 27
+    assert said == {name: told[name] for name in here}
+
+
 def test_each_module_enters_the_commands_that_are_said_to_be_in_it():
     from importlib import import_module
 

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from deid_assets.cli.tasks import MODULES
+
 FRAMEWORKS = (
     "dagster",
     "torch",
@@ -63,6 +65,23 @@ def loaded(run_python, program):
 )
 def test_importing_loads_nothing_heavy(run_python, program, forbidden):
     assert loaded(run_python, program).isdisjoint(forbidden)
+
+
+def test_the_help_loads_no_command(run_python):
+    program = """
+import contextlib, io, sys
+from deid_assets.cli import app
+with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+    app(["--help"])
+"""
+    modules = "print(json.dumps(sorted(sys.modules)))"
+    found = json.loads(run_python("-c", f"import json\n{program}\n{modules}"))
+    tops = {name.partition(".")[0] for name in found}
+
+    assert "deid_assets.cli.tasks" in found
+    assert tops.isdisjoint({*FRAMEWORKS, "numpy", "rich", "babel", "cryptography", "pydantic"})
+    assert [name for name in tops if name.startswith("deid_")] == ["deid_assets"]
+    assert not {f"deid_assets.cli.{module}" for module in MODULES.values()}.intersection(found)
 
 
 def test_the_code_location_loads_where_model_libraries_cannot_be_imported(run_python):
