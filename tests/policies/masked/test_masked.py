@@ -27,7 +27,7 @@ from deid_assets.policies.drawing import fold
 from deid_assets.policies.tags import Tag
 from deid_surrogates.locales import locale_of
 from deid_surrogates.surrogate import Surrogate
-from deid_zero_shot import guard
+from deid_zero_shot import candidates, guard
 from deid_zero_shot.candidates import NEAR, MaskedModel, load
 from deid_zero_shot.frames import WORDED, BlankQuestion, Sentence
 from deid_zero_shot.model_files import checked_model
@@ -428,11 +428,14 @@ def test_a_long_document_is_read_around_the_value_alone(policy_of):
 
 def test_of_a_long_document_the_whole_window_is_read_once_a_word(policy_of, model):
     read: list[tuple[int, int]] = []
-    network = load(str(model), checked_model(str(model)))._network.model.base_model
-    hook = network.register_forward_hook(
-        lambda _module, _args, given, _output: read.append(tuple(given["input_ids"].shape)),
-        with_kwargs=True,
-    )
+    networks = load(str(model), checked_model(str(model)))._networks.values()
+    hooks = [
+        network.model.base_model.register_forward_hook(
+            lambda _module, _args, given, _output: read.append(tuple(given["input_ids"].shape)),
+            with_kwargs=True,
+        )
+        for network in networks
+    ]
     try:
         _documented(
             policy_of,
@@ -441,8 +444,50 @@ def test_of_a_long_document_the_whole_window_is_read_once_a_word(policy_of, mode
             lang="sv",
         )
     finally:
-        hook.remove()
+        for hook in hooks:
+            hook.remove()
 
     near = 2 * NEAR + 10  # with the ends of a sequence and the word itself
     assert [rows for rows, length in read if length > near] == [1], read
     assert sum(rows for rows, length in read if length <= near) > 1
+
+
+@pytest.mark.parametrize("around", ["category", "document"])
+def test_answers_of_single_precision_are_those_of_double_precision(model, around, monkeypatch):
+    questions = _questions(model, around)
+    plain = MaskedModel(guard.load(str(model)))
+    plain._networks[False] = plain._networks[True]
+    expected = plain.answer(questions, top_k=5)
+
+    assert MaskedModel(guard.load(str(model))).answer(questions, top_k=5) == expected
+    # so coarse that single precision decides nothing
+    monkeypatch.setattr(candidates, "MARGIN", 2.0)
+    assert MaskedModel(guard.load(str(model))).answer(questions, top_k=5) == expected
+
+
+def test_rounding_that_could_rank_otherwise_is_asked_again_in_double_precision(model):
+    """A single-precision network that rounds far more, as far as the margin tells."""
+    questions = _questions(model, "document")
+    expected = MaskedModel(guard.load(str(model))).answer(questions, top_k=5)
+    rough = MaskedModel(guard.load(str(model)))
+    rounded = rough._networks[False].model.base_model
+    rounded.register_forward_hook(
+        lambda _module, _args, output: (output[0] + 1e-6 * torch.randn_like(output[0]),)
+    )
+
+    assert rough.answer(questions, top_k=5) == expected
+
+
+def _questions(model, around: str) -> list[BlankQuestion]:
+    words = ("Smith", "Bob", "Zoltrixberg", "Bern", "Martin", "Annabel", "Olga", "Kim")
+    if around == "category":
+        return [
+            BlankQuestion(Sentence("The patient is called", (None,), 0), word) for word in words
+        ]
+    text = " . ".join(f"the patient {word} lives in Rome" for word in words)
+    note, network = Note("n", text, lang="en"), MaskedModel(guard.load(str(model)))
+    found = []
+    for word in words:
+        place = text.index(word), text.index(word) + len(word)
+        found.append(BlankQuestion(network.blank_in(note, *place, place), word))
+    return found

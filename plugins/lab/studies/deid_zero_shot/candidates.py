@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from copy import deepcopy
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,13 +31,20 @@ NEAR = 32
 Which ones are
 probable, a whole window tells."""
 _WINDOW, _SMALLEST = 256, 8  # sub-tokens of a note around a word
-_BATCH = 64  # sequences in one call
+_AT_ONCE = 1_024  # sub-tokens in one call: their states stay in the processor's cache
 _KEPT, _KEPT_OF_NOTES = 65_536, 512  # questions whose answers are kept
 _SHORTEST = 2  # letters of a candidate
 _GOES_ON = 0.5  # probability that a candidate is the beginning of a word
+MARGIN = 1e-4
+"""Distance within which a cosine or a probability in single precision decides nothing.
+
+Far above its rounding; such a question is asked again in double precision."""
 _STEM = 4  # first letters that a candidate may not share with the original
 _BLANKS = "\u0120\u2581"  # a blank before a word, in byte-level and in SentencePiece vocabularies
 _LONGEST = 32  # sub-tokens of a word
+
+
+_Asked = TypeVar("_Asked")
 
 
 class _Pool(NamedTuple):
@@ -45,18 +53,23 @@ class _Pool(NamedTuple):
     Args:
         ids: Their sub-tokens.
         words: As written.
-        vectors: Of length one: (words, hidden).
-        is_whole: Place to whether the model expects another word after it, where that was asked.
+        vectors: Whether exact to vectors of length one, (words, hidden), where they were asked.
+        is_whole: Place to whether the model expects no rest of a word after it, where that was
+            asked.
     """
 
     ids: tuple[int, ...]
     words: tuple[str, ...]
-    vectors: NDArray[np.float64]
+    vectors: dict[bool, NDArray[np.float64]]
     is_whole: dict[int, bool]
 
 
 class MaskedModel:
-    """A model in double precision, so that neither batch nor processor changes the ranking.
+    """A model whose answers are those of double precision, so that neither batch nor processor
+    changes the ranking.
+
+    Candidates are compared in single precision, which takes a third of the time, and again in
+    double precision where that could rank otherwise.
 
     It is loaded, and reads notes, as where it scores words.
 
@@ -67,7 +80,8 @@ class MaskedModel:
     def __init__(self, loaded: Loaded) -> None:
         from deid_transformers.token_scores import TokenScores  # noqa: PLC0415 - loads PyTorch
 
-        self._network = TokenScores(loaded.model.double()).eval()
+        exact = TokenScores(deepcopy(loaded.model).double()).eval()
+        self._networks = {True: exact, False: TokenScores(loaded.model.float()).eval()}
         self._encoder = NoteEncoder(loaded.tokenizer, loaded.specials)
         self._specials = loaded.specials
         window = max(_SMALLEST, min(_WINDOW, loaded.specials.window - _LONGEST))
@@ -115,7 +129,8 @@ class MaskedModel:
             self._answers.clear()
             self._pools.clear()
             self._of_notes = 0
-        vectors = self._vectors([(question, self._pieces(question.word)) for question in new])
+        originals = [(question, self._pieces(question.word)) for question in new]
+        vectors = self._vectors(originals, is_exact=True)
         for question, vector in zip(new, vectors, strict=True):
             self._answers[question, top_k] = known[question] = self._nearest(
                 question, vector, top_k
@@ -170,21 +185,53 @@ class MaskedModel:
         """Return the words of the pool that are most like the original and do not give it away by
         their letters.
         """
-        pool, original = self._pool(question), fold(question.word)
+        pool = self._pool(question)
         if not pool.words:
             return ()
-        order = np.argsort(-(pool.vectors @ vector), kind="stable").tolist()
-        places = [place for place in order if not _tells(fold(pool.words[place]), original)]
+        found = self._ranked(question, pool, vector, top_k, is_exact=False)
+        if found is None:
+            found = self._ranked(question, pool, vector, top_k, is_exact=True)
+        return tuple(sorted(found or ()))
+
+    def _ranked(
+        self,
+        question: BlankQuestion,
+        pool: _Pool,
+        vector: NDArray[np.float64],
+        top_k: int,
+        *,
+        is_exact: bool,
+    ) -> list[str] | None:
+        """Return the words of the pool most like the original; ``None`` where only double
+        precision can tell which they are.
+        """
+        if is_exact not in pool.vectors:
+            asked = [(question, [number]) for number in pool.ids]
+            pool.vectors[is_exact] = self._vectors(asked, is_exact=is_exact)
+        likeness = pool.vectors[is_exact] @ vector
+        original = fold(question.word)
+        places = [
+            place
+            for place in np.argsort(-likeness, kind="stable").tolist()
+            if not _tells(fold(pool.words[place]), original)
+        ]
         found: dict[str, str] = {}  # folded: a word in two cases counts once
-        for first in range(0, len(places), top_k):
-            some = places[first : first + top_k]
+        first = 0
+        while first < len(places) and len(found) < top_k:
+            some = places[first : first + top_k - len(found)]
             self._ask_whole(question, pool, [place for place in some if place not in pool.is_whole])
-            for place in some:
-                if pool.is_whole[place] and len(found) < top_k:
-                    found.setdefault(fold(pool.words[place]), pool.words[place])
-            if len(found) == top_k:
-                break
-        return tuple(sorted(found.values()))
+            for place in filter(pool.is_whole.__getitem__, some):
+                word = pool.words[place]
+                if not is_exact and fold(word) in found:
+                    return None
+                found.setdefault(fold(word), word)
+            first += len(some)
+        is_cut = len(found) == top_k and first < len(places)
+        if is_cut and not is_exact:
+            last, following = likeness[places[first - 1]], likeness[places[first]]
+            if last - following < MARGIN:
+                return None
+        return list(found.values())
 
     def _pool(self, question: BlankQuestion) -> _Pool:
         """Return the candidates of a blank.
@@ -196,16 +243,15 @@ class MaskedModel:
         blank = (question.blank, kind)
         if blank not in self._pools:
             ids = tuple(self._probable(question))
-            vectors = self._vectors([(question, [number]) for number in ids])
             words = tuple(self._word(number) or "" for number in ids)
             if len(self._pools) >= _KEPT // POOL:
                 self._pools.clear()
-            self._pools[blank] = _Pool(ids, words, vectors, {})
+            self._pools[blank] = _Pool(ids, words, {}, {})
         return self._pools[blank]
 
     def _probable(self, question: BlankQuestion) -> list[int]:
         ids, places = self._sequence(question, [self._specials.mask], is_near=False)
-        scores = self._scores([ids], [places[0]])[0]
+        scores = self._scores([(ids, places[0])], is_exact=True)[0]
         most = NOTE_POOL if isinstance(question.blank, Blank) else POOL
         found: list[int] = []
         for number in np.argsort(-scores, kind="stable"):
@@ -221,16 +267,25 @@ class MaskedModel:
 
         A vocabulary has beginnings of words too.
         """
-        for first in range(0, len(places), _BATCH):
-            some = places[first : first + _BATCH]
-            rows = [
-                self._sequence(question, [pool.ids[place], self._specials.mask]) for place in some
-            ]
-            scores = self._scores([row for row, _ in rows], [asked[1] for _, asked in rows])
-            odds = np.exp(scores - scores.max(axis=1, keepdims=True))
-            goes_on = odds[:, self._inner].sum(axis=1) / odds.sum(axis=1)
-            for place, share in zip(some, goes_on, strict=True):
-                pool.is_whole[place] = bool(share <= _GOES_ON)
+        shares = self._going_on(question, pool, places, is_exact=False)
+        close = [place for place in places if abs(shares[place] - _GOES_ON) < MARGIN]
+        shares |= self._going_on(question, pool, close, is_exact=True)
+        pool.is_whole.update((place, share <= _GOES_ON) for place, share in shares.items())
+
+    def _going_on(
+        self, question: BlankQuestion, pool: _Pool, places: Sequence[int], *, is_exact: bool
+    ) -> dict[int, float]:
+        """Return the probability that a word goes on after each candidate."""
+        asked = []
+        for place in places:
+            row, pieces = self._sequence(question, [pool.ids[place], self._specials.mask])
+            asked.append((row, pieces[1]))
+        if not asked:
+            return {}
+        scores = self._scores(asked, is_exact=is_exact).astype(np.float64)
+        odds = np.exp(scores - scores.max(axis=1, keepdims=True))
+        shares = odds[:, self._inner].sum(axis=1) / odds.sum(axis=1)
+        return dict(zip(places, shares.tolist(), strict=True))
 
     def _fits(self, word: str, question: BlankQuestion) -> bool:
         original = question.word
@@ -257,41 +312,43 @@ class MaskedModel:
             self._words[number] = word if is_whole else None
         return self._words[number]
 
-    def _vectors(self, asked: Sequence[tuple[BlankQuestion, Sequence[int]]]) -> NDArray[np.float64]:
+    def _vectors(
+        self, asked: Sequence[tuple[BlankQuestion, Sequence[int]]], *, is_exact: bool
+    ) -> NDArray[np.float64]:
         """Return the mean of the last hidden states of the pieces in their blanks, of length one:
         (asked, hidden).
         """
         import torch  # noqa: PLC0415 - takes a second to load
 
         found: list[NDArray[np.float64]] = []
-        for first in range(0, len(asked), _BATCH):
-            rows = [
-                self._sequence(question, pieces)
-                for question, pieces in asked[first : first + _BATCH]
-            ]
-            ids, seen = self._padded([row for row, _ in rows])
+        model = self._networks[is_exact].model.base_model
+        for some in _calls([self._sequence(question, pieces) for question, pieces in asked]):
+            ids, seen = self._padded([row for row, _ in some])
             with torch.inference_mode():
-                states = self._network.model.base_model(input_ids=ids, attention_mask=seen)[
-                    0
-                ].numpy()
+                states = model(input_ids=ids, attention_mask=seen)[0].double().numpy()
             means = (
                 state[places.start : places.stop].mean(axis=0)
-                for state, (_, places) in zip(states, rows, strict=True)
+                for state, (_, places) in zip(states, some, strict=True)
             )
             found += [mean / max(float(np.linalg.norm(mean)), 1e-12) for mean in means]
         return np.array(found)
 
-    def _scores(self, rows: Sequence[Sequence[int]], places: Sequence[int]) -> NDArray[np.float64]:
+    def _scores(
+        self, asked: Sequence[tuple[Sequence[int], int]], *, is_exact: bool
+    ) -> NDArray[np.floating[Any]]:
         """Return the scores of the vocabulary at one place of each row, unnormalised: (rows,
         vocabulary).
         """
         import torch  # noqa: PLC0415 - takes a second to load
 
-        ids, seen = self._padded(rows)
-        with torch.inference_mode():
-            found = self._network.scores(ids, seen, torch.arange(len(rows)), torch.tensor(places))
-        scores: NDArray[np.float64] = found.numpy()[:, : self._vocabulary]
-        return scores
+        found = []
+        for some in _calls(asked):
+            ids, seen = self._padded([row for row, _ in some])
+            places = torch.tensor([place for _, place in some])
+            with torch.inference_mode():
+                scores = self._networks[is_exact].scores(ids, seen, torch.arange(len(some)), places)
+            found.append(scores.numpy()[:, : self._vocabulary])
+        return np.concatenate(found)
 
     def _padded(self, rows: Sequence[Sequence[int]]) -> tuple[Any, Any]:
         import torch  # noqa: PLC0415 - takes a second to load
@@ -299,6 +356,17 @@ class MaskedModel:
         size = max(map(len, rows))
         ids = torch.tensor([[*row, *[self._specials.pad] * (size - len(row))] for row in rows])
         return ids, torch.tensor([[1] * len(row) + [0] * (size - len(row)) for row in rows])
+
+
+def _calls(
+    rows: Sequence[tuple[Sequence[int], _Asked]],
+) -> Iterator[Sequence[tuple[Sequence[int], _Asked]]]:
+    """Yield as many rows at a time as one call reads."""
+    if not rows:
+        return
+    size = max(1, _AT_ONCE // max(len(row) for row, _ in rows))
+    for first in range(0, len(rows), size):
+        yield rows[first : first + size]
 
 
 def _is_inner(piece: str, *, marked: bool) -> bool:
