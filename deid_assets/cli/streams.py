@@ -13,9 +13,6 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
 from deid_assets.cli.endings import say
 from deid_assets.config.secret import secret_of_environment
 from deid_assets.core.detector import Failed
@@ -302,25 +299,32 @@ def _without_faults(found: Iterator[SpanSet | Fault]) -> Iterator[SpanSet]:
 @contextmanager
 def progress(what: str) -> Iterator[Any]:
     """Show how many notes are done on a terminal; call the value with the number of new ones."""
-    console = _console()
+    if not _is_terminal():
+        yield lambda _: None
+        return
+    from rich.console import Console  # noqa: PLC0415 - loaded where it is seen
+    from rich.progress import (  # noqa: PLC0415 - as above
+        Progress,
+        SpinnerColumn,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
     columns = (
         SpinnerColumn(),
         TextColumn(what),
         TextColumn("{task.completed:,} notes"),
         TimeElapsedColumn(),
     )
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
+    # a stream of its own, so that it is shown while detectors are silenced
+    own = os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding=sys.stderr.encoding)
+    with Progress(*columns, console=Console(file=own), transient=True) as bar:
         task = bar.add_task(what, total=None)
         yield lambda notes: bar.advance(task, notes)
 
 
-def _console() -> Console:
-    """Return a console on a stream of its own, so that it is shown while detectors are silenced."""
+def _is_terminal() -> bool:
     try:
-        return Console(
-            file=os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding=sys.stderr.encoding)
-        )
+        return os.isatty(sys.stderr.fileno())
     except (AttributeError, OSError, ValueError):  # standard error is not a file, or closed
-        return Console(stderr=True)
+        return False

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 PIPED_WIDTH = 160
 """Columns where there is no terminal to ask."""
@@ -37,6 +36,10 @@ def print_table(
     numbers_from: int | None = None,
 ) -> None:
     """Print a table whose columns from ``numbers_from`` on are aligned to the right."""
+    from rich import box  # noqa: PLC0415 - most commands print no table
+    from rich.table import Table  # noqa: PLC0415 - as above
+    from rich.text import Text  # noqa: PLC0415 - as above
+
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for at, heading in enumerate(headings):
         is_number = numbers_from is not None and at >= numbers_from
@@ -48,6 +51,8 @@ def print_table(
 
 def print_line(line: Any) -> None:
     """Print a line or table as it is."""
+    from rich.console import Console  # noqa: PLC0415 - as above
+
     console = Console()
     if not console.is_terminal:
         console = Console(width=PIPED_WIDTH)

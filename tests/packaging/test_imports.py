@@ -60,6 +60,7 @@ def loaded(run_python, program):
         ),
         ("import deid_assets.config", ("dagster", "pandas", "pyarrow", "sqlmodel", *MODELS)),
         ("import deid_assets.cli", ("dagster", "pandas", *MODELS)),
+        ("import deid_assets.cli.notes.detection", ("dagster", "numpy", "pandas", "rich", *MODELS)),
         ("import deid_assets.definitions", ("pandas", "sqlmodel", "matplotlib", *MODELS)),
     ],
 )

@@ -8,7 +8,6 @@ from typing import Any
 
 from deid_assets.extending import Report, Task
 from deid_compact.detector import NAME, VERSION
-from deid_compact.settings import read_settings
 
 
 class CompactTrainer:
@@ -27,6 +26,8 @@ class CompactTrainer:
         Raises:
             ConfigError: A key is unknown or a value is not allowed.
         """
+        from deid_compact.settings import read_settings  # noqa: PLC0415 - loads Pydantic
+
         return read_settings(given).model_dump(mode="json")
 
     def train(self, task: Task, out: Path, report: Report) -> None:
