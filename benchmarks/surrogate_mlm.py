@@ -2,7 +2,7 @@
 
 [DEID_CORPORA=<folder with raw/>] python benchmarks/surrogate_mlm.py --model NAME=FOLDER [--model
 ...]
-    [--learnt NOTES] [--notes N] [--hips-notes N] [--document] [--top-k K] [--seed S]
+    [--learnt NOTES] [--notes N] [--hips-notes N] [--document [--near N]] [--top-k K] [--seed S]
 
 Synthetic notes are replaced at their gold spans, MTSamples at those of the rules. A model's folder
 is ``masked_lm`` of a model that ``deid train`` wrote with ``settings.pretrain.keep = true``.
@@ -79,7 +79,7 @@ def main() -> None:
     policies = {"lists": load_policy("surrogate")} | {
         policy.name: policy
         for name, folder in models.items()
-        for policy in _policies(name, folder, top_k=options.top_k, document=options.document)
+        for policy in _policies(name, folder, options)
     }
     learnt = frozenset(_name_words_of(options.learnt)) if options.learnt else frozenset()
     sets = {
@@ -125,22 +125,25 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--notes", type=int, default=200, help="of each set")
     parser.add_argument("--hips-notes", type=int, default=400, help="0 leaves the attack out")
     parser.add_argument("--document", action="store_true", help='also with around = "document"')
+    parser.add_argument(
+        "--near", type=int, action="append", default=[], help="and compared in so many sub-tokens"
+    )
     parser.add_argument("--top-k", type=int, default=20)
     parser.add_argument("--seed", type=int, default=5)
     return parser.parse_args()
 
 
-def _policies(name: str, folder: str, *, top_k: int, document: bool) -> Iterator[Policy]:
-    """Yield the policy of a model, and the one that asks it in the notes' own context."""
+def _policies(name: str, folder: str, options: argparse.Namespace) -> Iterator[Policy]:
+    """Yield the policy of a model, and those that ask it in the notes' own context."""
     files = checked_model(folder)
-    replacer = MaskedSurrogate(folder, top_k=top_k, files=files)
+    replacer = MaskedSurrogate(folder, top_k=options.top_k, files=files)
     yield Policy(name, Surrogate(), dict.fromkeys(WORDED, replacer))
-    if document:
-        yield Policy(
-            f"{name}, in the note",
-            Surrogate(),
-            dict.fromkeys(WORDED, replace(replacer, around="document")),
-        )
+    if options.document:
+        inside = replace(replacer, around="document")
+        yield Policy(f"{name}, in the note", Surrogate(), dict.fromkeys(WORDED, inside))
+        for near in options.near:
+            closer = replace(inside, near=near)
+            yield Policy(f"{name}, near {near}", Surrogate(), dict.fromkeys(WORDED, closer))
 
 
 def _synthetic(count: int, seed: int) -> Iterator[tuple[Note, DisjointSpans]]:

@@ -12,7 +12,7 @@ from deid_assets.core.note import Note
 from deid_assets.core.redact import Policy
 from deid_assets.core.resolve import POLICIES, Ensemble
 from deid_assets.pipeline.batch import Batch, Step
-from deid_assets.pipeline.redacting import Redact, Verify
+from deid_assets.pipeline.redacting import Following, Redact, Verify
 from deid_assets.pipeline.resolving import LEAVABLE, Detect, Resolve
 from deid_assets.pipeline.sampling import SearchSample
 from deid_assets.pipeline.searching import Search
@@ -41,6 +41,7 @@ class Pipeline:
         key: Key,
         resolve_by: str = "union",
         draw: SearchSample | None = None,
+        following: Following = iter,
     ) -> Self:
         """Return all steps.
 
@@ -50,6 +51,7 @@ class Pipeline:
             key: For surrogates, and for the draw.
             resolve_by: Overlap policy.
             draw: Which redacted notes are searched; by default a thousand, drawn with ``key``.
+            following: Gives the notes one by one as they are redacted.
 
         Raises:
             ConfigError: There is no such overlap policy.
@@ -63,7 +65,7 @@ class Pipeline:
                 detect,
                 Resolve(resolve_by, ensemble),
                 Spread(),
-                Redact(policy, key),
+                Redact(policy, key, following=following),
                 Search(detect, resolve_by, draw or SearchSample(key)),
                 Verify(),
             )

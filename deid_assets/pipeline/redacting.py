@@ -6,7 +6,7 @@ withholds.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -24,6 +24,7 @@ from deid_assets.pipeline.values import Extent, Survival, Values, values_by_note
 from deid_assets.policies.batches import originals_of
 
 Spans = Mapping[str, DisjointSpans]
+Following = Callable[[Sequence[Note]], Iterable[Note]]
 
 SURVIVES = "surviving-value"
 """Reason for which a note is withheld: a value that is known of its patient is readable in it."""
@@ -37,11 +38,14 @@ class Redact:
         policy: What with; a category that it keeps is not sought afterwards.
         key: For keyed replacers.
         covers_annotated: Whether what people marked is replaced too, and spread.
+        following: Gives the notes one by one as they are redacted, so that a command can tell how
+            long the rest takes.
     """
 
     policy: Policy
     key: Key = field(repr=False)
     covers_annotated: bool = False
+    following: Following = field(default=iter, repr=False, compare=False)
     name: ClassVar[str] = "redact"
 
     def __str__(self) -> str:
@@ -58,7 +62,8 @@ class Redact:
         originals = batch.originals
         if originals is None:
             originals = self._originals(notes, spans)
-        outcomes = redact_all(notes, spans, self.policy, key=self.key, originals=originals)
+        followed = self.following(notes)
+        outcomes = redact_all(followed, spans, self.policy, key=self.key, originals=originals)
         redacted = {one.note_id: one for one in outcomes if isinstance(one, Redacted)}
         left, values = self._left(batch, spans, redacted)
         return replace(

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
+from deid_assets.cli.endings import say
 from deid_assets.cli.ensemble import Detection, Named
+from deid_assets.cli.notes.forecasting import Forecast
 from deid_assets.cli.streams import CHUNK_CHARS, NoteSource, SpansFile, Withheld
 from deid_assets.config.secret import secret_of_environment
 from deid_assets.core.detector import Failed
@@ -224,6 +226,7 @@ def pipeline_of(detection: Detection, redaction: Redaction, advance: Advance) ->
         policy=redaction.policy,
         key=redaction.key,
         resolve_by=detection.named.resolve_by or "union",
+        following=Forecast(say),
     )
 
 
@@ -234,7 +237,8 @@ def pipeline_on(file: SpansFile, redaction: Redaction, advance: Advance) -> Pipe
     from deid_assets.pipeline.spreading import Spread  # noqa: PLC0415
 
     stored = StoredSpans(file, LEAVABLE | redaction.policy.may_leave, advance)
-    return Pipeline((stored, Spread(), Redact(redaction.policy, redaction.key), Verify()))
+    redact = Redact(redaction.policy, redaction.key, following=Forecast(say))
+    return Pipeline((stored, Spread(), redact, Verify()))
 
 
 def _united(note: Note, spans: SpanSet, yielding: frozenset[Phi]) -> DisjointSpans | Failed:

@@ -410,7 +410,7 @@ def test_what_is_asked_is_the_note_with_the_word_masked_wherever_it_stands(model
     asked = [replacer._words(text[one.start : one.end], one, context)[0].question for one in values]
 
     tokenizer = transformers.AutoTokenizer.from_pretrained(model)
-    before, after = (tokenizer.convert_ids_to_tokens(ids) for ids in asked[0].blank)
+    before, after = (tokenizer.convert_ids_to_tokens(ids) for ids in asked[0].blank[:2])
     assert asked[0] == asked[1]
     assert before == ["[CLS]", "the", "patient", "is", "called"]
     shown = ". [LINE] she s ##a ##y ##s [UNK] [MASK] is a nurse [UNK]"
@@ -426,7 +426,8 @@ def test_a_long_document_is_read_around_the_value_alone(policy_of):
     assert "Zoltrix" not in _documented(policy_of, text, ["Zoltrix"], lang="da")
 
 
-def test_of_a_long_document_the_whole_window_is_read_once_a_word(policy_of, model):
+@pytest.mark.parametrize("near", [4, NEAR])
+def test_of_a_long_document_the_whole_window_is_read_once_a_word(policy_of, model, near):
     read: list[tuple[int, int]] = []
     networks = load(str(model), checked_model(str(model)))._networks.values()
     hooks = [
@@ -442,14 +443,15 @@ def test_of_a_long_document_the_whole_window_is_read_once_a_word(policy_of, mode
             "Rome works . " * 90 + "called Zoltrix ." + " she lives ." * 90,
             ["Zoltrix"],
             lang="sv",
+            near=near,
         )
     finally:
         for hook in hooks:
             hook.remove()
 
-    near = 2 * NEAR + 10  # with the ends of a sequence and the word itself
-    assert [rows for rows, length in read if length > near] == [1], read
-    assert sum(rows for rows, length in read if length <= near) > 1
+    most = 2 * near + 10  # with the ends of a sequence and the word itself
+    assert [rows for rows, length in read if length > most] == [1], read
+    assert sum(rows for rows, length in read if length <= most) > 1
 
 
 @pytest.mark.parametrize("around", ["category", "document"])

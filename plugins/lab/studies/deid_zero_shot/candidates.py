@@ -26,7 +26,8 @@ POOL, NOTE_POOL = 256, 64
 category and in a note, where each costs more; those after them are improbable.
 """
 NEAR = 32
-"""Sub-tokens of a note on each side of a word in which candidates are compared with the original.
+"""Sub-tokens of a note on each side of a word in which candidates are compared with the original,
+unless a policy names another number.
 
 Which ones are
 probable, a whole window tells."""
@@ -100,7 +101,9 @@ class MaskedModel:
         self._of_notes = 0
         self._read: tuple[str, Read] | None = None
 
-    def blank_in(self, note: Note, start: int, end: int, value: Token) -> Blank:
+    def blank_in(
+        self, note: Note, start: int, end: int, value: Token, *, near: int = NEAR
+    ) -> Blank:
         """Return the blank that a word leaves in its note, with the same word masked elsewhere.
 
         Args:
@@ -108,11 +111,12 @@ class MaskedModel:
             start: First code point of the word.
             end: After its last one.
             value: The range of the value that the word is of; the rest of it is masked.
+            near: Sub-tokens on each side in which candidates are compared; 1 or more.
         """
         if self._read is None or self._read[0] != note.digest:
             self._read = (note.digest, Read(note, self._encoder, self._scoring))
         before, after = self._read[1].around(start, end, value)
-        return Blank(tuple(before), tuple(after))
+        return Blank(tuple(before), tuple(after), near)
 
     def answer(self, questions: Iterable[BlankQuestion], *, top_k: int) -> list[tuple[str, ...]]:
         """Return, for each question, the words most like the hidden one, in alphabetical order.
@@ -158,12 +162,12 @@ class MaskedModel:
                     self._frames.clear()
                 self._frames[blank] = self._frame(blank)
             blank = self._frames[blank]
-        elif is_near:
+        elif is_near and blank.near is not None:
             blank = Blank(
-                (blank.before[0], *blank.before[1:][-NEAR:]),
-                (*blank.after[:-1][:NEAR], blank.after[-1]),
+                (blank.before[0], *blank.before[1:][-blank.near :]),
+                (*blank.after[:-1][: blank.near], blank.after[-1]),
             )
-        before, after = blank
+        before, after, _ = blank
         return [*before, *pieces, *after], range(len(before), len(before) + len(pieces))
 
     def _frame(self, sentence: Sentence) -> Blank:

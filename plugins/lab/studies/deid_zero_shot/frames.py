@@ -29,10 +29,15 @@ class Sentence(NamedTuple):
 
 
 class Blank(NamedTuple):
-    """A blank as sub-tokens: what stands before it and after it."""
+    """A blank as sub-tokens: what stands before it and after it.
+
+    Of these so many on each side are read where candidates are compared with the original;
+    ``None``: all.
+    """
 
     before: tuple[int, ...]
     after: tuple[int, ...]
+    near: int | None = None
 
 
 class BlankQuestion(NamedTuple):

@@ -64,6 +64,7 @@ class _Options(BaseModel):
     model: str = Field(min_length=1)
     top_k: int = Field(default=TOP_K, ge=2, le=100)
     around: Literal["category", "document"] = "category"
+    near: int = Field(default=candidates.NEAR, ge=1, le=256)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,8 @@ class MaskedSurrogate:
         top_k: How many candidates are drawn from, 2 to 100.
         files: SHA-256 of the model's files, for the policy's digest.
         around: Where the candidates come from: ``category`` or ``document``.
+        near: With ``document``, sub-tokens on each side of a word in which the candidates are
+            compared with it, 1 to 256; the time grows with it.
         plugin: Version of this code, for the policy's digest.
     """
 
@@ -92,6 +95,7 @@ class MaskedSurrogate:
     files: str = ""
     around: Literal["category", "document"] = "category"
     plugin: str = ""
+    near: int = candidates.NEAR
     keyed: ClassVar[bool] = True
     avoids_originals: ClassVar[bool] = True
     original_of = staticmethod(Surrogate.original_of)
@@ -117,7 +121,8 @@ class MaskedSurrogate:
             first = error.errors(include_url=False, include_input=False)[0]
             raise ConfigError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
         model = str(folder / given.model)
-        return cls(model, given.top_k, checked_model(model), given.around, plugin)
+        files = checked_model(model)
+        return cls(model, given.top_k, files, given.around, plugin, given.near)
 
     def __call__(self, text: str, span: Span, context: Context) -> str:
         words = self._words(text, span, context)
@@ -170,7 +175,8 @@ class MaskedSurrogate:
             context.numbers.setdefault((_VALUE, *key), span.start),
             context.numbers.setdefault((_VALUE_END, *key), span.end),
         )
-        return question._replace(blank=self._loaded().blank_in(context.note, first, last, value))
+        blank = self._loaded().blank_in(context.note, first, last, value, near=self.near)
+        return question._replace(blank=blank)
 
     def _answers(self, questions: list[BlankQuestion]) -> list[tuple[str, ...]]:
         return self._loaded().answer(questions, top_k=self.top_k)
