@@ -63,8 +63,9 @@ def test_the_page_says_what_a_figure_means_once(tmp_path):
     page = (tmp_path / "page.html").read_text()
 
     assert len(figures) == 4
-    assert page.count(LEFT) == 2
+    assert page.count(f"{LEFT[0].upper()}{LEFT[1:]}") == 1
     assert page.count(meaning_of(LEFT)) == 1
+    assert [page.count(f">{group}</th>") for group in ("CITY", "NAME")] == [2, 2]
 
 
 def test_clinical_terms_and_eponyms_inside_a_wrong_span_are_listed_with_counts():
