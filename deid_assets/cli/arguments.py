@@ -102,6 +102,26 @@ SystemsOption = Annotated[
 GoldOption = Annotated[Path, typer.Option("--gold", metavar="NOTES", help="Annotated notes.")]
 
 
+def note_source(
+    notes: Path,
+    format_name: str | None,
+    read: list[str] | None,
+    lang: str | None = None,
+    *,
+    annotations: bool = False,
+) -> NoteSource:
+    """Return the notes of a path, read as the options of a command say.
+
+    Args:
+        notes: File or folder.
+        format_name: ``--format``.
+        read: ``--read``.
+        lang: ``--lang``.
+        annotations: Whether the notes' own annotations are read.
+    """
+    return NoteSource(notes, format_name, lang, read_options(read or [], annotations=annotations))
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """Options on how notes are read."""
@@ -112,8 +132,7 @@ class Reading:
 
     def source(self, notes: Path) -> NoteSource:
         """Return the notes of a path; their annotations are not read."""
-        options = read_options(self.read or [], annotations=False)
-        return NoteSource(notes, self.format_name, self.lang, options)
+        return note_source(notes, self.format_name, self.read, self.lang)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ from deid_assets.cli.arguments import (
     ReadOption,
     SystemsOption,
     ToOption,
+    note_source,
 )
 from deid_assets.cli.endings import PARTIAL, guarded, say
 from deid_assets.cli.ensemble import Detection, Named, parsed_option
@@ -121,6 +122,7 @@ __all__ = [
     "finish",
     "grouped",
     "guarded",
+    "note_source",
     "out_format",
     "parse_notes",
     "parsed_option",

@@ -5,24 +5,24 @@ The same notes under several policies, on one page for the eyes of those who may
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated as Arg
 
 import typer
 
-from deid_assets.extending import DisjointSpans, InputError, Note
+from deid_assets.extending import DisjointSpans, InputError, Note, label_map
 from deid_assets.extending.commands import (
+    Annotated,
     Fault,
     FormatOption,
     LabelsOption,
-    NoteSource,
     ReadOption,
     SpansFile,
     check_out,
+    note_source,
     print_table,
-    read_options,
     say,
 )
 from deid_assets.extending.edits import (
@@ -104,10 +104,10 @@ def side_by_side(
     policies = [load_policy(name) for name in policy]
     secret = secret_of_environment()
     keys = [check_key(one, secret) for one in policies]
-    source = NoteSource(
-        notes, format_name, labels, read_options(read or [], annotations=spans is None)
-    )
-    found = list(_chosen(source, None if spans is None else SpansFile(spans), note or []))
+    source = note_source(notes, format_name, read, annotations=spans is None)
+    entries = source.read(label_map(labels) if labels else None)
+    stored = None if spans is None else SpansFile(spans)
+    found = list(_chosen(notes, entries, stored, note or []))
     if not found:
         raise InputError("no note could be read; name another file")
     columns, rows = beside(found, policies, keys)
@@ -177,12 +177,15 @@ def _pieces(found: Redacted) -> Iterator[LabelledText]:
 
 
 def _chosen(
-    source: NoteSource, spans: SpansFile | None, wanted: Sequence[str]
+    path: Path,
+    entries: Iterable[Annotated | Fault],
+    spans: SpansFile | None,
+    wanted: Sequence[str],
 ) -> Iterator[tuple[Note, DisjointSpans]]:
     left = list(dict.fromkeys(wanted))
     if len(left) > MOST:
         raise InputError(f"{len(left)} notes are asked for; a page shows {MOST}")
-    for found in source.read():
+    for found in entries:
         if isinstance(found, Fault) or (wanted and found.note.note_id not in left):
             continue
         marked = found.spans if spans is None else spans.take(found.note.note_id)
@@ -196,4 +199,4 @@ def _chosen(
             return
         left.remove(found.note.note_id)
     if left:
-        raise InputError(f"{source.path}: no note {left[0]!r} could be read; check the id")
+        raise InputError(f"{path}: no note {left[0]!r} could be read; check the id")

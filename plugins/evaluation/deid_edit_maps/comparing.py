@@ -23,9 +23,9 @@ from deid_assets.extending.commands import (
     SpansFile,
     check_out,
     grouped,
+    note_source,
     print_json,
     print_table,
-    read_options,
     say,
 )
 from deid_assets.extending.edits import (
@@ -82,9 +82,7 @@ class NotesReading:
 
     def source(self, notes: Path) -> NoteSource:
         """Return the notes of a path; their annotations are not read."""
-        return NoteSource(
-            notes, self.format_name, None, read_options(self.read or [], annotations=False)
-        )
+        return note_source(notes, self.format_name, self.read)
 
 
 @grouped

@@ -30,9 +30,9 @@ from deid_assets.extending.commands import (
     check_out,
     finish,
     grouped,
+    note_source,
     out_format,
     progress,
-    read_options,
     say,
     write_notes,
     write_options,
@@ -71,9 +71,7 @@ class RedactedFormats:
 
     def source(self, notes: Path) -> NoteSource:
         """Return the notes of a path."""
-        return NoteSource(
-            notes, self.format_name, None, read_options(self.read or [], annotations=False)
-        )
+        return note_source(notes, self.format_name, self.read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +86,7 @@ class AnnotatedFormats:
 
     def source(self, notes: Path, *, annotations: bool) -> NoteSource:
         """Return the notes of a path, with or without their own annotations."""
-        return NoteSource(
-            notes,
-            self.format_name,
-            self.lang,
-            read_options(self.read or [], annotations=annotations),
-        )
+        return note_source(notes, self.format_name, self.read, self.lang, annotations=annotations)
 
 
 @grouped

@@ -29,12 +29,12 @@ from deid_assets.extending.commands import (
     Withheld,
     check_out,
     grouped,
+    note_source,
     parsed_option,
     print_json,
     print_line,
     print_table,
     progress,
-    read_options,
     say,
 )
 
@@ -64,12 +64,7 @@ class BenchReading:
 
     def source(self, notes: Path, *, annotations: bool) -> NoteSource:
         """Return the notes of a path."""
-        return NoteSource(
-            notes,
-            self.format_name,
-            self.lang,
-            read_options(self.read or [], annotations=annotations),
-        )
+        return note_source(notes, self.format_name, self.read, self.lang, annotations=annotations)
 
 
 @dataclass(frozen=True, slots=True)

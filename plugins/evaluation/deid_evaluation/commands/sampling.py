@@ -24,10 +24,10 @@ from deid_assets.extending.commands import (
     Withheld,
     check_out,
     grouped,
+    note_source,
     out_format,
     print_json,
     print_table,
-    read_options,
     say,
     write_notes,
     write_options,
@@ -54,8 +54,7 @@ class SampleFormats:
 
     def source(self, notes: Path) -> NoteSource:
         """Return the notes of a path; their annotations are not read."""
-        options = read_options(self.read or [], annotations=False)
-        return NoteSource(notes, self.format_name, self.lang, options)
+        return note_source(notes, self.format_name, self.read, self.lang)
 
 
 @grouped

@@ -71,3 +71,20 @@ def test_what_cannot_be_shown_is_refused_in_one_line(shown):
     assert ran.exit_code != 0
     assert "no note 'three' could be read" in ran.output
     assert not path.exists()
+
+
+def test_annotations_are_read_under_the_label_map_that_is_named(tmp_path):
+    marks = [{"start": 0, "end": 9, "label": "PATIENT"}]
+    notes = tmp_path / "native.jsonl"
+    notes.write_text(json.dumps({"id": "one", "lang": "en", "text": TEXT, "spans": marks}))
+    command = ["side-by-side", str(notes), "--policy", "tag", "--out", str(tmp_path / "native")]
+
+    ran = typer.testing.CliRunner().invoke(app, [*command, "--labels", "i2b2"])
+    wrong = typer.testing.CliRunner().invoke(app, [*command, "--labels", "none_such"])
+
+    assert ran.exit_code == 0, ran.output
+    page = re.sub("<.*?>", "", (tmp_path / "native" / PAGE).read_text("utf-8"))
+    assert "[NAME] came on 3 May 2021" in page
+    assert wrong.exit_code == 2
+    assert "none_such" in wrong.output
+    assert "--lang" not in wrong.output
