@@ -26,6 +26,7 @@ from deid_training.checkpoint import Checkpoint
 from deid_training.fingerprints import notes_fingerprint
 from deid_training.learner import EpochScore, Learner, LoopSettings, Loss
 from deid_training.loop import Loop
+from deid_training.optimize import device_of as device_of_model
 from deid_training.optimize import generator, linear_rate
 
 CHECKPOINT, EPOCHS, CURVE = "checkpoint", "epochs", "curve.json"
@@ -102,8 +103,7 @@ class CausalLearner(Learner[list[Pair]]):
 
     def loss(self, part: list[Pair]) -> Loss:
         """Return the loss summed over the tokens."""
-        device = next(self.model.parameters()).device
-        batch = batch_of(part, self._tokenizer.eos_token_id, device)
+        batch = batch_of(part, self._tokenizer.eos_token_id, device_of_model(self.model))
         return Loss(*response_loss(self.model, batch))
 
     def rate(self, step: int) -> float:

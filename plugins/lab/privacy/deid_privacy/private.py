@@ -17,7 +17,7 @@ from deid_assets.extending import ConfigError, TrainingError
 from deid_causal.steps import Pair, adamw, batch_of
 from deid_training.learner import Learner, LoopSettings, Loss
 from deid_training.loop import Loop
-from deid_training.optimize import generator, linear_rate
+from deid_training.optimize import device_of, generator, linear_rate
 
 Accountant = Literal["rdp", "prv"]
 ACCOUNTANTS: tuple[Accountant, ...] = ("rdp", "prv")
@@ -199,7 +199,7 @@ class PrivateLearner(Learner[list[Pair]]):
         """Return the sum of the notes' mean losses."""
         if not part:
             return Loss(self._nothing())
-        batch = batch_of(part, self._end, next(self.model.parameters()).device)
+        batch = batch_of(part, self._end, device_of(self.model))
         logits = self.model(input_ids=batch.ids, attention_mask=batch.mask, use_cache=False).logits[
             :, :-1
         ]

@@ -14,7 +14,7 @@ from deid_generative.settings import NewModel
 from deid_training.checkpoint import Checkpoint
 from deid_training.learner import Learner, LoopSettings, Loss, stretches
 from deid_training.loop import Loop
-from deid_training.optimize import generator, linear_rate
+from deid_training.optimize import device_of, generator, linear_rate
 
 COPYING = -1
 """Phase of the curve in which a new base learns to copy."""
@@ -102,8 +102,7 @@ class CopyLearner(Learner[list[Pair]]):
 
     def loss(self, part: list[Pair]) -> Loss:
         """Return the mean loss of the tokens of copies."""
-        device = next(self.model.parameters()).device
-        batch = batch_of(part, self._speech.end, device)
+        batch = batch_of(part, self._speech.end, device_of(self.model))
         loss, count = response_loss(self.model, batch)
         return Loss(loss / count)
 

@@ -18,7 +18,7 @@ from deid_generative.local import LocalModel, Speech
 from deid_generative.pairs import pairs
 from deid_generative.settings import GenerativeSettings
 from deid_training.learner import EpochScore, Learner, Loss
-from deid_training.optimize import generator, linear_rate
+from deid_training.optimize import device_of, generator, linear_rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +93,7 @@ class PairLearner(Learner[PairGroup]):
 
     def loss(self, part: PairGroup) -> Loss:
         """Return the loss summed over the tokens of answers."""
-        device = next(self.model.parameters()).device
-        batch = batch_of(part.pairs, self._speech.end, device)
+        batch = batch_of(part.pairs, self._speech.end, device_of(self.model))
         loss, tokens = response_loss(self.model, batch)
         return Loss(loss, tokens, divisor=part.answers)
 
