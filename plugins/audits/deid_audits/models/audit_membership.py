@@ -29,18 +29,13 @@ from deid_audits.models.auditing import (
 )
 from deid_audits.models.controls import MOST, over_fitted, planted_in
 from deid_audits.models.judging import (
-    figures_of,
+    figures_of_attacks,
     reacts,
     rules_of,
     table_of_areas,
     tables_left_out,
 )
-from deid_audits.models.measures import (
-    ThresholdDecisions,
-    check_sizes,
-    estimated,
-    threshold,
-)
+from deid_audits.models.measures import check_sizes, estimated
 from deid_audits.models.membership import ATTACKS, Floats, Setup, check_disjoint, scores
 from deid_audits.models.options import OfMembership
 from deid_audits.models.scoring import Scorer
@@ -70,7 +65,9 @@ def run(audit: OfMembership, material: Material) -> AuditResult:
     progress = AuditProgress(material.report, _steps(attacks))
     scored = _scored(audit, material, (inside, outside, calibration), setup, progress)
     progress.begin()
-    figures, left_out = _figures(audit, scored, (inside, outside))
+    figures, left_out = figures_of_attacks(
+        scored.of_sets, scored.of_sets[0], (inside, outside), alpha=audit.alpha
+    )
     areas = [one for one in figures if one.name == "AUC"]
     progress.begin()
     return conclude(
@@ -94,9 +91,7 @@ def run(audit: OfMembership, material: Material) -> AuditResult:
 class _Scored:
     """Scores by attack of the in-set, the out-set and the calibration notes, with tables."""
 
-    inside: dict[str, Floats]
-    outside: dict[str, Floats]
-    calibration: dict[str, Floats]
+    of_sets: list[dict[str, Floats]]
     tables: list[Table]
 
 
@@ -126,25 +121,7 @@ def _scored(
         for values, own in zip(of_sets, of_shadows.ratios, strict=True):
             values[SHADOWS] = own
         tables.append(of_shadows.table)
-    inside, outside, calibration = of_sets
-    return _Scored(inside, outside, calibration, tables)
-
-
-def _figures(
-    audit: OfMembership, scored: _Scored, both: tuple[Samples, Samples]
-) -> tuple[list[Measurement], list[str]]:
-    """Return what each attack finds, and what was left out of it with the reason."""
-    figures: list[Measurement] = []
-    left_out: list[str] = []
-    for attack, inside in scored.inside.items():
-        outside = scored.outside[attack]
-        measures, reasons = figures_of(attack, (inside, outside), both)
-        border = threshold(scored.calibration[attack], alpha=audit.alpha)
-        decision = ThresholdDecisions.at(inside, outside, border)
-        estimates = decision.estimates(unit="samples")
-        figures += [*measures, *measured(estimates, group=attack, unit="samples")]
-        left_out += [f"{attack}: {reason}" for reason in reasons]
-    return figures, left_out
+    return _Scored(of_sets, tables)
 
 
 def _steps(attacks: Sequence[str]) -> list[str]:

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from deid_assets.extending import InputError, ProbabilitySource
-from deid_assets.extending.audits import AuditResult, Control, Material, Measurement, conclude
-from deid_audits.models.auditing import AuditProgress, measured
+from deid_assets.extending.audits import AuditResult, Control, Material, conclude
+from deid_audits.models.auditing import AuditProgress
 from deid_audits.models.judging import (
-    figures_of,
+    figures_of_attacks,
     reacts,
     rules_of,
     table_of_areas,
     tables_left_out,
 )
-from deid_audits.models.measures import ThresholdDecisions, check_sizes, threshold
+from deid_audits.models.measures import check_sizes
 from deid_audits.models.membership import check_disjoint
 from deid_audits.models.options import OfMembership
 from deid_audits.models.planted_layer import MOST, planted
@@ -23,7 +23,6 @@ from deid_audits.models.tagged import (
     ATTACKS,
     REFERENCE,
     Marked,
-    ReadStretches,
     check_fits,
     marked_set,
     opened_tagger,
@@ -62,7 +61,12 @@ def run(audit: OfMembership, material: Material) -> AuditResult:
         progress.begin()
         read.append(read_set(source, given, most=audit.most, reference=reference))
     progress.begin()
-    figures, left_out = _figures(read, attacks, alpha=audit.alpha)
+    figures, left_out = figures_of_attacks(
+        [one.scores for one in read],
+        attacks,
+        (read[0].samples, read[1].samples),
+        alpha=audit.alpha,
+    )
     progress.begin()
     result = conclude(
         audit,
@@ -113,23 +117,6 @@ def _attacks(wanted: Sequence[str], *, has_reference: bool) -> list[str]:
 def _steps() -> list[str]:
     control = "the control: a layer on the tagger learns notes"
     return [*(f"scores of {name} notes" for name in SETS), "intervals", control]
-
-
-def _figures(
-    read: Sequence[ReadStretches], attacks: Sequence[str], *, alpha: float
-) -> tuple[list[Measurement], list[str]]:
-    """Return the figures of each attack, and why some are left out."""
-    inside, outside, calibration = read
-    figures: list[Measurement] = []
-    left_out: list[str] = []
-    for attack in attacks:
-        values = inside.scores[attack], outside.scores[attack]
-        found, lacking = figures_of(attack, values, (inside.samples, outside.samples))
-        border = threshold(calibration.scores[attack], alpha=alpha)
-        decided = ThresholdDecisions.at(*values, border).estimates(unit="samples")
-        figures += [*found, *measured(decided, group=attack, unit="samples")]
-        left_out += [f"{attack}: {reason}" for reason in lacking]
-    return figures, left_out
 
 
 def _controls(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 from deid_assets.extending.audits import Control, Measurement, Rule, Table
 from deid_assets.extending.measuring import auc
 from deid_audits.models.auditing import SURE, Samples, control, measured
-from deid_audits.models.measures import AT_RATE, Owners, estimated, grouped, ranking
+from deid_audits.models.measures import (
+    AT_RATE,
+    Owners,
+    ThresholdDecisions,
+    estimated,
+    grouped,
+    ranking,
+    threshold,
+)
 
 Floats = NDArray[np.float64]
 
@@ -56,7 +64,35 @@ def reach(area: Measurement) -> float:
     return max(area.high, 1 - area.low)
 
 
-def figures_of(
+def figures_of_attacks(
+    scores: Sequence[Mapping[str, Floats]],
+    attacks: Iterable[str],
+    sides: tuple[Samples, Samples],
+    *,
+    alpha: float,
+) -> tuple[list[Measurement], list[str]]:
+    """Return the figures of each attack, and why some are left out.
+
+    Args:
+        scores: Attack to the scores of the in-set, the out-set and the calibration notes.
+        attacks: Which of them, in order.
+        sides: The in-set and the out-set.
+        alpha: Share of the calibration notes that lie above the border of a decision.
+    """
+    inside, outside, calibration = scores
+    figures: list[Measurement] = []
+    left_out: list[str] = []
+    for attack in attacks:
+        values = inside[attack], outside[attack]
+        found, lacking = _figures_of(attack, values, sides)
+        border = threshold(calibration[attack], alpha=alpha)
+        decided = ThresholdDecisions.at(*values, border).estimates(unit="samples")
+        figures += [*found, *measured(decided, group=attack, unit="samples")]
+        left_out += [f"{attack}: {reason}" for reason in lacking]
+    return figures, left_out
+
+
+def _figures_of(
     attack: str, values: tuple[Floats, Floats], sides: tuple[Samples, Samples]
 ) -> tuple[list[Measurement], list[str]]:
     """Return the figures of samples, and areas of notes and patients where there are enough of
@@ -99,6 +135,16 @@ def reacts(
     expected: bool,
     owners: Owners | None = None,
 ) -> Control:
+    """Return a control that reacts where the AUC of two sets of scores is far from chance.
+
+    Args:
+        name: Of the control.
+        inside: Scores of what was learnt: (samples,).
+        outside: Scores of what was not: (samples,).
+        description: What is compared.
+        expected: Whether it must react.
+        owners: Patients of both, which are resampled; samples where not given.
+    """
     unit = "patients" if owners else "samples"
     area = estimated("AUC", inside, outside, auc, chance=0.5, owners=owners, unit=unit)
     border = 0.75 if expected else SURE
@@ -106,6 +152,7 @@ def reacts(
 
 
 def table_of_areas(areas: Sequence[Measurement]) -> Table:
+    """Return the AUC of each attack, the highest first."""
     rows = tuple((one.group, one) for one in sorted(areas, key=lambda one: -one.value))
     return Table(
         name="attacks",
@@ -116,6 +163,7 @@ def table_of_areas(areas: Sequence[Measurement]) -> Table:
 
 
 def tables_left_out(reasons: Sequence[str]) -> list[Table]:
+    """Return the table of figures that are left out, where there are any."""
     rows = tuple((reason,) for reason in reasons)
     title = "Figures left out, for want of units for an interval"
     return [Table(name="left_out", title=title, columns=("figure",), rows=rows)] if rows else []
