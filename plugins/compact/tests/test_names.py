@@ -3,7 +3,8 @@
 import pytest
 
 from deid_compact.lexicon import make_lexicon
-from deid_compact.names import invented, names_for_copies, romanised, towns_for_copies
+from deid_compact.names import invented, names_for_copies, towns_for_copies
+from deid_compact.origins import romanised
 
 pytestmark = pytest.mark.long
 
