@@ -28,7 +28,7 @@ from deid_assets.core.detector import Failed, detect
 from deid_assets.core.label_maps import label_map
 from deid_assets.core.note import Note
 from deid_assets.core.phi import LabelMap, Phi
-from deid_assets.core.span import Span
+from deid_assets.core.span import Span, SpanSet
 from deid_assets.formats import Fault, detect_format, read_notes
 from deid_assets.plugins import load
 
@@ -89,12 +89,16 @@ def read(
 def counts_of(note: Note, marks: Sequence[Span], spans: Iterable[Span]) -> Counts:
     """Return the counts of a note."""
     is_letter = np.array([letter.isalnum() for letter in note.text], dtype=bool)
-    is_marked = _at(note, [mark for mark in marks if mark.label is not Phi.PROFESSION]) & is_letter
-    is_profession = _at(note, [mark for mark in marks if mark.label is Phi.PROFESSION])
-    is_found = _at(note, spans) & is_letter & ~(is_profession & ~is_marked)
+    is_marked = (
+        covered_at(note, [mark for mark in marks if mark.label is not Phi.PROFESSION]) & is_letter
+    )
+    is_profession = covered_at(note, [mark for mark in marks if mark.label is Phi.PROFESSION])
+    is_found = covered_at(note, spans) & is_letter & ~(is_profession & ~is_marked)
     groups = []
     for categories in GROUPS.values():
-        of_group = _at(note, [mark for mark in marks if mark.label in categories]) & is_letter
+        of_group = (
+            covered_at(note, [mark for mark in marks if mark.label in categories]) & is_letter
+        )
         groups.append([int(of_group.sum()), int((of_group & is_found).sum())])
     return Counts(
         marked=int(is_marked.sum()),
@@ -104,7 +108,8 @@ def counts_of(note: Note, marks: Sequence[Span], spans: Iterable[Span]) -> Count
     )
 
 
-def _at(note: Note, spans: Iterable[Span]) -> NDArray[np.bool_]:
+def covered_at(note: Note, spans: Iterable[Span]) -> NDArray[np.bool_]:
+    """Return whether a span lies on each character: (characters,)."""
     at = np.zeros(len(note.text), dtype=bool)
     for span in spans:
         at[span.start : span.end] = True
@@ -117,8 +122,8 @@ def row(name: str, counts: Sequence[Counts]) -> str:
     is_free = sums[:, 0] == 0
     draws = np.random.default_rng(SEED).integers(0, len(counts), (SAMPLES, len(counts)))
     drawn = sums[draws].sum(axis=1)
-    recall = _shown(sums[:, 1].sum(), sums[:, 0].sum(), drawn[:, 1], drawn[:, 0])
-    precision = _shown(sums[:, 1].sum(), sums[:, 2].sum(), drawn[:, 1], drawn[:, 2])
+    recall = share_with_interval(sums[:, 1].sum(), sums[:, 0].sum(), drawn[:, 1], drawn[:, 0])
+    precision = share_with_interval(sums[:, 1].sum(), sums[:, 2].sum(), drawn[:, 1], drawn[:, 2])
     clean = int((~is_free & (sums[:, 0] == sums[:, 1])).sum())
     untouched = int((is_free & (sums[:, 2] == 0)).sum())
     groups = sum((each.groups for each in counts), start=np.zeros((len(GROUPS), 2), dtype=np.int64))
@@ -131,7 +136,9 @@ def row(name: str, counts: Sequence[Counts]) -> str:
     )
 
 
-def _shown(right: int, of: int, drawn: NDArray[np.int64], drawn_of: NDArray[np.int64]) -> str:
+def share_with_interval(
+    right: int, of: int, drawn: NDArray[np.int64], drawn_of: NDArray[np.int64]
+) -> str:
     shares = drawn / np.maximum(drawn_of, 1)
     low, high = np.percentile(shares, [2.5, 97.5])
     return f"{right / max(of, 1):.3f} [{low:.3f}, {high:.3f}]"
@@ -170,19 +177,34 @@ def main() -> int:
     return 0
 
 
-def _print_rows(
-    spec: str, notes: Sequence[tuple[Note, Sequence[Span]]], *, by_language: bool
-) -> None:
+def detected(spec: str, notes: Sequence[Note]) -> tuple[list[SpanSet], float]:
+    """Return what a detector finds in each note, and its seconds of CPU time.
+
+    Args:
+        spec: NAME or NAME=MODEL.
+        notes: To be read.
+    """
     name, _, model = spec.partition("=")
     detector = load(name, options={"model": model} if model else {})
     began = time.process_time()
-    outcomes = detect(detector, [note for note, _ in notes])
+    outcomes = detect(detector, notes)
     seconds = time.process_time() - began
-    counts = []
-    for (note, marks), outcome in zip(notes, outcomes, strict=True):
+    found = []
+    for note, outcome in zip(notes, outcomes, strict=True):
         if isinstance(outcome, Failed):
             raise SystemExit(f"{name}: note {note.note_id} failed with {outcome.error}")
-        counts.append(counts_of(note, marks, outcome))
+        found.append(outcome)
+    return found, seconds
+
+
+def _print_rows(
+    spec: str, notes: Sequence[tuple[Note, Sequence[Span]]], *, by_language: bool
+) -> None:
+    name = spec.partition("=")[0]
+    spans, seconds = detected(spec, [note for note, _ in notes])
+    counts = [
+        counts_of(note, marks, found) for (note, marks), found in zip(notes, spans, strict=True)
+    ]
     print(f"{row(name, counts)} {seconds:.1f} |", flush=True)
     if by_language:
         for language in sorted({note.lang or "" for note, _ in notes}):

@@ -22,14 +22,12 @@ from pathlib import Path
 import numpy as np
 from conditions import conditions
 from faker import Faker
-from messy import COMPOSED, SAMPLES, SEED, read
+from messy import COMPOSED, SAMPLES, SEED, covered_at, detected, read, share_with_interval
 from numpy.typing import NDArray
 
-from deid_assets.core.detector import Failed, detect
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import Span
-from deid_assets.plugins import load
 from deid_compact.augmentation import Marks, Pools, exchange
 from deid_compact.origins import LOCALES
 
@@ -84,31 +82,20 @@ def exchanged(pairs: Sequence[Pair], words: Sequence[str]) -> list[Pair]:
     return found
 
 
-def counts_of(name: str, model: str, pairs: Sequence[Pair]) -> NDArray[np.int64]:
+def counts_of(spec: str, pairs: Sequence[Pair]) -> NDArray[np.int64]:
     """Return the letters of names of each note, and those of them that are found: (notes, 2)."""
-    detector = load(name, options={"model": model} if model else {})
+    spans, _ = detected(spec, [note for note, _ in pairs])
     counts = []
-    outcomes = detect(detector, [note for note, _ in pairs])
-    for (note, names), outcome in zip(pairs, outcomes, strict=True):
-        if isinstance(outcome, Failed):
-            raise SystemExit(f"{name}: note {note.note_id} failed with {outcome.error}")
+    for (note, names), found in zip(pairs, spans, strict=True):
         is_letter = np.array([letter.isalpha() for letter in note.text], dtype=bool)
-        is_name = _at(note, names) & is_letter
-        counts.append([int(is_name.sum()), int((is_name & _at(note, outcome)).sum())])
+        is_name = covered_at(note, names) & is_letter
+        counts.append([int(is_name.sum()), int((is_name & covered_at(note, found)).sum())])
     return np.array(counts)
-
-
-def _at(note: Note, spans: Sequence[Span]) -> NDArray[np.bool_]:
-    at = np.zeros(len(note.text), dtype=bool)
-    for span in spans:
-        at[span.start : span.end] = True
-    return at
 
 
 def _shown(counts: NDArray[np.int64], draws: NDArray[np.int64]) -> str:
     drawn = counts[draws].sum(axis=1)
-    low, high = np.percentile(drawn[:, 1] / np.maximum(drawn[:, 0], 1), [2.5, 97.5])
-    return f"{_recall(counts):.3f} [{low:.3f}, {high:.3f}]"
+    return share_with_interval(counts[:, 1].sum(), counts[:, 0].sum(), drawn[:, 1], drawn[:, 0])
 
 
 def _recall(counts: NDArray[np.int64]) -> float:
@@ -137,8 +124,7 @@ def main() -> int:
         of_origin = exchanged(pairs, words_of(locales))
         shown = []
         for spec in detectors:
-            name, _, model = spec.partition("=")
-            counts = counts_of(name, model, of_origin)
+            counts = counts_of(spec, of_origin)
             recalls[spec].append(_recall(counts))
             shown.append(_shown(counts, draws))
         known = "yes" if set(locales) & set(LOCALES) else "no"
