@@ -19,9 +19,8 @@ from deid_assets.core.label_maps import PHI
 from deid_assets.core.note import Note
 from deid_assets.core.redact import Edit, Redacted
 from deid_assets.core.span import DisjointSpans, Span
-from deid_assets.pipeline.batch import Batch
+from deid_assets.pipeline.batch import Batch, Survival
 from deid_assets.pipeline.resolving import Resolve, by_note
-from deid_assets.pipeline.values import Survival
 from deid_assets.quality.text_checks import is_unchanged_outside
 from deid_assets.store.frames import (
     failed_from_table,

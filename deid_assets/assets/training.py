@@ -14,7 +14,7 @@ from deid_assets.core.errors import DeidError, InputError, PluginError
 from deid_assets.core.span import SpanSet
 from deid_assets.core.trainer import Document
 from deid_assets.evaluation.counts import Counts
-from deid_assets.pipeline.values import patient_of
+from deid_assets.pipeline.batch import patient_of
 from deid_assets.plugins import available, load_declaration, load_trainer
 from deid_assets.quality import Verdict
 from deid_assets.reports.curves import curve_png

@@ -34,12 +34,11 @@ from deid_assets.core.detector import Failed
 from deid_assets.core.note import Note
 from deid_assets.core.redact import Policy
 from deid_assets.core.span import Span
-from deid_assets.pipeline.batch import Predictions
+from deid_assets.pipeline.batch import Hits, Predictions, SearchResult
 from deid_assets.pipeline.composition import Pipeline
 from deid_assets.pipeline.redacting import Redact, Verify
 from deid_assets.pipeline.resolving import Detect, by_note
-from deid_assets.pipeline.sampling import Hits, SearchResult, SearchSample
-from deid_assets.pipeline.searching import Search, hits_in, search_until_clean
+from deid_assets.pipeline.searching import Search, SearchSample, hits_in, search_until_clean
 from deid_assets.policies.batches import originals_of
 from deid_assets.policies.collisions import Originals
 from deid_assets.store.frames import failed_to_table

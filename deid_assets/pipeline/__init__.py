@@ -9,11 +9,10 @@
 ``composition``  the list of steps: ``Pipeline``, which one can print and edit
 ``batch``        what goes from step to step: ``Batch``
 ``resolving``    detect, resolve: the ensemble's predictions become disjoint spans
-``spreading``    spread: what is found once is covered in all notes of the patient
+``spreading``    spread: what is known of a patient, and covers it in all notes of the patient
 ``redacting``    redact, verify: spans are replaced as a policy says, and no known value is left
-``searching``    search: what the ensemble still finds in redacted text is redacted too
-``values``       what is known of a patient, and where it is readable
-``sampling``     what a draw says of the notes that were not searched
+``searching``    search: what the ensemble still finds in redacted text is redacted too, and what a
+                 draw says of the notes that were not searched
 ===============  ========================================================================
 
 The graph's assets, the ``deid`` command, ``deid_assets.deidentify`` and worker processes run these

@@ -4,20 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from deid_assets.core.detector import Failed
 from deid_assets.core.note import Note
 from deid_assets.core.redact import Policy, Redacted
 from deid_assets.core.span import DisjointSpans, Span, SpanSet
-from deid_assets.pipeline.sampling import SearchResult
-from deid_assets.pipeline.values import Survival, patient_of
 
 _T = TypeVar("_T")
 
 Outcome = SpanSet | Failed
 Predictions = Mapping[str, Mapping[str, Outcome]]
 """Detector name to note id to that detector's outcome."""
+
+HIT = "residual-hit"
+"""Reason for which a note is withheld: the ensemble finds something in its redacted text."""
+
+Hits = Mapping[str, tuple[Span, ...] | Failed]
+"""Note id to what was found in the text that was kept, in offsets of the original, or why there was
+no answer.
+"""
+
+Patient = tuple[bool, str]
+"""Whether the note names its patient, and the patient's id or the note's."""
 
 
 class Step(Protocol):
@@ -31,6 +40,58 @@ class Step(Protocol):
     def run(self, batch: Batch) -> Batch:
         """Return the batch with what the step adds to it."""
         ...
+
+
+class Survival(NamedTuple):
+    """Values that survive in one note.
+
+    Args:
+        survivors: Whole values; the note may not leave.
+        lower_case: Single capitalised words that occur in lower case ("Will" and "will").
+        name_parts: Words of a longer name on their own ("Lee" of "Jane Lee", but also "Prof" of
+            "Prof Lee").
+    """
+
+    survivors: int = 0
+    lower_case: int = 0
+    name_parts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """Result of a search of redacted notes.
+
+    Args:
+        hits: Of the first look, for the notes that were searched.
+        again: Of the last look, for the notes that were redacted again.
+        drawn: Notes that were drawn; all, where there was no draw.
+        drawn_hits: Drawn notes with a hit or without an answer.
+        notes: Notes there are.
+    """
+
+    hits: Hits
+    again: Hits
+    drawn: int
+    drawn_hits: int
+    notes: int
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every note was searched."""
+        return len(self.hits) == self.notes
+
+    def hits_of(self, note_id: str) -> tuple[Span, ...] | Failed | None:
+        """Return what the last look at a note found; ``None`` where it was not searched."""
+        return self.again.get(note_id, self.hits.get(note_id))
+
+    def withheld(self, stage: str) -> dict[str, Failed]:
+        """Return the notes that are withheld, by id."""
+        last = {**self.hits, **self.again}
+        return {
+            note_id: hit if isinstance(hit, Failed) else Failed(note_id, stage, HIT)
+            for note_id, hit in last.items()
+            if hit
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,3 +179,8 @@ class Batch:
 
 def _without(by_note: Mapping[str, _T], note_ids: Collection[str]) -> dict[str, _T]:
     return {note_id: one for note_id, one in by_note.items() if note_id not in note_ids}
+
+
+def patient_of(note: Note) -> Patient:
+    """Return whose note it is; a note without ``patient_id`` has a patient of its own."""
+    return (False, note.note_id) if note.patient_id is None else (True, note.patient_id)

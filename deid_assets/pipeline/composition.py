@@ -14,8 +14,7 @@ from deid_assets.core.resolve import POLICIES, Ensemble
 from deid_assets.pipeline.batch import Batch, Step
 from deid_assets.pipeline.redacting import Following, Redact, Verify
 from deid_assets.pipeline.resolving import LEAVABLE, Detect, Resolve
-from deid_assets.pipeline.sampling import SearchSample
-from deid_assets.pipeline.searching import Search
+from deid_assets.pipeline.searching import Search, SearchSample
 from deid_assets.pipeline.spreading import Spread
 
 

@@ -17,10 +17,9 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Edit, Policy, Redacted, redact
 from deid_assets.core.span import DisjointSpans, Span, SpanSet
-from deid_assets.pipeline.batch import Batch
+from deid_assets.pipeline.batch import Batch, Survival
 from deid_assets.pipeline.resolving import together
-from deid_assets.pipeline.spreading import is_found, spread
-from deid_assets.pipeline.values import Extent, Survival, Values, values_by_note
+from deid_assets.pipeline.spreading import Extent, Values, is_found, spread, values_by_note
 from deid_assets.policies.batches import originals_of
 
 Spans = Mapping[str, DisjointSpans]

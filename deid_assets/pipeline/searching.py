@@ -9,23 +9,56 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
+from math import exp, lgamma, log, log1p
 from typing import ClassVar
 
 from deid_assets.core.detector import Failed
-from deid_assets.core.errors import ConfigError
+from deid_assets.core.errors import ConfigError, InputError
+from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Edit, Redacted
 from deid_assets.core.resolve import Ensemble
 from deid_assets.core.span import DisjointSpans, Span
-from deid_assets.pipeline.batch import Batch
+from deid_assets.pipeline.batch import Batch, Hits, SearchResult
 from deid_assets.pipeline.resolving import Detect, Resolve
-from deid_assets.pipeline.sampling import Hits, SearchResult, SearchSample, upper_bound
 
 REDACTIONS = 4
 """How often a note with hits is redacted again before it is withheld."""
+
+_STEPS = 60
+"""Halvings of [0, 1]: the bound is found to 1e-18, which is finer than a float near 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSample:
+    """Draw of the notes that are searched.
+
+    Args:
+        key: Which notes are drawn follows from it and their ids, and nobody without it knows.
+        size: Notes drawn; 0 takes all.
+        limit: Largest share of notes with a hit that the draw may leave likely; above it all are
+            searched.
+    """
+
+    key: Key = field(repr=False)
+    size: int = 1000
+    limit: float = 0.01
+
+    def __str__(self) -> str:
+        if not self.size:
+            return "all redacted notes"
+        limit = f"over {100 * self.limit:g}%"
+        return f"{self.size:,} redacted notes drawn by key, in all if {limit} may have hits"
+
+    def of(self, note_ids: Iterable[str]) -> frozenset[str]:
+        """Return the ids that are drawn."""
+        ranked = sorted(
+            note_ids, key=lambda note_id: (self.key.seed("residual sample", note_id), note_id)
+        )
+        return frozenset(ranked[: self.size or len(ranked)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,3 +240,53 @@ def _piece(hit: Span, start: int, end: int, shift: int) -> list[Span]:
     if start >= end:
         return []
     return [Span(start + shift, end + shift, hit.label, hit.score, hit.source, hit.native_label)]
+
+
+def upper_bound(hits: int, trials: int, *, confidence: float = 0.95) -> float:
+    """Return the one-sided upper confidence bound of a proportion, exact for a draw with
+    replacement.
+
+    For a draw without replacement from few it is too high, never too low. 0 of 1,000 gives 0.0030.
+
+    Args:
+        hits: ``0 <= hits <= trials``.
+        trials: Size of the sample; 0 says nothing, and gives 1.
+        confidence: In (0, 1).
+
+    Raises:
+        InputError: A number is outside its range.
+
+    Source:
+        Clopper and Pearson (1934), Biometrika 26(4), 404-413.
+    """
+    if not (0 <= hits <= trials and 0 < confidence < 1):
+        raise InputError(
+            f"a bound needs 0 <= hits <= trials and a confidence in (0, 1), got {hits} of {trials}"
+        )
+    if hits == trials:
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        if _at_most(hits, trials, middle) > 1 - confidence:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _at_most(hits: int, trials: int, share: float) -> float:
+    """Return the probability of at most so many hits."""
+    if share in {0.0, 1.0}:
+        return 1.0 - share
+    whole = lgamma(trials + 1)
+    return sum(
+        exp(
+            whole
+            - lgamma(count + 1)
+            - lgamma(trials - count + 1)
+            + count * log(share)
+            + (trials - count) * log1p(-share)
+        )
+        for count in range(hits + 1)
+    )

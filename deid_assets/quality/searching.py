@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from deid_assets.config import Gates
 from deid_assets.core.detector import Failed
-from deid_assets.pipeline.sampling import SearchResult
+from deid_assets.pipeline.batch import SearchResult
+from deid_assets.pipeline.searching import upper_bound
 from deid_assets.quality.verdict import Verdict
 
 CHECK = "no_residual_hits"
@@ -20,12 +21,13 @@ def search_verdict(found: SearchResult, done: Sequence[str], gates: Gates) -> Ve
         done: Ids of the notes that are let through.
         gates: The limit for notes that were not searched.
     """
+    bound = upper_bound(found.drawn_hits, found.drawn)
     counted = [found.hits_of(note_id) for note_id in done]
     failed = sum(isinstance(hit, Failed) for hit in counted)
     left = sum(len(hit) for hit in counted if hit and not isinstance(hit, Failed))
     return Verdict(
         CHECK,
-        passed=not left and not failed and (found.is_whole or found.bound <= gates.residual),
+        passed=not left and not failed and (found.is_whole or bound <= gates.residual),
         blocking=True,
         counts={
             "notes": len(done),
@@ -34,22 +36,22 @@ def search_verdict(found: SearchResult, done: Sequence[str], gates: Gates) -> Ve
             "notes_searched": len(found.hits),
             "notes_with_hits": sum(map(bool, found.hits.values())),
             "notes_withheld": len(found.withheld(CHECK)),
-            **(_of_draw(found, gates) if found.drawn < found.notes else {}),
+            **(_of_draw(found, bound, gates) if found.drawn < found.notes else {}),
         },
-        description=_description(found, limit=gates.residual),
+        description=_description(found, bound, limit=gates.residual),
     ).unless(not found.hits, "no redacted note to search")
 
 
-def _of_draw(found: SearchResult, gates: Gates) -> dict[str, int | float]:
+def _of_draw(found: SearchResult, bound: float, gates: Gates) -> dict[str, int | float]:
     return {
         "notes_drawn": found.drawn,
         "drawn_with_hits": found.drawn_hits,
-        "upper_bound": round(found.bound, 5),
+        "upper_bound": round(bound, 5),
         "limit": gates.residual,
     }
 
 
-def _description(found: SearchResult, *, limit: float) -> str:
+def _description(found: SearchResult, bound: float, *, limit: float) -> str:
     ran = "The ensemble ran again on the redacted text of"
     again = (
         f"What it found in {sum(map(bool, found.hits.values())):,} was covered too; "
@@ -58,7 +60,7 @@ def _description(found: SearchResult, *, limit: float) -> str:
     if found.drawn == found.notes:
         return f"{ran} all {found.notes:,} notes. {again}"
     drawn = f"{found.drawn_hits:,} of {found.drawn:,} drawn by key had hits"
-    share = f"with 95 % confidence at most {found.bound:.2%} of all have"
+    share = f"with 95 % confidence at most {bound:.2%} of all have"
     if found.is_whole:
         return (
             f"{ran} all {found.notes:,} notes, because {drawn}: {share}, more than {limit:.2%}."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from deid_assets.pipeline.values import Survival
+from deid_assets.pipeline.batch import Survival
 from deid_assets.quality.verdict import Verdict
 
 

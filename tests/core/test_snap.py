@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deid_assets import DisjointSpans, Note, Phi, Span, SpanSet
-from deid_assets.core.resolve import POLICIES, Ensemble, resolve
-from deid_assets.core.snap import inside_word, snapped
+from deid_assets.core.resolve import POLICIES, Ensemble, inside_word, resolve, snapped
 from deid_assets.testing import mark, marked
 
 CASES = [

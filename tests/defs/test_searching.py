@@ -15,8 +15,8 @@ from deid_assets.core.detector import Failed
 from deid_assets.core.keys import Key
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import Span
-from deid_assets.pipeline.sampling import SearchResult, SearchSample
-from deid_assets.pipeline.searching import Search, search_until_clean
+from deid_assets.pipeline.batch import SearchResult
+from deid_assets.pipeline.searching import Search, SearchSample, search_until_clean
 from deid_assets.policies import load_policy
 from deid_assets.quality import State
 from deid_assets.quality.searching import search_verdict

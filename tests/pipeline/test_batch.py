@@ -13,8 +13,7 @@ from deid_assets.core.keys import Key
 from deid_assets.core.redact import Policy, Redacted
 from deid_assets.pipeline.composition import Pipeline
 from deid_assets.pipeline.resolving import Detect, by_note
-from deid_assets.pipeline.sampling import SearchSample
-from deid_assets.pipeline.searching import REDACTIONS
+from deid_assets.pipeline.searching import REDACTIONS, SearchSample
 
 KEY = Key(b"0123456789abcdef")
 TAGS = Policy("tags", lambda text, span, context: f"[{span.label}]")

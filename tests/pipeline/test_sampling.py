@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deid_assets.core.errors import InputError
-from deid_assets.pipeline.sampling import upper_bound
+from deid_assets.pipeline.searching import upper_bound
 
 
 @pytest.mark.parametrize(
