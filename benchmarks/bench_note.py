@@ -189,7 +189,7 @@ def modules_of_graph(folder: Path) -> list[str]:
 
     from deid_assets import plugins  # noqa: PLC0415
     from deid_assets.config import Settings  # noqa: PLC0415
-    from deid_assets.defs.build import build_definitions  # noqa: PLC0415
+    from deid_assets.defs.build import definitions_of_settings  # noqa: PLC0415
     from deid_assets.intake.landing import take_in  # noqa: PLC0415
     from deid_assets.runtime import detectors  # noqa: PLC0415
 
@@ -198,7 +198,9 @@ def modules_of_graph(folder: Path) -> list[str]:
     detectors.run_parts = lambda work, parts, **_: [work(part) for part in parts]
     settings = Settings.load()
     detecting = {"rules": plugins.available()["rules"]}
-    job = build_definitions(settings, plugins=detecting, audits={}).resolve_job_def("main_job")
+    job = definitions_of_settings(settings, plugins=detecting, audits={}).resolve_job_def(
+        "main_job"
+    )
     log_level = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
     with dg.DagsterInstance.ephemeral() as instance:
 

@@ -210,11 +210,11 @@ class Installation:
         not matter.
         """
         from deid_assets import plugins
-        from deid_assets.defs.build import build_definitions
+        from deid_assets.defs.build import definitions_of_settings
 
         found = plugins.available()
         audits = plugins.available(plugins.AUDITS)
-        return build_definitions(
+        return definitions_of_settings(
             self.settings(),
             plugins={name: found[name] for name in self.detectors},
             audits={name: audits[name] for name in self.audits},

@@ -16,7 +16,7 @@ import typer
 from deid_assets.cli.app import app
 from deid_assets.config import Settings
 from deid_assets.config.settings import ReleaseSettings
-from deid_assets.defs.build import build_definitions
+from deid_assets.defs.build import definitions_of_settings
 
 ROOT = Path(__file__).parents[1]
 ABOLISHED = {
@@ -179,7 +179,9 @@ def test_summaries_of_plugins():
 
 def test_the_graph(tmp_path):
     """Descriptions of assets, checks, columns and jobs, as the UI shows them."""
-    definitions = build_definitions(Settings(home=tmp_path, release=ReleaseSettings(approval=True)))
+    definitions = definitions_of_settings(
+        Settings(home=tmp_path, release=ReleaseSettings(approval=True))
+    )
     graph = definitions.resolve_asset_graph()
     told = {
         key.to_user_string(): " ".join(

@@ -9,7 +9,7 @@ from deid_assets.assets.release import RELEASED
 from deid_assets.defs.diffing import RELEASE_DIFF
 from deid_assets.defs.guard import guarded
 from deid_assets.defs.jobs import APPROVE_JOB, ON_DEMAND
-from deid_assets.defs.partitions import batches
+from deid_assets.defs.placing import place
 from deid_assets.runtime.installation import Installation
 from deid_assets.store.approvals import APPROVAL, REPORT, approve, proof_by_login
 
@@ -26,23 +26,34 @@ class Approval(dg.Config):
     page: str
 
 
-@dg.asset(
-    key=APPROVAL,
-    deps=[REPORT],
-    partitions_def=batches,
-    code_version="1",
-    group_name="release",
-    kinds={"json"},
-    tags=ON_DEMAND,
-    description=(
-        "Who approved the release of a batch, when, and the digest of the page that was read. Made"
-        f" by the job `{APPROVE_JOB}`, or by `deid approve` from a shell."
-    ),
-)
-def release_approval(
-    context: dg.AssetExecutionContext,
-    config: Approval,
-    installation: dg.ResourceParam[Installation],
+def release_approval() -> dg.AssetsDefinition:
+    """Return the asset of who approved the release of a batch."""
+    there = place()
+    resource = there.name("installation")
+
+    @dg.asset(
+        key=there.key(APPROVAL),
+        deps=[there.key(REPORT)],
+        required_resource_keys={resource},
+        io_manager_key=there.name("io_manager"),
+        partitions_def=there.batches,
+        code_version="1",
+        group_name=there.name("release"),
+        kinds={"json"},
+        tags=ON_DEMAND,
+        description=(
+            "Who approved the release of a batch, when, and the digest of the page that was read."
+            f" Made by the job `{there.name(APPROVE_JOB)}`, or by `deid approve` from a shell."
+        ),
+    )
+    def approval(context: dg.AssetExecutionContext, config: Approval) -> dg.MaterializeResult[Any]:
+        return _approve(context, config, getattr(context.resources, resource))
+
+    return approval
+
+
+def _approve(
+    context: dg.AssetExecutionContext, config: Approval, installation: Installation
 ) -> dg.MaterializeResult[Any]:
     """Sign and store the approval, if the page is the present one."""
     batch = context.partition_key
@@ -63,9 +74,13 @@ def release_approval(
 
 def approve_job() -> UnresolvedAssetJobDefinition:
     """Return the job that releases a batch once somebody has read the page on it."""
+    there = place()
     return dg.define_asset_job(
-        APPROVE_JOB,
-        selection=dg.AssetSelection.assets(APPROVAL, RELEASED, RELEASE_DIFF),
+        there.name(APPROVE_JOB),
+        selection=dg.AssetSelection.assets(
+            *(there.key(asset) for asset in (APPROVAL, RELEASED, RELEASE_DIFF))
+        ),
+        executor_def=there.executor,
         description=(
             "Approve a batch's release and make it. Name yourself and the SHA-256 of the page that"
             " you read."

@@ -5,7 +5,7 @@ So the checks run inside the asset, on the tables in memory; a failed one ends t
 is stored.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -21,7 +21,7 @@ from deid_assets.core.detector import is_interrupt
 from deid_assets.defs.automation import eager_and_gated
 from deid_assets.defs.columns import column_schema
 from deid_assets.defs.guard import guarded
-from deid_assets.defs.partitions import batches
+from deid_assets.defs.placing import LANDING, Events, Place, place
 from deid_assets.defs.stopping import keep_stop, keeping_errors, why_stopped
 from deid_assets.own_plugins import message_of
 from deid_assets.quality import Verdict
@@ -31,41 +31,52 @@ from deid_assets.runtime.vault import VaultResource
 from deid_assets.store.files import ALL, Receipt, UnsignedReceipt, inputs_of
 from deid_assets.store.withdrawals import ARRIVAL, Withdrawals
 
-LANDING = "landing"
-"""The one dependency that is no asset of ours, and so has no receipt."""
+Given = Callable[[dg.AssetExecutionContext], Mapping[str, Any]]
+"""What the body of an asset is given beside its batch and the installation, by keyword."""
 
 
-def audited_asset(make: Make, declaration: AssetDeclaration) -> dg.AssetsDefinition:
-    """Return an asset that stores what ``make`` gives, if every blocking check passes."""
+def audited_asset(
+    make: Make,
+    declaration: AssetDeclaration,
+    *,
+    upstream: Sequence[dg.AssetKey] = (),
+    given: Given | None = None,
+) -> dg.AssetsDefinition:
+    """Return an asset that stores what ``make`` gives, if every blocking check passes.
+
+    Args:
+        make: The body.
+        declaration: Of the asset.
+        upstream: Assets of somebody else that it reads.
+        given: What the body takes more; found under the guard, so that no text leaves by an error.
+    """
     make, declaration = with_own_suite(make, declaration)
-    define = _declared(declaration)
-    if declaration.uses_vault:
+    there = place()
+    resource, vault = there.name("installation"), there.name("vault")
 
-        @define
-        def with_vault(
-            context: dg.AssetExecutionContext,
-            installation: dg.ResourceParam[Installation],
-            vault: dg.ResourceParam[VaultResource],
-        ) -> Iterator[Any]:
-            yield from _events(
-                lambda *of: make(*of, vault=vault.open()), declaration, context, installation
-            )
+    @_declared(declaration, there, upstream)
+    def asset(context: dg.AssetExecutionContext) -> Events:
+        installation: Installation = getattr(context.resources, resource)
 
-        return with_vault
+        def body(*of: Any) -> AssetOutput:
+            more = dict(given(context)) if given else {}
+            if declaration.uses_vault:
+                opened: VaultResource = getattr(context.resources, vault)
+                more["vault"] = opened.open()
+            return make(*of, **more)
 
-    @define
-    def asset(
-        context: dg.AssetExecutionContext, installation: dg.ResourceParam[Installation]
-    ) -> Iterator[Any]:
-        yield from _events(make, declaration, context, installation)
+        yield from there.execute(context, _events(body, declaration, context, installation))
 
     return asset
 
 
-def _declared(declaration: AssetDeclaration) -> Callable[..., dg.AssetsDefinition]:
+def _declared(
+    declaration: AssetDeclaration, there: Place, upstream: Sequence[dg.AssetKey]
+) -> Callable[..., dg.AssetsDefinition]:
     """Return what makes an asset of a function, as the declaration says."""
-    asset_key = dg.AssetKey(declaration.key)
-    partitions = batches if declaration.partitioned else None
+    asset_key = there.key(declaration.key)
+    partitions = there.batches if declaration.partitioned else None
+    resources = ["installation", *(["vault"] if declaration.uses_vault else [])]
     checks = [
         dg.AssetCheckSpec(
             check.name,
@@ -78,7 +89,9 @@ def _declared(declaration: AssetDeclaration) -> Callable[..., dg.AssetsDefinitio
     ]
     return dg.asset(
         key=asset_key,
-        deps=[*declaration.deps],
+        deps=[*upstream, *(there.key(dep) for dep in declaration.deps)],
+        required_resource_keys={there.name(resource) for resource in resources},
+        io_manager_key=there.name("io_manager"),
         partitions_def=partitions,
         check_specs=checks,
         # One run per batch: a run over a range of partitions leaves partitioned check rows planned
@@ -86,7 +99,7 @@ def _declared(declaration: AssetDeclaration) -> Callable[..., dg.AssetsDefinitio
         backfill_policy=None,
         automation_condition=eager_and_gated if declaration.automatic else None,
         code_version=declaration.code_version,
-        group_name=declaration.group,
+        group_name=there.name(declaration.group),
         description=declaration.description,
         kinds=set(declaration.kinds),
         config_schema={},
@@ -104,7 +117,7 @@ def _events(
     declaration: AssetDeclaration,
     context: dg.AssetExecutionContext,
     installation: Installation,
-) -> Iterator[Any]:
+) -> Events:
     batch = context.partition_key if declaration.partitioned else ALL
     with guarded(context, declaration.key, batch):
         made = _audited(make, declaration, batch, installation, run_id=context.run.run_id)

@@ -13,6 +13,7 @@ from deid_assets.config import Settings
 from deid_assets.core.redact import Policy
 from deid_assets.defs.audit import audited_asset
 from deid_assets.defs.jobs import ON_DEMAND
+from deid_assets.defs.placing import place
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.plugins import Plugin
 from deid_assets.privacy.subject import model_digest
@@ -72,8 +73,8 @@ def unusable_audit(plugin: Plugin) -> dg.AssetSpec:
     no other.
     """
     return dg.AssetSpec(
-        key_of(plugin.name),
-        group_name="unusable_audits",
+        place().key(key_of(plugin.name)),
+        group_name=place().name("unusable_audits"),
         description=f"Not usable: {plugin.fault}.",
         metadata={"fault": plugin.fault},
     )

@@ -4,7 +4,8 @@ A fixed trunk, and a family of assets for each installed detector.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import dagster as dg
@@ -15,20 +16,40 @@ from dagster._core.definitions.definitions_load_context import (
 
 from deid_assets.assets import detection, evaluating, ingest, merging, shadow
 from deid_assets.assets.declarations import AssetDeclaration
+from deid_assets.assets.notes_table import LANDED_NOTES, NotesTable
 from deid_assets.assets.own import asking, check_asked
 from deid_assets.config import Settings
 from deid_assets.core.assets import Family
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Policy
-from deid_assets.defs import approving, auditing, build_release, build_scores, vaulting
-from deid_assets.defs.audit import LANDING, audited_asset
+from deid_assets.defs import (
+    approving,
+    auditing,
+    build_release,
+    build_scores,
+    tables_of_notes,
+    vaulting,
+)
+from deid_assets.defs.audit import audited_asset
 from deid_assets.defs.build_taggers import tagger_assets
-from deid_assets.defs.jobs import jobs, landing_sensor, nightly_schedule
+from deid_assets.defs.instance import harden_process
+from deid_assets.defs.jobs import Selections, jobs, landing_sensor, nightly_schedule
+from deid_assets.defs.placing import (
+    LANDING,
+    Execute,
+    Place,
+    checked_prefix,
+    events_alone,
+    name_in,
+    place,
+    placed,
+)
 from deid_assets.defs.resources import NOWHERE, installation_resource, vault_resource
 from deid_assets.pipeline.resolving import LEAVABLE, MERGED_SPANS
 from deid_assets.plugins import Plugin
 from deid_assets.reports.advice import FIRST
 from deid_assets.runtime.checks import checked_snapshot
+from deid_assets.runtime.settings_record import SettingsSource
 from deid_assets.runtime.snapshot import Snapshot, software_version
 from deid_assets.runtime.taggers import model_asset
 from deid_assets.store import frames
@@ -39,21 +60,116 @@ NAMES = "deid_assets/names"
 """The same for what its assets are named after."""
 
 
-landing = dg.AssetSpec(
-    LANDING,
-    group_name="intake",
-    kinds={"folder"},
-    description="Folder where new files are dropped. The landing sensor makes a batch of each.",
-)
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """What differs for an installation that shares a code location.
+
+    Args:
+        key_prefix: Parts before the name of each of its assets; none for a location of its own.
+        table: Asset of somebody else whose rows are the notes, in place of the landing folder.
+        is_on: Whether sensor and automation run from the first load on.
+        is_evaluated: Whether a sensor of ours evaluates the conditions of our assets; else one that
+            the location has.
+        execute: Runs each step.
+        settings_of: What the settings are called in messages, and who runs the installation.
+        only: The detectors that are installed for it; all where not given.
+    """
+
+    key_prefix: tuple[str, ...] = ()
+    table: NotesTable | None = None
+    is_on: bool = False
+    is_evaluated: bool = True
+    execute: Execute = events_alone
+    settings_of: SettingsSource | None = None
+    only: Collection[str] | None = None
+
+    @property
+    def place(self) -> Place:
+        """The place of the graph."""
+        landing = LANDED_NOTES if self.table else LANDING
+        return Place(self.key_prefix, landing, self.execute)
 
 
 def build_definitions(
+    settings: Settings, *, key_prefix: Sequence[str] | str = ()
+) -> dg.Definitions:
+    """Return the assets, checks, jobs, sensors and schedule of an installation.
+
+    Without a prefix they are a code location of their own: they set its executor and its IO
+    manager. With one they stand beside assets of others, or of other installations, each with a
+    ``home`` of its own; merge them with ``dagster.Definitions.merge``.
+
+    Args:
+        settings: How the installation de-identifies.
+        key_prefix: Parts before the name of every asset; jobs, sensors, schedules, groups,
+            resources and the partitions begin with them too, joined by two underscores.
+
+    Raises:
+        ConfigError: The settings or the prefix are wrong.
+        ProvenanceError: A run was launched from a graph with other assets.
+    """
+    return shared_definitions(settings, Sharing(checked_prefix(key_prefix)))
+
+
+def shared_definitions(settings: Settings, sharing: Sharing) -> dg.Definitions:
+    """Return what ``build_definitions`` returns, and see that a run executes what it was launched
+    from.
+
+    A run that Dagster launches loads the code location again, in a process of its own. The digest
+    of what the code server had loaded travels with the run, and each asset compares it with what
+    its own process loaded.
+
+    Raises:
+        ConfigError: The settings are wrong.
+        ProvenanceError: The run was launched from a graph with other assets.
+    """
+    harden_process()
+    loading = DefinitionsLoadContext.get()
+    whose = "/".join(["", *sharing.key_prefix])
+    checked = partial(checked_snapshot, settings, source=_source_of(sharing), only=sharing.only)
+    if loading.load_type is DefinitionsLoadType.INITIALIZATION:
+        snapshot = checked()
+        # Definitions.with_reconstruction_metadata does not reach the runs of a code server in
+        # Dagster 1.13.
+        loading.add_to_pending_reconstruction_metadata(PROMISED + whose, snapshot.digest)
+        loading.add_to_pending_reconstruction_metadata(NAMES + whose, snapshot.names)
+        return definitions_of(snapshot, sharing)
+    given = loading.reconstruction_metadata
+    # A run that a code server launched without a promise is refused.
+    promised = str(given.get(PROMISED + whose, "nothing" if loading.code_location_name else ""))
+    snapshot = checked(promised=promised)
+    if given.get(NAMES + whose, snapshot.names) != snapshot.names:
+        snapshot.check_promised()  # before Dagster says of a missing asset what nobody understands
+    return definitions_of(snapshot, sharing)
+
+
+def _source_of(sharing: Sharing) -> SettingsSource | None:
+    if sharing.settings_of or not sharing.key_prefix:
+        return sharing.settings_of
+    return SettingsSource(f"the key prefix {'/'.join(sharing.key_prefix)}")
+
+
+def definitions_of(snapshot: Snapshot, sharing: Sharing | None = None) -> dg.Definitions:
+    """Return the graph of an installation as it was when the snapshot was taken.
+
+    Raises:
+        ConfigError: A suite of the installation names no asset.
+    """
+    sharing = sharing or Sharing()
+    with asking(snapshot.suites), placed(sharing.place):
+        definitions = _definitions_of(snapshot, sharing)
+    assets = [asset for asset in definitions.assets or () if isinstance(asset, dg.AssetsDefinition)]
+    check_asked(snapshot.suites, [name_in(key) for asset in assets for key in asset.keys])
+    return definitions
+
+
+def definitions_of_settings(
     settings: Settings,
     *,
     plugins: Mapping[str, Plugin] | None = None,
     audits: Mapping[str, Plugin] | None = None,
 ) -> dg.Definitions:
-    """Return the assets, checks, jobs, sensor and schedule of an installation.
+    """Return the graph under some settings, without asking whether the installation can be run.
 
     Args:
         settings: Names the ensemble and the policies.
@@ -66,71 +182,69 @@ def build_definitions(
     return definitions_of(Snapshot.take(settings, plugins=plugins, audits=audits))
 
 
-def load_definitions() -> dg.Definitions:
-    """Return the graph of this process' installation, and see that a run executes what it was
-    launched from.
-
-    A run that Dagster launches loads the code location again, in a process of its own. The digest
-    of what the code server had loaded travels with the run, and each asset compares it with what
-    its own process loaded.
-
-    Raises:
-        ConfigError: The settings are wrong.
-        ProvenanceError: The run was launched from a graph with other assets.
-    """
-    loading = DefinitionsLoadContext.get()
-    if loading.load_type is DefinitionsLoadType.INITIALIZATION:
-        snapshot = checked_snapshot(Settings.load())
-        # Definitions.with_reconstruction_metadata does not reach the runs of a code server in
-        # Dagster 1.13.
-        loading.add_to_pending_reconstruction_metadata(PROMISED, snapshot.digest)
-        loading.add_to_pending_reconstruction_metadata(NAMES, snapshot.names)
-        return definitions_of(snapshot)
-    given = loading.reconstruction_metadata
-    # A run that a code server launched without a promise is refused.
-    promised = str(given.get(PROMISED, "nothing" if loading.code_location_name else ""))
-    snapshot = checked_snapshot(Settings.load(), promised=promised)
-    if given.get(NAMES, snapshot.names) != snapshot.names:
-        snapshot.check_promised()  # before Dagster says of a missing asset what nobody understands
-    return definitions_of(snapshot)
-
-
-def definitions_of(snapshot: Snapshot) -> dg.Definitions:
-    """Return the graph of an installation as it was when the snapshot was taken.
-
-    Raises:
-        ConfigError: A suite of the installation names no asset.
-    """
-    with asking(snapshot.suites):
-        definitions = _definitions_of(snapshot)
-    assets = [asset for asset in definitions.assets or () if isinstance(asset, dg.AssetsDefinition)]
-    check_asked(snapshot.suites, [key.to_user_string() for asset in assets for key in asset.keys])
-    return definitions
-
-
-def _definitions_of(snapshot: Snapshot) -> dg.Definitions:
-    settings = snapshot.settings
+def _definitions_of(snapshot: Snapshot, sharing: Sharing) -> dg.Definitions:
+    settings, there = snapshot.settings, place()
     usable = [name for name, plugin in snapshot.detectors.items() if not plugin.fault]
-    return dg.Definitions(
-        assets=dg.map_asset_specs(
-            lambda spec: spec.replace_attributes(owners=settings.owners), _assets(snapshot, usable)
-        ),
-        jobs=[
-            *jobs(usable, with_bakeoff=snapshot.page(evaluating.BAKEOFF) is not None),
-            *([approving.approve_job()] if settings.release.approval else []),
-        ],
-        sensors=[
-            landing_sensor,
-            dg.AutomationConditionSensorDefinition("automation", target=dg.AssetSelection.all()),
-        ],
-        schedules=[nightly_schedule],
-        resources={
-            "installation": installation_resource(snapshot),
-            "vault": vault_resource(settings.vault),
-            "io_manager": NOWHERE,
-        },
-        executor=dg.in_process_executor,
+    assets = [*_arriving(sharing), *_assets(snapshot, usable)]
+    assets = list(
+        dg.map_asset_specs(lambda spec: spec.replace_attributes(owners=settings.owners), assets)
     )
+    made = jobs(
+        Selections.of(assets),
+        usable,
+        with_bakeoff=snapshot.page(evaluating.BAKEOFF) is not None,
+    )
+    return dg.Definitions(
+        assets=assets,
+        jobs=[*made.all, *([approving.approve_job()] if settings.release.approval else [])],
+        sensors=[
+            landing_sensor(made.sensed, is_on=sharing.is_on),
+            *([_automation(assets, sharing)] if sharing.is_evaluated else []),
+        ],
+        schedules=[nightly_schedule(made.nightly)],
+        resources={
+            there.name("installation"): installation_resource(snapshot),
+            there.name("vault"): vault_resource(settings.vault),
+            there.name("io_manager"): NOWHERE,
+        },
+        executor=None if there.is_shared else dg.in_process_executor,
+    )
+
+
+def _automation(
+    assets: Sequence[dg.AssetsDefinition | dg.AssetSpec], sharing: Sharing
+) -> dg.AutomationConditionSensorDefinition:
+    """Return the sensor that evaluates the conditions of the installation's assets."""
+    keys = [
+        key
+        for asset in assets
+        for key in (asset.keys if isinstance(asset, dg.AssetsDefinition) else [asset.key])
+    ]
+    there = place()
+    return dg.AutomationConditionSensorDefinition(
+        there.name("automation"),
+        target=dg.AssetSelection.assets(*keys) if there.is_shared else dg.AssetSelection.all(),
+        default_status=(
+            dg.DefaultSensorStatus.RUNNING if sharing.is_on else dg.DefaultSensorStatus.STOPPED
+        ),
+    )
+
+
+def _arriving(sharing: Sharing) -> list[dg.AssetsDefinition | dg.AssetSpec]:
+    """Return where notes arrive: the landing folder, or what takes the rows of a table."""
+    if sharing.table:
+        return [tables_of_notes.landed_notes(sharing.table)]
+    there = place()
+    return [
+        dg.AssetSpec(
+            there.key(LANDING),
+            group_name=there.name("intake"),
+            kinds={"folder"},
+            description=(
+                "Folder where new files are dropped. The landing sensor makes a batch of each."
+            ),
+        )
+    ]
 
 
 def _assets(snapshot: Snapshot, usable: Sequence[str]) -> list[dg.AssetsDefinition | dg.AssetSpec]:
@@ -144,7 +258,6 @@ def _assets(snapshot: Snapshot, usable: Sequence[str]) -> list[dg.AssetsDefiniti
     policies = [snapshot.policies[source] for source in settings.policies]
     upstream = _behind_a_release(snapshot, policies, usable)
     return [
-        landing,
         *upstream,
         *build_release.release_end(settings, snapshot.released, usable, upstream=upstream),
         *_audits(snapshot, policies),
@@ -345,8 +458,8 @@ def unusable(name: str, fault: str) -> dg.AssetSpec:
     Nothing makes its spans, so what needs them stops with an error that names them.
     """
     return dg.AssetSpec(
-        Family.SPANS.of(name),
-        group_name="unusable_detectors",
+        place().key(Family.SPANS.of(name)),
+        group_name=place().name("unusable_detectors"),
         description=f"Not usable: {fault}.",
         metadata={"fault": fault},
     )

@@ -16,6 +16,7 @@ from deid_assets.core.redact import Policy
 from deid_assets.defs import approving, diffing
 from deid_assets.defs.audit import audited_asset
 from deid_assets.defs.jobs import AWAITS_APPROVAL
+from deid_assets.defs.placing import name_in
 from deid_assets.intake.arrivals import ARRIVAL_VERSION
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.runtime.snapshot import software_version
@@ -63,7 +64,7 @@ def release_end(
     asked = settings.release.approval
     tags = AWAITS_APPROVAL if asked else {}
     released = _released_corpus(settings, policy, [*upstream, report], tags=tags)
-    approval = [approving.release_approval] if asked else []
+    approval = [approving.release_approval()] if asked else []
     return [report, *approval, released, diffing.release_diff(policy, tags=tags)]
 
 
@@ -134,5 +135,5 @@ def code_versions(assets: Sequence[dg.AssetsDefinition]) -> dict[str, str]:
     """Return by asset under which code version each would be made now."""
     specs = (spec for asset in assets for spec in asset.specs)
     return {ARRIVAL: ARRIVAL_VERSION} | {
-        spec.key.to_user_string(): spec.code_version or "" for spec in specs
+        name_in(spec.key): spec.code_version or "" for spec in specs
     }

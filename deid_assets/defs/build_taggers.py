@@ -11,13 +11,12 @@ from deid_assets.assets.declarations import AssetDeclaration
 from deid_assets.config import Settings
 from deid_assets.core.assets import Family, family_of
 from deid_assets.defs.audit import audited_asset
+from deid_assets.defs.jobs import TAGGERS_GROUP
 from deid_assets.plugins import Plugin
 from deid_assets.reports.advice import FIRST
 from deid_assets.runtime.snapshot import software_version
 from deid_assets.runtime.taggers import FILES, asked_by, model_asset, trained_asset
 from deid_assets.training import Recipe
-
-GROUP = "training"
 
 
 def tagger_assets(
@@ -46,7 +45,7 @@ def tagger_assets(
             code_version=(
                 f"{software_version()}+{_digest(*names)}+{settings.digest('training_share')}"
             ),
-            group=GROUP,
+            group=TAGGERS_GROUP,
             description=(
                 "Training sets of the taggers: each corpus that a recipe names, with its"
                 " annotations. Networks and their `onnx_<recipe>` are here where a recipe asks for"
@@ -77,7 +76,7 @@ def _tagger(
                 f"{software_version()}+{recipe.digest[:12]}"
                 f"+{_digest(versions)}+{settings.digest('gates')}"
             ),
-            group=GROUP,
+            group=TAGGERS_GROUP,
             description=f"Model of recipe `{recipe.name}`. {recipe.description} {FIRST}",
             kinds={"tagger", *plugin.keywords[:1], "restricted"},
             schema=FILES,
@@ -100,7 +99,7 @@ def _onnx(recipe: Recipe, versions: str) -> dg.AssetsDefinition:
             checks=exporting.ONNX_CHECKS,
             deps=[training_corpus.TRAINING_CORPUS, Family.TAGGER.of(recipe.name)],
             code_version=f"{software_version()}+{versions}+{recipe.onnx}",
-            group=GROUP,
+            group=TAGGERS_GROUP,
             description=(
                 f"The network of recipe `{recipe.name}` as ONNX, compared with it on the"
                 " development notes."

@@ -1,7 +1,9 @@
 """Jobs, the landing sensor and the nightly schedule."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
 
 import dagster as dg
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
@@ -11,7 +13,7 @@ from deid_assets.assets.scoring import has_scores
 from deid_assets.core.assets import Family
 from deid_assets.core.errors import DeidError
 from deid_assets.defs.guard import guarded
-from deid_assets.defs.partitions import batches
+from deid_assets.defs.placing import Place, place
 from deid_assets.intake.landing import landing_store, take_in
 from deid_assets.intake.parts import waiting
 from deid_assets.intake.splitting import split_arrivals
@@ -26,12 +28,8 @@ BAKEOFF_JOB = "bakeoff_job"
 PRIVACY_JOB = "privacy_audits"
 TRAINING_JOB = "train_taggers"
 SPLITTING_JOB = "split_large_arrivals"
-
-SCORES = dg.AssetSelection.groups("scores") - dg.AssetSelection.tag("deid/on_demand", "yes")
-"""Assets that sum up over all batches, and so have no partitions."""
-
-TAGGERS = dg.AssetSelection.groups("training")
-"""Assets that are trained before the first batch, and so have no partitions either."""
+LANDING_SENSOR = "landing_sensor"
+TAGGERS_GROUP = "training"
 
 ON_DEMAND = {"deid/on_demand": "yes"}
 """Tag of what is made only when somebody asks for it: it is in no schedule, and never stale."""
@@ -52,120 +50,159 @@ AWAITS_APPROVAL = {"deid/awaits": "approval"}
 """Tag of what is made once somebody approved it."""
 
 
-def tagged(tag: Mapping[str, str]) -> dg.AssetSelection:
-    """Return the assets with a tag."""
-    ((name, value),) = tag.items()
-    return dg.AssetSelection.tag(name, value)
+Job = dg.JobDefinition | UnresolvedAssetJobDefinition
 
 
-main_job = dg.define_asset_job(
-    MAIN_JOB,
-    selection=dg.AssetSelection.all()
-    - SCORES
-    - TAGGERS
-    - tagged(ON_DEMAND)
-    - tagged(AWAITS_APPROVAL),
-    description=(
-        "One batch, from raw notes to the page on it and, unless somebody must approve that, the"
-        " released corpus. The landing sensor starts it."
-    ),
-)
+@dataclass(frozen=True, slots=True)
+class Selections:
+    """Assets of an installation by when they are made.
 
-nightly_job = dg.define_asset_job(
-    NIGHTLY_JOB,
-    selection=SCORES,
-    description=(
-        "Scores and reports of every detector over all batches with annotated notes, and the"
-        " leaderboard."
-    ),
-)
+    By key: the location may have assets of others, whose groups and tags may be the same.
 
-training_job = dg.define_asset_job(
-    TRAINING_JOB,
-    selection=TAGGERS,
-    description=(
-        "Taggers of all recipes, from their corpora to their ONNX exports. The landing sensor"
-        " starts it once."
-    ),
-)
+    Args:
+        main: Of one batch, up to what somebody must approve.
+        scores: That sum up over all batches, and so have no partitions.
+        taggers: That are trained before the first batch, and so have no partitions either.
+        privacy: Audits, made when somebody asks for them.
+    """
 
-bakeoff_job = dg.define_asset_job(
-    BAKEOFF_JOB,
-    selection=dg.AssetSelection.assets("bakeoff"),
-    description=(
-        "Every detector side by side on the annotated notes, with speed and memory on a timed"
-        " sample."
-    ),
-)
+    main: Sequence[dg.AssetKey]
+    scores: Sequence[dg.AssetKey]
+    taggers: Sequence[dg.AssetKey]
+    privacy: Sequence[dg.AssetKey]
 
-privacy_job = dg.define_asset_job(
-    PRIVACY_JOB,
-    selection=dg.AssetSelection.groups("privacy"),
-    description="Attacks on the redaction policies, over every batch with annotated notes.",
-)
+    @classmethod
+    def of(cls, assets: Iterable[dg.AssetsDefinition | dg.AssetSpec]) -> Self:
+        """Return those of an installation, of the assets that are made here."""
+        made = [asset for asset in assets if isinstance(asset, dg.AssetsDefinition)]
+        specs = [spec for asset in made for spec in asset.specs]
+        by_group = {
+            group: [spec for spec in specs if spec.group_name == place().name(group)]
+            for group in ("scores", TAGGERS_GROUP, "privacy")
+        }
+        return cls(
+            main=[spec.key for spec in specs if _is_of_a_batch(spec)],
+            scores=[spec.key for spec in by_group["scores"] if not _has(spec, ON_DEMAND)],
+            taggers=[spec.key for spec in by_group[TAGGERS_GROUP]],
+            privacy=[spec.key for spec in by_group["privacy"]],
+        )
 
 
-@dg.op(
-    name="split_arrivals",
-    description="Reads what arrived and may be too large for a batch, and makes batches of it.",
-    config_schema={},
-)
-def split_op(context: dg.OpExecutionContext, installation: dg.ResourceParam[Installation]) -> None:
-    """Split the arrival that the sensor asked for, or all that wait."""
-    arrival = context.run.tags.get(ARRIVAL_TAG, "")
-    with guarded(context, "landing", arrival or ALL):
-        installation.snapshot.check_promised()
-        split_arrivals(installation.settings, only=arrival)
+def _is_of_a_batch(spec: dg.AssetSpec) -> bool:
+    asked_for = _has(spec, ON_DEMAND) or _has(spec, AWAITS_APPROVAL)
+    return spec.partitions_def is not None and not asked_for
 
 
-@dg.job(
-    name=SPLITTING_JOB,
-    description=(
-        "Makes several batches of a large file, folder or archive, the notes of a patient together."
-        " The landing sensor starts it."
-    ),
-)
-def splitting_job() -> None:
-    """Split what waits."""
-    split_op()
+def _has(spec: dg.AssetSpec, tag: Mapping[str, str]) -> bool:
+    return tag.items() <= spec.tags.items()
 
 
-@dg.schedule(
-    name="nightly_scorecards_schedule",
-    job=nightly_job,
-    cron_schedule="30 2 * * *",
-    default_status=dg.DefaultScheduleStatus.STOPPED,
-    description="Scores every night, once something is annotated.",
-)
-def nightly_schedule(
-    _context: dg.ScheduleEvaluationContext, installation: dg.ResourceParam[Installation]
-) -> dg.RunRequest | dg.SkipReason:
-    """Request the scores where there is anything to score."""
-    return dg.RunRequest() if has_scores(installation) else dg.SkipReason("nothing is annotated")
+def _asset_job(name: str, keys: Sequence[dg.AssetKey], description: str) -> Job:
+    there = place()
+    return dg.define_asset_job(
+        there.name(name),
+        selection=dg.AssetSelection.assets(*keys),
+        description=description,
+        executor_def=there.executor,
+    )
 
 
-def detector_job(name: str) -> UnresolvedAssetJobDefinition:
+def _splitting_job() -> dg.JobDefinition:
+    """Return the job that splits the arrival that the sensor asked for, or all that wait."""
+    there = place()
+    resource = there.name("installation")
+
+    @dg.op(
+        name=there.name("split_arrivals"),
+        description="Reads what arrived and may be too large for a batch, and makes batches of it.",
+        config_schema={},
+        required_resource_keys={resource},
+    )
+    def split_op(context: dg.OpExecutionContext) -> None:
+        installation: Installation = getattr(context.resources, resource)
+        arrival = context.run.tags.get(ARRIVAL_TAG, "")
+        with guarded(context, "landing", arrival or ALL):
+            installation.snapshot.check_promised()
+            split_arrivals(installation.settings, only=arrival)
+
+    @dg.job(
+        name=there.name(SPLITTING_JOB),
+        description=(
+            "Makes several batches of a large file, folder or archive, the notes of a patient"
+            " together. The landing sensor starts it."
+        ),
+        executor_def=there.executor,
+    )
+    def splitting_job() -> None:
+        split_op()
+
+    return splitting_job
+
+
+def nightly_schedule(nightly_job: Job) -> dg.ScheduleDefinition:
+    """Return the schedule that scores every night."""
+    there = place()
+    resource = there.name("installation")
+
+    @dg.schedule(
+        name=there.name("nightly_scorecards_schedule"),
+        job=nightly_job,
+        cron_schedule="30 2 * * *",
+        default_status=dg.DefaultScheduleStatus.STOPPED,
+        description="Scores every night, once something is annotated.",
+        required_resource_keys={resource},
+    )
+    def schedule(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
+        """Request the scores where there is anything to score."""
+        has_any = has_scores(getattr(context.resources, resource))
+        return dg.RunRequest() if has_any else dg.SkipReason("nothing is annotated")
+
+    return schedule
+
+
+def detector_job(name: str) -> Job:
     """Return the job that runs one detector.
 
     A backfill of it over all batches touches nothing else.
     """
-    return dg.define_asset_job(
+    return _asset_job(
         f"detector__{name}",
-        selection=dg.AssetSelection.assets(Family.SPANS.of(name)),
-        description=f"Detector {name} alone: launch it as a backfill to fill its history.",
+        [place().key(Family.SPANS.of(name))],
+        f"Detector {name} alone: launch it as a backfill to fill its history.",
     )
 
 
-@dg.sensor(
-    jobs=[main_job, training_job, splitting_job],
-    minimum_interval_seconds=30,
-    default_status=dg.DefaultSensorStatus.STOPPED,
-    description=(
-        "Makes a batch of each new file or folder in the landing folder and starts the graph on it."
-    ),
-)
-def landing_sensor(
-    context: dg.SensorEvaluationContext, installation: dg.ResourceParam[Installation]
+def landing_sensor(jobs: Sequence[Job], *, is_on: bool = False) -> dg.SensorDefinition:
+    """Return the sensor that makes batches of what arrives.
+
+    Args:
+        jobs: That it may start.
+        is_on: Whether it runs from the first load on.
+    """
+    there = place()
+    resource = there.name("installation")
+
+    @dg.sensor(
+        name=there.name(LANDING_SENSOR),
+        jobs=[*jobs],
+        minimum_interval_seconds=30,
+        default_status=(
+            dg.DefaultSensorStatus.RUNNING if is_on else dg.DefaultSensorStatus.STOPPED
+        ),
+        description=(
+            "Makes a batch of each new file or folder in the landing folder and starts the graph on"
+            " it."
+        ),
+        required_resource_keys={resource},
+    )
+    def sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+        return runs_of_arrivals(context.instance, getattr(context.resources, resource), there)
+
+    return sensor
+
+
+def runs_of_arrivals(
+    instance: dg.DagsterInstance, installation: Installation, there: Place
 ) -> dg.SensorResult | dg.SkipReason:
     """Request one run per new batch; a file dropped twice is one batch.
 
@@ -176,9 +213,9 @@ def landing_sensor(
     """
     settings = installation.settings
     take_in(settings)
-    if training := _training(context.instance, installation):
+    if training := _training(instance, installation, there):
         return dg.SensorResult(run_requests=[training])
-    registered = set(batches.get_partition_keys(dynamic_partitions_store=context.instance))
+    registered = set(there.batches.get_partition_keys(dynamic_partitions_store=instance))
     known = open_batches(settings, installation.files)
     new = [batch for batch in known if batch not in registered]
     retried = {batch: run_key for batch in known if (run_key := _asked_again(installation, batch))}
@@ -186,38 +223,42 @@ def landing_sensor(
     if not new and not retried and not large:
         return dg.SkipReason("no new files in the landing folder, or they are still being written")
     run_keys = {**{batch: batch for batch in new}, **retried}
+    main_job = there.name(MAIN_JOB)
     return dg.SensorResult(
         run_requests=[
-            *(_splitting(context.instance, arrival) for arrival in large),
+            *(_splitting(instance, arrival, there) for arrival in large),
             *(
-                dg.RunRequest(run_key=run_key, partition_key=batch, job_name=MAIN_JOB)
+                dg.RunRequest(run_key=run_key, partition_key=batch, job_name=main_job)
                 for batch, run_key in sorted(run_keys.items())
             ),
         ],
-        dynamic_partitions_requests=[batches.build_add_request(new)] if new else [],
+        dynamic_partitions_requests=[there.batches.build_add_request(new)] if new else [],
     )
 
 
-def _training(instance: dg.DagsterInstance, installation: Installation) -> dg.RunRequest | None:
-    untrained = installation.taggers.untrained()
+def _training(
+    instance: dg.DagsterInstance, installation: Installation, there: Place
+) -> dg.RunRequest | None:
+    untrained, job = installation.taggers.untrained(), there.name(TRAINING_JOB)
     key = hashlib.sha256(" ".join(untrained).encode()).hexdigest()[:12]
     if not untrained:
         return None
     if not installation.taggers.holds_back(untrained) and _failures(
-        instance, TRAINING_JOB, {TAGGERS_TAG: key}
+        instance, job, {TAGGERS_TAG: key}
     ):
         return None
-    return dg.RunRequest(run_key=f"train-{key}", job_name=TRAINING_JOB, tags={TAGGERS_TAG: key})
+    return dg.RunRequest(run_key=f"train-{key}", job_name=job, tags={TAGGERS_TAG: key})
 
 
-def _splitting(instance: dg.DagsterInstance, arrival: str) -> dg.RunRequest:
+def _splitting(instance: dg.DagsterInstance, arrival: str, there: Place) -> dg.RunRequest:
     """Return what asks for a run that splits an arrival.
 
     Its key is a new one after a failure, until ``TRIES``.
     """
     tags = {ARRIVAL_TAG: arrival}
-    attempt = min(_failures(instance, SPLITTING_JOB, tags), TRIES - 1)
-    return dg.RunRequest(run_key=f"split-{arrival}.{attempt}", job_name=SPLITTING_JOB, tags=tags)
+    job = there.name(SPLITTING_JOB)
+    attempt = min(_failures(instance, job, tags), TRIES - 1)
+    return dg.RunRequest(run_key=f"split-{arrival}.{attempt}", job_name=job, tags=tags)
 
 
 def _failures(instance: dg.DagsterInstance, job: str, tags: Mapping[str, str]) -> int:
@@ -244,21 +285,74 @@ def _asked_again(installation: Installation, batch: str) -> str:
     return "" if is_made else f"{batch}.{attempt}"
 
 
-def jobs(
-    detectors: Sequence[str], *, with_bakeoff: bool
-) -> list[dg.JobDefinition | UnresolvedAssetJobDefinition]:
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    """Jobs of an installation; what the sensor and the schedule start is among them.
+
+    Args:
+        main: One batch.
+        nightly: Scores.
+        training: Taggers.
+        splitting: Large arrivals.
+        others: Started by people alone.
+    """
+
+    main: Job
+    nightly: Job
+    training: Job
+    splitting: Job
+    others: Sequence[Job]
+
+    @property
+    def sensed(self) -> list[Job]:
+        """Those that the landing sensor may start."""
+        return [self.main, self.training, self.splitting]
+
+    @property
+    def all(self) -> list[Job]:
+        """Every job."""
+        return [self.main, self.nightly, self.training, self.splitting, *self.others]
+
+
+def jobs(selections: Selections, detectors: Sequence[str], *, with_bakeoff: bool) -> Jobs:
     """Return every job of an installation.
 
     Args:
+        selections: Of its assets.
         detectors: Those that can be used.
         with_bakeoff: Whether a plugin makes the bake-off.
     """
-    fixed: list[dg.JobDefinition | UnresolvedAssetJobDefinition] = [
-        main_job,
-        nightly_job,
-        *([bakeoff_job] if with_bakeoff else []),
-        privacy_job,
-        training_job,
-        splitting_job,
-    ]
-    return [*fixed, *(detector_job(name) for name in detectors)]
+    bakeoff = _asset_job(
+        BAKEOFF_JOB,
+        [place().key("bakeoff")],
+        "Every detector side by side on the annotated notes, with speed and memory on a timed"
+        " sample.",
+    )
+    privacy = _asset_job(
+        PRIVACY_JOB,
+        selections.privacy,
+        "Attacks on the redaction policies, over every batch with annotated notes.",
+    )
+    of_detectors = [detector_job(name) for name in detectors]
+    return Jobs(
+        main=_asset_job(
+            MAIN_JOB,
+            selections.main,
+            "One batch, from raw notes to the page on it and, unless somebody must approve that,"
+            " the released corpus. The landing sensor starts it.",
+        ),
+        nightly=_asset_job(
+            NIGHTLY_JOB,
+            selections.scores,
+            "Scores and reports of every detector over all batches with annotated notes, and the"
+            " leaderboard.",
+        ),
+        training=_asset_job(
+            TRAINING_JOB,
+            selections.taggers,
+            "Taggers of all recipes, from their corpora to their ONNX exports. The landing sensor"
+            " starts it once.",
+        ),
+        splitting=_splitting_job(),
+        others=[*([bakeoff] if with_bakeoff else []), privacy, *of_detectors],
+    )

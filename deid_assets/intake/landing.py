@@ -55,24 +55,38 @@ def take_in(settings: Settings, *, settle_s: float = SETTLE_S) -> list[str]:
     store = StoreFiles(settings.store, key=settings.receipt_key())
     taken = _finish_staged(settings)
     for arrival in arrivals(settings, settle_s=settle_s):
-        listed = list_files([arrival], root=settings.landing)
-        digests = [file.sha256 for file in listed]
-        if points_elsewhere(_files(arrival)):
-            digests.append(f"dropped {time.time_ns()}")  # until it is named by what it leads to
-        batch = batch_id(digests, key=settings.key())
-        target = landing_folder(settings, batch)
-        if target.exists() or splitting.is_known(target.parent, batch):
-            # Seen before. Kept beside the first copy would double it; the content is the same, byte
-            # for byte.
-            shutil.rmtree(arrival) if arrival.is_dir() else arrival.unlink()
-            continue
-        make_folder(settings.store, target.parent, Zone.RESTRICTED)
-        sign_arrival(store, batch, listed)
-        staging = target.with_name(f".{batch}")
-        staging.mkdir(mode=0o700, exist_ok=True)
-        arrival.rename(staging / arrival.name)
-        taken += _admit(settings, staging, batch)
+        taken += _take(settings, store, arrival)[1]
     return taken
+
+
+def take_entry(settings: Settings, entry: Path) -> str:
+    """Take one entry of the landing folder in as ``take_in`` does, and return the arrival's id.
+
+    Whoever calls it wrote the entry and is done with it.
+    """
+    check_store(settings.store)
+    return _take(settings, StoreFiles(settings.store, key=settings.receipt_key()), entry)[0]
+
+
+def _take(settings: Settings, store: StoreFiles, arrival: Path) -> tuple[str, list[str]]:
+    """Take one entry of the landing folder in; return the arrival's id and the new batches."""
+    listed = list_files([arrival], root=settings.landing)
+    digests = [file.sha256 for file in listed]
+    if points_elsewhere(_files(arrival)):
+        digests.append(f"dropped {time.time_ns()}")  # until it is named by what it leads to
+    batch = batch_id(digests, key=settings.key())
+    target = landing_folder(settings, batch)
+    if target.exists() or splitting.is_known(target.parent, batch):
+        # Seen before. Kept beside the first copy would double it; the content is the same, byte for
+        # byte.
+        shutil.rmtree(arrival) if arrival.is_dir() else arrival.unlink()
+        return batch, []
+    make_folder(settings.store, target.parent, Zone.RESTRICTED)
+    sign_arrival(store, batch, listed)
+    staging = target.with_name(f".{batch}")
+    staging.mkdir(mode=0o700, exist_ok=True)
+    arrival.rename(staging / arrival.name)
+    return batch, _admit(settings, staging, batch)
 
 
 def _admit(settings: Settings, staging: Path, batch: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from deid_assets.config import Settings
@@ -13,13 +13,20 @@ from deid_assets.core.redact import Policy
 from deid_assets.plugins import Plugin, available
 from deid_assets.policies import load_policy
 from deid_assets.runtime.importing import with_import_faults
-from deid_assets.runtime.settings_record import check_settings
+from deid_assets.runtime.settings_record import SettingsSource, check_settings
 from deid_assets.runtime.snapshot import Snapshot
 from deid_assets.runtime.taggers import known_detectors
 from deid_assets.training import Recipe, load_recipe
 
 
-def checked_snapshot(settings: Settings, *, promised: str = "", adopt: bool = False) -> Snapshot:
+def checked_snapshot(
+    settings: Settings,
+    *,
+    promised: str = "",
+    adopt: bool = False,
+    source: SettingsSource | None = None,
+    only: Collection[str] | None = None,
+) -> Snapshot:
     """Return what this process executes, if the settings name nothing that is missing and the home
     can be used.
 
@@ -30,15 +37,18 @@ def checked_snapshot(settings: Settings, *, promised: str = "", adopt: bool = Fa
         promised: See ``Snapshot``.
         adopt: Whether the installation is run under these settings from now on, also where it had
             others.
+        source: Where the settings come from, if from a code location.
+        only: Detectors that are taken for installed; all that are where not given.
 
     Raises:
         ConfigError: With a line for each fault, or the installation is run under other settings.
     """
-    where = os.environ.get("DEID_CONFIG") or "settings"
-    if faults := [f"{where}: {fault}" for fault in _faults(settings)]:
+    named = source or SettingsSource(os.environ.get("DEID_CONFIG") or "settings")
+    if faults := [named.shown(fault) for fault in _faults(settings)]:
         raise ConfigError("\n".join(faults))
-    check_settings(settings, adopt=adopt)
-    plugins = with_import_faults(available(), settings.home / "imports.json")
+    check_settings(settings, adopt=adopt, source=source)
+    taken = {name: one for name, one in available().items() if only is None or name in only}
+    plugins = with_import_faults(taken, settings.home / "imports.json")
     return Snapshot.take(settings, plugins=plugins, promised=promised)
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from sqlalchemy.engine import make_url
@@ -43,7 +44,31 @@ class SettingsRecord:
         return self.source + (f" and the database {self.database}" if self.database else "")
 
 
-def check_settings(settings: Settings, *, adopt: bool = False) -> None:
+@dataclass(frozen=True, slots=True)
+class SettingsSource:
+    """Where settings come from that are neither in ``DEID_CONFIG`` nor the defaults.
+
+    Args:
+        name: Words for it; the installation is its alone.
+        where: File that messages name; ``name`` where empty.
+        called: Setting to its name there, of those that have another.
+    """
+
+    name: str
+    where: str = ""
+    called: Mapping[str, str] = field(default_factory=dict)
+
+    def shown(self, fault: str) -> str:
+        """Return a fault of the settings, by the names that they have here."""
+        setting, colon, rest = fault.partition(":")
+        first, dot, inner = setting.partition(".")
+        here = self.called.get(first, first)
+        return f"{self.where or self.name}: {here}{dot}{inner}{colon}{rest}"
+
+
+def check_settings(
+    settings: Settings, *, adopt: bool = False, source: SettingsSource | None = None
+) -> None:
     """Check that the installation is run under the settings that it was run under before, and keep
     their digest.
 
@@ -52,12 +77,20 @@ def check_settings(settings: Settings, *, adopt: bool = False) -> None:
     Args:
         settings: Of this process.
         adopt: Take these settings from now on, whichever there were.
+        source: Where they come from, if from a code location.
 
     Raises:
         ConfigError: The settings are others, from elsewhere; one line names both.
     """
     path = settings.home / RECORD
-    given, known = _given(settings), _read(path)
+    given, known = _given(settings, source), _read(path)
+    if known is not None and source is not None and given.source != known.source:
+        raise ConfigError(
+            source.shown(
+                f"home: {settings.home.absolute()} is run under {known.shown}, and two"
+                " installations in one folder would undo each other's work; name another folder"
+            )
+        )
     if known is not None and not adopt and not _is_same(given, known):
         raise ConfigError(
             f"{settings.home.absolute()} is run under {known.shown}; this process has"
@@ -80,13 +113,12 @@ def _as_before(known: SettingsRecord) -> str:
     return file + (" and DEID_DATABASE_URL as it was" if known.database else "")
 
 
-def _given(settings: Settings) -> SettingsRecord:
+def _given(settings: Settings, source: SettingsSource | None) -> SettingsRecord:
     file = os.environ.get("DEID_CONFIG")
     values = settings.model_dump(mode="json", exclude=_APART)
     digest = settings.key().derive("settings", json.dumps(values, sort_keys=True)).hex()
-    return SettingsRecord(
-        str(Path(file).resolve()) if file else _DEFAULTS, _without_password(settings), digest
-    )
+    name = source.name if source else str(Path(file).resolve()) if file else _DEFAULTS
+    return SettingsRecord(name, _without_password(settings), digest)
 
 
 def _without_password(settings: Settings) -> str:

@@ -6,11 +6,11 @@ from pydantic import ValidationError
 
 from deid_assets.config import Gates, Settings
 from deid_assets.config.settings import ReleaseSettings
-from deid_assets.defs.build import build_definitions
+from deid_assets.defs.build import definitions_of_settings
 
 
 def graph(home, **settings):
-    return build_definitions(Settings(home=home, **settings)).resolve_asset_graph()
+    return definitions_of_settings(Settings(home=home, **settings)).resolve_asset_graph()
 
 
 def checks_of(found, asset):

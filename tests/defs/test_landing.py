@@ -8,8 +8,9 @@ import dagster as dg
 import pytest
 
 from deid_assets.core.keys import Key
-from deid_assets.defs.jobs import landing_sensor
+from deid_assets.defs.jobs import runs_of_arrivals
 from deid_assets.defs.partitions import batches
+from deid_assets.defs.placing import Place
 from deid_assets.formats import Annotated, Fault, read_notes
 from deid_assets.intake.arrivals import batch_id
 from deid_assets.intake.landing import SETTLE_S, arrivals, take_in
@@ -188,7 +189,7 @@ def tick(installation):
     with dg.build_sensor_context(
         instance=installation.instance, resources=installation.resources()
     ) as context:
-        found = landing_sensor(context)
+        found = runs_of_arrivals(context.instance, context.resources.installation, Place())
     for request in getattr(found, "dynamic_partitions_requests", None) or ():
         installation.instance.add_dynamic_partitions(
             request.partitions_def_name, request.partition_keys
@@ -222,7 +223,9 @@ def test_a_tick_that_dies_after_taking_in_loses_no_batch(settings, installation)
     with dg.build_sensor_context(
         instance=installation.instance, resources=installation.resources()
     ) as context:
-        landing_sensor(context)  # its answer never reached Dagster
+        runs_of_arrivals(
+            context.instance, context.resources.installation, Place()
+        )  # its answer never reached Dagster
 
     found = tick(installation)
 

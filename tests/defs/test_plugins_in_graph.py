@@ -7,7 +7,7 @@ import pytest
 
 from deid_assets import plugins
 from deid_assets.core.errors import ProvenanceError
-from deid_assets.defs.build import build_definitions, definitions_of
+from deid_assets.defs.build import definitions_of, definitions_of_settings
 from deid_assets.runtime.snapshot import Snapshot
 
 
@@ -25,7 +25,7 @@ def site(installation, write_detector, tmp_path, monkeypatch):
 def groups(installation):
     """Asset keys by group, with everything that is installed."""
     found = {}
-    for spec in build_definitions(installation.settings()).resolve_all_asset_specs():
+    for spec in definitions_of_settings(installation.settings()).resolve_all_asset_specs():
         found.setdefault(spec.group_name, set()).add(spec.key.to_user_string())
     return found
 
@@ -36,7 +36,7 @@ def test_a_plugin_comes_with_its_own_group_and_job_and_leaves_with_them(installa
 
     add("newcomer")
     assert groups(installation)["detector_newcomer"] == {"spans_newcomer"}
-    job = build_definitions(installation.settings()).resolve_job_def("detector__newcomer")
+    job = definitions_of_settings(installation.settings()).resolve_job_def("detector__newcomer")
     assert {key.to_user_string() for key in job.asset_layer.selected_asset_keys} == {
         "spans_newcomer"
     }
@@ -64,7 +64,7 @@ def test_a_broken_plugin_is_shown_with_its_fault_and_hides_no_other(installation
     assert found["detector_stencil"] == {"spans_stencil"}
     (spec,) = [
         spec
-        for spec in build_definitions(installation.settings()).resolve_all_asset_specs()
+        for spec in definitions_of_settings(installation.settings()).resolve_all_asset_specs()
         if spec.key.to_user_string() == "spans_newcomer"
     ]
     assert "not installed" in spec.description
@@ -87,7 +87,7 @@ def test_an_edit_of_a_plugin_changes_the_code_version_of_its_spans_only(installa
     add("newcomer")
 
     def versions():
-        found = build_definitions(
+        found = definitions_of_settings(
             installation.settings(),
             plugins={name: plugins.available()[name] for name in ("stencil", "newcomer")},
         )

@@ -13,7 +13,8 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from deid_assets.defs.jobs import ARRIVAL_TAG, SPLITTING_JOB, TRIES, landing_sensor
+from deid_assets.defs.jobs import ARRIVAL_TAG, SPLITTING_JOB, TRIES, runs_of_arrivals
+from deid_assets.defs.placing import Place
 from deid_assets.formats.annotated import Annotated, Annotation, Fault, ParsedNote, Problem
 from deid_assets.formats.parsed_notes import parsed_note_line, read_parsed_notes
 from deid_assets.intake import splitting
@@ -238,7 +239,9 @@ def tick(installation):
         with dg.build_sensor_context(
             instance=installation.instance, resources=installation.resources()
         ) as context:
-            return landing_sensor(context).run_requests
+            return runs_of_arrivals(
+                context.instance, context.resources.installation, Place()
+            ).run_requests
 
     return ticked
 

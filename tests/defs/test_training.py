@@ -17,7 +17,8 @@ from deid_assets.core.errors import ProvenanceError
 from deid_assets.core.note import Note
 from deid_assets.core.span import DisjointSpans
 from deid_assets.core.trainer import Document
-from deid_assets.defs.jobs import MAIN_JOB, TAGGERS_TAG, TRAINING_JOB, landing_sensor
+from deid_assets.defs.jobs import MAIN_JOB, TAGGERS_TAG, TRAINING_JOB, runs_of_arrivals
+from deid_assets.defs.placing import Place
 from deid_assets.defs.resources import installation_resource
 from deid_assets.defs.runs import Graph
 from deid_assets.evaluation.counts import Counts
@@ -377,7 +378,9 @@ def test_batches_wait_for_a_tagger_in_shadow_until_its_training_failed(
         ) as context:
             return [
                 (request.job_name, request.partition_key)
-                for request in landing_sensor(context).run_requests
+                for request in runs_of_arrivals(
+                    context.instance, context.resources.installation, Place()
+                ).run_requests
             ]
 
     assert ticked() == [(TRAINING_JOB, None)]

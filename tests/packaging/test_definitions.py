@@ -10,7 +10,7 @@ import pytest
 
 from deid_assets import plugins
 from deid_assets.config import Settings
-from deid_assets.defs.build import build_definitions
+from deid_assets.defs.build import definitions_of_settings
 
 GOLDEN = Path(__file__).with_name("definitions.json")
 DETECTORS = ("compact", "crf", "presidio", "rules")
@@ -27,7 +27,7 @@ def defs():
 
 def built():
     found, audits = plugins.available(), plugins.available(plugins.AUDITS)
-    return build_definitions(
+    return definitions_of_settings(
         Settings(),
         plugins={name: found[name] for name in DETECTORS},
         audits={name: audits[name] for name in AUDITS},

@@ -21,11 +21,11 @@ import sys
 sys.path.insert(0, {site!r})  # Dagster takes away what a test put there
 from deid_assets import plugins
 from deid_assets.config import Settings
-from deid_assets.defs.build import build_definitions
+from deid_assets.defs.build import definitions_of_settings
 
 found = plugins.available()
 chosen = dict(stencil=found["stencil"], shade=found["shade"])
-defs = build_definitions(Settings.load(), plugins=chosen)
+defs = definitions_of_settings(Settings.load(), plugins=chosen)
 """
 LAUNCH = """
 mutation ($params: ExecutionParams!) {
