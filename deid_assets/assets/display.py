@@ -10,7 +10,7 @@ from deid_assets.evaluation.counts import Evaluation
 from deid_assets.intake.arrivals import Arrival
 from deid_assets.quality.verdict import Bound
 from deid_assets.reports import plots, tables
-from deid_assets.reports.embedding import picture
+from deid_assets.reports.page import picture
 
 SERVED = "DEID_REPORTS_URL"
 """Environment variable with the address under which ``reports.server`` serves the reports.

@@ -28,7 +28,7 @@ from deid_assets.quality import Verdict
 from deid_assets.reports import leaderboard_png
 from deid_assets.runtime.installation import Installation
 from deid_assets.store.files import Receipt
-from deid_assets.store.scores import scores_to_table
+from deid_assets.store.frames import scores_to_table
 from deid_assets.system.atomic import atomic_file
 
 BAKEOFF = "bakeoff"

@@ -38,7 +38,7 @@ from deid_assets.reports import (
 from deid_assets.runtime.installation import Installation
 from deid_assets.store.approvals import PAGE
 from deid_assets.store.files import Receipt
-from deid_assets.store.scores import scores_from_table
+from deid_assets.store.frames import scores_from_table
 from deid_assets.store.withdrawals import ARRIVAL
 from deid_assets.system.atomic import atomic_file
 

@@ -28,7 +28,7 @@ from deid_assets.core.label_maps import LABEL_MAPS
 from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
 from deid_assets.formats import Annotated, Fault
-from deid_assets.formats.selection import IGNORED
+from deid_assets.formats.options import IGNORED
 from deid_assets.intake.arrivals import Arrival, check_arrival
 from deid_assets.intake.reader import (
     ReadItem,

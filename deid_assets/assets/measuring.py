@@ -6,7 +6,7 @@ from deid_assets.evaluation.counts import Counts, Scheme
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.quality.measurement import BatchMeasurement, ReleaseRequirements
 from deid_assets.runtime.installation import Installation
-from deid_assets.store.scores import scores_from_table
+from deid_assets.store.frames import scores_from_table
 
 
 def wanted(settings: Settings) -> ReleaseRequirements:

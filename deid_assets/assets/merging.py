@@ -23,8 +23,12 @@ from deid_assets.pipeline.spreading import SPREAD, Spread, is_found
 from deid_assets.quality import Verdict
 from deid_assets.quality.text_checks import recall_floor
 from deid_assets.runtime.installation import Installation
-from deid_assets.store.frames import failed_to_table, spans_from_tables, spans_to_tables
-from deid_assets.store.scores import scores_to_table
+from deid_assets.store.frames import (
+    failed_to_table,
+    scores_to_table,
+    spans_from_tables,
+    spans_to_tables,
+)
 
 CHECKS = (
     *span_checks(disjoint=True),

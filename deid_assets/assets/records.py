@@ -33,7 +33,7 @@ def record_spans(
     seconds: float,
 ) -> None:
     """Enter what a detector found, and how long it took for so many notes."""
-    from deid_assets.store import records, timings  # noqa: PLC0415 - SQLModel takes 0.3 s to import
+    from deid_assets.store import records  # noqa: PLC0415 - SQLModel takes 0.3 s to import
 
     plugin = installation.plugins[detector]
     with installation.database.session() as session:
@@ -41,7 +41,7 @@ def record_spans(
             session, detector, plugin.version, digest=plugin.digest
         )
         records.save_spans(session, batch, version, span_sets, key=installation.key)
-        timings.save_detection(session, batch, version, notes=notes, seconds=seconds)
+        records.save_detection(session, batch, version, notes=notes, seconds=seconds)
         session.commit()
 
 
@@ -50,11 +50,11 @@ def seconds_per_note(installation: Installation, detector: str) -> float | None:
 
     ``None`` where it ran on none.
     """
-    from deid_assets.store import timings  # noqa: PLC0415 - SQLModel takes 0.3 s to import
+    from deid_assets.store import records  # noqa: PLC0415 - SQLModel takes 0.3 s to import
 
     plugin = installation.plugins[detector]
     with installation.database.session(read_only=True) as session:
-        return timings.seconds_per_note(session, detector, plugin.version, digest=plugin.digest)
+        return records.seconds_per_note(session, detector, plugin.version, digest=plugin.digest)
 
 
 def record_scores(

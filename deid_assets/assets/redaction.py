@@ -17,9 +17,13 @@ from deid_assets.core.redact import Policy
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.policies.batches import require_packs
 from deid_assets.quality import Verdict, within_share
-from deid_assets.quality.searching import CHECK, search_verdict
-from deid_assets.quality.survival import survival_verdict
-from deid_assets.quality.text_checks import changed_verdict, complete
+from deid_assets.quality.text_checks import (
+    NO_RESIDUAL_HITS,
+    changed_verdict,
+    complete,
+    search_verdict,
+    survival_verdict,
+)
 from deid_assets.runtime.installation import Installation
 from deid_assets.store.frames import failed_from_table, failed_to_table
 
@@ -40,7 +44,7 @@ CHECKS = (
     Check("unchanged_outside", "Outside the replaced spans, every character is the original's."),
     Check("survivors", "No value that people or a detector marked is left in the text."),
     Check(
-        CHECK,
+        NO_RESIDUAL_HITS,
         "The ensemble finds nothing in what was kept of the text in the end; see"
         " gates.residual_sample.",
     ),

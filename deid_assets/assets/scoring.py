@@ -26,7 +26,7 @@ from deid_assets.reports import leaderboard_md, leaderboard_png
 from deid_assets.reports.tables import table_md
 from deid_assets.runtime.installation import Installation
 from deid_assets.store.files import ALL
-from deid_assets.store.scores import scores_from_table, scores_to_table
+from deid_assets.store.frames import scores_from_table, scores_to_table
 
 LEADERBOARD = "leaderboard"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -147,6 +148,25 @@ def _opened(named: Named) -> Detection:
 
 def _in_worker(named: Named, work: _Work[_T], notes: list[Note]) -> _T:
     return work(_opened(named), notes)
+
+
+def versions_of(named: Named) -> dict[str, str]:
+    """Return the version of each detector, with digests of its source and, where it has some, of
+    model and options.
+    """
+    installed = plugins.available()
+    versions: dict[str, str] = {}
+    for spec in named.specs:
+        name = spec.partition("=")[0]
+        chosen = sorted(option for option in named.options if option.startswith(f"{name}."))
+        version = installed[name].code_version if name in installed else ""
+        given = [spec, *chosen] if "=" in spec or chosen else []
+        versions[name] = (
+            f"{version}, options {hashlib.sha256(repr(given).encode()).hexdigest()[:8]}"
+            if given
+            else version
+        )
+    return versions
 
 
 def parsed_option(option: str) -> tuple[str, str, Any]:

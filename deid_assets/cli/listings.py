@@ -16,8 +16,8 @@ from deid_assets.core.errors import ConfigError
 from deid_assets.core.label_maps import LABEL_MAPS
 from deid_assets.core.phi import PROFILES
 from deid_assets.formats import FORMATS, Format
+from deid_assets.formats.catalogue import installed
 from deid_assets.formats.identities import identity_formats
-from deid_assets.formats.installed import installed
 from deid_assets.formats.read_settings import plugin_settings
 from deid_assets.languages import PARTS, brought, language
 from deid_assets.languages import languages as codes_of

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from deid_assets.core.errors import ConfigError
 from deid_assets.core.keys import MIN_SECRET_BYTES
-from deid_assets.system.owned import part_of
+from deid_assets.system.atomic import part_of
 
 VARIABLE = "DEID_KEY"
 _HOW = "set it to the output of `openssl rand -hex 32`"

@@ -22,12 +22,12 @@ from deid_assets.defs.automation import eager_and_gated
 from deid_assets.defs.columns import column_schema
 from deid_assets.defs.guard import guarded
 from deid_assets.defs.placing import LANDING, Events, Place, place
+from deid_assets.defs.resources import VaultResource
 from deid_assets.defs.stopping import keep_stop, keeping_errors, why_stopped
 from deid_assets.own_plugins import message_of
 from deid_assets.quality import Verdict
 from deid_assets.runtime.installation import Installation
 from deid_assets.runtime.processes import Stopped
-from deid_assets.runtime.vault import VaultResource
 from deid_assets.store.files import ALL, Receipt, UnsignedReceipt, inputs_of
 from deid_assets.store.withdrawals import ARRIVAL, Withdrawals
 

@@ -17,7 +17,7 @@ from deid_assets.defs.jobs import ON_DEMAND
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.plugins import Plugin
 from deid_assets.runtime.snapshot import software_version
-from deid_assets.store import scores
+from deid_assets.store.frames import SCORES
 
 
 def scores_of(
@@ -61,7 +61,7 @@ def _scorecard(
                 " category, with intervals."
             ),
             kinds={"scores"},
-            schema=scores.SCORES,
+            schema=SCORES,
             partitioned=False,
             tags=tags,
         ),
@@ -84,7 +84,7 @@ def _evaluation_report(
                 " shapes without text."
             ),
             kinds={"evaluation", "html"},
-            schema=scores.SCORES,
+            schema=SCORES,
             partitioned=False,
             tags=tags,
         ),
@@ -123,7 +123,7 @@ def _leaderboard(settings: Settings, detectors: Sequence[str]) -> dg.AssetsDefin
                 " intervals, and what each adds to the others."
             ),
             kinds={"report"},
-            schema=scores.SCORES,
+            schema=SCORES,
             partitioned=False,
         ),
     )
@@ -148,7 +148,7 @@ def _bakeoff(settings: Settings, detectors: Sequence[str], page: Plugin) -> dg.A
                 " materialize it."
             ),
             kinds={"report", "html"},
-            schema=scores.SCORES,
+            schema=SCORES,
             partitioned=False,
             automatic=False,
             tags=ON_DEMAND,

@@ -33,11 +33,11 @@ from deid_assets.cli.arguments import (
     ReadOption,
     SystemsOption,
     ToOption,
+    grouped,
     note_source,
 )
 from deid_assets.cli.endings import PARTIAL, guarded, say
 from deid_assets.cli.ensemble import Detection, Named, parsed_option
-from deid_assets.cli.groups import grouped
 from deid_assets.cli.outputs import check_out, finish, out_format, write_options
 from deid_assets.cli.plugged import CommandGroup, WithPlugins
 from deid_assets.cli.streams import NoteSource, SpansFile, Withheld, progress, read_options

@@ -12,7 +12,7 @@ from deid_assets.formats.annotated import (
     RecordError,
 )
 from deid_assets.formats.assemble import BREAKS_TO_BLANKS, assemble
-from deid_assets.formats.catalogue import Format, Reader, Writer
+from deid_assets.formats.catalogue import Format, Reader, Writer, format_named
 from deid_assets.formats.fields import (
     is_encodable,
     optional_string,
@@ -21,7 +21,6 @@ from deid_assets.formats.fields import (
     to_json,
 )
 from deid_assets.formats.identities import Identity, Known, checked
-from deid_assets.formats.installed import format_named
 from deid_assets.formats.jsonl import decoded
 from deid_assets.formats.members import write_member
 from deid_assets.formats.offsets import to_code_points, width

@@ -5,8 +5,18 @@ One file each, every value escaped.
 
 from deid_assets.cli.restricted import check_restricted, write_files
 from deid_assets.evaluation.numbers import Estimate, amount, axis_floor, estimate, ratio
-from deid_assets.reports.embedding import data, picture, script
-from deid_assets.reports.page import MARK_MARGIN, MARK_WIDTH, Mark, chance, mark, number, render
+from deid_assets.reports.page import (
+    MARK_MARGIN,
+    MARK_WIDTH,
+    Mark,
+    chance,
+    data,
+    mark,
+    number,
+    picture,
+    render,
+    script,
+)
 from deid_assets.reports.release_diff import release_diff_html
 from deid_assets.reports.tables import escaped, table_md
 

@@ -4,9 +4,8 @@ A broken note is a ``Fault``, never a note with fewer spans.
 """
 
 from deid_assets.formats.annotated import Annotated, Fault
-from deid_assets.formats.catalogue import Format
+from deid_assets.formats.catalogue import FORMATS, Format, format_named
 from deid_assets.formats.identities import Identity, read_identities
-from deid_assets.formats.installed import FORMATS, format_named
 from deid_assets.formats.options import Columns, Conll, ReadOptions, WriteOptions
 from deid_assets.formats.registry import detect_format, read_notes, write_notes
 from deid_assets.formats.span_files import read_spans, write_spans

@@ -18,15 +18,13 @@ from typing import Literal, cast, get_args
 
 from deid_assets.core.errors import DeidError, InputError
 from deid_assets.formats.annotated import Fault, RecordError
-from deid_assets.formats.catalogue import Format
+from deid_assets.formats.catalogue import FORMATS, Format, format_named
 from deid_assets.formats.declared import check_error, declared_fault
 from deid_assets.formats.fields import is_encodable
-from deid_assets.formats.installed import FORMATS, format_named
 from deid_assets.formats.jsonl import decoded
 from deid_assets.formats.options import ReadOptions
 from deid_assets.formats.registry import detect_format
-from deid_assets.formats.selection import Selection
-from deid_assets.formats.source import Source, check_by_line, files, records
+from deid_assets.formats.source import Selection, Source, check_by_line, files, records
 
 IdentityKind = Literal[
     "name",

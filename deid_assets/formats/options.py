@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeVar, get_args
 
 from deid_assets.core.errors import ConfigError
-from deid_assets.formats.selection import IGNORED
 
 OffsetUnit = Literal["codepoint", "utf8", "utf16"]
 Discontinuous = Literal["refuse", "split"]
@@ -16,6 +15,24 @@ TagScheme = Literal["bio", "iob1", "iob2", "bioes", "bilou"]
 Formulas = Literal["plain", "escaped"]
 
 MAX_NOTE_CHARS = 10_000_000
+
+IGNORED = (
+    "._*",
+    ".DS_Store",
+    "*.part",
+    "__MACOSX",
+    "Thumbs.db",
+    "desktop.ini",
+    "batch.toml",
+    "annotation.conf",
+    "visual.conf",
+    "tools.conf",
+    "kb_shortcuts.conf",
+)
+"""Names that are no notes.
+
+Unfinished copies, what systems add to folders and archives, settings of brat.
+"""
 
 
 @dataclass(frozen=True, slots=True)

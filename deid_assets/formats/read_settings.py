@@ -8,9 +8,15 @@ from dataclasses import fields
 from typing import Any
 
 from deid_assets.core.errors import ConfigError
-from deid_assets.formats.installed import absent, option_groups
-from deid_assets.formats.options import Archives, Columns, Conll, FormatOptions, ReadOptions
-from deid_assets.formats.selection import IGNORED
+from deid_assets.formats.catalogue import absent, option_groups
+from deid_assets.formats.options import (
+    IGNORED,
+    Archives,
+    Columns,
+    Conll,
+    FormatOptions,
+    ReadOptions,
+)
 
 _SETTINGS = (
     "encoding",

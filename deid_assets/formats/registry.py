@@ -11,13 +11,18 @@ from deid_assets.core.phi import LabelMap
 from deid_assets.formats.annotated import Annotated, Fault, ParsedNote
 from deid_assets.formats.archives import suffix_of
 from deid_assets.formats.assemble import assemble
-from deid_assets.formats.catalogue import Format
+from deid_assets.formats.catalogue import (
+    FORMATS,
+    Format,
+    Outside,
+    format_named,
+    installed,
+    known_by_files,
+)
 from deid_assets.formats.declared import as_declared, check_error
 from deid_assets.formats.fields import is_encodable
-from deid_assets.formats.installed import FORMATS, Outside, format_named, installed, known_by_files
 from deid_assets.formats.options import ReadOptions, WriteOptions
-from deid_assets.formats.selection import OnIgnored, Selection, pass_over_silently
-from deid_assets.formats.source import Source, files
+from deid_assets.formats.source import OnIgnored, Selection, Source, files, pass_over_silently
 
 _DEFAULT_READ = ReadOptions()
 _DEFAULT_WRITE = WriteOptions()

@@ -5,16 +5,16 @@ from __future__ import annotations
 import codecs
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from deid_assets.core.errors import ConfigError
 from deid_assets.formats.annotated import Fault
 from deid_assets.formats.archives import suffix_of, unpack
-from deid_assets.formats.options import Archives
-from deid_assets.formats.selection import Selection
+from deid_assets.formats.options import IGNORED, Archives
 from deid_assets.formats.temporary import private_folder
 from deid_assets.formats.unpacking import Budget
 
@@ -27,6 +27,58 @@ SLACK_BYTES = 1 << 20
 """Room for what surrounds the text in a record or file: its spans, fields, tags and escapes."""
 _CHUNK_BYTES = 1 << 20
 _LIMITS = Archives()
+
+OnIgnored = Callable[[str, str], None]
+"""Called with the name of an ignored file and the rule."""
+
+
+def pass_over_silently(name: str, rule: str) -> None:
+    """Take the name of an ignored file and do nothing with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Sorts the files of a folder or archive.
+
+    Args:
+        suffixes: Of files that are read, in lower case.
+        ignore: Rules: patterns as of a shell for a file's name or that of a folder around it, in
+            any case.
+        on_ignored: Called for each file that is ignored.
+    """
+
+    suffixes: tuple[str, ...]
+    ignore: tuple[str, ...] = IGNORED
+    on_ignored: OnIgnored = pass_over_silently
+
+    def takes(self, name: str) -> bool:
+        """Whether a file has one of the suffixes, in any case."""
+        return PurePosixPath(name).suffix.lower() in self.suffixes
+
+    def rule(self, name: str) -> str:
+        """Return the rule by which a file is ignored, or nothing.
+
+        Args:
+            name: Path relative to what is read.
+        """
+        steps = [step.lower() for step in PurePosixPath(name).parts if step not in ("..", ".", "/")]
+        return next(
+            (
+                rule
+                for rule in self.ignore
+                if any(fnmatchcase(step, rule.lower()) for step in steps)
+            ),
+            "",
+        )
+
+    @property
+    def reason(self) -> str:
+        """Reason why a file without such a suffix is not read."""
+        kinds = " or ".join(self.suffixes)
+        return (
+            f"is no {kinds} file, so it is not read; convert it, take it out, or pass it over with"
+            " --read ignore=NAME"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from deid_assets.system.owned import held, sweep
+from deid_assets.system.atomic import held, sweep
 
 PREFIX = "deid-unpacked-"
 _NAME = re.compile(rf"{PREFIX}(?:(?P<owner>[0-9]+)-)?[a-z0-9_]+")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -31,6 +32,9 @@ _SCHEMA = pa.schema(
         pa.field("sha256", pa.string(), nullable=False),
     ]
 )
+
+PART_FILE = "notes.drafts"
+_PART = re.compile(r"(b-[0-9a-f]{16})-[0-9]{4,}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,3 +230,27 @@ def _write(
         {"files": pa.table(columns, schema=_SCHEMA), "told": settings},
         receipt=UnsignedReceipt(code_version=ARRIVAL_VERSION, inputs=inputs or {}, counts=counts),
     )
+
+
+def is_part(batch: str) -> bool:
+    """Whether the batch is a part of a larger arrival."""
+    return _PART.fullmatch(batch) is not None
+
+
+def whole_of(batch: str) -> str:
+    """Return the id of the arrival that a part was cut from; of any other batch its own."""
+    found = _PART.fullmatch(batch)
+    return found[1] if found else batch
+
+
+def waiting(landing: Path) -> list[str]:
+    """Return the ids of the arrivals that wait to be split, sorted.
+
+    ``landing`` is the restricted folder of arrivals.
+    """
+    return sorted({path.name.partition(".")[0] for path in (landing / ".large").glob("b-*")})
+
+
+def part_files(folder: Path) -> list[Path]:
+    """Return the files of a part, which ``read_parsed_notes`` reads."""
+    return [folder / PART_FILE]

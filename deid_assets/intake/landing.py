@@ -7,9 +7,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from deid_assets.config import Settings
+from deid_assets.formats.catalogue import points_elsewhere
 from deid_assets.intake import splitting
 from deid_assets.intake.arrivals import batch_id, list_files, sign_arrival
-from deid_assets.intake.pointers import points_elsewhere
 from deid_assets.intake.reader import landing_folder
 from deid_assets.store.atomic import make_folder
 from deid_assets.store.files import StoreFiles

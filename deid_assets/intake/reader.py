@@ -14,10 +14,15 @@ from deid_assets.core.label_maps import LABEL_MAPS
 from deid_assets.formats import Annotated, Fault, read_notes
 from deid_assets.formats.parsed_notes import read_parsed_notes
 from deid_assets.formats.registry import FormatError, check_parsed_notes
-from deid_assets.formats.selection import OnIgnored, pass_over_silently
-from deid_assets.formats.source import printable
-from deid_assets.intake.arrivals import Arrival, check_arrival, find_arrival
-from deid_assets.intake.parts import is_part, part_files, whole_of
+from deid_assets.formats.source import OnIgnored, pass_over_silently, printable
+from deid_assets.intake.arrivals import (
+    Arrival,
+    check_arrival,
+    find_arrival,
+    is_part,
+    part_files,
+    whole_of,
+)
 from deid_assets.intake.reading import ReadingPlan, how_to_read
 from deid_assets.store.files import StoreFiles
 

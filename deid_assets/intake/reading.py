@@ -19,13 +19,11 @@ from deid_assets.core.errors import ConfigError
 from deid_assets.core.label_maps import LABEL_MAPS, label_map
 from deid_assets.core.phi import LabelMap
 from deid_assets.formats import ReadOptions
-from deid_assets.formats.installed import fault_of, installed
+from deid_assets.formats.catalogue import fault_of, installed
 from deid_assets.formats.read_settings import known_settings, limits_of, read_options
 
 BATCH_TOML = "batch.toml"
 _MAX_BYTES = 1 << 16
-_DEEPEST = 4
-"""Levels of tables and values; ``column.id`` under ``read`` has them all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,34 +111,14 @@ def _of_folder(folder: Path) -> dict[str, object]:
     if not path.is_file() or path.is_symlink():
         return {}
     try:
-        with path.open("rb") as file:
-            content = file.read(_MAX_BYTES + 1)
-    except OSError:
-        content = b"\0"  # no TOML either
-    if len(content) > _MAX_BYTES:
-        raise ConfigError(
-            f"{BATCH_TOML}: larger than {_MAX_BYTES} bytes; write format, lang, labels and read"
-            " only"
-        )
-    try:
-        sent = tomllib.loads(content.decode())
-    except (ValueError, RecursionError):  # a number of too many digits is no TOMLDecodeError
+        if path.stat().st_size > _MAX_BYTES:
+            raise ConfigError(
+                f"{BATCH_TOML}: larger than {_MAX_BYTES} bytes; write format, lang, labels and read"
+                " only"
+            )
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
         raise ConfigError(f"{BATCH_TOML}: is not TOML in UTF-8; fix it") from None
-    _check_depth(sent)
-    return sent
-
-
-def _check_depth(sent: Mapping[str, object]) -> None:
-    """Refuse what is nested deeper than any key is: whoever reads it would go as deep."""
-    level: list[object] = [sent]
-    for _ in range(_DEEPEST):
-        inside = [list(one.values()) if isinstance(one, dict) else one for one in level]
-        level = [each for one in inside if isinstance(one, list) for each in one]
-    if level:
-        raise ConfigError(
-            f"{BATCH_TOML}: is nested deeper than any of its keys; write format, lang, labels and"
-            " read only"
-        )
 
 
 def _checked(where: str, own: Mapping[str, object]) -> ReadingSettings:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from deid_assets.config import Gates
+from deid_assets.core.detector import Failed
 from deid_assets.core.note import Note
 from deid_assets.core.redact import Edit
 from deid_assets.evaluation.counts import Counts
+from deid_assets.pipeline.batch import SearchResult, Survival
+from deid_assets.pipeline.searching import upper_bound
 from deid_assets.quality.verdict import Verdict
+
+NO_RESIDUAL_HITS = "no_residual_hits"
 
 
 def is_unchanged_outside(note: Note, edits: Sequence[Edit], redacted_text: str) -> bool:
@@ -112,3 +118,89 @@ def complete(entered: Iterable[str], left: Iterable[str], quarantined: Iterable[
         },
         description="Every note that went in is released or quarantined, once.",
     ).unless(not source and not arrived, "no notes")
+
+
+def survival_verdict(found: Collection[Survival], *, values: int) -> Verdict:
+    """Check that no known identifier of a patient is left in the kept text of any of that patient's
+    notes.
+
+    Args:
+        found: What is left in each note, as ``survival_by_note`` says.
+        values: How many values were sought.
+
+    Returns:
+        Counts ``notes``, ``values`` sought, ``missed``, ``notes_with_missed``, ``lower_case``,
+        ``name_parts``.
+    """
+    left = sum(one.survivors for one in found)
+    return Verdict(
+        "survivors",
+        passed=left == 0,
+        blocking=True,
+        counts={
+            "notes": len(found),
+            "values": values,
+            "missed": left,
+            "notes_with_missed": sum(one.survivors > 0 for one in found),
+            "lower_case": sum(one.lower_case for one in found),
+            "name_parts": sum(one.name_parts for one in found),
+        },
+        description="No known identifier is readable outside the replacements.",
+    ).unless(not values or not found, "no known value to look for")
+
+
+def search_verdict(found: SearchResult, done: Sequence[str], gates: Gates) -> Verdict:
+    """Check that no note with a find is let through, and that enough notes were searched.
+
+    Args:
+        found: The search of the batch.
+        done: Ids of the notes that are let through.
+        gates: The limit for notes that were not searched.
+    """
+    bound = upper_bound(found.drawn_hits, found.drawn)
+    counted = [found.hits_of(note_id) for note_id in done]
+    failed = sum(isinstance(hit, Failed) for hit in counted)
+    left = sum(len(hit) for hit in counted if hit and not isinstance(hit, Failed))
+    return Verdict(
+        NO_RESIDUAL_HITS,
+        passed=not left and not failed and (found.is_whole or bound <= gates.residual),
+        blocking=True,
+        counts={
+            "notes": len(done),
+            "hits": left,
+            "failed": failed,
+            "notes_searched": len(found.hits),
+            "notes_with_hits": sum(map(bool, found.hits.values())),
+            "notes_withheld": len(found.withheld(NO_RESIDUAL_HITS)),
+            **(_of_draw(found, bound, gates) if found.drawn < found.notes else {}),
+        },
+        description=_description_of_search(found, bound, limit=gates.residual),
+    ).unless(not found.hits, "no redacted note to search")
+
+
+def _of_draw(found: SearchResult, bound: float, gates: Gates) -> dict[str, int | float]:
+    return {
+        "notes_drawn": found.drawn,
+        "drawn_with_hits": found.drawn_hits,
+        "upper_bound": round(bound, 5),
+        "limit": gates.residual,
+    }
+
+
+def _description_of_search(found: SearchResult, bound: float, *, limit: float) -> str:
+    ran = "The ensemble ran again on the redacted text of"
+    again = (
+        f"What it found in {sum(map(bool, found.hits.values())):,} was covered too; "
+        f"{len(found.withheld(NO_RESIDUAL_HITS)):,} notes in which something was found again are"
+        " withheld."
+    )
+    if found.drawn == found.notes:
+        return f"{ran} all {found.notes:,} notes. {again}"
+    drawn = f"{found.drawn_hits:,} of {found.drawn:,} drawn by key had hits"
+    share = f"with 95 % confidence at most {bound:.2%} of all have"
+    if found.is_whole:
+        return (
+            f"{ran} all {found.notes:,} notes, because {drawn}: {share}, more than {limit:.2%}."
+            f" {again}"
+        )
+    return f"{ran} {found.drawn:,} of {found.notes:,} notes: {drawn}, {share}. {again}"

@@ -23,8 +23,8 @@ from deid_assets.defs.instance import harden_process, open_instance
 from deid_assets.defs.partitions import batches
 from deid_assets.defs.runs import Graph, own_console
 from deid_assets.formats.temporary import sweep_temporary
+from deid_assets.intake.arrivals import waiting as waiting_to_be_split
 from deid_assets.intake.landing import landing_store, left_alone, take_in
-from deid_assets.intake.parts import waiting as waiting_to_be_split
 from deid_assets.intake.splitting import split_arrivals
 from deid_assets.intake.states import batch_ids, look_at_all, open_batches
 from deid_assets.intake.withdrawal import enforce_withdrawals
@@ -37,8 +37,8 @@ from deid_assets.runtime.checks import check_ensemble, checked_snapshot
 from deid_assets.runtime.installation import Installation
 from deid_assets.runtime.processes import run_parts
 from deid_assets.store.leftovers import sweep_store
+from deid_assets.system.atomic import sweep_parts
 from deid_assets.system.interrupts import INTERRUPTED
-from deid_assets.system.owned import sweep_parts
 
 SAMPLE_NOTES = 200
 SAMPLE_SEED = 2026

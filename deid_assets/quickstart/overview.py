@@ -17,8 +17,8 @@ from deid_assets.intake.stops import Stop
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.runtime.installation import Installation
 from deid_assets.store.files import ALL, Receipt
+from deid_assets.store.frames import scores_from_table
 from deid_assets.store.receipts import state_of
-from deid_assets.store.scores import scores_from_table
 
 
 def show_overview(

@@ -4,8 +4,7 @@ HTML pages, plots and tables made of counts, labels and digests, never of note t
 """
 
 from deid_assets.reports.plots import labels_png, leaderboard_png, recall_png
-from deid_assets.reports.release import release_html
-from deid_assets.reports.summary import (
+from deid_assets.reports.release import (
     Audited,
     CheckResult,
     Component,
@@ -14,6 +13,7 @@ from deid_assets.reports.summary import (
     Received,
     ReleaseOutcome,
     ReleaseSummary,
+    release_html,
 )
 from deid_assets.reports.tables import comparison_md, labels_md, leaderboard_md, scores_md
 

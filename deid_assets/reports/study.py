@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from deid_assets.core.errors import InputError
-from deid_assets.reports.embedding import picture
-from deid_assets.reports.page import render
+from deid_assets.reports.page import picture, render
 
 VERDICTS = {"pass": "passed", "fail": "failed", "undecided": "warned"}
 """Cells that are shown in the colour of a verdict."""

@@ -7,7 +7,7 @@ from. Only ``NOTES`` holds text.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -19,6 +19,7 @@ from deid_assets.core.errors import DigestError, InputError
 from deid_assets.core.label_maps import PHI
 from deid_assets.core.note import Note
 from deid_assets.core.span import DisjointSpans, Span, SpanSet
+from deid_assets.evaluation.score import Evaluation
 
 NOTES = pa.schema(
     [
@@ -59,6 +60,8 @@ FAILED = pa.schema(
     [pa.field(name, pa.string(), nullable=False) for name in ("note_id", "stage", "error")]
 )
 """One row per note that could not be processed."""
+
+SCORES = pa.schema([pa.field(name, pa.string(), nullable=False) for name in ("name", "evaluation")])
 
 
 def notes_to_table(notes: Iterable[Note]) -> pa.Table:
@@ -262,3 +265,20 @@ def _require(table: pa.Table, schema: pa.Schema, what: str) -> None:
     ]
     if empty:
         raise InputError(f"{what} table has missing values in {', '.join(empty)}; write it again")
+
+
+def scores_to_table(evaluations: Mapping[str, Evaluation]) -> pa.Table:
+    """Return one row per evaluation, its counts as JSON."""
+    rows = [
+        {"name": name, "evaluation": json.dumps(found.to_json())}
+        for name, found in evaluations.items()
+    ]
+    return pa.Table.from_pylist(rows, SCORES)
+
+
+def scores_from_table(table: pa.Table) -> dict[str, Evaluation]:
+    """Return the evaluations of a table by name."""
+    return {
+        row["name"]: Evaluation.from_json(json.loads(row["evaluation"]))
+        for row in table.to_pylist()
+    }

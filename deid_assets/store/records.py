@@ -25,6 +25,7 @@ from deid_assets.store.tables import (
     BatchRow,
     CorpusRow,
     DecisionRow,
+    DetectionRow,
     DetectorVersionRow,
     NoteRow,
     NoteScoreRow,
@@ -47,12 +48,14 @@ __all__ = [
     "load_spans",
     "save_batch",
     "save_decision",
+    "save_detection",
     "save_detector_version",
     "save_evaluation",
     "save_notes",
     "save_release",
     "save_run",
     "save_spans",
+    "seconds_per_note",
 ]
 
 
@@ -357,3 +360,35 @@ def _copy(
     except (psycopg.IntegrityError, psycopg.DataError) as error:
         # The server's message quotes the row.
         raise IntegrityError(None, None, type(error)()) from None
+
+
+def save_detection(
+    session: Session, batch: str, detector_version_id: int, *, notes: int, seconds: float
+) -> None:
+    """Record how long a detector version took for a batch, in place of an earlier record."""
+    session.merge(
+        DetectionRow(
+            detector_version_id=detector_version_id, batch=batch, notes=notes, seconds=seconds
+        )
+    )
+    session.flush()
+
+
+def seconds_per_note(
+    session: Session, name: str, version: str, *, digest: str = ""
+) -> float | None:
+    """Return what a detector version took per note over all batches.
+
+    ``None`` where it ran on none.
+    """
+    sums = sql_select(func.sum(col(DetectionRow.notes)), func.sum(col(DetectionRow.seconds)))
+    of_version = sums.join(
+        DetectorVersionRow, col(DetectorVersionRow.id) == col(DetectionRow.detector_version_id)
+    )
+    found = of_version.where(
+        col(DetectorVersionRow.name) == name,
+        col(DetectorVersionRow.version) == version,
+        col(DetectorVersionRow.digest) == digest,
+    )
+    notes, seconds = session.execute(found).one()
+    return float(seconds) / int(notes) if notes else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deid_assets.cli.notes.forecasting import Forecast
+from deid_assets.cli.notes.redaction import Forecast
 from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.core.redact import Policy

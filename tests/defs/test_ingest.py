@@ -4,7 +4,7 @@ import pytest
 
 from deid_assets.assets.ingest import with_language_code
 from deid_assets.core.note import Note
-from deid_assets.formats.installed import installed
+from deid_assets.formats.catalogue import installed
 from deid_assets.intake.landing import take_in
 from deid_assets.intake.stops import find_stop
 from deid_assets.plugins import FORMATS

@@ -12,7 +12,7 @@ from deid_assets.intake.states import batch_ids, look_at_all
 from deid_assets.quickstart.overview import show_overview
 from deid_assets.quickstart.steps import waiting
 from deid_assets.store.files import ALL
-from deid_assets.store.scores import scores_from_table
+from deid_assets.store.frames import scores_from_table
 
 pytestmark = pytest.mark.long
 
@@ -81,7 +81,7 @@ def test_the_leaderboard_says_what_each_detector_adds(two_batches):
 
 
 def test_the_cost_on_the_leaderboard_is_detection_time_over_all_batches(two_batches, note_records):
-    from deid_assets.store import timings
+    from deid_assets.store import records
     from deid_assets.store.records import save_detector_version
 
     opened = two_batches.opened()
@@ -91,7 +91,7 @@ def test_the_cost_on_the_leaderboard_is_detection_time_over_all_batches(two_batc
         for batch, (notes, seconds) in zip(
             opened.files.batches("spans_shade"), [(8, 1.0), (32, 3.0)], strict=True
         ):
-            timings.save_detection(session, batch, version, notes=notes, seconds=seconds)
+            records.save_detection(session, batch, version, notes=notes, seconds=seconds)
         session.commit()
     two_batches.run_scores()
 

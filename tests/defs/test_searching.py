@@ -19,7 +19,7 @@ from deid_assets.pipeline.batch import SearchResult
 from deid_assets.pipeline.searching import Search, SearchSample, search_until_clean
 from deid_assets.policies import load_policy
 from deid_assets.quality import State
-from deid_assets.quality.searching import search_verdict
+from deid_assets.quality.text_checks import search_verdict
 
 KEY = Key(b"0123456789abcdef")
 STAGE = Search.name

@@ -6,7 +6,7 @@ from deid_assets.assets.detection import read_outcomes
 from deid_assets.assets.shadow import drawn
 from deid_assets.core.assets import Family
 from deid_assets.store.files import ALL
-from deid_assets.store.scores import scores_from_table
+from deid_assets.store.frames import scores_from_table
 
 pytestmark = pytest.mark.long
 

@@ -15,7 +15,7 @@ from deid_assets.defs.jobs import MAIN_JOB
 from deid_assets.defs.runs import Graph, Pass
 from deid_assets.defs.staleness import stale_assets
 from deid_assets.defs.stopping import without_known_stops
-from deid_assets.formats.installed import installed
+from deid_assets.formats.catalogue import installed
 from deid_assets.intake.arrivals import check_arrival, find_arrival
 from deid_assets.intake.landing import take_in
 from deid_assets.intake.reader import landing_folder, read_batch

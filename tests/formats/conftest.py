@@ -12,7 +12,7 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import Span, SpanSet
 from deid_assets.formats import Annotated, Fault, ReadOptions, read_notes
-from deid_assets.formats.installed import installed
+from deid_assets.formats.catalogue import installed
 
 DATA = Path(__file__).parent / "data"
 

@@ -26,7 +26,7 @@ from deid_assets.formats import (
     read_notes,
     write_notes,
 )
-from deid_assets.formats.selection import IGNORED
+from deid_assets.formats.options import IGNORED
 
 MIB = 1 << 20
 

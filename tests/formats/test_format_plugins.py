@@ -22,7 +22,7 @@ from deid_assets.formats import (
     read_notes,
     write_notes,
 )
-from deid_assets.formats.installed import OUTSIDE, installed
+from deid_assets.formats.catalogue import OUTSIDE, installed
 from deid_assets.formats.read_settings import read_options
 from deid_assets.own_plugins import BRINGS, command
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from deid_assets.formats import FORMATS
+from deid_assets.formats.catalogue import installed
 from deid_assets.formats.contract import check_format
-from deid_assets.formats.installed import installed
 from deid_assets.plugins import available
 
 # make test-run names that of users

@@ -57,11 +57,6 @@ def how(settings, tmp_path):
         f"[read]\ncolumn.id = {json.dumps(TEXT)}\ncolumn.text = {json.dumps(TEXT)}",
         f"read = {json.dumps(TEXT)}",
         f"{TEXT} = ",
-        f"sender = {'9' * 5_000}",
-        f"read = {'[' * 20_000}{json.dumps(TEXT)}{']' * 20_000}",
-        f"read = {'{Miller = ' * 200}1{'}' * 200}",
-        f"read{'.Miller' * 8_000} = 1",
-        f"[read]\nencoding = [[[{json.dumps(TEXT)}]]]",
     ],
 )
 def test_what_is_said_of_a_wrong_batch_toml_holds_no_value_of_it(how, toml):
@@ -117,14 +112,3 @@ def test_a_sender_lowers_limits_and_raises_none(how, key):
 def test_a_limit_that_the_settings_lower_is_lower_for_senders_too(how):
     with pytest.raises(ConfigError, match="above the limit of 1,000"):
         how("[read]\nmax_note_chars = 1001", intake={"max_note_chars": 1000})
-
-
-def test_the_deepest_key_there_is_is_read(how):
-    options = how('[read]\nignore = ["x.txt"]\n[read.column]\nid = "nr"').options
-    assert "x.txt" in options.ignore
-    assert options.columns.note_id == "nr"
-
-
-def test_a_batch_toml_that_is_too_large_is_called_so(how):
-    with pytest.raises(ConfigError, match="larger than"):
-        how("#" * 70_000)

@@ -13,7 +13,7 @@ from deid_assets.core.redact import Edit, Policy, Redacted, redact
 from deid_assets.core.span import DisjointSpans, Span, SpanSet
 from deid_assets.pipeline.redacting import survival_by_note
 from deid_assets.quality import State
-from deid_assets.quality.survival import survival_verdict
+from deid_assets.quality.text_checks import survival_verdict
 from deid_assets.quality.verdict import Verdict
 from deid_assets.testing import marked
 

@@ -18,7 +18,7 @@ from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Edit
 from deid_assets.core.span import Span, SpanSet
 from deid_assets.pipeline.redacting import survival_by_note
-from deid_assets.quality.survival import survival_verdict
+from deid_assets.quality.text_checks import survival_verdict
 from deid_assets.quality.verdict import Verdict
 
 CORPORA = [

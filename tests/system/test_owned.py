@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from deid_assets.system import atomic
-from deid_assets.system.owned import sweep_parts
+from deid_assets.system.atomic import sweep_parts
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 

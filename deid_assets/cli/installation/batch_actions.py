@@ -13,8 +13,7 @@ from deid_assets.cli.tables import print_json, print_table
 from deid_assets.config import Settings
 from deid_assets.core.errors import ConfigError, InputError, ProvenanceError
 from deid_assets.formats import Fault
-from deid_assets.intake.arrivals import Arrival, find_arrival, try_again
-from deid_assets.intake.parts import waiting
+from deid_assets.intake.arrivals import Arrival, find_arrival, try_again, waiting
 from deid_assets.intake.reader import landing_folder, read_batch, sources_of
 from deid_assets.intake.reading import how_to_read
 from deid_assets.intake.states import (

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from deid_assets.config import Settings
 from deid_assets.core.errors import DeidError
-from deid_assets.intake.arrivals import batch_id, list_files, sign_arrival
-from deid_assets.intake.parts import is_part
+from deid_assets.intake.arrivals import batch_id, is_part, list_files, sign_arrival
 from deid_assets.intake.reader import landing_folder, sources_of
 from deid_assets.store.atomic import make_folder
 from deid_assets.store.files import RECEIPT, StoreFiles

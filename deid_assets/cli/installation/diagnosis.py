@@ -20,7 +20,7 @@ from deid_assets.cli.endings import guarded
 from deid_assets.cli.tables import print_json, print_table
 from deid_assets.config import Settings
 from deid_assets.core.errors import DeidError
-from deid_assets.formats.installed import OUTSIDE, installed
+from deid_assets.formats.catalogue import OUTSIDE, installed
 
 OPTIONAL = {
     "psycopg": "PostgreSQL: make add PLUGIN=postgresql",

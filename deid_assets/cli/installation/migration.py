@@ -9,7 +9,7 @@ from deid_assets.cli.app import app
 from deid_assets.cli.endings import guarded, say
 from deid_assets.config import Settings
 from deid_assets.core.errors import InputError
-from deid_assets.intake.parts import is_part, whole_of
+from deid_assets.intake.arrivals import is_part, whole_of
 from deid_assets.store.generation import MARKER, is_of_another_generation
 
 ASIDE = "before-migration"

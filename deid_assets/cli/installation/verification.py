@@ -13,8 +13,8 @@ from typing import Any
 import typer
 
 from deid_assets.cli.app import app
+from deid_assets.cli.arguments import grouped
 from deid_assets.cli.endings import guarded, say, say_in_amber
-from deid_assets.cli.groups import grouped
 from deid_assets.config import Settings
 from deid_assets.core.errors import InputError
 from deid_assets.store.manifests import UNVERIFIED, check_name, verify_release

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from deid_assets.cli.app import app
-from deid_assets.cli.arguments import FormatOption, JsonOption, ReadOption, ToOption
+from deid_assets.cli.arguments import FormatOption, JsonOption, ReadOption, ToOption, grouped
 from deid_assets.cli.endings import guarded, say
-from deid_assets.cli.groups import grouped
 from deid_assets.cli.outputs import check_out, finish, out_format, write_options
 from deid_assets.cli.plugged import CommandGroup
 from deid_assets.cli.streams import NoteSource, Withheld, progress, read_options

@@ -22,10 +22,10 @@ from deid_assets.cli.arguments import (
     ResolveOption,
     ResolveOrUniteOption,
     ToOption,
+    grouped,
 )
 from deid_assets.cli.endings import guarded, say
 from deid_assets.cli.ensemble import Detection, Named
-from deid_assets.cli.groups import grouped
 from deid_assets.cli.keeping.vault import KeyFileOption
 from deid_assets.cli.notes.recording import Recorder, VaultOptions, recording
 from deid_assets.cli.notes.redaction import (

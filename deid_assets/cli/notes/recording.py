@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -10,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 import deid_assets
-from deid_assets import plugins
 from deid_assets.cli.endings import say
-from deid_assets.cli.ensemble import Named
+from deid_assets.cli.ensemble import Named, versions_of
 from deid_assets.cli.keeping.vault import open_vault
 from deid_assets.cli.notes.redaction import Redaction, key_of_edits
 from deid_assets.core.detector import Failed
@@ -145,22 +143,3 @@ def _made_by(redaction: Redaction, named: Named) -> MadeBy:
     return MadeBy.of(
         redaction.policy, redaction.key, software=software, detectors=versions_of(named)
     )
-
-
-def versions_of(named: Named) -> dict[str, str]:
-    """Return the version of each detector, with digests of its source and, where it has some, of
-    model and options.
-    """
-    installed = plugins.available()
-    versions: dict[str, str] = {}
-    for spec in named.specs:
-        name = spec.partition("=")[0]
-        chosen = sorted(option for option in named.options if option.startswith(f"{name}."))
-        version = installed[name].code_version if name in installed else ""
-        given = [spec, *chosen] if "=" in spec or chosen else []
-        versions[name] = (
-            f"{version}, options {hashlib.sha256(repr(given).encode()).hexdigest()[:8]}"
-            if given
-            else version
-        )
-    return versions

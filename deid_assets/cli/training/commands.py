@@ -17,9 +17,8 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from deid_assets import plugins
 from deid_assets.cli.app import app
-from deid_assets.cli.arguments import JsonOption
+from deid_assets.cli.arguments import JsonOption, grouped
 from deid_assets.cli.endings import guarded, say
-from deid_assets.cli.groups import grouped
 from deid_assets.cli.tables import print_json, print_rows, print_table
 from deid_assets.core.errors import ConfigError
 from deid_assets.core.trainer import Epoch

@@ -11,9 +11,8 @@ import typer
 
 from deid_assets import plugins
 from deid_assets.cli.app import app
-from deid_assets.cli.arguments import JsonOption
+from deid_assets.cli.arguments import JsonOption, grouped
 from deid_assets.cli.endings import guarded, say
-from deid_assets.cli.groups import grouped
 from deid_assets.cli.plugged import CommandGroup
 from deid_assets.cli.tables import print_json, print_rows
 from deid_assets.core.errors import PluginError
