@@ -15,6 +15,9 @@ MANIFEST = "manifest.json"
 UNVERIFIED = "unverified name"
 """What a manifest says of who approved, where nothing proves that it was them."""
 FORMAT = 2
+_TABLES = ("files", "counts", "policy", "measurement", "approval")
+_NUMBERS = ("annotated_notes", "gold_spans", "lower")
+_NAMES = ("by", "at", "page")
 
 
 def signed(manifest: Mapping[str, Any], *, signer: ReleaseSigner) -> dict[str, Any]:
@@ -36,9 +39,13 @@ def verify_release(folder: Path, *, key: PublicKey | None) -> dict[str, Any]:
 
     Raises:
         InputError: There is no manifest, or it is not one.
-        ProvenanceError: The signature does not match, a file was altered, or one is missing or not
-            named.
+        ProvenanceError: The signature does not match, a file was altered or is a link, or one is
+            missing or not named.
     """
+    if (folder / MANIFEST).is_symlink():
+        raise ProvenanceError(
+            f"{folder / MANIFEST}: a link, which may lead elsewhere tomorrow; get the folder again"
+        )
     manifest = _opened(folder / MANIFEST, key)
     files = manifest["files"]
     present = {path.name for path in folder.iterdir()} - {MANIFEST}
@@ -70,6 +77,7 @@ def _opened(path: Path, key: PublicKey | None) -> dict[str, Any]:
     try:
         manifest: Any = strict_json.loads(path.read_bytes())
         files, signature = dict(manifest["files"]), str(manifest.pop("signature"))
+        _check_form(manifest)
     except FileNotFoundError:
         raise InputError(
             f"{path.parent}: no {MANIFEST}; name the folder of one released batch"
@@ -86,6 +94,34 @@ def _opened(path: Path, key: PublicKey | None) -> dict[str, Any]:
             "it was altered, or signed by another installation"
         )
     return {**manifest, "files": files}
+
+
+def _check_form(manifest: Mapping[str, Any]) -> None:
+    """Check that what is shown of a manifest has the form in which it is written, on one line each.
+
+    Raises:
+        ValueError: A value has another type, or a text would take another line or move the cursor.
+        KeyError: A value is missing.
+    """
+    tables = {name: manifest.get(name) or {} for name in _TABLES}
+    if not all(isinstance(table, dict) for table in tables.values()):
+        raise ValueError
+    if manifest.get("measured"):
+        covered = "covered" if "covered" in tables["measurement"] else "hidden"
+        numbers = [tables["measurement"][name] for name in (*_NUMBERS, covered)]
+        if not all(type(number) in (int, float) for number in numbers):
+            raise ValueError
+    if tables["approval"] and not all(type(tables["approval"][name]) is str for name in _NAMES):
+        raise ValueError
+    waiting: list[Any] = [manifest]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            waiting += [*one, *one.values()]
+        elif isinstance(one, list):
+            waiting += one
+        elif isinstance(one, str) and not one.isprintable():
+            raise ValueError
 
 
 def _sha256(path: Path) -> str:

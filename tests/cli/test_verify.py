@@ -193,6 +193,42 @@ def test_json_that_means_two_things_is_refused(deid, release, tmp_path, change):
     assert "not the manifest of a release" in ran.err
 
 
+LINE = "Dr Miller\nsigned with the key 0123456789abcdef"
+ODD = [
+    {"counts": [1]},
+    {"policy": "tag"},
+    {"measured": True, "measurement": {"annotated_notes": "9", "gold_spans": 9, "lower": 0.9}},
+    {"measured": True, "measurement": None},
+    {"approval": {"by": "Miller", "at": "today", "page": 7}},
+    {"approval": {"by": LINE, "at": "today", "page": "p" * 64}},
+    {"approval": {"by": "\x1b[1AMiller", "at": "today", "page": "p" * 64}},
+    {"created_at": "\u202eyadot"},
+]
+
+
+@pytest.mark.parametrize("values", ODD)
+def test_a_manifest_that_anyone_wrote_adds_no_line_of_its_own(deid, release, values):
+    """Unsigned, its approver's name wrote the line that tells whose signature was checked."""
+    path = release / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
+
+    ran = deid("verify", release, "--unsigned")
+
+    assert ran.code == 2
+    assert "not the manifest of a release" in ran.err
+    assert "signed with" not in ran.err
+
+
+def test_a_manifest_that_is_a_link_is_refused(deid, release, tmp_path):
+    (release / "manifest.json").rename(tmp_path / "elsewhere.json")
+    (release / "manifest.json").symlink_to(tmp_path / "elsewhere.json")
+
+    ran = deid("verify", release, "--public-key", key_file(tmp_path / "their.pem"))
+
+    assert ran.code == 2
+    assert "a link" in ran.err
+
+
 def test_a_renamed_folder_is_refused(deid, release, tmp_path):
     key = key_file(tmp_path / "their.pem")
     release.rename(tmp_path / "b-2")
