@@ -17,10 +17,11 @@ from deid_assets.defs.jobs import ARRIVAL_TAG, SPLITTING_JOB, TRIES, runs_of_arr
 from deid_assets.defs.placing import Place
 from deid_assets.formats.annotated import Annotated, Annotation, Fault, ParsedNote, Problem
 from deid_assets.formats.parsed_notes import parsed_note_line, read_parsed_notes
-from deid_assets.intake import splitting
+from deid_assets.intake import grouping
+from deid_assets.intake.grouping import NOTE_CHARACTERS
 from deid_assets.intake.landing import landing_store, take_in
 from deid_assets.intake.reader import read_batch
-from deid_assets.intake.splitting import NOTE_CHARACTERS, split_arrivals, waiting
+from deid_assets.intake.splitting import split_arrivals, waiting
 from deid_assets.intake.states import batch_ids
 
 LIMIT = 13_000
@@ -213,7 +214,7 @@ def test_erasing_a_part_erases_the_arrival_that_it_was_cut_from(settings, instal
 
 
 def test_memory_is_that_of_a_few_notes_not_of_the_file(settings, monkeypatch):
-    monkeypatch.setattr(splitting, "_BUFFER_BYTES", 2**16)
+    monkeypatch.setattr(grouping, "_BUFFER_BYTES", 2**16)
 
     def peak(notes):
         (settings.landing / "notes.jsonl").write_text(
