@@ -102,6 +102,7 @@ def kill(times: int, *, seed: int) -> int:
     settings, rng = _own_settings(), Random(seed)
     wanted = len(_arrived(settings)) + len(_waiting(settings)) + times
     ui = _started()
+    starts = 1
     killed: Counter[str] = Counter()
     faults: list[str] = []
     try:
@@ -109,15 +110,17 @@ def kill(times: int, *, seed: int) -> int:
         for number in range(times):
             _drop(settings.landing, 1_000 * seed + number)
             time.sleep(rng.uniform(30, 90))
-            if ui.poll() is not None:  # it ends with any of its servers
+            while len(every := _descendants(ui.pid)) < 2:  # it ends with any of its servers
+                ui.kill()
                 ui = _started()
+                starts += 1
                 time.sleep(rng.uniform(30, 90))
-            victim = rng.choice(_descendants(ui.pid)[1:])
+            victim = rng.choice(every[1:])
             with contextlib.suppress(OSError):
                 killed[_role_of(victim)] += 1
                 os.kill(victim, signal.SIGKILL)
             faults += _refused(settings.home)
-            print(f"  {dict(killed)}; {len(faults)} faults", flush=True)
+            print(f"  {dict(killed)}; {starts} starts; {len(faults)} faults", flush=True)
         faults += [f"process {pid} is left" for pid in _end(ui)]
     finally:
         ui.kill()
