@@ -11,10 +11,21 @@ from deid_assets.core.span import DisjointSpans, Span, SpanSet
 
 if TYPE_CHECKING:
     from deid_assets.api import deidentify, deidentify_notes
+    from deid_assets.component import DeidPipelineComponent
+    from deid_assets.defs.build import build_definitions
+
+_LOADED = {
+    "DeidPipelineComponent": "deid_assets.component",
+    "build_definitions": "deid_assets.defs.build",
+    "deidentify": "deid_assets.api",
+    "deidentify_notes": "deid_assets.api",
+}
+"""Names that are loaded at first use, with their modules: they import most of the package."""
 
 __version__ = "0.1.0"
 __all__ = [
     "DeidError",
+    "DeidPipelineComponent",
     "Detector",
     "DisjointSpans",
     "Failed",
@@ -25,13 +36,19 @@ __all__ = [
     "Span",
     "SpanSet",
     "__version__",
+    "build_definitions",
     "deidentify",
     "deidentify_notes",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Load the functions that de-identify at first use: they import most of the package."""
-    if name in {"deidentify", "deidentify_notes"}:
-        return getattr(import_module("deid_assets.api"), name)
+    """Load what imports most of the package."""
+    if name in _LOADED:
+        return getattr(import_module(_LOADED[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """List what is loaded at first use too: Dagster looks for components here."""
+    return sorted({*globals(), *__all__})

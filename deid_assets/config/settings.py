@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from deid_assets.config.audited import PrivacySettings
-from deid_assets.config.faults import faults_in, raise_all, read_toml
+from deid_assets.config.faults import faults_in, read_toml
 from deid_assets.config.secret import secret_of_environment, secret_of_home
 from deid_assets.core.errors import ConfigError, did_you_mean
 from deid_assets.core.keys import Key
@@ -257,12 +257,25 @@ class Settings(_Frozen):
         for variable, name in (("DEID_HOME", "home"), ("DEID_DATABASE_URL", "database_url")):
             if os.environ.get(variable):
                 values[name] = os.environ[variable]
+        return cls.of(values, lambda fault: f"{path or 'settings'}: {fault}")
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], shown: Callable[[str], str]) -> Settings:
+        """Return the settings of some values.
+
+        Args:
+            values: By name.
+            shown: Puts before a fault where the values are from.
+
+        Raises:
+            ConfigError: With a line for each key or value that is not allowed.
+        """
         try:
             settings = cls.model_validate(values)
         except ValidationError as error:
-            raise_all(path or "settings", faults_in(error, cls))
-            raise
-        raise_all(path or "settings", _faults_of_names(settings))
+            raise ConfigError("\n".join(map(shown, faults_in(error, cls)))) from None
+        if faults := [shown(fault) for fault in _faults_of_names(settings)]:
+            raise ConfigError("\n".join(faults))
         return settings
 
     @property

@@ -4,7 +4,7 @@ A fixed trunk, and a family of assets for each installed detector.
 """
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -20,6 +20,7 @@ from deid_assets.assets.notes_table import LANDED_NOTES, NotesTable
 from deid_assets.assets.own import asking, check_asked
 from deid_assets.config import Settings
 from deid_assets.core.assets import Family
+from deid_assets.core.errors import ConfigError
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Policy
 from deid_assets.defs import (
@@ -71,7 +72,8 @@ class Sharing:
         is_evaluated: Whether a sensor of ours evaluates the conditions of our assets; else one that
             the location has.
         execute: Runs each step.
-        settings_of: What the settings are called in messages, and who runs the installation.
+        spec_of: What Dagster shows of each asset.
+        source: Where the settings come from, and who runs the installation.
         only: The detectors that are installed for it; all where not given.
     """
 
@@ -80,7 +82,8 @@ class Sharing:
     is_on: bool = False
     is_evaluated: bool = True
     execute: Execute = events_alone
-    settings_of: SettingsSource | None = None
+    spec_of: Callable[[dg.AssetSpec], dg.AssetSpec] = lambda spec: spec
+    source: SettingsSource | None = None
     only: Collection[str] | None = None
 
     @property
@@ -144,8 +147,8 @@ def shared_definitions(settings: Settings, sharing: Sharing) -> dg.Definitions:
 
 
 def _source_of(sharing: Sharing) -> SettingsSource | None:
-    if sharing.settings_of or not sharing.key_prefix:
-        return sharing.settings_of
+    if sharing.source or not sharing.key_prefix:
+        return sharing.source
     return SettingsSource(f"the key prefix {'/'.join(sharing.key_prefix)}")
 
 
@@ -185,12 +188,10 @@ def definitions_of_settings(
 def _definitions_of(snapshot: Snapshot, sharing: Sharing) -> dg.Definitions:
     settings, there = snapshot.settings, place()
     usable = [name for name, plugin in snapshot.detectors.items() if not plugin.fault]
-    assets = [*_arriving(sharing), *_assets(snapshot, usable)]
-    assets = list(
-        dg.map_asset_specs(lambda spec: spec.replace_attributes(owners=settings.owners), assets)
-    )
+    plain = [*_arriving(sharing), *_assets(snapshot, usable)]
+    assets = list(dg.map_asset_specs(partial(_shown, sharing=sharing, settings=settings), plain))
     made = jobs(
-        Selections.of(assets),
+        Selections.of(plain),
         usable,
         with_bakeoff=snapshot.page(evaluating.BAKEOFF) is not None,
     )
@@ -209,6 +210,21 @@ def _definitions_of(snapshot: Snapshot, sharing: Sharing) -> dg.Definitions:
         },
         executor=None if there.is_shared else dg.in_process_executor,
     )
+
+
+def _shown(spec: dg.AssetSpec, *, sharing: Sharing, settings: Settings) -> dg.AssetSpec:
+    """Return an asset as Dagster shows it.
+
+    Raises:
+        ConfigError: It would have another key.
+    """
+    shown = sharing.spec_of(spec.replace_attributes(owners=settings.owners))
+    if shown.key != spec.key:
+        raise ConfigError(
+            f"get_asset_spec gives {spec.key.to_user_string()} another key, and receipts would name"
+            " the old one; change key_prefix instead"
+        )
+    return shown
 
 
 def _automation(

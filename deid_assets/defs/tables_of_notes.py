@@ -19,7 +19,7 @@ from deid_assets.assets.notes_table import (
     NotesTable,
     make_landed_notes,
 )
-from deid_assets.core.errors import InputError, did_you_mean
+from deid_assets.core.errors import InputError
 from deid_assets.defs.audit import audited_asset
 from deid_assets.runtime.snapshot import software_version
 
@@ -57,15 +57,14 @@ def _table_of(context: dg.AssetExecutionContext, *, table: NotesTable) -> Mappin
     key = dg.AssetKey.from_user_string(table.asset)
     graph = context.job_def.asset_layer.asset_graph
     if not graph.has(key) or graph.get(key).metadata.get(STUB):
-        known = [
-            one.to_user_string() for one in graph.get_all_asset_keys() if one != context.asset_key
-        ]
         raise InputError(
-            f"notes.asset: this project has no asset {table.asset!r}"
-            f"{did_you_mean(table.asset, known)}; name one that holds a table of notes"
+            f"notes.asset: this project has no asset {table.asset!r}; name one that holds a table"
+            " of notes, its parts joined by slashes"
         )
-    if graph.get(key).is_materializable and not context.instance.get_latest_materialization_event(
-        key
-    ):
-        raise InputError(f"notes.asset: {table.asset} was never materialized; materialize it first")
-    return {"frame": context.load_asset_value(key)}
+    try:
+        return {"frame": context.load_asset_value(key)}
+    except Exception:
+        # What its IO manager says may hold text; one that was reported from outside may be there.
+        if context.instance.get_latest_materialization_event(key):
+            raise
+    raise InputError(f"notes.asset: {table.asset} was never materialized; materialize it first")
