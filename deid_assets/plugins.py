@@ -41,6 +41,7 @@ TABLES = "deid_assets.tables"
 PAGES = "deid_assets.pages"
 COMMANDS = "deid_assets.commands"
 CORPORA = "deid_assets.corpora"
+FEEDS = "deid_assets.feeds"
 RECIPES = "deid_assets.recipes"
 """Packages with a folder ``recipes``."""
 NEEDS_MODEL = "needs-model"
@@ -295,6 +296,15 @@ def load_corpus(name: str) -> Callable[..., Iterator[tuple[Note, SpanSet]]]:
         _known(name, CORPORA, "maker of corpora"), "maker of corpora"
     )
     return maker
+
+
+def load_feed(kind: str, options: Mapping[str, Any]) -> object:
+    """Return a feed of a plugin's kind, built with keyword options.
+
+    Raises:
+        PluginError: As for ``load``.
+    """
+    return _made(_known(kind, FEEDS, "kind of feed"), "kind of feed", options)
 
 
 def load_declaration(plugin: Plugin, kind: str) -> object:

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from deid_assets.config.audited import PrivacySettings
 from deid_assets.config.faults import faults_in, read_toml
+from deid_assets.config.feeds import FeedSettings, faults_of_feeds
 from deid_assets.config.secret import secret_of_environment, secret_of_home
 from deid_assets.core.errors import ConfigError, did_you_mean
 from deid_assets.core.keys import Key
@@ -201,6 +202,7 @@ class Settings(_Frozen):
         gates: Limits of the data-quality checks.
         batches: How large a batch may be.
         intake: How what arrives is read, where nothing else is said.
+        feeds: Databases and object stores that new notes are taken from, by name.
         release: What a batch must have before it leaves.
         approvals: How the names of those who approve releases are proved.
         vault: Where the originals of what is released are sealed, if anywhere.
@@ -232,6 +234,7 @@ class Settings(_Frozen):
     gates: Gates = Gates()
     batches: Batches = Batches()
     intake: ReadingSettings = ReadingSettings()
+    feeds: Mapping[Name, FeedSettings] = Field(default_factory=dict)
     release: ReleaseSettings = ReleaseSettings()
     approvals: ApprovalSettings = ApprovalSettings()
     vault: VaultSettings = VaultSettings()
@@ -389,5 +392,6 @@ def _faults_of_names(settings: Settings) -> Iterator[str]:
         )
     if settings.vault.url and settings.vault.url == settings.sql_url:
         yield "vault.url is the database of the catalogue; give the vault one of its own"
+    yield from faults_of_feeds(settings.feeds)
     if settings.release_policy not in settings.policies:
         yield f"release_policy {settings.release_policy!r} is not in policies; add it there"

@@ -33,6 +33,7 @@ from deid_assets.defs import (
 )
 from deid_assets.defs.audit import audited_asset
 from deid_assets.defs.build_taggers import tagger_assets
+from deid_assets.defs.feeding import feed_jobs
 from deid_assets.defs.instance import harden_process
 from deid_assets.defs.jobs import Selections, jobs, landing_sensor, nightly_schedule
 from deid_assets.defs.placing import (
@@ -195,14 +196,19 @@ def _definitions_of(snapshot: Snapshot, sharing: Sharing) -> dg.Definitions:
         usable,
         with_bakeoff=snapshot.page(evaluating.BAKEOFF) is not None,
     )
+    feeding, feed_schedules = feed_jobs(settings.feeds)
     return dg.Definitions(
         assets=assets,
-        jobs=[*made.all, *([approving.approve_job()] if settings.release.approval else [])],
+        jobs=[
+            *made.all,
+            *feeding,
+            *([approving.approve_job()] if settings.release.approval else []),
+        ],
         sensors=[
             landing_sensor(made.sensed, is_on=sharing.is_on),
             *([_automation(assets, sharing)] if sharing.is_evaluated else []),
         ],
-        schedules=[nightly_schedule(made.nightly)],
+        schedules=[nightly_schedule(made.nightly), *feed_schedules],
         resources={
             there.name("installation"): installation_resource(snapshot),
             there.name("vault"): vault_resource(settings.vault),

@@ -26,6 +26,7 @@ from deid_assets.core.trainer import Document, Trainer
 if TYPE_CHECKING:
     from deid_assets.evaluation.pages import MadePage, PageInput
     from deid_assets.evaluation.tables import DetectorTable
+    from deid_assets.feeds.source import Feed
     from deid_assets.privacy.audit import Audit
     from deid_assets.training.analyses import TaggerAnalysis
 
@@ -78,6 +79,12 @@ class Importer(Protocol):
     def maps(self) -> Mapping[str, Any]:
         """Return the label maps that come along, by name."""
         ...
+
+
+class MakesFeed(Protocol):
+    """A class of feeds: options are keyword-only parameters of its constructor."""
+
+    def __call__(self, **options: Any) -> Feed: ...
 
 
 class AnalysesTagger(Protocol):
@@ -140,6 +147,7 @@ EXTENSION_POINTS = (
     ExtensionPoint("deid_assets.replacers", "a function of nothing", "a locale pack of surrogates"),
     ExtensionPoint("deid_assets.audits", "MakesAudit", "a privacy audit, with its asset"),
     ExtensionPoint("deid_assets.corpora", "MakesCorpus", "notes by name, as `synthetic:en:100`"),
+    ExtensionPoint("deid_assets.feeds", "MakesFeed", "a kind of feed, for `[feeds.NAME]`"),
     ExtensionPoint("deid_assets.analyses", "AnalysesTagger", "what a tagger's asset shows"),
     ExtensionPoint("deid_assets.tables", "MakesTable", "a table of its own detectors, an asset"),
     ExtensionPoint("deid_assets.pages", "MakesPage", "a page on detectors, an asset"),

@@ -113,10 +113,38 @@ def _listed(path: Path, root: Path) -> ArrivedFile:
         )
 
 
-def sign_arrival(files: StoreFiles, batch: str, listed: Iterable[ArrivedFile]) -> Receipt:
+def sign_arrival(
+    files: StoreFiles,
+    batch: str,
+    listed: Iterable[ArrivedFile],
+    *,
+    overrides: Mapping[str, object] | None = None,
+) -> Receipt:
     """Store the list of what arrived as a batch, dated now."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    return _write(files, batch, list(listed), arrived_at=now, attempt=0, overrides={})
+    return _write(files, batch, list(listed), arrived_at=now, attempt=0, overrides=overrides or {})
+
+
+def sign_replacement(files: StoreFiles, batch: str, listed: Iterable[ArrivedFile]) -> Receipt:
+    """Store the list of what a batch holds from now on, so that it is read again.
+
+    Date, overrides and inputs stay those of its arrival.
+
+    Raises:
+        ProvenanceError: There is no receipt of its arrival.
+    """
+    known = find_arrival(files, batch)
+    if known is None:
+        raise ProvenanceError(f"batch {batch}: no receipt of what arrived; it cannot be replaced")
+    return _write(
+        files,
+        batch,
+        list(listed),
+        arrived_at=known.arrived_at,
+        attempt=known.attempt + 1,
+        overrides=known.overrides,
+        inputs=known.receipt.inputs,
+    )
 
 
 def sign_part(

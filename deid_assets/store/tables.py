@@ -227,3 +227,45 @@ class ReleaseRow(StoredRow, table=True):
     notes: int
     quarantined: int
     created_at: datetime = _time()
+
+
+class FeedRow(StoredRow, table=True):
+    """How far a feed was taken.
+
+    ``generation`` counts what was taken, and ``plan`` is the keyed digest of what is taken and not
+    landed yet, or empty.
+    """
+
+    __tablename__ = f"{PREFIX}feeds"
+
+    feed: str = Field(max_length=41, primary_key=True)
+    generation: int
+    plan: str = Field(default="", max_length=64)
+    taken_at: datetime = _time()
+
+
+class FeedUnitRow(StoredRow, table=True):
+    """A file of a feed, or its query, as it was when it was read; nothing here is readable.
+
+    ``version`` and the unit's name are keyed, and ``mark``, how far it was read, is encrypted.
+    """
+
+    __tablename__ = f"{PREFIX}feed_units"
+
+    feed: str = Field(max_length=41, primary_key=True)
+    unit: str = Field(max_length=32, primary_key=True)
+    version: str = Field(max_length=64)
+    mark: str = Field(default="", max_length=200)
+
+
+class FeedNoteRow(StoredRow, table=True):
+    """A note that a feed gave, and the batch that it is in; ``note`` and ``digest`` are keyed."""
+
+    __tablename__ = f"{PREFIX}feed_notes"
+
+    feed: str = Field(max_length=41, primary_key=True)
+    note: str = Field(max_length=32, primary_key=True)
+    unit: str = Field(max_length=32)
+    digest: str = Field(max_length=64)
+    batch: str = Field(max_length=64)
+    is_fault: bool
