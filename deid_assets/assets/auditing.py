@@ -18,7 +18,7 @@ from deid_assets.assets.scoring import scored_batches
 from deid_assets.config import Settings
 from deid_assets.core.assets import Family
 from deid_assets.core.detector import Failed
-from deid_assets.core.errors import DeidError
+from deid_assets.core.errors import DeidError, InputError
 from deid_assets.core.note import Note
 from deid_assets.core.redact import Policy
 from deid_assets.core.resolve import Ensemble, resolve
@@ -157,15 +157,17 @@ def _audited(
     material = _material(settings, cases, policies)
     options = settings.audits.get(name)
     result = run_named(name, material, options)
-    return Sealer.of(material, read=_read_by(material)).seal(
-        result, {"options": dict(options or {})}
-    )
+    return Sealer.of(material, read=_read_by(material)).seal(result, options)
 
 
 def _read_by(material: Material) -> dict[str, int]:
     if material.model is None:
         return {}
-    sets = {"training": material.training, "held_out": material.held_out}
+    sets = {
+        "training": material.training,
+        "held_out": material.held_out,
+        "annotated": [case.note for case in material.cases],
+    }
     sizes = {name: len(notes) for name, notes in sets.items()}
     return sizes | {
         f"{name} read": count_read(material.model, notes) for name, notes in sets.items()
@@ -253,4 +255,7 @@ def _is_of_another_model(result: AuditResult, installation: Installation) -> boo
     known = "" if subject is None else subject.model
     if model is None or not model.exists():
         return bool(known)
-    return known != model_digest(model, installation.settings.key())
+    try:
+        return known != model_digest(model, installation.settings.key())
+    except InputError:  # what cannot be told is not the same
+        return True

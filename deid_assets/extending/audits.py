@@ -29,7 +29,14 @@ from deid_assets.privacy.running import (
     not_run,
     run_named,
 )
-from deid_assets.privacy.subject import Sealer, is_signed, key_name, model_digest, texts_digest
+from deid_assets.privacy.subject import (
+    Sealer,
+    as_told,
+    is_signed,
+    key_name,
+    model_digest,
+    texts_digest,
+)
 
 __all__ = [
     "Audit",
@@ -50,6 +57,7 @@ __all__ = [
     "Sealer",
     "Subject",
     "Table",
+    "as_told",
     "check_key",
     "conclude",
     "estimated_seconds",

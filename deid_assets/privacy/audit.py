@@ -15,6 +15,9 @@ from deid_assets.core.span import DisjointSpans
 from deid_assets.privacy.measurement import Measurement
 from deid_assets.privacy.result import AuditResult, Control, Outcome, Plot, Rule, Table, verdict
 
+SEED = 1
+"""Of draws, where none is given."""
+
 
 class Need(StrEnum):
     """What an audit may need.
@@ -83,7 +86,7 @@ class Material:
     """
 
     key: Key = field(repr=False)
-    seed: int = 1
+    seed: int = SEED
     cases: Sequence[Case] = ()
     predictions: bool = True
     policies: Sequence[Policy] = ()

@@ -111,6 +111,8 @@ class Subject:
             texts``.
         policies: Of the redaction policies.
         settings: Of options, seed and further files.
+        options: What the audit was given that differs from its own settings, by name, as JSON: a
+            limit that is loosened passes what the audit's own refuses.
         read: Of how many notes of a set the model's folder says that it was trained on them, as
             ``training`` and ``training read``.
     """
@@ -120,6 +122,7 @@ class Subject:
     notes: Mapping[str, str] = field(default_factory=dict)
     policies: str = ""
     settings: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
     read: Mapping[str, int] = field(default_factory=dict)
 
 

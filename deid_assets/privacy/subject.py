@@ -13,10 +13,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from deid_assets.core.errors import InputError
 from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.core.span import Span
-from deid_assets.privacy.audit import Case, Material
+from deid_assets.privacy.audit import SEED, Case, Material
 from deid_assets.privacy.result import AuditResult, Subject
 
 _SHOWN = 16
@@ -49,14 +50,30 @@ class Sealer:
         """
         return cls(material.key, _subject(material, read), signed)
 
-    def seal(self, result: AuditResult, options: Mapping[str, Any] | None = None) -> AuditResult:
-        """Return a result bound to what it was made of, and signed where there is a key."""
-        told = json.dumps(options or {}, sort_keys=True, default=str)
+    def seal(
+        self, result: AuditResult, options: Mapping[str, Any] | None = None, *, plugin: str = ""
+    ) -> AuditResult:
+        """Return a result bound to what it was made of, and signed where there is a key.
+
+        Args:
+            result: Of an audit of the material.
+            options: That the audit was given.
+            plugin: Digest of the audit's code, where it counts.
+        """
+        given = dict(options or {})
+        told = json.dumps({"options": given, "plugin": plugin}, sort_keys=True, default=str)
         subject = replace(
-            self.subject, settings=_mac(self.key, "settings", [self.subject.settings, told])
+            self.subject,
+            settings=_mac(self.key, "settings", [self.subject.settings, told]),
+            options=self.subject.options | {name: as_told(value) for name, value in given.items()},
         )
         bound = replace(result, subject=subject, signature="")
         return replace(bound, signature=signature_of(bound, self.key)) if self.signed else bound
+
+
+def as_told(value: object) -> str:
+    """Return the value of an option as a result says it."""
+    return json.dumps(value, sort_keys=True, default=str)
 
 
 def is_signed(result: AuditResult, key: Key) -> bool:
@@ -74,6 +91,9 @@ def model_digest(folder: Path, key: Key) -> str:
     """Return the keyed digest of every file of a model's folder, by name and content.
 
     Another file gives another.
+
+    Raises:
+        InputError: A link in it leads to a folder, whose files would not be named.
     """
     return _mac(key, "model", _files(folder))
 
@@ -115,6 +135,7 @@ def _subject(material: Material, read: Mapping[str, int]) -> Subject:
             else ""
         ),
         settings=_mac(key, "inputs", settings),
+        options={} if material.seed == SEED else {"seed": as_told(material.seed)},
         read=dict(read),
     )
 
@@ -132,9 +153,14 @@ def _places(spans: Iterable[Span]) -> list[tuple[int, int, str]]:
 
 
 def _files(path: Path) -> list[str]:
-    every = sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else [path]
+    found = sorted(path.rglob("*")) if path.is_dir() else [path]
+    if any(one.is_symlink() and one.is_dir() for one in found if one != path):
+        raise InputError(
+            f"{path.name}: it has a link to a folder, whose files no digest would name; copy the"
+            " folder into its place"
+        )
     rows = []
-    for one in every:
+    for one in filter(Path.is_file, found):
         with one.open("rb") as file:
             rows.append(
                 f"{one.relative_to(path).as_posix()}"

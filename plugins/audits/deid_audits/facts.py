@@ -9,13 +9,14 @@ import datetime as dt
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from deid_assets.extending.commands import faults_in, raise_all, read_toml
 
 Share = Annotated[float, Field(ge=0, le=1)]
+Reason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
 class Tier(StrEnum):
@@ -86,6 +87,8 @@ class LedgerRules(_Facts):
     Args:
         audits: Others that must have passed too, of the notes or of a policy.
         waived: Audit to the reason for which its verdict is not asked for; the page shows it.
+        options: Audit to the options that it may have been given, with their values; a result that
+            was made with others, such as a loosened limit, refuses the model.
         recall: Smallest lower end of the interval of the share found, per category; ``ALL`` is all
             together.
         permits: Whether every raw source must have a permit that has not run out.
@@ -93,7 +96,8 @@ class LedgerRules(_Facts):
     """
 
     audits: tuple[str, ...] = ()
-    waived: Mapping[str, Annotated[str, Field(min_length=1)]] = Field(default_factory=dict)
+    waived: Mapping[str, Reason] = Field(default_factory=dict)
+    options: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict)
     recall: Mapping[str, Share] = Field(default_factory=dict)
     permits: bool = True
     checklist: tuple[str, ...] = ()

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from deid_assets.extending import ConfigError, did_you_mean
-from deid_assets.extending.audits import AuditResult, Key, Need, Outcome, is_signed
+from deid_assets.extending.audits import AuditResult, Key, Need, Outcome, as_told, is_signed
 from deid_audits.checklist import FOUND, AnsweredItem, answers
-from deid_audits.facts import Facts
+from deid_audits.facts import Facts, LedgerRules
 from deid_audits.lineage import Lineage, Trained, lineage
 
 OF_MODEL = {Need.TRAINING: "training", Need.GOLD: "annotated"}
@@ -112,6 +112,7 @@ def judge(
     reasons = [
         *_of_binding(asked, held),
         *_of_audits(asked, [name for name in wanted if name not in rules.waived]),
+        *(reason for each in asked for reason in _of_options(each, rules)),
         *(
             reason
             for category, least in rules.recall.items()
@@ -184,6 +185,11 @@ def _of_model(result: AuditResult, held: Held) -> Iterator[str]:
     # One that is not installed here may have needed all that it was given.
     needs = held.audits.get(result.audit, frozenset(OF_MODEL))
     for need, name in OF_MODEL.items():
+        if need in needs and name in subject.notes and name not in subject.read:
+            yield (
+                f"audit {result.audit}: it does not say how many of its {name} notes the model"
+                " read; run it again with `deid privacy run`"
+            )
         given, read = (subject.read.get(part, 0) for part in (name, f"{name} read"))
         is_source = subject.notes.get(f"{name} texts", subject.notes.get(name)) in held.sources
         if need in needs and given != read and not is_source:
@@ -231,6 +237,20 @@ def _of_audits(results: Sequence[AuditResult], wanted: Sequence[str]) -> Iterato
         for result in found:
             if result.outcome is not Outcome.PASSED:
                 yield f"audit {name}: {result.outcome.value}: {result.reason}"
+
+
+def _of_options(result: AuditResult, rules: LedgerRules) -> Iterator[str]:
+    """Yield with which options an audit was made that the rules do not name.
+
+    A loosened limit, a share of the attacks and another seed pass what the audit itself refuses.
+    """
+    allowed = rules.options.get(result.audit, {})
+    for name, value in result.subject.options.items() if result.subject else ():
+        if name not in allowed or as_told(allowed[name]) != value:
+            yield (
+                f"audit {result.audit}: made with {name} = {value}, which is not its own setting;"
+                f" run it without, or allow it under rules.options.{result.audit}"
+            )
 
 
 def _of_checklist(answered: Sequence[AnsweredItem], laws: Sequence[str]) -> Iterator[str]:

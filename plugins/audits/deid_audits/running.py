@@ -68,22 +68,17 @@ class AuditRun:
             result = run_named(
                 name, replace(self.material, report=_told(name)), self.options.get(name)
             )
-            found[name] = sealer.seal(result, self._made_by(name))
+            found[name] = self._sealed(sealer, result)
             write_result(self.out, found[name])
             write_page(self.out / PAGE, [found.get(one) or not_run(one) for one in names])
         if not left:
             write_page(self.out / PAGE, [found[name] for name in names])
         return [found[name] for name in names]
 
-    def _made_by(self, name: str) -> dict[str, Any]:
-        """Return what decides on a result beside the material.
-
-        The plugin's code and the options.
-        """
-        return {
-            "plugin": installed_audits()[name].digest,
-            "options": dict(self.options.get(name, {})),
-        }
+    def _sealed(self, sealer: Sealer, result: AuditResult) -> AuditResult:
+        """Return a result bound to the material, to the plugin's code and to the options."""
+        name = result.audit
+        return sealer.seal(result, self.options.get(name), plugin=installed_audits()[name].digest)
 
     def _kept(self, name: str, sealer: Sealer) -> AuditResult | None:
         """Return a verdict that is there already, of this very material, code and options."""
@@ -92,9 +87,9 @@ class AuditRun:
             result = next(read_results(self.out, [path])) if path.is_file() else None
         except InputError:
             return None
-        if result is None or result.outcome is Outcome.NOT_ASSESSED:
+        if result is None or result.audit != name or result.outcome is Outcome.NOT_ASSESSED:
             return None
-        if result.subject != sealer.seal(result, self._made_by(name)).subject:
+        if result.subject != self._sealed(sealer, result).subject:
             return None
         return result if not self.signed or is_signed(result, sealer.key) else None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -35,6 +36,11 @@ NEIGHBOUR_PARTS = 2
 """Parts of its words, of about seven, that a masked model is asked for."""
 REPLACED = 0.15
 """Share of the words that a neighbour has others for."""
+RUN, COPIED, MOST_COPIED = 8, 0.75, 0.1
+"""Words in a row; share of them that a copy of a text has; share of a set that may be copies, as
+forms of a hospital are.
+"""
+_WORDS = re.compile(r"\w+")
 GAMMA = 1.0
 """Factor by which a text's ratio must exceed that of a text of the population (Zarifzadeh et al.
 2024).
@@ -68,8 +74,11 @@ def check_disjoint(
 ) -> None:
     """Refuse a calibration set that shares a text with what is judged by it.
 
+    Nor may held-out or calibration texts be those of the training with a few changes: a model tells
+    neither from the other, and passes.
+
     Raises:
-        InputError: It does.
+        InputError: One does.
     """
     for side, texts in (("in-set", inside), ("out-set", outside)):
         if shared := len(set(calibration) & set(texts)):
@@ -81,6 +90,30 @@ def check_disjoint(
         raise InputError(
             f"the in-set shares {shared} texts with the out-set; a text is in one of them"
         )
+    for side, texts in (("out-set", outside), ("calibration set", calibration)):
+        copied = _copied(texts, inside)
+        if copied > MOST_COPIED * len(texts):
+            raise InputError(
+                f"{copied} of the {len(texts)} texts of the {side} are texts of the in-set with"
+                " other line ends, letters or a few other words; give notes that the model was not"
+                " trained on in any form"
+            )
+
+
+def _copied(texts: Sequence[str], others: Sequence[str]) -> int:
+    """Return how many texts say what others say, but for a few words."""
+    known = {run for text in others for run in _runs(text)}
+    found = 0
+    for text in texts:
+        runs = _runs(text)
+        found += bool(runs) and sum(run in known for run in runs) >= COPIED * len(runs)
+    return found
+
+
+def _runs(text: str) -> list[tuple[str, ...]]:
+    """Return every few words in a row, without regard to case, blanks and punctuation."""
+    words = _WORDS.findall(text.casefold())
+    return [tuple(words[at : at + RUN]) for at in range(max(1, len(words) - RUN + 1)) if words]
 
 
 def scores(

@@ -193,6 +193,35 @@ def test_a_result_of_another_model_or_of_other_notes_releases_nothing(changes, r
     assert judge([result("membership")], facts(), held=OF_MODEL, today=TODAY).released
 
 
+def test_a_result_with_other_options_than_its_own_refuses_unless_the_rules_name_them():
+    """A limit of 1 passed every model, and its verdict was signed."""
+    sealed = Sealer(KEY, ABOUT).seal(result("membership"), {"limit": 1, "attacks": "zlib"})
+    reasons = gate.judge([sealed], facts(), held=OF_MODEL, today=TODAY).reasons
+    assert reasons[0].startswith("audit membership: made with limit = 1, which is not its own")
+    assert reasons[1].startswith('audit membership: made with attacks = "zlib"')
+
+    named = facts(options={"membership": {"limit": 1, "attacks": "zlib"}})
+    decision = gate.judge([sealed], named, held=OF_MODEL, today=TODAY)
+    assert decision.released
+    assert "with limit = 1" in model_html([sealed], named, decision, title="x")
+    other = facts(options={"membership": {"limit": 0.7, "attacks": "zlib"}})
+    assert len(gate.judge([sealed], other, held=OF_MODEL, today=TODAY).reasons) == 1
+
+
+def test_a_waiver_without_a_reason_is_refused():
+    for reason in ("", " ", "\n\t"):
+        with pytest.raises(ValueError, match="waived"):
+            facts(waived={"hips": reason})
+
+
+def test_a_result_that_does_not_say_who_read_its_notes_refuses():
+    """One of the graph, copied out of its store, said nothing of annotated notes."""
+    about = dataclasses.replace(ABOUT, notes={"annotated": "a"})
+    held = Held(KEY, MODEL, {"extraction": frozenset({Need.MODEL, Need.GOLD})})
+    (said,) = judge([result("extraction")], facts(), held=held, today=TODAY, about=about).reasons
+    assert "it does not say how many of its annotated notes the model read" in said
+
+
 def test_notes_of_a_source_of_the_ledger_may_stand_for_those_that_the_model_read():
     about = dataclasses.replace(ABOUT, read={"training": 9})
     held = dataclasses.replace(OF_MODEL, sources=frozenset({"t"}))

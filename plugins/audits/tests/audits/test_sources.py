@@ -11,13 +11,23 @@ from dataclasses import replace
 
 import pytest
 
-from deid_assets.extending.audits import Key, Material, Need, Sealer, is_signed
+from deid_assets.extending import InputError
+from deid_assets.extending.audits import (
+    Key,
+    Material,
+    Need,
+    Outcome,
+    Sealer,
+    is_signed,
+    model_digest,
+)
 from deid_assets.extending.corpora import count_read, read_raw
 from deid_assets.privacy.result import read_result
 from deid_assets.privacy.running import aborted
 from deid_assets.training.card import Card, Learnt, write_card
 from deid_audits.facts import read_facts
 from deid_audits.gate import Held, judge
+from deid_audits.running import AuditRun
 from deid_audits.sources import held_against, trained_on
 
 RESULT = aborted("hips", "for the tests")
@@ -186,3 +196,31 @@ def test_a_result_names_what_it_is_of_by_the_key_alone(site, tmp_path, monkeypat
     assert is_signed(read_result(json.loads(json.dumps(sealed.to_json()))), key)
     assert not Sealer.of(material, read={}, signed=False).seal(RESULT).signature
     assert count_read(tmp_path / "model", notes) == 2
+
+
+def test_a_result_says_its_options_and_another_seed(site, tmp_path):
+    site(SAFE)
+    key = Key(bytes(range(32)))
+    for seed, told in ((1, {"most": "9"}), (7, {"most": "9", "seed": "7"})):
+        sealer = Sealer.of(Material(key=key, seed=seed), read={})
+        assert sealer.seal(RESULT, {"most": 9}).subject.options == told
+
+
+def test_a_link_to_a_folder_in_a_model_is_refused(site, tmp_path):
+    """No digest named the files behind it: they could be exchanged under the old verdict."""
+    site(SAFE)
+    (tmp_path / "weights").mkdir()
+    (tmp_path / "weights" / "model.onnx").write_bytes(b"one")
+    (tmp_path / "model" / "onnx").symlink_to(tmp_path / "weights")
+    with pytest.raises(InputError, match="it has a link to a folder"):
+        model_digest(tmp_path / "model", Key(bytes(range(32))))
+
+
+def test_a_result_under_another_audits_name_is_not_kept(tmp_path):
+    sealer = Sealer.of(Material(key=Key(bytes(range(32)))), read={})
+    asked = AuditRun(Material(key=sealer.key), {}, tmp_path, signed=True)
+    passed = replace(RESULT, outcome=Outcome.VOID)
+    (tmp_path / "residue.json").write_text(json.dumps(asked._sealed(sealer, passed).to_json()))
+    assert asked._kept("residue", sealer) is None
+    (tmp_path / "hips.json").write_text(json.dumps(asked._sealed(sealer, passed).to_json()))
+    assert asked._kept("hips", sealer) is not None

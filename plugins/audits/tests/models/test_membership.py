@@ -264,3 +264,30 @@ def test_a_released_model_is_of_the_epoch_that_reads_other_texts_best(small_worl
     models = (released(texts[:48], asked, "causal") for asked in (others[:30], texts[:48]))
     losses = [np.mean([one.loss for one in Scorer(lm).tokens(others[:30])]) for lm in models]
     assert losses[0] < losses[1]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda text: text.replace("\n", "\r\n") + " ",
+        str.upper,
+        lambda text: text.replace(".", " ;"),
+        "{} Seen.".format,
+    ],
+)
+def test_held_out_texts_that_are_training_texts_with_small_changes_are_refused(
+    small_world, changed
+):
+    """The same file with other line ends gave an AUC of one half, and the model passed."""
+    corpus = small_world.corpus
+    inside, outside, calibration = (
+        [note.text for note in part]
+        for part in (corpus.training, corpus.held_out, corpus.calibration)
+    )
+    check_disjoint(calibration, inside, outside)
+    copies = [changed(text) for text in inside]
+    copies = [text for text in copies if text not in inside]
+    with pytest.raises(InputError, match="of the out-set are texts of the in-set"):
+        check_disjoint(calibration, inside, copies)
+    with pytest.raises(InputError, match="of the calibration set are texts of the in-set"):
+        check_disjoint(copies, inside, outside)

@@ -26,6 +26,8 @@ from deid_assets.extending import DeidError, Failed, InputError, load
 
 KINDS = ("crf", "onnx", "transformers")
 """Plugins whose folders hold weights alone: safetensors, ONNX and the weights of a CRF."""
+ASKED = ("rules",)
+"""Detectors of the site that a submission may ask: one of a service would be sent the notes."""
 FILES = frozenset({".json", ".onnx", ".safetensors", ".txt"})
 """Endings of what may be in a folder; none of them is read as code, as pickles are."""
 MOST_FILES = 50
@@ -172,13 +174,19 @@ def _kind_of(folder: Path) -> str:
     if any(folder.glob("*.onnx")):
         return "onnx"
     try:
-        kind = json.loads((folder / _TAGGER).read_text("utf-8"))["plugin"]
-    except (OSError, ValueError, KeyError, TypeError):
-        kind = None
+        about = json.loads((folder / _TAGGER).read_text("utf-8"))
+        kind, asked = about["plugin"], about.get("predictions_of", "")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        kind, asked = None, ""
     if kind not in KINDS:
         raise InputError(
             f"the model's {_TAGGER} names no plugin of {', '.join(KINDS)}; submit one that deid"
             " train wrote"
+        )
+    if asked not in ("", *ASKED):
+        raise InputError(
+            f"the model's {_TAGGER} asks another detector of this site than {', '.join(ASKED)};"
+            ' submit one that was trained with predictions_of = "" or one of these'
         )
     return str(kind)
 

@@ -222,12 +222,32 @@ def test_data_outside_an_onnx_file_and_links_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "content", ['{"plugin": "evil"}', '{"plugin": "flair"}', "{}", "[", '{"plugin": {}}']
+    "content",
+    [
+        '{"plugin": "evil"}',
+        '{"plugin": "flair"}',
+        "{}",
+        "[",
+        "[]",
+        '{"plugin": {}}',
+        '{"a": ' + "[" * 100_000,
+    ],
 )
 def test_no_other_plugin_opens_a_submission(documents, tmp_path, content):
     (tmp_path / "tagger.json").write_text(content)
     with pytest.raises(InputError, match="names no plugin of crf, onnx, transformers"):
         evaluate_model(tmp_path, documents, seconds=60)
+
+
+@pytest.mark.parametrize("asked", ["openmed", "generative", "../rules", ["rules"]])
+def test_a_submission_asks_no_other_detector_of_the_site(tagger, tmp_path, asked):
+    """One that asks a service would send it the site's notes."""
+    folder, documents = tagger
+    model = unpack(io.BytesIO(packed(folder)), tmp_path)
+    about = json.loads((model / "tagger.json").read_text())
+    (model / "tagger.json").write_text(json.dumps({**about, "predictions_of": asked}))
+    with pytest.raises(InputError, match="asks another detector of this site than rules"):
+        evaluate_model(model, documents, seconds=120)
 
 
 def look_around():
