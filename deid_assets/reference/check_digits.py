@@ -23,6 +23,9 @@ from stdnum.iso7064 import mod_11_10 as _mod_11_10
 from stdnum.iso7064 import mod_97_10 as _mod_97_10
 from stdnum.it import codicefiscale as _codicefiscale
 from stdnum.nl import bsn as _bsn
+from stdnum.no import fodselsnummer as _fodselsnummer
+from stdnum.pl import pesel as _pesel
+from stdnum.pt import nif as _nif
 
 _HETU_CHARACTERS = "0123456789ABCDEFHJKLMNPRSTUVWXY"
 _VIN_VALUES = dict(
@@ -132,6 +135,39 @@ def svnr(body: str) -> str | None:
     """
     digit = str(_vnr.calc_check_digit(f"{body[:3]}0{body[3:]}"))
     return None if digit == "10" else digit
+
+
+def cpf(body: str) -> str:
+    """Receita Federal (BR): two digits, each 11 less the weighted sum modulo 11, 0 above 9."""
+    for first in (10, 11):
+        rest = _weighted(body, range(first, 1, -1)) % 11
+        body += "0" if rest < 2 else str(11 - rest)
+    return body[-2:]
+
+
+def fodselsnummer(body: str) -> str | None:
+    """Return the two digits of a Norwegian birth or D number; 10 is never issued."""
+    first = _fodselsnummer.calc_check_digit1(body)
+    second = _fodselsnummer.calc_check_digit2(body + first[:1])
+    return first + second if len(first + second) == 2 else None
+
+
+def nif(body: str) -> str:
+    """Return the digit of a Portuguese tax number."""
+    return str(_nif.calc_check_digit(body))
+
+
+def pesel(body: str) -> str:
+    """Return the digit of a Polish PESEL."""
+    return str(_pesel.calc_check_digit(body))
+
+
+def pwz(body: str) -> str:
+    """Ustawa of 5 December 1996, article 8 (PL), physicians: places as weights, modulo 11.
+
+    The digit stands before the six others.
+    """
+    return str(_weighted(body, range(1, 7)) % 11)
 
 
 def ean(body: str) -> str:

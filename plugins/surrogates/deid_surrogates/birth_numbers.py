@@ -115,3 +115,61 @@ def svnr(value: str, draw: Draw, days: int) -> str | None:
 
 def is_svnr(value: str) -> bool:
     return check.svnr(value[:3] + value[4:]) == value[3]
+
+
+def cpr(value: str, draw: Draw, days: int) -> str | None:
+    """Denmark: DDMMYY, a digit that tells the century, and a serial that is odd for men.
+
+    Its modulus 11 is not kept: since 2007 numbers are issued without it.
+    """
+    century = _cpr_century(int(value[6]), int(value[4:6]))
+    born = _born(century + int(value[4:6]), int(value[2:4]), int(value[:2]), days)
+    if born is None:
+        return None
+    short = born.year % 100
+    signs = [sign for sign in range(10) if _cpr_century(sign, short) + short == born.year]
+    if not signs:
+        return None
+    kept = int(value[6]) if int(value[6]) in signs else draw.pick(signs)
+    serial = 10 * draw.below(100) + 2 * draw.below(5) + int(value[9]) % 2
+    return f"{born:%d%m}{short:02}{kept}{serial:03}"
+
+
+def is_cpr(value: str) -> bool:
+    """Whether ten digits begin with a birthday."""
+    century = _cpr_century(int(value[6]), int(value[4:6]))
+    return _born(century + int(value[4:6]), int(value[2:4]), int(value[:2]), 0) is not None
+
+
+def _cpr_century(sign: int, year: int) -> int:
+    """CPR-kontoret (2008): the seventh digit with the year tells the century."""
+    if sign in range(5, 9):
+        return 1800 if year > 57 else 2000
+    return 2000 if sign in (4, 9) and year < 37 else 1900
+
+
+def fodselsnummer(value: str, draw: Draw, days: int) -> str | None:
+    """Norway: DDMMYY, 40 more days for a D number, a serial that is odd for men."""
+    serial, short = int(value[6:9]), int(value[4:6])
+    extra = 40 if int(value[:2]) > 40 else 0
+    century = 2000 if serial >= 500 and short < 40 else 1900
+    born = _born(century + short, int(value[2:4]), int(value[:2]) - extra, days)
+    if born is None:
+        return None
+    low = 250 if born.year >= 2000 else 0
+    written = 2 * (low + draw.below(250)) + serial % 2
+    return f"{born.day + extra:02}{born:%m}{born.year % 100:02}{written:03}"
+
+
+_PESEL_CENTURIES = (1900, 2000, 2100, 2200, 1800)
+
+
+def pesel(value: str, draw: Draw, days: int) -> str | None:
+    """Poland: YYMMDD, the month higher by 20 a century, and a serial that is odd for men."""
+    century, month = _PESEL_CENTURIES[int(value[2]) // 2], int(value[2:4]) % 20
+    born = _born(century + int(value[:2]), month, int(value[4:6]), days)
+    if born is None or born.year < 1800:
+        return None
+    written = born.month + 20 * _PESEL_CENTURIES.index(born.year // 100 * 100)
+    serial = 10 * draw.below(1000) + 2 * draw.below(5) + int(value[9]) % 2
+    return f"{born.year % 100:02}{written:02}{born:%d}{serial:04}"

@@ -39,6 +39,7 @@ class IdentifierScheme:
         redraw: Gives another.
         core: How many of the last characters say who it is: a personal number has its century or
             not.
+        declared: Whether it is looked for only in notes of languages that declare it.
     """
 
     name: str
@@ -47,6 +48,7 @@ class IdentifierScheme:
     is_valid: Callable[[str], bool]
     redraw: Redraw
     core: int | None = None
+    declared: bool = False
 
     def value_of(self, value: str) -> str:
         """Return what the draw follows from."""
@@ -58,13 +60,17 @@ def schemes_for(label: Phi, lang: str | None) -> tuple[IdentifierScheme, ...]:
     """Return the kinds a category may hold, those that the note's language declares first."""
     known = languages.find(lang)
     own = known.identifiers if known else ()
-    fitting = [scheme for scheme in SCHEMES if label in scheme.labels]
+    fitting = [
+        scheme
+        for scheme in SCHEMES
+        if label in scheme.labels and (scheme.name in own or not scheme.declared)
+    ]
     return tuple(sorted(fitting, key=lambda scheme: scheme.name.replace(" ", "_") not in own))
 
 
 def scheme_of(value: str, label: Phi, lang: str | None) -> IdentifierScheme | None:
     """Return the kind a value is of, its check characters right, or ``None``."""
-    if not _any_of(label).fullmatch(value):
+    if not _any_of(label, lang).fullmatch(value):
         return None
     for scheme in schemes_for(label, lang):
         if scheme.pattern.fullmatch(value) and scheme.is_valid(value):
@@ -72,11 +78,11 @@ def scheme_of(value: str, label: Phi, lang: str | None) -> IdentifierScheme | No
     return None
 
 
-@lru_cache(maxsize=len(Phi))
-def _any_of(label: Phi) -> re.Pattern[str]:
+@lru_cache(maxsize=256)
+def _any_of(label: Phi, lang: str | None) -> re.Pattern[str]:
     """Return what matches every value that may be of one of the kinds of a category: few are."""
     return re.compile(
-        "|".join(f"(?:{scheme.pattern.pattern})" for scheme in schemes_for(label, None))
+        "|".join(f"(?:{scheme.pattern.pattern})" for scheme in schemes_for(label, lang))
     )
 
 
@@ -128,6 +134,7 @@ def _scheme(
     labels: Iterable[Phi] = _PEOPLE,
     tail: int = 1,
     core: int | None = None,
+    declared: bool = False,
 ) -> IdentifierScheme:
     """Return a scheme whose check characters stand at the end."""
 
@@ -146,6 +153,7 @@ def _scheme(
         is_valid,
         redraw,
         core,
+        declared,
     )
 
 
@@ -162,6 +170,17 @@ def _idnr(value: str, draw: Draw, days: int) -> str:
 
 def _is_idnr(value: str) -> bool:
     return len(set(value[:10])) in (8, 9) and check.idnr(value[:10]) == value[10]
+
+
+def _pwz(value: str, draw: Draw, days: int) -> str | None:
+    """Return another number of a Polish physician, its digit in front; 0 is never issued."""
+    del days
+    body = redrawn(value[1:], draw, may_begin_with_0=True)
+    return None if check.pwz(body) in ("0", "10") else check.pwz(body) + body
+
+
+def _is_pwz(value: str) -> bool:
+    return check.pwz(value[1:]) == value[0]
 
 
 def _iban(value: str, draw: Draw, days: int) -> str:
@@ -196,9 +215,10 @@ def _own(
     redraw: Redraw,
     *,
     labels: frozenset[Phi] = _PEOPLE,
+    declared: bool = False,
 ) -> IdentifierScheme:
-    """Return a scheme whose check characters stand elsewhere."""
-    return IdentifierScheme(name, re.compile(pattern), labels, is_valid, redraw)
+    """Return a scheme whose check characters stand elsewhere, or that has none."""
+    return IdentifierScheme(name, re.compile(pattern), labels, is_valid, redraw, declared=declared)
 
 
 _DAY = r"(?:0[1-9]|[12]\d|3[01])"
@@ -237,6 +257,25 @@ SCHEMES: tuple[IdentifierScheme, ...] = (
     _scheme("rpps", r"10\d{9}", check.luhn, _keeping(2), labels=_STAFF),
     _own("iban", r"[A-Z]{2}\d\d[A-Z0-9]{11,30}", _is_iban, _iban, labels=_MONEY),
     _scheme("card", r"\d{13,19}", check.luhn, _keeping(1), labels=_MONEY),
+    _own("cpr", rf"{_DAY}{_MONTH}\d{{6}}", birth_numbers.is_cpr, birth_numbers.cpr, declared=True),
+    _scheme(
+        "fodselsnummer",
+        rf"(?:{_DAY}|4[1-9]|[56]\d|7[01]){_MONTH}\d{{7}}",
+        check.fodselsnummer,
+        birth_numbers.fodselsnummer,
+        tail=2,
+        declared=True,
+    ),
+    _scheme(
+        "pesel",
+        rf"\d\d(?:[02468][1-9]|[13579][0-2]){_DAY}\d{{5}}",
+        check.pesel,
+        birth_numbers.pesel,
+        declared=True,
+    ),
+    _scheme("nif", r"[1-9]\d{8}", check.nif, _keeping(1), declared=True),
+    _scheme("cpf", r"\d{11}", check.cpf, tail=2, declared=True),
+    _own("pwz", r"[1-9]\d{6}", _is_pwz, _pwz, labels=_STAFF, declared=True),
     _own("vin", r"[A-HJ-NPR-Z0-9]{17}", _is_vin, _vin, labels=frozenset((Phi.VEHICLE, Phi.ID))),
 )
 """Every kind that is known; the first that fits is taken.

@@ -23,7 +23,7 @@ _MAC = re.compile(r"[0-9A-Fa-f]{2}([:-])(?:[0-9A-Fa-f]{2}\1){4}[0-9A-Fa-f]{2}")
 _LABEL_WORDS = re.compile(
     r"(?:\b(?:patient|account|acct|medical|record|policy|member|licen[cs]e|number|numero|n\u00famero|nummer|numéro|nr"
     r"|num|mrn|ssn|npi|dea|nhs|nhc|dni|nie|nif|nass|nir|ipp|cf|codice|fiscale|bsn|kvnr|hetu|pnr|personnummer|iban"
-    r"|henkil\u00f6tunnus|steuer-id|rpps|vin|id|no)\b[\s:#.\u00ba]*)+(?=\S*[0-9])",
+    r"|henkil\u00f6tunnus|steuer-id|rpps|vin|id|no|cpr|pesel|cpf|pwz|f\u00f8dselsnummer|fnr)\b[\s:#.\u00ba]*)+(?=\S*[0-9])",
     re.IGNORECASE,
 )
 _DIGIT = re.compile("[0-9]")
