@@ -182,6 +182,72 @@ def es_iban(rng: Random) -> str:
     return _iban("ES", f"{bank}00{_digits(rng, 10)}")
 
 
+def dk_cpr(rng: Random) -> str:
+    """Return a Danish CPR number of someone born between 1940 and 1999."""
+    return f"{_birth(rng)}-{rng.randint(0, 3999):04d}"
+
+
+def dk_iban(rng: Random) -> str:
+    """Return a Danish IBAN of a registration number that is not given out."""
+    return _iban("DK", "9999" + _digits(rng, 10))
+
+
+def no_fodselsnummer(rng: Random) -> str:
+    """Return a Norwegian birth number of someone born between 1940 and 1999."""
+    while True:
+        body = f"{_birth(rng)}{rng.randint(0, 499):03d}"
+        if digits := check.fodselsnummer(body):
+            return f"{body[:6]} {body[6:]}{digits}" if rng.random() < 0.6 else body + digits
+
+
+def no_iban(rng: Random) -> str:
+    """Return a Norwegian IBAN of a bank that does not exist."""
+    return _iban("NO", "9999" + _digits(rng, 7))
+
+
+def pl_pesel(rng: Random) -> str:
+    """Return a Polish PESEL of someone born between 1925 and 1999."""
+    day = f"{rng.randint(25, 99):02d}{rng.randint(1, 12):02d}{rng.randint(1, 28):02d}"
+    body = day + _digits(rng, 4)
+    return body + check.pesel(body)
+
+
+def pl_pwz(rng: Random) -> str:
+    """Return the number of a Polish physician, its check digit in front."""
+    while True:
+        body = _digits(rng, 6)
+        if (digit := check.pwz(body)) not in ("0", "10"):
+            return digit + body
+
+
+def pl_iban(rng: Random) -> str:
+    """Return a Polish IBAN of a bank that does not exist."""
+    return _iban("PL", "9999" + _digits(rng, 20))
+
+
+def pt_nif(rng: Random) -> str:
+    """Return a Portuguese tax number of a person, in groups of three or in one."""
+    body = rng.choice("123") + _digits(rng, 7)
+    number = body + check.nif(body)
+    return f"{number[:3]} {number[3:6]} {number[6:]}" if rng.random() < 0.5 else number
+
+
+def pt_iban(rng: Random) -> str:
+    """Return a Portuguese IBAN of a bank that does not exist."""
+    return _iban("PT", "9999" + _digits(rng, 17))
+
+
+def br_cpf(rng: Random) -> str:
+    """Return a Brazilian CPF."""
+    body = _digits(rng, 9)
+    return f"{body[:3]}.{body[3:6]}.{body[6:]}-{check.cpf(body)}"
+
+
+def _birth(rng: Random) -> str:
+    """Return a day as DDMMYY, from 1940 to 1999."""
+    return f"{rng.randint(1, 28):02d}{rng.randint(1, 12):02d}{rng.randint(40, 99):02d}"
+
+
 def _digits(rng: Random, count: int) -> str:
     return "".join(rng.choice("0123456789") for _ in range(count))
 
@@ -208,10 +274,20 @@ NATIONAL: Mapping[str, Callable[[Random], str]] = {
     "fr_nir": fr_nir,
     "fr_rpps": fr_rpps,
     "be_niss": be_niss,
+    "br_cpf": br_cpf,
+    "dk_cpr": dk_cpr,
+    "dk_iban": dk_iban,
     "it_codice_fiscale": it_codice_fiscale,
     "it_iban": it_iban,
     "nl_bsn": nl_bsn,
     "nl_iban": nl_iban,
+    "no_fodselsnummer": no_fodselsnummer,
+    "no_iban": no_iban,
+    "pl_iban": pl_iban,
+    "pl_pesel": pl_pesel,
+    "pl_pwz": pl_pwz,
+    "pt_iban": pt_iban,
+    "pt_nif": pt_nif,
     "fi_hetu": fi_hetu,
     "iban_es": es_iban,
     "se_bankgiro": se_bankgiro,

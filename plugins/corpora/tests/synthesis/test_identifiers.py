@@ -61,6 +61,11 @@ def _lanr(number):
     )
 
 
+def _pwz(number):
+    digits = [int(character) for character in number]
+    return sum(d * w for d, w in zip(digits[1:], range(1, 7), strict=True)) % 11 == digits[0]
+
+
 def _luhn(number):
     return luhn.is_valid("".join(filter(str.isdigit, number)))
 
@@ -69,11 +74,14 @@ NATIONAL_JUDGES = {
     "at_svnr": _stdnum("at.vnr"),
     "be_iban": iban.is_valid,
     "be_niss": _stdnum("be.nn"),
+    "br_cpf": _stdnum("br.cpf"),
     "ch_ahv": _stdnum("ch.ssn"),
     "de_iban": iban.is_valid,
     "de_idnr": _stdnum("de.idnr"),
     "de_kvnr": _kvnr,
     "de_lanr": _lanr,
+    "dk_cpr": _stdnum("dk.cpr"),
+    "dk_iban": iban.is_valid,
     "fi_hetu": _stdnum("fi.hetu"),
     "fr_iban": iban.is_valid,
     "fr_nir": _stdnum("fr.nir"),
@@ -82,6 +90,13 @@ NATIONAL_JUDGES = {
     "it_iban": iban.is_valid,
     "nl_bsn": _stdnum("nl.bsn"),
     "nl_iban": iban.is_valid,
+    "no_fodselsnummer": _stdnum("no.fodselsnummer"),
+    "no_iban": lambda number: iban.is_valid(number, check_country=False),
+    "pl_iban": iban.is_valid,
+    "pl_pesel": _stdnum("pl.pesel"),
+    "pl_pwz": _pwz,
+    "pt_iban": iban.is_valid,
+    "pt_nif": _stdnum("pt.nif"),
     "se_bankgiro": _luhn,
     "se_personnummer": _stdnum("se.personnummer"),
     "se_personnummer_short": _stdnum("se.personnummer"),
