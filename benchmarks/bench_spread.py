@@ -145,7 +145,7 @@ def figures(notes: Sequence[Note], spans: Spans, gold: Gold) -> Figures:
     left, _ = survival_by_note(
         [(note, filter(is_found, found), found.spans) for note, found in known]
     )
-    return Figures(covered, touched, of_gold, full, sum(one.survivors > 0 for one in left))
+    return Figures(covered, touched, of_gold, full, sum(one.whole > 0 for one in left))
 
 
 def _characters(note: Note, spans: Iterable[Span]) -> set[int]:

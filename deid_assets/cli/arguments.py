@@ -128,8 +128,20 @@ def note_source(
 
 
 @dataclass(frozen=True, slots=True)
+class FileReading:
+    """Options on how files of notes are read."""
+
+    format_name: FormatOption = None
+    read: ReadOption = None
+
+    def source(self, notes: Path) -> NoteSource:
+        """Return the notes of a path; their annotations are not read."""
+        return note_source(notes, self.format_name, self.read)
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
-    """Options on how notes are read."""
+    """Options on how notes are read, and on their language."""
 
     format_name: FormatOption = None
     read: ReadOption = None
@@ -156,6 +168,20 @@ class AnnotatedReading:
     def source(self, notes: Path) -> NoteSource:
         """Return the notes of a path with their annotations."""
         return NoteSource(notes, self.format_name, None, self.options)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingWithLabels:
+    """Options on how notes are read, with their annotations or without."""
+
+    format_name: FormatOption = None
+    labels: LabelsOption = None
+    read: ReadOption = None
+    lang: LangOption = None
+
+    def source(self, notes: Path, *, annotations: bool) -> NoteSource:
+        """Return the notes of a path."""
+        return note_source(notes, self.format_name, self.read, self.lang, annotations=annotations)
 
 
 def grouped(command: Callable[..., int]) -> Callable[..., int]:

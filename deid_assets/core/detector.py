@@ -62,7 +62,9 @@ class WordLabels:
 
 @runtime_checkable
 class ProbabilitySource(Protocol):
-    """A detector that says how sure it is of every word, those it leaves alone included."""
+    """A detector that gives the probabilities of labels at every word, those it leaves alone
+    included.
+    """
 
     def word_labels(self, notes: Sequence[Note]) -> Iterator[WordLabels]:
         """Yield the probabilities of each note, in order; the labels are those of all notes."""

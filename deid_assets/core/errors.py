@@ -3,7 +3,7 @@
 ::
 
     DeidError
-    ├── InputError(ValueError)        a file, a row or an option the user can mend
+    ├── InputError(ValueError)        a file, a row or an option the user can correct
     │   ├── ConfigError               a setting or policy file
     │   └── UnknownLabelError         a label that no label map knows
     ├── NoteError(ValueError)         a note that breaks a promise of ``Note``

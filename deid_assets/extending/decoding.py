@@ -1,4 +1,4 @@
-"""The best tag sequences of linear chains, and how sure each tag is.
+"""The best tag sequences of linear chains, and the probability of each tag.
 
 NumPy, many sequences at a time.
 """

@@ -247,8 +247,8 @@ def format_named(name: str) -> Format:
     """Return a format by its name.
 
     Raises:
-        InputError: It is unknown, or cannot be used; the message says which plugin to install or
-            mend.
+        InputError: It is unknown, or cannot be used; the message says which plugin to install
+            or repair.
     """
     if fault := fault_of(name):
         raise InputError(fault)

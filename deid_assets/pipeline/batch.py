@@ -46,13 +46,13 @@ class Survival(NamedTuple):
     """Values that survive in one note.
 
     Args:
-        survivors: Whole values; the note may not leave.
+        whole: Whole values; the note may not leave.
         lower_case: Single capitalised words that occur in lower case ("Will" and "will").
         name_parts: Words of a longer name on their own ("Lee" of "Jane Lee", but also "Prof" of
             "Prof Lee").
     """
 
-    survivors: int = 0
+    whole: int = 0
     lower_case: int = 0
     name_parts: int = 0
 

@@ -153,7 +153,7 @@ class Verify:
             {
                 note_id: Failed(note_id, self.name, SURVIVES)
                 for note_id, left in batch.left.items()
-                if left.survivors
+                if left.whole
             }
         )
 

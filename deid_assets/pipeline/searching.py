@@ -118,7 +118,7 @@ def searchable(batch: Batch) -> list[str]:
         for note in batch.notes
         if note.note_id in batch.redacted
         and note.note_id not in batch.withheld
-        and not batch.left[note.note_id].survivors
+        and not batch.left[note.note_id].whole
     ]
 
 

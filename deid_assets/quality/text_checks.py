@@ -132,7 +132,7 @@ def survival_verdict(found: Collection[Survival], *, values: int) -> Verdict:
         Counts ``notes``, ``values`` sought, ``missed``, ``notes_with_missed``, ``lower_case``,
         ``name_parts``.
     """
-    left = sum(one.survivors for one in found)
+    left = sum(one.whole for one in found)
     return Verdict(
         "survivors",
         passed=left == 0,
@@ -141,7 +141,7 @@ def survival_verdict(found: Collection[Survival], *, values: int) -> Verdict:
             "notes": len(found),
             "values": values,
             "missed": left,
-            "notes_with_missed": sum(one.survivors > 0 for one in found),
+            "notes_with_missed": sum(one.whole > 0 for one in found),
             "lower_case": sum(one.lower_case for one in found),
             "name_parts": sum(one.name_parts for one in found),
         },

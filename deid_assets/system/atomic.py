@@ -214,7 +214,7 @@ def _lock(path: Path) -> int | None:
 
     ``None`` if another holds it.
 
-    Windows has no such locks: there nothing is swept.
+    Windows has no such locks: there nothing is removed.
     """
     if sys.platform == "win32":
         return None

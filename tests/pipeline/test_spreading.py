@@ -133,7 +133,7 @@ def test_after_spreading_no_value_survives_and_spans_stay_disjoint(texts, data):
         [(note, wider[note.note_id], wider_edits(wider[note.note_id])) for note in notes]
     )
     assert all(set(spans[note.note_id]) <= set(wider[note.note_id]) for note in notes)
-    assert not any(left.survivors for left in found)
+    assert not any(left.whole for left in found)
 
 
 def wider_edits(spans):

@@ -12,11 +12,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from deid_assets.cli.app import app
-from deid_assets.cli.arguments import FormatOption, JsonOption, ReadOption, ToOption, grouped
+from deid_assets.cli.arguments import (
+    FileReading,
+    JsonOption,
+    ToOption,
+    grouped,
+)
 from deid_assets.cli.endings import guarded, say
 from deid_assets.cli.outputs import check_out, finish, out_format, write_options
 from deid_assets.cli.plugged import CommandGroup
-from deid_assets.cli.streams import NoteSource, Withheld, progress, read_options
+from deid_assets.cli.streams import NoteSource, Withheld, progress
 from deid_assets.cli.tables import print_json, print_table
 from deid_assets.core.detector import Failed
 from deid_assets.core.errors import ConfigError
@@ -65,15 +70,6 @@ class OriginalsOptions:
     vault_key_file: KeyFileOption = None
 
 
-@dataclass(frozen=True, slots=True)
-class Formats:
-    """Options on the formats that are read and written."""
-
-    format_name: FormatOption = None
-    to: ToOption = None
-    read: ReadOption = None
-
-
 @app.command()
 @guarded
 @grouped
@@ -89,7 +85,8 @@ def reidentify(
         typer.Option(metavar="PATH", help="Original notes to write; for their owner's eyes only."),
     ],
     originals: OriginalsOptions,
-    formats: Formats,
+    to: ToOption = None,
+    reading: FileReading,
     as_json: JsonOption = False,
 ) -> int:
     """Restore the original notes.
@@ -100,9 +97,8 @@ def reidentify(
     from deid_assets.vault.log import AccessRequest  # noqa: PLC0415 - loads SQLAlchemy
 
     request = AccessRequest(by, reason)
-    options = read_options(formats.read or [], annotations=False)
-    source = NoteSource(redacted, formats.format_name, None, options)
-    written_as = out_format(out, formats.to)
+    source = reading.source(redacted)
+    written_as = out_format(out, to)
     inputs = [redacted, *filter(None, [originals.log])]
     check_out(out, inputs=inputs, is_folder=written_as.is_folder)
     has_log = originals.log is not None

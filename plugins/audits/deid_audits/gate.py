@@ -44,7 +44,7 @@ class GateDecision:
 
     Args:
         reasons: Why not, a line each; none where it may.
-        lineage: What it rests on.
+        lineage: What the model was made of.
         answers: The checklist.
         trained: What the model's card says that it read.
         waived: Audit to the reason for which its verdict was not asked for.

@@ -3,8 +3,8 @@
 Can an attacker tell what was missed from what was put in its place?
 
 The attack is the "parrot attack" of Carrell et al. (2019): the attacker has the same tool and notes
-of their own, so they know what its output looks like, learn to tell leftovers from replacements
-there, and rank the identifiers of the release by it.
+of their own, so they know what its output looks like, learn to tell missed identifiers from
+replacements there, and rank the identifiers of the release by it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from deid_hips.ranking import Interval, Yield, judge
 
 RECALLS = (0.8, 0.9, 0.95, 0.97, 0.99)
 TRAINING_SHARE = 0.3
-"""Share that the attacker drops in notes of their own, to have leftovers to learn from."""
+"""Share that the attacker drops in notes of their own, to have missed identifiers to learn from."""
 KNOWN_KEYS = 4
 """Keys under which the attacker runs the tool, to see what words it writes."""
 FOUND_AT = (10, 50, 100)
@@ -75,8 +75,8 @@ class AttackFinding:
     def to_json(self) -> dict[str, Any]:
         """Return the figures under plain names; intervals are [value, lower, upper] at 95 %.
 
-        ``by_category`` has leftovers, and those of them among the first as many as there are
-        leftovers.
+        ``by_category`` has missed identifiers, and those of them among the first as many as there
+        are of them.
         """
         return {
             "policy": self.policy,
@@ -99,8 +99,8 @@ def attack(
     something.
 
     Half of the patients are the attacker's, half are attacked, under different keys. The attacker
-    trains once per policy on leftovers at random, and once more on the detector's own misses where
-    there are at least ten.
+    trains once per policy on identifiers missed at random, and once more on the detector's own
+    misses where there are at least ten.
 
     Args:
         cases: Notes with gold and with what was detected; where ``found`` is the gold itself, only
@@ -146,8 +146,8 @@ def _on_policy(
 def attack_on_nothing(
     cases: Sequence[Case], policy: Policy, *, key: Key, setting: AttackOptions, share: float
 ) -> tuple[Yield, int]:
-    """Return the yield on a release in which nothing is left, with replacements called leftovers by
-    a draw.
+    """Return the yield on a release in which nothing is left, with replacements taken for
+    missed identifiers by a draw.
 
     The attacker is the one of ``attack``; there is nothing that it could find.
 
@@ -156,7 +156,7 @@ def attack_on_nothing(
         policy: How they are redacted.
         key: As for ``attack``.
         setting: Its seed counts.
-        share: Of the replacements that are called leftovers.
+        share: Of the replacements that are taken for missed identifiers.
 
     Returns:
         The yield, and the notes that hold a replacement.

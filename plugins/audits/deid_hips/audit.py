@@ -170,7 +170,7 @@ def _marked(material: Material) -> Control:
 def _empty(material: Material) -> Control:
     """Let the attacker rank a release in which nothing is left.
 
-    What a draw calls leftovers must not come first.
+    What a draw takes for missed identifiers must not come first.
     """
     found, notes = attack_on_nothing(
         material.cases,

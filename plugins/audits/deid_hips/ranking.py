@@ -1,4 +1,4 @@
-"""How well a ranking of candidates puts the leftovers first, with intervals over notes."""
+"""How well a ranking of candidates puts missed identifiers first, with intervals over notes."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Yield:
     Args:
         candidates: Places looked at.
         leftovers: Those that are real.
-        auc: Chance that a leftover ranks above a replacement; 0.5 is a coin.
-        precision: Share of leftovers among the first as many as there are leftovers; equals their
-            recall there.
-        found_at: For each k, leftovers among the first k.
-        by_group: For each group, its leftovers, and those of them among the first as many as there
-            are leftovers.
+        auc: Chance that a missed identifier ranks above a replacement; 0.5 is a coin.
+        precision: Share of missed identifiers among the first as many as there are of them;
+            equals their recall there.
+        found_at: For each k, missed identifiers among the first k.
+        by_group: For each group, its missed identifiers, and those of them among the first as many
+            as there are of them.
     """
 
     candidates: int
@@ -55,11 +55,11 @@ def judge(
 ) -> Yield:
     """Return the yield of a ranking.
 
-    Intervals are a seeded bootstrap over notes, since leftovers of one note are alike. Ties are
+    Intervals are a seeded bootstrap over notes, since those missed in one note are alike. Ties are
     broken at random.
 
     Args:
-        scores: The higher, the likelier a leftover.
+        scores: The higher, the likelier a missed identifier.
         is_leftover: The truth.
         note_of: Number of each candidate's note, from 0.
         at: Lengths of the list that the attacker looks at.

@@ -1,1 +1,1 @@
-"""Commands for annotated corpora: counted, mended, and what they train."""
+"""Commands for annotated corpora: counted, corrected, and what they train."""

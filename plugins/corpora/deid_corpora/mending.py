@@ -1,8 +1,8 @@
-"""Offsets mended and glued entities spaced, as Catelli (2021, section on pre-processing) did.
+"""Offsets corrected and glued entities spaced, as Catelli (2021, section on pre-processing) did.
 
 Each change is reported.
 
-Both propose. Nothing is changed in place: the caller writes mended notes elsewhere, and reports
+Both propose. Nothing is changed in place: the caller writes corrected notes elsewhere, and reports
 every change.
 """
 

@@ -6,7 +6,6 @@ What changed between two releases, and why a range was redacted.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated as Arg
 from typing import Any
@@ -16,14 +15,12 @@ import typer
 from deid_assets.extending import InputError, Note, Span, SpanSet
 from deid_assets.extending.commands import (
     Fault,
-    FormatOption,
+    FileReading,
     JsonOption,
     NoteSource,
-    ReadOption,
     SpansFile,
     check_out,
     grouped,
-    note_source,
     print_json,
     print_table,
     say,
@@ -73,18 +70,6 @@ def diff(
     return 0
 
 
-@dataclass(frozen=True, slots=True)
-class NotesReading:
-    """Options on how the original notes are read."""
-
-    format_name: FormatOption = None
-    read: ReadOption = None
-
-    def source(self, notes: Path) -> NoteSource:
-        """Return the notes of a path; their annotations are not read."""
-        return note_source(notes, self.format_name, self.read)
-
-
 @grouped
 def why(
     notes: Arg[Path, typer.Argument(metavar="NOTES", help="The original notes.")],
@@ -104,7 +89,7 @@ def why(
         str | None,
         typer.Option(metavar="NAME|FILE", help="Redaction policy, to show its action there."),
     ] = None,
-    reading: NotesReading,
+    reading: FileReading,
     as_json: JsonOption = False,
 ) -> int:
     """Say why a place was redacted, or why not.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated as Arg
 from typing import BinaryIO
@@ -17,20 +16,17 @@ from deid_assets.extending import DeidError, DisjointSpans, Failed, Note, Phi, l
 from deid_assets.extending.commands import (
     Annotated,
     Fault,
-    FormatOption,
+    FileReading,
     JsonOption,
-    LabelsOption,
-    LangOption,
     NoteSource,
     PolicyOption,
-    ReadOption,
+    ReadingWithLabels,
     SpansFile,
     ToOption,
     Withheld,
     check_out,
     finish,
     grouped,
-    note_source,
     out_format,
     progress,
     say,
@@ -61,34 +57,6 @@ _NOT_NAMES = frozenset(Phi) - {Phi.NAME}
 EditsOutOption = Arg[Path | None, typer.Option("--edits-out", metavar="FILE", help=_EDITS_OUT_HELP)]
 
 
-@dataclass(frozen=True, slots=True)
-class RedactedFormats:
-    """Options on the formats of redacted notes, as they are read and as they are written."""
-
-    format_name: FormatOption = None
-    to: ToOption = None
-    read: ReadOption = None
-
-    def source(self, notes: Path) -> NoteSource:
-        """Return the notes of a path."""
-        return note_source(notes, self.format_name, self.read)
-
-
-@dataclass(frozen=True, slots=True)
-class AnnotatedFormats:
-    """Options on the formats of notes with names, as they are read and as they are written."""
-
-    format_name: FormatOption = None
-    to: ToOption = None
-    labels: LabelsOption = None
-    read: ReadOption = None
-    lang: LangOption = None
-
-    def source(self, notes: Path, *, annotations: bool) -> NoteSource:
-        """Return the notes of a path, with or without their own annotations."""
-        return note_source(notes, self.format_name, self.read, self.lang, annotations=annotations)
-
-
 @grouped
 def repopulate(
     redacted: Arg[Path, typer.Argument(metavar="REDACTED", help="Redacted notes, unchanged.")],
@@ -102,15 +70,16 @@ def repopulate(
         Path, typer.Option(metavar="PATH", help="Notes to write; the suffix chooses the format.")
     ],
     edits_out: EditsOutOption = None,
-    formats: RedactedFormats,
+    to: ToOption = None,
+    reading: FileReading,
     as_json: JsonOption = False,
 ) -> int:
     """Fill the tags of redacted notes, without their originals.
 
     Tags of one number, hash or encrypted value become one person. What is no tag stays.
     """
-    source = formats.source(redacted)
-    written_as = out_format(out, formats.to)
+    source = reading.source(redacted)
+    written_as = out_format(out, to)
     _check_outs(out, edits_out, inputs=[redacted, edits], is_folder=written_as.is_folder)
     redaction = Redaction.load(policy, keep_patient_ids=True)
     filling = Filling(redaction, EditsFile(edits))
@@ -203,7 +172,8 @@ def twin(
         ),
     ] = 1,
     edits_out: EditsOutOption = None,
-    formats: AnnotatedFormats,
+    to: ToOption = None,
+    reading: ReadingWithLabels,
     as_json: JsonOption = False,
 ) -> int:
     """Make a twin of a corpus: other names, the rest as it is.
@@ -211,8 +181,8 @@ def twin(
     For audits that ask whether a model remembers people. A note with a name for which none can be
     made is withheld.
     """
-    source = formats.source(notes, annotations=spans is None)
-    written_as = out_format(out, formats.to)
+    source = reading.source(notes, annotations=spans is None)
+    written_as = out_format(out, to)
     _check_outs(
         out, edits_out, inputs=[notes, *filter(None, [spans])], is_folder=written_as.is_folder
     )
@@ -223,7 +193,7 @@ def twin(
         )
     withheld, counted = Withheld(), {"notes": 0, "names": 0}
     if spans is None:
-        pairs = _annotated(source, formats.labels, withheld)
+        pairs = _annotated(source, reading.labels, withheld)
     else:
         pairs = _stored(source, spans, withheld)
     with ExitStack() as stack:

@@ -147,7 +147,7 @@ def clusters(marked: Iterable[Marked]) -> list[list[Marked]]:
 def estimate_missed(found: Captures, *, label: str | None = None) -> CaptureEstimate | None:
     """Return how many identifiers no detector marked.
 
-    It is ``None`` where the counts allow no estimate. ``ASSUMPTIONS`` says what it rests on. It is
+    It is ``None`` where the counts allow no estimate. ``ASSUMPTIONS`` are what it assumes. It is
     a hint of how much to look for, no evidence of what is left.
 
     Args:

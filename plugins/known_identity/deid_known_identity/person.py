@@ -25,7 +25,7 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A mention: tokens [first, last] and how sure it is."""
+    """A mention: tokens [first, last] and its score."""
 
     first: int
     last: int

@@ -134,23 +134,27 @@ def _copy(source: Path, out: Path) -> Mapping[str, Any]:
     return {}
 
 
+def _load(folder: Path, place: str) -> Any:
+    """Return the library's model on a device."""
+    try:
+        from gliner2 import AutoExtractor  # noqa: PLC0415 - loads PyTorch
+    except ImportError as error:
+        raise PluginError(
+            "GLiNER2 models need the library gliner2: make add PLUGIN='gliner[gliner2]'"
+        ) from error
+    try:
+        return AutoExtractor.from_pretrained(
+            str(folder), local_files_only=True, map_location=place
+        ).eval()
+    except Exception as error:
+        raise PluginError(
+            f"{folder}: the model does not load ({type(error).__name__}); fetch it again"
+        ) from error
+
+
 def _open(folder: Path, settings: Mapping[str, Any], device: str | None) -> LoadedPipeline:
-    place = find_device(device)
     with quiet():
-        try:
-            from gliner2 import AutoExtractor  # noqa: PLC0415 - loads PyTorch
-        except ImportError as error:
-            raise PluginError(
-                "GLiNER2 models need the library gliner2: make add PLUGIN='gliner[gliner2]'"
-            ) from error
-        try:
-            model = AutoExtractor.from_pretrained(
-                str(folder), local_files_only=True, map_location=place
-            ).eval()
-        except Exception as error:
-            raise PluginError(
-                f"{folder}: the model does not load ({type(error).__name__}); fetch it again"
-            ) from error
+        model = _load(folder, find_device(device))
     prompts, words = list(settings["prompts"]), int(settings["words"])
     tokenizer, splitter = model.processor.tokenizer, model.processor.word_splitter
     longest = most_of(tokenizer, model.encoder.config) - _SCHEMA

@@ -85,11 +85,24 @@ def run(task: Task, out: Path, report: Report, *, plugin: str, version: str) -> 
         checkpoint=lambda stage: Checkpoint(out / CHECKPOINT / f"tune-{stage}", fingerprint),
         reading=_reading(begin, settings),
     )
-    tuned = tuning.run()
+    _finish(tuning.run(), begin, folder, settings, native=task.native)
+
+
+def _finish(
+    tuned: Tuned,
+    begin: Start,
+    folder: TaggerFolder,
+    settings: TransformersSettings,
+    *,
+    native: bool,
+) -> None:
+    """Write the model's folder, with the pre-trained encoder where it is kept, and remove the
+    checkpoints.
+    """
     if settings.pretrain and settings.pretrain.keep:
-        _keep(begin.tokenizer, out / MASKED_LM)
-    write_model(tuned, begin, folder, settings=settings, native=task.native)
-    shutil.rmtree(out / CHECKPOINT, ignore_errors=True)
+        _keep(begin.tokenizer, folder.path / MASKED_LM)
+    write_model(tuned, begin, folder, settings=settings, native=native)
+    shutil.rmtree(folder.path / CHECKPOINT, ignore_errors=True)
 
 
 def _keep(encoder: Path, out: Path) -> None:

@@ -21,7 +21,7 @@ class BatchSettings:
     """Settings of a batch CRF.
 
     Args:
-        predictions_of: Detector whose labels are learnt, and that the given CRF hears.
+        predictions_of: Detector whose labels are learnt, and are a feature of the given CRF.
         least: Category to the least mean probability at which a token is taken for it; one that is
             not named is not looked for.
         max_iterations: Of each of the three CRFs.

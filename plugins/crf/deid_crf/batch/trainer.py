@@ -55,8 +55,8 @@ class BatchCrfTrainer:
     def train(self, task: Task, out: Path, report: Report) -> None:
         """Write a model into ``out``.
 
-        The annotated documents make the given CRF, which hears the detector; ``task.raw`` is the
-        batch. A killed run resumes at its last checkpoint.
+        The annotated documents make the given CRF, which has the detector's labels as features;
+        ``task.raw`` is the batch. A killed run resumes at its last checkpoint.
 
         Raises:
             ConfigError: A setting is not allowed.

@@ -19,17 +19,13 @@ from deid_assets.extending.commands import (
     DetectorOption,
     DetectorSettingOption,
     Fault,
-    FormatOption,
     JsonOption,
-    LabelsOption,
-    LangOption,
     NoteSource,
     ProfileOption,
-    ReadOption,
+    ReadingWithLabels,
     Withheld,
     check_out,
     grouped,
-    note_source,
     parsed_option,
     print_json,
     print_line,
@@ -54,20 +50,6 @@ LimitOption = Arg[
 
 
 @dataclass(frozen=True, slots=True)
-class BenchReading:
-    """Options on how notes are read, with or without annotations."""
-
-    format_name: FormatOption = None
-    labels: LabelsOption = None
-    read: ReadOption = None
-    lang: LangOption = None
-
-    def source(self, notes: Path, *, annotations: bool) -> NoteSource:
-        """Return the notes of a path."""
-        return note_source(notes, self.format_name, self.read, self.lang, annotations=annotations)
-
-
-@dataclass(frozen=True, slots=True)
 class Conditions:
     """Options on how detectors are run and scored."""
 
@@ -89,7 +71,7 @@ def bench(
     gold: GoldOption = False,
     out: OutOption = None,
     conditions: Conditions,
-    reading: BenchReading,
+    reading: ReadingWithLabels,
     as_json: JsonOption = False,
 ) -> int:
     """Run detectors side by side on your notes.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated as Arg
 
@@ -13,18 +12,15 @@ from deid_assets.extending import InputError, SpanSet
 from deid_assets.extending.commands import (
     PARTIAL,
     Annotated,
-    FormatOption,
     JsonOption,
-    LangOption,
     NotesArg,
     NoteSource,
-    ReadOption,
+    Reading,
     Settings,
     ToOption,
     Withheld,
     check_out,
     grouped,
-    note_source,
     out_format,
     print_json,
     print_table,
@@ -41,20 +37,6 @@ CLEAN, COVERED, PER_NOTE = 0.9, 0.98, 10
 
 Shares of notes with nothing left and of identifiers covered; their number in a note.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class SampleFormats:
-    """Options on the formats of notes, as they are read and as they are written."""
-
-    format_name: FormatOption = None
-    to: ToOption = None
-    read: ReadOption = None
-    lang: LangOption = None
-
-    def source(self, notes: Path) -> NoteSource:
-        """Return the notes of a path; their annotations are not read."""
-        return note_source(notes, self.format_name, self.read, self.lang)
 
 
 @grouped
@@ -76,7 +58,8 @@ def sample(
             metavar="PATH", help="Write the notes that were not drawn, in the same format."
         ),
     ] = None,
-    formats: SampleFormats,
+    to: ToOption = None,
+    reading: Reading,
     as_json: JsonOption = False,
 ) -> int:
     """Draw notes for people to annotate, at random by the key.
@@ -86,8 +69,8 @@ def sample(
     notes and the rest into one folder, and that into the landing folder: it is measured on the one
     and released as a whole.
     """
-    source = formats.source(notes)
-    written_as = out_format(out, formats.to)
+    source = reading.source(notes)
+    written_as = out_format(out, to)
     check_out(out, inputs=[notes], is_folder=written_as.is_folder)
     if rest is not None:
         check_out(rest, inputs=[notes, out], is_folder=written_as.is_folder, option="--rest")

@@ -53,7 +53,7 @@ CLAIMS = {
     "T15": "latency grows with parameters",
 }
 HIDDEN = 240
-"""Notes among which leftovers hide."""
+"""Notes among which missed identifiers hide."""
 PEOPLE, TEXTS = 60, 1_000
 """Planted people, and texts drawn for the attacks by generation."""
 NAMED = 200
@@ -240,8 +240,8 @@ def _recalls(lm: LanguageModel, learnt: Sequence[str], bench: Bench) -> list[flo
 
 
 def t14(bench: Bench) -> Trend:
-    """Let the audit ``hips`` look for leftovers among replacements and among tags, one identifier
-    in ten left.
+    """Let the audit ``hips`` look for missed identifiers among replacements and among tags, one in
+    ten left.
     """
     found = entry_points(group="deid_assets.audits", name="hips")
     if not found:

@@ -42,7 +42,7 @@ class Decoded:
         finished: Whether it came to its end.
         holes: Ranges of source tokens that it removes, each with the placeholder's number, where it
             was held to the grammar and finished.
-        scores: How sure the model was of each placeholder against the copy, in [0, 1].
+        scores: Probability of each placeholder against the copy, as the model has it, in [0, 1].
         steps: Runs of the network.
     """
 

@@ -16,6 +16,7 @@ from deid_assets.extending import ConfigError, Detector, DetectorError, PluginEr
 from deid_generative.categories import UNKNOWN, ValueClassifier, by_form, by_overlap
 from deid_generative.folder import TAGGER, read_folder
 from deid_generative.reading import Status
+from deid_generative.use import Served, Use
 from deid_generative.written import Hole, OutputWriter, WrittenOutput, cut, doubted, is_in, stitched
 
 if TYPE_CHECKING:
@@ -146,15 +147,8 @@ class GenerativeDetector:
         device: str | None = None,
         allow_download: bool = False,
     ) -> None:
-        if bool(endpoint) == bool(model):
-            raise ConfigError("give either model or endpoint: a folder, or the address of a server")
-        if check not in {"less", "all"}:
-            raise ConfigError(f"check is {check!r}; give 'less' or 'all'")
-        folder = read_folder(Path(model)) if model and (Path(model) / TAGGER).exists() else None
-        backend: OutputWriter
+        folder = _model_folder(str(model), endpoint, check)
         if endpoint:
-            from deid_generative.endpoint import Endpoint, Served  # noqa: PLC0415 - loads httpx
-
             how = Served(
                 served=served,
                 prompt=prompt or "zero_shot_fr",
@@ -168,19 +162,13 @@ class GenerativeDetector:
                 window=window,
                 constrained=constrained is not False,
             )
-            backend = Endpoint(endpoint, how)
+            backend = _server(endpoint, how)
         else:
-            from deid_generative.opening import (  # noqa: PLC0415 - loads PyTorch, 2 s
-                Use,
-                open_model,
-            )
-
             use = Use(
                 constrained, ahead, bias, context, bits, budget_gb, threads, device, allow_download
             )
-            backend = open_model(str(model), folder, prompt=prompt, use=use)
-        asked = _checker(folder, checker)
-        self._set(name, backend, asked, folder, check=check)
+            backend = _model(str(model), folder, prompt, use)
+        self._set(name, backend, _checker(folder, checker), folder, check=check)
 
     def _set(
         self,
@@ -288,6 +276,31 @@ class GenerativeDetector:
 
 def _key(note: Note) -> tuple[str, str]:
     return note.note_id, note.digest
+
+
+def _model_folder(model: str, endpoint: str, check: str) -> ModelFolder | None:
+    """Return what ``deid train`` wrote, where the model is that.
+
+    Raises:
+        ConfigError: Both a model and a server are named, or neither, or there is no such check.
+    """
+    if bool(endpoint) == bool(model):
+        raise ConfigError("give either model or endpoint: a folder, or the address of a server")
+    if check not in {"less", "all"}:
+        raise ConfigError(f"check is {check!r}; give 'less' or 'all'")
+    return read_folder(Path(model)) if model and (Path(model) / TAGGER).exists() else None
+
+
+def _server(address: str, how: Served) -> OutputWriter:
+    from deid_generative.endpoint import Endpoint  # noqa: PLC0415 - loads httpx
+
+    return Endpoint(address, how)
+
+
+def _model(name: str, folder: ModelFolder | None, prompt: str, use: Use) -> OutputWriter:
+    from deid_generative.opening import open_model  # noqa: PLC0415 - loads PyTorch, 2 s
+
+    return open_model(name, folder, prompt=prompt, use=use)
 
 
 def _checker(folder: ModelFolder | None, wanted: str | None) -> Detector | None:

@@ -13,7 +13,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -24,40 +24,13 @@ from deid_assets.extending.measuring import Range
 from deid_generative.gbnf import grammar_of
 from deid_generative.prompts import Prompt, load_prompt
 from deid_generative.reading import Limits, Status, read_output
+from deid_generative.use import Served
 from deid_generative.written import WrittenOutput, of_reading
 
-PROTOCOLS = ("llama.cpp", "vllm", "openai")
 _WORD = re.compile(r"\w+|[^\w\s]")
 _AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 _MOST_BYTES = 4_000_000
 """An answer that is longer is no note."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Served:
-    """How a server is spoken to; see ``GenerativeDetector``."""
-
-    served: str = ""
-    prompt: str = "zero_shot_fr"
-    allow_remote: bool = False
-    protocol: str = "llama.cpp"
-    chat: bool = False
-    together: int = 4
-    timeout: float = 120.0
-    retries: int = 2
-    key_env: str = ""
-    window: int = 400
-    constrained: bool = True
-
-    def __post_init__(self) -> None:
-        if self.protocol not in PROTOCOLS:
-            raise ConfigError(
-                f"protocol is {self.protocol!r}; choose one of {', '.join(PROTOCOLS)}"
-            )
-        if self.together < 1 or self.retries < 0 or self.timeout <= 0 or self.window < 20:
-            raise ConfigError(
-                "together is 1 or more, retries 0 or more, timeout above 0, and window 20 or more"
-            )
 
 
 class Endpoint:

@@ -6,7 +6,6 @@ Its memory is estimated first, then the base is read and the adapter put on it.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,27 +30,13 @@ from deid_generative.decode import Decoding
 from deid_generative.folder import ADAPTER
 from deid_generative.local import LocalModel, PromptShape, Speech
 from deid_generative.prompts import load_prompt
+from deid_generative.use import Use
 
 if TYPE_CHECKING:
     from deid_generative.folder import ModelFolder
 
 _CONTEXT = 4_096
 """Of models that could read more, unless more is asked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """How a model is used; see ``GenerativeDetector``. What is ``None`` is the model's own."""
-
-    constrained: bool | None = None
-    ahead: int | None = None
-    bias: float | None = None
-    context: int | None = None
-    bits: int | str = "auto"
-    budget_gb: float = 16.0
-    threads: int | None = None
-    device: str | None = None
-    allow_download: bool = False
 
 
 def open_model(

@@ -21,7 +21,7 @@ class Hole:
     Args:
         start: First code point.
         end: One past the last.
-        score: How sure the model was, in [0, 1].
+        score: Probability that the model gave it, in [0, 1].
         tag: Label of a typed placeholder, or empty.
     """
 

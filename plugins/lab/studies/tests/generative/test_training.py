@@ -22,9 +22,10 @@ from deid_generative.budget import check_budget, choose_bits, estimate, paramete
 from deid_generative.decode import Decoding
 from deid_generative.folder import read_folder
 from deid_generative.local import LocalModel, PromptShape, Speech
-from deid_generative.opening import Use, open_model
+from deid_generative.opening import open_model
 from deid_generative.pairs import answer_text, joined, pairs, spans_of
 from deid_generative.reading import Status
+from deid_generative.use import Use
 
 BY_HEART = {
     "method": "full",
