@@ -1,7 +1,5 @@
 """Jobs and schedules of feeds: one of each for a feed of the settings."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict
 

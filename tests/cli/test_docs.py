@@ -107,6 +107,19 @@ def test_the_examples_of_notes_run(tmp_path):
     assert "Seen by Dr. [NAME]." in (tmp_path / "ward-redacted" / "3" / "0001.txt").read_text()
 
 
+def test_the_examples_of_feeds_run(tmp_path):
+    page = DOCS / "feeds.md"
+    (printed,) = re.findall(
+        r"^```text\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
+
+    done = run("\n".join(blocks(page)), tmp_path)
+
+    assert [line for line in printed.splitlines() if line not in done.stdout] == []
+    assert "2 new, 0 changed" in done.stdout
+    assert "changes are known by: column changed_at" in done.stdout
+
+
 def test_the_examples_of_evaluation_run(tmp_path):
     script = "\n".join(blocks(DOCS / "evaluation.md"))
     # 1: there are ties

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import importlib.util
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -88,13 +89,13 @@ class Source:
         return run_feed(self.installation.settings(), "ward", **options)
 
     def entries(self):
-        return entries_of(self.installation)
+        return entries_in(self.installation)
 
     def texts(self):
-        return texts_of(self.installation)
+        return texts_in(self.installation)
 
     def faults(self):
-        return faults_of(self.installation)
+        return faults_in(self.installation)
 
 
 def configure(installation, declared):
@@ -111,7 +112,7 @@ def configure(installation, declared):
     installation.configure(f"{installation.default_settings}\n[feeds.ward]\n{rest}\n")
 
 
-def entries_of(installation):
+def entries_in(installation):
     """Batch to what it holds, as the graph reads it, with what was signed checked."""
     opened = installation.opened()
     return {
@@ -120,10 +121,10 @@ def entries_of(installation):
     }
 
 
-def texts_of(installation):
+def texts_in(installation):
     """Note id to text over all batches; an id that stands in two is an error."""
     found = {}
-    for entries in entries_of(installation).values():
+    for entries in entries_in(installation).values():
         for entry in entries:
             if isinstance(entry, Annotated):
                 assert entry.note.note_id not in found
@@ -131,11 +132,11 @@ def texts_of(installation):
     return found
 
 
-def faults_of(installation):
+def faults_in(installation):
     """Kinds of fault over all batches."""
     return sorted(
         entry.kind
-        for entries in entries_of(installation).values()
+        for entries in entries_in(installation).values()
         for entry in entries
         if isinstance(entry, Fault)
     )
@@ -169,3 +170,15 @@ def source_of(installation):
         return Source(url, installation)
 
     return made
+
+
+@pytest.fixture
+def texts_of(installation):
+    """A function that gives note id to text over all batches."""
+    return partial(texts_in, installation)
+
+
+@pytest.fixture
+def faults_of(installation):
+    """A function that gives the kinds of fault over all batches."""
+    return partial(faults_in, installation)
