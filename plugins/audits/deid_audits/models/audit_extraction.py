@@ -88,11 +88,22 @@ def run(audit: OfExtraction, material: Material) -> AuditResult:
         audit,
         figures=figures,
         controls=_controls(target, own, seed=material.seed),
-        rules=[_of_links(links), _of_copies(recited)],
+        rules=rules_of(links, recited),
         tables=[_diagnostics(links)],
         plots=[rank_frequency(texts, notes)],
         counts={"texts": len(texts), "patients": len(register.names)} | work(target),
     )
+
+
+def rules_of(links: Links, recited: Sequence[Measurement]) -> list[Rule]:
+    """Return what must hold of links, and of notes that are recited.
+
+    Args:
+        links: Counted in the drawn texts.
+        recited: Share of texts that repeat the notes, then that of held-out ones where there are
+            some.
+    """
+    return [_of_links(links), _of_copies(recited)]
 
 
 def _of_links(links: Links) -> Rule:

@@ -167,6 +167,9 @@ def patients(tmp_path):
     return Material(key=Key(bytes(range(32))), cases=cases)
 
 
+NOBODY = Register({"a": ("Olive", "Rao")}, {"a": {"porphyria"}})
+
+
 def test_a_model_that_recites_notes_fails_though_it_names_nobody(patients):
     """Links of names and conditions are not all: whole notes without either are a leak."""
     recites = ["We know: the son found her at the foot of the cellar stairs."] * 3 + [
@@ -177,7 +180,8 @@ def test_a_model_that_recites_notes_fails_though_it_names_nobody(patients):
         found = audit_extraction._recited(
             [text.replace("the son", "The son") for text in texts], patients
         )
-        assert audit_extraction._of_copies(found).passed is passed
+        rules = audit_extraction.rules_of(count_links(texts, NOBODY), found)
+        assert all(rule.passed for rule in rules) is passed
     assert copies(shares[:1], [*NOTES, SHARED]) == [True]
 
 
