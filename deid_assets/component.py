@@ -26,6 +26,8 @@ CALLED = {"ensemble": "detectors", "policies": "policy", "release_policy": "poli
 """Settings that are an attribute under another name."""
 ATTRIBUTES = {**CALLED, "gates": "gates", "home": "home"}
 """Settings that an attribute says, so that ``settings`` must not."""
+NAMES = {name: ATTRIBUTES.get(name, f"settings.{name}") for name in Settings.model_fields}
+"""Settings to what they are called in the file."""
 
 
 def _described(name: str, description: str, examples: Sequence[Any] = ()) -> dg.Resolver:
@@ -238,7 +240,7 @@ class DeidPipelineComponent(dg.Component, dg.Model, dg.Resolvable):
             raise ConfigError(f"{where}: {error}") from None
         if not prefix:
             raise ConfigError(f"{where}: key_prefix: is empty; name a part, such as [deid]")
-        source = SettingsSource(f"the key prefix {'/'.join(prefix)}", where, CALLED)
+        source = SettingsSource(f"the key prefix {'/'.join(prefix)}", where, NAMES)
         settings = self._settings(context, prefix, source)
         return shared_definitions(settings, self._sharing(prefix, settings, source))
 
@@ -274,7 +276,8 @@ class DeidPipelineComponent(dg.Component, dg.Model, dg.Resolvable):
             ConfigError: With a line for each fault.
         """
         if faults := [
-            source.shown(f"settings.{name}: is said by the attribute {ATTRIBUTES[name]!r}; move it")
+            f"{source.where}: settings.{name}: is said by the attribute {ATTRIBUTES[name]!r};"
+            " move it there"
             for name in self.settings
             if name in ATTRIBUTES
         ]:

@@ -273,7 +273,7 @@ FAULTS = {
     "a gate out of range": ({"gates": {"recall_lower_bound": 98}}, "gates.recall_lower_bound.ALL:"),
     "a setting that an attribute says": (
         {"settings": {"ensemble": ["rules"]}},
-        "settings.ensemble: is said by the attribute 'detectors'; move it",
+        "settings.ensemble: is said by the attribute 'detectors'; move it there",
     ),
     "a setting that is none": ({"settings": {"langages": ["en"]}}, "langages: there is no such"),
     "a prefix that names nothing": ({"key_prefix": ["a__b"]}, "key_prefix: 'a__b' cannot begin"),
