@@ -34,6 +34,8 @@ _SCHEMA = pa.schema(
 )
 
 PART_FILE = "notes.drafts"
+REPEATED = "repeated"
+"""Path of the record of what was dropped again."""
 _PART = re.compile(r"(b-[0-9a-f]{16})-[0-9]{4,}")
 
 
@@ -145,6 +147,31 @@ def sign_replacement(files: StoreFiles, batch: str, listed: Iterable[ArrivedFile
         overrides=known.overrides,
         inputs=known.receipt.inputs,
     )
+
+
+def record_repeat(files: StoreFiles, arrival: str) -> None:
+    """Record that what is there already was dropped once more, and gave nothing new."""
+    before = files.find(REPEATED, arrival)
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    times = int(before.counts["times"]) + 1 if before else 1
+    receipt = UnsignedReceipt(
+        code_version="1", inputs={}, counts={"times": times, "repeated_at": now}
+    )
+    files.write(REPEATED, arrival, {}, receipt=receipt)
+
+
+def repeat_line(files: StoreFiles, batch: str) -> str:
+    """Return how often what a batch holds, or is a part of, was dropped again; empty where never.
+
+    Raises:
+        ProvenanceError: The record was altered.
+    """
+    found = files.find(REPEATED, whole_of(batch))
+    if found is None:
+        return ""
+    times = int(found.counts["times"])
+    often = "once" if times == 1 else f"{times:,} times"
+    return f"dropped again {often}, last at {found.counts['repeated_at']}: nothing in it was new"
 
 
 def sign_part(

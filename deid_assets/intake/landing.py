@@ -9,7 +9,7 @@ from pathlib import Path
 from deid_assets.config import Settings
 from deid_assets.formats.catalogue import points_elsewhere
 from deid_assets.intake import splitting
-from deid_assets.intake.arrivals import batch_id, list_files, sign_arrival
+from deid_assets.intake.arrivals import batch_id, list_files, record_repeat, sign_arrival
 from deid_assets.intake.reader import landing_folder
 from deid_assets.store.atomic import make_folder
 from deid_assets.store.files import StoreFiles
@@ -79,6 +79,7 @@ def _take(settings: Settings, store: StoreFiles, arrival: Path) -> tuple[str, li
     if target.exists() or splitting.is_known(target.parent, batch):
         # Seen before. Kept beside the first copy would double it; the content is the same, byte for
         # byte.
+        record_repeat(store, batch)
         shutil.rmtree(arrival) if arrival.is_dir() else arrival.unlink()
         return batch, []
     make_folder(settings.store, target.parent, Zone.RESTRICTED)

@@ -31,6 +31,7 @@ from deid_assets.intake.arrivals import (
     batch_id,
     check_arrival,
     list_files,
+    record_repeat,
     sign_arrival,
     sign_part,
     waiting,
@@ -141,6 +142,7 @@ def _read_once(landing: Path, arrival: str, settings: Settings, files: StoreFile
     named = batch_id([content.hexdigest()], key=settings.key())
     files.erase(arrival, keep=("landing",))
     if is_known(landing, named):
+        record_repeat(files, named)
         part.unlink()
         shutil.rmtree(whole)
         return ""

@@ -9,7 +9,7 @@ from enum import StrEnum
 from deid_assets.config import Settings
 from deid_assets.core.assets import Family
 from deid_assets.core.errors import DeidError, ProvenanceError
-from deid_assets.intake.arrivals import find_arrival
+from deid_assets.intake.arrivals import find_arrival, repeat_line
 from deid_assets.intake.stops import Stop, find_stop, stopped_assets
 from deid_assets.policies import load_policy
 from deid_assets.store.approvals import APPROVAL, REPORT, find_approval
@@ -83,6 +83,7 @@ class BatchStatus:
         stops: What was not stored, and why.
         fault: Why its state cannot be read; empty where it can.
         is_unapproved: Whether nobody approved the page on it, where somebody must.
+        repeat: How often it was dropped again, in words; empty where it never was.
     """
 
     batch: str
@@ -97,6 +98,7 @@ class BatchStatus:
     stops: tuple[Stop, ...] = ()
     fault: str = ""
     is_unapproved: bool = False
+    repeat: str = ""
 
     @property
     def reasons(self) -> list[str]:
@@ -194,6 +196,7 @@ def _look(settings: Settings, files: StoreFiles, batch: str) -> BatchStatus:
         languages=str(counts.get("languages", "")),
         stops=stops,
         is_unapproved=is_unapproved and state is BatchState.WAITING,
+        repeat=repeat_line(files, batch),
     )
 
 

@@ -15,7 +15,8 @@ from deid_assets.formats import Annotated, Fault, read_notes
 from deid_assets.intake.arrivals import batch_id
 from deid_assets.intake.landing import SETTLE_S, arrivals, take_in
 from deid_assets.intake.reader import landing_folder, sources_of
-from deid_assets.intake.states import batch_ids
+from deid_assets.intake.states import batch_ids, look_at_all
+from deid_assets.store.files import StoreFiles
 
 
 @pytest.fixture
@@ -111,6 +112,8 @@ def test_the_same_content_dropped_twice_is_one_batch(settings):
     assert batch_ids(settings) == first
     assert [path.name for path in sources_of(landing_folder(settings, first[0]))] == ["notes.jsonl"]
     assert not again.exists()
+    (found,) = look_at_all(settings, StoreFiles(settings.store, key=settings.receipt_key()))
+    assert found.repeat.startswith("dropped again once, last at ")
 
 
 def test_a_folder_dropped_twice_is_removed_with_its_folders(settings):

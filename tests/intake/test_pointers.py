@@ -10,6 +10,7 @@ import pytest
 
 from deid_assets.config import Settings
 from deid_assets.formats import Annotated, Fault
+from deid_assets.intake.arrivals import repeat_line
 from deid_assets.intake.landing import take_in
 from deid_assets.intake.reader import read_batch
 from deid_assets.intake.splitting import split_arrivals
@@ -45,8 +46,12 @@ def drop(settings, name="cdm.omop"):
     return split_arrivals(settings)
 
 
+def files_of(settings):
+    return StoreFiles(settings.store, key=settings.receipt_key())
+
+
 def ids_of(settings, batch):
-    files = StoreFiles(settings.store, key=settings.receipt_key())
+    files = files_of(settings)
     return [
         found.what.note.note_id
         for found in read_batch(settings, files, batch)
@@ -59,7 +64,9 @@ def test_a_pointer_that_is_dropped_again_takes_in_what_was_added_and_else_nothin
     add(database, 1, "first")
 
     (first,) = drop(settings)
+    assert repeat_line(files_of(settings), first) == ""
     assert drop(settings, "again/other.omop") == []
+    assert repeat_line(files_of(settings), first).startswith("dropped again once, last at ")
     add(database, 2, "second")
     (second,) = drop(settings)
 

@@ -195,6 +195,7 @@ def _row(settings: Settings, files: StoreFiles, batch: BatchStatus) -> dict[str,
         "languages": batch.languages,
         "reasons": batch.reasons,
         "earlier_release": batch.keeps_release,
+        "repeat": batch.repeat,
         "notes": {"received": batch.tally.received, **asdict(batch.tally)},
         "stops": [
             {"asset": stop.asset, "at": stop.receipt.created_at, "reasons": list(stop.reasons)}
@@ -204,7 +205,7 @@ def _row(settings: Settings, files: StoreFiles, batch: BatchStatus) -> dict[str,
 
 
 def _cells(batch: BatchStatus) -> list[str]:
-    reason = next(iter(batch.reasons), "")
+    reason = next(iter(batch.reasons), batch.repeat)
     size = f"{batch.bytes / 1e6:.1f} MB" if batch.bytes >= 100_000 else f"{batch.bytes:,} B"
     notes = f"{batch.tally.received:,}" if batch.tally.received else "-"
     return [
@@ -239,6 +240,8 @@ def _overrides(
         yield from (f"  {reason}" for reason in stop.reasons)
     if found.is_unapproved:
         yield UNAPPROVED
+    if found.repeat:
+        yield found.repeat
     if found.keeps_release:
         yield (
             "its earlier release is still out; to take it back: deid batches withdraw"
