@@ -59,11 +59,11 @@ class FeedSettings(BaseModel):
         return {**{key: values[key] for key in values.keys() & common}, "options": options}
 
 
-class _Options(BaseModel):
+class _FeedOptions(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class SqlOptions(_Options):
+class SqlOptions(_FeedOptions):
     """Options of a feed from a database.
 
     Args:
@@ -95,7 +95,7 @@ class SqlOptions(_Options):
     fetch: int = Field(default=500, ge=1, le=100_000)
 
 
-class ObjectsOptions(_Options):
+class ObjectsOptions(_FeedOptions):
     """Options of a feed from an object store.
 
     Args:

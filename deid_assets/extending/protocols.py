@@ -26,7 +26,7 @@ from deid_assets.core.trainer import Document, Trainer
 if TYPE_CHECKING:
     from deid_assets.evaluation.pages import MadePage, PageInput
     from deid_assets.evaluation.tables import DetectorTable
-    from deid_assets.feeds.source import Feed
+    from deid_assets.feeds.source import NoteFeed
     from deid_assets.privacy.audit import Audit
     from deid_assets.training.analyses import TaggerAnalysis
 
@@ -84,7 +84,7 @@ class Importer(Protocol):
 class MakesFeed(Protocol):
     """A class of feeds: options are keyword-only parameters of its constructor."""
 
-    def __call__(self, **options: Any) -> Feed: ...
+    def __call__(self, **options: Any) -> NoteFeed: ...
 
 
 class AnalysesTagger(Protocol):

@@ -10,7 +10,7 @@ from sqlmodel import Session
 
 from deid_assets.core.errors import InputError, class_name
 from deid_assets.feeds.identity import FeedKeys
-from deid_assets.feeds.source import Feed, Found, Gone, Mark
+from deid_assets.feeds.source import Found, Gone, NoteFeed, Watermark
 from deid_assets.feeds.spool import Spool, Taken
 from deid_assets.formats.annotated import Fault, ParsedNote
 from deid_assets.formats.registry import came_before
@@ -35,7 +35,7 @@ class FeedCounts:
         deleted: No longer there.
         faults: Of the new and changed, those that cannot be read.
         units: Files, or queries, that were read.
-        left: Changed in batches whose files were erased, where they stay out.
+        left: Changed, and erased from their batches, where they stay out.
     """
 
     new: int = 0
@@ -48,7 +48,7 @@ class FeedCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class FeedComparison:
     """A comparison of what a feed gives with what is known of it.
 
     Args:
@@ -61,7 +61,7 @@ class Comparison:
     """
 
     name: str
-    feed: Feed
+    feed: NoteFeed
     keys: FeedKeys
     session: Session
     spool: Spool
@@ -111,7 +111,7 @@ class Comparison:
     def _sort(self, unit: str, found: list[Found]) -> None:
         entries: list[tuple[str, ParsedNote | Fault | Gone]] = []
         for one in found:
-            if isinstance(one, Mark):
+            if isinstance(one, Watermark):
                 self.spool.mark_unit(unit, self.keys.seal(one.value))
             elif isinstance(one, Gone):
                 entries.append((self.keys.note(one.note_id), one))

@@ -7,7 +7,7 @@ from pathlib import Path
 from deid_assets.config import Settings
 from deid_assets.config.feeds import FeedSettings, ObjectsOptions, SqlOptions
 from deid_assets.core.errors import ConfigError, DeidError, InputError, PluginError, did_you_mean
-from deid_assets.feeds.source import Feed
+from deid_assets.feeds.source import NoteFeed
 from deid_assets.formats.options import ReadOptions
 from deid_assets.intake.reading import how_to_read
 from deid_assets.own_plugins import message_of
@@ -28,7 +28,7 @@ def feed_settings(settings: Settings, name: str) -> FeedSettings:
     )
 
 
-def open_feed(settings: Settings, name: str) -> Feed:
+def open_feed(settings: Settings, name: str) -> NoteFeed:
     """Return a feed.
 
     Raises:
@@ -50,7 +50,7 @@ def feeds_folder(settings: Settings) -> Path:
     return settings.store / "restricted" / "landing" / ".feeds"
 
 
-def _opened(settings: Settings, name: str, declared: FeedSettings) -> Feed:
+def _opened(settings: Settings, name: str, declared: FeedSettings) -> NoteFeed:
     if declared.kind == "sql":
         from deid_assets.feeds.sql import SqlFeed  # noqa: PLC0415 - SQLAlchemy takes 0.2 s
 
@@ -66,7 +66,7 @@ def _opened(settings: Settings, name: str, declared: FeedSettings) -> Feed:
         folder = feeds_folder(settings) / name / "files"
         return ObjectsFeed(options, reading=reading, folder=folder)
     feed = load_plugin(declared.kind, declared.options)
-    if not isinstance(feed, Feed):
+    if not isinstance(feed, NoteFeed):
         raise PluginError(f"feed {name}: what plugin {declared.kind!r} gives is no feed")
     return feed
 

@@ -14,10 +14,10 @@ from pathlib import Path
 
 from deid_assets.config import Settings
 from deid_assets.config.feeds import FeedSettings
-from deid_assets.feeds.comparing import Comparison, FeedCounts, check_deletions
+from deid_assets.feeds.comparing import FeedComparison, FeedCounts, check_deletions
 from deid_assets.feeds.identity import FeedKeys
 from deid_assets.feeds.kinds import feed_settings, feeds_folder, open_feed
-from deid_assets.feeds.source import Feed
+from deid_assets.feeds.source import NoteFeed
 from deid_assets.feeds.spool import Spool
 from deid_assets.feeds.staging import Stage
 from deid_assets.store.atomic import locked, make_folder
@@ -172,7 +172,7 @@ def _empty(folder: Path) -> None:
 
 def _compare(
     database: Database,
-    given: tuple[str, Feed, FeedKeys, Spool],
+    given: tuple[str, NoteFeed, FeedKeys, Spool],
     declared: FeedSettings,
     *,
     again: bool,
@@ -183,7 +183,7 @@ def _compare(
     counts = FeedCounts()
     with database.session(read_only=True) as session:
         generation = load_feed(session, name).generation
-        comparison = Comparison(name, feed, keys, session, spool, counts)
+        comparison = FeedComparison(name, feed, keys, session, spool, counts)
         comparison.read(again=again)
         if declared.scan:
             known = comparison.find_deleted()

@@ -31,18 +31,18 @@ class Gone:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class Watermark:
     """How far a unit is read, given to the next reading of it; at most 60 characters."""
 
     value: str
 
 
-Found = ParsedNote | Fault | Gone | Mark
+Found = ParsedNote | Fault | Gone | Watermark
 """What reading a unit gives."""
 
 
 @runtime_checkable
-class Feed(Protocol):
+class NoteFeed(Protocol):
     """A source of notes that is asked again and again. It is read, never written to.
 
     Attributes:

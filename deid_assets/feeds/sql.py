@@ -25,7 +25,7 @@ from sqlalchemy.sql import Select
 from deid_assets.config.feeds import SqlOptions
 from deid_assets.core.errors import ConfigError, InputError, class_name
 from deid_assets.feeds.marks import lowered, mark_of, value_of
-from deid_assets.feeds.source import Found, Gone, Mark, Unit
+from deid_assets.feeds.source import Found, Gone, Unit, Watermark
 from deid_assets.formats.annotated import Fault, ParsedNote
 
 QUERY = Unit("query")
@@ -77,7 +77,7 @@ class SqlFeed:
                     highest = _higher(highest, row[self._options.watermark])
                 yield self._found(row)
         if highest is not None:
-            yield Mark(mark_of(highest))
+            yield Watermark(mark_of(highest))
 
     def ids(self, unit: Unit) -> Iterator[str]:
         """Yield the id of every row that is not marked as deleted.

@@ -48,7 +48,7 @@ _PLAN = "plan.json"
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedBatch:
+class StagedBatch:
     """A batch that is to be landed.
 
     Args:
@@ -131,7 +131,7 @@ class Stage:
                 f"feed {self.feed}: what it took and did not land yet was altered or is gone from"
                 f" {self.folder}; restore that folder and run the feed again"
             )
-        planned = [PlannedBatch(**fields) for fields in json.loads(content)]
+        planned = [StagedBatch(**fields) for fields in json.loads(content)]
         for one in planned:
             if one.is_new:
                 self._land_new(one)
@@ -145,7 +145,7 @@ class Stage:
 
     def _group(
         self, spool: Spool, counts: FeedCounts, *, generation: int, notes: int
-    ) -> Iterator[PlannedBatch]:
+    ) -> Iterator[StagedBatch]:
         """Write the new notes to batches."""
         if not counts.new:
             return
@@ -155,9 +155,9 @@ class Stage:
         for path in sorted(self.folder.glob(f"{arrival}-*/{PART_FILE}")):
             for entry in read_parsed_notes([path]):
                 spool.place(self.keys.identity(entry), path.parent.name)
-            yield PlannedBatch(path.parent.name, _sha256(path), is_new=True)
+            yield StagedBatch(path.parent.name, _sha256(path), is_new=True)
 
-    def _rewrite(self, spool: Spool, counts: FeedCounts) -> Iterator[PlannedBatch]:
+    def _rewrite(self, spool: Spool, counts: FeedCounts) -> Iterator[StagedBatch]:
         """Write the batches in which notes change, with the changes in their places."""
         for batch in spool.changed_batches():
             landing = landing_folder(self.settings, batch)
@@ -169,7 +169,9 @@ class Stage:
             target = self.folder / batch / PART_FILE
             target.parent.mkdir(mode=0o700)
             kept = self._write_changed(landing / PART_FILE, target, changes)
-            yield PlannedBatch(
+            # What is in its batch no more was erased there.
+            counts.left += sum(line is not None for line in changes.values())
+            yield StagedBatch(
                 batch,
                 _sha256(target),
                 is_new=False,
@@ -178,7 +180,10 @@ class Stage:
             )
 
     def _write_changed(self, source: Path, target: Path, changes: dict[str, bytes | None]) -> int:
-        """Write a batch with its changes, and return how many entries it has."""
+        """Write a batch with its changes, and return how many entries it has.
+
+        What is left in ``changes`` is of notes that the batch does not hold.
+        """
         kept = 0
         with target.open("xb") as file:
             for entry in read_parsed_notes([source]):
@@ -187,14 +192,11 @@ class Stage:
                 if line is not None:
                     file.write(line)
                     kept += 1
-            for line in filter(None, changes.values()):
-                file.write(line)
-                kept += 1
             file.flush()
             os.fsync(file.fileno())
         return kept
 
-    def _land_new(self, one: PlannedBatch) -> None:
+    def _land_new(self, one: StagedBatch) -> None:
         staged, target = self.folder / one.batch, landing_folder(self.settings, one.batch)
         if not staged.is_dir():  # an earlier call moved it
             return
@@ -203,7 +205,7 @@ class Stage:
         sign_arrival(self.files, one.batch, listed, overrides={"sender": self.feed})
         staged.rename(target)
 
-    def _land_changed(self, one: PlannedBatch) -> None:
+    def _land_changed(self, one: StagedBatch) -> None:
         staged, target = self.folder / one.batch, landing_folder(self.settings, one.batch)
         if not staged.is_dir():
             return
@@ -214,7 +216,7 @@ class Stage:
             self._sign_changed(one, target)
         shutil.rmtree(staged)
 
-    def _sign_changed(self, one: PlannedBatch, target: Path) -> None:
+    def _sign_changed(self, one: StagedBatch, target: Path) -> None:
         """Sign what a batch holds now, once, and keep it withdrawn or withdraw it."""
         self._check(target / PART_FILE, one)
         listed = list_files(sorted(target.iterdir()), root=target)
@@ -234,7 +236,7 @@ class Stage:
             found = look(self.settings, self.files, one.batch)
             withdraw(self.settings, self.files, releases, found)
 
-    def _check(self, path: Path, one: PlannedBatch) -> None:
+    def _check(self, path: Path, one: StagedBatch) -> None:
         if not path.is_file() or _sha256(path) != one.sha256:
             raise ProvenanceError(
                 f"feed {self.feed}: the staged file of batch {one.batch} was altered or is gone;"

@@ -9,6 +9,8 @@ import sqlalchemy as sa
 
 from deid_assets.core.errors import ConfigError, InputError
 from deid_assets.intake import grouping
+from deid_assets.intake.arrivals import PART_FILE, list_files, sign_replacement
+from deid_assets.intake.reader import landing_folder
 from deid_assets.intake.states import BatchState, batch_ids, look
 from deid_assets.intake.withdrawal import withdraw
 
@@ -165,6 +167,22 @@ def test_a_withdrawn_batch_stays_withdrawn_when_a_note_of_it_changes(table):
     table.run()
 
     assert look(opened.settings, opened.files, batch).state is BatchState.WITHDRAWN
+
+
+def test_a_note_that_was_erased_from_its_batch_stays_out_when_it_changes(table):
+    fill(table, 5)
+    (batch,) = table.run().batches
+    opened = table.installation.opened()
+    landing = landing_folder(opened.settings, batch)
+    lines = (landing / PART_FILE).read_bytes().splitlines(keepends=True)
+    (landing / PART_FILE).write_bytes(b"".join(lines[1:]))
+    sign_replacement(opened.files, batch, list_files([landing / PART_FILE], root=landing))
+    table.put(0, "Changed.", at=50, person=0)
+
+    done = table.run()
+
+    assert (done.counts.left, "0" in table.texts()) == (1, False)
+    assert len(table.texts()) == 4
 
 
 def test_a_source_that_lost_most_of_its_rows_takes_nothing_away(table):

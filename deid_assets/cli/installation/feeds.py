@@ -121,14 +121,14 @@ def _cells(status: FeedStatus) -> list[str]:
 def _lines(done: FeedRun) -> list[str]:
     """Return what a run took, for people."""
     counts = done.counts
+    found = f"{counts.new:,} new, {counts.changed:,} changed, {counts.deleted:,} deleted"
     lines = [
-        f"{done.feed}: {counts.new:,} new, {counts.changed:,} changed, {counts.deleted:,} deleted,"
-        f" {counts.same:,} the same; {counts.faults:,} of them cannot be read"
+        f"{done.feed}: {found}, {counts.same:,} the same; {counts.faults:,} of them cannot be read"
     ]
     if done.completed:
         lines.append(f"landed {len(done.completed):,} batches of a run that was killed")
     if counts.left:
-        lines.append(f"{counts.left:,} changed in batches that were erased, and stay out")
+        lines.append(f"{counts.left:,} changed that were erased from their batches, and stay out")
     shown = ", ".join(done.batches[:5]) + (" …" if len(done.batches) > 5 else "")
     lines.append(f"{len(done.batches):,} batches to make: {shown}" if done.batches else "no batch")
     return lines
