@@ -36,8 +36,8 @@ from deid_assets.core.span import DisjointSpans
 from deid_assets.formats import Annotated, read_notes
 from deid_assets.plugins import load
 from deid_assets.policies import load_policy
-from deid_assets.policies.batches import originals_of
 from deid_assets.policies.drawing import fold
+from deid_assets.policies.needs import originals_of
 from deid_assets.privacy.audit import Case
 from deid_hips.attack import AttackOptions, attack
 from deid_hips.drawing import hips_md

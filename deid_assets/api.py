@@ -100,7 +100,7 @@ def deidentify_notes(
     from dataclasses import replace  # noqa: PLC0415
 
     from deid_assets.languages import language_of  # noqa: PLC0415
-    from deid_assets.policies.batches import require_packs  # noqa: PLC0415 - loads pydantic
+    from deid_assets.policies.needs import require_packs  # noqa: PLC0415 - loads pydantic
 
     with_lang = [
         note if note.lang else replace(note, lang=language_of(note.text)) for note in notes

@@ -15,7 +15,7 @@ from deid_assets.config import Settings
 from deid_assets.core.assets import Family
 from deid_assets.core.redact import Policy
 from deid_assets.pipeline.resolving import MERGED_SPANS
-from deid_assets.policies.batches import require_packs
+from deid_assets.policies.needs import require_packs
 from deid_assets.quality import Verdict, within_share
 from deid_assets.quality.text_checks import (
     NO_RESIDUAL_HITS,

@@ -39,8 +39,8 @@ from deid_assets.pipeline.composition import Pipeline
 from deid_assets.pipeline.redacting import Redact, Verify
 from deid_assets.pipeline.resolving import Detect, by_note
 from deid_assets.pipeline.searching import Search, SearchSample, hits_in, search_until_clean
-from deid_assets.policies.batches import originals_of
 from deid_assets.policies.collisions import Originals
+from deid_assets.policies.needs import originals_of
 from deid_assets.store.frames import failed_to_table
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from deid_assets.core.span import DisjointSpans, Span, SpanSet
 from deid_assets.pipeline.batch import Batch, Survival
 from deid_assets.pipeline.resolving import together
 from deid_assets.pipeline.spreading import Extent, Values, is_found, spread, values_by_note
-from deid_assets.policies.batches import originals_of
+from deid_assets.policies.needs import originals_of
 
 Spans = Mapping[str, DisjointSpans]
 Following = Callable[[Sequence[Note]], Iterable[Note]]

@@ -26,8 +26,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from deid_assets.core.errors import ConfigError, PolicyError, did_you_mean
-from deid_assets.core.keys import Key
+from deid_assets.core.errors import ConfigError, did_you_mean
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Policy, Replacer
 from deid_assets.policies.actions import Action
@@ -120,35 +119,6 @@ def descriptions() -> dict[str, str]:
 
 def _builtin(name: str) -> str:
     return (resources.files("deid_assets.policies") / "builtin" / f"{name}.toml").read_text("utf-8")
-
-
-def needs_key(policy: Policy) -> bool:
-    """Whether one of the policy's replacers draws from the key."""
-    return any(
-        getattr(replacer, "keyed", False) for replacer in (policy.default, *policy.actions.values())
-    )
-
-
-def check_key(policy: Policy, secret: bytes | None) -> Key:
-    """Return the key to redact with; a policy that draws nothing from it needs no secret.
-
-    Raises:
-        PolicyError: The policy draws from a key and there is no secret.
-        ConfigError: The secret is too short.
-    """
-    if secret is None and needs_key(policy):
-        drawn = {
-            getattr(replacer, "keyed", False)
-            for replacer in (policy.default, *policy.actions.values())
-        }
-        made = " and ".join(
-            sorted("surrogates" if what is True else str(what) for what in drawn - {False})
-        )
-        raise PolicyError(
-            f"policy {policy.name!r} writes {made}, which need a key; set DEID_KEY to the output of"
-            f" `openssl rand -hex 32`, and keep it to get the same {made} again"
-        )
-    return Key(secret if secret is not None else bytes(32))
 
 
 def _load(name_or_path: str | Path) -> PolicyFile:

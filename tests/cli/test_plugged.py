@@ -18,6 +18,7 @@ from deid_assets.cli import app
 from deid_assets.core.errors import PluginError
 from deid_assets.own_plugins import BRINGS, LABORATORY
 from deid_assets.own_plugins import command as command_that_adds
+from deid_assets.plugins import installed as installed_plugins
 
 ROOT = Path(__file__).parents[2]
 MISSING = [
@@ -49,7 +50,7 @@ def plugin_of(value: str) -> str:
 def test_a_command_whose_plugin_is_missing_names_it(
     group: str, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plugins, "entry_points", EntryPoints)
+    monkeypatch.setattr(installed_plugins, "entry_points", EntryPoints)
     words = [*group.split(".")[2:], command]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 2
@@ -61,7 +62,7 @@ def test_a_command_whose_plugin_is_missing_names_it(
 def test_synthetic_notes_and_detectors_without_their_plugin_name_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(plugins, "entry_points", EntryPoints)
+    monkeypatch.setattr(installed_plugins, "entry_points", EntryPoints)
     with pytest.raises(PluginError, match="make add PLUGIN=synthesis"):
         plugins.load_corpus("synthetic")
     with pytest.raises(PluginError, match="detector 'rules': its plugin rules is not installed"):
@@ -71,7 +72,7 @@ def test_synthetic_notes_and_detectors_without_their_plugin_name_it(
 def test_policies_whose_plugin_is_missing_are_listed_and_refused_before_notes_are_read(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(plugins, "entry_points", EntryPoints)
+    monkeypatch.setattr(installed_plugins, "entry_points", EntryPoints)
     listed = " ".join(CliRunner().invoke(app, ["policies"]).output.split())
     notes = tmp_path / "notes.jsonl"
     notes.write_text("no JSON")
@@ -108,7 +109,7 @@ def test_help_lists_what_is_not_installed_with_what_installs_it(
     known = entry_points()
     listing = [one for name in known.groups for one in known.select(group=name)]
     others = [one for one in listing if (one.group, one.name) != (group, command)]
-    monkeypatch.setattr(plugins, "entry_points", lambda: EntryPoints(others))
+    monkeypatch.setattr(installed_plugins, "entry_points", lambda: EntryPoints(others))
     if BRINGS[group][command] in LABORATORY:
         pytest.importorskip(f"deid_{BRINGS[group][command]}", reason="else it is one line")
 
@@ -120,7 +121,7 @@ def test_help_lists_what_is_not_installed_with_what_installs_it(
 def test_help_with_no_plugin_at_all_has_one_line_for_the_laboratory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(plugins, "entry_points", EntryPoints)
+    monkeypatch.setattr(installed_plugins, "entry_points", EntryPoints)
     shown = listed()
 
     assert "bench not installed: make add PLUGIN=evaluation" in shown
@@ -131,7 +132,7 @@ def test_help_with_no_plugin_at_all_has_one_line_for_the_laboratory(
 def test_help_of_audits_has_one_line_for_the_laboratory(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("deid_audits", reason="it brings the group")
     (group,) = entry_points().select(group=plugins.COMMANDS, name="privacy")
-    monkeypatch.setattr(plugins, "entry_points", lambda: EntryPoints([group]))
+    monkeypatch.setattr(installed_plugins, "entry_points", lambda: EntryPoints([group]))
 
     shown = listed("privacy")
 
@@ -148,7 +149,7 @@ def test_the_laboratory_is_what_lies_on_its_floor() -> None:
 
 def test_a_command_that_cannot_be_imported_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = EntryPoint("broken", "deid_assets.cli.no_such_module:run", plugins.COMMANDS)
-    monkeypatch.setattr(plugins, "entry_points", lambda: EntryPoints([broken]))
+    monkeypatch.setattr(installed_plugins, "entry_points", lambda: EntryPoints([broken]))
 
     shown = listed()
 

@@ -21,6 +21,7 @@ from deid_assets.intake.landing import take_in
 from deid_assets.intake.reader import landing_folder, read_batch
 from deid_assets.intake.states import BatchState, look
 from deid_assets.intake.stops import find_stop, record_stop
+from deid_assets.plugins import installed as installed_plugins
 from deid_assets.store.files import UnsignedReceipt
 from deid_assets.store.withdrawals import ARRIVAL
 
@@ -122,7 +123,7 @@ def test_notes_whose_plugin_of_formats_is_missing_are_withheld_and_the_plugin_is
     others = [
         one for group in every.groups - {plugins.FORMATS} for one in every.select(group=group)
     ]
-    monkeypatch.setattr(plugins, "entry_points", lambda: EntryPoints(others))
+    monkeypatch.setattr(installed_plugins, "entry_points", lambda: EntryPoints(others))
     installed.cache_clear()
     try:  # in this process: what a worker has installed cannot be taken from it
         (withheld,) = read_batch(opened.settings, opened.files, batch)

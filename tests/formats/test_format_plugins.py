@@ -25,6 +25,7 @@ from deid_assets.formats import (
 from deid_assets.formats.catalogue import OUTSIDE, installed
 from deid_assets.formats.read_settings import read_options
 from deid_assets.own_plugins import BRINGS, command
+from deid_assets.plugins import installed as installed_plugins
 
 DECLARATION = """
 from deid_assets.extending.formats import Format
@@ -66,7 +67,7 @@ def nothing_installed(monkeypatch):
             one for group in others for one in every.select(group=group)
         )
 
-    monkeypatch.setattr(plugins, "entry_points", found)
+    monkeypatch.setattr(installed_plugins, "entry_points", found)
     installed.cache_clear()
     yield
     installed.cache_clear()

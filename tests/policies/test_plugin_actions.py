@@ -17,7 +17,7 @@ from deid_assets.core.phi import Phi
 from deid_assets.core.redact import redact
 from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.policies import check_key, load_policy, needs_key
-from deid_assets.policies.batches import originals_of
+from deid_assets.policies.needs import originals_of
 from deid_assets.policies.wording import in_words
 
 SOURCE = '''

@@ -30,6 +30,7 @@ from deid_assets import plugins
 from deid_assets.backfill.command import main as backfill
 from deid_assets.cli import app
 from deid_assets.defs.instance import write_instance
+from deid_assets.plugins import installed as installed_plugins
 from deid_assets.quickstart.command import main
 from deid_assets.store.manifests import verify_release
 from deid_assets.vault.keys import Keyring
@@ -141,7 +142,7 @@ def house(installation, note_records, monkeypatch, tmp_path):
             one for one in found if one.group != plugins.GROUP or one.name in installation.detectors
         )
 
-    monkeypatch.setattr(plugins, "entry_points", chosen)
+    monkeypatch.setattr(installed_plugins, "entry_points", chosen)
     monkeypatch.setenv("DEID_VAULT_KEY", VAULT_KEY)
     (tmp_path / "tmp").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))

@@ -8,6 +8,7 @@ import pytest
 
 from deid_assets import plugins
 from deid_assets.core.errors import ConfigError
+from deid_assets.plugins import installed as installed_plugins
 from deid_assets.training import BUILTIN, load_recipe, recipe_names
 
 
@@ -18,7 +19,7 @@ def test_recipes_of_the_package_come_first_and_those_of_plugins_can_be_named_too
 
 
 def test_a_recipe_of_a_study_that_is_not_installed_names_what_brings_it(monkeypatch):
-    monkeypatch.setattr(plugins, "entry_points", EntryPoints)
+    monkeypatch.setattr(installed_plugins, "entry_points", EntryPoints)
     with pytest.raises(ConfigError, match=r"recipe 'a2_11_here': .* `make add PLUGIN=catelli`"):
         load_recipe("a2_11_here")
     assert recipe_names() == list(BUILTIN)

@@ -104,7 +104,7 @@ class Redaction:
         Raises:
             PolicyError: The policy writes surrogates, and one of the languages has no locale pack.
         """
-        from deid_assets.policies.batches import (  # noqa: PLC0415 - loads pydantic
+        from deid_assets.policies.needs import (  # noqa: PLC0415 - loads pydantic
             needs_packs,
             require_packs,
         )

@@ -14,8 +14,8 @@ from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Context, Policy, redact
 from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.policies import load_policy
-from deid_assets.policies.batches import originals_of
 from deid_assets.policies.collisions import Originals, normal
+from deid_assets.policies.needs import originals_of
 from deid_surrogates.collisions import first_free
 from deid_surrogates.shapes import identifier
 

@@ -17,8 +17,8 @@ from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Context, Policy
 from deid_assets.core.span import Span
 from deid_assets.policies import load_policy
-from deid_assets.policies.batches import require_packs
 from deid_assets.policies.drawing import fold
+from deid_assets.policies.needs import require_packs
 from deid_surrogates.locales import check_languages, languages, locale_of, read_locale
 from deid_surrogates.locales.cities import cities_like, find_city
 from deid_surrogates.postcodes import state_of
@@ -202,7 +202,7 @@ from deid_assets.core.span import Span
 from deid_assets.policies import load_policy
 from deid_surrogates.locales import languages
 from deid_surrogates.surrogate import Surrogate
-from deid_assets.policies.batches import require_packs
+from deid_assets.policies.needs import require_packs
 
 context = Context(Note("n", "Anders Dahl", patient_id="p", lang="da"), Key(bytes(16)))
 assert "da" in languages() and "deid_danish" not in sys.modules

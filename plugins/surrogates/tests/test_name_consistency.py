@@ -11,7 +11,7 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Context, Policy
 from deid_assets.core.span import DisjointSpans, Span
-from deid_assets.policies.batches import originals_of
+from deid_assets.policies.needs import originals_of
 from deid_surrogates import names
 from deid_surrogates.locales import locale_of
 from deid_surrogates.names import full_name

@@ -22,8 +22,8 @@ from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Context, Policy, redact
 from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.policies import check_key, load_policy, needs_key
-from deid_assets.policies.batches import originals_of
 from deid_assets.policies.drawing import fold
+from deid_assets.policies.needs import originals_of
 from deid_assets.policies.tags import Tag
 from deid_surrogates.locales import locale_of
 from deid_surrogates.surrogate import Surrogate

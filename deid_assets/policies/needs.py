@@ -1,17 +1,41 @@
-"""What a policy asks of a whole batch.
-
-The languages that its words are in, and the values that none of them may be.
+"""What a policy asks for: a key, locale packs of the batch's languages, and the values of the batch
+that none of its surrogates may be.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
 
+from deid_assets.core.errors import PolicyError
 from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.core.redact import Policy, Replacer
 from deid_assets.core.span import SpanSet
 from deid_assets.policies.collisions import IDENTIFIERS, PERSONAL, Originals, covered
+
+
+def needs_key(policy: Policy) -> bool:
+    """Whether one of the policy's replacers draws from the key."""
+    return any(getattr(replacer, "keyed", False) for replacer in _used(policy))
+
+
+def check_key(policy: Policy, secret: bytes | None) -> Key:
+    """Return the key to redact with; a policy that draws nothing from it needs no secret.
+
+    Raises:
+        PolicyError: The policy draws from a key and there is no secret.
+        ConfigError: The secret is too short.
+    """
+    if secret is None and needs_key(policy):
+        drawn = {getattr(replacer, "keyed", False) for replacer in _used(policy)}
+        made = " and ".join(
+            sorted("surrogates" if what is True else str(what) for what in drawn - {False})
+        )
+        raise PolicyError(
+            f"policy {policy.name!r} writes {made}, which need a key; set DEID_KEY to the output of"
+            f" `openssl rand -hex 32`, and keep it to get the same {made} again"
+        )
+    return Key(secret if secret is not None else bytes(32))
 
 
 def require_packs(policy: Policy, langs: Iterable[str | None]) -> None:
