@@ -100,11 +100,11 @@ class FeedComparison:
                 for note_id in self._calling(self.feed.ids(unit)):
                     self.spool.see(self.keys.note(note_id))
         known = 0
-        for note, unit, batch, is_fault in known_notes(self.session, self.name):
+        for note, home, batch, is_fault in known_notes(self.session, self.name):
             known += 1
             # A row without an id is in no list of ids.
             is_kept = is_fault and not self.feed.is_whole
-            if not (is_kept or self.spool.is_seen(note) or self.spool.is_unread(unit)):
+            if not (is_kept or self.spool.is_seen(note) or self.spool.is_unread(home)):
                 self._delete(note, batch)
         return known
 
