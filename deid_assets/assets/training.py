@@ -59,7 +59,8 @@ def make_tagger(_batch: str, installation: Installation, *, recipe: Recipe) -> A
 
     A folder without the key's seal is trained again, and what is signed is scored here, label by
     label. Where the recipe and its plugin are those of the model in use and the notes alone are
-    others, the new one is stored only if it is better.
+    others, the new one is stored only if it is better. One that learnt from notes which are erased
+    is no longer in use.
     """
     work = work_folder(installation) / recipe.name
     materials = read_materials(installation, recipe)
@@ -70,7 +71,9 @@ def make_tagger(_batch: str, installation: Installation, *, recipe: Recipe) -> A
     if not _is_as_its_card(work, dev, recipe):
         shutil.rmtree(work)
         train_model(recipe, materials, work, key=key)
-    in_use, held = installation.taggers.in_use(recipe.name), held_out_gold(installation, recipe)
+    held = held_out_gold(installation, recipe)
+    is_erased = installation.taggers.learnt_from_erased(recipe.name)
+    in_use = None if is_erased else installation.taggers.in_use(recipe.name)
     promoted, shown = promotion(in_use, work, held.documents)
     work = in_use if in_use is not None and promoted.failed else work
     card = read_card(work)
@@ -193,7 +196,7 @@ def _why_not_compared(in_use: Path | None, candidate: Path) -> str:
     """Return why a new model is not held against the one in use; nothing where it is."""
     new = read_card(candidate)
     if in_use is None:
-        return "no model was in use"
+        return "no model was in use, or one that learnt from erased notes"
     old = read_card(in_use)
     if old.fingerprint == new.fingerprint:
         return "it is the model in use"

@@ -43,6 +43,7 @@ TASKS: Mapping[str, Mapping[str, str]] = {
     "Run the installation": {
         "batches": "Batches of notes: what arrived, and what became of it.",
         "feed": "Feeds: databases and object stores that notes are taken from.",
+        "erase": "Erase one patient from the installation, with a certificate.",
         "approve": "Approve the release of a batch whose page you have read.",
         "suites": "Suites of expectations that gate the assets.",
         "verify": (
@@ -91,6 +92,7 @@ MODULES: Mapping[str, str] = {
     "detect": "notes.detection",
     "detectors": "listings",
     "doctor": "installation.diagnosis",
+    "erase": "installation.erasure",
     "export": "training.commands",
     "feed": "installation.feeds",
     "formats": "listings",

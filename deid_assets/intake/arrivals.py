@@ -127,10 +127,22 @@ def sign_arrival(
     return _write(files, batch, list(listed), arrived_at=now, attempt=0, overrides=overrides or {})
 
 
-def sign_replacement(files: StoreFiles, batch: str, listed: Iterable[ArrivedFile]) -> Receipt:
+def sign_replacement(
+    files: StoreFiles,
+    batch: str,
+    listed: Iterable[ArrivedFile],
+    *,
+    whole: Receipt | None = None,
+) -> Receipt:
     """Store the list of what a batch holds from now on, so that it is read again.
 
-    Date, overrides and inputs stay those of its arrival.
+    Date and overrides stay those of its arrival, and inputs too unless ``whole`` replaces them.
+
+    Args:
+        files: The store.
+        batch: Whose files were replaced.
+        listed: What it holds from now on.
+        whole: Receipt of the larger arrival that it is a part of, where that one was replaced.
 
     Raises:
         ProvenanceError: There is no receipt of its arrival.
@@ -145,7 +157,7 @@ def sign_replacement(files: StoreFiles, batch: str, listed: Iterable[ArrivedFile
         arrived_at=known.arrived_at,
         attempt=known.attempt + 1,
         overrides=known.overrides,
-        inputs=known.receipt.inputs,
+        inputs=known.receipt.inputs if whole is None else inputs_of([whole]),
     )
 
 

@@ -16,6 +16,7 @@ from deid_assets.formats.parsed_notes import read_parsed_notes
 from deid_assets.formats.registry import FormatError, check_parsed_notes
 from deid_assets.formats.source import OnIgnored, pass_over_silently, printable
 from deid_assets.intake.arrivals import (
+    PART_FILE,
     Arrival,
     check_arrival,
     find_arrival,
@@ -111,10 +112,11 @@ def read_batch(
     arrival = check_arrival(files, batch, landing=landing)
     listed = find_arrival(files, whole_of(batch)) or arrival
     places, seen = _Places.among(listed), set[str]()
-    sources = filter(None, [source_of(settings, batch)]) if is_part(batch) else sources_of(landing)
+    is_parsed = holds_parsed_notes(batch, arrival)
+    sources = filter(None, [source_of(settings, batch)]) if is_parsed else sources_of(landing)
     for source in sources:
         folder = source.name if source.is_dir() else ""
-        entries = _read_part(source, landing, settings, arrival) if is_part(batch) else None
+        entries = _read_part(source, landing, settings, arrival) if is_parsed else None
         for found in entries or _read(source, settings, arrival, ignored):
             if isinstance(found, Fault):
                 name = f"{folder}/{found.file}" if folder and found.file != "." else found.file
@@ -143,6 +145,14 @@ def read_whole(batch: str, *, settings: Settings) -> tuple[list[ReadItem], list[
         read_batch(settings, files, batch, ignored=lambda name, rule: ignored.append((name, rule)))
     )
     return found, ignored
+
+
+def holds_parsed_notes(batch: str, arrival: Arrival) -> bool:
+    """Whether a batch's folder holds notes as they were read, and not the files that arrived.
+
+    That is so of parts of larger arrivals, and of batches from which a patient was erased.
+    """
+    return is_part(batch) or [file.name for file in arrival.files] == [PART_FILE]
 
 
 def source_of(settings: Settings, batch: str) -> Path | None:

@@ -22,6 +22,7 @@ from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.plugins import Plugin, available
 from deid_assets.store.files import ALL, StoreFiles
+from deid_assets.store.retraining import RetrainMarks
 from deid_assets.training import CARD, Card, Recipe, load_recipe, read_card
 from deid_assets.training.card import close_folder
 from deid_assets.training.corpora import GOLD, owner_of
@@ -221,6 +222,12 @@ class TaggerModels:
             return self.unpacked(self._trained[name])
         except ProvenanceError:
             return None
+
+    def learnt_from_erased(self, name: str) -> bool:
+        """Whether the stored model of a recipe learnt from notes that are erased, so that any
+        newer one takes its place.
+        """
+        return RetrainMarks(self._files).holds(self._trained[name])
 
     def holds_back(self, assets: Collection[str]) -> bool:
         """Whether one of these models is the ensemble's, so that no batch can be made

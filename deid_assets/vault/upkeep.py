@@ -79,6 +79,19 @@ def erase(
     return notes, edits
 
 
+def held_of(vault: Vault, patient_id: str) -> tuple[int, int]:
+    """Return how many notes and edits a vault holds of a patient."""
+    patient = vault.patient(patient_id=patient_id)
+    with vault.begin() as connection:
+        notes, edits = (
+            connection.execute(
+                select(func.count()).select_from(table).where(table.c.patient == patient)
+            ).scalar_one()
+            for table in (tables.notes, tables.edits)
+        )
+    return int(notes), int(edits)
+
+
 def rotate(vault: Vault, keyring: Keyring, request: AccessRequest) -> int:
     """Re-encrypt every value that is not under the current key, some hundreds at a time.
 

@@ -155,6 +155,14 @@ def test_the_examples_of_the_vault_run(tmp_path):
     assert (tmp_path / "filled.jsonl").exists()
 
 
+def test_the_examples_of_erasure_run(tmp_path):
+    done = run("\n".join(blocks(DOCS / "leaks-and-erasure.md")), tmp_path)
+
+    assert "nothing was erased: leave --plan out" in done.stderr
+    assert "notes erased; certificate" in done.stderr
+    assert "erasure of patient" in done.stderr
+
+
 def test_the_examples_of_the_release_diff_run(tmp_path):
     done = run("\n".join(blocks(DOCS / "release-diff.md")), tmp_path)
 

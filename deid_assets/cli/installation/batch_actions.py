@@ -107,7 +107,7 @@ def withdraw_batch(batch: str, *, with_release: bool) -> int:
     say(
         f"{batch} withdrawn: {found.tally.received:,} notes; the original files stay in"
         f" {landing_folder(settings, batch)}, so that `deid batches retry {batch}` can bring them"
-        " back: no command erases originals"
+        " back; `deid erase` takes a patient out of them"
     )
     return 0
 

@@ -76,7 +76,12 @@ class _Checked:
 @guarded
 @grouped
 def verify(
-    folder: Arg[Path, typer.Argument(help="Folder of one released batch.", show_default=False)],
+    folder: Arg[
+        Path,
+        typer.Argument(
+            help="Folder of one released batch, or certificate of an erasure.", show_default=False
+        ),
+    ],
     *,
     trust: Trust,
     as_json: Arg[bool, typer.Option("--json", help="Print the manifest as JSON.")] = False,
@@ -84,6 +89,8 @@ def verify(
     """Check a release against its manifest, its signature against a public key, and that it is the
     newest.
     """
+    if folder.is_file():
+        return _verify_certificate(folder, trust, as_json=as_json)
     if trust.unsigned and (trust.public_key or trust.fingerprint or trust.releases):
         raise InputError(
             "--unsigned checks no signature; leave it out, or --public-key, --fingerprint and"
@@ -110,6 +117,25 @@ def verify(
             f"an older release would pass too: name the list of releases, {RELEASES}, with"
             " --releases"
         )
+    return 0
+
+
+def _verify_certificate(path: Path, trust: Trust, *, as_json: bool) -> int:
+    """Check the certificate of an erasure; one that is not signed tells nothing."""
+    from deid_assets.erasure.certificate import read_certificate  # noqa: PLC0415 - loads the store
+
+    if trust.unsigned or trust.releases:
+        raise InputError("a certificate has a signature and no list; name its key alone")
+    key = _trusted_key(path.parent, trust.public_key, trust.fingerprint)
+    document = read_certificate(path, key=key)
+    if as_json:
+        typer.echo(json.dumps(document, indent=1))
+        return 0
+    say(
+        f"{path}: erasure of patient {document['patient'][:16]}, {document['notes']} notes, asked"
+        f" by {document['by']}, completed {document['completed_at']}"
+    )
+    say(f"signed with the key {key.fingerprint}")
     return 0
 
 
