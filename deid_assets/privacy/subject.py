@@ -65,7 +65,10 @@ class Sealer:
         subject = replace(
             self.subject,
             settings=_mac(self.key, "settings", [self.subject.settings, told]),
-            options=self.subject.options | {name: as_told(value) for name, value in given.items()},
+            options={
+                **self.subject.options,
+                **{name: as_told(value) for name, value in given.items()},
+            },
         )
         bound = replace(result, subject=subject, signature="")
         return replace(bound, signature=signature_of(bound, self.key)) if self.signed else bound
