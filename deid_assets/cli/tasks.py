@@ -43,6 +43,7 @@ TASKS: Mapping[str, Mapping[str, str]] = {
     "Run the installation": {
         "batches": "Batches of notes: what arrived, and what became of it.",
         "feed": "Feeds: databases and object stores that notes are taken from.",
+        "leak": "Find the releases that hold a leaked value.",
         "erase": "Erase one patient from the installation, with a certificate.",
         "approve": "Approve the release of a batch whose page you have read.",
         "suites": "Suites of expectations that gate the assets.",
@@ -99,6 +100,7 @@ MODULES: Mapping[str, str] = {
     "identities": "keeping.identities",
     "labels": "listings",
     "languages": "listings",
+    "leak": "installation.leaks",
     "migrate": "installation.migration",
     "models": "training.models",
     "next": "training.commands",

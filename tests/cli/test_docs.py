@@ -156,7 +156,8 @@ def test_the_examples_of_the_vault_run(tmp_path):
 
 
 def test_the_examples_of_erasure_run(tmp_path):
-    done = run("\n".join(blocks(DOCS / "leaks-and-erasure.md")), tmp_path)
+    shell = [block for block in blocks(DOCS / "leaks-and-erasure.md") if "# an inst" not in block]
+    done = run("\n".join(shell), tmp_path)
 
     assert "nothing was erased: leave --plan out" in done.stderr
     assert "notes erased; certificate" in done.stderr

@@ -17,6 +17,9 @@ from deid_assets.intake.landing import take_in
 from deid_assets.intake.reader import read_batch
 from deid_assets.intake.splitting import split_arrivals
 from deid_assets.intake.states import BatchState, batch_ids, look
+from deid_assets.store.files import ALL, UnsignedReceipt, inputs_of
+from deid_assets.store.frames import notes_to_table
+from deid_assets.store.retraining import RetrainMarks
 from deid_assets.store.withdrawals import Withdrawals
 from deid_assets.vault.keys import Keyring
 from deid_assets.vault.log import AccessRequest
@@ -362,6 +365,74 @@ def test_an_id_that_is_not_held_is_bad_input(installation, note_records, cli):
     code, _, said = cli("erase", "patient-99", *ASKED)
 
     assert (code, said) == (2, "error: nothing is held of that patient; check the id\n")
+
+
+def store_model(installation, batch, *, version="1"):
+    """Store a training set with the notes of a batch, and a model that rests on it."""
+    files = installation.opened().files
+    notes = [found.note for found in read_all(installation)[batch].values()]
+    raw = files.write("raw_notes", batch, {}, receipt=UnsignedReceipt("1", {}, {}))
+    corpus = files.write(
+        "training_corpus",
+        ALL,
+        {"corpus_0": notes_to_table(notes)},
+        receipt=UnsignedReceipt(version, inputs_of([raw]), {}),
+    )
+    receipt = UnsignedReceipt(version, inputs_of([corpus]), {})
+    files.write("tagger_mine", ALL, {}, receipt=receipt)
+    checkpoint = installation.home / "training" / "mine" / "checkpoint"
+    checkpoint.parent.mkdir(parents=True, exist_ok=True)
+    checkpoint.write_text("Zedpenrosea")
+    return files
+
+
+def test_a_model_is_marked_until_a_newer_one_takes_its_place(installation, note_records, cli):
+    drop(installation, "ward.jsonl", lines(note_records()))
+    (batch,) = take_all(installation)
+    files = store_model(installation, batch)
+
+    code, _, said = cli("erase", PATIENT, *ASKED)
+
+    assert (code, "1 models are to be retrained" in said) == (1, True), said
+    assert RetrainMarks(files).models() == ["tagger_mine"]
+    assert files.find("training_corpus", ALL) is None
+    assert not (installation.home / "training" / "mine").exists()
+    items = json.loads(certificate_of(installation).read_text())["items"]
+    (model,) = [item for item in items if item["what"] == "model"]
+    assert (model["name"], model["status"]) == ("tagger_mine", "to be retrained")
+
+    store_model(installation, batch, version="2")
+    assert RetrainMarks(files).models() == []
+
+
+def test_a_model_is_deleted_where_that_is_asked_for(installation, note_records, cli):
+    drop(installation, "ward.jsonl", lines(note_records()))
+    (batch,) = take_all(installation)
+    files = store_model(installation, batch)
+
+    assert cli("erase", PATIENT, *ASKED, "--delete-models")[0] == 0
+
+    assert files.find("tagger_mine", ALL) is None
+
+
+def test_a_leaked_value_is_found_however_it_is_written_and_its_release_withdrawn(held, cli):
+    leaked = "RÉLIEVED,  by Rest\n"
+    code, shown, said = cli("leak", "--values", "-", given=leaked)
+    assert (code, held.batch in shown, "stencil 1" in shown) == (1, True, True), shown + said
+    assert "rest" not in (shown + said).lower().replace("interest", "")
+
+    assert cli("leak", "--values", "-", given="Zednobody\n")[0] == 0
+    assert cli("leak", "--values", "-", given="ab\n")[0] == 2
+    notes = held.home / "released" / held.batch / "notes.jsonl"
+    kept = notes.read_text()
+    notes.write_text("")
+    code, _, said = cli("leak", "--values", "-", given=leaked)
+    assert (code, "not looked at" in said) == (2, True)
+    notes.write_text(kept)
+
+    assert cli("leak", "--values", "-", "--withdraw", given=leaked)[0] == 1
+    assert not notes.parent.exists()
+    assert cli("leak", "--values", "-", given=leaked)[0] == 0
 
 
 def steps():

@@ -38,7 +38,7 @@ _SHOWN_FAULTS = 50
 
 def list_batches(*, as_json: bool) -> int:
     """Print every batch with what became of it."""
-    settings, files = _installation()
+    settings, files = installation_here()
     found = look_at_all(settings, files)
     if as_json:
         print_json([_row(settings, files, batch) for batch in found])
@@ -65,7 +65,7 @@ def list_batches(*, as_json: bool) -> int:
 
 def show(batch: str, *, as_json: bool) -> int:
     """Print a batch with the names of its files and with its faults."""
-    settings, files = _installation()
+    settings, files = installation_here()
     found = _known(settings, files, batch)
     arrival = find_arrival(files, batch)
     names = [file.name for file in arrival.files] if arrival else _names(settings, batch)
@@ -94,7 +94,7 @@ def show(batch: str, *, as_json: bool) -> int:
 
 def withdraw_batch(batch: str, *, with_release: bool) -> int:
     """Erase what was made of a batch, and have it worked on no more."""
-    settings, files = _installation()
+    settings, files = installation_here()
     found = _known(settings, files, batch)
     released, reports = settings.released / batch, sorted(settings.reports.glob(f"*-{batch}.html"))
     if (released.exists() or reports) and not with_release:
@@ -103,7 +103,7 @@ def withdraw_batch(batch: str, *, with_release: bool) -> int:
         )
     for made in files.dependents(batch):
         say(f"{made} was made from it, and stays until it is made again")
-    withdraw(settings, files, _releases(settings, files), found)
+    withdraw(settings, files, releases_of(settings, files), found)
     say(
         f"{batch} withdrawn: {found.tally.received:,} notes; the original files stay in"
         f" {landing_folder(settings, batch)}, so that `deid batches retry {batch}` can bring them"
@@ -122,7 +122,7 @@ def retry(
     read: list[str] | None,
 ) -> int:
     """Mark a batch to be read again."""
-    settings, files = _installation()
+    settings, files = installation_here()
     found = _known(settings, files, batch)
     overrides: dict[str, object] = {
         name: value
@@ -151,7 +151,12 @@ def _pair(option: str) -> tuple[str, str]:
     return name, value
 
 
-def _installation() -> tuple[Settings, StoreFiles]:
+def installation_here() -> tuple[Settings, StoreFiles]:
+    """Return the settings and the store of the installation that the environment names.
+
+    Raises:
+        InputError: No batch ever arrived there.
+    """
     settings = Settings.load()
     if not settings.store.is_dir():
         raise InputError(
@@ -161,7 +166,8 @@ def _installation() -> tuple[Settings, StoreFiles]:
     return settings, StoreFiles(settings.store, key=settings.receipt_key())
 
 
-def _releases(settings: Settings, files: StoreFiles) -> ReleaseFolders:
+def releases_of(settings: Settings, files: StoreFiles) -> ReleaseFolders:
+    """Return the releases of an installation."""
     return ReleaseFolders(
         settings.released,
         record=settings.release_record,

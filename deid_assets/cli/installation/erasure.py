@@ -132,7 +132,7 @@ def _say_nothing_is_held(number: int) -> int:
 
 def _finish(document: dict[str, object], path: Path, page: Path) -> int:
     items = document["items"]
-    open_items = [item for item in items if item["status"] == "to be retrained"]  # type: ignore[attr-defined, index]  # JSON
+    open_items = [item for item in items if item["status"] == "to be retrained"]  # type: ignore[attr-defined]  # JSON
     say(f"{document['notes']:,} notes erased; certificate {path}, as a page {page}")
     if open_items:
         say_in_amber(
