@@ -16,6 +16,7 @@ from deid_synthesis.people import (
     ascii_letters,
     draw_person,
     draw_relative,
+    inflected,
     person_variables,
     sexed,
 )
@@ -111,14 +112,9 @@ class World:
         second_relative, second_relation = draw_relative(grammar, rng, person, topic=topic, age=age)
         subjects: dict[str, Variables] = {
             "pt": person_variables(person, grammar) | {"key": "pt"},
-            "rel": person_variables(relative, grammar) | {"key": "rel", "relation": relation},
-            "rel2": (
-                person_variables(second_relative, grammar)
-                | {
-                    "key": "rel2",
-                    "relation": second_relation,
-                }
-            ),
+            "rel": _relative_variables(relative, relation, grammar) | {"key": "rel"},
+            "rel2": _relative_variables(second_relative, second_relation, grammar)
+            | {"key": "rel2"},
             "word": person_variables(draw_person(grammar, rng, role="OTHER", word=True), grammar),
             "home": self._place(rng, variant) | {"key": "home"},
             "dob": date_variables(born, grammar),
@@ -218,3 +214,8 @@ class World:
     def _member(self, rng: Random, number: int) -> Variables:
         person = draw_person(self.grammar, rng, role="DOCTOR")
         return person_variables(person, self.grammar) | {"key": f"staff{number}"}
+
+
+def _relative_variables(person: SyntheticPerson, relation: str, grammar: Grammar) -> dict[str, str]:
+    words = {"relation": relation}
+    return person_variables(person, grammar) | words | inflected(grammar, words, person.sex)

@@ -73,8 +73,53 @@ def draw_person(
     first = rng.choice(grammar.lines(given, sex))
     middle = rng.choice(grammar.lines("given", sex))
     last = rng.choice(grammar.lines("surname.word")) if word else draw_surname(grammar, rng)
+    last = agreed(grammar, last, sex)
     second = draw_surname(grammar, rng) if _has_two_surnames(grammar) else ""
     return SyntheticPerson(first, middle if middle != first else "Lee", last, second, sex, role)
+
+
+def agreed(grammar: Grammar, surname: str, sex: str) -> str:
+    """Return a surname in the form of a sex.
+
+    Lines ``feminine / masculine`` of the rule ``surname.endings``; without it, one form is for all.
+    """
+    rule = grammar.rules.get("surname.endings")
+    column = 0 if sex == "f" else 1
+    for line in rule.lines if rule else ():
+        forms = line.split("/")
+        if surname.endswith(forms[1 - column]):
+            return surname.removesuffix(forms[1 - column]) + forms[column]
+    return surname
+
+
+def inflected(grammar: Grammar, words: Mapping[str, str], sex: str) -> dict[str, str]:
+    """Return words in other cases, by their variable with the case: ``last_gen``.
+
+    Lines ``ending / ending in the case`` of the rules ``inflect.gen`` and so on, one for a sex; the
+    first that fits is taken. Of a name with a particle the last word changes.
+    """
+    cases = {rule.name.partition(".")[2] for rule in grammar.rules.values() if _is_case(rule.name)}
+    return {
+        f"{variable}_{case}": _in_case(word, grammar.lines(f"inflect.{case}", sex))
+        for case in sorted(cases)
+        for variable, word in words.items()
+    }
+
+
+def _is_case(name: str) -> bool:
+    return name.startswith("inflect.")
+
+
+def _in_case(word: str, lines: tuple[str, ...]) -> str:
+    return "-".join(_with_ending(part, lines) for part in word.split("-"))
+
+
+def _with_ending(word: str, lines: tuple[str, ...]) -> str:
+    for line in lines:
+        ending, other = line.split("/")
+        if word.endswith(ending):
+            return word.removesuffix(ending) + other
+    return word
 
 
 def _has_two_surnames(grammar: Grammar) -> bool:
@@ -120,6 +165,7 @@ def draw_relative(
         second = patient.last if kin == "child" and patient.sex == "f" else second
     elif kin not in {"other", "younger"} and rng.random() < SHARED_SURNAME_RATE:
         last = patient.last
+    last = agreed(grammar, last, person.sex)
     return SyntheticPerson(
         person.first, person.middle, last, second, person.sex, person.role
     ), relation
@@ -144,7 +190,8 @@ def person_variables(person: SyntheticPerson, grammar: Grammar) -> dict[str, str
         "first_login": ascii_letters(first.split()[0]),
         "last_login": ascii_letters(person.last),
     }
-    return values | sexed(grammar, person.sex)
+    names = {"first": first, "last": last}
+    return values | inflected(grammar, names, person.sex) | sexed(grammar, person.sex)
 
 
 def sexed(grammar: Grammar, sex: str) -> dict[str, str]:

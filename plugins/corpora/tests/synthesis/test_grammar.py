@@ -8,6 +8,7 @@ from deid_synthesis.grammar import _rules, load_grammar
 from deid_synthesis.hard_cases import HARD_CASES
 from deid_synthesis.nodes import Capital, Choice, Maybe, Reference, Repeat, Sequence, parse
 from deid_synthesis.patients import PROBLEM, World
+from deid_synthesis.people import agreed, inflected
 
 TOPIC_RULES = (
     "service",
@@ -117,3 +118,30 @@ def test_a_rule_without_a_fitting_alternative_is_refused():
 def test_nested_braces_are_parsed():
     assert isinstance(parse("{a {b|c}|d}"), Choice)
     assert isinstance(parse("{^exam*2-3;, }"), Repeat)
+
+
+@pytest.mark.parametrize(
+    ("word", "sex", "genitive", "instrumental"),
+    [
+        ("Kowalski", "m", "Kowalskiego", "Kowalskim"),
+        ("Kowalska", "f", "Kowalskiej", "Kowalską"),
+        ("Nowak", "m", "Nowaka", "Nowakiem"),
+        ("Nowak", "f", "Nowak", "Nowak"),
+        ("Marek", "m", "Marka", "Markiem"),
+        ("Paweł", "m", "Pawła", "Pawłem"),
+        ("Zofia", "f", "Zofii", "Zofią"),
+        ("Anna", "f", "Anny", "Anną"),
+        ("Duda-Wilk", "m", "Dudy-Wilka", "Dudą-Wilkiem"),
+        ("mąż", "m", "męża", "mężem"),
+    ],
+)
+def test_polish_names_and_relations_are_inflected(word, sex, genitive, instrumental):
+    found = inflected(load_grammar("pl"), {"word": word}, sex)
+    assert found == {"word_gen": genitive, "word_ins": instrumental}
+
+
+def test_surnames_agree_with_the_sex_where_the_grammar_says_how():
+    polish, swedish = load_grammar("pl"), load_grammar("sv")
+    assert [agreed(polish, "Kowalski", sex) for sex in "fm"] == ["Kowalska", "Kowalski"]
+    assert agreed(polish, "Nowak", "f") == "Nowak"
+    assert agreed(swedish, "Sobieski", "f") == "Sobieski"
