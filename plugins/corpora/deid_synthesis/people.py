@@ -123,7 +123,16 @@ def _with_ending(word: str, lines: tuple[str, ...]) -> str:
 
 
 def _has_two_surnames(grammar: Grammar) -> bool:
-    return grammar.lines("surnames") == ("two",)
+    return grammar.lines("surnames") in {("two",), ("two_father_last",)}
+
+
+def _surnames(person: SyntheticPerson, grammar: Grammar) -> str:
+    """Return all surnames in the language's order: Spanish writes the father's first, Portuguese
+    last.
+    """
+    if grammar.lines("surnames") == ("two_father_last",):
+        return f"{person.second} {person.last}"
+    return person.surnames
 
 
 def draw_surname(grammar: Grammar, rng: Random) -> str:
@@ -173,7 +182,7 @@ def draw_relative(
 
 def person_variables(person: SyntheticPerson, grammar: Grammar) -> dict[str, str]:
     """Return the variables of a person as a subject: parts of the name in their usual forms."""
-    first, last = person.first, person.surnames
+    first, last = person.first, _surnames(person, grammar)
     values = {
         "role": person.role,
         "first": first,

@@ -22,6 +22,7 @@ WORDS_TOO = re.compile(
     r"(?i)will|foley|may|grant|hope|grace|rose|young|long|short|day|white|black|head|hand|foot|hill|stone|strong|mark"
     r"|parkinson|hodgkin|bell|murphy|graves|ward|price|rich|guy|max|love|church|cook|paz|consuelo|esperanza|mar|luz"
     r"|salud|cabeza|sangre|mayo|abril|blanco|rey|bueno|claro|justo|severo|delgado|calvo|moreno|rubio|madrid|sierra"
+    r"|esperança|nascimento|pessoa|campos|câmara"
 )
 """Names that the grammars also use as words; such occurrences are not PHI."""
 
