@@ -13,7 +13,7 @@ from deid_assets import __version__
 from deid_assets.cli.plugged import WithPlugins
 from deid_assets.cli.tasks import MODULES, STUDIES, TASKS
 from deid_assets.own_plugins import is_own
-from deid_assets.runtime.silence import protect_memory
+from deid_assets.system.silence import protect_memory
 
 PLAIN_CSV = ContextVar("PLAIN_CSV", default=False)
 """Whether cells of CSV are written as they are; set by the option before a command's name."""

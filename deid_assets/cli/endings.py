@@ -16,7 +16,7 @@ import typer
 
 from deid_assets.core.errors import DeidError, class_name
 from deid_assets.own_plugins import message_of
-from deid_assets.runtime.silence import silence_at_exit
+from deid_assets.system.silence import silence_at_exit
 
 PARTIAL, BAD_INPUT, BUG = 1, 2, 3
 INTERRUPTED, CLOSED_PIPE = 130, 141  # 128 and the number of the signal, as shells have it

@@ -19,7 +19,7 @@ from deid_assets.core.span import SpanSet
 from deid_assets.pipeline.batch import Outcome
 from deid_assets.pipeline.resolving import LEAVABLE, by_note, resolve_all
 from deid_assets.runtime.processes import WorkerDied, stream_parts
-from deid_assets.runtime.silence import silenced
+from deid_assets.system.silence import silenced
 
 _T = TypeVar("_T")
 _Work = Callable[["Detection", list[Note]], _T]

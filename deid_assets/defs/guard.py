@@ -11,7 +11,7 @@ from deid_assets.core.errors import class_name
 from deid_assets.own_plugins import message_of
 from deid_assets.runtime.processes import Stopped, check_stop
 from deid_assets.runtime.progress import progress_callback, report
-from deid_assets.runtime.silence import silence_at_exit, silenced
+from deid_assets.system.silence import silence_at_exit, silenced
 
 PROGRESS_S = 10
 """Least time between two events that say how far an asset is: each is kept for ever."""

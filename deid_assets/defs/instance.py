@@ -18,8 +18,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from deid_assets.config import Settings
 from deid_assets.core.errors import ConfigError
 from deid_assets.runtime.settings_record import check_settings
-from deid_assets.runtime.silence import protect_memory
 from deid_assets.store.atomic import locked
+from deid_assets.system.silence import protect_memory
 
 DAGSTER_YAML = """\
 # Written by deid-assets. Notes must not reach this folder: no compute logs, no telemetry, errors

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 from deid_assets.core.errors import DeidError, InputError
@@ -23,6 +24,8 @@ from deid_assets.formats.declared import as_declared, check_error
 from deid_assets.formats.fields import is_encodable
 from deid_assets.formats.options import ReadOptions, WriteOptions
 from deid_assets.formats.source import OnIgnored, Selection, Source, files, pass_over_silently
+from deid_assets.own_plugins import is_own
+from deid_assets.system.silence import silenced
 
 _DEFAULT_READ = ReadOptions()
 _DEFAULT_WRITE = WriteOptions()
@@ -261,7 +264,7 @@ def _parsed_notes(
 ) -> Iterator[ParsedNote | Fault]:
     try:
         if _has_content(source) or _is_annotation(source):
-            for entry in chosen.reader(source, options):
+            for entry in _entries(source, chosen, options):
                 yield as_declared(entry, chosen, source)
     except OSError:
         yield source.fault(
@@ -276,6 +279,24 @@ def _parsed_notes(
     except DeidError as error:
         check_error(error, chosen)
         raise
+
+
+def _entries(source: Source, chosen: Format, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
+    """Yield what a reader gives; what one of somebody else's plugin says meanwhile is discarded.
+
+    It is silent while the reader works and no longer: whoever takes the notes may speak.
+    """
+    if is_own(chosen.module):
+        yield from chosen.reader(source, options)
+        return
+    with silenced():
+        entries = iter(chosen.reader(source, options))
+    while True:
+        with silenced():
+            entry = next(entries, None)
+        if entry is None:
+            return
+        yield entry
 
 
 def _finished(
@@ -331,7 +352,8 @@ def write_notes(
     seen: set[str] = set()
     of_notes: list[DeidError] = []
     try:
-        chosen.writer(path, _noting(_checked(notes, seen), of_notes), options)
+        with nullcontext() if is_own(chosen.module) else silenced():
+            chosen.writer(path, _noting(_checked(notes, seen), of_notes), options)
     except DeidError as error:
         if not any(error is one for one in of_notes):
             check_error(error, chosen)

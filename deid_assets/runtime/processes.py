@@ -22,7 +22,7 @@ from typing import TypeVar
 
 from deid_assets.core.errors import DeidError, WorkerError, class_name
 from deid_assets.own_plugins import message_of
-from deid_assets.runtime.silence import protect_memory, silence_for_good
+from deid_assets.system.silence import protect_memory, silence_for_good
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")

@@ -229,11 +229,15 @@ TALKS = {
     "what our own code says of it": "label_map(text)",
     "what our own code says of it in a callback": "sorted([text], key=label_map)",
     "a line beside": "yield ParsedNote(text, '', text)",
+    "a warning": "import warnings\n    warnings.warn(text)",
+    "a log record": "import logging\n    logging.getLogger('x').error(text)",
+    "a line of its own on a kept stream": "import sys\n    print(text, file=sys.__stderr__)",
+    "a hook": "import sys\n    sys.excepthook(KeyError, KeyError(text), None)",
 }
 
 
 @pytest.mark.parametrize("statement", TALKS.values(), ids=TALKS)
-def test_nothing_that_a_foreign_reader_says_shows_the_file(statement, add, tmp_path):
+def test_nothing_that_a_foreign_reader_says_shows_the_file(statement, add, tmp_path, capfd):
     files = (
         "from deid_assets.extending import InputError, label_map\n"
         "from deid_assets.extending.formats import Fault, ParsedNote, Problem, RecordError\n\n\n"
@@ -252,7 +256,7 @@ def test_nothing_that_a_foreign_reader_says_shows_the_file(statement, add, tmp_p
     )
 
     assert done.exit_code in (1, 2, 3)
-    assert "Zedmarlow" not in done.output
+    assert "Zedmarlow" not in done.output + "".join(capfd.readouterr())
 
 
 def test_a_kind_that_a_plugin_declares_is_shown_with_its_sentence(add, tmp_path):

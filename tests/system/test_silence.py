@@ -9,7 +9,7 @@ import warnings
 import pytest
 
 from deid_assets.runtime.processes import run_parts
-from deid_assets.runtime.silence import silenced
+from deid_assets.system.silence import silenced
 
 
 def through_logging():
@@ -89,7 +89,7 @@ DUMPABLE = "import ctypes; {prepare}; raise SystemExit(ctypes.CDLL(None).prctl(3
     ("prepare", "is_readable"),
     [
         ("0", 1),
-        ("from deid_assets.runtime.silence import protect_memory; protect_memory()", 0),
+        ("from deid_assets.system.silence import protect_memory; protect_memory()", 0),
         ("from deid_assets.defs.instance import harden_process; harden_process()", 0),
         (
             (
