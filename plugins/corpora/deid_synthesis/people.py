@@ -96,7 +96,7 @@ def inflected(grammar: Grammar, words: Mapping[str, str], sex: str) -> dict[str,
     """Return words in other cases, by their variable with the case: ``last_gen``.
 
     Lines ``ending / ending in the case`` of the rules ``inflect.gen`` and so on, one for a sex; the
-    first that fits is taken. Of a name with a particle the last word changes.
+    first that fits is taken. Of a name with a particle the last word changes, of al-Masri the second.
     """
     cases = {rule.name.partition(".")[2] for rule in grammar.rules.values() if _is_case(rule.name)}
     return {
@@ -111,7 +111,10 @@ def _is_case(name: str) -> bool:
 
 
 def _in_case(word: str, lines: tuple[str, ...]) -> str:
-    return "-".join(_with_ending(part, lines) for part in word.split("-"))
+    parts = word.split("-")
+    return "-".join(
+        part if part.islower() and len(parts) > 1 else _with_ending(part, lines) for part in parts
+    )
 
 
 def _with_ending(word: str, lines: tuple[str, ...]) -> str:

@@ -132,6 +132,10 @@ def test_nested_braces_are_parsed():
         ("Zofia", "f", "Zofii", "Zofią"),
         ("Anna", "f", "Anny", "Anną"),
         ("Duda-Wilk", "m", "Dudy-Wilka", "Dudą-Wilkiem"),
+        ("Alicja", "f", "Alicji", "Alicją"),
+        ("Maja", "f", "Mai", "Mają"),
+        ("Kacper", "m", "Kacpra", "Kacprem"),
+        ("al-Masri", "m", "al-Masriego", "al-Masrim"),
         ("mąż", "m", "męża", "mężem"),
     ],
 )
