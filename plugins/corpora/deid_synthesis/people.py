@@ -96,7 +96,8 @@ def inflected(grammar: Grammar, words: Mapping[str, str], sex: str) -> dict[str,
     """Return words in other cases, by their variable with the case: ``last_gen``.
 
     Lines ``ending / ending in the case`` of the rules ``inflect.gen`` and so on, one for a sex; the
-    first that fits is taken. Of a name with a particle the last word changes, of al-Masri the second.
+    first that fits is taken. Of a name with a particle the last word changes, of al-Masri what
+    follows the hyphen.
     """
     cases = {rule.name.partition(".")[2] for rule in grammar.rules.values() if _is_case(rule.name)}
     return {
