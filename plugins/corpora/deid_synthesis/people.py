@@ -84,8 +84,13 @@ def agreed(grammar: Grammar, surname: str, sex: str) -> str:
     Lines ``feminine / masculine`` of the rule ``surname.endings``; without it, one form is for all.
     """
     rule = grammar.rules.get("surname.endings")
+    lines = rule.lines if rule else ()
+    return "-".join(_of_sex(part, lines, sex) for part in surname.split("-"))
+
+
+def _of_sex(surname: str, lines: tuple[str, ...], sex: str) -> str:
     column = 0 if sex == "f" else 1
-    for line in rule.lines if rule else ():
+    for line in lines:
         forms = line.split("/")
         if surname.endswith(forms[1 - column]):
             return surname.removesuffix(forms[1 - column]) + forms[column]

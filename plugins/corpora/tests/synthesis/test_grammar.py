@@ -147,5 +147,6 @@ def test_polish_names_and_relations_are_inflected(word, sex, genitive, instrumen
 def test_surnames_agree_with_the_sex_where_the_grammar_says_how():
     polish, swedish = load_grammar("pl"), load_grammar("sv")
     assert [agreed(polish, "Kowalski", sex) for sex in "fm"] == ["Kowalska", "Kowalski"]
+    assert agreed(polish, "Rakowski-Ostrowski", "f") == "Rakowska-Ostrowska"
     assert agreed(polish, "Nowak", "f") == "Nowak"
     assert agreed(swedish, "Sobieski", "f") == "Sobieski"
