@@ -3,7 +3,7 @@
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from deid_assets.config import Settings
@@ -11,7 +11,7 @@ from deid_assets.formats.catalogue import points_elsewhere
 from deid_assets.intake import splitting
 from deid_assets.intake.arrivals import batch_id, list_files, record_repeat, sign_arrival
 from deid_assets.intake.reader import landing_folder
-from deid_assets.store.atomic import make_folder
+from deid_assets.store.atomic import locked, make_folder
 from deid_assets.store.files import StoreFiles
 from deid_assets.store.generation import check_store
 from deid_assets.store.zones import Zone
@@ -38,9 +38,24 @@ def _has_settled(entry: Path, newest: float) -> bool:
     """Whether an entry of the landing folder is an arrival, with no file changed after a time."""
     if entry.name.startswith(".") or entry.name.endswith(".part") or entry.is_symlink():
         return False
-    if any(path.stat().st_mtime > newest for path in _files(entry)):
+    try:
+        if any(path.stat().st_mtime > newest for path in _files(entry)):
+            return False
+    except FileNotFoundError:  # another process takes it in
         return False
     return any(_files(entry))
+
+
+@contextmanager
+def holding_landing(settings: Settings) -> Iterator[None]:
+    """Hold the landing folder against other processes that take in, or write there whole, what
+    arrives; without the folder there is nothing to hold.
+    """
+    if not settings.landing.is_dir():
+        yield
+        return
+    with locked(settings.landing):
+        yield
 
 
 def take_in(settings: Settings, *, settle_s: float = SETTLE_S) -> list[str]:
@@ -49,13 +64,15 @@ def take_in(settings: Settings, *, settle_s: float = SETTLE_S) -> list[str]:
     One that may be too large for a batch, or that only says where notes are, waits for
     ``split_arrivals``, which reads it. The same content gives the same id, so a file that is
     dropped twice makes one batch. A receipt of what arrived is signed before it is moved. An
-    arrival that an earlier call had staged when it died is taken in first.
+    arrival that an earlier call had staged when it died is taken in first. Processes that do it at
+    once do it one after the other.
     """
     check_store(settings.store)
     store = StoreFiles(settings.store, key=settings.receipt_key())
-    taken = _finish_staged(settings)
-    for arrival in arrivals(settings, settle_s=settle_s):
-        taken += _take(settings, store, arrival)[1]
+    with holding_landing(settings):
+        taken = _finish_staged(settings)
+        for arrival in arrivals(settings, settle_s=settle_s):
+            taken += _take(settings, store, arrival)[1]
     return taken
 
 
@@ -65,7 +82,9 @@ def take_entry(settings: Settings, entry: Path) -> str:
     Whoever calls it wrote the entry and is done with it.
     """
     check_store(settings.store)
-    return _take(settings, StoreFiles(settings.store, key=settings.receipt_key()), entry)[0]
+    store = StoreFiles(settings.store, key=settings.receipt_key())
+    with holding_landing(settings):
+        return _take(settings, store, entry)[0]
 
 
 def _take(settings: Settings, store: StoreFiles, arrival: Path) -> tuple[str, list[str]]:

@@ -24,7 +24,7 @@ from deid_assets.defs.partitions import batches
 from deid_assets.defs.runs import Graph, own_console
 from deid_assets.formats.temporary import sweep_temporary
 from deid_assets.intake.arrivals import waiting as waiting_to_be_split
-from deid_assets.intake.landing import landing_store, left_alone, take_in
+from deid_assets.intake.landing import holding_landing, landing_store, left_alone, take_in
 from deid_assets.intake.splitting import split_arrivals
 from deid_assets.intake.states import batch_ids, look_at_all, open_batches
 from deid_assets.intake.withdrawal import enforce_withdrawals
@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         settings = Settings.load()
         snapshot = checked_snapshot(settings, adopt=options.other_settings)
         check_ensemble(snapshot)
-        _fill_landing(settings, options.notes, console)
+        fill_landing(settings, options.notes, console)
         return _run(Installation(settings, snapshot=snapshot), console)
     except DeidError as error:
         console.print(described(error), style="red", markup=False, highlight=False, soft_wrap=True)
@@ -81,19 +81,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
 
 
-def _fill_landing(settings: Settings, notes: Path | None, console: Console) -> None:
-    """Copy the given notes, or make the sample if this installation never had any."""
+def fill_landing(settings: Settings, notes: Path | None, console: Console) -> None:
+    """Take in the given notes, or the sample if this installation never had any."""
     settings.landing.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if notes is not None:
-        if not notes.exists():
-            raise InputError(f"{notes}: no such file or folder; name one of notes")
-        copy = shutil.copytree if notes.is_dir() else shutil.copy2
-        copy(notes, settings.landing / notes.name)
-    elif not batch_ids(settings) and not any(settings.landing.iterdir()):
-        console.print(
-            f"No notes yet: making a sample of {SAMPLE_NOTES} synthetic notes, seed {SAMPLE_SEED}."
-        )
-        write_sample(settings.landing, notes=SAMPLE_NOTES, seed=SAMPLE_SEED)
+    with holding_landing(settings):  # another first run may be at the same
+        _write_landing(settings, notes, console)
     # Nobody is still writing: these files were put here by this process or before it was started.
     if not take_in(settings, settle_s=0) and notes is not None:
         console.print(
@@ -110,6 +102,19 @@ def _fill_landing(settings: Settings, notes: Path | None, console: Console) -> N
         console.print(
             f"Large arrivals became {len(parts)} batches of bounded size.", highlight=False
         )
+
+
+def _write_landing(settings: Settings, notes: Path | None, console: Console) -> None:
+    if notes is not None:
+        if not notes.exists():
+            raise InputError(f"{notes}: no such file or folder; name one of notes")
+        copy = shutil.copytree if notes.is_dir() else shutil.copy2
+        copy(notes, settings.landing / notes.name)
+    elif not batch_ids(settings) and not any(settings.landing.iterdir()):
+        console.print(
+            f"No notes yet: making a sample of {SAMPLE_NOTES} synthetic notes, seed {SAMPLE_SEED}."
+        )
+        write_sample(settings.landing, notes=SAMPLE_NOTES, seed=SAMPLE_SEED)
 
 
 def _split(settings: Settings, console: Console) -> list[str]:
