@@ -21,8 +21,8 @@ _TOKEN = re.compile(
 _BREAK = re.compile(r"[\d,;:/()\n]")
 _DE_VOWEL = re.compile(r"\b([dD])e (?=[AEIOUYÀÂÉÈÊÎÔ])")
 _D_CONSONANT = re.compile(r"\b([dD])['\u2019](?=[BCDFGJKLMNPQRSTVWXZ])")
-_FEMALE_SAINTS = frozenset(("santa", "sainte", "beata", "madonna", "virgen"))
-_MALE_SAINTS = frozenset(("san", "santo", "saint", "st", "sankt", "sint", "sant", "s\u00e3o"))
+_FEMALE_SAINTS = frozenset(("santa", "sta", "sainte", "beata", "madonna", "virgen"))
+_MALE_SAINTS = frozenset(("san", "santo", "saint", "st", "sankt", "sint", "sant", "sao", "sto"))
 _ACRONYM_CHARS = 5
 _SHORTEST_CITY = 3
 

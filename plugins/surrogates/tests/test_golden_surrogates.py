@@ -22,7 +22,7 @@ from deid_assets.core.span import Span
 from deid_surrogates.surrogate import Surrogate
 
 GOLDEN = Path(__file__).with_name("golden")
-LANGS = ("de", "en", "es", "fi", "fr", "it", "nl", "sv")
+LANGS = ("de", "en", "es", "fi", "fr", "it", "nl", "pt", "sv")
 KEY = Key(b"a key for tests, 24 bytes")
 PATIENT = "patient 25"
 HEADER = ("label", "before", "original", "surrogate")

@@ -18,7 +18,7 @@ from deid_surrogates.names import full_name
 from deid_surrogates.surrogate import Surrogate
 
 KEY = Key(b"a key for tests, 24 bytes")
-LANGS = ("de", "en", "es", "fi", "fr", "it", "nl", "sv")
+LANGS = ("de", "en", "es", "fi", "fr", "it", "nl", "pt", "sv")
 
 
 def draw(text: str, *, patient: str = "p", before: str = "") -> str:

@@ -23,7 +23,7 @@ from deid_surrogates.surrogate import Surrogate
 from deid_surrogates.words import is_name
 
 KEY = Key(b"a key for tests, 24 bytes")
-LANGS = ("de", "en", "es", "fi", "fr", "it", "nl", "sv")
+LANGS = ("de", "en", "es", "fi", "fr", "it", "nl", "pt", "sv")
 PATIENTS = [f"patient {number}" for number in range(12)]
 
 
