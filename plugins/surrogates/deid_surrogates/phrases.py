@@ -30,12 +30,14 @@ _SHORTEST_CITY = 3
 class Drawing(NamedTuple):
     """Functions that a surrogate is drawn with.
 
-    ``city`` gives another city for one, and ``None`` for other words.
+    ``city`` gives another city for one, and ``None`` for other words; ``town`` gives one for any
+    word.
     """
 
     context: Context
     attempt: int
     city: CityMaker
+    town: CityMaker
 
 
 class PhraseToken(NamedTuple):
@@ -76,7 +78,9 @@ def template(text: str, context: Context, kind: Kind, attempt: int, city: CityMa
     stem = Draw(context, f"{kind} stem", value, attempt=attempt).pick(words.stems or (name,))
     town = city(f"{value} {kind}", context, attempt) or name
     genitive = locale.places.form_of_city.get((town, "gen"), town)
-    drawn = form.replace("{city.gen}", genitive).format(name=name, stem=stem, city=town)
+    inside = locale.places.form_of_city.get((town, "in"), town)
+    form = form.replace("{city.gen}", genitive).replace("{city.in}", inside)
+    drawn = form.format(name=name, stem=stem, city=town)
     return drawn if len(text) <= _ACRONYM_CHARS else cased_like(text, drawn)
 
 
@@ -100,14 +104,24 @@ def street(text: str, context: Context, attempt: int, city: CityMaker) -> str:
     return "".join((*parts, text[cursor:]))
 
 
-def institution(text: str, context: Context, kind: Kind, attempt: int, city: CityMaker) -> str:
-    """Return another institution of the same type: its proper words are replaced, one by one."""
+def institution(
+    text: str, context: Context, kind: Kind, attempt: int, makers: tuple[CityMaker, CityMaker]
+) -> str:
+    """Return another institution of the same type: its proper words are replaced, one by one.
+
+    Args:
+        text: The institution's name.
+        context: The note and the key.
+        kind: Which words of the pack say what it is.
+        attempt: Another number gives another name.
+        makers: What gives a city for one that is known, and for any word.
+    """
     tokens = tokens_of(text, context.note.lang, kind)
     if len(text) <= _ACRONYM_CHARS and text.isupper() and text.isalpha():
         return _acronym(text, context, attempt)
     if not any(token.kind in ("kept", "compound") for token in tokens) or not _has_name(tokens):
-        return template(text, context, kind, attempt, city)
-    drawing = Drawing(context, attempt, city)
+        return template(text, context, kind, attempt, makers[0])
+    drawing = Drawing(context, attempt, *makers)
     parts: list[str] = []
     cursor, place = 0, 0
     while place < len(tokens):
@@ -246,9 +260,11 @@ def _proper(
     word = text[token.start : token.end]
     if token.kind != "name":
         return 1, _simple(word, token, kind, drawing)
-    saint = fold(text[tokens[place - 1].start : tokens[place - 1].end]) if place else ""
-    if saint in _FEMALE_SAINTS or saint in _MALE_SAINTS:
-        return 1, _saint(word, drawing, kind, is_female=saint in _FEMALE_SAINTS)
+    before = fold(text[tokens[place - 1].start : tokens[place - 1].end]) if place else ""
+    if before in _FEMALE_SAINTS or before in _MALE_SAINTS:
+        return 1, _saint(word, drawing, kind, is_female=before in _FEMALE_SAINTS)
+    words: PhraseWords = getattr(locale_of(drawing.context.note.lang), kind)
+    is_inside = before in words.before_towns
     for used in range(min(3, len(tokens) - place) if word[0].isupper() else 0, 0, -1):
         name = text[token.start : tokens[place + used - 1].end]
         drawn = (
@@ -256,10 +272,15 @@ def _proper(
             if len(name) > _SHORTEST_CITY
             else None
         )
+        if drawn is not None and is_inside:
+            drawn = drawing.town(name, drawing.context, drawing.attempt) or drawn
         if drawn is not None:
             return used, drawn
     if word.isupper() and len(word) < _ACRONYM_CHARS and not text.isupper():
         return 1, _acronym(word, drawing.context, drawing.attempt)
+    town = drawing.town(word, drawing.context, drawing.attempt) if is_inside else None
+    if town is not None:
+        return 1, town
     return 1, renamed(word, drawing.context, role="last", attempt=drawing.attempt)
 
 

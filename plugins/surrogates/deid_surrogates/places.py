@@ -14,6 +14,7 @@ from deid_surrogates.evidence import stands_in
 from deid_surrogates.locales import Locale, locale_of
 from deid_surrogates.locales.cities import cities_like, find_city
 from deid_surrogates.locales.finnish import Finnish
+from deid_surrogates.locales.polish import Polish, place_form
 from deid_surrogates.postcodes import postcode_of, state_of
 from deid_surrogates.shapes import reshape
 
@@ -37,6 +38,8 @@ _FORM_OF_CASE = {
     "abl": "from",
     "ill": "to",
     "all": "to",
+    "loc": "in",
+    "dat": "in",
 }
 _FORMS_OF_CITY = frozenset((*_FORM_OF_CASE, *_FORM_OF_CASE.values()))
 _FINNISH_CASE = re.compile(r".{3,}(?:ss[aä]|st[aä]|ll[aä]|lt[aä]|lle|(?<!ne)n)")
@@ -47,12 +50,11 @@ def city(text: str, context: Context, attempt: int = 0, *, start: int = 0) -> st
 
     Region and country after a comma change too.
     """
-    del start
-    return (
-        location(text, context, attempt)
-        if _SEPARATOR.search(text)
-        else other_city(text, context, attempt)
-    )
+    if _SEPARATOR.search(text):
+        return location(text, context, attempt)
+    before = fold(context.note.text[max(0, start - _LOOKED_BACK) : start]).split()
+    is_inside = bool(before) and before[-1] in locale_of(context.note.lang).hospitals.before_towns
+    return (town_inside if is_inside else other_city)(text, context, attempt)
 
 
 def location(text: str, context: Context, attempt: int = 0) -> str | None:
@@ -80,10 +82,21 @@ def other_city(text: str, context: Context, attempt: int = 0) -> str | None:
     locale = locale_of(context.note.lang)
     name, form = _read_city(text.strip(), context.note.lang)
     if locale.places.form_of_city:
-        unread = not form and find_city(locale, name) is None and _FINNISH_CASE.fullmatch(text)
-        if unread or (form and form not in _FORMS_OF_CITY):
+        is_unread = locale.lang == "fi" and not form and find_city(locale, name) is None
+        if (is_unread and _FINNISH_CASE.fullmatch(text)) or (form and form not in _FORMS_OF_CITY):
             return None
+        form = form or _form_of_unknown(locale, name)
     return _drawn_city((name, form), text, context, attempt)
+
+
+def town_inside(text: str, context: Context, attempt: int = 0) -> str | None:
+    """Return another city for what stands after "in", where one form may be two cases."""
+    locale = locale_of(context.note.lang)
+    name, form = _read_city(text.strip(), context.note.lang)
+    inside = locale.places.form_of_city.get((name, "in"), "")
+    if form and fold(inside) == fold(text):
+        return _drawn_city((name, "in"), text, context, attempt)
+    return other_city(text, context, attempt)
 
 
 def known_city(text: str, context: Context, attempt: int = 0) -> str | None:
@@ -159,12 +172,12 @@ def street(text: str, context: Context, attempt: int = 0) -> str:
 
 def hospital(text: str, context: Context, attempt: int = 0) -> str:
     """Return a hospital, clinic, practice or ward of the same type."""
-    return phrases.institution(text, context, "hospitals", attempt, known_city)
+    return phrases.institution(text, context, "hospitals", attempt, (known_city, town_inside))
 
 
 def organization(text: str, context: Context, attempt: int = 0) -> str:
     """Return an employer, school, authority or association of the same type."""
-    return phrases.institution(text, context, "organizations", attempt, known_city)
+    return phrases.institution(text, context, "organizations", attempt, (known_city, town_inside))
 
 
 def profession(text: str, context: Context, attempt: int = 0) -> str | None:
@@ -242,7 +255,12 @@ def _read_city(text: str, lang: str | None) -> tuple[str, str]:
         if text
         else (text, "")
     )
-    return (name, form) if find_city(locale, name) is not None else (text, "")
+    return (name, form.partition(".")[0]) if find_city(locale, name) is not None else (text, "")
+
+
+def _form_of_unknown(locale: Locale, name: str) -> str:
+    is_polish = isinstance(locale.inflection, Polish) and find_city(locale, name) is None
+    return place_form(name) if is_polish else ""
 
 
 def _drawn_city(read: tuple[str, str], text: str, context: Context, attempt: int) -> str | None:

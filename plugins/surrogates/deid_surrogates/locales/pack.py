@@ -140,6 +140,7 @@ class PhraseWords:
         female_saints: Women whom institutions are named after; where there are none, any given name
             is drawn.
         male_saints: The same of men.
+        before_towns: Folded links after which a name is a town's.
         templates: For a text without any of the kinds; ``{name}`` and ``{city}`` are filled in.
     """
 
@@ -151,6 +152,7 @@ class PhraseWords:
     templates: tuple[str, ...]
     female_saints: tuple[str, ...] = ()
     male_saints: tuple[str, ...] = ()
+    before_towns: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

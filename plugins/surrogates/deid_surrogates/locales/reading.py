@@ -25,8 +25,11 @@ from deid_surrogates.locales.pack import (
     Pool,
     Sex,
 )
+from deid_surrogates.locales.polish import Polish
 
-InflectionName = Literal["none", "english", "german", "dutch", "swedish", "french", "finnish"]
+InflectionName = Literal[
+    "none", "english", "german", "dutch", "swedish", "french", "finnish", "polish"
+]
 _INFLECTIONS: Mapping[str, Inflection] = {
     "none": inflection.Plain(),
     "english": inflection.English(),
@@ -75,6 +78,7 @@ class PhraseTable(_Table):
     names: tuple[str, ...] = ()
     female_saints: str = ""
     male_saints: str = ""
+    before_towns: str = ""
     templates: tuple[str, ...] = Field(min_length=1)
 
 
@@ -111,11 +115,7 @@ class LocaleFile(_Table):
         female, male = self._given("f"), self._given("m")
         last = self._last()
         both = {*self.names.neutral.split(), *self._settle(female, male)}
-        changes: Inflection = (
-            Finnish([*female, *male, *sorted(both)], last)
-            if self.inflection == "finnish"
-            else _INFLECTIONS[self.inflection]
-        )
+        changes = self._changes(female, male, both, last)
         given: dict[str, Sex] = {}
         lists.add_given(given, female, "f")
         lists.add_given(given, male, "m")
@@ -146,6 +146,15 @@ class LocaleFile(_Table):
             relatives=self.relatives,
             version=self._version(),
         )
+
+    def _changes(
+        self, female: Iterable[str], male: Iterable[str], both: set[str], last: Iterable[str]
+    ) -> Inflection:
+        if self.inflection == "finnish":
+            return Finnish([*female, *male, *sorted(both)], last)
+        if self.inflection == "polish":
+            return Polish(female, male, last)
+        return _INFLECTIONS[self.inflection]
 
     def _given(self, sex: Literal["f", "m"]) -> dict[str, int]:
         kind, own = ("female", self.names.female) if sex == "f" else ("male", self.names.male)
@@ -203,6 +212,7 @@ class LocaleFile(_Table):
             templates=table.templates,
             female_saints=tuple(table.female_saints.split()),
             male_saints=tuple(table.male_saints.split()),
+            before_towns=_folded(table.before_towns),
         )
 
     def _place_words(self) -> PlaceWords:
