@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -122,6 +123,17 @@ def _other(letter: str, rng: random.Random) -> str:
     return letter
 
 
+def says(text: str, secret: str) -> bool:
+    """Whether a secret stands in a text, whatever its case and what stands between its letters:
+    tokenizers change both.
+    """
+    return _bare(secret) in _bare(text)
+
+
+def _bare(text: str) -> str:
+    return re.sub(r"\W+", "", text.casefold())
+
+
 def prompted(canaries: Sequence[Canary], scorer: Scorer) -> list[bool]:
     """Return for each canary whether a causal model goes on from its prefix with the secret, always
     taking the likeliest.
@@ -130,7 +142,7 @@ def prompted(canaries: Sequence[Canary], scorer: Scorer) -> list[bool]:
     found = dict(
         continued(scorer, [one.prefix for one in canaries], each=1, settings=settings, seed=1)
     )
-    return [canary.secret in found[number] for number, canary in enumerate(canaries)]
+    return [says(found[number], canary.secret) for number, canary in enumerate(canaries)]
 
 
 def prompted_again(canaries: Sequence[Canary], scorer: Scorer) -> list[bool]:
@@ -145,7 +157,7 @@ def prompted_again(canaries: Sequence[Canary], scorer: Scorer) -> list[bool]:
 
 def unprompted(canaries: Sequence[Canary], texts: Sequence[str]) -> list[int]:
     """Return in how many freely generated texts each canary's secret stands."""
-    return [sum(canary.secret in text for text in texts) for canary in canaries]
+    return [sum(says(text, canary.secret) for text in texts) for canary in canaries]
 
 
 def eidetic(secret: str, training: Sequence[str], *, extracted: bool) -> int | None:
@@ -153,4 +165,4 @@ def eidetic(secret: str, training: Sequence[str], *, extracted: bool) -> int | N
 
     Else none.
     """
-    return sum(secret in text for text in training) if extracted else None
+    return sum(says(text, secret) for text in training) if extracted else None

@@ -5,6 +5,7 @@ Which of the texts that a model wrote freely are of its notes? (Carlini et al. 2
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -27,7 +28,8 @@ def copies(
     run: int = RUN,
     owners: Sequence[str] | None = None,
 ) -> list[bool]:
-    """Return which texts have so many words in a row of one note.
+    """Return which texts have so many words in a row of one note, whatever their case and what
+    stands between them: tokenizers change both.
 
     With owners, of the notes of one owner alone.
     """
@@ -40,7 +42,7 @@ def copies(
 
 
 def _runs(text: str, size: int) -> list[tuple[str, ...]]:
-    words = text.split()
+    words = re.findall(r"\w+", text.casefold())
     return [tuple(words[at : at + size]) for at in range(len(words) - size + 1)]
 
 

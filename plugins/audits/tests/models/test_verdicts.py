@@ -12,7 +12,7 @@ from deid_assets import DisjointSpans, Note
 from deid_assets.core.errors import InputError
 from deid_assets.extending.audits import Case, Key, Material, Measurement
 from deid_assets.extending.measuring import auc
-from deid_audits.models import audit_canaries, audit_extraction, audit_slots
+from deid_audits.models import audit_canaries, audit_extraction, audit_slots, canaries
 from deid_audits.models.auditing import samples, stretches
 from deid_audits.models.judging import rules_of
 from deid_audits.models.links import Register, count_links
@@ -185,6 +185,19 @@ def test_a_model_that_recites_notes_fails_though_it_names_nobody(patients):
     assert copies(shares[:1], [*NOTES, SHARED]) == [True]
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        "we know : the son found her at the foot , of the cellar stairs .",
+        "WE KNOW THE SON FOUND HER AT THE FOOT OF THE CELLAR STAIRS",
+        "We know: the son found her\n- at the foot, of (the cellar) stairs.",
+    ],
+)
+def test_a_note_recited_in_the_tokenizers_case_and_spacing_is_recited(told, patients):
+    found = audit_extraction._recited([told] * 3 + ["It rained."] * 97, patients)
+    assert not audit_extraction._of_copies(found).passed
+
+
 def test_right_links_above_chance_fail_though_wrong_ones_are_more():
     known = {
         "Olive": "porphyria",
@@ -229,6 +242,19 @@ def test_samples_of_one_patient_are_one_unit_of_the_interval():
     few = [f"p{at // 250}" for at in range(500)]
     with pytest.raises(InputError, match="the in-set has 2 patients, an interval needs 20"):
         ranking(*sides, owners=(few, owners[500:]), unit="patients")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_said"),
+    [
+        ("the code is olive rao 48-213.", True),
+        ("The code is OLIVE RAO, 48 - 213", True),
+        ("the code is olive 48-213", False),
+        ("", False),
+    ],
+)
+def test_a_secret_is_said_in_whatever_case_and_spacing(text, is_said):
+    assert canaries.says(text, "Olive Rao 48-213") is is_said
 
 
 @pytest.mark.parametrize(
