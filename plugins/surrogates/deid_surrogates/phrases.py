@@ -120,7 +120,8 @@ def institution(
     if len(text) <= _ACRONYM_CHARS and text.isupper() and text.isalpha():
         return _acronym(text, context, attempt)
     if not any(token.kind in ("kept", "compound") for token in tokens) or not _has_name(tokens):
-        return template(text, context, kind, attempt, makers[0])
+        words: PhraseWords = getattr(locale_of(context.note.lang), kind)
+        return template(text, context, kind, attempt, makers[1 if words.before_towns else 0])
     drawing = Drawing(context, attempt, *makers)
     parts: list[str] = []
     cursor, place = 0, 0
