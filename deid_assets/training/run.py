@@ -87,7 +87,7 @@ def train_model(
     task = make_task(recipe, materials, trainer)
     fingerprint = _fingerprint(recipe, task, materials, trainer)
     if key is not None and out.is_dir() and not _is_sealed(out, _seal_of(out), key):
-        shutil.rmtree(out)
+        _remove(out)
     if (out / CARD).exists():
         old = read_card(out, verify=True)
         if old.fingerprint == fingerprint:
@@ -220,12 +220,25 @@ def _run_of(folder: Path) -> str:
 
 
 def _is_sealed(folder: Path, seal: Path, key: Key, *, of: str = "") -> bool:
-    """Whether a folder holds what was sealed under a key, file by file."""
+    """Whether a folder holds what was sealed under a key, file by file.
+
+    Nothing is where there are links: what they lead to can be exchanged after it was looked at.
+    """
+    if any(path.is_symlink() for path in (folder, seal, *folder.rglob("*"))):
+        return False
     try:
         given = seal.read_text("utf-8")
     except (OSError, UnicodeDecodeError):
         return False
     return hmac.compare_digest(given.encode(), _sealed(folder, key, of).encode())
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder; where it is a link, the link alone."""
+    if folder.is_symlink():
+        folder.unlink()
+    elif folder.exists():
+        shutil.rmtree(folder)
 
 
 def _write_seal(folder: Path, seal: Path, key: Key, *, of: str = "") -> None:
@@ -252,7 +265,7 @@ def _one_run(trainer: Trainer, task: Task, part: Path, key: Key | None, progress
         if key is None or _is_sealed(folder, _seal_of(folder), key, of=_run_of(folder)):
             return folder
         done.unlink()
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove(folder)
     folder.mkdir(exist_ok=True)
     started = time.perf_counter()
 

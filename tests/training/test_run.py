@@ -124,6 +124,23 @@ def test_what_has_no_seal_of_the_key_is_trained_again(notes, tmp_path):
     assert not trained()
 
 
+@pytest.mark.parametrize("linked", ["model", "model/tagger.json", "model.seal"])
+def test_a_link_to_what_was_sealed_is_trained_again(linked, notes, tmp_path):
+    """What it leads to could be exchanged after it was looked at."""
+    out, key = tmp_path / "model", Key(bytes(range(32)))
+    materials, epochs = Materials(corpora=[notes("Lee", "Ray")]), []
+    train_model(recipe(), materials, out, key=key)
+    elsewhere, link = tmp_path / "elsewhere", tmp_path / linked
+    link.rename(elsewhere)
+    link.symlink_to(elsewhere)
+
+    train_model(recipe(), materials, out, key=key, progress=lambda *epoch: epochs.append(epoch))
+
+    assert epochs
+    assert elsewhere.exists()
+    assert [path for path in (out, *tmp_path.rglob("*")) if path.is_symlink()] == []
+
+
 def test_a_sealed_run_of_other_notes_or_another_seed_is_not_taken(notes, tmp_path):
     """Folder, seal and mark copied from the unfinished training of another recipe: all made with
     the key.
