@@ -39,10 +39,10 @@ name = "ward"
 plugin = "transformers"
 [settings]
 window = 48
-epochs = 8
+epochs = 40
 patience = 8
-collapse_after = 8
-batch = 8
+collapse_after = 30
+batch = 4
 learning_rate = 5e-3
 threads = 1
 new = { layers = 1, hidden = 32, heads = 2, positions = 64, vocabulary = 300, dropout = 0 }
