@@ -78,7 +78,7 @@ def template(text: str, context: Context, kind: Kind, attempt: int, city: CityMa
     stem = Draw(context, f"{kind} stem", value, attempt=attempt).pick(words.stems or (name,))
     town = city(f"{value} {kind}", context, attempt) or name
     genitive = locale.places.form_of_city.get((town, "gen"), town)
-    inside = locale.places.form_of_city.get((town, "in"), town)
+    inside = locale.places.form_of_city.get((town.capitalize(), "in"), town)
     form = form.replace("{city.gen}", genitive).replace("{city.in}", inside)
     drawn = form.format(name=name, stem=stem, city=town)
     return drawn if len(text) <= _ACRONYM_CHARS else cased_like(text, drawn)
