@@ -32,9 +32,10 @@ NAMES = {name: ATTRIBUTES.get(name, f"settings.{name}") for name in Settings.mod
 
 def _described(name: str, description: str, examples: Sequence[Any] = ()) -> dg.Resolver:
     """Return how an attribute is read, with what an editor shows of it."""
-    return dg.Resolver.default(
+    resolver: dg.Resolver = dg.Resolver.default(
         model_field_name=name, description=description, examples=list(examples) or None
     )
+    return resolver
 
 
 def _argument_texts(model: type[BaseModel]) -> dict[str, str]:

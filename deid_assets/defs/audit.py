@@ -41,6 +41,7 @@ def audited_asset(
     *,
     upstream: Sequence[dg.AssetKey] = (),
     given: Given | None = None,
+    condition: dg.AutomationCondition[Any] = eager_and_gated,
 ) -> dg.AssetsDefinition:
     """Return an asset that stores what ``make`` gives, if every blocking check passes.
 
@@ -49,12 +50,13 @@ def audited_asset(
         declaration: Of the asset.
         upstream: Assets of somebody else that it reads.
         given: What the body takes more; found under the guard, so that no text leaves by an error.
+        condition: On which it is made by itself, if it is automatic.
     """
     make, declaration = with_own_suite(make, declaration)
     there = place()
     resource, vault = there.name("installation"), there.name("vault")
 
-    @_declared(declaration, there, upstream)
+    @_declared(declaration, there, upstream, condition)
     def asset(context: dg.AssetExecutionContext) -> Events:
         installation: Installation = getattr(context.resources, resource)
 
@@ -71,7 +73,10 @@ def audited_asset(
 
 
 def _declared(
-    declaration: AssetDeclaration, there: Place, upstream: Sequence[dg.AssetKey]
+    declaration: AssetDeclaration,
+    there: Place,
+    upstream: Sequence[dg.AssetKey],
+    condition: dg.AutomationCondition[Any],
 ) -> Callable[..., dg.AssetsDefinition]:
     """Return what makes an asset of a function, as the declaration says."""
     asset_key = there.key(declaration.key)
@@ -97,7 +102,7 @@ def _declared(
         # One run per batch: a run over a range of partitions leaves partitioned check rows planned
         # for ever.
         backfill_policy=None,
-        automation_condition=eager_and_gated if declaration.automatic else None,
+        automation_condition=condition if declaration.automatic else None,
         code_version=declaration.code_version,
         group_name=there.name(declaration.group),
         description=declaration.description,

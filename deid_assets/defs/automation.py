@@ -18,3 +18,13 @@ is not applicable did not pass.
 
 eager_and_gated = dg.AutomationCondition.eager() & deps_gated
 """New data flows down by itself, past nothing that failed."""
+
+never_taken = (
+    dg.AutomationCondition.missing()
+    & ~dg.AutomationCondition.any_deps_missing()
+    & ~dg.AutomationCondition.in_progress()
+    & ~dg.AutomationCondition.execution_failed()
+).with_label("never_taken")
+"""What it reads is there, and it was never made: ``eager()`` counts only what changed since the
+first tick, and so would leave a table that is older than the component.
+"""

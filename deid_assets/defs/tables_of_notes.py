@@ -21,6 +21,7 @@ from deid_assets.assets.notes_table import (
 )
 from deid_assets.core.errors import InputError
 from deid_assets.defs.audit import audited_asset
+from deid_assets.defs.automation import eager_and_gated, never_taken
 from deid_assets.runtime.snapshot import software_version
 
 
@@ -45,6 +46,7 @@ def landed_notes(table: NotesTable) -> dg.AssetsDefinition:
         ),
         upstream=[dg.AssetKey.from_user_string(table.asset)],
         given=partial(_table_of, table=table),
+        condition=eager_and_gated | never_taken,
     )
 
 

@@ -234,6 +234,21 @@ def test_when_the_table_is_made_its_rows_are_asked_for_by_themselves(host, note_
         assert automation.default_status is dg.DefaultSensorStatus.RUNNING
 
 
+def test_a_table_that_is_older_than_the_component_is_taken_too(host, note_records):
+    host.declare(**CLINIC_A)
+    host.fill(rows_of(note_records(gold=False)))
+    landed = dg.AssetKey(["clinic_a", "deid", "landed_notes"])
+
+    with host.loaded() as defs:
+        empty = dg.evaluate_automation_conditions(defs, instance=host.instance)
+        host.make(defs, "warehouse/notes")
+        first = dg.evaluate_automation_conditions(defs, instance=host.instance)
+        host.make(defs, landed.to_user_string())
+        taken = dg.evaluate_automation_conditions(defs, instance=host.instance)
+
+    assert [one.get_num_requested(landed) for one in (empty, first, taken)] == [0, 1, 0]
+
+
 def test_two_installations_stand_in_one_project_and_share_nothing(host, note_records):
     host.declare("first", **CLINIC_A)
     second = {**CLINIC_A, "key_prefix": "clinic_b", "policy": "blackout", "automation": "manual"}
