@@ -133,19 +133,27 @@ def _split(settings: Settings, console: Console) -> list[str]:
         return []
 
 
-def _sweep(installation: Installation) -> None:
-    """Complete or remove what killed runs left in the store, among the releases and in the
-    temporary folder.
+def sweep_leftovers(installation: Installation) -> None:
+    """Complete or remove what killed runs left in the store, among arrivals, taggers and releases
+    and in the temporary folder.
     """
+    settings = installation.settings
     sweep_temporary()
-    for folder in (installation.settings.home, installation.settings.reports):
+    waits = landing_store(settings) / ".large"
+    for folder in (
+        settings.home,
+        settings.reports,
+        settings.landing,
+        settings.home / "training",
+        waits,
+    ):
         sweep_parts(folder)
     sweep_store(installation.files)
     enforce_withdrawals(installation.settings, installation.files, installation.releases)
 
 
 def _run(installation: Installation, console: Console) -> int:
-    _sweep(installation)
+    sweep_leftovers(installation)
     defs = definitions_of(installation.snapshot)
     started = time.perf_counter()
     with open_instance(installation.settings.dagster_home) as instance:

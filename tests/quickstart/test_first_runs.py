@@ -1,4 +1,4 @@
-"""First runs at once: each takes its turn at the landing folder."""
+"""First runs at once take turns at the landing folder, and a start sweeps what a dead one left."""
 
 import os
 import subprocess
@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from deid_assets.config import Settings
+from deid_assets.intake.landing import landing_store
 from deid_assets.intake.states import batch_ids
-from deid_assets.quickstart.command import SAMPLE_NOTES
+from deid_assets.quickstart.command import SAMPLE_NOTES, sweep_leftovers
+from deid_assets.runtime.installation import Installation
 
 pytestmark = pytest.mark.long
 
@@ -56,6 +58,32 @@ def test_first_runs_at_once_make_one_sample_whole(tmp_path, monkeypatch):
     lines = [line for path in notes_of(settings.store) for line in path.read_text().splitlines()]
     assert len(lines) == len(set(lines)) == SAMPLE_NOTES
     assert list(settings.landing.iterdir()) == []
+
+
+LEAVING = """
+import sys
+from pathlib import Path
+from deid_assets.system.atomic import part_of
+
+for folder in map(Path, sys.argv[1:]):
+    folder.mkdir(parents=True, exist_ok=True)
+    part_of(folder / "notes.jsonl").write_text("a note")
+"""
+
+
+def test_what_a_dead_process_left_is_swept_at_the_next_start(tmp_path, monkeypatch):
+    monkeypatch.setenv("DEID_HOME", str(tmp_path / "home"))
+    installation = Installation(Settings.load())
+    settings = installation.settings
+    sweep_leftovers(installation)  # makes the store
+    large = landing_store(settings) / ".large"
+    left = [settings.home, settings.reports, settings.landing, settings.home / "training", large]
+    subprocess.run([sys.executable, "-c", LEAVING, *left], check=True)
+    (settings.landing / "kept.part").write_text("a sender's")
+
+    sweep_leftovers(installation)
+
+    assert [path.name for path in tmp_path.rglob("*.part")] == ["kept.part"]
 
 
 def notes_of(store: Path) -> list[Path]:
