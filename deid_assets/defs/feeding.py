@@ -8,7 +8,6 @@ import dagster as dg
 from deid_assets.config.feeds import FeedSettings
 from deid_assets.defs.guard import guarded
 from deid_assets.defs.placing import place
-from deid_assets.feeds.running import run_feed
 from deid_assets.runtime.installation import Installation
 from deid_assets.store.files import ALL
 
@@ -25,6 +24,8 @@ def feed_job(name: str) -> dg.JobDefinition:
         required_resource_keys={resource},
     )
     def take(context: dg.OpExecutionContext) -> None:
+        from deid_assets.feeds.running import run_feed  # noqa: PLC0415 - loads the store
+
         installation: Installation = getattr(context.resources, resource)
         with guarded(context, f"feed {name}", ALL):
             installation.snapshot.check_promised()
