@@ -188,6 +188,7 @@ until = 2199-12-31
 
 [rules]
 audits = ["xseen"]
+options = { xseen = { most = 1.0 } }
 
 [rules.waived]
 """
