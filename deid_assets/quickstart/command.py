@@ -133,7 +133,7 @@ def _split(settings: Settings, console: Console) -> list[str]:
         return []
 
 
-def sweep_leftovers(installation: Installation) -> None:
+def remove_unfinished(installation: Installation) -> None:
     """Complete or remove what killed runs left in the store, among arrivals, taggers and releases
     and in the temporary folder.
     """
@@ -153,7 +153,7 @@ def sweep_leftovers(installation: Installation) -> None:
 
 
 def _run(installation: Installation, console: Console) -> int:
-    sweep_leftovers(installation)
+    remove_unfinished(installation)
     defs = definitions_of(installation.snapshot)
     started = time.perf_counter()
     with open_instance(installation.settings.dagster_home) as instance:

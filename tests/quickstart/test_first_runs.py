@@ -10,7 +10,7 @@ import pytest
 from deid_assets.config import Settings
 from deid_assets.intake.landing import landing_store
 from deid_assets.intake.states import batch_ids
-from deid_assets.quickstart.command import SAMPLE_NOTES, sweep_leftovers
+from deid_assets.quickstart.command import SAMPLE_NOTES, remove_unfinished
 from deid_assets.runtime.installation import Installation
 
 pytestmark = pytest.mark.long
@@ -75,13 +75,13 @@ def test_what_a_dead_process_left_is_swept_at_the_next_start(tmp_path, monkeypat
     monkeypatch.setenv("DEID_HOME", str(tmp_path / "home"))
     installation = Installation(Settings.load())
     settings = installation.settings
-    sweep_leftovers(installation)  # makes the store
+    remove_unfinished(installation)  # makes the store
     large = landing_store(settings) / ".large"
     left = [settings.home, settings.reports, settings.landing, settings.home / "training", large]
     subprocess.run([sys.executable, "-c", LEAVING, *left], check=True)
     (settings.landing / "kept.part").write_text("a sender's")
 
-    sweep_leftovers(installation)
+    remove_unfinished(installation)
 
     assert [path.name for path in tmp_path.rglob("*.part")] == ["kept.part"]
 

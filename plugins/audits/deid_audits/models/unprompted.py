@@ -42,8 +42,15 @@ def copies(
 
 
 def _runs(text: str, size: int) -> list[tuple[str, ...]]:
-    words = re.findall(r"\w+", text.casefold())
-    return [tuple(words[at : at + size]) for at in range(len(words) - size + 1)]
+    """Return all runs of words, of those between blanks and of those without marks between them:
+    a short note may have few enough of the second kind to have no run.
+    """
+    folded = text.casefold()
+    return [
+        tuple(words[at : at + size])
+        for words in (folded.split(), re.findall(r"\w+", folded))
+        for at in range(len(words) - size + 1)
+    ]
 
 
 def unprompted(
