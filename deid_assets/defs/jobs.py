@@ -15,7 +15,8 @@ from deid_assets.core.errors import DeidError
 from deid_assets.defs.guard import guarded
 from deid_assets.defs.placing import Place, place
 from deid_assets.intake.arrivals import waiting
-from deid_assets.intake.landing import landing_store, take_in
+from deid_assets.intake.landing import take_in
+from deid_assets.intake.reader import landing_store
 from deid_assets.intake.splitting import split_arrivals
 from deid_assets.intake.states import open_batches
 from deid_assets.runtime.installation import Installation

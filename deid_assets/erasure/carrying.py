@@ -30,7 +30,6 @@ from deid_assets.erasure.planning import (
     TRAINING_SET,
     ErasureOrder,
     holds_patient,
-    landing_of,
     make_plan,
     opened_vault,
 )
@@ -41,7 +40,7 @@ from deid_assets.intake.arrivals import (
     list_files,
     sign_replacement,
 )
-from deid_assets.intake.reader import landing_folder
+from deid_assets.intake.reader import landing_folder, landing_store
 from deid_assets.intake.states import look
 from deid_assets.intake.withdrawal import withdraw
 from deid_assets.store.atomic import locked, make_folder
@@ -177,7 +176,7 @@ class _Erasure:
     def _erase_whole(self, whole: PlannedWhole) -> None:
         """Delete the copy of an arrival but for its options, and names from its receipt."""
         staged = self._folder / WHOLE / whole.arrival
-        target = landing_of(self._settings) / ".whole" / whole.arrival
+        target = landing_store(self._settings) / ".whole" / whole.arrival
         if staged.is_dir():
             self._replace(staged, target)
         elif not whole.has_options and target.is_dir():

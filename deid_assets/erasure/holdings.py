@@ -19,7 +19,13 @@ from deid_assets.intake.arrivals import (
     whole_of,
 )
 from deid_assets.intake.landing import arrivals
-from deid_assets.intake.reader import holds_parsed_notes, how_of, landing_folder, sources_of
+from deid_assets.intake.reader import (
+    holds_parsed_notes,
+    how_of,
+    landing_folder,
+    landing_store,
+    sources_of,
+)
 from deid_assets.intake.states import batch_ids
 from deid_assets.store.files import StoreFiles
 from deid_assets.store.withdrawals import Withdrawals
@@ -119,7 +125,7 @@ def _check_all_is_taken_in(settings: Settings) -> None:
     Raises:
         InputError: Naming what waits and what to do.
     """
-    landing = landing_folder(settings, "b").parent
+    landing = landing_store(settings)
     staged = list(landing.glob(".b-*")) if landing.is_dir() else []
     unplanned = [*landing.glob(".feeds/*/staged")] if landing.is_dir() else []
     if arrivals(settings, settle_s=0.0) or staged:

@@ -31,7 +31,7 @@ from deid_assets.erasure.plan import (
 from deid_assets.formats.annotated import Fault
 from deid_assets.formats.parsed_notes import parsed_note_line
 from deid_assets.intake.arrivals import PART_FILE, ArrivedFile, is_part, whole_of
-from deid_assets.intake.reader import landing_folder, source_of
+from deid_assets.intake.reader import source_of
 from deid_assets.intake.reading import BATCH_TOML
 from deid_assets.intake.states import batch_ids
 from deid_assets.store.files import ALL, StoreFiles
@@ -245,8 +245,3 @@ def _of_others(settings: Settings, files: StoreFiles, holding: Holding) -> set[s
 def _is_one_of(file: ArrivedFile, names: set[str]) -> bool:
     inner = file.name.partition("/")[2]
     return file.name in names or (bool(inner) and inner in names)
-
-
-def landing_of(settings: Settings) -> Path:
-    """Return the restricted folder of all that arrived."""
-    return landing_folder(settings, "b").parent

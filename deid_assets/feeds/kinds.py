@@ -9,6 +9,7 @@ from deid_assets.config.feeds import FeedSettings, ObjectsOptions, SqlOptions
 from deid_assets.core.errors import ConfigError, DeidError, InputError, PluginError, did_you_mean
 from deid_assets.feeds.source import NoteFeed
 from deid_assets.formats.options import ReadOptions
+from deid_assets.intake.reader import landing_store
 from deid_assets.intake.reading import how_to_read
 from deid_assets.own_plugins import message_of
 from deid_assets.plugins import load_feed as load_plugin
@@ -47,7 +48,7 @@ def open_feed(settings: Settings, name: str) -> NoteFeed:
 
 def feeds_folder(settings: Settings) -> Path:
     """Return the restricted folder in which feeds are read and their batches are made."""
-    return settings.store / "restricted" / "landing" / ".feeds"
+    return landing_store(settings) / ".feeds"
 
 
 def _opened(settings: Settings, name: str, declared: FeedSettings) -> NoteFeed:

@@ -10,7 +10,7 @@ from deid_assets.config import Settings
 from deid_assets.formats.catalogue import points_elsewhere
 from deid_assets.intake import splitting
 from deid_assets.intake.arrivals import batch_id, list_files, record_repeat, sign_arrival
-from deid_assets.intake.reader import landing_folder
+from deid_assets.intake.reader import landing_folder, landing_store
 from deid_assets.store.atomic import locked, make_folder
 from deid_assets.store.files import StoreFiles
 from deid_assets.store.generation import check_store
@@ -130,11 +130,6 @@ def _close(folder: Path) -> None:
         if not path.is_symlink():
             with suppress(PermissionError):
                 path.chmod(0o700 if path.is_dir() else 0o600)
-
-
-def landing_store(settings: Settings) -> Path:
-    """Return the restricted folder of what arrived."""
-    return landing_folder(settings, "b").parent
 
 
 def left_alone(settings: Settings, *, settle_s: float = SETTLE_S) -> list[tuple[Path, str]]:

@@ -80,9 +80,14 @@ class _Places:
         return place if line is None else f"{place}-line-{line}"
 
 
+def landing_store(settings: Settings) -> Path:
+    """Return the restricted folder of what arrived."""
+    return settings.store / "restricted" / "landing"
+
+
 def landing_folder(settings: Settings, batch: str) -> Path:
     """Return the restricted folder that holds a batch's files as they arrived."""
-    return settings.store / "restricted" / "landing" / batch
+    return landing_store(settings) / batch
 
 
 def sources_of(landing: Path) -> list[Path]:

@@ -37,6 +37,7 @@ from deid_assets.intake.arrivals import (
     waiting,
 )
 from deid_assets.intake.grouping import GroupLimits, write_groups
+from deid_assets.intake.reader import landing_store
 from deid_assets.intake.reading import how_to_read
 from deid_assets.store.atomic import locked
 from deid_assets.store.files import StoreFiles
@@ -80,7 +81,7 @@ def split_arrivals(settings: Settings, *, only: str = "") -> list[str]:
     Returns:
         The ids of the batches.
     """
-    landing = settings.store / "restricted" / "landing"
+    landing = landing_store(settings)
     files = StoreFiles(settings.store, key=settings.receipt_key())
     made: list[str] = []
     sweep_parts(landing / ".large")

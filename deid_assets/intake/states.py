@@ -10,6 +10,7 @@ from deid_assets.config import Settings
 from deid_assets.core.assets import Family
 from deid_assets.core.errors import DeidError, ProvenanceError
 from deid_assets.intake.arrivals import find_arrival, repeat_line
+from deid_assets.intake.reader import landing_store
 from deid_assets.intake.stops import Stop, find_stop, stopped_assets
 from deid_assets.policies import load_policy
 from deid_assets.store.approvals import APPROVAL, REPORT, find_approval
@@ -134,7 +135,7 @@ def earlier_line(found: Sequence[BatchStatus]) -> str:
 
 def batch_ids(settings: Settings) -> list[str]:
     """Return every batch that was taken in, sorted."""
-    folder = settings.store / "restricted" / "landing"
+    folder = landing_store(settings)
     return (
         sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
         if folder.is_dir()

@@ -24,7 +24,8 @@ from deid_assets.defs.partitions import batches
 from deid_assets.defs.runs import Graph, own_console
 from deid_assets.formats.temporary import sweep_temporary
 from deid_assets.intake.arrivals import waiting as waiting_to_be_split
-from deid_assets.intake.landing import holding_landing, landing_store, left_alone, take_in
+from deid_assets.intake.landing import holding_landing, left_alone, take_in
+from deid_assets.intake.reader import landing_store
 from deid_assets.intake.splitting import split_arrivals
 from deid_assets.intake.states import batch_ids, look_at_all, open_batches
 from deid_assets.intake.withdrawal import enforce_withdrawals

@@ -19,8 +19,8 @@ from deid_assets.formats.annotated import Annotated, Annotation, Fault, ParsedNo
 from deid_assets.formats.parsed_notes import parsed_note_line, read_parsed_notes
 from deid_assets.intake import grouping
 from deid_assets.intake.grouping import NOTE_CHARACTERS
-from deid_assets.intake.landing import landing_store, take_in
-from deid_assets.intake.reader import read_batch
+from deid_assets.intake.landing import take_in
+from deid_assets.intake.reader import landing_store, read_batch
 from deid_assets.intake.splitting import split_arrivals, waiting
 from deid_assets.intake.states import batch_ids
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from deid_assets.config import Settings
-from deid_assets.intake.landing import landing_store
+from deid_assets.intake.reader import landing_store
 from deid_assets.intake.states import batch_ids
 from deid_assets.quickstart.command import SAMPLE_NOTES, remove_unfinished
 from deid_assets.runtime.installation import Installation

@@ -14,7 +14,7 @@ from deid_assets.config import Settings
 from deid_assets.core.errors import ConfigError, InputError, ProvenanceError
 from deid_assets.formats import Fault
 from deid_assets.intake.arrivals import Arrival, find_arrival, try_again, waiting
-from deid_assets.intake.reader import landing_folder, read_batch, sources_of
+from deid_assets.intake.reader import landing_folder, landing_store, read_batch, sources_of
 from deid_assets.intake.reading import how_to_read
 from deid_assets.intake.states import (
     UNAPPROVED,
@@ -58,7 +58,7 @@ def list_batches(*, as_json: bool) -> int:
     say(notes_line(total(found)))
     if line := earlier_line(found):
         say(line)
-    if large := waiting(landing_folder(settings, "b").parent):
+    if large := waiting(landing_store(settings)):
         say(f"waiting to be split into batches, which `make run` does: {', '.join(large)}")
     return 0
 

@@ -10,6 +10,7 @@ from deid_assets.cli.endings import guarded, say
 from deid_assets.config import Settings
 from deid_assets.core.errors import InputError
 from deid_assets.intake.arrivals import is_part, whole_of
+from deid_assets.intake.reader import landing_store
 from deid_assets.store.generation import MARKER, is_of_another_generation
 
 ASIDE = "before-migration"
@@ -71,7 +72,7 @@ def _bring_back(settings: Settings, *, kept: Collection[str]) -> int:
         settings: Of the installation.
         kept: Arrivals that are withdrawn, as a whole or in part.
     """
-    everything = _arrived(settings.store / "restricted" / "landing")
+    everything = _arrived(landing_store(settings))
     arrived = [path for path in everything if path.parent.name.removeprefix(".") not in kept]
     settings.landing.mkdir(parents=True, exist_ok=True, mode=0o700)
     for path in arrived:
