@@ -435,6 +435,27 @@ def test_a_leaked_value_is_found_however_it_is_written_and_its_release_withdrawn
     assert cli("leak", "--values", "-", given=leaked)[0] == 0
 
 
+def test_a_leaked_value_is_not_said_to_be_nowhere_where_nothing_was_released(
+    installation, note_records, cli
+):
+    drop(installation, "ward.jsonl", lines(note_records()))
+    take_all(installation)
+
+    code, _, said = cli("leak", "--values", "-", given="Relieved by rest\n")
+
+    assert code == 2
+    assert "nothing was released here" in said
+
+
+def test_values_in_another_encoding_are_bad_input(held, cli, tmp_path):
+    (tmp_path / "values").write_bytes("Müller\n".encode("latin-1"))
+
+    code, _, said = cli("leak", "--values", str(tmp_path / "values"))
+
+    assert code == 2
+    assert "not in UTF-8" in said
+
+
 def steps():
     """A share of the steps, or all where ``DEID_CAMPAIGNS`` asks for them."""
     return range(1, 100_000) if os.environ.get("DEID_CAMPAIGNS") else range(1, 100_000, 41)

@@ -60,9 +60,9 @@ def leak(
     """
     from deid_assets.cli.installation.batch_actions import (  # noqa: PLC0415 - loads the store
         installation_here,
-        releases_of,
         withdraw_batch,
     )
+    from deid_assets.intake.withdrawal import releases_of  # noqa: PLC0415
     from deid_assets.pipeline.leaks import LeakedValues  # noqa: PLC0415
 
     leaked = LeakedValues(_read_values(values))
@@ -86,7 +86,11 @@ def leak(
 
 
 def _read_values(path: Path) -> list[str]:
-    text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
+    content = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        raise InputError("the values are not in UTF-8; write them so, one a line") from None
     values = [line.strip() for line in text.splitlines() if line.strip()]
     if not values:
         raise InputError("no value is given; write one a line")
@@ -102,6 +106,11 @@ def _search(
     batches = {entry.batch for entry in listed.entries} - withdrawn
     folders = releases.root.iterdir() if releases.root.is_dir() else ()
     batches |= {path.name for path in folders if path.is_dir() and not path.name.startswith(".")}
+    if not batches and not withdrawn:
+        raise InputError(
+            "nothing was released here, so that nothing can be looked at; name the installation's"
+            " folder in DEID_HOME"
+        )
     found, unread = [], []
     for batch in sorted(batches):
         try:
