@@ -7,6 +7,7 @@ import dagster as dg
 
 from deid_assets.config.feeds import FeedSettings
 from deid_assets.defs.guard import guarded
+from deid_assets.defs.jobs import step_job
 from deid_assets.defs.placing import place
 from deid_assets.runtime.installation import Installation
 from deid_assets.store.files import ALL
@@ -14,36 +15,25 @@ from deid_assets.store.files import ALL
 
 def feed_job(name: str) -> dg.JobDefinition:
     """Return the job that takes what is new, changed or deleted in a feed."""
-    there = place()
-    resource = there.name("installation")
 
-    @dg.op(
-        name=there.name(f"take_{name}"),
-        description=f"Takes what is new, changed or deleted in the feed {name}, as batches.",
-        config_schema={},
-        required_resource_keys={resource},
-    )
-    def take(context: dg.OpExecutionContext) -> None:
+    def take(context: dg.OpExecutionContext, installation: Installation) -> None:
         from deid_assets.feeds.running import run_feed  # noqa: PLC0415 - loads the store
 
-        installation: Installation = getattr(context.resources, resource)
         with guarded(context, f"feed {name}", ALL):
             installation.snapshot.check_promised()
             done = run_feed(installation.settings, name)
         context.add_output_metadata({**asdict(done.counts), "batches": len(done.batches)})
 
-    @dg.job(
-        name=there.name(f"feed__{name}"),
+    return step_job(
+        f"feed__{name}",
+        f"take_{name}",
+        take,
         description=(
             f"What is new, changed or deleted in the feed {name}. The landing sensor starts the"
             " graph on its batches."
         ),
-        executor_def=there.executor,
+        step_description=f"Takes what is new, changed or deleted in the feed {name}, as batches.",
     )
-    def job() -> None:
-        take()
-
-    return job
 
 
 def feed_schedule(name: str, feed: FeedSettings, job: dg.JobDefinition) -> dg.ScheduleDefinition:

@@ -1,7 +1,7 @@
 """Jobs, the landing sensor and the nightly schedule."""
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -108,36 +108,48 @@ def _asset_job(name: str, keys: Sequence[dg.AssetKey], description: str) -> Job:
     )
 
 
-def _splitting_job() -> dg.JobDefinition:
-    """Return the job that splits the arrival that the sensor asked for, or all that wait."""
+def step_job(
+    name: str,
+    step: str,
+    act: Callable[[dg.OpExecutionContext, Installation], None],
+    *,
+    description: str,
+    step_description: str,
+) -> dg.JobDefinition:
+    """Return a job of one step that is no asset.
+
+    Args:
+        name: Of the job.
+        step: Name of the step.
+        act: Does it, and guards what it does.
+        description: Of the job.
+        step_description: Of the step.
+    """
     there = place()
     resource = there.name("installation")
 
     @dg.op(
-        name=there.name("split_arrivals"),
-        description="Reads what arrived and may be too large for a batch, and makes batches of it.",
+        name=there.name(step),
+        description=step_description,
         config_schema={},
         required_resource_keys={resource},
     )
-    def split_op(context: dg.OpExecutionContext) -> None:
-        installation: Installation = getattr(context.resources, resource)
-        arrival = context.run.tags.get(ARRIVAL_TAG, "")
-        with guarded(context, "landing", arrival or ALL):
-            installation.snapshot.check_promised()
-            split_arrivals(installation.settings, only=arrival)
+    def op(context: dg.OpExecutionContext) -> None:
+        act(context, getattr(context.resources, resource))
 
-    @dg.job(
-        name=there.name(SPLITTING_JOB),
-        description=(
-            "Makes several batches of a large file, folder or archive, the notes of a patient"
-            " together. The landing sensor starts it."
-        ),
-        executor_def=there.executor,
-    )
-    def splitting_job() -> None:
-        split_op()
+    @dg.job(name=there.name(name), description=description, executor_def=there.executor)
+    def job() -> None:
+        op()
 
-    return splitting_job
+    return job
+
+
+def _split(context: dg.OpExecutionContext, installation: Installation) -> None:
+    """Split the arrival that the sensor asked for, or all that wait."""
+    arrival = context.run.tags.get(ARRIVAL_TAG, "")
+    with guarded(context, "landing", arrival or ALL):
+        installation.snapshot.check_promised()
+        split_arrivals(installation.settings, only=arrival)
 
 
 def nightly_schedule(nightly_job: Job) -> dg.ScheduleDefinition:
@@ -354,6 +366,17 @@ def jobs(selections: Selections, detectors: Sequence[str], *, with_bakeoff: bool
             "Taggers of all recipes, from their corpora to their ONNX exports. The landing sensor"
             " starts it once.",
         ),
-        splitting=_splitting_job(),
+        splitting=step_job(
+            SPLITTING_JOB,
+            "split_arrivals",
+            _split,
+            description=(
+                "Makes several batches of a large file, folder or archive, the notes of a patient"
+                " together. The landing sensor starts it."
+            ),
+            step_description=(
+                "Reads what arrived and may be too large for a batch, and makes batches of it."
+            ),
+        ),
         others=[*([bakeoff] if with_bakeoff else []), privacy, *of_detectors],
     )
