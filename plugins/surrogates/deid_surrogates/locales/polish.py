@@ -21,6 +21,7 @@ _IRREGULAR = {
     "kozioł": "kozł",
     "kwiecień": "kwietni",
     "lew": "lw",
+    "paweł": "pawł",
     "sylwester": "sylwestr",
     "stępień": "stępni",
     "wróbel": "wróbl",
@@ -33,7 +34,6 @@ _FLEETING = (
     ("siek", "śk"),
     ("ek", "k"),
     ("ec", "c"),
-    ("paweł", "pawł"),
 )
 _BEFORE_E = {
     "ch": "sz",
@@ -113,13 +113,11 @@ def _before_e(stem: str) -> str:
 
 def _in_consonant(name: str) -> Mapping[str, str]:
     stem = _stem(name)
-    locative = _before_e(stem) if stem.endswith(_HARD) and not _is_hissing(stem) else f"{stem}u"
+    locative = (
+        _before_e(stem) if stem.endswith(_HARD) and not stem.endswith(_HISSING) else f"{stem}u"
+    )
     instrumental = f"{stem}iem" if stem.endswith(("k", "g")) else f"{stem}em"
     return {"gen": f"{stem}a", "dat": f"{stem}owi", "ins": instrumental, "loc": locative}
-
-
-def _is_hissing(stem: str) -> bool:
-    return stem.endswith(_HISSING)
 
 
 def _stem(name: str) -> str:
@@ -128,8 +126,6 @@ def _stem(name: str) -> str:
     for end, short in _FLEETING:
         if name.endswith(end) and len(name) > len(end) + 1:
             return name[: -len(end)] + short
-    if name == "paweł":
-        return "pawł"
     return name[:-1] + _SOFT[name[-1]] if name[-1] in _SOFT else name
 
 
