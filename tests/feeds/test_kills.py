@@ -21,16 +21,21 @@ WANTED = {
 }
 
 
+def change(table):
+    """Correct a note, delete one and add four, so that the table holds ``WANTED``."""
+    table.put(7, "Note 7, corrected.", at=100, person=2)
+    table.remove(3)
+    for n in range(20, 24):
+        table.put(n, f"Note {n}.", at=n, person=n)
+
+
 @pytest.fixture
 def taken_once(table, tmp_path):
     """A table of which a feed took twelve notes, and which changed since; a copy of the home."""
     for n in range(12):
         table.put(n, f"Note {n}.", at=n, person=n % 5)
     table.run()
-    table.put(7, "Note 7, corrected.", at=100, person=2)
-    table.remove(3)
-    for n in range(20, 24):
-        table.put(n, f"Note {n}.", at=n, person=n)
+    change(table)
     table.installation.settings()
     shutil.copytree(table.installation.home, tmp_path / "start")
     return table
@@ -128,10 +133,7 @@ def test_a_kill_before_statements_on_postgresql_loses_and_doubles_nothing(
         for n in range(12):
             table.put(n, f"Note {n}.", at=n, person=n % 5)
         table.run()
-        table.put(7, "Note 7, corrected.", at=100, person=2)
-        table.remove(3)
-        for n in range(20, 24):
-            table.put(n, f"Note {n}.", at=n, person=n)
+        change(table)
         died = killed_before_statement(step, table.run)
         check(table, step)
         tried += 1

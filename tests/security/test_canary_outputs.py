@@ -252,10 +252,29 @@ def test_no_output_of_an_audit_holds_a_canary_campaign(watched, canaries, campai
     watched("privacy", "report", "release", "--out", "release.html", "--json")
     (canaries.folder / "empty").mkdir()
     for name in campaign.numbers(2, len(damaged)):
-        watched("privacy", "run", "hips", "--notes", damaged[name], "--policy", "tag",
-                "--out", f"of-{name}")  # fmt: skip
-        watched("privacy", "run", "membership", "--model", "empty", "--training", damaged[name],
-                *MODEL[2:], "--out", f"of-model-{name}")  # fmt: skip
+        watched(
+            "privacy",
+            "run",
+            "hips",
+            "--notes",
+            damaged[name],
+            "--policy",
+            "tag",
+            "--out",
+            f"of-{name}",
+        )
+        watched(
+            "privacy",
+            "run",
+            "membership",
+            "--model",
+            "empty",
+            "--training",
+            damaged[name],
+            *MODEL[2:],
+            "--out",
+            f"of-model-{name}",
+        )
     if campaign.is_whole:
         _audit_tagger(watched, canaries.folder)
         _audit_language_model(watched, canaries.folder)
@@ -264,8 +283,17 @@ def test_no_output_of_an_audit_holds_a_canary_campaign(watched, canaries, campai
 def _audit_tagger(watched: Watched, folder: Path) -> None:
     (folder / "crf.toml").write_text(CRF)
     (folder / "facts.toml").write_text(FACTS.replace("FOLDER", "tagger"))
-    watched("train", "crf.toml", "--train", "training.jsonl", "--dev", "dev.jsonl",
-            "--out", "tagger", holds_text=["attributes.txt"])  # fmt: skip
+    watched(
+        "train",
+        "crf.toml",
+        "--train",
+        "training.jsonl",
+        "--dev",
+        "dev.jsonl",
+        "--out",
+        "tagger",
+        holds_text=["attributes.txt"],
+    )
     audited = ("privacy", "run", "--model", "tagger", *MODEL, "--notes", "training.jsonl")
     watched(*audited, "--policy", "tag", "--out", "of-tagger")
     watched(*audited, "--policy", "tag", "--out", "of-tagger")
@@ -279,17 +307,47 @@ def _audit_language_model(watched: Watched, folder: Path) -> None:
     pytest.importorskip("deid_causal")
     (folder / "causal.toml").write_text(CAUSAL)
     (folder / "facts.toml").write_text(FACTS.replace("FOLDER", "model"))
-    watched("pretrain", "causal.toml", "--raw", "training.jsonl", "--out", "model",
-            holds_text=["tokenizer", "vocab", "merges"])  # fmt: skip
+    watched(
+        "pretrain",
+        "causal.toml",
+        "--raw",
+        "training.jsonl",
+        "--out",
+        "model",
+        holds_text=["tokenizer", "vocab", "merges"],
+    )
     audits = ("membership", "extraction", "slot_fill", "canaries")
-    watched("privacy", "run", *audits, "--model", "model", *MODEL, "--notes", "training.jsonl",
-            "--option", "membership.attacks='loss,zlib'", "--option", "extraction.texts=20",
-            "--out", "of-model")  # fmt: skip
+    watched(
+        "privacy",
+        "run",
+        *audits,
+        "--model",
+        "model",
+        *MODEL,
+        "--notes",
+        "training.jsonl",
+        "--option",
+        "membership.attacks='loss,zlib'",
+        "--option",
+        "extraction.texts=20",
+        "--out",
+        "of-model",
+    )
     watched("privacy", "report", "of-model", "--facts", "facts.toml", "--out", "m.html", "--json")
     watched("privacy", "cost", "model", "training.jsonl", "--share", "20")
     watched("privacy", "probe", "model", "training.jsonl", "held_out.jsonl")
-    watched("privacy", "generate", "model", "dev.jsonl", "generated.jsonl", "--each", "1",
-            "--training", "training.jsonl", holds_text=["generated"])  # fmt: skip
+    watched(
+        "privacy",
+        "generate",
+        "model",
+        "dev.jsonl",
+        "generated.jsonl",
+        "--each",
+        "1",
+        "--training",
+        "training.jsonl",
+        holds_text=["generated"],
+    )
 
 
 def test_no_onnx_export_holds_a_canary_campaign(watched, canaries, campaign):
@@ -299,8 +357,17 @@ def test_no_onnx_export_holds_a_canary_campaign(watched, canaries, campaign):
         pytest.skip("a network is trained: the whole of it on request")
     (canaries.folder / "network.toml").write_text(NETWORK)
     vocabulary = ["tokenizer.json", "vocab.txt"]
-    code = watched("train", "network.toml", "--train", "training.jsonl", "--dev", "dev.jsonl",
-                   "--out", "tagger", holds_text=vocabulary)  # fmt: skip
+    code = watched(
+        "train",
+        "network.toml",
+        "--train",
+        "training.jsonl",
+        "--dev",
+        "dev.jsonl",
+        "--out",
+        "tagger",
+        holds_text=vocabulary,
+    )
     assert code == 0, watched.said
     code = watched("export", "tagger", "--notes", "dev.jsonl", "--json", holds_text=vocabulary)
     assert code == 0, watched.said
@@ -339,7 +406,11 @@ def _save_masked(transformers: Any, folder: Path) -> None:
     (folder / "vocab.txt").write_text("\n".join(words))
     transformers.BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
     config = transformers.BertConfig(
-        vocab_size=len(words), hidden_size=32, num_hidden_layers=1, num_attention_heads=2,
-        intermediate_size=64, max_position_embeddings=128,
-    )  # fmt: skip
+        vocab_size=len(words),
+        hidden_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=128,
+    )
     transformers.BertForMaskedLM(config).save_pretrained(folder)
