@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 from pathlib import Path
 
@@ -42,15 +41,14 @@ from deid_assets.intake.arrivals import (
 )
 from deid_assets.intake.reader import landing_folder, landing_store
 from deid_assets.intake.states import look
-from deid_assets.intake.withdrawal import withdraw
+from deid_assets.intake.withdrawal import releases_of, withdraw
 from deid_assets.store.atomic import locked, make_folder
 from deid_assets.store.files import ALL, Receipt, StoreFiles, inputs_of
-from deid_assets.store.publishing import ReleaseFolders
 from deid_assets.store.retraining import RetrainMarks
-from deid_assets.store.signing import ReleaseSigner
 from deid_assets.store.withdrawals import ARRIVAL, WITHDRAWN, Withdrawals
 from deid_assets.store.zones import Zone
 from deid_assets.system.atomic import replace_folder
+from deid_assets.system.digests import sha256_of
 from deid_assets.vault.upkeep import erase, held_of
 
 _RAW = "raw_notes"
@@ -134,12 +132,7 @@ class _Erasure:
         self._settings, self._files, self._folder = settings, files, folder
         self._plan, self._order, self._patient = plan, order, order.patient
         self._withdrawals = Withdrawals(files)
-        self._releases = ReleaseFolders(
-            settings.released,
-            record=settings.release_record,
-            signer=ReleaseSigner(settings.key()),
-            withdrawals=self._withdrawals,
-        )
+        self._releases = releases_of(settings, files)
 
     def carry_out(self) -> None:
         """Do all steps that are not done, and check that nothing is left."""
@@ -235,8 +228,7 @@ class _Erasure:
 
     def _stay_withdrawn(self, batch: str) -> None:
         if not self._withdrawals.is_withdrawn(batch):
-            before = self._files.find(WITHDRAWN, batch)
-            self._withdrawals.record(batch, before.counts if before else {})
+            self._withdrawals.renew(batch)
 
     def _put(self, planned: PlannedBatch, landing: Path) -> None:
         """Put the staged batch in the place of its files, unless an earlier call did."""
@@ -255,8 +247,7 @@ class _Erasure:
         replace_folder(staged, target, aside=aside)
 
     def _check_file(self, path: Path, planned: PlannedBatch) -> None:
-        content = path.read_bytes() if path.is_file() else b""
-        if not path.is_file() or hashlib.sha256(content).hexdigest() != planned.sha256:
+        if not path.is_file() or sha256_of(path) != planned.sha256:
             raise ProvenanceError(
                 f"batch {planned.batch}: what was to take the place of its files was altered or is"
                 f" gone from {path.parent}; restore it, and erase again"

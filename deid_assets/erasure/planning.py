@@ -37,8 +37,8 @@ from deid_assets.intake.states import batch_ids
 from deid_assets.store.files import ALL, StoreFiles
 from deid_assets.store.retraining import TO_BE_RETRAINED
 from deid_assets.store.withdrawals import ARRIVAL, Withdrawals
-from deid_assets.vault.keys import Keyring
 from deid_assets.vault.log import AccessRequest
+from deid_assets.vault.opening import open_vault
 from deid_assets.vault.store import Vault
 from deid_assets.vault.upkeep import held_of
 
@@ -70,15 +70,12 @@ class ErasureOrder:
 @contextmanager
 def opened_vault(settings: Settings) -> Iterator[Vault | None]:
     """Open the vault that the settings name, where they name one."""
-    if not settings.vault.url:
+    named = settings.vault
+    if not named.url:
         yield None
         return
-    keyring = Keyring.load(settings.vault.key_file)
-    vault = Vault(settings.vault.url, keyring, require_patient=settings.vault.require_patient)
-    try:
+    with open_vault(named.url, named.key_file, require_patient=named.require_patient) as (vault, _):
         yield vault
-    finally:
-        vault.close()
 
 
 def make_plan(

@@ -110,8 +110,11 @@ def run_feed(
             with Spool(work) as spool:
                 counts, generation = _compare(
                     database,
-                    (name, feed, keys, spool),
                     declared,
+                    name,
+                    feed,
+                    keys=keys,
+                    spool=spool,
                     again=again,
                     accept_deletions=accept_deletions,
                 )
@@ -172,14 +175,16 @@ def _empty(folder: Path) -> None:
 
 def _compare(
     database: Database,
-    given: tuple[str, NoteFeed, FeedKeys, Spool],
     declared: FeedSettings,
+    name: str,
+    feed: NoteFeed,
     *,
+    keys: FeedKeys,
+    spool: Spool,
     again: bool,
     accept_deletions: bool,
 ) -> tuple[FeedCounts, int]:
     """Return what was found, and the generation that it was compared with."""
-    name, feed, keys, spool = given
     counts = FeedCounts()
     with database.session(read_only=True) as session:
         generation = load_feed(session, name).generation

@@ -13,7 +13,6 @@ then on the next run lands what is planned, before it reads.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -38,11 +37,10 @@ from deid_assets.intake.arrivals import (
 from deid_assets.intake.grouping import GroupLimits, write_groups
 from deid_assets.intake.reader import landing_folder
 from deid_assets.intake.states import look
-from deid_assets.intake.withdrawal import withdraw
+from deid_assets.intake.withdrawal import releases_of, withdraw
 from deid_assets.store.files import StoreFiles
-from deid_assets.store.publishing import ReleaseFolders
-from deid_assets.store.signing import ReleaseSigner
-from deid_assets.store.withdrawals import WITHDRAWN, Withdrawals
+from deid_assets.store.withdrawals import Withdrawals
+from deid_assets.system.digests import sha256_of
 
 _PLAN = "plan.json"
 
@@ -155,7 +153,7 @@ class Stage:
         for path in sorted(self.folder.glob(f"{arrival}-*/{PART_FILE}")):
             for entry in read_parsed_notes([path]):
                 spool.place(self.keys.identity(entry), path.parent.name)
-            yield StagedBatch(path.parent.name, _sha256(path), is_new=True)
+            yield StagedBatch(path.parent.name, sha256_of(path), is_new=True)
 
     def _rewrite(self, spool: Spool, counts: FeedCounts) -> Iterator[StagedBatch]:
         """Write the batches in which notes change, with the changes in their places."""
@@ -173,7 +171,7 @@ class Stage:
             counts.left += sum(line is not None for line in changes.values())
             yield StagedBatch(
                 batch,
-                _sha256(target),
+                sha256_of(target),
                 is_new=False,
                 is_empty=not kept,
                 is_withdrawn=Withdrawals(self.files).is_withdrawn(batch),
@@ -224,26 +222,15 @@ class Stage:
         if known is None or list(known.files) != listed:
             sign_replacement(self.files, one.batch, listed)
         if one.is_withdrawn:
-            before = self.files.find(WITHDRAWN, one.batch)
-            Withdrawals(self.files).record(one.batch, before.counts if before else {})
+            Withdrawals(self.files).renew(one.batch)
         elif one.is_empty:
-            releases = ReleaseFolders(
-                self.settings.released,
-                record=self.settings.release_record,
-                signer=ReleaseSigner(self.settings.key()),
-                withdrawals=Withdrawals(self.files),
-            )
             found = look(self.settings, self.files, one.batch)
+            releases = releases_of(self.settings, self.files)
             withdraw(self.settings, self.files, releases, found)
 
     def _check(self, path: Path, one: StagedBatch) -> None:
-        if not path.is_file() or _sha256(path) != one.sha256:
+        if not path.is_file() or sha256_of(path) != one.sha256:
             raise ProvenanceError(
                 f"feed {self.feed}: the staged file of batch {one.batch} was altered or is gone;"
                 " restore it and run the feed again"
             )
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

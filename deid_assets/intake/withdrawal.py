@@ -9,7 +9,18 @@ from deid_assets.config import Settings
 from deid_assets.intake.states import BatchStatus
 from deid_assets.store.files import StoreFiles
 from deid_assets.store.publishing import ReleaseFolders
+from deid_assets.store.signing import ReleaseSigner
 from deid_assets.store.withdrawals import ARRIVAL, WITHDRAWN, Withdrawals
+
+
+def releases_of(settings: Settings, files: StoreFiles) -> ReleaseFolders:
+    """Return the releases of an installation."""
+    return ReleaseFolders(
+        settings.released,
+        record=settings.release_record,
+        signer=ReleaseSigner(settings.key()),
+        withdrawals=Withdrawals(files),
+    )
 
 
 def withdraw(

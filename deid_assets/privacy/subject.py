@@ -5,7 +5,6 @@ Model, notes, policies and key by keyed digests, so that one's verdict never rel
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,6 +18,7 @@ from deid_assets.core.note import Note
 from deid_assets.core.span import Span
 from deid_assets.privacy.audit import SEED, Case, Material
 from deid_assets.privacy.result import AuditResult, Subject
+from deid_assets.system.digests import sha256_of
 
 _SHOWN = 16
 """Hexadecimal digits of the key's name."""
@@ -162,14 +162,10 @@ def _files(path: Path) -> list[str]:
             f"{path.name}: it has a link to a folder, whose files no digest would name; copy the"
             " folder into its place"
         )
-    rows = []
-    for one in filter(Path.is_file, found):
-        with one.open("rb") as file:
-            rows.append(
-                f"{one.relative_to(path).as_posix()}"
-                f" {hashlib.file_digest(file, 'sha256').hexdigest()}"
-            )
-    return rows
+    return [
+        f"{one.relative_to(path).as_posix()} {sha256_of(one)}"
+        for one in filter(Path.is_file, found)
+    ]
 
 
 def _mac(key: Key, kind: str, parts: Sequence[str]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from deid_assets.core.errors import InputError, ProvenanceError
 from deid_assets.store.signing import PublicKey, ReleaseSigner
 from deid_assets.system import strict_json
+from deid_assets.system.digests import sha256_of
 
 MANIFEST = "manifest.json"
 UNVERIFIED = "unverified name"
@@ -56,7 +56,7 @@ def verify_release(folder: Path, *, key: PublicKey | None) -> dict[str, Any]:
         )
     for name, sha256 in files.items():
         path = folder / name
-        if path.is_symlink() or not path.is_file() or _sha256(path) != sha256:
+        if path.is_symlink() or not path.is_file() or sha256_of(path) != sha256:
             raise ProvenanceError(f"{path}: altered after it was signed; get the folder again")
     return manifest
 
@@ -122,8 +122,3 @@ def _check_form(manifest: Mapping[str, Any]) -> None:
             waiting += one
         elif isinstance(one, str) and not one.isprintable():
             raise ValueError
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -54,6 +54,11 @@ class Withdrawals:
         receipt = UnsignedReceipt(code_version="1", inputs=self._arrival(batch), counts=counts)
         self._files.write(WITHDRAWN, batch, {}, receipt=receipt)
 
+    def renew(self, batch: str) -> None:
+        """Record again that a batch is withdrawn, whose arrival was signed anew meanwhile."""
+        before = self._files.find(WITHDRAWN, batch)
+        self.record(batch, before.counts if before else {})
+
     def _is_surely_withdrawn(self, batch: str) -> bool:
         try:
             return self.is_withdrawn(batch)

@@ -19,6 +19,16 @@ Stamp = tuple[int, int, int, int, int]
 _known: dict[Stamp, str] = {}
 
 
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file's content, read now: 64 hexadecimal digits.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def digest_of_file(path: Path) -> str:
     """Return the SHA-256 of a file's content, remembered by device, inode, size and times.
 
@@ -31,8 +41,7 @@ def digest_of_file(path: Path) -> str:
     stamp = _stamp(path)
     if stamp in _known:
         return _known[stamp]
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    digest = sha256_of(path)
     if _stamp(path) == stamp and time.time_ns() - max(stamp[3:]) > SETTLED_NS:
         _known[stamp] = digest
     return digest

@@ -5,7 +5,6 @@ Counts and digests, never text.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from deid_assets.core.errors import InputError
 from deid_assets.core.trainer import Epoch
+from deid_assets.system.digests import sha256_of
 
 CARD = "card.json"
 TAGGER = "tagger.json"
@@ -175,6 +175,5 @@ def digests(folder: Path) -> dict[str, str]:
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         name = path.relative_to(folder).as_posix()
         if name != CARD:
-            with path.open("rb") as file:
-                found[name] = hashlib.file_digest(file, "sha256").hexdigest()
+            found[name] = sha256_of(path)
     return found

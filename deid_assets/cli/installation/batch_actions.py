@@ -27,11 +27,8 @@ from deid_assets.intake.states import (
     notes_line,
     total,
 )
-from deid_assets.intake.withdrawal import withdraw
+from deid_assets.intake.withdrawal import releases_of, withdraw
 from deid_assets.store.files import StoreFiles
-from deid_assets.store.publishing import ReleaseFolders
-from deid_assets.store.signing import ReleaseSigner
-from deid_assets.store.withdrawals import Withdrawals
 
 _SHOWN_FAULTS = 50
 
@@ -164,16 +161,6 @@ def installation_here() -> tuple[Settings, StoreFiles]:
             " DEID_HOME"
         )
     return settings, StoreFiles(settings.store, key=settings.receipt_key())
-
-
-def releases_of(settings: Settings, files: StoreFiles) -> ReleaseFolders:
-    """Return the releases of an installation."""
-    return ReleaseFolders(
-        settings.released,
-        record=settings.release_record,
-        signer=ReleaseSigner(settings.key()),
-        withdrawals=Withdrawals(files),
-    )
 
 
 def _known(settings: Settings, files: StoreFiles, batch: str) -> BatchStatus:

@@ -14,6 +14,7 @@ from deid_assets.config import Settings
 from deid_assets.core.errors import DeidError
 from deid_assets.intake.arrivals import batch_id, is_part, list_files, sign_arrival
 from deid_assets.intake.reader import landing_folder, sources_of
+from deid_assets.intake.withdrawal import releases_of
 from deid_assets.store.atomic import make_folder
 from deid_assets.store.files import RECEIPT, StoreFiles
 from deid_assets.store.publishing import ReleaseFolders
@@ -119,9 +120,4 @@ def _list_of(settings: Settings, aside: Path) -> ReleaseList | None:
 
 
 def _folders(settings: Settings) -> ReleaseFolders:
-    return ReleaseFolders(
-        settings.released,
-        record=settings.release_record,
-        signer=ReleaseSigner(settings.key()),
-        withdrawals=Withdrawals(StoreFiles(settings.store, key=settings.receipt_key())),
-    )
+    return releases_of(settings, StoreFiles(settings.store, key=settings.receipt_key()))

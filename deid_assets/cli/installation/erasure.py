@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,7 +14,6 @@ from deid_assets.cli.arguments import JsonOption, grouped
 from deid_assets.cli.endings import PARTIAL, guarded, say, say_in_amber
 from deid_assets.cli.keeping.vault import ByOption, ReasonOption
 from deid_assets.cli.tables import print_json, print_table
-from deid_assets.config import Settings
 from deid_assets.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -67,7 +66,10 @@ def erase(
     Batches are written again without the patient's notes, their releases are taken back, and models
     are marked. What was killed is completed by the same call.
     """
-    from deid_assets.erasure.carrying import (  # noqa: PLC0415 - loads the store
+    from deid_assets.cli.installation.batch_actions import (  # noqa: PLC0415 - loads the store
+        installation_here,
+    )
+    from deid_assets.erasure.carrying import (  # noqa: PLC0415
         erase_patient,
         look_for,
         next_number,
@@ -76,7 +78,7 @@ def erase(
     from deid_assets.erasure.planning import ErasureOrder  # noqa: PLC0415
     from deid_assets.vault.log import AccessRequest  # noqa: PLC0415
 
-    settings = _settings()
+    settings, _ = installation_here()
     patient = _patient(patient)
     order = ErasureOrder(
         patient,
@@ -102,16 +104,6 @@ def erase(
     return _finish(certificate.document, certificate.path, certificate.page)
 
 
-def _settings() -> Settings:
-    settings = Settings.load()
-    if not settings.store.is_dir():
-        raise InputError(
-            f"{settings.home}: no batch ever arrived here; name the installation's folder in"
-            " DEID_HOME"
-        )
-    return settings
-
-
 def _patient(given: str) -> str:
     """Return the id that was given, or the one line of standard input."""
     if given != "-":
@@ -130,9 +122,8 @@ def _say_nothing_is_held(number: int) -> int:
     return 0
 
 
-def _finish(document: dict[str, object], path: Path, page: Path) -> int:
-    items = document["items"]
-    open_items = [item for item in items if item["status"] == "to be retrained"]  # type: ignore[attr-defined]  # JSON
+def _finish(document: dict[str, Any], path: Path, page: Path) -> int:
+    open_items = [item for item in document["items"] if item["status"] == "to be retrained"]
     say(f"{document['notes']:,} notes erased; certificate {path}, as a page {page}")
     if open_items:
         say_in_amber(

@@ -28,10 +28,10 @@ from deid_assets.core.errors import ConfigError
 from deid_assets.core.keys import Key
 from deid_assets.formats import Annotated as AnnotatedNote
 from deid_assets.formats import write_notes
+from deid_assets.vault.opening import open_vault
 
 if TYPE_CHECKING:
     from deid_assets.core.note import Note
-    from deid_assets.vault.keys import Keyring
     from deid_assets.vault.log import AccessRequest
     from deid_assets.vault.store import Vault
 
@@ -222,22 +222,6 @@ def show_log(
     ]
     print_table(("#", "When", "What", "Who", "Why", "Of how many"), cells, numbers_from=5)
     return 0
-
-
-@contextmanager
-def open_vault(
-    url: str, key_file: Path | None, *, require_patient: bool = True
-) -> Iterator[tuple[Vault, Keyring]]:
-    """Open a vault with its keys, and close it afterwards."""
-    from deid_assets.vault.keys import Keyring  # noqa: PLC0415 - loads cryptography
-    from deid_assets.vault.store import Vault  # noqa: PLC0415 - loads SQLAlchemy
-
-    keyring = Keyring.load(key_file)
-    vault = Vault(url, keyring, require_patient=require_patient)
-    try:
-        yield vault, keyring
-    finally:
-        vault.close()
 
 
 class _Opener:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, BinaryIO
 import deid_assets
 from deid_assets.cli.endings import say
 from deid_assets.cli.ensemble import Named, versions_of
-from deid_assets.cli.keeping.vault import open_vault
 from deid_assets.cli.notes.redaction import Redaction, key_of_edits
 from deid_assets.core.detector import Failed
 from deid_assets.core.errors import PolicyError
@@ -21,6 +20,7 @@ from deid_assets.core.redact import Redacted
 from deid_assets.core.span import DisjointSpans
 from deid_assets.edits.files import write_edit_map, writing_edits
 from deid_assets.edits.maps import MadeBy, edit_map
+from deid_assets.vault.opening import open_vault
 
 if TYPE_CHECKING:
     from deid_assets.vault.store import Vault, VaultEntry
