@@ -185,11 +185,9 @@ def _faults_of_url(url: str) -> Iterator[str]:
 def _faults_of_columns(options: BaseModel) -> Iterator[str]:
     if not isinstance(options, SqlOptions):
         return
-    columns = ("id", "text", "patient", "language", "watermark", "deleted")
-    named = [name for name in columns if getattr(options, name)]
-    if len({getattr(options, name) for name in named} - {options.watermark}) < len(
-        [name for name in named if name != "watermark"]
-    ):
+    columns = (options.id, options.text, options.patient, options.language, options.deleted)
+    named = [column for column in columns if column]
+    if len(set(named)) < len(named):
         yield "columns id, text, patient, language and deleted must be distinct; rename one"
     if options.overlap and not options.watermark:
         yield "overlap: is of no use without a watermark; name its column, or leave overlap out"

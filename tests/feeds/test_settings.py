@@ -79,3 +79,9 @@ def test_schedules_that_cron_takes_are_taken(schedule):
 )
 def test_what_is_no_schedule_is_refused(schedule):
     assert not is_cron(schedule)
+
+
+def test_a_growing_id_may_be_the_watermark(tmp_path):
+    settings = load(tmp_path, SQL + 'watermark = "id"')
+
+    assert settings.feeds["ward"].options["watermark"] == "id"
