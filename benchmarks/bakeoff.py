@@ -30,13 +30,13 @@ from deid_assets.core.span import SpanSet
 from deid_assets.formats import Fault, read_notes
 from deid_assets.plugins import available
 from deid_assets.reports.marginal import best_subset_text
-from deid_assets.reports.tables import titled_md
+from deid_assets.reports.tables import write_titled_md
 from deid_evaluation import bakeoff
 from deid_evaluation.bench import contestants
 from deid_evaluation.bench_entries import Bakeoff
 from deid_evaluation.bench_scores import ReferenceSpans
 from deid_evaluation.pages.bench import bench_html
-from deid_evaluation.pages.bench_tables import added_table, label_table, side_by_side
+from deid_evaluation.pages.bench_tables import label_table, side_by_side, tabulate_added
 
 SETS = ("asq-phi", "grascco", "eds-pseudo", "meddocan")
 LIMIT_S = 900.0
@@ -68,14 +68,14 @@ def main() -> None:
     root = Path(os.environ.get("DEID_CORPORA", "")) / "annotated"
     if not root.is_dir():
         sys.exit(f"{root} is not there; set DEID_CORPORA")
-    specs = options.detector or installed()
+    specs = options.detector or list_installed()
     print(f"{conditions()}; profile {PROFILE}; detectors {', '.join(specs)}")
     for name in options.corpus or SETS:
         print(f"\n### {name}\n\n{CORPORA[name].remark}.\n", flush=True)
         show(run(name, root, specs, options.out))
 
 
-def installed() -> list[str]:
+def list_installed() -> list[str]:
     """Return the usable detectors, ours first."""
     usable = [
         p.name
@@ -132,8 +132,8 @@ def _notes(path: Path, name: str) -> Iterable[tuple[Note, SpanSet]]:
 
 def show(found: Bakeoff) -> None:
     """Print the tables of one set."""
-    for table in (side_by_side(found), label_table(found), added_table(found)):
-        print(f"{titled_md(table)}\n")
+    for table in (side_by_side(found), label_table(found), tabulate_added(found)):
+        print(f"{write_titled_md(table)}\n")
     print(best_subset_text(found.coverage), flush=True)
 
 

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from deid_assets.extending import Document, Note, Span, SpanSet
-from deid_crf.batch.coarse import FOUND, GROUP, REST, coarse, found_in, grouped, half_of
-from deid_crf.batch.opinions import NoteScores, blended, extended, scored
+from deid_crf.batch.coarse import FOUND, GROUP, REST, coarse, count_found, group_spans, half_of
+from deid_crf.batch.opinions import NoteScores, blend, extend_spans, score_notes
 from deid_crf.batch.settings import BatchSettings
-from deid_crf.batch.trainer import HALVES, batch_settings, given_settings, task_of
+from deid_crf.batch.trainer import HALVES, batch_settings, select_settings, task_of
 from deid_crf.detector import marginals
 from deid_crf.tagger import CrfTagger
-from deid_crf.trainer import fitted
+from deid_crf.trainer import fit
 
 __all__ = [
     "FOUND",
@@ -26,8 +26,8 @@ __all__ = [
     "LEARNING",
     "REST",
     "NoteScores",
-    "blended",
-    "grouped",
+    "blend",
+    "group_spans",
     "half_of",
     "read_batch",
     "scores",
@@ -36,12 +36,12 @@ __all__ = [
 ]
 
 LEARNING: Mapping[str, Any] = batch_settings(BatchSettings())
-GIVEN: Mapping[str, Any] = given_settings(BatchSettings())
+GIVEN: Mapping[str, Any] = select_settings(BatchSettings())
 
 
 def scores(tagger: CrfTagger, notes: Sequence[Note]) -> list[NoteScores]:
     """Return what a model thinks of notes."""
-    return [*scored(marginals(tagger, notes), tagger.model.labels)]
+    return [*score_notes(marginals(tagger, notes), tagger.model.labels)]
 
 
 def read_batch(
@@ -69,9 +69,9 @@ def read_batch(
     for half in range(HALVES):
         learnt = [document for document in documents if half_of(document.note) == half]
         wanted = [number for number, note in enumerate(notes) if half_of(note) != half]
-        if not found_in(learnt):
+        if not count_found(learnt):
             return None
-        tagger = CrfTagger(fitted(task_of(prepared(learnt), settings, seed=seed)))
+        tagger = CrfTagger(fit(task_of(prepared(learnt), settings, seed=seed)))
         read |= zip(wanted, scores(tagger, [notes[number] for number in wanted]), strict=True)
     return [read[number] for number in range(len(notes))]
 
@@ -83,4 +83,4 @@ def spans_of(
     place of what they extend.
     """
     picked = found.values.sum(axis=1) >= min_score
-    return extended(note, found, np.asarray(picked), [*known], source=source)
+    return extend_spans(note, found, np.asarray(picked), [*known], source=source)

@@ -71,7 +71,7 @@ class _Note:
             batch,
             other,
             words=[document.note.text[start:end] for start, end in batch.tokens],
-            known=_covered(batch, rules.spans, document),
+            known=_measure_cover(batch, rules.spans, document),
             one=batch.values.sum(axis=1),
             two=other.values.sum(axis=1),
         )
@@ -145,7 +145,7 @@ def features(
     tally = _Tally.of(notes)
     places, values, gold, sizes = [], [], [], []
     for at, note in enumerate(notes):
-        truth = _covered(note.batch, note.document.spans.spans, note.document)
+        truth = _measure_cover(note.batch, note.document.spans.spans, note.document)
         by_word = note.by_word()
         for number, word in enumerate(note.words):
             if not note.is_candidate(number):
@@ -180,7 +180,7 @@ def _row(note: _Note, number: int, tally: _Tally, same: NDArray[np.float64]) -> 
         *_form(word, note.document.note.lang, tally.share),
         *_side(note, number - 1),
         *_side(note, number + 1),
-        *_counted(count, first, second, notes=tally.notes),
+        *_count_features(count, first, second, notes=tally.notes),
         *same.mean(axis=0)[:2],
         same[:, 2].max(),
         digit * first,
@@ -213,7 +213,7 @@ def _side(note: _Note, number: int) -> tuple[float, float]:
     return (note.known[number], (note.one[number] + note.two[number]) / 2)
 
 
-def _counted(count: Counter[str], first: float, second: float, *, notes: int) -> list[float]:
+def _count_features(count: Counter[str], first: float, second: float, *, notes: int) -> list[float]:
     """Return features of a word in the batch: its places, notes, capitals and mean scores
     elsewhere.
     """
@@ -261,7 +261,9 @@ def probabilities(
     return result
 
 
-def _covered(found: NoteScores, spans: Sequence[object], document: Document) -> NDArray[np.float64]:
+def _measure_cover(
+    found: NoteScores, spans: Sequence[object], document: Document
+) -> NDArray[np.float64]:
     """Return which share of each token lies in the spans."""
     mask = np.zeros(len(document.note.text) + 1)
     for span in spans:

@@ -257,13 +257,13 @@ def _show_synthetic(
         texts = [document.note for document in judged]
         rules = list(load("rules", options={"profile": rules_profile}).detect(texts))
         found = list(trained.detector.detect(texts))
-        _show_ensemble(name, "rules", _evaluated(judged, rules, labels))
+        _show_ensemble(name, "rules", _evaluate(judged, rules, labels))
         for score in SCORES:
             merged = [
                 _union(note, *pair, score=score)
                 for note, *pair in zip(texts, rules, found, strict=True)
             ]
-            _show_ensemble(name, f"rules + crf from {score}", _evaluated(judged, merged, labels))
+            _show_ensemble(name, f"rules + crf from {score}", _evaluate(judged, merged, labels))
     _show_raw(root, trained.detector)
 
 
@@ -274,7 +274,7 @@ def _union(note: Note, rules: SpanSet, found: SpanSet, *, score: float) -> SpanS
     )
 
 
-def _evaluated(documents: Sequence[Document], found: Sequence[SpanSet], labels: str) -> Evaluation:
+def _evaluate(documents: Sequence[Document], found: Sequence[SpanSet], labels: str) -> Evaluation:
     return evaluate_corpus(
         ((document.spans, spans) for document, spans in zip(documents, found, strict=True)),
         profile=profile("i2b2"),
@@ -300,7 +300,8 @@ def _show_raw(root: Path, detector: CrfDetector) -> None:
         pairs = list(zip(load("rules").detect(notes), detector.detect(notes), strict=True))
         chars = sum(len(note.text) for note in notes)
         covered = [
-            sum(_covered(rules, found, score) for rules, found in pairs) for score in (2.0, *SCORES)
+            sum(_count_covered(rules, found, score) for rules, found in pairs)
+            for score in (2.0, *SCORES)
         ]
         print(
             f"| {name} | " + " | ".join(f"{1e4 * count / chars:.1f}" for count in covered) + " |",
@@ -315,7 +316,7 @@ def _raw(path: Path, lang: str) -> Iterator[Note]:
         yield Note(f"{number}", json.loads(row)["text"], lang=lang)
 
 
-def _covered(rules: SpanSet, found: SpanSet, score: float) -> int:
+def _count_covered(rules: SpanSet, found: SpanSet, score: float) -> int:
     spans = [*rules, *(span for span in found if span.score >= score)]
     return len(
         {

@@ -58,7 +58,7 @@ class Times:
     cpu: list[float] = field(default_factory=list)
 
 
-def trained(folder: Path, hidden: int, threads: int) -> Path:
+def train_one_epoch(folder: Path, hidden: int, threads: int) -> Path:
     """Train a tagger for one epoch, so that there is one to time."""
     found = make_corpus(lang="es", notes=20, seed=1)
     documents = [
@@ -109,7 +109,7 @@ def documents(count: int) -> list[Document]:
     ]
 
 
-def timed(runs: Mapping[str, Callable[[], object]], passes: int) -> dict[str, Times]:
+def time_runs(runs: Mapping[str, Callable[[], object]], passes: int) -> dict[str, Times]:
     """Return the seconds of each run; the first pass is not counted."""
     found = {name: Times() for name in runs}
     for turn in range(passes + 1):
@@ -146,7 +146,7 @@ def speeds(model: Path, onnx: Path, notes: Sequence[Note], threads: int, passes:
     for precision in PRECISIONS:
         detector = OnnxDetector(model=onnx, precision=precision, providers="cpu", threads=threads)
         runs[f"detector, ONNX {precision}"] = lambda detector=detector: list(detector.detect(notes))
-    found = timed(runs, passes)
+    found = time_runs(runs, passes)
     print(
         f"\n{len(notes)} notes, {tokens} tokens, {threads} thread{'s' * (threads > 1)}, {passes}"
         " passes"
@@ -185,7 +185,7 @@ def qualities(model: Path, onnx: Path, held_out: Sequence[Document]) -> None:
         )
 
 
-def bound(settings: Mapping[str, Any], notes: Sequence[Note], tagger: Tagger) -> None:
+def print_bound(settings: Mapping[str, Any], notes: Sequence[Note], tagger: Tagger) -> None:
     """Print the products of matrices that a token takes, and how fast this core multiplies."""
     lines = [
         [part.text[a:b] for a, b in part.tokens] for note in notes for part in tagger.inputs(note)
@@ -224,13 +224,15 @@ def main() -> None:
     options = parser.parse_args()
     print(conditions("1"))
     with tempfile.TemporaryDirectory() as folder, quiet():
-        model = options.model or trained(Path(folder) / "model", options.hidden, options.threads[0])
+        model = options.model or train_one_epoch(
+            Path(folder) / "model", options.hidden, options.threads[0]
+        )
         onnx = Path(folder) / "onnx"
         FlairTrainer().export(model, onnx)
         tagger = FlairDetector(model=model).tagger
         held_out = documents(options.notes)
         notes = [document.note for document in held_out[: options.notes]]
-        bound(tagger.folder.settings, notes, tagger)
+        print_bound(tagger.folder.settings, notes, tagger)
         for threads in options.threads:
             speeds(model, onnx, notes, threads, options.passes)
         if options.model:

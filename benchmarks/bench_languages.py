@@ -39,7 +39,7 @@ def synthetic(count: int, seed: int) -> list[Note]:
         "\n\n".join(note.text for note, _ in make_corpus(lang=lang, notes=each * 2, seed=seed))
         for lang in languages()
     )
-    return shuffled([chunk for text in texts for chunk in cut(text)[:each]], seed)
+    return shuffle([chunk for text in texts for chunk in cut(text)[:each]], seed)
 
 
 def ordinary(count: int, seed: int) -> list[Note]:
@@ -53,7 +53,7 @@ def ordinary(count: int, seed: int) -> list[Note]:
             found.note.text for found in read_notes(root / name) if isinstance(found, Annotated)
         )
         chunks += cut(text)[: count // len(RAW)]
-    return shuffled(chunks, seed)
+    return shuffle(chunks, seed)
 
 
 def cut(text: str) -> list[str]:
@@ -61,7 +61,7 @@ def cut(text: str) -> list[str]:
     return [text[at : at + NOTE_CHARS] for at in range(0, len(text) - NOTE_CHARS, NOTE_CHARS)]
 
 
-def shuffled(chunks: list[str], seed: int) -> list[Note]:
+def shuffle(chunks: list[str], seed: int) -> list[Note]:
     """Return the pieces as notes in an order of chance."""
     Random(seed).shuffle(chunks)
     return [Note(f"n{number}", chunk) for number, chunk in enumerate(chunks)]

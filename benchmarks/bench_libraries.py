@@ -101,7 +101,7 @@ def _gliner(folder: Path, count: int) -> None:
         name = f"{mode}, bi-encoder" if is_bi else mode
         source = save(folder / name, span_mode=mode, is_bi=is_bi)
         detector = GlinerDetector(
-            model=_added(GlinerImporter(), source, notes(6, seed=5), PROMPT_MAP), threads=1
+            model=_add_model(GlinerImporter(), source, notes(6, seed=5), PROMPT_MAP), threads=1
         )
         model = GLiNER.from_pretrained(str(source), local_files_only=True)
         words = model.data_processor.words_splitter
@@ -122,7 +122,7 @@ def _stanza(folder: Path, count: int) -> None:
     from deid_stanza import StanzaDetector, StanzaImporter
 
     source = save(folder / "resources")
-    detector = StanzaDetector(model=_added(StanzaImporter(), source, _notes(5), MAP))
+    detector = StanzaDetector(model=_add_model(StanzaImporter(), source, _notes(5), MAP))
     made = stanza.Pipeline(
         "fr", dir=str(source.parent), processors="tokenize,ner", download_method=None, verbose=False
     )
@@ -142,7 +142,7 @@ def _edsnlp(folder: Path, count: int) -> None:
     from deid_edsnlp import EdsnlpDetector, EdsnlpImporter
 
     source = trained(folder)
-    detector = EdsnlpDetector(model=_added(EdsnlpImporter(), source, _notes(5), MAP))
+    detector = EdsnlpDetector(model=_add_model(EdsnlpImporter(), source, _notes(5), MAP))
     made = edsnlp.load(source)
     _show(
         "edsnlp",
@@ -155,7 +155,7 @@ def _edsnlp(folder: Path, count: int) -> None:
     )
 
 
-def _added(importer: Any, source: Path, notes: Sequence[Any], text: str) -> Path:
+def _add_model(importer: Any, source: Path, notes: Sequence[Any], text: str) -> Path:
     labels, out = source.parent / "labels.toml", source.parent / f"{source.name}-added"
     labels.write_text(text)
     importer.add({"source": str(source), "name": "m", "out": out, "labels": str(labels)}, notes)

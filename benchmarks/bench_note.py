@@ -69,7 +69,7 @@ def hops(work: Callable[[], object]) -> list[str]:
     """
     found: dict[str, None] = {}
 
-    def called(frame: FrameType, event: str, _: Any) -> None:
+    def record_call(frame: FrameType, event: str, _: Any) -> None:
         caller = frame.f_back
         module = frame.f_globals.get("__name__", "")
         name = frame.f_code.co_name
@@ -88,7 +88,7 @@ def hops(work: Callable[[], object]) -> list[str]:
         ):
             found.setdefault(f"{module.removeprefix(OURS)}.{frame.f_code.co_qualname}")
 
-    sys.setprofile(called)
+    sys.setprofile(record_call)
     try:
         work()
     finally:
@@ -107,12 +107,12 @@ def one_note(folder: Path) -> None:
     deid("deidentify", str(folder / "one.jsonl"), "--out", str(folder / "warm"))
     plain = ensemble.run_detector
 
-    def counted(*args: Any, **options: Any) -> Any:
+    def count_call(*args: Any, **options: Any) -> Any:
         nonlocal passes
         passes += 1
         return plain(*args, **options)
 
-    ensemble.run_detector = counted
+    ensemble.run_detector = count_call
     found = hops(
         lambda: deid("deidentify", str(folder / "one.jsonl"), "--out", str(folder / "out"))
     )
@@ -143,14 +143,14 @@ def modules(work: Callable[[], object]) -> list[str]:
     """Return the modules of which a function runs, in the order of their first call."""
     names: dict[str, None] = {}
 
-    def called(frame: FrameType, event: str, _: Any) -> None:
+    def record_call(frame: FrameType, event: str, _: Any) -> None:
         name = frame.f_globals.get("__name__", "")
         is_ours = name.partition(".")[0] in {"deid_assets", "deid_resources"}
         if event == "call" and is_ours and frame.f_code.co_name != "<module>":
             names.setdefault(name)
 
-    sys.setprofile(called)
-    threading.setprofile(called)
+    sys.setprofile(record_call)
+    threading.setprofile(record_call)
     try:
         work()
     finally:

@@ -97,14 +97,14 @@ def train(out: Path, seed: int, threads: int) -> None:
     trainer.train(task, out, report)
 
 
-def timed(work: Callable[[], object]) -> Seconds:
+def time_call(work: Callable[[], object]) -> Seconds:
     """Return what a call takes."""
     cpu, wall = time.process_time(), time.perf_counter()
     work()
     return Seconds(time.process_time() - cpu, time.perf_counter() - wall)
 
 
-def in_turns(
+def time_in_turns(
     work: Mapping[str, Callable[[], object]], *, passes: int, seed: int
 ) -> dict[str, list[Seconds]]:
     """Return what each takes in each pass, after one that does not count."""
@@ -112,7 +112,7 @@ def in_turns(
     rng = random.Random(seed)
     for turn in range(passes + 1):
         for name in rng.sample(list(work), len(work)):
-            seconds = timed(work[name])
+            seconds = time_call(work[name])
             if turn:
                 found[name].append(seconds)
     return found
@@ -138,7 +138,7 @@ def product_rates(folder: Path) -> None:
             "ONNX fp32": run32,
             "ONNX int8": run8,
         }
-        found = {name: min(timed(run).cpu for _ in range(200)) for name, run in runs.items()}
+        found = {name: min(time_call(run).cpu for _ in range(200)) for name, run in runs.items()}
         rates = ", ".join(
             f"{name} {2e-9 * rows * inner * outer / seconds:.0f}" for name, seconds in found.items()
         )
@@ -184,11 +184,11 @@ def detectors_of(model: Path, exported: Path, threads: int) -> Detectors:
     }
 
 
-def _detected(detector: Detector, notes: Sequence[Note]) -> list[SpanSet]:
+def _detect(detector: Detector, notes: Sequence[Note]) -> list[SpanSet]:
     return list(detector.detect(notes))
 
 
-def _scored(detector: Any, parts: Sequence[Sequence[Input]]) -> list[list[Emissions]]:
+def _score(detector: Any, parts: Sequence[Sequence[Input]]) -> list[list[Emissions]]:
     return [detector.tagger.network.emissions(part) for part in parts if part]
 
 
@@ -199,10 +199,10 @@ def show(
     notes = [document.note for document in held_out]
     words = sum(len(tokenize(note.text)) for note in notes)
     parts = [detectors[EAGER].tagger.inputs(note) for note in notes]
-    whole = {name: partial(_detected, one, notes) for name, one in detectors.items()}
-    networks = {name: partial(_scored, one, parts) for name, one in detectors.items()}
-    times = in_turns(whole, passes=options.passes, seed=options.seed)
-    alone = in_turns(networks, passes=options.passes, seed=options.seed)
+    whole = {name: partial(_detect, one, notes) for name, one in detectors.items()}
+    networks = {name: partial(_score, one, parts) for name, one in detectors.items()}
+    times = time_in_turns(whole, passes=options.passes, seed=options.seed)
+    alone = time_in_turns(networks, passes=options.passes, seed=options.seed)
     tags = parity(detectors[EAGER].tagger, exported, notes, threads=options.threads)
     same = {f"ONNX {one.precision}": f"{one.share:.5f}" for one in tags}
     base = score(detectors[EAGER], held_out, native=options.native).micro.f1 or 0.0

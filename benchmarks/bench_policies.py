@@ -22,7 +22,7 @@ from concurrent.futures import ProcessPoolExecutor
 from itertools import count, islice
 from multiprocessing import get_context
 
-from bench_rules import sized_notes
+from bench_rules import make_sized_notes
 from conditions import conditions
 
 from deid_assets.core.keys import Key
@@ -64,7 +64,7 @@ def fragments(lang: str, seed: int) -> Iterator[tuple[str, str, str, Phi]]:
                     )
 
 
-def fresh_notes(notes: int, *, lang: str, seed: int) -> list[tuple[Note, DisjointSpans]]:
+def make_fresh_notes(notes: int, *, lang: str, seed: int) -> list[tuple[Note, DisjointSpans]]:
     """Return notes of 20 values that no other has, each of a patient of its own."""
     rows = list(islice(fragments(lang, seed), notes * SPANS))
     random.Random(seed).shuffle(rows)
@@ -80,12 +80,12 @@ def fresh_notes(notes: int, *, lang: str, seed: int) -> list[tuple[Note, Disjoin
     return pairs
 
 
-def fresh_rates(name: str, lang: str, notes: int, seed: int) -> tuple[float, list[float]]:
+def measure_fresh_rates(name: str, lang: str, notes: int, seed: int) -> tuple[float, list[float]]:
     """Return the seconds of the start, and notes per second in the first pass and two more."""
     policy, key = load_policy(name), Key(SECRET)
     pairs, others = (
-        fresh_notes(notes, lang=lang, seed=seed),
-        fresh_notes(20, lang=lang, seed=seed + 1),
+        make_fresh_notes(notes, lang=lang, seed=seed),
+        make_fresh_notes(20, lang=lang, seed=seed + 1),
     )
     started = time.process_time()
     rate(others, policy, key)
@@ -100,7 +100,9 @@ def show_fresh(langs: list[str], notes: int, seed: int) -> None:
     context = get_context("spawn")
     for name, lang in runs:
         with ProcessPoolExecutor(1, mp_context=context) as pool:
-            start_s, (first, *later) = pool.submit(fresh_rates, name, lang, notes, seed).result()
+            start_s, (first, *later) = pool.submit(
+                measure_fresh_rates, name, lang, notes, seed
+            ).result()
         print(
             f"fresh, {lang}: {name:12} {first:8,.0f} notes/s in the first pass,"
             f" {statistics.median(later):8,.0f} in the next; start {start_s:.1f} s"
@@ -114,7 +116,7 @@ def spread(note: Note, rng: random.Random) -> DisjointSpans:
     return DisjointSpans.of(note, [Span(start, end, rng.choice(LABELS)) for start, end in places])
 
 
-def valued(
+def make_valued_notes(
     count: int, label: Phi, values: list[str], rng: random.Random
 ) -> list[tuple[Note, DisjointSpans]]:
     """Return notes of 2 KB with 20 spans of one category, three notes a patient."""
@@ -177,13 +179,13 @@ def main() -> None:
     print(conditions(str(options.seed)))
     show_fresh(options.langs.split(","), options.notes, options.seed)
     rng = random.Random(options.seed)
-    pairs = [(note, spread(note, rng)) for note in sized_notes(options.notes, options.seed)]
+    pairs = [(note, spread(note, rng)) for note in make_sized_notes(options.notes, options.seed)]
     key = Key(SECRET)
     for name in BUILTIN:
         policy = load_policy(name)
         rates = [rate(pairs, policy, key) for _ in range(3)]
         print(f"{name:18} {statistics.median(rates):8,.0f} notes/s of CPU time, one core")
-    dated = valued(options.notes, Phi.DATE, dates(rng), rng)
+    dated = make_valued_notes(options.notes, Phi.DATE, dates(rng), rng)
     for name, replacer in (
         ("tag", Tag()),
         ("shift", Shift(max_days=365, whole_weeks=False)),
@@ -196,7 +198,7 @@ def main() -> None:
             f"20 dates: {name:12} {rates[0]:8,.0f} notes/s in the first pass, {later:8,.0f} in the"
             " next"
         )
-    numbered = valued(options.notes, Phi.NATIONAL_ID, identifiers(rng), rng)
+    numbered = make_valued_notes(options.notes, Phi.NATIONAL_ID, identifiers(rng), rng)
     originals = Originals.of(key, numbered)
     started = time.process_time()
     Originals.of(key, numbered)

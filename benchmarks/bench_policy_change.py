@@ -141,7 +141,7 @@ def change_policy(options: argparse.Namespace) -> None:
                     run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
                 )
                 print(
-                    f"{batch}  {searched(done)}, {time.perf_counter() - began:5.1f} s,"
+                    f"{batch}  {describe_search(done)}, {time.perf_counter() - began:5.1f} s,"
                     f" {memory_mb():5,.0f} MB",
                     flush=True,
                 )
@@ -172,7 +172,7 @@ def cpu_s() -> float:
     return sum(int(fields[11]) + int(fields[12]) for fields in stats) / os.sysconf("SC_CLK_TCK")
 
 
-def searched(done) -> str:  # noqa: ANN001 - a class that is imported late
+def describe_search(done) -> str:  # noqa: ANN001 - a class that is imported late
     """Return the counts of one batch."""
     (event,) = done.get_asset_materialization_events()
     counts = {name: value.value for name, value in event.materialization.metadata.items()}
@@ -197,13 +197,13 @@ def store(count: int, size: int) -> None:
     from deid_assets.store.files import UnsignedReceipt  # noqa: PLC0415
 
     installation = Installation(Settings.load())
-    files, made = installation.files, detected(installation)
+    files, made = installation.files, detect_distinct(installation)
     drafted = UnsignedReceipt("benchmark")
     for number, start in enumerate(range(0, count, size)):
         batch = f"b-{number:04}"
         places = range(start, min(start + size, count))
         pairs = [
-            (renamed(made[at % len(made)][0], at, at // len(made)), made[at % len(made)][1])
+            (rename_note(made[at % len(made)][0], at, at // len(made)), made[at % len(made)][1])
             for at in places
         ]
         notes = [note for note, _ in pairs]
@@ -222,7 +222,7 @@ def store(count: int, size: int) -> None:
         files.write("merged_spans", batch, merged, receipt=drafted)
 
 
-def detected(installation):  # noqa: ANN001, ANN201 - classes that are imported late
+def detect_distinct(installation):  # noqa: ANN001, ANN201 - classes that are imported late
     """Return the distinct notes, each with the spans that the graph would store for it."""
     from deid_assets.core.resolve import Ensemble  # noqa: PLC0415
     from deid_assets.pipeline.batch import Batch  # noqa: PLC0415
@@ -244,7 +244,7 @@ def detected(installation):  # noqa: ANN001, ANN201 - classes that are imported 
     return [(note, done.spans[note.note_id]) for note in notes if note.note_id in done.spans]
 
 
-def renamed(note, at: int, turn: int):  # noqa: ANN001, ANN201 - a Note, which is imported late
+def rename_note(note, at: int, turn: int):  # noqa: ANN001, ANN201 - a Note, which is imported late
     """Return a note under an id of its own.
 
     Each round over the distinct notes has patients of its own.

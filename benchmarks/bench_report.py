@@ -19,7 +19,7 @@ from dataclasses import replace
 from functools import partial
 from multiprocessing import get_context
 
-from bench_scores import generated
+from bench_scores import generate_scored
 from conditions import conditions
 
 from deid_assets.core.phi import I2B2_2014
@@ -31,7 +31,7 @@ LANGUAGES = ("en", "de", "fr")
 
 def measure(*, notes: int, spans: int, seed: int) -> str:
     """Return a line of figures."""
-    scored = list(generated(notes, spans, seed))
+    scored = list(generate_scored(notes, spans, seed))
     corpus = ProfiledNotes(
         notes={
             note.note_id: replace(note, lang=LANGUAGES[at % 3])

@@ -41,7 +41,7 @@ HOSTILE = {
 }
 
 
-def sized_notes(count: int, seed: int) -> list[Note]:
+def make_sized_notes(count: int, seed: int) -> list[Note]:
     """Return synthetic notes cut and joined to exactly 2,000 characters."""
     return cut(
         "\n\n".join(note.text for note, _ in make_corpus(lang="en", notes=count * 2, seed=seed))
@@ -119,7 +119,7 @@ def main() -> None:
     if options.peers:
         show_peers(options.peers)
         return
-    notes = sized_notes(options.notes, options.seed)
+    notes = make_sized_notes(options.notes, options.seed)
     base = peak_mb()
     started = time.process_time()
     detector = load("rules")

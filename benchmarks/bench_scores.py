@@ -36,14 +36,14 @@ WORD = "Abcde fgh 12 "
 Scored = tuple[Note, SpanSet, SpanSet]
 
 
-def generated(notes: int, spans: int, seed: int) -> Iterator[Scored]:
+def generate_scored(notes: int, spans: int, seed: int) -> Iterator[Scored]:
     """Yield notes with gold and predictions; the same seed gives the same."""
     draw = random.Random(seed)
     text = (WORD * (GAP_CHARS // len(WORD) + 1))[:GAP_CHARS] * spans
     for number in range(notes):
         note = Note(f"n{number}", text + str(number))
         gold = [_span(draw, at * GAP_CHARS) for at in range(spans)]
-        pred = [found for span in gold for found in _predicted(draw, span)]
+        pred = [found for span in gold for found in _predict(draw, span)]
         yield (
             note,
             SpanSet(note.note_id, note.digest, tuple(gold)),
@@ -56,7 +56,7 @@ def _span(draw: random.Random, base: int) -> Span:
     return Span(start, start + draw.randrange(4, 24), draw.choice(LABELS))
 
 
-def _predicted(draw: random.Random, span: Span) -> Iterator[Span]:
+def _predict(draw: random.Random, span: Span) -> Iterator[Span]:
     chance = draw.random()
     if chance < 0.05:
         return
@@ -112,7 +112,7 @@ def measure(name: str, *, notes: int, spans: int, seed: int) -> tuple[float, flo
         {f"n{number}": spans * GAP_CHARS for number in range(notes)} if name != "generate" else {}
     )
     started = time.process_time()
-    shown = MEASURES[name](generated(notes, spans, seed), lengths)
+    shown = MEASURES[name](generate_scored(notes, spans, seed), lengths)
     taken = time.process_time() - started
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return taken, peak / 1024 if sys.platform != "darwin" else peak / 1024**2, shown

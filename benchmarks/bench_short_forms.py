@@ -27,7 +27,7 @@ from deid_assets.core.span import DisjointSpans, SpanSet
 from deid_assets.languages import SYNTHESIS, languages
 from deid_assets.plugins import load
 from deid_assets.policies import load_policy
-from deid_assets.testing import mark, marked
+from deid_assets.testing import mark, parse_marked
 
 FOLDER = Path(__file__).with_name("short_forms")
 LANGUAGES = languages(SYNTHESIS)
@@ -78,7 +78,7 @@ def main() -> None:
         + "--:|" * (len(lines) + 1)
     )
     for name in options.detector or DETECTORS:
-        found = {lang: resolved(name, pairs) for lang, pairs in lines.items()}
+        found = {lang: resolve_lines(name, pairs) for lang, pairs in lines.items()}
         for policy in options.policy or POLICIES:
             print(f"| {name} | {policy} | " + _cells(lines, found, load_policy(policy)) + " |")
         if options.show:
@@ -92,12 +92,12 @@ def read_lines(lang: str, *, with_lang: bool = True) -> list[Line]:
     rows = (FOLDER / f"{lang}.txt").read_text(encoding="utf-8").splitlines()
     kept = [row for row in rows if row and not row.startswith("#")]
     return [
-        marked(row, note_id=f"{lang}-{at}", lang=lang if with_lang else None)
+        parse_marked(row, note_id=f"{lang}-{at}", lang=lang if with_lang else None)
         for at, row in enumerate(kept)
     ]
 
 
-def resolved(detector: str, lines: Sequence[Line]) -> list[DisjointSpans]:
+def resolve_lines(detector: str, lines: Sequence[Line]) -> list[DisjointSpans]:
     """Return what a detector alone would have redacted in each line."""
     spans = []
     for (note, _), outcome in zip(

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from bench_rules import sized_notes
+from bench_rules import make_sized_notes
 
 from deid_assets.plugins import load
 
@@ -33,7 +33,7 @@ def show_speed(model: str, processes: int) -> None:
         f" {own[len(own) // 2]:.2f}"
     )
     if processes > 1:
-        clock, cpu = zip(*_shared_rates({"model": model}, processes), strict=True)
+        clock, cpu = zip(*_measure_shared_rates({"model": model}, processes), strict=True)
         print(
             f"\n| crf with the predictions of rules, {processes} processes at once | best | median"
             " |\n|:--|--:|--:|"
@@ -49,7 +49,7 @@ def show_speed(model: str, processes: int) -> None:
 
 def _rates(name: str, options: Mapping[str, Any]) -> list[float]:
     """Return the notes per second of CPU time of each pass after the first."""
-    notes, detector = sized_notes(NOTES, SEED), load(name, options=options)
+    notes, detector = make_sized_notes(NOTES, SEED), load(name, options=options)
     found = []
     for _ in range(PASSES + 1):
         started = time.process_time()
@@ -58,7 +58,7 @@ def _rates(name: str, options: Mapping[str, Any]) -> list[float]:
     return found[1:]
 
 
-def _shared_rates(options: Mapping[str, Any], processes: int) -> list[tuple[float, float]]:
+def _measure_shared_rates(options: Mapping[str, Any], processes: int) -> list[tuple[float, float]]:
     """Return the notes per second by the clock and of CPU time of each pass after the first, each
     process reading its share.
     """
@@ -87,7 +87,7 @@ def _read_share(
 
     All processes begin each together.
     """
-    notes, detector = sized_notes(NOTES, SEED)[number::processes], load("crf", options=options)
+    notes, detector = make_sized_notes(NOTES, SEED)[number::processes], load("crf", options=options)
     found = []
     for _ in range(PASSES + 1):
         gate.wait()

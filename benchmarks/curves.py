@@ -58,7 +58,7 @@ def main() -> None:
     for name in options.set or ():
         for choice in options.choose or QueryStrategy:
             for seed in range(1, options.draws + 1):
-                _drawn(name, QueryStrategy(choice), seed, options.recipe, options.work)
+                _run_draw(name, QueryStrategy(choice), seed, options.recipe, options.work)
     if not options.set:
         _show(options.recipe, options.work, options.draws)
 
@@ -71,7 +71,7 @@ def _file(name: str, choice: QueryStrategy, seed: int, recipe: str, work: Path) 
     return work / f"{recipe}-{name}-{choice}-{seed}.json"
 
 
-def _drawn(name: str, choice: QueryStrategy, seed: int, recipe: str, work: Path) -> None:
+def _run_draw(name: str, choice: QueryStrategy, seed: int, recipe: str, work: Path) -> None:
     path = _file(name, choice, seed, recipe, work)
     if path.exists():
         return

@@ -179,9 +179,9 @@ def summary(found: Judgement) -> list[str]:
     names, altered = values["names_only"], values["altered"]
     bleu = values["bleu_corpus"]
     return [
-        *map(shown, shares),
+        *map(show_share, shares),
         f"{values['f1']:.4f}",
-        shown(names),
+        show_share(names),
         "-" if bleu is None else f"{bleu:.4f}",
         "-" if altered is None else f"{altered['hits']} of {altered['trials']}",
         str(values["withheld"]),
@@ -190,7 +190,7 @@ def summary(found: Judgement) -> list[str]:
 
 def bar(found: Judgement) -> list[str]:
     values = found.to_json()
-    return [shown(values["characters_removed"]), shown(values["over_redaction"])]
+    return [show_share(values["characters_removed"]), show_share(values["over_redaction"])]
 
 
 def errors(found: Judgement) -> list[str]:
@@ -210,7 +210,7 @@ def by_category(found: Judgement, names: Iterable[str]) -> list[str]:
     ]
 
 
-def shown(share: dict[str, Any] | None) -> str:
+def show_share(share: dict[str, Any] | None) -> str:
     return (
         "-"
         if share is None

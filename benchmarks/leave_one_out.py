@@ -28,8 +28,8 @@ from batch_crf import (
     GROUP,
     REST,
     NoteScores,
-    blended,
-    grouped,
+    blend,
+    group_spans,
     read_batch,
     scores,
     spans_of,
@@ -51,7 +51,7 @@ from deid_assets.languages import SYNTHESIS, languages
 from deid_assets.plugins import load
 from deid_assets.training.corpora import owner, read_corpus, split_order
 from deid_crf.tagger import CrfTagger
-from deid_crf.trainer import fitted
+from deid_crf.trainer import fit
 
 LANGUAGES = languages(SYNTHESIS)
 SYNTHETIC = 25
@@ -98,9 +98,9 @@ def main() -> None:
         sys.exit(f"{_root()} is not there; set DEID_CORPORA")
     options.work.mkdir(parents=True, exist_ok=True)
     for name in options.corpus or CORPORA:
-        _said(name, options.work)
+        _score_left_out(name, options.work)
     if not options.corpus:
-        _show({name: _said(name, options.work) for name in CORPORA}, options.target)
+        _show({name: _score_left_out(name, options.work) for name in CORPORA}, options.target)
 
 
 def _root() -> Path:
@@ -142,10 +142,10 @@ def learnt_from(name: str) -> list[Document]:
     for document, rules in list(zip(corpus_of(name).documents, corpus_of(name).rules, strict=True))[
         :LEARNT
     ]:
-        gold = grouped(document.spans)
+        gold = group_spans(document.spans)
         added = [
             span
-            for span in grouped(rules)
+            for span in group_spans(rules)
             if span.label not in annotated and not _meets(span, gold)
         ]
         spans = [
@@ -167,16 +167,16 @@ def synthetic() -> list[Document]:
     for lang in LANGUAGES:
         for document in read_corpus(f"synthetic:{lang}:{SYNTHETIC}").documents:
             note = replace(document.note, note_id=f"synthetic-{lang}-{document.note.note_id}")
-            found.append(Document(note, DisjointSpans.of(note, grouped(document.spans))))
+            found.append(Document(note, DisjointSpans.of(note, group_spans(document.spans))))
     return found
 
 
 @cache
 def _synthetic_tagger() -> CrfTagger:
-    return CrfTagger(fitted(task_of(synthetic(), GIVEN)))
+    return CrfTagger(fit(task_of(synthetic(), GIVEN)))
 
 
-def _said(name: str, work: Path) -> dict[str, list[NoteScores]]:
+def _score_left_out(name: str, work: Path) -> dict[str, list[NoteScores]]:
     """Return what each tagger says of a corpus that it was not trained on; made once."""
     path = work / f"{name}.pickle"
     if path.exists():
@@ -189,7 +189,7 @@ def _said(name: str, work: Path) -> dict[str, list[NoteScores]]:
         sys.exit(f"{name}: rules found nothing to learn from")
     learnt = time.process_time()
     found = {"batch": batch}
-    found["crf"] = scores(CrfTagger(fitted(task_of([*synthetic(), *others], GIVEN))), notes)
+    found["crf"] = scores(CrfTagger(fit(task_of([*synthetic(), *others], GIVEN))), notes)
     found["synthetic crf"] = scores(_synthetic_tagger(), notes)
     path.write_bytes(pickle.dumps(found))
     print(
@@ -205,8 +205,8 @@ def _show(said: Mapping[str, Mapping[str, list[NoteScores]]], targets: Sequence[
     methods = {
         name: {
             **found,
-            "batch + synthetic crf": blended(found["batch"], found["synthetic crf"]),
-            "batch + crf": blended(found["batch"], found["crf"]),
+            "batch + synthetic crf": blend(found["batch"], found["synthetic crf"]),
+            "batch + crf": blend(found["batch"], found["crf"]),
         }
         for name, found in said.items()
     }
@@ -217,7 +217,7 @@ def _show(said: Mapping[str, Mapping[str, list[NoteScores]]], targets: Sequence[
         for name, found in said.items()
     }
     for name, found in methods.items():
-        found["stack"] = probabilities(tables, name, blended(found["batch"], found["crf"]))
+        found["stack"] = probabilities(tables, name, blend(found["batch"], found["crf"]))
     for shown in show_targets(methods, METHODS, targets):
         for method in SHOWN:
             shown.show(method)
@@ -268,7 +268,7 @@ def show_targets(
     for target in targets:
         print(f"\n## At most {target:g} points of precision, on average of the other corpora\n")
         chosen = {
-            method: {name: chosen_threshold(points[method], zero, name, target) for name in said}
+            method: {name: choose_threshold(points[method], zero, name, target) for name in said}
             for method in methods
         }
         show_means(zero, points, chosen)
@@ -313,7 +313,7 @@ def _change(point: Point, base: Point) -> tuple[float, float, int]:
 Points = Mapping[str, Mapping[float, Point]]
 
 
-def chosen_threshold(
+def choose_threshold(
     points: Points, base: Mapping[str, Point], name: str, target: float
 ) -> float | None:
     """Return the lowest threshold that costs the other corpora no more than the target, if there is

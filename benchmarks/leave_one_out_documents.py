@@ -42,7 +42,7 @@ from batch_crf import (
     GIVEN,
     LEARNING,
     NoteScores,
-    blended,
+    blend,
     half_of,
     read_batch,
     scores,
@@ -57,10 +57,10 @@ from deid_assets.core.tagging import tokenize
 from deid_assets.core.trainer import Document
 from deid_assets.plugins import load
 from deid_assets.training.corpora import read_corpus
-from deid_crf.batch.coarse import coarse, grouped
+from deid_crf.batch.coarse import coarse, group_spans
 from deid_crf.sources import PROFILE, Sources
 from deid_crf.tagger import CrfTagger
-from deid_crf.trainer import fitted
+from deid_crf.trainer import fit
 from deid_crf.view import NoteView
 
 Hits = Mapping[str, Sequence[tuple[str, ...]]]
@@ -86,12 +86,14 @@ def main() -> None:
         "--target", type=float, nargs="+", default=[0.5, 1.0], help="points of precision"
     )
     options = parser.parse_args()
-    made = {name: _made(name, options.work, options.variant or VARIANTS) for name in CORPORA}
+    made = {
+        name: _score_variants(name, options.work, options.variant or VARIANTS) for name in CORPORA
+    }
     if not options.variant:
         _show(made, options.work, options.target)
 
 
-def _made(name: str, work: Path, variants: Sequence[str]) -> dict[str, list[NoteScores]]:
+def _score_variants(name: str, work: Path, variants: Sequence[str]) -> dict[str, list[NoteScores]]:
     corpus = base.corpus_of(name)
     notes = [document.note for document in corpus.documents]
     first = pickle.loads((work / f"{name}.pickle").read_bytes())
@@ -133,22 +135,22 @@ def _made(name: str, work: Path, variants: Sequence[str]) -> dict[str, list[Note
 
 @cache
 def _tagger(variant: str) -> CrfTagger:
-    documents = _with_layouts() if variant.startswith("layouts") else base.synthetic()
+    documents = _add_layouts() if variant.startswith("layouts") else base.synthetic()
     if variant == "layouts":
-        return CrfTagger(fitted(task_of(documents, GIVEN)))
+        return CrfTagger(fit(task_of(documents, GIVEN)))
     with hearing(_synthetic_hits(documents) if variant.endswith("two passes") else _hits(variant)):
-        return CrfTagger(fitted(task_of(documents, GIVEN)))
+        return CrfTagger(fit(task_of(documents, GIVEN)))
 
 
 @cache
-def _with_layouts() -> list[Document]:
+def _add_layouts() -> list[Document]:
     more = list(base.synthetic())
     for lang in base.LANGUAGES:
         for document in read_corpus(
             f"synthetic:{lang}/bare:{base.SYNTHETIC}:{BARE_SEED}"
         ).documents:
             note = replace(document.note, note_id=f"bare-{lang}-{document.note.note_id}")
-            more.append(Document(note, DisjointSpans.of(note, grouped(document.spans))))
+            more.append(Document(note, DisjointSpans.of(note, group_spans(document.spans))))
     return more
 
 
@@ -261,7 +263,7 @@ def label_features(notes: Sequence[Note], rules: Sequence[SpanSet]) -> list[list
     for note, spans in zip(notes, rules, strict=True):
         tokens = tokenize(note.text)
         names = [""] * (len(note.text) + 1)
-        for span in grouped(spans):
+        for span in group_spans(spans):
             names[span.start : span.end] = [span.label.value] * (span.end - span.start)
         said.append([names[start] for start, _ in tokens])
         words.append([note.text[start:end].lower() for start, end in tokens])
@@ -280,7 +282,7 @@ def label_features(notes: Sequence[Note], rules: Sequence[SpanSet]) -> list[list
                 continue
             inside = here[word] - Counter([label])
             outside = whole[word] - here[word]
-            features.append((*_named("i", inside), *_named("o", outside)))
+            features.append((*_name_best("i", inside), *_name_best("o", outside)))
         found.append(features)
     return found
 
@@ -292,7 +294,7 @@ def _tally(pairs: Iterator[tuple[str, str]] | zip[tuple[str, str]]) -> dict[str,
     return tally
 
 
-def _named(prefix: str, counts: Counter[str]) -> list[str]:
+def _name_best(prefix: str, counts: Counter[str]) -> list[str]:
     total = counts.total()
     if not total:
         return []
@@ -331,7 +333,7 @@ def _batch_hits(name: str, read: Sequence[NoteScores]) -> Hits:
             if not any(span.label in FOUND for each in learnt for span in each.spans):
                 crossed |= {at: read[at] for at in wanted}
                 continue
-            tagger = CrfTagger(fitted(task_of(learnt, LEARNING)))
+            tagger = CrfTagger(fit(task_of(learnt, LEARNING)))
             crossed |= zip(wanted, scores(tagger, [notes[at] for at in wanted]), strict=True)
     return _opinion_hits(notes, [crossed[at] for at in range(len(notes))])
 
@@ -343,7 +345,7 @@ def _synthetic_hits(documents: Sequence[Document]) -> Hits:
     crossed: dict[int, NoteScores] = {}
     for part in (0, 1):
         tagger = CrfTagger(
-            fitted(task_of([each for each in documents if part_of(each.note) == part], GIVEN))
+            fit(task_of([each for each in documents if part_of(each.note) == part], GIVEN))
         )
         wanted = [at for at, each in enumerate(documents) if part_of(each.note) != part]
         crossed |= zip(wanted, scores(tagger, [documents[at].note for at in wanted]), strict=True)
@@ -385,13 +387,13 @@ def _opinion_hits(
             if len(word) > 1 and any(map(str.isalnum, word)):
                 sides += [("i", own[word] - here), ("o", whole[word] - own[word])]
             features.append(
-                tuple(name for prefix, side in sides for name in _stepped(prefix, side))
+                tuple(name for prefix, side in sides for name in _name_step(prefix, side))
             )
         result[note.digest] = features
     return result
 
 
-def _stepped(prefix: str, sums: np.ndarray) -> list[str]:
+def _name_step(prefix: str, sums: np.ndarray) -> list[str]:
     count = sums[-1]
     if count < 0.5:
         return []
@@ -412,20 +414,20 @@ def _show(
         known = pickle.loads((work / f"{name}.pickle").read_bytes())
         methods[name] = {
             "batch": known["batch"],
-            "batch + synthetic crf": blended(known["batch"], known["synthetic crf"]),
-            "batch + crf": blended(known["batch"], known["crf"]),
+            "batch + synthetic crf": blend(known["batch"], known["synthetic crf"]),
+            "batch + crf": blend(known["batch"], known["crf"]),
         }
         for variant in VARIANTS:
             batch, crf = found[f"batch, {variant}"], found[f"synthetic crf, {variant}"]
-            methods[name][f"batch + synthetic crf, {variant}"] = blended(batch, crf)
+            methods[name][f"batch + synthetic crf, {variant}"] = blend(batch, crf)
             if variant.startswith("layouts"):
                 continue
             methods[name] |= {
                 f"batch, {variant}": batch,
-                f"batch + synthetic crf, {variant} in the batch alone": blended(
+                f"batch + synthetic crf, {variant} in the batch alone": blend(
                     batch, known["synthetic crf"]
                 ),
-                f"batch + crf, {variant} in the batch alone": blended(batch, known["crf"]),
+                f"batch + crf, {variant} in the batch alone": blend(batch, known["crf"]),
             }
     varied = [f"batch + synthetic crf, {variant}" for variant in SHOWN]
     divided = ["batch + synthetic crf", *varied]

@@ -25,7 +25,7 @@ from typing import Any
 
 import leave_one_out as base
 import numpy as np
-from batch_crf import FOUND, GROUP, REST, NoteScores, blended, grouped
+from batch_crf import FOUND, GROUP, REST, NoteScores, blend, group_spans
 from score_corpora import CORPORA
 
 from deid_assets import plugins
@@ -73,12 +73,12 @@ def main() -> None:
         sys.exit("no corpora; set DEID_CORPORA")
     said: dict[str, list[NoteScores]] = {}
     for fold in options.fold or range(FOLDS):
-        said |= _made(fold, options.work)
+        said |= _score_fold(fold, options.work)
     if not options.fold:
         _show(said, options.work, options.target)
 
 
-def _made(fold: int, work: Path) -> dict[str, list[NoteScores]]:
+def _score_fold(fold: int, work: Path) -> dict[str, list[NoteScores]]:
     path = work / f"network-{fold}.pickle"
     if path.exists():
         return pickle.loads(path.read_bytes())
@@ -93,7 +93,7 @@ def _made(fold: int, work: Path) -> dict[str, list[NoteScores]]:
     for lang in base.LANGUAGES:
         for document in read_corpus(f"synthetic:{lang}:{SYNTHETIC}").documents:
             note = replace(document.note, note_id=f"synthetic-{lang}-{document.note.note_id}")
-            learnt.append(Document(note, DisjointSpans.of(note, grouped(document.spans))))
+            learnt.append(Document(note, DisjointSpans.of(note, group_spans(document.spans))))
     trainer = plugins.load_trainer("flair")
     task = Task(
         phases=[learnt],
@@ -154,9 +154,9 @@ def _show(said: Mapping[str, list[NoteScores]], work: Path, targets: Sequence[fl
         methods[name] = {
             "crf": known["crf"],
             "network": network,
-            "batch + crf": blended(known["batch"], known["crf"]),
-            "batch + network": blended(known["batch"], network),
-            "batch + crf + network": blended(known["batch"], known["crf"], network),
+            "batch + crf": blend(known["batch"], known["crf"]),
+            "batch + network": blend(known["batch"], network),
+            "batch + crf + network": blend(known["batch"], known["crf"], network),
         }
     *_, last = base.show_targets(methods, SHOWN, targets)
     last.show("batch + crf + network")

@@ -30,7 +30,7 @@ from pathlib import Path
 
 import leave_one_out as base
 import numpy as np
-from batch_crf import FOUND, LEARNING, NoteScores, blended, read_batch, scores, task_of
+from batch_crf import FOUND, LEARNING, NoteScores, blend, read_batch, scores, task_of
 from score_corpora import CORPORA
 
 import deid_crf.channels
@@ -40,7 +40,7 @@ from deid_assets.core.tagging import sentences
 from deid_assets.core.trainer import Document
 from deid_crf.batch.coarse import owner_of
 from deid_crf.tagger import CrfTagger
-from deid_crf.trainer import fitted
+from deid_crf.trainer import fit
 
 SHARES = (0.05, 0.2)
 GRAMS = 3
@@ -61,12 +61,12 @@ def main() -> None:
         "--target", type=float, nargs="+", default=[0.5, 1.0], help="points of precision"
     )
     options = parser.parse_args()
-    made = {name: _made(name, options.work) for name in options.corpus or CORPORA}
+    made = {name: _score_variants(name, options.work) for name in options.corpus or CORPORA}
     if len(made) > 1:
         _show(made, options.work, options.target)
 
 
-def _made(name: str, work: Path) -> dict[str, list[NoteScores]]:
+def _score_variants(name: str, work: Path) -> dict[str, list[NoteScores]]:
     path = work / f"{name}.variants.pickle"
     if path.exists():
         return pickle.loads(path.read_bytes())
@@ -76,7 +76,7 @@ def _made(name: str, work: Path) -> dict[str, list[NoteScores]]:
     found = {"batch": _batch(name, notes, corpus.rules, list)}
     found |= {
         f"batch cleaned {share:.0%}": _batch(
-            name, notes, corpus.rules, partial(cleaned, share=share)
+            name, notes, corpus.rules, partial(clean_documents, share=share)
         )
         for share in SHARES
     }
@@ -99,7 +99,7 @@ def _batch(
     return found
 
 
-def cleaned(documents: Sequence[Document], *, share: float) -> list[Document]:
+def clean_documents(documents: Sequence[Document], *, share: float) -> list[Document]:
     """Return documents without the sentences whose labels a cross-fitted CRF believes least.
 
     A sentence is believed as its least believed token: of a token with a label the probability of
@@ -115,7 +115,7 @@ def cleaned(documents: Sequence[Document], *, share: float) -> list[Document]:
         ]
         if not any(span.label in FOUND for document in learnt for span in document.spans):
             return list(documents)
-        tagger = CrfTagger(fitted(task_of(learnt, LEARNING)))
+        tagger = CrfTagger(fit(task_of(learnt, LEARNING)))
         wanted = [number for number, place in enumerate(parts) if place == fold]
         found |= zip(
             wanted, scores(tagger, [documents[number].note for number in wanted]), strict=True
@@ -200,9 +200,9 @@ def _show(
         for name, variants in made.items():
             known = pickle.loads((work / f"{name}.pickle").read_bytes())
             methods[name] |= {
-                f"{key} + crf": blended(found, known["crf"]) for key, found in variants.items()
+                f"{key} + crf": blend(found, known["crf"]) for key, found in variants.items()
             }
-            methods[name]["batch + synthetic crf"] = blended(
+            methods[name]["batch + synthetic crf"] = blend(
                 variants["batch"], known["synthetic crf"]
             )
     divided = (
@@ -255,7 +255,7 @@ def show_apart(
 
     def thresholds_for(name: str) -> list[float | None]:
         return [
-            base.chosen_threshold(
+            base.choose_threshold(
                 {other: apart[other][number] for other in apart}, zero, name, target / len(FOUND)
             )
             for number in range(len(FOUND))

@@ -37,12 +37,11 @@ NOTES = 20
 END_S = 60.0
 """Time within which a signal must have ended every process."""
 ROLES = {
-    "deid_assets.reports.server": "server of reports",
+    "deid_assets.quickstart.reports_server": "server of reports",
     "deid_assets.quickstart.ui": "make ui",
-    "dagster_webserver": "web server",
+    "deid_assets.quickstart.web": "web server",
     "dagster._daemon": "daemon",
     "grpc": "code server",
-    "dagster dev": "dagster dev",
 }
 """Words of a command line to what its process is called; other processes are those of runs."""
 OF_RUNS = "runs and their workers"
@@ -57,7 +56,7 @@ def watch(minutes: int) -> int:
     Raises:
         InputError: ``DEID_HOME`` is not set.
     """
-    settings, ui = _own_settings(), _started()
+    settings, ui = _own_settings(), _start_ui()
     held: dict[str, list[float]] = defaultdict(list)
     try:
         _start_sensors()
@@ -100,8 +99,8 @@ def kill(times: int, *, seed: int) -> int:
         InputError: ``DEID_HOME`` is not set.
     """
     settings, rng = _own_settings(), Random(seed)
-    wanted = len(_arrived(settings)) + len(_waiting(settings)) + times
-    ui = _started()
+    wanted = len(_list_arrived(settings)) + len(_waiting(settings)) + times
+    ui = _start_ui()
     starts = 1
     killed: Counter[str] = Counter()
     faults: list[str] = []
@@ -112,14 +111,14 @@ def kill(times: int, *, seed: int) -> int:
             time.sleep(rng.uniform(30, 90))
             while len(every := _descendants(ui.pid)) < 2:  # it ends with any of its servers
                 ui.kill()
-                ui = _started()
+                ui = _start_ui()
                 starts += 1
                 time.sleep(rng.uniform(30, 90))
             victim = rng.choice(every[1:])
             with contextlib.suppress(OSError):
                 killed[_role_of(victim)] += 1
                 os.kill(victim, signal.SIGKILL)
-            faults += _refused(settings.home)
+            faults += _list_refused(settings.home)
             print(f"  {dict(killed)}; {starts} starts; {len(faults)} faults", flush=True)
         faults += [f"process {pid} is left" for pid in _end(ui)]
     finally:
@@ -127,11 +126,11 @@ def kill(times: int, *, seed: int) -> int:
     done = subprocess.run(
         [sys.executable, "-m", "deid_assets.quickstart"], cwd=ROOT, capture_output=True, check=False
     )
-    faults += _refused(settings.home)
+    faults += _list_refused(settings.home)
     faults += _incomplete(settings, wanted)
     if done.returncode:
         faults.append(f"make run ended with {done.returncode}")
-    found = _released(settings.home)
+    found = _list_released(settings.home)
     print(f"{times} kills: {dict(killed)}; {len(found)} releases; {faults or 'all held'}")
     return 1 if faults else 0
 
@@ -142,7 +141,7 @@ def _own_settings() -> Settings:
     return Settings.load()
 
 
-def _started() -> subprocess.Popen[bytes]:
+def _start_ui() -> subprocess.Popen[bytes]:
     ports = [str(_free_port()) for _ in range(2)]
     return subprocess.Popen(
         [
@@ -155,11 +154,11 @@ def _started() -> subprocess.Popen[bytes]:
     )
 
 
-def _released(home: Path) -> set[str]:
+def _list_released(home: Path) -> set[str]:
     return {path.name for path in (home / "released").glob("b-*")}
 
 
-def _arrived(settings: Settings) -> set[str]:
+def _list_arrived(settings: Settings) -> set[str]:
     """Return the batches that were taken in."""
     taken = settings.store / "restricted" / "landing"
     return {path.name for path in taken.glob("b-*")}
@@ -172,8 +171,10 @@ def _waiting(settings: Settings) -> list[Path]:
 
 def _incomplete(settings: Settings, wanted: int) -> list[str]:
     """Return what is missing of so many arrivals, each of which is a batch that is released."""
-    arrived, left = _arrived(settings), len(_waiting(settings))
-    faults = [f"{batch} is not released" for batch in sorted(arrived - _released(settings.home))]
+    arrived, left = _list_arrived(settings), len(_waiting(settings))
+    faults = [
+        f"{batch} is not released" for batch in sorted(arrived - _list_released(settings.home))
+    ]
     if left:
         faults.append(f"{left} arrivals are left in the landing folder")
     if len(arrived) + left != wanted:
@@ -181,10 +182,10 @@ def _incomplete(settings: Settings, wanted: int) -> list[str]:
     return faults
 
 
-def _refused(home: Path) -> list[str]:
+def _list_refused(home: Path) -> list[str]:
     """Return the releases that a reader would refuse: altered, or not as they were signed."""
     faults = []
-    for batch in sorted(_released(home)):
+    for batch in sorted(_list_released(home)):
         try:
             verify_release(home / "released" / batch, key=PublicKey.read(home / PUBLIC_KEY))
         except DeidError as error:

@@ -90,14 +90,14 @@ def counts_of(note: Note, marks: Sequence[Span], spans: Iterable[Span]) -> Count
     """Return the counts of a note."""
     is_letter = np.array([letter.isalnum() for letter in note.text], dtype=bool)
     is_marked = (
-        covered_at(note, [mark for mark in marks if mark.label is not Phi.PROFESSION]) & is_letter
+        mark_covered(note, [mark for mark in marks if mark.label is not Phi.PROFESSION]) & is_letter
     )
-    is_profession = covered_at(note, [mark for mark in marks if mark.label is Phi.PROFESSION])
-    is_found = covered_at(note, spans) & is_letter & ~(is_profession & ~is_marked)
+    is_profession = mark_covered(note, [mark for mark in marks if mark.label is Phi.PROFESSION])
+    is_found = mark_covered(note, spans) & is_letter & ~(is_profession & ~is_marked)
     groups = []
     for categories in GROUPS.values():
         of_group = (
-            covered_at(note, [mark for mark in marks if mark.label in categories]) & is_letter
+            mark_covered(note, [mark for mark in marks if mark.label in categories]) & is_letter
         )
         groups.append([int(of_group.sum()), int((of_group & is_found).sum())])
     return Counts(
@@ -108,7 +108,7 @@ def counts_of(note: Note, marks: Sequence[Span], spans: Iterable[Span]) -> Count
     )
 
 
-def covered_at(note: Note, spans: Iterable[Span]) -> NDArray[np.bool_]:
+def mark_covered(note: Note, spans: Iterable[Span]) -> NDArray[np.bool_]:
     """Return whether a span lies on each character: (characters,)."""
     at = np.zeros(len(note.text), dtype=bool)
     for span in spans:
@@ -177,7 +177,7 @@ def main() -> int:
     return 0
 
 
-def detected(spec: str, notes: Sequence[Note]) -> tuple[list[SpanSet], float]:
+def run_detector(spec: str, notes: Sequence[Note]) -> tuple[list[SpanSet], float]:
     """Return what a detector finds in each note, and its seconds of CPU time.
 
     Args:
@@ -201,7 +201,7 @@ def _print_rows(
     spec: str, notes: Sequence[tuple[Note, Sequence[Span]]], *, by_language: bool
 ) -> None:
     name = spec.partition("=")[0]
-    spans, seconds = detected(spec, [note for note, _ in notes])
+    spans, seconds = run_detector(spec, [note for note, _ in notes])
     counts = [
         counts_of(note, marks, found) for (note, marks), found in zip(notes, spans, strict=True)
     ]

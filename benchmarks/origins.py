@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from conditions import conditions
 from faker import Faker
-from messy import COMPOSED, SAMPLES, SEED, covered_at, detected, read, share_with_interval
+from messy import COMPOSED, SAMPLES, SEED, mark_covered, read, run_detector, share_with_interval
 from numpy.typing import NDArray
 
 from deid_assets.core.note import Note
@@ -70,7 +70,7 @@ def _is_latin(word: str) -> bool:
     return all(ord(letter) < 0x250 or 0x1E00 <= ord(letter) < 0x1F00 for letter in word)
 
 
-def exchanged(pairs: Sequence[Pair], words: Sequence[str]) -> list[Pair]:
+def exchange_names(pairs: Sequence[Pair], words: Sequence[str]) -> list[Pair]:
     """Return the notes with other names, and the marks of these names alone."""
     found = []
     for note, spans in pairs:
@@ -84,16 +84,16 @@ def exchanged(pairs: Sequence[Pair], words: Sequence[str]) -> list[Pair]:
 
 def counts_of(spec: str, pairs: Sequence[Pair]) -> NDArray[np.int64]:
     """Return the letters of names of each note, and those of them that are found: (notes, 2)."""
-    spans, _ = detected(spec, [note for note, _ in pairs])
+    spans, _ = run_detector(spec, [note for note, _ in pairs])
     counts = []
     for (note, names), found in zip(pairs, spans, strict=True):
         is_letter = np.array([letter.isalpha() for letter in note.text], dtype=bool)
-        is_name = covered_at(note, names) & is_letter
-        counts.append([int(is_name.sum()), int((is_name & covered_at(note, found)).sum())])
+        is_name = mark_covered(note, names) & is_letter
+        counts.append([int(is_name.sum()), int((is_name & mark_covered(note, found)).sum())])
     return np.array(counts)
 
 
-def _shown(counts: NDArray[np.int64], draws: NDArray[np.int64]) -> str:
+def _show_share(counts: NDArray[np.int64], draws: NDArray[np.int64]) -> str:
     drawn = counts[draws].sum(axis=1)
     return share_with_interval(counts[:, 1].sum(), counts[:, 0].sum(), drawn[:, 1], drawn[:, 0])
 
@@ -121,12 +121,12 @@ def main() -> int:
     print("| " + " | ".join(heads) + " |")
     print("|---" * len(heads) + "|")
     for origin, locales in ORIGINS.items():
-        of_origin = exchanged(pairs, words_of(locales))
+        of_origin = exchange_names(pairs, words_of(locales))
         shown = []
         for spec in detectors:
             counts = counts_of(spec, of_origin)
             recalls[spec].append(_recall(counts))
-            shown.append(_shown(counts, draws))
+            shown.append(_show_share(counts, draws))
         known = "yes" if set(locales) & set(LOCALES) else "no"
         print(f"| {origin} | {known} | {' | '.join(shown)} |", flush=True)
     gaps = [f"{max(each) - min(each):.3f}" for each in recalls.values()]

@@ -83,7 +83,7 @@ def main() -> None:
     )
     chosen = options.set or [*RAW, QUERIES]
     found = {
-        name: _found(_phi_free(root) if name == QUERIES else _odd_lines(root, *RAW[name]))
+        name: _find(_phi_free(root) if name == QUERIES else _odd_lines(root, *RAW[name]))
         for name in chosen
     }
     _show({name: found[name] for name in chosen if name != QUERIES})
@@ -110,7 +110,7 @@ def _phi_free(root: Path) -> Iterator[Note]:
             yield Note(str(row["id"]), row["text"], lang="en")
 
 
-def _found(notes: Iterator[Note]) -> Found:
+def _find(notes: Iterator[Note]) -> Found:
     read = list(notes)
     outcomes = list(detect(load("rules", options={"profile": PROFILE}), read))
     if failed := [outcome for outcome in outcomes if isinstance(outcome, Failed)]:

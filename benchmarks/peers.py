@@ -42,10 +42,10 @@ from deid_assets.extending import Document
 from deid_assets.extending.measuring import wilson
 from deid_assets.languages import ANY, OTHER, languages, vocabulary
 from deid_assets.languages.vocabulary import read_words
-from deid_assets.reports.tables import titled_md
+from deid_assets.reports.tables import write_titled_md
 from deid_assets.training.corpora import read_raw
 from deid_evaluation.bench import Contestant, ContestantRun, measure
-from deid_zero_shot.bias import Origin, RecallGap, recall_by_origin, renamed
+from deid_zero_shot.bias import Origin, RecallGap, recall_by_origin, rename_people
 
 LIMIT_S = 3_600.0
 ORIGINS: Mapping[str, str] = {
@@ -176,11 +176,11 @@ def main() -> int:
     notes = read(sorted((COMPOSED / options.part).glob("*.jsonl")))
     judged: list[Judged] = []
     with tempfile.TemporaryDirectory() as folder:
-        contestants, absent = entered(options.detector or EVERY, Path(folder))
+        contestants, absent = enter_contestants(options.detector or EVERY, Path(folder))
         judge = Judge(notes, limit_s=options.limit)
         for contestant in contestants:
             print(contestant.name, file=sys.stderr, flush=True)
-            found = judge.judged(contestant)
+            found = judge.judge(contestant)
             if isinstance(found, str):
                 absent[contestant.name] = found
             else:
@@ -193,7 +193,9 @@ def main() -> int:
     return 0
 
 
-def entered(specs: Iterable[str], folder: Path) -> tuple[list[Contestant], dict[str, str]]:
+def enter_contestants(
+    specs: Iterable[str], folder: Path
+) -> tuple[list[Contestant], dict[str, str]]:
     """Return the detectors that can take part, and why others cannot.
 
     Args:
@@ -212,7 +214,7 @@ def entered(specs: Iterable[str], folder: Path) -> tuple[list[Contestant], dict[
 def _contestant(spec: str, folder: Path) -> Contestant:
     if spec in PACKAGED:
         packaged = PACKAGED[spec]
-        options = {"model": str(_added(spec, packaged, folder)), **packaged.options}
+        options = {"model": str(_add_model(spec, packaged, folder)), **packaged.options}
         return Contestant(spec, packaged.importer, options)
     if spec == PRESIDIO_WITH_NAMES:
         package = PACKAGED["spacy en"].package
@@ -232,7 +234,7 @@ def _folder_of(package: str) -> Path:
     return Path(spec.origin).parent
 
 
-def _added(name: str, packaged: Packaged, folder: Path) -> Path:
+def _add_model(name: str, packaged: Packaged, folder: Path) -> Path:
     source = next(_folder_of(packaged.package).glob(packaged.folder))
     out = folder / name.replace(" ", "-")
     importer = plugins.build(packaged.importer, "deid_assets.importers", "importer", {})
@@ -260,10 +262,10 @@ class Judge:
         self._copies = [
             replace(note, note_id=f"{origin}-{note.note_id}")
             for origin, names in self._names.items()
-            for note, _ in renamed(self._english, names, seed=SEED)
+            for note, _ in rename_people(self._english, names, seed=SEED)
         ]
 
-    def judged(self, contestant: Contestant) -> Judged | str:
+    def judge(self, contestant: Contestant) -> Judged | str:
         """Return what a detector found and took, or why it did not run."""
         originals = [note for note, _ in self._notes]
         run = measure(contestant, [*originals, *self._copies], limit_s=self._limit_s)
@@ -363,7 +365,7 @@ def page(part: str, notes: Annotated, judged: Sequence[Judged], absent: Mapping[
     terms = sum(terms_of(note, marks, ())[0] for note, marks in notes)
     told = f"{len(notes)} notes of `{part}` with {terms} clinical terms; {conditions(str(SEED))}."
     parts = [INTRODUCTION, told]
-    parts += [f"## {title}\n\n{titled_md(table)}" for title, table in tables.items()]
+    parts += [f"## {title}\n\n{write_titled_md(table)}" for title, table in tables.items()]
     if absent:
         lines = "\n".join(f"- {name}: {reason}" for name, reason in absent.items())
         parts.append(f"## Did not take part\n\n{lines}")
@@ -392,8 +394,8 @@ def _main_row(one: Judged) -> list[str]:
         one.run.contestant.name,
         _share(sums[:, 1], sums[:, 0]),
         _share(sums[:, 1], sums[:, 2]),
-        _counted(~is_free & (sums[:, 0] == sums[:, 1]), ~is_free),
-        _counted(is_free & (sums[:, 2] == 0), is_free),
+        _show_count(~is_free & (sums[:, 0] == sums[:, 1]), ~is_free),
+        _show_count(is_free & (sums[:, 2] == 0), is_free),
         _share(one.terms[:, 1], one.terms[:, 0]),
         f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}",
         f"{cost.peak_bytes / 2**20:,.0f}" if cost else "",
@@ -411,7 +413,7 @@ def _share(right: NDArray[np.int64], of: NDArray[np.int64]) -> str:
     return f"{right.sum() / of.sum():.3f} [{low:.3f}, {high:.3f}]"
 
 
-def _counted(chosen: NDArray[np.bool_], of: NDArray[np.bool_]) -> str:
+def _show_count(chosen: NDArray[np.bool_], of: NDArray[np.bool_]) -> str:
     """Return a count of notes, with Wilson's interval of its share."""
     low, high = wilson(int(chosen.sum()), int(of.sum()))
     return f"{chosen.sum()} of {of.sum()} [{low:.2f}, {high:.2f}]"

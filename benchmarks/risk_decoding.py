@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from bench_crf import _documents
 from conditions import conditions
-from utility import paired, train_tagger
+from utility import compare_paired, train_tagger
 
 from deid_assets import plugins
 from deid_assets.core.note import Note
@@ -90,12 +90,14 @@ def main() -> None:
     held = train[::HELD]
     learnt = [document for number, document in enumerate(train) if number % HELD]
     for name in options.train or MEMBERS:
-        _made(name, learnt, [*held, *test], options.work)
+        _train_and_score(name, learnt, [*held, *test], options.work)
     if not options.train:
         _show(options.work, held, test)
 
 
-def _made(name: str, learnt: Sequence[Document], read_: Sequence[Document], work: Path) -> None:
+def _train_and_score(
+    name: str, learnt: Sequence[Document], read_: Sequence[Document], work: Path
+) -> None:
     """Train a tagger and write what it says of notes; once."""
     said = work / f"{name}.pickle"
     if said.exists():
@@ -187,7 +189,7 @@ def spans_of(
     return found
 
 
-def mixed(found: Sequence[Found], weights: Sequence[float]) -> dict[tuple[int, int, str], float]:
+def mix(found: Sequence[Found], weights: Sequence[float]) -> dict[tuple[int, int, str], float]:
     """Return the weighted mean of what several taggers say of a note."""
     total: dict[tuple[int, int, str], float] = {}
     for one, weight in zip(found, weights, strict=True):
@@ -196,7 +198,7 @@ def mixed(found: Sequence[Found], weights: Sequence[float]) -> dict[tuple[int, i
     return total
 
 
-def chosen(notes: Sequence[Found]) -> list[set[tuple[int, int, str]]]:
+def choose_spans(notes: Sequence[Found]) -> list[set[tuple[int, int, str]]]:
     """Return the spans of each note by which the expected F1 over all notes is greatest."""
     expected = sum(sum(note.values()) for note in notes)
     f1 = 1.0
@@ -246,16 +248,18 @@ def _show(work: Path, held: Sequence[Document], test: Sequence[Document]) -> Non
     on_held: dict[str, float] = {}
     for name, (found, own) in said.items():
         rows[f"{name}, best sequence"] = _counts(test, own[count:])
-        rows[f"{name}, expected F1"] = _counts(test, chosen(found[count:]))
+        rows[f"{name}, expected F1"] = _counts(test, choose_spans(found[count:]))
         on_held[f"{name}, best sequence"] = _f1(_counts(held, own[:count]))
-        on_held[f"{name}, expected F1"] = _f1(_counts(held, chosen(found[:count])))
+        on_held[f"{name}, expected F1"] = _f1(_counts(held, choose_spans(found[:count])))
     for stack in STACKS:
         founds = [said[name][0] for name in stack]
         weights, f1 = _best_weights(held, [found[:count] for found in founds])
         name = f"{' + '.join(stack)} ({', '.join(f'{weight:.1f}' for weight in weights)})"
-        rows[name] = _counts(test, chosen(_mixed([found[count:] for found in founds], weights)))
+        rows[name] = _counts(
+            test, choose_spans(_mix_taggers([found[count:] for found in founds], weights))
+        )
         on_held[name] = f1
-    gaps = paired(rows, test, seed=SEED)
+    gaps = compare_paired(rows, test, seed=SEED)
     print(f"{conditions(str(SEED))}\n")
     print(
         "| tagger, decoding | F1 of the tenth held out | precision | recall | F1 | to the first"
@@ -271,16 +275,16 @@ def _best_weights(
 ) -> tuple[tuple[float, ...], float]:
     """Return the weights of a stack that do best on the notes held out, and their F1."""
     tried = {
-        weights: _f1(_counts(held, chosen(_mixed(founds, weights))))
+        weights: _f1(_counts(held, choose_spans(_mix_taggers(founds, weights))))
         for weights in _weights(len(founds))
     }
     best = max(tried, key=lambda one: tried[one])
     return best, tried[best]
 
 
-def _mixed(founds: Sequence[Sequence[Found]], weights: Sequence[float]) -> list[Found]:
+def _mix_taggers(founds: Sequence[Sequence[Found]], weights: Sequence[float]) -> list[Found]:
     """Return what the taggers of a stack say together of each note."""
-    return [mixed(of_note, weights) for of_note in zip(*founds, strict=True)]
+    return [mix(of_note, weights) for of_note in zip(*founds, strict=True)]
 
 
 def _row(name: str, counts: Sequence[Counts], gaps: Comparison, on_held: float) -> str:

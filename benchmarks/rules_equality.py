@@ -127,7 +127,7 @@ def lines(count: int, every: int, settings_read: Sequence[int]) -> Iterator[str]
         print(f"{read:,} notes, language {told}, {settings}: {spent:.1f} s CPU", flush=True)
 
 
-def compared(before: Path, new_lines: Iterator[str], shown: int) -> int:
+def compare_spans(before: Path, new_lines: Iterator[str], shown: int) -> int:
     """Print how many notes differ from the saved ones, the first few with their spans.
 
     Return the number.
@@ -166,7 +166,7 @@ def main() -> None:
     if options.action == "save":
         with options.file.open("w", encoding="utf-8") as saved:
             saved.writelines(f"{line}\n" for line in found)
-    elif compared(options.file, found, options.shown):
+    elif compare_spans(options.file, found, options.shown):
         sys.exit(1)
 
 

@@ -201,7 +201,7 @@ def _show(corpus: str, notes: Sequence[Note], evaluations: Mapping[str, Evaluati
             )
             chars = found.characters if label is None else found.counts(label, Scheme.CHARACTERS)
             cells += [
-                _written(value)
+                _show_value(value)
                 for value in (strict.f1, strict.recall, strict.precision, chars.recall)
             ]
         gold = strict.gold
@@ -237,11 +237,11 @@ def _show_summary(summary: Mapping[str, Mapping[str, Evaluation]]) -> None:
                 chars.precision,
                 covered,
             )
-            cells += [_written(value) for value in ratios]
+            cells += [_show_value(value) for value in ratios]
         print(f"| {corpus} | {found.notes.notes:,} | {strict.gold:,} | " + " | ".join(cells) + " |")
 
 
-def _written(value: float | None) -> str:
+def _show_value(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
 
 

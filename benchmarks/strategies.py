@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from conditions import conditions
-from utility import crf_recipe, paired, train_tagger
+from utility import compare_paired, crf_recipe, train_tagger
 
 from deid_assets import plugins
 from deid_assets.core.detector import Detector, Failed, detect
@@ -154,7 +154,7 @@ def main() -> None:
         f" {rules}",
         flush=True,
     )
-    meddocan = _drawn(
+    meddocan = _draw_documents(
         _read(root, "meddocan/train.jsonl", "meddocan"), options.source_notes, seed=options.seed
     )
     for name in options.target or TARGETS:
@@ -190,7 +190,7 @@ def _read(root: Path, path: str, labels: str) -> list[Document]:
     return list(read_corpus(str(root / path), labels=labels).documents)
 
 
-def _drawn(documents: Documents, most: int, *, seed: int) -> list[Document]:
+def _draw_documents(documents: Documents, most: int, *, seed: int) -> list[Document]:
     return random.Random(seed).sample(documents, min(most, len(documents)))
 
 
@@ -198,7 +198,9 @@ def _parts(root: Path, target: Target, *, most: int, seed: int) -> Parts:
     """Return training and test documents: the corpus' own parts, or folds."""
     documents = _read(root, target.train, target.labels)
     if target.test:
-        return [(_drawn(documents, most, seed=seed), _read(root, target.test, target.labels))]
+        return [
+            (_draw_documents(documents, most, seed=seed), _read(root, target.test, target.labels))
+        ]
     return folds(documents, count=FOLDS, seed=seed)
 
 
@@ -242,7 +244,7 @@ def _show(
         strategy: [one.micro(Level.ENTITY, Granularity.CATEGORY) for one in outcome.notes]
         for strategy, outcome in found.items()
     }
-    gaps = paired(counts, tested, seed=recipe.seed)
+    gaps = compare_paired(counts, tested, seed=recipe.seed)
     spans = sum(len(document.spans) for document in tested)
     how = f"{len(parts)} folds" if len(parts) > 1 else "its own parts"
     print(
@@ -292,7 +294,7 @@ def _outcomes(
         if recipe.plugin != "crf":
             phases = [([documents, train], test) for train, test in parts]
             found[f"sequential, {source}, then target"] = _learnt(phases, recipe, kept, work)
-    rules = _scored(plugins.load("rules"), tested, kept)
+    rules = _score_notes(plugins.load("rules"), tested, kept)
     return {**found, "rules alone": Outcome(rules, 0, 0)}
 
 
@@ -302,13 +304,13 @@ def _learnt(
     kept: frozenset[str],
     work: Path | None = None,
 ) -> Outcome:
-    found = [_trained(phases, test, recipe, kept, work) for phases, test in parts]
+    found = [_train_and_score(phases, test, recipe, kept, work) for phases, test in parts]
     notes = [each for scored, _ in found for each in scored]
     learnt = sum(len(phase) for phases, _ in parts for phase in phases) / len(parts)
     return Outcome(notes, learnt, sum(cpu for _, cpu in found))
 
 
-def _trained(
+def _train_and_score(
     phases: Phases, test: Documents, recipe: Recipe, kept: frozenset[str], work: Path | None
 ) -> tuple[list[SixScores], float]:
     """Return the scores of each note after one training, and its seconds of the processor.
@@ -331,14 +333,14 @@ def _trained(
         detector = plugins.load(
             recipe.name, plugin=recipe.plugin, options={"model": folder, "name": recipe.name}
         )
-        found = _scored(detector, test, kept), cpu
+        found = _score_notes(detector, test, kept), cpu
     if path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(pickle.dumps(found))
     return found
 
 
-def _scored(detector: Detector, documents: Documents, kept: frozenset[str]) -> list[SixScores]:
+def _score_notes(detector: Detector, documents: Documents, kept: frozenset[str]) -> list[SixScores]:
     """Return the scores of each note. Predictions of categories that are not kept do not count."""
     scored = []
     for document, outcome in zip(

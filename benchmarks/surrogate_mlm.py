@@ -48,7 +48,7 @@ from deid_surrogates.words import is_name
 from deid_synthesis import make_corpus
 from deid_zero_shot import candidates
 from deid_zero_shot.frames import WORDED
-from deid_zero_shot.model_files import checked_model
+from deid_zero_shot.model_files import check_model
 from deid_zero_shot.substitution import MaskedSurrogate
 
 KEY = Key(bytes(range(32)))
@@ -89,11 +89,11 @@ def main() -> None:
     rows, labels = [], []
     for name, pairs in sets.items():
         for source, policy in policies.items() if pairs else ():
-            rates, values = _replaced(pairs, policy)
+            rates, values = _replace_values(pairs, policy)
             rows.append(
                 [name, source, *(f"{rate:,.3g}" for rate in rates), *_figures(values, learnt)]
             )
-            labels.append([name, source, *_tagged(values)])
+            labels.append([name, source, *_show_tagged(values)])
     _table(HEADER, rows)
     _table(("Tagged of", "From", *(label.value for label in WORDED)), labels)
     if options.hips_notes:
@@ -135,7 +135,7 @@ def _options() -> argparse.Namespace:
 
 def _policies(name: str, folder: str, options: argparse.Namespace) -> Iterator[Policy]:
     """Yield the policy of a model, and those that ask it in the notes' own context."""
-    files = checked_model(folder)
+    files = check_model(folder)
     replacer = MaskedSurrogate(folder, top_k=options.top_k, files=files)
     yield Policy(name, Surrogate(), dict.fromkeys(WORDED, replacer))
     if options.document:
@@ -160,10 +160,10 @@ def _mtsamples(count: int) -> Iterator[tuple[Note, DisjointSpans]]:
     notes = [
         found.note for found in read_notes(path, format="jsonl") if isinstance(found, Annotated)
     ]
-    yield from islice(_detected(notes), count)
+    yield from islice(_detect(notes), count)
 
 
-def _detected(notes: Sequence[Note]) -> Iterator[tuple[Note, DisjointSpans]]:
+def _detect(notes: Sequence[Note]) -> Iterator[tuple[Note, DisjointSpans]]:
     rules = load("rules")
     for first in range(0, len(notes), 100):
         some = notes[first : first + 100]
@@ -175,7 +175,7 @@ def _detected(notes: Sequence[Note]) -> Iterator[tuple[Note, DisjointSpans]]:
                 yield note, spans
 
 
-def _replaced(pairs: Pairs, policy: Policy) -> tuple[list[float], list[Value]]:
+def _replace_values(pairs: Pairs, policy: Policy) -> tuple[list[float], list[Value]]:
     """Return notes per second of CPU time of the first and the second pass, and what
     was replaced.
     """
@@ -233,7 +233,7 @@ HEADER = (
 
 def _figures(values: Sequence[Value], learnt: frozenset[str]) -> list[str]:
     names = [value for value in values if value.label is Phi.NAME and not value.is_tag]
-    aligned = [(value.owner, *words) for value in names for words in _aligned(value)]
+    aligned = [(value.owner, *words) for value in names for words in _align_words(value)]
     drawn = [word for _, _, word in aligned]
     mentions = Counter((owner, original) for owner, original, _ in aligned)
     by_word, by_drawn = defaultdict(set), defaultdict(set)
@@ -258,7 +258,7 @@ def _figures(values: Sequence[Value], learnt: frozenset[str]) -> list[str]:
     ]
 
 
-def _aligned(value: Value) -> Iterator[tuple[str, str]]:
+def _align_words(value: Value) -> Iterator[tuple[str, str]]:
     """Yield the words of a name with those in their place."""
     words = [_name_words(text) for text in (value.original, value.drawn)]
     if len(words[0]) == len(words[1]):
@@ -293,7 +293,7 @@ def _has_digit(text: str) -> bool:
     return any(map(str.isdigit, text))
 
 
-def _tagged(values: Sequence[Value]) -> list[str]:
+def _show_tagged(values: Sequence[Value]) -> list[str]:
     by_label: Mapping[Phi, list[bool]] = {label: [] for label in WORDED}
     for value in values:
         by_label[value.label].append(value.is_tag)

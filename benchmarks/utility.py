@@ -85,8 +85,10 @@ def main() -> None:
     )
     drawn = random.Random(options.seed).sample(train, min(options.notes, len(train)))
     print(conditions(str(options.seed)), flush=True)
-    found = {name: _trained(recipe, *text, test) for name, text in _texts(drawn).items()}
-    gaps = paired({name: one.scores.notes for name, one in found.items()}, test, seed=options.seed)
+    found = {name: _train(recipe, *text, test) for name, text in _texts(drawn).items()}
+    gaps = compare_paired(
+        {name: one.scores.notes for name, one in found.items()}, test, seed=options.seed
+    )
     print(
         f"\n{len(drawn)} training notes, {len(test)} test notes, {found[ORIGINAL].spans:,} and"
         f" {_gold(test):,} spans"
@@ -113,11 +115,13 @@ def _texts(documents: Sequence[Document]) -> dict[str, tuple[list[Document], int
         ),
         "tag": load_policy("tag"),
     }
-    texts = {name: moved(documents, policy, originals) for name, policy in policies.items()}
+    texts = {
+        name: redact_and_move(documents, policy, originals) for name, policy in policies.items()
+    }
     return {ORIGINAL: (list(documents), 0), **texts}
 
 
-def moved(
+def redact_and_move(
     documents: Iterable[Document], policy: Policy, originals: Originals
 ) -> tuple[list[Document], int]:
     """Return the notes redacted from their spans, with the spans where they lie now, and the number
@@ -177,7 +181,7 @@ def train_tagger(recipe: Recipe, phases: Sequence[Sequence[Document]], out: Path
     trainer.train(task, out, _progress)
 
 
-def _trained(
+def _train(
     recipe: Recipe, documents: Sequence[Document], tagged: int, test: Sequence[Document]
 ) -> Trained:
     with tempfile.TemporaryDirectory() as folder:
@@ -190,7 +194,7 @@ def _trained(
         return Trained(score(detector, test, native=recipe.native), cpu, _gold(documents), tagged)
 
 
-def paired(
+def compare_paired(
     counts: Mapping[str, Sequence[Counts]], documents: Sequence[Document], *, seed: int
 ) -> Comparison:
     """Return the strict scores with intervals, and the differences to the first.

@@ -47,8 +47,8 @@ from deid_zero_shot.study import (
     ScoredDocuments,
     StudyRow,
     chance_rows,
-    decided_row,
     ensemble_gain,
+    make_row,
     points,
     score_all,
     zero_shot_row,
@@ -198,7 +198,7 @@ def _table(
         if not number:
             prevalence = float(points(judged.dev).gold.mean())
             chances = chance_rows(judged.test, prevalence, seed=options.seed)
-            for row in [*chances, decided_row("rules", judged.test, found[1])]:
+            for row in [*chances, make_row("rules", judged.test, found[1])]:
                 print(_line(row))
         row = zero_shot_row(system, judged, seed=options.seed)
         print(_line(row), flush=True)
@@ -210,13 +210,13 @@ def _table(
         )
         remarks += [
             f"- `{system}`: {costs}. Recall: {recalls}.",
-            _gained(system, ensemble_gain(judged, *found, seed=options.seed)),
+            _show_gain(system, ensemble_gain(judged, *found, seed=options.seed)),
         ]
     print("", *remarks, sep="\n", flush=True)
     return scored
 
 
-def _gained(system: str, gain: Gain) -> str:
+def _show_gain(system: str, gain: Gain) -> str:
     (recall, precision), (with_model, precise) = gain.alone, gain.together
     return (
         f"- `rules` + `{system}`: recall {_short(recall)} to {_short(with_model)}, difference "
@@ -234,11 +234,11 @@ def _variants(
         f"\n### Each option apart, {system}, {len(base.dev)} notes calibrate, {len(base.test)}"
         f" test\n\n{HEADING}"
     )
-    for name, judged in _changed(base, folder, options):
+    for name, judged in _change_documents(base, folder, options):
         print(_line(zero_shot_row(name, judged, seed=options.seed)), flush=True)
     print(
         "",
-        _gained(f"{system}, typed", ensemble_gain(base.typed(), *spans, seed=options.seed)),
+        _show_gain(f"{system}, typed", ensemble_gain(base.drop_typed(), *spans, seed=options.seed)),
         sep="\n",
         flush=True,
     )
@@ -259,7 +259,7 @@ def _kinds_alone(base: ScoredDocuments) -> ScoredDocuments:
             rows.append((one, scored._replace(words=words)))
         return rows
 
-    typed = base.typed()
+    typed = base.drop_typed()
     return ScoredDocuments(blind(typed.dev), blind(typed.test))
 
 
@@ -269,10 +269,10 @@ def _numbers_by_rules(base: ScoredDocuments) -> ScoredDocuments:
     """
     rules, scored = (
         load("rules"),
-        base.changed(protection=Protection(allow=True, fields=True, numbers=True)),
+        base.change(protection=Protection(allow=True, fields=True, numbers=True)),
     )
 
-    def decided(
+    def decide(
         part: Sequence[tuple[Document, ScoredNote]],
     ) -> Iterator[tuple[Document, ScoredNote]]:
         found = rules.detect([document.note for document, _ in part])
@@ -288,7 +288,7 @@ def _numbers_by_rules(base: ScoredDocuments) -> ScoredDocuments:
             ]
             yield document, own._replace(words=words)
 
-    return ScoredDocuments([*decided(scored.dev)], [*decided(scored.test)])
+    return ScoredDocuments([*decide(scored.dev)], [*decide(scored.test)])
 
 
 def _is_number(text: str, word: ScoredWord, spans: Iterable[Span]) -> bool:
@@ -297,21 +297,21 @@ def _is_number(text: str, word: ScoredWord, spans: Iterable[Span]) -> bool:
     )
 
 
-def _changed(
+def _change_documents(
     base: ScoredDocuments, folder: str, options: argparse.Namespace
 ) -> Iterator[tuple[str, ScoredDocuments]]:
     yield "as above", base
-    yield "allow-list", base.changed(protection=Protection(allow=True))
-    yield "field labels stay", base.changed(protection=Protection(fields=True))
-    yield "numbers left to rules", base.changed(protection=Protection(numbers=True))
+    yield "allow-list", base.change(protection=Protection(allow=True))
+    yield "field labels stay", base.change(protection=Protection(fields=True))
+    yield "numbers left to rules", base.change(protection=Protection(numbers=True))
     yield (
         "allow-list and field labels",
-        base.changed(protection=Protection(allow=True, fields=True)),
+        base.change(protection=Protection(allow=True, fields=True)),
     )
-    yield "these three", base.changed(protection=Protection(allow=True, fields=True, numbers=True))
+    yield "these three", base.change(protection=Protection(allow=True, fields=True, numbers=True))
     yield "these three, numbers by rules", _numbers_by_rules(base)
-    yield "geometric mean", base.changed(mean=True)
-    yield "typed", base.typed()
+    yield "geometric mean", base.change(mean=True)
+    yield "typed", base.drop_typed()
     yield "the types alone, without the model", _kinds_alone(base)
     parts = [[document for document, _ in part] for part in (base.dev, base.test)]
 

@@ -38,7 +38,7 @@ def main() -> None:
         if not documents:
             continue
         half = len(documents) // 2
-        counts = tested(documents[half:], taught(documents[:half]))
+        counts = count_right(documents[half:], learn_features(documents[:half]))
         shares = " | ".join(_share(counts[:, [at, 3]]) for at in range(3))
         print(
             f"| {name} ({SETS[name][0]}) | {half} + {len(documents) - half} | {counts[:, 3].sum()}"
@@ -46,7 +46,7 @@ def main() -> None:
         )
 
 
-def taught(documents: Sequence[Document]) -> FeatureCounts:
+def learn_features(documents: Sequence[Document]) -> FeatureCounts:
     return learn((each.note, places(each), tuple(each.spans)) for each in documents)
 
 
@@ -54,7 +54,7 @@ def places(document: Document) -> list[Token]:
     return words_of(document.note.text, document.note.lang, plain)
 
 
-def tested(documents: Sequence[Document], categories: FeatureCounts) -> np.ndarray:
+def count_right(documents: Sequence[Document], categories: FeatureCounts) -> np.ndarray:
     """Return of each note how many words are right by guess, form and learning, and how many there
     are.
     """

@@ -59,9 +59,9 @@ def main() -> None:
     first = 0.0
     for runtime, masked, window, method, below in ways(options, dev):
         if masked == ALONE:
-            spent, variants = sampled(method, notes, options.variants)
+            spent, variants = time_sample(method, notes, options.variants)
         else:
-            spent, variants = timed(method, notes, below=below)
+            spent, variants = time_notes(method, notes, below=below)
         first = first or spent
         print(
             f"| {runtime} | {masked} | {window} | {spent:.2f} | {variants:.0f} |"
@@ -117,13 +117,13 @@ class _EnoughError(Exception):
     """As many variants as are wanted have been run."""
 
 
-def sampled(method: Method, notes: Sequence[Note], wanted: int) -> tuple[float, float]:
+def time_sample(method: Method, notes: Sequence[Note], wanted: int) -> tuple[float, float]:
     """Return CPU seconds and masked variants a note, the seconds by those of the first note's first
     variants.
     """
     ask, asked, spent = method.scorer.ask, 0, 0.0
 
-    def counted(ids: Any, *others: Any) -> Any:
+    def count_call(ids: Any, *others: Any) -> Any:
         nonlocal asked, spent
         if asked >= wanted:
             raise _EnoughError
@@ -135,7 +135,7 @@ def sampled(method: Method, notes: Sequence[Note], wanted: int) -> tuple[float, 
     def unrun(_ids: Any, _mask: Any, rows: Any, *_: Any) -> Any:
         return np.zeros(len(rows))
 
-    method.scorer.ask = counted
+    method.scorer.ask = count_call
     with suppress(_EnoughError):
         method.score(notes[0])
     method.scorer.ask, method.scorer.spent = unrun, ScoringCost()
@@ -145,7 +145,7 @@ def sampled(method: Method, notes: Sequence[Note], wanted: int) -> tuple[float, 
     return spent / asked * variants, variants
 
 
-def timed(
+def time_notes(
     method: Method, notes: Sequence[Note], *, below: float | None = None
 ) -> tuple[float, float]:
     """Return CPU seconds and masked variants a note."""

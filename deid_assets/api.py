@@ -18,7 +18,7 @@ from deid_assets.own_plugins import DEFAULT_ENSEMBLE
 if TYPE_CHECKING:
     from deid_assets.core.detector import Detector
     from deid_assets.core.redact import Policy, Redacted
-    from deid_assets.pipeline.batch import Predictions
+    from deid_assets.pipeline.batch import Batch, Predictions
     from deid_assets.pipeline.composition import Pipeline
 
 MAX_DETECTORS = 8
@@ -35,7 +35,7 @@ def deidentify(
     *,
     lang: str | None = None,
     patient_id: str | None = None,
-    policy: str | Path = "safe_harbor",
+    policy: str | Path | Policy = "safe_harbor",
     detectors: Sequence[str] = DEFAULT_ENSEMBLE,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     secret: bytes | None = None,
@@ -47,7 +47,7 @@ def deidentify(
         text: A clinical note.
         lang: ISO 639-1 code; detected from the text where not given.
         patient_id: Whose note it is; surrogates agree between notes of one patient.
-        policy: Name or file of a redaction policy.
+        policy: Name or file of a redaction policy, or a policy.
         detectors: The ensemble, the most trusted first.
         options: Keyword options per detector, such as JSON can hold.
         secret: At least 16 bytes, for policies that write surrogates; that of ``DEID_KEY`` where
@@ -79,7 +79,7 @@ def deidentify(
 def deidentify_notes(
     notes: Sequence[Note],
     *,
-    policy: str | Path = "safe_harbor",
+    policy: str | Path | Policy = "safe_harbor",
     detectors: Sequence[str] = DEFAULT_ENSEMBLE,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     secret: bytes | None = None,
@@ -97,23 +97,50 @@ def deidentify_notes(
         PolicyError: The policy needs a secret and there is none, or has no surrogates in one of the
             languages.
     """
+    return deidentify_batch(
+        notes,
+        policy=policy,
+        detectors=detectors,
+        options=options,
+        secret=secret,
+        resolve_by=resolve_by,
+    ).outcomes
+
+
+def deidentify_batch(
+    notes: Sequence[Note],
+    *,
+    policy: str | Path | Policy = "safe_harbor",
+    detectors: Sequence[str] = DEFAULT_ENSEMBLE,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    secret: bytes | None = None,
+    resolve_by: str = "union",
+) -> Batch:
+    """Return the notes after all steps, with what each step said of them.
+
+    ``Batch.outcomes`` are those of ``deidentify_notes``. Arguments and errors are the same.
+    """
+    from deid_assets.policies.needs import require_packs  # noqa: PLC0415 - loads pydantic
+
+    told = add_languages(notes)
+    chosen = _policy(policy)
+    pipeline = _pipeline(chosen, detectors, options or {}, secret, resolve_by)
+    require_packs(chosen, {note.lang for note in told})
+    return pipeline.deidentify(told)
+
+
+def add_languages(notes: Sequence[Note]) -> list[Note]:
+    """Return the notes, those that name no language with the one that their text tells."""
     from dataclasses import replace  # noqa: PLC0415
 
     from deid_assets.languages import language_of  # noqa: PLC0415
-    from deid_assets.policies.needs import require_packs  # noqa: PLC0415 - loads pydantic
 
-    with_lang = [
-        note if note.lang else replace(note, lang=language_of(note.text)) for note in notes
-    ]
-    chosen = _policy(policy)
-    pipeline = _pipeline(chosen, detectors, options or {}, secret, resolve_by)
-    require_packs(chosen, {note.lang for note in with_lang})
-    return pipeline.deidentify(with_lang).outcomes
+    return [note if note.lang else replace(note, lang=language_of(note.text)) for note in notes]
 
 
 def pipeline_of(
     *,
-    policy: str | Path = "safe_harbor",
+    policy: str | Path | Policy = "safe_harbor",
     detectors: Sequence[str] = DEFAULT_ENSEMBLE,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     secret: bytes | None = None,
@@ -159,10 +186,13 @@ def _pipeline(
     )
 
 
-def _policy(name_or_path: str | Path) -> Policy:
+def _policy(given: str | Path | Policy) -> Policy:
+    from deid_assets.core.redact import Policy  # noqa: PLC0415
     from deid_assets.policies import BUILTIN, load_policy  # noqa: PLC0415 - loads pydantic
 
-    return _builtin(str(name_or_path)) if name_or_path in BUILTIN else load_policy(name_or_path)
+    if isinstance(given, Policy):
+        return given
+    return _builtin(str(given)) if given in BUILTIN else load_policy(given)
 
 
 @cache

@@ -13,8 +13,8 @@ from pydantic import BaseModel, Field, create_model
 from deid_assets.assets.notes_table import NotesTable
 from deid_assets.config import Gates, Settings
 from deid_assets.core.errors import ConfigError
-from deid_assets.defs.build import Sharing, shared_definitions
-from deid_assets.defs.placing import SEPARATOR, Events, checked_prefix
+from deid_assets.defs.build import Sharing, build_shared_definitions
+from deid_assets.defs.placing import SEPARATOR, Events, check_prefix
 from deid_assets.own_plugins import DEFAULT_ENSEMBLE
 from deid_assets.runtime.settings_record import SettingsSource
 
@@ -30,7 +30,7 @@ NAMES = {name: ATTRIBUTES.get(name, f"settings.{name}") for name in Settings.mod
 """Settings to what they are called in the file."""
 
 
-def _described(name: str, description: str, examples: Sequence[Any] = ()) -> dg.Resolver:
+def _describe(name: str, description: str, examples: Sequence[Any] = ()) -> dg.Resolver:
     """Return how an attribute is read, with what an editor shows of it."""
     resolver: dg.Resolver = dg.Resolver.default(
         model_field_name=name, description=description, examples=list(examples) or None
@@ -78,15 +78,15 @@ class NotesAttributes(dg.Model, dg.Resolvable):
 
     asset: Annotated[
         str,
-        _described("asset", "Key of the asset, its parts joined by slashes.", ["warehouse/notes"]),
+        _describe("asset", "Key of the asset, its parts joined by slashes.", ["warehouse/notes"]),
     ]
     id: Annotated[
-        str, _described("id", "Column of the note's id; every row has its own.", ["note_id"])
+        str, _describe("id", "Column of the note's id; every row has its own.", ["note_id"])
     ]
-    text: Annotated[str, _described("text", "Column of the note's text.", ["note_text"])]
+    text: Annotated[str, _describe("text", "Column of the note's text.", ["note_text"])]
     patient: Annotated[
         str,
-        _described(
+        _describe(
             "patient",
             "Column of the patient's id: notes of one patient get the same surrogates and shifts."
             " Without it every note stands alone.",
@@ -95,7 +95,7 @@ class NotesAttributes(dg.Model, dg.Resolvable):
     ] = ""
     lang: Annotated[
         str,
-        _described(
+        _describe(
             "lang", "Column of the ISO 639-1 code; without it the language is detected.", ["lang"]
         ),
     ] = ""
@@ -150,7 +150,7 @@ class DeidPipelineComponent(dg.Component, dg.Model, dg.Resolvable):
 
     notes: Annotated[
         NotesAttributes | None,
-        _described(
+        _describe(
             "notes",
             "Table of notes that an asset of this project holds. Without it, notes are dropped into"
             " the folder landing of the home.",
@@ -159,7 +159,7 @@ class DeidPipelineComponent(dg.Component, dg.Model, dg.Resolvable):
     ] = None
     key_prefix: Annotated[
         str | list[str],
-        _described(
+        _describe(
             "key_prefix",
             "Parts before the name of each asset. Two installations have two prefixes.",
             [["clinic_a", "deid"]],
@@ -167,7 +167,7 @@ class DeidPipelineComponent(dg.Component, dg.Model, dg.Resolvable):
     ] = Field(default_factory=lambda: ["deid"])
     detectors: Annotated[
         list[str],
-        _described(
+        _describe(
             "detectors",
             "Detectors whose spans are merged and redacted, the one with the highest priority"
             f" first; {', '.join(DEFAULT_ENSEMBLE)} when not given. `deid detectors` lists them.",
@@ -176,7 +176,7 @@ class DeidPipelineComponent(dg.Component, dg.Model, dg.Resolvable):
     ] = Field(default_factory=lambda: list(DEFAULT_ENSEMBLE))
     scored: Annotated[
         list[str],
-        _described(
+        _describe(
             "scored",
             "Detectors that are scored beside these, and change no output.",
             [["presidio"]],
@@ -184,7 +184,7 @@ class DeidPipelineComponent(dg.Component, dg.Model, dg.Resolvable):
     ] = Field(default_factory=list)
     policy: Annotated[
         str,
-        _described(
+        _describe(
             "policy",
             "What stands for each category: a redaction policy by name, or the path of its file.",
             ["safe_harbor", "tag", "surrogate"],
@@ -204,7 +204,7 @@ class DeidPipelineComponent(dg.Component, dg.Model, dg.Resolvable):
     ] = Field(default_factory=dict)
     automation: Annotated[
         Literal["manual", "eager", "host"],
-        _described(
+        _describe(
             "automation",
             "manual: nothing runs until its sensors are switched on. eager: what arrives flows down"
             " by itself, past nothing that failed. host: likewise, and an automation sensor of this"
@@ -213,7 +213,7 @@ class DeidPipelineComponent(dg.Component, dg.Model, dg.Resolvable):
     ] = "manual"
     home: Annotated[
         str | None,
-        _described(
+        _describe(
             "home",
             "Folder for everything that is written, from the project's root; .deid/PREFIX when not"
             " given. No two installations share one.",
@@ -221,7 +221,7 @@ class DeidPipelineComponent(dg.Component, dg.Model, dg.Resolvable):
     ] = None
     settings: Annotated[
         dict[str, Any],
-        _described(
+        _describe(
             "settings",
             "Any other setting of deid.toml, under its name.",
             [{"languages": ["en"], "release": {"require": "none"}}],
@@ -236,14 +236,14 @@ class DeidPipelineComponent(dg.Component, dg.Model, dg.Resolvable):
         """
         where = _where(context)
         try:
-            prefix = checked_prefix(self.key_prefix)
+            prefix = check_prefix(self.key_prefix)
         except ConfigError as error:
             raise ConfigError(f"{where}: {error}") from None
         if not prefix:
             raise ConfigError(f"{where}: key_prefix: is empty; name a part, such as [deid]")
         source = SettingsSource(f"the key prefix {'/'.join(prefix)}", where, NAMES)
         settings = self._settings(context, prefix, source)
-        return shared_definitions(settings, self._sharing(prefix, settings, source))
+        return build_shared_definitions(settings, self._sharing(prefix, settings, source))
 
     def _sharing(
         self, prefix: tuple[str, ...], settings: Settings, source: SettingsSource
@@ -292,7 +292,7 @@ class DeidPipelineComponent(dg.Component, dg.Model, dg.Resolvable):
             "gates": _for_all_labels(self.gates),
             "home": self._home(context, prefix),
         }
-        return Settings.of(values, source.shown)
+        return Settings.of(values, source.show)
 
     def _home(self, context: dg.ComponentLoadContext, prefix: Sequence[str]) -> Path:
         if self.home:

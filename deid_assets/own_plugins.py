@@ -12,6 +12,7 @@ import shlex
 import traceback
 from collections.abc import Mapping
 from importlib.metadata import entry_points
+from pathlib import Path
 
 from deid_assets.core.errors import DeidError, class_name
 
@@ -75,23 +76,27 @@ _BROUGHT: Mapping[str, Mapping[str, str]] = {
         "evaluation": "bench evaluate sample",
         "gazetteers": "gazetteer",
         "generative": "generative",
+        "review": "review",
+        "serve": "serve",
         "tagger_analysis": "analyse sweep",
         "zero_shot": "zero-shot",
     },
     "deid_assets.commands.corpus": {
+        "copying": "copied sift",
         "corpora": "fetch lengths marks repair space stats",
-        "synthesis": "make",
+        "synthesis": "make synthesize",
     },
     "deid_assets.commands.privacy": {
-        "audits[models]": "plant",
+        "audits[models]": "epsilon plant",
         "privacy": (
             "cost dp end-to-end generate grid inline leaderboard probe reproduce serve shadows"
-            " site sweep tasks trends twins"
+            " site sweep synthetic tasks trends twins"
         ),
     },
     "deid_assets.corpora": {"synthesis": "synthetic"},
     "deid_assets.pages": {"evaluation": "bakeoff evaluation_report"},
     "deid_assets.recipes": {"catelli": "catelli"},
+    "deid_assets.synthesis": {"synthesis": "frames grammar"},
 }
 
 LABORATORY = frozenset({"catelli", "generative", "privacy", "zero_shot"})
@@ -110,7 +115,7 @@ that is called otherwise.
 """
 
 
-def missing(group: str, name: str) -> str:
+def describe_missing(group: str, name: str) -> str:
     """Return what to install for a name that nothing installed brings.
 
     Empty where no plugin of ours does either.
@@ -119,18 +124,28 @@ def missing(group: str, name: str) -> str:
     return f"its plugin {plugin} is not installed; {remedy(plugin)}" if plugin else ""
 
 
+CHECKOUT = Path(__file__).resolve().parents[1]
+"""Folder of the package, which is a checkout unless it was installed from a wheel."""
+
+
+def is_checkout() -> bool:
+    """Whether this package is that of a checkout, where ``make`` installs plugins."""
+    return (CHECKOUT / "plugins" / "requirements.py").is_file()
+
+
 def remedy(plugin: str) -> str:
     """Return how to install a plugin of this project, in words that follow a semicolon."""
-    return f"run `{command(plugin)}` in the checkout"
+    return f"run `{command(plugin)}`" + (" in the checkout" if is_checkout() else "")
 
 
 def command(plugin: str) -> str:
-    """Return the command that installs a plugin of this project.
+    """Return the command that installs a plugin of this project, or an extra of this package.
 
-    No registry has these distributions, where anybody could register their names: they are
-    installed from the checkout.
+    Neither names a distribution to pip: no registry has those of this project, where anybody could
+    register their names. They are installed from the checkout, or from a folder of wheels.
     """
-    return f"make add PLUGIN={shlex.quote(plugin)}"
+    how = "make add PLUGIN={}" if is_checkout() else "deid plugin add {}"
+    return how.format(shlex.quote(plugin))
 
 
 _GROUPS = "deid_assets."
@@ -181,7 +196,7 @@ def _of_others() -> frozenset[str]:
     return frozenset(packages - _PACKAGES)
 
 
-def described(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Return the class of an error, and its message where that may be shown."""
     message = message_of(error)
     return f"{class_name(error)}: {message}" if message else class_name(error)

@@ -32,7 +32,7 @@ CONTRACT_TEXTS = (
 """Empty, blank, CRLF, combining and astral characters, exotic blanks, and a long note."""
 
 
-def marked(
+def parse_marked(
     text: str, *, note_id: str = "marked", source: str = "gold", lang: str | None = "en"
 ) -> tuple[Note, SpanSet]:
     """Return the note and spans written inline, as in ``"Dr. <NAME>Lee</NAME>"``.
@@ -53,7 +53,7 @@ def marked(
 def mark(note: Note, spans: Iterable[Span]) -> str:
     """Return the text with its spans marked inline.
 
-    The inverse of ``marked`` for disjoint spans.
+    The inverse of ``parse_marked`` for disjoint spans.
     """
     parts, cursor = [], 0
     for span in sorted(spans):
@@ -80,7 +80,7 @@ def redact_marked(
         ValueError: A mark is not a PHI category.
         PolicyError: An action could not be carried out.
     """
-    note, spans = marked(text, note_id=note_id, lang=lang)
+    note, spans = parse_marked(text, note_id=note_id, lang=lang)
     note = replace(note, patient_id=patient_id)
     return redact(note, DisjointSpans.of(note, spans), policy, key=key).text
 
@@ -136,11 +136,11 @@ def check_offline(make: Callable[[], Detector], note: Note) -> SpanSet:
     logged: list[logging.LogRecord] = []
 
     def refuse(what: str) -> Callable[..., None]:
-        def refused(*_args: object, **_options: object) -> None:
+        def refuse_call(*_args: object, **_options: object) -> None:
             reached.append(what)
             raise OSError(f"{what} is refused")
 
-        return refused
+        return refuse_call
 
     class LogCollector(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:

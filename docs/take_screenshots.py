@@ -32,9 +32,18 @@ def main() -> None:
     parser.add_argument("server", help="address of the web server")
     parser.add_argument("out", type=Path, help="folder for the pictures")
     parser.add_argument("--report", type=Path, help="a release report, to be pictured too")
+    parser.add_argument(
+        "--serve", help="link that deid serve printed; then nothing else is pictured"
+    )
     options = parser.parse_args()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
+        if options.serve:
+            page = browser.new_page(
+                viewport={"width": 1280, "height": 1000}, device_scale_factor=0.8
+            )
+            take_note(page, options.serve, options.out / "serve.png")
+            return
         page = browser.new_page(viewport={"width": 2600, "height": 2300}, device_scale_factor=0.8)
         take_graph(page, options.server, options.out / "asset-graph.png")
         if options.report:
@@ -52,6 +61,14 @@ def take_graph(page: Page, server: str, path: Path) -> None:
     page.goto(f"{server}/asset-groups?{urlencode({'expanded': opened})}")
     page.wait_for_timeout(SETTLE_MS)
     page.screenshot(path=path, clip=GRAPH)
+
+
+def take_note(page: Page, link: str, path: Path) -> None:
+    """Picture the page of `deid serve` on its example, from the spans on."""
+    page.goto(link)
+    page.click("text=Show under the ticked policies")
+    page.wait_for_selector("#redacted")
+    page.screenshot(path=path, full_page=True)
 
 
 def take_report(page: Page, report: Path, folder: Path) -> None:

@@ -55,7 +55,7 @@ class Distribution:
     @cached_property
     def extras(self) -> frozenset[str]:
         """Those that users choose from."""
-        return frozenset(self.project.get("optional-dependencies", {})) - {"dev", "test"}
+        return frozenset(self.project.get("optional-dependencies", {})) - {"dev", "docs", "test"}
 
     @cached_property
     def used_extras(self) -> frozenset[str]:
@@ -102,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except LookupError as error:
         print(error.args[0], file=sys.stderr)
         return 2
-    print(f"Installing {_said(chosen) or OWN}.{_time(chosen)}", file=sys.stderr)
+    print(f"Installing {_describe(chosen) or OWN}.{_time(chosen)}", file=sys.stderr)
     for requirement in requirements(chosen):
         print("-e", shlex.quote(requirement))
     return 0
@@ -120,7 +120,7 @@ def requirements(chosen: Mapping[Path, set[str]]) -> list[str]:
     }
     return [
         *alone,
-        *(_with_extras(str(folder), extras) for folder, extras in spelled.items() if extras),
+        *(_add_extras(str(folder), extras) for folder, extras in spelled.items() if extras),
     ]
 
 
@@ -129,7 +129,7 @@ def closure(names: Sequence[str], *, own: Path) -> dict[Path, set[str]]:
 
     Args:
         names: Of plugins, of distributions, of folders in that of one's own plugins, or paths; with
-            extras in brackets; an extra of the platform alone; or a group, see ``known``.
+            extras in brackets; an extra of the platform alone; or a group, see ``list_known``.
         own: Folder of one's own plugins.
 
     Raises:
@@ -149,7 +149,7 @@ def closure(names: Sequence[str], *, own: Path) -> dict[Path, set[str]]:
     return dict(sorted(chosen.items()))
 
 
-def shipped() -> list[Distribution]:
+def list_shipped() -> list[Distribution]:
     """Return the distributions of this checkout: the product's, then the laboratory's."""
     files = [
         *sorted(PLUGINS.glob("*/pyproject.toml")),
@@ -158,25 +158,25 @@ def shipped() -> list[Distribution]:
     return [Distribution(file.parent) for file in files if file.parent.name != TEMPLATE]
 
 
-def known(own: Path) -> list[str]:
+def list_known(own: Path) -> list[str]:
     """Return what can be named: the groups, plugins, distributions and extras of the platform.
 
     ``networks`` are the distributions that bring PyTorch, ``lab`` those of the laboratory; each
     group comes with all that its entry points need.
     """
     names = {path.parent.name for path in own.glob("*/pyproject.toml")}
-    for distribution in shipped():
+    for distribution in list_shipped():
         names |= {distribution.folder.name, *distribution.plugins}
     return ["networks", "lab", "all", *sorted(names | Distribution(ROOT).extras)]
 
 
 def _all(own: Path) -> str:
-    return f"There are {', '.join(known(own))}, or the path of one of yours."
+    return f"There are {', '.join(list_known(own))}, or the path of one of yours."
 
 
 def _places(name: str, own: Path) -> list[tuple[Path, set[str]]]:
     """Return the folders and extras that a name stands for."""
-    whole = [(one.folder, set(one.used_extras)) for one in shipped()]
+    whole = [(one.folder, set(one.used_extras)) for one in list_shipped()]
     if name == "all":
         return whole
     if name == "tested":
@@ -202,13 +202,13 @@ def _place(name: str, own: Path) -> tuple[Path, set[str]]:
     given = extras.split(",") if extras else []
     if wanted in Distribution(ROOT).extras:
         return ROOT, {wanted}
-    for distribution in shipped():
+    for distribution in list_shipped():
         if wanted in {distribution.folder.name, *distribution.plugins}:
             return distribution.folder, _extras(wanted, given, distribution)
     for folder in (own / wanted, Path(wanted)):
         if (folder / "pyproject.toml").is_file():
             return folder.resolve(), _extras(wanted, given, Distribution(folder))
-    near = difflib.get_close_matches(wanted, known(own), n=1)
+    near = difflib.get_close_matches(wanted, list_known(own), n=1)
     meant = f"; did you mean {near[0]!r}?" if near else ""
     raise LookupError(f"no plugin {wanted!r}{meant} {_all(own)}")
 
@@ -238,7 +238,7 @@ def _neighbours(
 
     With it come the extras of its own that extras name.
     """
-    folders = {str(one.project["name"]): one.folder for one in shipped()}
+    folders = {str(one.project["name"]): one.folder for one in list_shipped()}
     folders[str(distribution.project["name"])] = distribution.folder
     for requirement in distribution.requirements(extras):
         match = _NEEDED.match(requirement)
@@ -247,13 +247,13 @@ def _neighbours(
             yield folders[match["name"]], more
 
 
-def _with_extras(name: str, extras: Iterable[str]) -> str:
+def _add_extras(name: str, extras: Iterable[str]) -> str:
     return f"{name}[{','.join(sorted(extras))}]" if extras else name
 
 
-def _said(chosen: dict[Path, set[str]]) -> str:
+def _describe(chosen: dict[Path, set[str]]) -> str:
     return ", ".join(
-        _with_extras(folder.name, extras) for folder, extras in chosen.items() if folder != ROOT
+        _add_extras(folder.name, extras) for folder, extras in chosen.items() if folder != ROOT
     )
 
 

@@ -155,6 +155,7 @@ class Installation:
 
     def __init__(self, root: Path) -> None:
         self.root, self.batch = root, ""
+        self.ran: set[str] = set()
         self.home, self.dagster_home = root / "home", root / "dagster"
 
     @property
@@ -233,6 +234,7 @@ class Installation:
 
         if batch:
             self.instance.add_dynamic_partitions("batches", [batch])
+            self.ran.add(batch)
         return (
             self.definitions()
             .resolve_job_def(job)
@@ -399,6 +401,32 @@ def _installed(root: Path) -> Iterator[Installation]:
         os.environ.update(before)
 
 
+@contextmanager
+def _copied(made: Installation, root: Path) -> Iterator[Installation]:
+    shutil.copytree(made.root, root)
+    with _installed(root) as copy:
+        copy.batch, copy.detectors = made.batch, made.detectors
+        copy.ran = {*made.ran}
+        copy.instance.add_dynamic_partitions("batches", sorted(made.ran))
+        yield copy
+        copy.instance.dispose()
+
+
+@pytest.fixture(scope="session")
+def installed(detector_site):
+    """A context manager that opens an installation in a folder, for what a module makes once."""
+    return _installed
+
+
+@pytest.fixture(scope="session")
+def copied(detector_site):
+    """A context manager that opens a copy, in a folder, of an installation that was made once.
+
+    Its Dagster instance knows the batches, and nothing of what was made.
+    """
+    return _copied
+
+
 @pytest.fixture
 def installation(tmp_path, detector_site):
     """An installation without notes."""
@@ -409,7 +437,8 @@ def installation(tmp_path, detector_site):
 
 
 @pytest.fixture(scope="session")
-def _shipped_once(tmp_path_factory, detector_site):
+def shipped_once(tmp_path_factory, detector_site):
+    """An installation whose first batch is made in full; to be copied, see ``shipped``."""
     with _installed(tmp_path_factory.mktemp("shipped")) as made:
         made.configure(SETTINGS)
         made.batch = made.receive(make_records())
@@ -420,14 +449,14 @@ def _shipped_once(tmp_path_factory, detector_site):
 
 
 @pytest.fixture
-def shipped(tmp_path, _shipped_once):
+def shipped(tmp_path, shipped_once):
     """A copy of an installation whose first batch, ``batch``, is made in full.
 
     ``history`` is the Dagster instance that made it, to be read only; ``instance`` knows nothing
     yet.
     """
-    shutil.copytree(_shipped_once.root, tmp_path / "shipped")
+    shutil.copytree(shipped_once.root, tmp_path / "shipped")
     with _installed(tmp_path / "shipped") as copy:
-        copy.batch, copy.history = _shipped_once.batch, _shipped_once.instance
+        copy.batch, copy.history = shipped_once.batch, shipped_once.instance
         yield copy
         copy.instance.dispose()

@@ -17,7 +17,7 @@ CACHES = (
     languages._folders,
     languages._plugins,
     languages._main_codes,
-    languages._declared,
+    languages._declare,
 )
 
 
@@ -70,7 +70,7 @@ def test_a_plugin_brings_a_language_without_being_imported(site: Path) -> None:
     (site / "deid_et_one/__init__.py").write_text("raise RuntimeError")
     assert "et" in languages.languages()
     assert languages.folder("vro") == folder
-    assert languages.brought() == ("et=deid_et_one 1.0",)
+    assert languages.list_brought() == ("et=deid_et_one 1.0",)
 
 
 def test_a_plugin_takes_the_place_of_a_folder(site: Path) -> None:

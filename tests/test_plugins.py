@@ -6,6 +6,7 @@ import pytest
 
 from deid_assets import plugins
 from deid_assets.core.errors import PluginError
+from deid_assets.plugins import description
 
 DETECTOR = """
 from deid_assets import Phi, SpanSet
@@ -93,6 +94,18 @@ def test_the_code_version_changes_with_the_code_of_a_detector_that_it_runs(site,
     assert after.digest == before["xruns"].digest
     assert after.code_version != before["xruns"].code_version
     assert plugins.load("xruns", digest=after.digest).name == "xruns"
+
+
+def test_what_is_written_anew_meanwhile_is_seen_and_nothing_else_is_parsed_again(site, tmp_path):
+    site("xanew")
+    plugins.available()
+    parsed = description._parse.cache_info().misses
+    metadata = tmp_path / "deid_xanew-1.0.dist-info" / "METADATA"
+    metadata.write_text(metadata.read_text().replace("Version: 1.0", "Version: 1.1"))
+
+    assert plugins.available()["xanew"].version == "1.1"
+    plugins.available()
+    assert description._parse.cache_info().misses == parsed + 1
 
 
 def test_options_reach_the_detector(site):

@@ -110,6 +110,7 @@ def test_templates(template):
     assert found_in(MARKUP.sub(" ", template.read_text(encoding="utf-8"))) == []
 
 
+@pytest.mark.long
 def test_messages_and_descriptions():
     found = [
         f"{path.relative_to(ROOT)}:{line}: {word}"

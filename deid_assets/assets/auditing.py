@@ -14,7 +14,7 @@ from deid_assets.assets.detection import read_notes_of, read_outcomes
 from deid_assets.assets.display import Markdown, show_png
 from deid_assets.assets.ingest import GOLD, RAW_NOTES
 from deid_assets.assets.merging import read_gold
-from deid_assets.assets.scoring import scored_batches
+from deid_assets.assets.scoring import list_scored_batches
 from deid_assets.config import Settings
 from deid_assets.core.assets import Family
 from deid_assets.core.detector import Failed
@@ -27,7 +27,7 @@ from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.plugins import Plugin, load_declaration
 from deid_assets.privacy.audit import Case, Material
 from deid_assets.privacy.result import AuditResult, Outcome, read_result
-from deid_assets.privacy.running import aborted, run_named
+from deid_assets.privacy.running import report_aborted, run_named
 from deid_assets.privacy.subject import Sealer, model_digest
 from deid_assets.quality import Verdict
 from deid_assets.reports import Audited
@@ -82,13 +82,13 @@ def make_audit(
     _batch: str, installation: Installation, *, name: str, policies: Sequence[Policy]
 ) -> AssetOutput:
     """Run an audit; where it cannot be assessed, that and why is what is stored."""
-    batches = scored_batches(installation, MERGED_SPANS)
+    batches = list_scored_batches(installation, MERGED_SPANS)
     cases = [case for batch in batches for case in _cases(batch, installation)]
-    work = partial(_audited, name=name, policies=policies, settings=installation.settings)
+    work = partial(_run_audit, name=name, policies=policies, settings=installation.settings)
     try:
         (result,) = installation.detectors.map(work, [cases])
     except WorkerDied as error:
-        result = aborted(name, str(error))
+        result = report_aborted(name, str(error))
     return AssetOutput(
         tables=tables_of(result),
         sources=[
@@ -150,7 +150,7 @@ def _verdicts(result: AuditResult) -> list[Verdict]:
     ]
 
 
-def _audited(
+def _run_audit(
     cases: Sequence[Case], *, name: str, policies: Sequence[Policy], settings: Settings
 ) -> AuditResult:
     """Run an audit, in a worker process: a library in it may abort."""
@@ -221,7 +221,7 @@ def _question(plugin: Plugin) -> str:
         return plugin.summary
 
 
-def stored_audit(name: str, installation: Installation) -> Audited:
+def read_audit(name: str, installation: Installation) -> Audited:
     """Return an audit as it was last made.
 
     One that was not made, or whose files are damaged, is not assessed.

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from deid_assets.assets.detection import read_notes_of, read_outcomes
-from deid_assets.assets.merging import against
-from deid_assets.assets.repeats import Repeats, annotated_repeats, read_scored
+from deid_assets.assets.merging import pair_with_gold
+from deid_assets.assets.repeats import Repeats, find_annotated_repeats, read_scored
 from deid_assets.assets.shadow import gold_of_sample
 from deid_assets.core.assets import Family
 from deid_assets.core.phi import profile
@@ -54,7 +54,7 @@ def compare(installation: Installation, cards: Cards) -> _DetectorScores:
     )
     batches = sorted(set.intersection(*(set(cards[name]) for name in ordered))) if ordered else []
     merged = [batch for batch in batches if installation.files.find(MERGED_SPANS, batch)]
-    repeated = annotated_repeats(installation)
+    repeated = find_annotated_repeats(installation)
     totals = {name: Evaluation(installation.settings.profile) for name in ordered}
     ensemble = Evaluation(installation.settings.profile)
     found = Coverage(tuple(ordered[:MAX_DETECTORS]))
@@ -87,7 +87,7 @@ def _of_batch(
         gold = gold_of_sample(
             gold, outcomes[name], installation.files.receipt(Family.SPANS.of(name), batch)
         )
-    answers = {name: against(gold, outcomes[name]) for name in detectors}
+    answers = {name: pair_with_gold(gold, outcomes[name]) for name in detectors}
     # Of as many notes as it was scored on, the score card has the same score already.
     totals = {name: cards[name][batch] for name in detectors}
     for name, card in totals.items():
@@ -100,5 +100,5 @@ def _of_batch(
     ensemble = None
     if installation.files.find(MERGED_SPANS, batch):
         merged = read_outcomes(MERGED_SPANS, batch, installation)
-        ensemble = evaluate_corpus(against(gold, merged), profile=counted, lengths=lengths)
+        ensemble = evaluate_corpus(pair_with_gold(gold, merged), profile=counted, lengths=lengths)
     return _DetectorScores(totals, found, len(gold), ensemble)

@@ -32,6 +32,7 @@ class AssetOutput:
         verdicts: One for each declared check.
         counts: Numbers for the receipt and the UI.
         metadata: More for the UI: tables of counts and plots. Never text from notes.
+        remarks: Lines for the log of the run. Never text from notes.
         publish: Called with the receipt after the tables are stored, for copies of the result
             elsewhere.
         release: Called last, when everything is recorded: a release must be whole or not be there.
@@ -42,6 +43,7 @@ class AssetOutput:
     verdicts: Sequence[Verdict] = ()
     counts: Mapping[str, int | float | str] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    remarks: Sequence[str] = ()
     publish: Callable[[Receipt], None] | None = None
     release: Callable[[Receipt], None] | None = None
 
@@ -69,6 +71,7 @@ class AssetDeclaration:
         metadata: More definition metadata.
         may_wait: Nothing is stored, and no run fails, while checks fail that wait for somebody.
         uses_vault: Its body takes the opened vault, or ``None``, as the keyword ``vault``.
+        pool: Of as many steps as it has slots; none where empty.
     """
 
     key: str
@@ -85,3 +88,4 @@ class AssetDeclaration:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     may_wait: bool = False
     uses_vault: bool = False
+    pool: str = ""

@@ -1,20 +1,32 @@
 """spans_<detector>: one detector's predictions on every note, kept apart from all others."""
 
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from deid_assets.assets.answering import (
+    VERSION,
+    Asked,
+    add_questions,
+    answer_notes,
+    discard_begun,
+)
+from deid_assets.assets.canaries import NOTES as CANARY_NOTES
+from deid_assets.assets.canaries import answers_apart, read_canaries
 from deid_assets.assets.declarations import AssetOutput, Check
 from deid_assets.assets.display import label_counts, show_labels
 from deid_assets.assets.ingest import RAW_NOTES
 from deid_assets.assets.judging import judge_spans, span_checks
 from deid_assets.assets.records import record_spans
-from deid_assets.assets.shadow import drawn, sample_counts
-from deid_assets.core.assets import Family
+from deid_assets.assets.shadow import draw_notes, sample_counts
 from deid_assets.core.detector import Failed
 from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
 from deid_assets.pipeline.batch import Outcome
 from deid_assets.pipeline.resolving import by_note
-from deid_assets.quality import within_share
+from deid_assets.quality import check_share
 from deid_assets.runtime.installation import Installation
-from deid_assets.store.files import ALL
+from deid_assets.store.files import Receipt
 from deid_assets.store.frames import (
     failed_from_table,
     failed_to_table,
@@ -34,7 +46,9 @@ def make_spans(
 ) -> AssetOutput:
     """Run a detector on a batch, in shadow on a sample of it.
 
-    A note that it raises on is listed as failed, never as empty.
+    Notes that are unchanged since it read them are not read again. A note that it raises on is
+    listed as failed, never as empty. Canary patients' notes are read with the others, and parted
+    from them then.
 
     Args:
         batch: Partition.
@@ -42,26 +56,42 @@ def make_spans(
         detector: Which.
         model: Asset of the model that it runs, where the graph trains it.
     """
+    files = installation.files
+    source = files.receipt(RAW_NOTES, batch)
     received = read_notes_of(batch, installation)
-    notes = drawn(received, detector, installation)
-    answers = installation.detectors.answer(detector, notes, stage=Family.SPANS.of(detector))
-    outcomes = answers.outcomes
+    notes = draw_notes(received, detector, installation)
+    of_model = installation.taggers.receipt(model) if model else None
+    is_used = detector in installation.settings.ensemble
+    canaries = read_canaries(batch, installation) if is_used else []
+    asked = Asked(installation, detector, batch, [*notes, *canaries], source, of_model)
+    every = answer_notes(asked)
+    outcomes, of_canaries = answers_apart(every.outcomes, canaries)
+    answers = every.drop({note.note_id for note in canaries}, outcomes)
     found = [outcome for outcome in outcomes if isinstance(outcome, SpanSet)]
     failed = [outcome for outcome in outcomes if isinstance(outcome, Failed)]
     note_table, span_table = spans_to_tables(found)
+
+    def publish(_: Receipt) -> None:
+        record_spans(
+            installation, batch, detector, found, notes=answers.read, seconds=answers.seconds
+        )
+        discard_begun(asked)
+
     return AssetOutput(
-        tables={"spans": span_table, "notes": note_table, "failed": failed_to_table(failed)},
-        sources=[
-            installation.files.receipt(RAW_NOTES, batch),
-            *([installation.files.receipt(model, ALL)] if model else []),
-        ],
+        tables={
+            "spans": span_table,
+            "notes": add_questions(note_table, answers.questions),
+            "failed": failed_to_table(failed),
+            **_add_questions(of_canaries, every.questions),
+        },
+        sources=[source, *([of_model] if of_model else [])],
         verdicts=[
             *judge_spans(notes, found, sources=[detector]),
-            within_share(
+            check_share(
                 "answered",
                 "Notes without an answer go to quarantine.",
                 part=len(failed),
-                whole=len(outcomes),
+                whole=len(answers.outcomes),
                 limit=installation.settings.gates.quarantined,
             ),
         ],
@@ -69,16 +99,28 @@ def make_spans(
             "notes": len(found),
             "failed": len(failed),
             "spans": span_table.num_rows,
+            VERSION: answers.version,
             **sample_counts(notes, received),
         },
         metadata={
+            "read": answers.in_words,
+            "notes_read": answers.read,
             "detection_seconds": round(answers.seconds, 3),
             **show_labels(label_counts(found), title=f"Spans of {detector}"),
         },
-        publish=lambda _: record_spans(
-            installation, batch, detector, found, notes=len(notes), seconds=answers.seconds
-        ),
+        remarks=answers.remarks,
+        publish=publish,
     )
+
+
+def _add_questions(
+    tables: Mapping[str, pa.Table], questions: Mapping[str, str]
+) -> dict[str, pa.Table]:
+    """Return the tables on canary patients, so that they answer as those of other notes do."""
+    return {
+        name: add_questions(table, questions) if name == CANARY_NOTES else table
+        for name, table in tables.items()
+    }
 
 
 def read_notes_of(batch: str, installation: Installation) -> list[Note]:

@@ -13,7 +13,7 @@ from deid_assets.reports import plots, tables
 from deid_assets.reports.page import picture
 
 SERVED = "DEID_REPORTS_URL"
-"""Environment variable with the address under which ``reports.server`` serves the reports.
+"""Environment variable with the address of ``quickstart.reports_server``, which serves the reports.
 
 ``make`` sets it.
 """

@@ -12,8 +12,8 @@ from deid_assets.assets.declarations import AssetOutput, Check
 from deid_assets.assets.detection import read_notes_of, read_outcomes
 from deid_assets.assets.display import Markdown, show_pages, show_png, show_scores
 from deid_assets.assets.ingest import GOLD, RAW_NOTES
-from deid_assets.assets.repeats import annotated_repeats, gold_batches, read_scored
-from deid_assets.assets.scoring import gold_covered, scored_batches
+from deid_assets.assets.repeats import find_annotated_repeats, gold_batches, read_scored
+from deid_assets.assets.scoring import gold_covered, list_scored_batches
 from deid_assets.assets.shadow import gold_of_sample
 from deid_assets.core.assets import Family
 from deid_assets.core.detector import Failed
@@ -67,7 +67,7 @@ def read_answers(
     notes: dict[str, Note] = {}
     gold: dict[str, SpanSet] = {}
     outcomes: dict[str, dict[str, SpanSet | Failed]] = {name: {} for name in detectors}
-    repeated = annotated_repeats(installation)
+    repeated = find_annotated_repeats(installation)
     for batch in batches:
         of_notes = read_notes_of(batch, installation)
         stored = {
@@ -105,7 +105,7 @@ def make_evaluation_report(
     missed, no text.
     """
     done, with_gold = (
-        scored_batches(installation, Family.SPANS.of(detector)),
+        list_scored_batches(installation, Family.SPANS.of(detector)),
         gold_batches(installation),
     )
     found = read_answers(installation, done, [detector])
@@ -119,7 +119,7 @@ def make_evaluation_report(
     pages = {}
     if total.labels and any(map(len, gold.values())):
         answered = replace(found, outcomes={detector: spans})
-        made = _made(plugin, installation, answered, Family.EVALUATION_REPORT.of(detector))
+        made = _make_page(plugin, installation, answered, Family.EVALUATION_REPORT.of(detector))
         pages = _pages(installation, f"evaluation-{detector}", made)
     return AssetOutput(
         tables={"scores": scores_to_table({detector: total})},
@@ -154,7 +154,7 @@ def make_bakeoff(
     present = [
         name
         for name in ordered
-        if batches and scored_batches(installation, Family.SPANS.of(name)) == batches
+        if batches and list_scored_batches(installation, Family.SPANS.of(name)) == batches
     ]
     if not present:
         raise InputError(
@@ -162,7 +162,7 @@ def make_bakeoff(
             " back-fill a detector"
         )
     found = read_answers(installation, batches, present)
-    made = _made(plugin, installation, found, BAKEOFF)
+    made = _make_page(plugin, installation, found, BAKEOFF)
     pages = _pages(installation, BAKEOFF, made)
     title = "Annotated spans covered, with 95 % intervals"
     return AssetOutput(
@@ -190,7 +190,7 @@ def make_bakeoff(
     )
 
 
-def _made(
+def _make_page(
     plugin: Plugin, installation: Installation, found: _AnnotatedOutcomes, asset: str
 ) -> MadePage:
     """Return what a plugin makes of answers.

@@ -12,14 +12,13 @@ import pyarrow as pa
 
 import deid_assets
 from deid_assets.assets import detection, ingest, merging, redaction
-from deid_assets.assets.auditing import stored_audit
+from deid_assets.assets.auditing import read_audit
 from deid_assets.assets.declarations import AssetOutput, Check
 from deid_assets.assets.display import show_page
-from deid_assets.assets.measuring import consequence, measure
-from deid_assets.assets.redaction import QUARANTINE
-from deid_assets.assets.release import release_chain, verify_current
+from deid_assets.assets.measuring import consequence, measurement, score
+from deid_assets.assets.release import recipients_of, release_chain, verify_current
 from deid_assets.config import Settings
-from deid_assets.core.assets import Family, family_of
+from deid_assets.core.assets import QUARANTINE, Family, family_of, study_part
 from deid_assets.core.redact import Policy
 from deid_assets.intake.reader import languages_of_word
 from deid_assets.pipeline.resolving import MERGED_SPANS
@@ -38,7 +37,6 @@ from deid_assets.reports import (
 from deid_assets.runtime.installation import Installation
 from deid_assets.store.approvals import PAGE
 from deid_assets.store.files import Receipt
-from deid_assets.store.frames import scores_from_table
 from deid_assets.store.withdrawals import ARRIVAL
 from deid_assets.system.atomic import atomic_file
 
@@ -85,11 +83,12 @@ def make_release_report(
     Raises:
         ProvenanceError: What would be released does not rest on what is stored now.
     """
-    redacted = Family.REDACTED_NOTES.of(policy.name)
-    for asset in (redacted, QUARANTINE):
+    names = installation.names
+    redacted, quarantine = names.name_redacted(policy.name), names.quarantine
+    for asset in (redacted, quarantine):
         verify_current(asset, batch, installation, code_versions=code_versions)
     summary = summarize(batch, installation, policy=policy, detectors=detectors)
-    path = page_of(installation.settings, batch)
+    path = page_of(installation.settings, names.of_batch(batch))
     page = release_html(summary).encode()
     rows = [
         {name: getattr(check, "name" if name == "check" else name) for name in CHECK_ROWS.names}
@@ -97,7 +96,7 @@ def make_release_report(
     ]
     return AssetOutput(
         tables={"checks": pa.Table.from_pylist(rows, CHECK_ROWS)},
-        sources=[installation.files.receipt(asset, batch) for asset in (redacted, QUARANTINE)],
+        sources=[installation.files.receipt(asset, batch) for asset in (redacted, quarantine)],
         verdicts=[_release_passed(summary)],
         counts={
             "outcome": summary.outcome.replace(" ", "-"),
@@ -136,11 +135,13 @@ def summarize(
 ) -> ReleaseSummary:
     """Collect the evidence from the signed receipts, not from Dagster's event log."""
     files = installation.files
-    held = files.receipt(QUARANTINE, batch)
+    names = installation.names
+    held, redacted_notes = files.receipt(names.quarantine, batch), names.name_redacted(policy.name)
     chain = release_chain(held, installation)
-    measured = measure(batch, installation)
-    redacted = files.receipt(Family.REDACTED_NOTES.of(policy.name), batch)
-    scores = scores_from_table(files.read(MERGED_SPANS, batch, "scores"))
+    scored = score(batch, installation)
+    measured = measurement(scored, installation.settings)
+    whose = "study in this batch" if installation.study else "batch"
+    redacted = files.receipt(redacted_notes, batch)
     actions, default_action = in_words(policy)
     return ReleaseSummary(
         batch=batch,
@@ -151,39 +152,42 @@ def summarize(
         checks=_checks(chain),
         actions=actions,
         default_action=default_action,
-        redacted=_labels(files.read(Family.REDACTED_NOTES.of(policy.name), batch, "edits")),
+        redacted=_labels(files.read(redacted_notes, batch, "edits")),
         found={
             name: _labels(files.read(Family.SPANS.of(name), batch, "spans"))
             for name in detectors
             if files.find(Family.SPANS.of(name), batch)
         },
-        quarantined=_quarantined(files.read(QUARANTINE, batch, "failed")),
+        quarantined=_count_quarantined(files.read(names.quarantine, batch, "failed")),
         ensemble=_ensemble(installation, detectors),
         chain=tuple(
             ProvenanceStep(link.asset, link.batch, link.digest, link.code_version, link.created_at)
             for link in chain
         ),
-        evaluation=scores.get(MERGED_SPANS),
+        evaluation=scored.scores,
         gold=(
-            f"{scores[MERGED_SPANS].notes.notes:,} annotated notes of this batch"
-            if MERGED_SPANS in scores
+            f"{scored.scores.notes.notes:,} annotated notes of this {whose}"
+            if scored.scores
             else ""
         ),
         limits=LIMITS,
         audits=tuple(
-            stored_audit(name, installation) for name in sorted(installation.snapshot.audits)
+            read_audit(name, installation.house) for name in sorted(installation.snapshot.audits)
         ),
         code_version=deid_assets.__version__,
         not_measured=measured.reason,
         consequence=consequence(measured),
         stays=measured.wanted.gold and bool(measured.shortfall),
-        arrival=_received(batch, installation),
+        arrival=_read_received(batch, installation),
         needs_approval=installation.settings.release.approval,
         redacts_annotated=installation.settings.redact_gold,
+        page=page_of(installation.settings, names.of_batch(batch)).name,
+        study=installation.settings.study,
+        recipients=recipients_of(installation),
     )
 
 
-def _received(batch: str, installation: Installation) -> Received:
+def _read_received(batch: str, installation: Installation) -> Received:
     arrival = installation.files.receipt(ARRIVAL, batch).counts
     notes = installation.files.receipt(ingest.RAW_NOTES, batch).counts
     return Received(
@@ -219,10 +223,11 @@ def _descriptions(asset: str) -> dict[str, str]:
         ingest.GOLD: ingest.GOLD_CHECKS,
         Family.SPANS: detection.CHECKS,
         MERGED_SPANS: merging.CHECKS,
-        Family.REDACTED_NOTES: redaction.CHECKS,
+        Family.REDACTED_NOTES: redaction.STUDY_CHECKS,
         QUARANTINE: redaction.QUARANTINE_CHECKS,
     }
-    checks = declared.get(family_of(asset) or asset, ())
+    _, part = study_part(asset)
+    checks = declared.get(family_of(part) or part, ())
     return {check.name: check.description for check in checks}
 
 
@@ -230,7 +235,7 @@ def _labels(spans: pa.Table) -> dict[str, int]:
     return dict(Counter(str(label) for label in spans.column("label").to_pylist()))
 
 
-def _quarantined(failed: pa.Table) -> tuple[Quarantined, ...]:
+def _count_quarantined(failed: pa.Table) -> tuple[Quarantined, ...]:
     counts = Counter((row["stage"], row["error"]) for row in failed.to_pylist())
     return tuple(
         Quarantined(stage, reason, notes) for (stage, reason), notes in sorted(counts.items())

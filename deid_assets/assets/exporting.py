@@ -1,10 +1,11 @@
 """onnx_<recipe>: a tagger's network as an ONNX graph, compared with it."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from deid_assets.assets.declarations import AssetOutput, Check
 from deid_assets.assets.display import Markdown
-from deid_assets.assets.training import work_folder
+from deid_assets.assets.training import hold_work
 from deid_assets.assets.training_corpus import TRAINING_CORPUS, read_materials
 from deid_assets.core.assets import Family
 from deid_assets.plugins import load_trainer
@@ -27,11 +28,15 @@ ONNX_CHECKS = (
 
 def make_onnx(_batch: str, installation: Installation, *, recipe: Recipe) -> AssetOutput:
     """Export a recipe's network and compare the export with it on the development notes."""
+    with hold_work(installation, f"{recipe.name}-onnx") as work:
+        return _make_output(work, installation, recipe)
+
+
+def _make_output(work: Path, installation: Installation, recipe: Recipe) -> AssetOutput:
     asset = Family.TAGGER.of(recipe.name)
     materials = read_materials(installation, recipe)
     dev = make_task(recipe, materials, load_trainer(recipe.plugin)).dev
-    work = work_folder(installation) / f"{recipe.name}-onnx"
-    card, parities = export_model(installation.taggers.unpacked(asset), work, dev)
+    card, parities = export_model(installation.taggers.unpack(asset), work, dev)
     used = next((parity for parity in parities if parity.precision == recipe.onnx), None)
     exact = next(parity for parity in parities if parity.precision == "fp32")
     return AssetOutput(

@@ -49,9 +49,10 @@ CHECKS = (
 )
 
 RECALL = "recall_floor"
+CANARY_RECALL = "canary_recall"
 
 
-def switched_off(limits: Gates) -> frozenset[str]:
+def list_switched_off(limits: Gates) -> frozenset[str]:
     """Return the names of the gates on gold that have nothing to judge under these settings,
     whatever arrives.
     """
@@ -61,6 +62,7 @@ def switched_off(limits: Gates) -> frozenset[str]:
         "notes_covered_lower_bound": limits.notes_covered_lower_bound > 0,
         "worst_group": bool(limits.worst_group_by),
         "no_regression": limits.regression_tolerance < 1,
+        CANARY_RECALL: limits.canaries > 0,
     }
     return frozenset(name for name, is_set in has_limit.items() if not is_set)
 
@@ -84,7 +86,7 @@ class _ScoredBatch:
     scores: Evaluation
 
 
-def measured(notes: Sequence[Note], pairs: Pairs, *, counted: Profile) -> _ScoredBatch:
+def score_pairs(notes: Sequence[Note], pairs: Pairs, *, counted: Profile) -> _ScoredBatch:
     """Score pairs under a profile."""
     return _ScoredBatch(
         notes, pairs, evaluate_corpus(pairs, profile=counted, lengths=_lengths(notes))

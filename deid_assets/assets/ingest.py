@@ -12,6 +12,7 @@ from functools import partial
 
 import pyarrow as pa
 
+from deid_assets.assets.canaries import plant_canaries
 from deid_assets.assets.declarations import AssetOutput, Check
 from deid_assets.assets.display import (
     label_counts,
@@ -40,7 +41,7 @@ from deid_assets.intake.reader import (
 )
 from deid_assets.intake.reading import ReadingPlan, how_to_read
 from deid_assets.languages import CODES, language_of
-from deid_assets.quality import Verdict, within_share
+from deid_assets.quality import Verdict, check_share
 from deid_assets.quality.duplicates import near_duplicate_share
 from deid_assets.runtime.installation import Installation
 from deid_assets.store.frames import (
@@ -77,8 +78,8 @@ def make_raw_notes(batch: str, installation: Installation) -> AssetOutput:
         )
     arrival, how = _arrival_of(batch, installation)
     entries, ignored = _read(batch, installation)
-    notes, faults = _sorted_out(entries, lang=how.lang)
-    withheld = _withheld(faults, taken={note.note_id for note in notes})
+    notes, faults = _sort_out(entries, lang=how.lang)
+    withheld = _list_withheld(faults, taken={note.note_id for note in notes})
     failed = [Failed(note_id, RAW_NOTES, kind) for note_id, kind, _, _ in withheld]
     languages = Counter(note.lang or "unknown" for note in notes)
     reasons = summarize((kind, place, reason) for _, kind, place, reason in withheld)
@@ -88,7 +89,8 @@ def make_raw_notes(batch: str, installation: Installation) -> AssetOutput:
             "failed": failed_to_table(failed),
             "reasons": reasons_table(withheld),
             "faults": _faults([found.what for found in faults if isinstance(found.what, Fault)]),
-            "ignored": _ignored_table(ignored),
+            "ignored": _tabulate_ignored(ignored),
+            **plant_canaries(batch, installation, {note.note_id for note in notes}),
         },
         sources=[arrival.receipt],
         verdicts=[
@@ -111,13 +113,13 @@ def make_raw_notes(batch: str, installation: Installation) -> AssetOutput:
             "languages": show_counts(languages),
             "faults": show_counts(Counter(failure.error for failure in failed)),
             "reasons": show_lines(reasons),
-            "ignored": show_counts(Counter(_shown_rule(rule) for _, rule in ignored), of="Files"),
+            "ignored": show_counts(Counter(_show_rule(rule) for _, rule in ignored), of="Files"),
         },
         publish=lambda _: record_notes(installation, batch, notes),
     )
 
 
-def _shown_rule(rule: str) -> str:
+def _show_rule(rule: str) -> str:
     """Return the rule by which a file is ignored.
 
     A pattern that a sender may have written is not quoted.
@@ -149,7 +151,7 @@ def _arrival_of(batch: str, installation: Installation) -> tuple[Arrival, Readin
         return arrival, how_to_read(installation.settings, arrival.overrides)
 
 
-def _sorted_out(
+def _sort_out(
     entries: Iterable[ReadItem], *, lang: str | None
 ) -> tuple[list[Note], list[ReadItem]]:
     """Return notes with a language code, and what is to be withheld.
@@ -169,11 +171,11 @@ def _sorted_out(
                 )
             )
         else:
-            notes.append(with_language_code(found.what.note, lang, body=found.what.body))
+            notes.append(set_language_code(found.what.note, lang, body=found.what.body))
     return notes, faults
 
 
-def as_gold(spans: SpanSet) -> SpanSet:
+def make_gold(spans: SpanSet) -> SpanSet:
     """Return the spans under one source, with the native labels that a label map of ours knows.
 
     Both fields may hold anything, and the annotations are stored where no text may be.
@@ -190,7 +192,7 @@ def as_gold(spans: SpanSet) -> SpanSet:
     return SpanSet(spans.note_id, spans.digest, tuple(kept))
 
 
-def _withheld(faults: Sequence[ReadItem], *, taken: AbstractSet[str]) -> list[Withheld]:
+def _list_withheld(faults: Sequence[ReadItem], *, taken: AbstractSet[str]) -> list[Withheld]:
     """Return one entry per note that cannot be used, under its place where its id is missing or
     another note's.
     """
@@ -212,7 +214,7 @@ def _withheld(faults: Sequence[ReadItem], *, taken: AbstractSet[str]) -> list[Wi
     return list(withheld.values())
 
 
-def with_language_code(note: Note, lang: str | None = None, *, body: str | None = None) -> Note:
+def set_language_code(note: Note, lang: str | None = None, *, body: str | None = None) -> Note:
     """Return the note with an ISO 639-1 code for its language.
 
     What it names, else ``lang``, else what its body tells.
@@ -231,7 +233,7 @@ def make_gold_annotations(batch: str, installation: Installation) -> AssetOutput
     notes = notes_from_table(installation.files.read(RAW_NOTES, batch, "notes"))
     known = {note.note_id for note in notes}
     gold = [
-        as_gold(found.what.spans)
+        make_gold(found.what.spans)
         for found in _read(batch, installation)[0]
         if isinstance(found.what, Annotated)
         and found.what.spans is not None
@@ -249,7 +251,7 @@ def make_gold_annotations(batch: str, installation: Installation) -> AssetOutput
 
 def _readable(kept: int, withheld: int, limit: float, reasons: Sequence[str]) -> Verdict:
     told = "What could not be read goes to quarantine."
-    verdict = within_share("readable", told, part=withheld, whole=kept + withheld, limit=limit)
+    verdict = check_share("readable", told, part=withheld, whole=kept + withheld, limit=limit)
     if not kept + withheld:
         reasons = [
             "no-notes: nothing that arrived is a note; `deid batches show` names what was ignored"
@@ -300,7 +302,7 @@ def reasons_table(withheld: Iterable[Withheld]) -> pa.Table:
     return pa.table({name: _strings(row[at] for row in rows) for at, name in enumerate(REASONS)})
 
 
-def _ignored_table(ignored: Sequence[tuple[str, str]]) -> pa.Table:
+def _tabulate_ignored(ignored: Sequence[tuple[str, str]]) -> pa.Table:
     """Return the files that were passed over, each with the rule by which it was."""
     return pa.table(
         {

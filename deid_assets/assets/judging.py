@@ -8,7 +8,7 @@ from deid_assets.assets.declarations import Check
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import SpanSet
-from deid_assets.quality import Verdict, folded, frames
+from deid_assets.quality import Verdict, fold_verdicts, frames
 from deid_assets.quality.expectations import run
 from deid_assets.quality.suites import Suite, builtin
 
@@ -31,7 +31,7 @@ def span_checks(*, disjoint: bool = False) -> list[Check]:
 def judge_notes(notes: Sequence[Note]) -> list[Verdict]:
     """Return what the suite of notes says of a batch."""
     verdicts = run(builtin("raw_notes"), frames.notes_frame(notes))
-    return folded("well_formed", WELL_FORMED, verdicts, apart=NOTES_APART)
+    return fold_verdicts("well_formed", WELL_FORMED, verdicts, apart=NOTES_APART)
 
 
 def judge_spans(
@@ -53,7 +53,7 @@ def judge_spans(
     verdicts = run(builtin("span_sets"), frames.span_sets_frame(notes, span_sets))
     for suite in _span_suites(disjoint=disjoint):
         verdicts += run(suite, spans, sources=sources, labels=[label.value for label in Phi])
-    return folded("well_formed", WELL_FORMED, verdicts, apart=SPANS_APART)
+    return fold_verdicts("well_formed", WELL_FORMED, verdicts, apart=SPANS_APART)
 
 
 def _span_suites(*, disjoint: bool) -> list[Suite]:

@@ -8,7 +8,7 @@ import pyarrow as pa
 from deid_assets.assets.records import seconds_per_note
 from deid_assets.evaluation.marginal import Coverage, marginals
 from deid_assets.reports.marginal import best_subset_text, marginal_table
-from deid_assets.reports.tables import titled_md
+from deid_assets.reports.tables import write_titled_md
 from deid_assets.runtime.installation import Installation
 
 SCHEMA = pa.schema(
@@ -57,12 +57,12 @@ def marginal_value(installation: Installation, found: Coverage) -> _MarginalTabl
             "seconds_per_1000_notes": None if spent is None else 1_000 * spent,
         }
         rows.append(row)
-    return _MarginalTable(pa.Table.from_pylist(rows, SCHEMA), _shown(found, seconds))
+    return _MarginalTable(pa.Table.from_pylist(rows, SCHEMA), _show_found(found, seconds))
 
 
-def _shown(found: Coverage, seconds: Mapping[str, float | None]) -> str:
+def _show_found(found: Coverage, seconds: Mapping[str, float | None]) -> str:
     known = {name: 1_000 * spent for name, spent in seconds.items() if spent}
-    table = titled_md(marginal_table(found, known))
+    table = write_titled_md(marginal_table(found, known))
     shown = "\n\n".join(filter(None, (table, best_subset_text(found)))) or "One detector alone."
     return (
         f"{shown}\n\nSeconds are of detection alone, on one process, over all batches: no start-up,"

@@ -1,29 +1,47 @@
 """merged_spans: the ensemble's predictions resolved, then spread over each patient's notes."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 
-from deid_assets.assets import gates
+import pyarrow as pa
+
+from deid_assets.assets import canaries, gates
 from deid_assets.assets.declarations import AssetOutput, Check
+from deid_assets.assets.denying import RULES_HOLD, rules_hold
 from deid_assets.assets.detection import read_notes_of, read_outcomes
 from deid_assets.assets.display import label_counts, show_labels, show_scores
-from deid_assets.assets.gates import judge_gold, measured
+from deid_assets.assets.gates import judge_gold, score_pairs
 from deid_assets.assets.ingest import GOLD, RAW_NOTES
 from deid_assets.assets.judging import judge_spans, span_checks
+from deid_assets.assets.parts import ALLOWED
 from deid_assets.config import Gates
 from deid_assets.core.assets import Family
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi, profile
 from deid_assets.core.resolve import Ensemble
 from deid_assets.core.span import SpanSet
+from deid_assets.erasure.denying import lift_contradicted
 from deid_assets.evaluation.score import Counts, Evaluation, Scheme
 from deid_assets.pipeline.batch import Batch, Outcome
 from deid_assets.pipeline.composition import Pipeline
+from deid_assets.pipeline.denying import (
+    DENIED,
+    Allow,
+    AllowedPlace,
+    Deny,
+    find_allowed_places,
+    make_allowed_spans,
+)
+from deid_assets.pipeline.leaks import LeakPlace
 from deid_assets.pipeline.resolving import MERGED_SPANS, Resolve
 from deid_assets.pipeline.spreading import SPREAD, Spread, is_found
 from deid_assets.quality import Verdict
 from deid_assets.quality.text_checks import recall_floor
 from deid_assets.runtime.installation import Installation
+from deid_assets.store.denials import Denials, DenyList
+from deid_assets.store.files import Receipt
 from deid_assets.store.frames import (
+    SPANS,
     failed_to_table,
     scores_to_table,
     spans_from_tables,
@@ -37,6 +55,8 @@ CHECKS = (
         "On annotated notes, where the batch has any, recall is not below the configured minimum.",
     ),
     *gates.CHECKS,
+    RULES_HOLD,
+    canaries.CANARY_RECALL,
 )
 
 
@@ -45,15 +65,15 @@ def checks_of(limits: Gates) -> list[Check]:
 
     A gate that they switch off is none.
     """
-    off = gates.switched_off(limits)
+    off = gates.list_switched_off(limits)
     return [check for check in CHECKS if check.name not in off]
 
 
 def make_merged_spans(
     batch: str, installation: Installation, *, yielding: frozenset[Phi]
 ) -> AssetOutput:
-    """Resolve the ensemble's spans, spread what they cover, and compare with gold where there is
-    any.
+    """Resolve the ensemble's spans, leave what people found to be no identifier, spread what is
+    covered, cover what somebody denied, and compare with gold where there is any.
 
     Args:
         batch: Partition.
@@ -68,11 +88,17 @@ def make_merged_spans(
         for name in settings.ensemble
     }
     resolve = Resolve(settings.resolve, Ensemble(settings.ensemble, yielding=yielding))
-    done = Pipeline((resolve, Spread())).run(Batch(notes, predictions=predictions))
+    denials = _denials(batch, installation, notes)
+    places = _find_denied(notes, denials)
+    deny = Deny(places, denials.categories, yielding)
+    allow = Allow(find_allowed_places(notes, denials.allowed_values, predictions))
+    done = Pipeline((resolve, allow, Spread(), deny)).run(Batch(notes, predictions=predictions))
     merged = list(done.spans.values())
+    left = allow.list_left(done.spans)
     note_table, span_table = spans_to_tables(merged)
     gold = read_held_out(batch, installation, notes)
-    found = measured(notes, against(gold, done.spans), counted=profile(settings.profile))
+    of_canaries = canaries.score(batch, installation, resolve)
+    found = score_pairs(notes, pair_with_gold(gold, done.spans), counted=profile(settings.profile))
     scores = found.scores
     on_gold = [recall_gate(scores, settings.gates), *judge_gold(found, installation, batch)]
     return AssetOutput(
@@ -81,31 +107,97 @@ def make_merged_spans(
             "notes": note_table,
             "failed": failed_to_table(done.withheld.values()),
             "scores": scores_to_table({MERGED_SPANS: scores} if gold else {}),
+            canaries.CANARIES: of_canaries.table,
+            ALLOWED: _tabulate_allowed(left),
         },
-        sources=[
-            installation.files.receipt(asset, batch)
-            for asset in (RAW_NOTES, GOLD, *(Family.SPANS.of(name) for name in settings.ensemble))
-        ],
+        sources=_sources(batch, installation, places, left),
         verdicts=[
-            *judge_spans(notes, merged, sources=(*settings.ensemble, SPREAD), disjoint=True),
+            *judge_spans(
+                notes, merged, sources=(*settings.ensemble, SPREAD, DENIED), disjoint=True
+            ),
+            rules_hold(denials),
+            *of_canaries.verdicts,
             *(
                 verdict
                 for verdict in on_gold
-                if verdict.name not in gates.switched_off(settings.gates)
+                if verdict.name not in gates.list_switched_off(settings.gates)
             ),
         ],
         counts={
-            "notes": len(merged),
-            "failed": len(done.withheld),
-            "spans": span_table.num_rows,
-            "spread": sum(not is_found(span) for spans in merged for span in spans),
+            **_counts(done),
+            "denied": sum(map(len, places.values())),
+            "allowed": sum(map(len, left.values())),
         },
-        metadata=(
-            show_scores(scores, title="Ensemble on annotated notes")
-            if gold
-            else show_labels(label_counts(merged), title="Merged spans")
-        ),
+        metadata={
+            **(
+                show_scores(scores, title="Ensemble on annotated notes")
+                if gold
+                else show_labels(label_counts(merged), title="Merged spans")
+            ),
+            **of_canaries.metadata,
+        },
     )
+
+
+def _denials(batch: str, installation: Installation, notes: Sequence[Note]) -> DenyList:
+    """Return the rules of people, without allow rules that annotations of the batch speak against:
+    these are lifted.
+    """
+    files = installation.files
+    found = Denials(files).read()
+    gold = read_gold(batch, installation) if found.allowed else {}
+    contradicted = frozenset[str]().union(
+        *(found.allowed_values.find_annotated(note, gold.get(note.note_id, ())) for note in notes)
+    )
+    if not contradicted:
+        return found
+    return lift_contradicted(files, contradicted, batch=batch)
+
+
+def _tabulate_allowed(left: Mapping[str, Sequence[AllowedPlace]]) -> pa.Table:
+    rows = [
+        {"note_id": note_id, **asdict(span)}
+        for note_id, places in left.items()
+        for span in make_allowed_spans(places)
+    ]
+    return pa.Table.from_pylist(rows, SPANS)
+
+
+def _find_denied(notes: Sequence[Note], denials: DenyList) -> dict[str, list[LeakPlace]]:
+    """Return, by note id, where denied values stand; notes without one are absent."""
+    if not denials.rules:
+        return {}
+    values = denials.values
+    found = {note.note_id: list(values.places(note.text)) for note in notes}
+    return {note_id: places for note_id, places in found.items() if places}
+
+
+def _sources(
+    batch: str,
+    installation: Installation,
+    places: Mapping[str, Sequence[LeakPlace]],
+    left: Mapping[str, Sequence[AllowedPlace]],
+) -> list[Receipt]:
+    """Return what the spans rest on: notes, spans, and the record of the rules that cover or leave
+    something in the batch.
+    """
+    files = installation.files
+    spans = (Family.SPANS.of(name) for name in installation.settings.ensemble)
+    rules = {place.name for found in places.values() for place in found}
+    allowed = {rule for found in left.values() for place in found for rule in place.rules}
+    record = Denials(files).record(batch, rules, allowed)
+    made_of = [files.receipt(asset, batch) for asset in (RAW_NOTES, GOLD, *spans)]
+    return [*made_of, record] if record else made_of
+
+
+def _counts(done: Batch) -> dict[str, int]:
+    spans = [span for found in done.spans.values() for span in found]
+    return {
+        "notes": len(done.spans),
+        "failed": len(done.withheld),
+        "spans": len(spans),
+        "spread": sum(not is_found(span) for span in spans),
+    }
 
 
 def recall_gate(scores: Evaluation, gates: Gates) -> Verdict:
@@ -141,7 +233,7 @@ def read_held_out(
     }
 
 
-def against(
+def pair_with_gold(
     gold: Mapping[str, SpanSet], outcomes: Mapping[str, Outcome]
 ) -> list[tuple[SpanSet, SpanSet]]:
     """Pair gold with outcomes for scoring.

@@ -92,7 +92,7 @@ def make_landed_notes(
     columns = _columns(frame, table)
     ids = [_identifier(value, table, "id") for value in columns["id"]]
     usable = _ids_usable(ids, table)
-    known = _known(installation)
+    known = _read_known(installation)
     if usable.failed:
         return AssetOutput(tables={"rows": _rows_table({})}, sources=[], verdicts=[usable])
     rows = {row.note_id: row for row in _rows(ids, columns, table, installation)}
@@ -121,7 +121,7 @@ def _is_stale(note_id: str, rows: Mapping[str, _Row], known: Mapping[str, tuple[
     return note_id not in rows or rows[note_id].digest != known[note_id][0]
 
 
-def _known(installation: Installation) -> dict[str, tuple[str, str]]:
+def _read_known(installation: Installation) -> dict[str, tuple[str, str]]:
     """Return by note id the digest and arrival of the rows that were taken."""
     if installation.files.find(LANDED_NOTES, ALL) is None:
         return {}

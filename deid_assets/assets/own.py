@@ -8,8 +8,8 @@ from typing import Any
 
 from deid_assets.assets.declarations import AssetDeclaration, AssetOutput, Check, Make
 from deid_assets.core.errors import ConfigError
-from deid_assets.quality.own import judge_own, own_checks
-from deid_assets.quality.suites import Suite, suite_of, unknown_assets
+from deid_assets.quality.own import judge_own, list_own_checks
+from deid_assets.quality.suites import Suite, find_unknown_assets, suite_of
 
 _OWN_SUITES: ContextVar[Mapping[str, Suite]] = ContextVar("own_suites")
 _DESCRIPTION = "What this installation's own suite of expectations asks."
@@ -25,20 +25,21 @@ def asking(suites: Mapping[str, Suite]) -> Iterator[None]:
         _OWN_SUITES.reset(token)
 
 
-def with_own_suite(make: Make, declaration: AssetDeclaration) -> tuple[Make, AssetDeclaration]:
+def add_own_suite(make: Make, declaration: AssetDeclaration) -> tuple[Make, AssetDeclaration]:
     """Return an asset's body and plan with the checks of the suite that names it, if one does."""
     suite = suite_of(_OWN_SUITES.get({}), declaration.key)
     if suite is None:
         return make, declaration
 
-    def judged(*args: Any, **options: Any) -> AssetOutput:
+    def judge(*args: Any, **options: Any) -> AssetOutput:
         output = make(*args, **options)
         return replace(output, verdicts=[*output.verdicts, *judge_own(suite, output.tables)])
 
     checks = [
-        Check(name, _DESCRIPTION, blocking=blocking) for name, blocking in own_checks(suite).items()
+        Check(name, _DESCRIPTION, blocking=blocking)
+        for name, blocking in list_own_checks(suite).items()
     ]
-    return judged, replace(
+    return judge, replace(
         declaration,
         checks=[*declaration.checks, *checks],
         code_version=f"{declaration.code_version}+suite-{suite.digest[:12]}",
@@ -51,5 +52,5 @@ def check_asked(suites: Mapping[str, Suite], assets: Sequence[str]) -> None:
     Raises:
         ConfigError: With a line for each suite that would never be evaluated.
     """
-    if faults := list(unknown_assets(suites, assets)):
+    if faults := list(find_unknown_assets(suites, assets)):
         raise ConfigError("\n".join(faults))

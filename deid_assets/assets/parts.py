@@ -35,6 +35,9 @@ PART_CHARS = 200_000
 worker idles long.
 """
 
+ALLOWED = "allowed"
+"""Table of the merged spans: places that people found to be no identifier, as spans by detector."""
+
 NOTES = pa.schema(
     [
         pa.field("note_id", pa.string(), nullable=False),
@@ -66,6 +69,7 @@ class NoteTables:
         failed: ``frames.FAILED``, the notes that the ensemble failed on.
         gold: People's spans to be redacted or sought, as ``merged``.
         hits: Note id to what was found in its redacted text, to be redacted too.
+        allowed: Note id to places that people found to be no identifier, which are no hits.
     """
 
     notes: pa.Table
@@ -73,6 +77,7 @@ class NoteTables:
     failed: pa.Table
     gold: tuple[pa.Table, pa.Table]
     hits: Mapping[str, Sequence[Span]] = field(default_factory=dict)
+    allowed: Mapping[str, Sequence[Span]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +180,13 @@ def split(table: pa.Table, number: Numbers, count: int) -> list[pa.Table]:
     return [table.take(pa.array(order[start:end])) for start, end in pairwise(edges)]
 
 
+def of_whole_patients(batch: NoteTables, notes: pa.Table) -> NoteTables:
+    """Return all notes of the patients who have one of these notes of the batch."""
+    patients = set(_owners(notes))
+    chosen = pa.array([owner in patients for owner in _owners(batch.notes)], pa.bool_())
+    return _of_notes(batch, batch.notes.filter(chosen))
+
+
 def of_patients(batch: NoteTables, hits: Mapping[str, Sequence[Span]]) -> NoteTables:
     """Return the notes of the patients in whose redacted notes something was found, with that."""
     owners = _owners(batch.notes)
@@ -221,7 +233,7 @@ def batch_of(part: NoteTables) -> Batch:
     for note in notes:
         outcome = merged.get(note.note_id, Failed(note.note_id, Resolve.name, "Missing"))
         if isinstance(outcome, DisjointSpans):
-            spans[note.note_id] = outcome.checked(note)
+            spans[note.note_id] = outcome.check_against(note)
         elif isinstance(outcome, Failed):
             withheld[note.note_id] = outcome
         else:
@@ -273,7 +285,7 @@ def _edits_table(done: Sequence[Redacted]) -> pa.Table:
     return pa.table(columns, schema=EDITS)
 
 
-def redacted_of(notes: pa.Table, edits: pa.Table) -> Iterator[tuple[Note, Redacted]]:
+def rebuild_redacted(notes: pa.Table, edits: pa.Table) -> Iterator[tuple[Note, Redacted]]:
     """Yield redacted notes as they were stored, each as a note of its own and with its edits."""
     offsets = [edits.column(name).to_numpy().tolist() for name in EDITS.names[1:-1]]
     labels = [PHI[label] for label in edits.column("label").to_pylist()]

@@ -32,7 +32,7 @@ def record_spans(
     notes: int,
     seconds: float,
 ) -> None:
-    """Enter what a detector found, and how long it took for so many notes."""
+    """Enter what a detector found, and how long it took for so many notes, if it read any."""
     from deid_assets.store import records  # noqa: PLC0415 - SQLModel takes 0.3 s to import
 
     plugin = installation.plugins[detector]
@@ -41,7 +41,8 @@ def record_spans(
             session, detector, plugin.version, digest=plugin.digest
         )
         records.save_spans(session, batch, version, span_sets, key=installation.key)
-        records.save_detection(session, batch, version, notes=notes, seconds=seconds)
+        if notes:
+            records.save_detection(session, batch, version, notes=notes, seconds=seconds)
         session.commit()
 
 

@@ -10,28 +10,33 @@ import pyarrow as pa
 
 import deid_assets
 from deid_assets.assets.declarations import AssetOutput, Check
+from deid_assets.assets.denying import NO_DENIED_VALUE, no_denied_value
 from deid_assets.assets.gates import BASELINE_NOTES, baseline_of, keep_baseline
 from deid_assets.assets.ingest import RAW_NOTES
 from deid_assets.assets.measuring import measure
 from deid_assets.assets.merging import read_gold
 from deid_assets.assets.records import record_release
-from deid_assets.assets.redaction import QUARANTINE
+from deid_assets.assets.studies import LEFT_OUT, ReceivedNotes, read_received
 from deid_assets.config import Settings
-from deid_assets.core.assets import Family
+from deid_assets.core.assets import RELEASED, study_part
 from deid_assets.core.errors import ProvenanceError
+from deid_assets.core.keys import derive_released_id
 from deid_assets.core.redact import Policy
 from deid_assets.core.span import SpanSet
+from deid_assets.intake.consent import AGREED, digest_of_consent, take_back_revoked
+from deid_assets.intake.withdrawal import take_back
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.quality import Verdict
 from deid_assets.quality.text_checks import complete
 from deid_assets.runtime.installation import Installation
-from deid_assets.store.approvals import APPROVAL, PAGE, REPORT, find_approval, proof_in_words
+from deid_assets.store.approvals import PAGE, find_approval, proof_in_words
+from deid_assets.store.denials import DENIED_VALUES, Denials, read_allowed
 from deid_assets.store.files import Receipt
 from deid_assets.store.frames import spans_from_tables
 from deid_assets.store.signing import PUBLIC_KEY
 from deid_assets.system.atomic import atomic_file
 
-RELEASED = "released_corpus"
+__all__ = ["CHECKS", "NOTES", "RELEASED", "make_released_corpus", "pseudonym"]
 
 CHECKS = (
     Check(
@@ -40,6 +45,7 @@ CHECKS = (
     ),
     Check("complete", "Notes received equal notes released plus notes in quarantine."),
     Check("measured", "People annotated as many notes of the batch as release.require asks for."),
+    NO_DENIED_VALUE,
 )
 _APPROVED = Check("approved", "Somebody approved the present page on the batch.")
 
@@ -76,21 +82,20 @@ def make_released_corpus(
         ProvenanceError: A receipt or file on the way is missing, altered, out of date or did not
             pass.
     """
-    redacted = Family.REDACTED_NOTES.of(policy.name)
-    verify_current(REPORT, batch, installation, code_versions=code_versions)
+    names, files = installation.names, installation.files
+    redacted = names.name_redacted(policy.name)
+    verify_current(names.report, batch, installation, code_versions=code_versions)
     sources = [
-        installation.files.receipt(asset, batch)
-        for asset in (RAW_NOTES, redacted, QUARANTINE, REPORT)
+        files.receipt(asset, batch)
+        for asset in (RAW_NOTES, redacted, names.quarantine, names.report)
     ]
-    approval = (
-        find_approval(installation.files, batch) if installation.settings.release.approval else None
-    )
+    asks = installation.settings.release.approval
+    approval = find_approval(files, batch, names) if asks else None
     found = measure(batch, installation)
-    notes = installation.files.read(redacted, batch, "notes")
-    released = _under_new_ids(notes, installation)
-    raw = installation.files.read(RAW_NOTES, batch, "notes").column("note_id").to_pylist()
-    unread = installation.files.read(RAW_NOTES, batch, "failed").column("note_id").to_pylist()
-    held = installation.files.read(QUARANTINE, batch, "failed").column("note_id").to_pylist()
+    notes = files.read(redacted, batch, "notes")
+    released = _give_new_ids(notes, installation)
+    entered = read_received(batch, installation)
+    held = files.read(names.quarantine, batch, "failed").column("note_id").to_pylist()
     kept = _baseline(batch, installation)
     return AssetOutput(
         tables={"notes": released},
@@ -103,18 +108,20 @@ def make_released_corpus(
                 {"receipts": len(sources)},
                 "Checked back to the raw notes.",
             ),
-            complete([*raw, *unread], notes.column("note_id").to_pylist(), held),
+            complete(entered.note_ids, notes.column("note_id").to_pylist(), held),
             found.judge(),
-            *_approved(approval, installation),
+            no_denied_value(batch, installation, notes, files.read(redacted, batch, "edits")),
+            *_judge_approval(approval, installation),
         ],
         counts={
             "policy": policy.name,
             "policy_digest": policy.digest[:12],
             "notes": released.num_rows,
             "quarantined": len(held),
-            "unreadable": len(unread),
+            "unreadable": len(entered.unread),
             "measured": int(found.measured),
-            BASELINE_NOTES: len(kept),
+            **({BASELINE_NOTES: len(kept)} if installation.study is None else {}),
+            **_read_agreed(installation),
         },
         metadata={"folder": str(release_folder(installation, batch))},
         publish=lambda receipt: _record(installation, policy, receipt, kept=kept),
@@ -122,7 +129,7 @@ def make_released_corpus(
     )
 
 
-def _under_new_ids(notes: pa.Table, installation: Installation) -> pa.Table:
+def _give_new_ids(notes: pa.Table, installation: Installation) -> pa.Table:
     released = pa.table(
         {
             "id": [
@@ -142,7 +149,7 @@ def _under_new_ids(notes: pa.Table, installation: Installation) -> pa.Table:
     return released.sort_by("id") if installation.settings.release.shuffle else released
 
 
-def _approved(approval: Receipt | None, installation: Installation) -> list[Verdict]:
+def _judge_approval(approval: Receipt | None, installation: Installation) -> list[Verdict]:
     if not installation.settings.release.approval:
         return []
     missing = "nobody approved the present page: read it, and run `deid approve` with it"
@@ -164,20 +171,54 @@ def pseudonym(installation: Installation, kind: str, value: str | None) -> str |
 
     Keyed, so the same in every release.
     """
-    return (
-        None
-        if value is None
-        else f"{kind[0]}-{installation.key.derive('released', kind, value).hex()[:20]}"
-    )
+    return None if value is None else derive_released_id(installation.key, kind, value)
+
+
+def _read_agreed(installation: Installation) -> dict[str, str]:
+    """Return what a study's receipt says of the list of who agreed."""
+    study = installation.study
+    if study is None or study.consent is None:
+        return {}
+    return {AGREED: digest_of_consent(study.key, study.consent)}
+
+
+def take_back_left_out(found: ReceivedNotes, batch: str, installation: Installation) -> None:
+    """Take a study's release back where it has a note that the study takes no longer, such as one
+    of a patient who agrees no more: what follows may be stopped, or wait, and never replace it.
+
+    The batch stays open, so that the next release needs nobody.
+
+    Args:
+        found: What the study takes of the batch now.
+        batch: Partition.
+        installation: As a study has it. The installation's own release has all that it received.
+
+    Raises:
+        ProvenanceError: The study's list of releases, or what it released, was altered.
+    """
+    study, files, released = installation.study, installation.files, installation.names.released
+    if study is None or files.find(released, batch) is None:
+        return
+    taken = {pseudonym(installation, "note", note_id) for note_id in found.note_ids}
+    if taken.issuperset(files.read(released, batch, "notes").column("id").to_pylist()):
+        return
+    take_back(installation.house.settings, files, study.name, batch)
 
 
 def release_folder(installation: Installation, batch: str) -> Path:
     """Return the folder with a release's notes and manifest."""
-    return installation.settings.released / batch
+    return installation.settings.released / installation.releases.name_of(batch)
+
+
+def recipients_of(installation: Installation) -> tuple[str, ...]:
+    """Return who gets a release, where a study names them."""
+    return installation.study.settings.recipients if installation.study else ()
 
 
 def _baseline(batch: str, installation: Installation) -> list[SpanSet]:
-    """Return the baseline of the next release of the batch."""
+    """Return the baseline of the next release of the batch; the spans of a study are its too."""
+    if installation.study is not None:
+        return []
     merged = (installation.files.read(MERGED_SPANS, batch, table) for table in ("notes", "spans"))
     return baseline_of(spans_from_tables(*merged), read_gold(batch, installation))
 
@@ -186,7 +227,8 @@ def _record(
     installation: Installation, policy: Policy, receipt: Receipt, *, kept: Sequence[SpanSet]
 ) -> None:
     """Keep the baseline, and enter the release in the text-free store."""
-    keep_baseline(installation, kept, receipt)
+    if installation.study is None:
+        keep_baseline(installation, kept, receipt)
     record_release(installation, receipt.batch, policy.name, receipt)
 
 
@@ -202,6 +244,9 @@ def _release(
     with atomic_file(installation.settings.home / PUBLIC_KEY) as file:
         file.write(installation.release_signer.public.to_pem())
     installation.releases.publish(receipt.batch, {"notes.jsonl": lines}, manifest)
+    if installation.study is not None:
+        # who took the consent back since the lists were read
+        take_back_revoked(installation.house.settings, installation.files, [receipt.batch])
 
 
 def check_released(installation: Installation, receipt: Receipt) -> None:
@@ -212,7 +257,10 @@ def check_released(installation: Installation, receipt: Receipt) -> None:
         ProvenanceError: One of these fails.
     """
     manifest = installation.releases.check(receipt.batch)
-    if manifest["receipts"].get(receipt.name, {}).get("digest") != receipt.digest:
+    if (
+        manifest["receipts"].get(_show_name(installation, receipt), {}).get("digest")
+        != receipt.digest
+    ):
         raise ProvenanceError(
             f"{receipt.name}: the release rests on another receipt; materialize it again"
         )
@@ -231,9 +279,10 @@ def make_manifest(
     Files, policy, detectors, verdicts and receipts, not signed yet.
     """
     chain = release_chain(receipt, installation)
-    plugins = installation.plugins
+    plugins, study = installation.plugins, installation.study
     return {
-        "batch": batch,
+        "batch": installation.releases.name_of(batch),
+        **({"study": study.name, "recipients": [*recipients_of(installation)]} if study else {}),
         "software": f"deid-assets {deid_assets.__version__}",
         "created_at": receipt.created_at,
         "files": dict(files),
@@ -243,21 +292,52 @@ def make_manifest(
             for name in installation.settings.ensemble
         },
         "receipts": {
-            link.name: {"digest": link.digest, "code_version": link.code_version} for link in chain
+            _show_name(installation, link): {
+                "digest": _show_digest(installation, link),
+                "code_version": link.code_version,
+            }
+            for link in chain
         },
         "verdicts": {
-            link.name: {name: dict(row) for name, row in link.verdicts.items()} for link in chain
+            _show_name(installation, link): {
+                name: {**row, "counts": _own(row["counts"])} for name, row in link.verdicts.items()
+            }
+            for link in chain
+            if study is None or study_part(link.asset)[0]
         },
-        "counts": dict(receipt.counts),
+        "counts": _own(receipt.counts),
         **measure(batch, installation).to_json(),
-        "page": installation.files.receipt(REPORT, batch).counts[PAGE],
-        "approval": _approval_of(chain),
+        "page": installation.files.receipt(installation.names.report, batch).counts[PAGE],
+        "approval": _approval_of(chain, installation.names.approval),
     }
 
 
-def _approval_of(chain: Sequence[Receipt]) -> dict[str, Any] | None:
+def _own(counts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the counts that a manifest has: of what is released, and of nothing else of its batch,
+    by which the releases of two studies could be joined.
+    """
+    return {name: count for name, count in counts.items() if name not in (AGREED, LEFT_OUT)}
+
+
+def _show_name(installation: Installation, link: Receipt) -> str:
+    """Return how a manifest names a receipt: by the name under which its batch is released."""
+    return f"{link.asset}@{installation.releases.name_of(link.batch)}"
+
+
+def _show_digest(installation: Installation, link: Receipt) -> str:
+    """Return what a manifest says of a receipt.
+
+    What several studies rest on is keyed by study, or it would tell that two releases are of one
+    batch.
+    """
+    if installation.study is None or study_part(link.asset)[0]:
+        return link.digest
+    return installation.key.derive("receipt in a manifest", link.digest).hex()
+
+
+def _approval_of(chain: Sequence[Receipt], asset: str) -> dict[str, Any] | None:
     """Return who approved the release, how that was proved, when, and which page they had read."""
-    found = next((link for link in chain if link.asset == APPROVAL), None)
+    found = next((link for link in chain if link.asset == asset), None)
     if found is None:
         return None
     return {
@@ -273,7 +353,7 @@ def verify_current(
     asset: str, batch: str, installation: Installation, *, code_versions: Mapping[str, str]
 ) -> None:
     """Check a partition and all it was made from, as ``verify_chain`` does, and that today's code
-    would make the same.
+    and allow rules would make the same.
 
     Else a manifest would name a policy or an ensemble that the text never saw.
 
@@ -288,6 +368,21 @@ def verify_current(
                 f" settings than the present; re-materialize {link.asset} for batch {batch} and"
                 " what follows from it"
             )
+        if link.asset == DENIED_VALUES:
+            _check_allowed(link, installation)
+
+
+def _check_allowed(record: Receipt, installation: Installation) -> None:
+    """Check that all allow rules that leave something in a batch are in force still: one may have
+    been lifted while the spans were made.
+    """
+    leaving = read_allowed(record)
+    if leaving and leaving - {one.rule for one in Denials(installation.files).read().allowed}:
+        raise ProvenanceError(
+            f"{MERGED_SPANS}, batch {record.batch}: leaves values by allow rules that were lifted"
+            f" since; re-materialize {MERGED_SPANS} for batch {record.batch} and what follows from"
+            " it"
+        )
 
 
 def release_chain(receipt: Receipt, installation: Installation) -> list[Receipt]:

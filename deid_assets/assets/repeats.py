@@ -28,7 +28,7 @@ def gold_batches(installation: Installation) -> list[str]:
     ]
 
 
-def annotated_repeats(installation: Installation) -> Repeats:
+def find_annotated_repeats(installation: Installation) -> Repeats:
     """Return the annotated notes whose text is annotated in an earlier batch."""
     return _repeats(installation.files, GOLD, gold_batches(installation))
 
@@ -57,7 +57,7 @@ def read_scored(
 def _repeats(files: StoreFiles, asset: str, batches: Sequence[str]) -> Repeats:
     known: set[str] = set()
     found = {}
-    for batch in sorted(batches, key=lambda batch: (_arrived_at(files, batch), batch)):
+    for batch in sorted(batches, key=lambda batch: (_read_arrival_time(files, batch), batch)):
         notes = files.read(asset, batch, "notes")
         ids, digests = (notes.column(name).to_pylist() for name in ("note_id", "digest"))
         found[batch] = {
@@ -67,6 +67,6 @@ def _repeats(files: StoreFiles, asset: str, batches: Sequence[str]) -> Repeats:
     return found
 
 
-def _arrived_at(files: StoreFiles, batch: str) -> str:
+def _read_arrival_time(files: StoreFiles, batch: str) -> str:
     arrival = files.find(ARRIVAL, batch)
     return str(arrival.counts["arrived_at"]) if arrival else ""

@@ -11,7 +11,7 @@ from deid_assets.assets.repeats import Repeats, read_scored
 from deid_assets.assets.shadow import gold_of_sample
 from deid_assets.core.assets import Family
 from deid_assets.core.span import SpanSet
-from deid_assets.evaluation.rewriting import HOLE, Rewritten, StudyTable, holed
+from deid_assets.evaluation.rewriting import HOLE, Rewritten, StudyTable, make_holes
 from deid_assets.reports.rewriting import study_md
 from deid_assets.runtime.installation import Installation
 
@@ -50,7 +50,8 @@ def _add(
             continue
         cover = [(span.start, span.end) for span in found]
         table.add(
-            Rewritten(note, spans, cover, holed(note.text, found), not cover), placeholder=_HOLE
+            Rewritten(note, spans, cover, make_holes(note.text, found), not cover),
+            placeholder=_HOLE,
         )
 
 

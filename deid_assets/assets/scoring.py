@@ -11,11 +11,13 @@ from deid_assets.assets.detection import read_notes_of, read_outcomes
 from deid_assets.assets.display import Markdown, show_png, show_scores
 from deid_assets.assets.ingest import GOLD
 from deid_assets.assets.marginal import marginal_value
-from deid_assets.assets.merging import against
+from deid_assets.assets.merging import pair_with_gold
+from deid_assets.assets.promoting import PROMOTED, judge_candidate
 from deid_assets.assets.records import record_scores
-from deid_assets.assets.repeats import Repeats, annotated_repeats, gold_batches, read_scored
+from deid_assets.assets.repeats import Repeats, find_annotated_repeats, gold_batches, read_scored
 from deid_assets.assets.rewriting import show_study
 from deid_assets.assets.shadow import gold_of_sample, sample_in_words
+from deid_assets.config import Settings
 from deid_assets.core.assets import Family
 from deid_assets.core.phi import profile
 from deid_assets.evaluation.people import Names, names_by_person, together
@@ -47,6 +49,11 @@ LEADERBOARD_CHECKS = (
 )
 
 
+def scorecard_checks(settings: Settings, detector: str) -> tuple[Check, ...]:
+    """Return the checks of a detector's score card; one in shadow is a candidate besides."""
+    return SCORECARD_CHECKS if detector in settings.ensemble else (*SCORECARD_CHECKS, PROMOTED)
+
+
 def gold_covered(with_gold: Sequence[str], scored: Sequence[str]) -> Verdict:
     """Return whether a detector has spans in every batch with gold."""
     return Verdict(
@@ -67,8 +74,8 @@ def make_scorecard(
     """
     asset = Family.SPANS.of(detector)
     with_gold = gold_batches(installation)
-    done = scored_batches(installation, asset)
-    repeated = annotated_repeats(installation)
+    done = list_scored_batches(installation, asset)
+    repeated = find_annotated_repeats(installation)
     scored = {batch: score_batch(batch, installation, detector, repeated) for batch in done}
     per_batch = {batch: evaluation for batch, (evaluation, _) in scored.items()}
     names = together(names for _, names in scored.values())
@@ -78,7 +85,14 @@ def make_scorecard(
         sources=[
             installation.files.receipt(name, batch) for batch in done for name in (GOLD, asset)
         ],
-        verdicts=[gold_covered(with_gold, done)],
+        verdicts=[
+            gold_covered(with_gold, done),
+            *(
+                []
+                if detector in installation.settings.ensemble
+                else [judge_candidate(installation, detector, done, repeated)]
+            ),
+        ],
         counts={"batches": len(done), "annotated_notes": total.notes.notes},
         metadata={
             **show_scores(total, title=f"{detector} on annotated notes"),
@@ -99,7 +113,7 @@ def has_scores(installation: Installation) -> bool:
     return bool(gold_batches(installation)) or installation.files.find(LEADERBOARD, ALL) is not None
 
 
-def scored_batches(installation: Installation, asset: str) -> list[str]:
+def list_scored_batches(installation: Installation, asset: str) -> list[str]:
     """Return the batches that have both gold and the detector's spans."""
     present = set(installation.files.batches(asset))
     return [batch for batch in gold_batches(installation) if batch in present]
@@ -127,7 +141,7 @@ def score_batch(
     outcomes = read_outcomes(Family.SPANS.of(detector), batch, installation)
     receipt = installation.files.receipt(Family.SPANS.of(detector), batch)
     scored = read_scored(batch, installation, notes, repeated)
-    pairs = against(gold_of_sample(scored, outcomes, receipt), outcomes)
+    pairs = pair_with_gold(gold_of_sample(scored, outcomes, receipt), outcomes)
     evaluation = evaluate_corpus(
         pairs, profile=profile(installation.settings.profile), lengths=lengths
     )

@@ -24,7 +24,7 @@ def sample_size(settings: Settings, detector: str) -> int:
     return 0 if detector in settings.ensemble else settings.shadow_sample
 
 
-def drawn(notes: Sequence[Note], detector: str, installation: Installation) -> Sequence[Note]:
+def draw_notes(notes: Sequence[Note], detector: str, installation: Installation) -> Sequence[Note]:
     """Return the notes that a detector runs on, in order.
 
     All detectors in shadow get the same ones.

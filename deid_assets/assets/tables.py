@@ -12,7 +12,7 @@ from deid_assets.assets.declarations import AssetOutput, Check
 from deid_assets.assets.display import Markdown, Shown, show_png
 from deid_assets.assets.evaluating import _AnnotatedOutcomes, read_answers
 from deid_assets.assets.repeats import gold_batches
-from deid_assets.assets.scoring import scored_batches
+from deid_assets.assets.scoring import list_scored_batches
 from deid_assets.core.assets import Family
 from deid_assets.core.errors import InputError, PluginError
 from deid_assets.core.resolve import Ensemble, resolve
@@ -21,7 +21,7 @@ from deid_assets.core.trainer import Document
 from deid_assets.evaluation.tables import DetectorTable, Score
 from deid_assets.plugins import Plugin, load_declaration
 from deid_assets.quality import Verdict
-from deid_assets.reports.tables import escaped, table_md
+from deid_assets.reports.tables import escape_name, table_md
 from deid_assets.runtime.installation import Installation
 
 NOTES = 100
@@ -76,7 +76,7 @@ def make_table(
     whole = [
         name
         for name in (*detectors, *beside)
-        if batches and scored_batches(installation, Family.SPANS.of(name)) == batches
+        if batches and list_scored_batches(installation, Family.SPANS.of(name)) == batches
     ]
     present = [name for name in detectors if name in whole]
     if not present:
@@ -95,7 +95,7 @@ def make_table(
     result = _function_of(plugin)(options, documents, answers)
     if not isinstance(result, DetectorTable):
         raise PluginError(f"table {plugin.name!r}: what its function returns is no table")
-    stored = [_stored(score) for score in result.scores]
+    stored = [_map_score(score) for score in result.scores]
     counts = {"detectors": len(present), "annotated_notes": len(documents), **result.counts}
     return AssetOutput(
         tables={"scores": pa.Table.from_pylist(stored, SCORES)},
@@ -160,7 +160,7 @@ def _spans(outcome: object, gold: SpanSet) -> SpanSet:
     return outcome if isinstance(outcome, SpanSet) else SpanSet(gold.note_id, gold.digest)
 
 
-def _stored(score: Score) -> Mapping[str, object]:
+def _map_score(score: Score) -> Mapping[str, object]:
     return {name: getattr(score, _FIELDS.get(name, name)) for name in SCORES.names}
 
 
@@ -177,7 +177,7 @@ def scores_md(scores: Sequence[Score]) -> str:
     for score in scores:
         rows.setdefault((score.lang, score.system), {})[score.name] = score
     body = [
-        [escaped(system), lang, *(_number(of_row.get(name)) for name in names)]
+        [escape_name(system), lang, *(_number(of_row.get(name)) for name in names)]
         for (lang, system), of_row in rows.items()
     ]
     return table_md(

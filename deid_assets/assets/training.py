@@ -2,12 +2,13 @@
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from deid_assets.assets.declarations import AssetOutput, Check
 from deid_assets.assets.display import Markdown, Shown, show_page, show_png
-from deid_assets.assets.training_corpus import TRAINING_CORPUS, held_out_gold, read_materials
+from deid_assets.assets.training_corpus import TRAINING_CORPUS, read_held_out_gold, read_materials
 from deid_assets.config.settings import Gates
 from deid_assets.core.detector import Failed, detect
 from deid_assets.core.errors import DeidError, InputError, PluginError
@@ -19,9 +20,10 @@ from deid_assets.plugins import available, load_declaration, load_trainer
 from deid_assets.quality import Verdict
 from deid_assets.reports.curves import curve_png
 from deid_assets.reports.rewriting import alterations_md, audit_md, biases_md, epochs_md, study_md
-from deid_assets.reports.tables import escaped, table_md
+from deid_assets.reports.tables import escape_name, table_md
 from deid_assets.runtime.installation import Installation
 from deid_assets.runtime.taggers import card_digest, check_packed, pack
+from deid_assets.store.atomic import lock_folder
 from deid_assets.store.files import ALL
 from deid_assets.system.atomic import atomic_file
 from deid_assets.training import Card, Recipe, read_card, train_model
@@ -62,7 +64,11 @@ def make_tagger(_batch: str, installation: Installation, *, recipe: Recipe) -> A
     others, the new one is stored only if it is better. One that learnt from notes which are erased
     is no longer in use.
     """
-    work = work_folder(installation) / recipe.name
+    with hold_work(installation, recipe.name) as work:
+        return _make_output(work, installation, recipe)
+
+
+def _make_output(work: Path, installation: Installation, recipe: Recipe) -> AssetOutput:
     materials = read_materials(installation, recipe)
     key = installation.settings.key()
     train_model(recipe, materials, work, key=key)
@@ -71,7 +77,7 @@ def make_tagger(_batch: str, installation: Installation, *, recipe: Recipe) -> A
     if not _is_as_its_card(work, dev, recipe):
         shutil.rmtree(work)
         train_model(recipe, materials, work, key=key)
-    held = held_out_gold(installation, recipe)
+    held = read_held_out_gold(installation, recipe)
     is_erased = installation.taggers.learnt_from_erased(recipe.name)
     in_use = None if is_erased else installation.taggers.in_use(recipe.name)
     promoted, shown = promotion(in_use, work, held.documents)
@@ -92,7 +98,7 @@ def make_tagger(_batch: str, installation: Installation, *, recipe: Recipe) -> A
             promoted,
             labels_learnt(scored, gates, known=frozenset(task.labels)),
             learnt,
-            _answered(scored, dev),
+            _judge_answered(scored, dev),
         ],
         counts={
             "card": card_digest(work, key=installation.key),
@@ -114,10 +120,10 @@ def make_tagger(_batch: str, installation: Installation, *, recipe: Recipe) -> A
 def _learnt(scored: TagScores, dev: Sequence[Document], gates: Gates) -> Verdict:
     f1 = round(scored.micro.f1 or 0.0, 4)
     counts = {"f1": f1, "minimum": gates.tagger_f1, **_size(dev)}
-    return Verdict("learnt", f1 >= gates.tagger_f1, True, counts, judged_on(dev))
+    return Verdict("learnt", f1 >= gates.tagger_f1, True, counts, describe_basis(dev))
 
 
-def _answered(scored: TagScores, dev: Sequence[Document]) -> Verdict:
+def _judge_answered(scored: TagScores, dev: Sequence[Document]) -> Verdict:
     counts = {"failed": scored.failed, "notes": len(dev)}
     return Verdict("answered", not scored.failed, True, counts, "Development notes.")
 
@@ -254,7 +260,7 @@ def _size(dev: Sequence[Document]) -> dict[str, int]:
     return {"notes": len(dev), "patients": len(owners)}
 
 
-def judged_on(dev: Sequence[Document]) -> str:
+def describe_basis(dev: Sequence[Document]) -> str:
     """Return what the score rests on, and that it says little where that is little."""
     size = _size(dev)
     message = f"Strict F1 on {size['notes']:,} development notes of {size['patients']:,} patients"
@@ -282,6 +288,19 @@ def work_folder(installation: Installation) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o700)
     return folder
+
+
+@contextmanager
+def hold_work(installation: Installation, name: str) -> Iterator[Path]:
+    """Yield the folder that one model is made in; who would make the same meanwhile waits.
+
+    What is there then is of the same making, and is taken as it is.
+    """
+    folder = work_folder(installation)
+    lock = folder / f".{name}.lock"
+    lock.touch(0o600)
+    with lock_folder(lock):
+        yield folder / name
 
 
 def _write(page: Path, html: str) -> None:
@@ -323,7 +342,7 @@ def _scores_md(card: Card) -> str:
     for label, row in card.dev["labels"].items():
         annotated = f"{row['tp'] + row['fn']:,}"
         ratios = [_ratio(row[key]) for key in ("precision", "recall", "f1")]
-        rows.append((escaped(label), annotated, *ratios))
+        rows.append((escape_name(label), annotated, *ratios))
     return table_md(["Label", "Annotated", "P", "R", "F1"], rows, left=1)
 
 

@@ -20,7 +20,7 @@ from deid_assets.core.note import Note
 from deid_assets.core.span import DisjointSpans
 from deid_assets.core.trainer import Document
 from deid_assets.quality import Verdict
-from deid_assets.reports.tables import escaped, table_md
+from deid_assets.reports.tables import escape_name, table_md
 from deid_assets.runtime.installation import Installation
 from deid_assets.store.files import ALL, Receipt
 from deid_assets.store.frames import (
@@ -61,7 +61,7 @@ def make_training_corpus(
     notes: list[Note] = []
     spans: list[DisjointSpans] = []
     sources: list[Receipt] = []
-    for number, (name, labels, annotated) in enumerate(_wanted(recipes)):
+    for number, (name, labels, annotated) in enumerate(_list_wanted(recipes)):
         if name == GOLD:
             documents, receipts = _gold(installation, learnt=True)
             sources += receipts
@@ -79,7 +79,7 @@ def make_training_corpus(
                 for note in read_notes_of(batch, installation)
             )
             documents = [
-                Document(note, DisjointSpans.of(note, ())) for note in starmap(_numbered, received)
+                Document(note, DisjointSpans.of(note, ())) for note in starmap(_number, received)
             ]
             if not documents:
                 raise InputError(
@@ -91,13 +91,13 @@ def make_training_corpus(
         found = [document.spans for document in documents]
         tables[f"corpus_{number}"] = notes_to_table([document.note for document in documents])
         tables[f"corpus_{number}_sets"], tables[f"corpus_{number}_spans"] = spans_to_tables(found)
-        notes += (_numbered(number, document.note) for document in documents)
+        notes += (_number(number, document.note) for document in documents)
         spans += found
     columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], [], []]
     return AssetOutput(
         tables={"corpora": pa.table(columns, schema=CORPORA), **tables},
         sources=sources,
-        verdicts=[*judge_notes(notes), _annotated(spans)],
+        verdicts=[*judge_notes(notes), _judge_annotated(spans)],
         counts={"corpora": len(rows), "notes": len(notes), "spans": sum(map(len, spans))},
         metadata={"corpora": Markdown(_corpora_md(rows, tables))},
     )
@@ -111,7 +111,7 @@ def _read(corpus: _Key) -> list[Document]:
     return [Document(note, DisjointSpans.of(note, ())) for note in read_raw(name)]
 
 
-def _annotated(found: Sequence[DisjointSpans]) -> Verdict:
+def _judge_annotated(found: Sequence[DisjointSpans]) -> Verdict:
     labels = {span.label for spans in found for span in spans}
     counts = {"spans": sum(map(len, found)), "categories": len(labels)}
     return Verdict(
@@ -119,13 +119,13 @@ def _annotated(found: Sequence[DisjointSpans]) -> Verdict:
     )
 
 
-def _wanted(recipes: Sequence[Recipe]) -> list[_Key]:
+def _list_wanted(recipes: Sequence[Recipe]) -> list[_Key]:
     named = [(name, recipe.label_map, True) for recipe in recipes for name in recipe.corpora]
     named += [(name, "", False) for recipe in recipes for name in recipe.raw]
     return list(dict.fromkeys(named))
 
 
-def _numbered(number: int, note: Note) -> Note:
+def _number(number: int, note: Note) -> Note:
     """Return the note under an id of its own among all corpora.
 
     Two may number their notes alike.
@@ -141,14 +141,14 @@ class HeldOut:
     receipts: Sequence[Receipt] = ()
 
 
-def held_out_gold(installation: Installation, recipe: Recipe) -> HeldOut:
+def read_held_out_gold(installation: Installation, recipe: Recipe) -> HeldOut:
     """Return what people annotated of other patients than those that a recipe with the corpus
     ``gold`` learns from.
     """
     if GOLD not in recipe.corpora:
         return HeldOut()
     documents, receipts = _gold(installation, learnt=False)
-    notes = [_numbered(number, document.note) for number, document in enumerate(documents)]
+    notes = [_number(number, document.note) for number, document in enumerate(documents)]
     spans = [document.spans for document in documents]
     return HeldOut(
         [
@@ -182,7 +182,7 @@ def _gold(installation: Installation, *, learnt: bool) -> tuple[list[Document], 
 def _corpora_md(rows: Sequence[tuple[str, str, str, bool]], tables: Mapping[str, pa.Table]) -> str:
     shown = [
         (
-            escaped(_file_name(name)),
+            escape_name(_file_name(name)),
             f"{tables[table].num_rows:,}",
             f"{tables[f'{table}_spans'].num_rows:,}",
         )

@@ -24,7 +24,7 @@ from deid_assets.assets.parts import (
     of_patients,
     parts_of,
     places_of,
-    redacted_of,
+    rebuild_redacted,
     split,
     tables_of,
 )
@@ -36,6 +36,7 @@ from deid_assets.core.redact import Policy
 from deid_assets.core.span import Span
 from deid_assets.pipeline.batch import Hits, Predictions, SearchResult
 from deid_assets.pipeline.composition import Pipeline
+from deid_assets.pipeline.denying import drop_allowed
 from deid_assets.pipeline.redacting import Redact, Verify
 from deid_assets.pipeline.resolving import Detect, by_note
 from deid_assets.pipeline.searching import Search, SearchSample, hits_in, search_until_clean
@@ -44,6 +45,7 @@ from deid_assets.policies.needs import originals_of
 from deid_assets.store.frames import failed_to_table
 
 if TYPE_CHECKING:
+    from deid_assets.assets.searched import SearchAnswers
     from deid_assets.runtime.detectors import RunsDetector as DetectHere
     from deid_assets.runtime.installation import Installation
 
@@ -58,23 +60,33 @@ class Workers:
     installation: Installation
     policy: Policy
 
-    def run(self, stored: NoteTables) -> tuple[RedactedTables, SearchResult]:
-        """Return what becomes of a batch with stored spans, and what was found in redacted text."""
+    def run(
+        self, stored: NoteTables, answers: SearchAnswers | None = None
+    ) -> tuple[RedactedTables, SearchResult]:
+        """Return what becomes of a batch with stored spans, and what was found in redacted text.
+
+        Args:
+            stored: The batch.
+            answers: What an earlier search found, and where this one leaves its answers.
+        """
         note_ids = stored.notes.column("note_id").combine_chunks()
         parts = parts_of(stored)
         originals = self._originals(parts)
-        redacted = _joined(self._redact(parts, originals), note_ids)
+        redacted = _join(self._redact(parts, originals), note_ids)
 
         def look(chosen: Collection[str]) -> Hits:
-            return self.look((redacted.notes, redacted.edits), chosen)
+            texts = (redacted.notes, redacted.edits)
+            search = partial(self.look, texts)
+            hits = answers.look(texts, chosen, search) if answers else search(chosen)
+            return drop_allowed(hits, stored.allowed)
 
         def redo(hits: Mapping[str, Sequence[Span]]) -> Collection[str]:
             nonlocal redacted
             wider = of_patients(stored, hits)
             again = self._redact(parts_of(wider), originals)
             redone = frozenset(wider.notes.column("note_id").to_pylist())
-            others = _without(redacted, redone)
-            redacted = replace(_joined([others, *again], note_ids), values=redacted.values)
+            others = _drop_notes(redacted, redone)
+            redacted = replace(_join([others, *again], note_ids), values=redacted.values)
             return [one for part in again for one in part.notes.column("note_id").to_pylist()]
 
         gates = self.installation.settings.gates
@@ -84,7 +96,13 @@ class Workers:
             redo=redo,
             draw=SearchSample(self.installation.key, gates.residual_sample, gates.residual),
         )
-        return _held_back(redacted, result.withheld(Search.name), note_ids), result
+        return _hold_back(redacted, result.withhold(Search.name), note_ids), result
+
+    def cover(self, stored: NoteTables) -> RedactedTables:
+        """Return what becomes of a batch with stored spans and the hits of an earlier search."""
+        parts = parts_of(stored)
+        note_ids = stored.notes.column("note_id").combine_chunks()
+        return _join(self._redact(parts, self._originals(parts)), note_ids)
 
     def look(self, texts: Texts, note_ids: Collection[str]) -> Hits:
         """Return what the ensemble finds in the kept text of these redacted notes."""
@@ -119,7 +137,7 @@ class Workers:
             return ()
         work = partial(originals_in, policy=self.policy, settings=self.installation.settings)
         of_parts = self.installation.detectors.map(work, parts)
-        return Originals.merged(key, [one for one in of_parts if isinstance(one, Originals)])
+        return Originals.merge(key, [one for one in of_parts if isinstance(one, Originals)])
 
 
 def originals_in(part: NoteTables, *, policy: Policy, settings: Settings) -> Container[str]:
@@ -152,7 +170,7 @@ def search_part(texts: Texts, detect: DetectHere, *, policy: Policy, settings: S
         }
 
     return hits_in(
-        list(redacted_of(*texts)),
+        list(rebuild_redacted(*texts)),
         detect=Detect(predict, tuple(settings.ensemble)),
         resolve_by=settings.resolve,
         keep=policy.keep,
@@ -185,11 +203,11 @@ def _parts_of_texts(texts: Texts, note_ids: Collection[str]) -> list[Texts]:
     )
 
 
-def _joined(parts: Sequence[RedactedTables], note_ids: pa.Array) -> RedactedTables:
+def _join(parts: Sequence[RedactedTables], note_ids: pa.Array) -> RedactedTables:
     return RedactedTables(
-        notes=_in_order([part.notes for part in parts], note_ids),
-        edits=_in_order([part.edits for part in parts], note_ids),
-        failed=_in_order([part.failed for part in parts], note_ids),
+        notes=_order([part.notes for part in parts], note_ids),
+        edits=_order([part.edits for part in parts], note_ids),
+        failed=_order([part.failed for part in parts], note_ids),
         changed=frozenset[str]().union(*(part.changed for part in parts)),
         survival={note_id: one for part in parts for note_id, one in part.survival.items()},
         values=sum(part.values for part in parts),
@@ -197,24 +215,31 @@ def _joined(parts: Sequence[RedactedTables], note_ids: pa.Array) -> RedactedTabl
     )
 
 
-def _in_order(tables: Sequence[pa.Table], note_ids: pa.Array) -> pa.Table:
+def _order(tables: Sequence[pa.Table], note_ids: pa.Array) -> pa.Table:
     """Return the rows of the tables in the order of their notes."""
     table = pa.concat_tables(tables)
     order = np.argsort(places_of(table, note_ids), kind="stable")
     return table.take(pa.array(order)).combine_chunks()
 
 
-def _held_back(
+def _hold_back(
     redacted: RedactedTables, withheld: Mapping[str, Failed], note_ids: pa.Array
 ) -> RedactedTables:
     """Return what is left when some more notes are withheld; the first reason stands."""
     known = frozenset(redacted.failed.column("note_id").to_pylist())
     more = failed_to_table(one for one in withheld.values() if one.note_id not in known)
-    others = _without(redacted, withheld.keys() - known)
-    return replace(others, failed=_in_order([redacted.failed, more], note_ids))
+    others = _drop_notes(redacted, withheld.keys() - known)
+    return replace(others, failed=_order([redacted.failed, more], note_ids))
 
 
-def _without(redacted: RedactedTables, note_ids: AbstractSet[str]) -> RedactedTables:
+def of_notes(redacted: RedactedTables, notes: pa.Table) -> RedactedTables:
+    """Return what became of these notes alone."""
+    ids = [*redacted.notes.column("note_id").to_pylist()]
+    ids += redacted.failed.column("note_id").to_pylist()
+    return _drop_notes(redacted, set(ids) - set(notes.column("note_id").to_pylist()))
+
+
+def _drop_notes(redacted: RedactedTables, note_ids: AbstractSet[str]) -> RedactedTables:
     """Return what became of all other notes."""
     held = pa.array(note_ids, pa.string())
 

@@ -21,11 +21,14 @@ from deid_assets.defs.build import definitions_of
 from deid_assets.defs.instance import harden_process, open_instance
 from deid_assets.defs.jobs import MAIN_JOB
 from deid_assets.defs.partitions import batches
-from deid_assets.defs.runs import Graph, Pass, PassSelection, own_console
+from deid_assets.defs.runs import Graph, Pass, PassSelection, make_own_console
 from deid_assets.intake.states import earlier_line, look_at_all, open_batches
-from deid_assets.own_plugins import described
-from deid_assets.runtime.checks import checked_snapshot
+from deid_assets.operation.environment import enter_folder
+from deid_assets.operation.preflight import check_safety
+from deid_assets.own_plugins import describe_error
+from deid_assets.runtime.checks import check_snapshot
 from deid_assets.runtime.installation import Installation
+from deid_assets.runtime.sweeping import remove_unfinished
 from deid_assets.system.interrupts import INTERRUPTED
 
 TAG = "deid/backfill"
@@ -52,24 +55,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--again", action="store_true", help="also make what is up to date")
     options = parser.parse_args(arguments)
-    console = own_console()
+    console = make_own_console()
     harden_process()
     try:
+        enter_folder()
         settings = Settings.load()
-        return _run(Installation(settings, snapshot=checked_snapshot(settings)), options, console)
+        check_safety(settings)
+        return _run(Installation(settings, snapshot=check_snapshot(settings)), options, console)
     except DeidError as error:
-        console.print(described(error), style="red", markup=False, highlight=False)
+        console.print(describe_error(error), style="red", markup=False, highlight=False)
         return 2
 
 
 def _run(installation: Installation, options: argparse.Namespace, console: Console) -> int:
+    remove_unfinished(installation)
     defs = definitions_of(installation.snapshot)
     known = open_batches(installation.settings, installation.files)
-    chosen = _chosen(options.batch or known, known, "open batch")
+    chosen = _choose(options.batch or known, known, "open batch")
     made_here = defs.resolve_job_def(MAIN_JOB).asset_layer.executable_asset_keys
-    assets = _chosen(options.asset, sorted(key.to_user_string() for key in made_here), "asset")
+    assets = _choose(options.asset, sorted(key.to_user_string() for key in made_here), "asset")
     wanted = PassSelection(
-        only={dg.AssetKey(asset) for asset in assets} or None,
+        only={dg.AssetKey.from_user_string(asset) for asset in assets} or None,
         again=options.again,
         tags={TAG: datetime.now(UTC).isoformat(timespec="seconds")},
     )
@@ -94,7 +100,7 @@ def _run(installation: Installation, options: argparse.Namespace, console: Conso
     return 1 if outcome.faults else 0
 
 
-def _chosen(named: Sequence[str], known: Sequence[str], kind: str) -> list[str]:
+def _choose(named: Sequence[str], known: Sequence[str], kind: str) -> list[str]:
     """Return the names.
 
     Raises:

@@ -10,8 +10,11 @@ from typing import Annotated, Any
 import typer
 
 from deid_assets import __version__
+from deid_assets.cli.endings import BAD_INPUT, say
 from deid_assets.cli.plugged import WithPlugins
 from deid_assets.cli.tasks import MODULES, STUDIES, TASKS
+from deid_assets.core.errors import ConfigError
+from deid_assets.operation.environment import enter_folder
 from deid_assets.own_plugins import is_own
 from deid_assets.system.silence import protect_memory
 
@@ -31,9 +34,9 @@ class ByTask(WithPlugins):
         own = [name for name in MODULES if name not in self.commands]
         return [*own, *super().list_commands(ctx)]
 
-    def plugged(self) -> list[str]:
+    def list_plugged(self) -> list[str]:
         """Return the names of the commands of plugins; none takes the name of an own command."""
-        return [name for name in super().plugged() if name not in MODULES]
+        return [name for name in super().list_plugged() if name not in MODULES]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command, of its own or of a plugin."""
@@ -51,7 +54,7 @@ class ByTask(WithPlugins):
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write a section for each task, that of the laboratory last."""
         known = {name for names in TASKS.values() for name in names} | {*self.of_laboratory()}
-        left = [name for name in self.plugged() if name not in known]
+        left = [name for name in self.list_plugged() if name not in known]
         others: dict[str, Iterable[str]] = {"Of plugins": left} if left else {}
         for task, names in {**TASKS, **others}.items():
             self.write_section(ctx, formatter, task, names)
@@ -78,6 +81,7 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def _deid(
+    context: typer.Context,
     *,
     version: Annotated[
         bool,
@@ -94,3 +98,10 @@ def _deid(
     del version  # answered by its callback
     PLAIN_CSV.set(plain_csv)
     protect_memory()
+    try:
+        enter_folder()
+    except ConfigError as error:
+        if context.invoked_subcommand == "doctor":  # it says so among its findings
+            return
+        say(f"error: {error}")
+        raise typer.Exit(BAD_INPUT) from None

@@ -184,7 +184,7 @@ class ReadingWithLabels:
         return note_source(notes, self.format_name, self.read, self.lang, annotations=annotations)
 
 
-def grouped(command: Callable[..., int]) -> Callable[..., int]:
+def group_options(command: Callable[..., int]) -> Callable[..., int]:
     """Return a command with one parameter for each field of its groups, as Typer reads it.
 
     The groups are dataclasses whose fields are annotated as parameters are.

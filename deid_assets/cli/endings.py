@@ -24,7 +24,7 @@ INTERRUPTED, CLOSED_PIPE = 130, 141  # 128 and the number of the signal, as shel
 P = ParamSpec("P")
 
 
-def guarded(command: Callable[P, int]) -> Callable[P, None]:
+def guard_command(command: Callable[P, int]) -> Callable[P, None]:
     """End a command with its exit code, or with one line and a code where it raises.
 
     An error that neither code of ours nor the command's own package raised is named by its class

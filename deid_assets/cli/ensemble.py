@@ -18,8 +18,9 @@ from deid_assets.core.resolve import POLICIES, Ensemble
 from deid_assets.core.span import SpanSet
 from deid_assets.pipeline.batch import Outcome
 from deid_assets.pipeline.resolving import LEAVABLE, by_note, resolve_all
+from deid_assets.plugins.environments import ENVIRONMENT, plugin_in
 from deid_assets.runtime.processes import WorkerDied, stream_parts
-from deid_assets.system.silence import silenced
+from deid_assets.system.silence import silence_output
 
 _T = TypeVar("_T")
 _Work = Callable[["Detection", list[Note]], _T]
@@ -74,7 +75,7 @@ class Detection:
                 raise ConfigError(f"detector {name!r} is named twice; name it once")
             chosen[name] = {"model": model} if model else {}
         for option in named.options:
-            owner, key, value = parsed_option(option)
+            owner, key, value = parse_option(option)
             if owner not in chosen:
                 raise ConfigError(
                     f"option {option!r} is for {owner!r}, but the detectors are {', '.join(chosen)}"
@@ -82,7 +83,7 @@ class Detection:
             chosen[owner][key] = value
         return cls(named, [plugins.load(name, options=found) for name, found in chosen.items()])
 
-    def over(self, chunks: Iterable[list[Note]]) -> Iterator[tuple[list[Note], list[Outcome]]]:
+    def detect(self, chunks: Iterable[list[Note]]) -> Iterator[tuple[list[Note], list[Outcome]]]:
         """Yield each chunk with one outcome per note, in order.
 
         With several jobs a few chunks ahead.
@@ -94,7 +95,7 @@ class Detection:
     ) -> Iterator[tuple[list[Note], list[list[Outcome]]]]:
         """Yield each chunk with the outcomes of each detector, which has one per note.
 
-        Ahead as ``over``.
+        Ahead as ``detect``.
         """
         return self._each(chunks, Detection.runs)
 
@@ -107,7 +108,7 @@ class Detection:
             return
         try:
             yield from stream_parts(
-                partial(_in_worker, self.named, work), chunks, workers=self.named.jobs
+                partial(_run_in_worker, self.named, work), chunks, workers=self.named.jobs
             )
         except WorkerDied:
             raise DetectorError(
@@ -116,7 +117,7 @@ class Detection:
 
     def runs(self, notes: Sequence[Note]) -> list[list[Outcome]]:
         """Return the outcomes of each detector, one per note."""
-        with silenced():  # what a detector says may quote a note
+        with silence_output():  # what a detector says may quote a note
             return [run_detector(detector, notes) for detector in self.detectors]
 
     def predictions(self, notes: Sequence[Note]) -> list[Outcome]:
@@ -142,12 +143,12 @@ def _every_prediction(note: Note, outcomes: Sequence[Outcome]) -> Outcome:
 
 
 @lru_cache(maxsize=1)
-def _opened(named: Named) -> Detection:
+def _open_detection(named: Named) -> Detection:
     return Detection.load(named)
 
 
-def _in_worker(named: Named, work: _Work[_T], notes: list[Note]) -> _T:
-    return work(_opened(named), notes)
+def _run_in_worker(named: Named, work: _Work[_T], notes: list[Note]) -> _T:
+    return work(_open_detection(named), notes)
 
 
 def versions_of(named: Named) -> dict[str, str]:
@@ -159,6 +160,9 @@ def versions_of(named: Named) -> dict[str, str]:
     for spec in named.specs:
         name = spec.partition("=")[0]
         chosen = sorted(option for option in named.options if option.startswith(f"{name}."))
+        given_apart = [option for option in chosen if option.startswith(f"{name}.{ENVIRONMENT}=")]
+        if given_apart:
+            installed[name] = plugin_in(str(parse_option(given_apart[0])[2]), name)
         version = installed[name].code_version if name in installed else ""
         given = [spec, *chosen] if "=" in spec or chosen else []
         versions[name] = (
@@ -169,7 +173,7 @@ def versions_of(named: Named) -> dict[str, str]:
     return versions
 
 
-def parsed_option(option: str) -> tuple[str, str, Any]:
+def parse_option(option: str) -> tuple[str, str, Any]:
     """Return detector, key and value of ``NAME.KEY=VALUE``, the value read as TOML, or as text
     where it is none.
 

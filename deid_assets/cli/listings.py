@@ -9,17 +9,17 @@ import typer
 from deid_assets import plugins
 from deid_assets.cli.app import app
 from deid_assets.cli.arguments import JsonOption
-from deid_assets.cli.endings import guarded
+from deid_assets.cli.endings import guard_command
 from deid_assets.cli.plugged import OfCorpus
 from deid_assets.cli.tables import print_rows
 from deid_assets.core.errors import ConfigError
 from deid_assets.core.label_maps import LABEL_MAPS
 from deid_assets.core.phi import PROFILES
 from deid_assets.formats import FORMATS, Format
-from deid_assets.formats.catalogue import installed
+from deid_assets.formats.catalogue import load_installed
 from deid_assets.formats.identities import identity_formats
 from deid_assets.formats.read_settings import plugin_settings
-from deid_assets.languages import PARTS, brought, language
+from deid_assets.languages import PARTS, language, list_brought
 from deid_assets.languages import languages as codes_of
 
 corpus_app = typer.Typer(cls=OfCorpus, no_args_is_help=True, help="Corpora: make, count, fix.")
@@ -27,7 +27,7 @@ app.add_typer(corpus_app, name="corpus")
 
 
 @app.command()
-@guarded
+@guard_command
 def detectors(*, as_json: JsonOption = False) -> int:
     """List the installed detectors."""
     rows = [
@@ -44,7 +44,7 @@ def detectors(*, as_json: JsonOption = False) -> int:
 
 
 @app.command()
-@guarded
+@guard_command
 def policies(*, as_json: JsonOption = False) -> int:
     """List the policies that come with deid."""
     from deid_assets.policies import (  # noqa: PLC0415 - loads pydantic
@@ -64,7 +64,7 @@ def policies(*, as_json: JsonOption = False) -> int:
 
 
 @app.command()
-@guarded
+@guard_command
 def formats(*, as_json: JsonOption = False) -> int:
     """List the formats of notes.
 
@@ -80,7 +80,7 @@ def formats(*, as_json: JsonOption = False) -> int:
     }
     rows += [
         {"name": name, "holds": fault, "fault": fault, **nothing}
-        for name, fault in installed().faults.items()
+        for name, fault in load_installed().faults.items()
     ]
     columns = ("name", "suffixes", "holds", "keeps", "written", "identities")
     return print_rows(rows, columns=columns, as_json=as_json)
@@ -100,10 +100,10 @@ def _format_row(known: Format) -> dict[str, Any]:
 
 
 @app.command()
-@guarded
+@guard_command
 def languages(*, as_json: JsonOption = False) -> int:
     """List the languages, with what each has."""
-    plugins_of = dict(one.split("=", 1) for one in brought())
+    plugins_of = dict(one.split("=", 1) for one in list_brought())
     rows = [
         {
             "name": code,
@@ -118,7 +118,7 @@ def languages(*, as_json: JsonOption = False) -> int:
 
 
 @app.command()
-@guarded
+@guard_command
 def labels(*, as_json: JsonOption = False) -> int:
     """List the label maps of corpora."""
     rows = [
@@ -133,7 +133,7 @@ def labels(*, as_json: JsonOption = False) -> int:
 
 
 @app.command()
-@guarded
+@guard_command
 def profiles(*, as_json: JsonOption = False) -> int:
     """List the profiles to score under."""
     rows = [

@@ -11,9 +11,9 @@ import typer
 from typer.core import TyperGroup
 
 from deid_assets import plugins
-from deid_assets.cli.endings import guarded, say
+from deid_assets.cli.endings import guard_command, say
 from deid_assets.core.errors import PluginError
-from deid_assets.own_plugins import BRINGS, LABORATORY, command, missing
+from deid_assets.own_plugins import BRINGS, LABORATORY, command, describe_missing
 from deid_assets.plugins import COMMANDS
 
 WHOLE = 1_000
@@ -68,14 +68,14 @@ class WithPlugins(CommandGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of its own commands, and of those of plugins."""
-        return [*super().list_commands(ctx), *self.plugged()]
+        return [*super().list_commands(ctx), *self.list_plugged()]
 
     @functools.cached_property
     def found(self) -> Mapping[str, plugins.Plugin]:
         """The commands of plugins; the environment is searched once, since that takes long."""
         return plugins.available(self.entry_points)
 
-    def plugged(self) -> list[str]:
+    def list_plugged(self) -> list[str]:
         """Return the names of the commands of plugins."""
         return [name for name in self.found if name not in self.commands]
 
@@ -84,7 +84,7 @@ class WithPlugins(CommandGroup):
         each.
         """
         known = BRINGS.get(self.entry_points, {})
-        here = {*self.commands, *self.plugged()}
+        here = {*self.commands, *self.list_plugged()}
         return {
             name: f"not installed: {command(plugin)}"
             for name, plugin in known.items()
@@ -112,7 +112,7 @@ class WithPlugins(CommandGroup):
         names = self.of_laboratory()
         if not names:
             return
-        if not {*names} & {*self.plugged()}:
+        if not {*names} & {*self.list_plugged()}:
             said = f"{len(names)} commands not installed: {command('lab')}"
             with formatter.section("The laboratory"):
                 formatter.write_text(typer.style(said, dim=True))
@@ -125,7 +125,7 @@ class WithPlugins(CommandGroup):
         if own is not None:
             return own
         if cmd_name not in self.found:
-            if remedy := missing(self.entry_points, cmd_name):
+            if remedy := describe_missing(self.entry_points, cmd_name):
                 raise typer.BadParameter(f"{cmd_name}: {remedy}")
             return None
         try:
@@ -150,7 +150,7 @@ def _command(name: str, function: Any) -> Any:
         pretty_exceptions_enable=False, rich_markup_mode=None, add_completion=False
     )
     if signature.return_annotation is int:  # it prints by itself
-        single.command(name)(guarded(function))
+        single.command(name)(guard_command(function))
         return typer.main.get_command(single)
 
     @functools.wraps(function)
@@ -163,7 +163,7 @@ def _command(name: str, function: Any) -> Any:
     whole = signature.replace(parameters=[*signature.parameters.values(), wanted])
     run.__signature__ = whole  # type: ignore[attr-defined]
     run.__annotations__ = {one.name: one.annotation for one in whole.parameters.values()}
-    command = guarded(run)
+    command = guard_command(run)
     command.__signature__ = whole  # type: ignore[attr-defined]
     command.__annotations__ = run.__annotations__
     single.command(name)(command)

@@ -79,7 +79,7 @@ class Withheld:
         )
         say(fault.message)
 
-    def failed(self, failed: Failed) -> None:
+    def report_failed(self, failed: Failed) -> None:
         """Report a note that a stage could not process."""
         self._add(failed.note_id, failed.note_id, None, f"{failed.error} in {failed.stage}")
         say(f"note {failed.note_id!r}: {failed.error} in {failed.stage}; withheld")
@@ -178,7 +178,7 @@ class NoteSource:
         if size < chars:
             yield entries
         else:
-            yield from _whole_patients(self.read(), last, chars)
+            yield from _batch_patients(self.read(), last, chars)
 
     def chunks(self, withheld: Withheld, *, growing: bool = False) -> Iterator[list[Note]]:
         """Yield lists of notes of about ``CHUNK_CHARS`` characters or more.
@@ -223,7 +223,7 @@ def _growing_chunks(notes: Iterator[Note]) -> Iterator[list[Note]]:
             chars = min(2 * chars, MAX_CHUNK_CHARS)
 
 
-def _whole_patients(
+def _batch_patients(
     entries: Iterable[Annotated | Fault], last: Mapping[str | None, int], chars: int
 ) -> Iterator[list[Annotated | Fault]]:
     """Yield entries in batches, each in the order of the input.
@@ -276,7 +276,7 @@ class SpansFile(ByNote[SpanSet]):
                     " anew to have them sealed"
                 )
 
-        super().__init__(_without_faults(read_spans(path, seal=seal, on_plain=tell)))
+        super().__init__(_refuse_faults(read_spans(path, seal=seal, on_plain=tell)))
 
 
 def seal_of_environment() -> DigestSeal | None:
@@ -289,7 +289,7 @@ def seal_of_environment() -> DigestSeal | None:
     return None if secret is None else DigestSeal(Key(secret))
 
 
-def _without_faults(found: Iterator[SpanSet | Fault]) -> Iterator[SpanSet]:
+def _refuse_faults(found: Iterator[SpanSet | Fault]) -> Iterator[SpanSet]:
     for spans in found:
         if isinstance(spans, Fault):
             raise InputError(spans.message)

@@ -12,12 +12,18 @@ TASKS: Mapping[str, Mapping[str, str]] = {
         "diff": "Compare two redactions of the same notes.",
         "side-by-side": "Show notes under several policies side by side.",
         "why": "Say why a place was redacted, or why not.",
+        "serve": (
+            "Serve a page and a REST service that show, explain and redact notes, to this machine."
+        ),
         "map-spans": "Carry annotations over to the redacted text.",
         "repopulate": "Fill the tags of redacted notes, without their originals.",
         "twin": "Make a twin of a corpus: other names, the rest as it is.",
     },
     "Measure what is missed": {
         "sample": "Draw notes for people to annotate, at random by the key.",
+        "review": (
+            "Review what is doubtful in a batch, by keyboard, and bring the annotations back."
+        ),
         "evaluate": "Score spans on annotated notes.",
         "bench": "Run detectors side by side on your notes.",
         "agreement": "Compare annotators or detectors without annotated notes.",
@@ -41,22 +47,41 @@ TASKS: Mapping[str, Mapping[str, str]] = {
         "models": "Published models as detectors.",
     },
     "Run the installation": {
+        "init": "Write a new installation: settings, secrets and folders.",
+        "run": "Make what is not up to date of the installation, and say what to do next.",
+        "backfill": "Make assets of every batch in one process.",
+        "ui": "Serve Dagster and the reports to this machine.",
         "batches": "Batches of notes: what arrived, and what became of it.",
         "feed": "Feeds: databases and object stores that notes are taken from.",
-        "leak": "Find the releases that hold a leaked value.",
+        "studies": "Studies: releases of their own from the spans that were found once.",
+        "tables": "Tables: structured data of the same patients, released with their notes.",
+        "leak": (
+            "Find the releases that hold a leaked value, and cover it from now on where asked."
+        ),
+        "denied": (
+            "Rules of people: values that are covered in all notes, and false alarms that are left."
+        ),
+        "canaries": (
+            "Show what was found of the canary patients, batch by batch, per category and language."
+        ),
         "erase": "Erase one patient from the installation, with a certificate.",
         "approve": "Approve the release of a batch whose page you have read.",
+        "evidence": (
+            "Write the evidence on a release: each sentence names the signed receipt"
+            " it follows from."
+        ),
         "suites": "Suites of expectations that gate the assets.",
         "verify": (
             "Check a release against its manifest, its signature against a public key,"
             " and that it is the newest."
         ),
         "doctor": "Say what is installed and what is missing.",
+        "metrics": "Print numbers of the installation in the text format of Prometheus.",
         "migrate": (
             "Move what arrived back to the landing folder,"
             " and what an earlier version made of it aside."
         ),
-        "plugin": "Plugins of your own.",
+        "plugin": "Plugins: installed from wheels, or your own.",
     },
     "Keep secrets and lists": {
         "vault": "The vault: an encrypted store of the originals.",
@@ -87,20 +112,26 @@ STUDIES: Mapping[str, str] = {
 
 MODULES: Mapping[str, str] = {
     "approve": "installation.approval",
+    "backfill": "installation.launching",
     "batches": "installation.batches",
+    "canaries": "installation.canaries",
     "corpus": "listings",
+    "denied": "installation.denials",
     "deidentify": "notes.deidentification",
     "detect": "notes.detection",
     "detectors": "listings",
     "doctor": "installation.diagnosis",
     "erase": "installation.erasure",
+    "evidence": "installation.evidence",
     "export": "training.commands",
     "feed": "installation.feeds",
     "formats": "listings",
     "identities": "keeping.identities",
+    "init": "installation.founding",
     "labels": "listings",
     "languages": "listings",
     "leak": "installation.leaks",
+    "metrics": "installation.metrics",
     "migrate": "installation.migration",
     "models": "training.models",
     "next": "training.commands",
@@ -112,8 +143,12 @@ MODULES: Mapping[str, str] = {
     "redact": "notes.detection",
     "reidentify": "keeping.vault",
     "retrain": "training.retraining",
+    "run": "installation.launching",
+    "studies": "installation.studies",
+    "tables": "installation.tables",
     "suites": "installation.suites",
     "train": "training.commands",
+    "ui": "installation.launching",
     "vault": "keeping.vault",
     "verify": "installation.verification",
 }

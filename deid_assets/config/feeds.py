@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from deid_assets.config.faults import faults_in
 from deid_assets.core.errors import did_you_mean
-from deid_assets.own_plugins import missing
+from deid_assets.own_plugins import describe_missing
 from deid_assets.plugins import FEEDS, available
 
 Variable = Annotated[str, Field(pattern=r"^([A-Za-z_][A-Za-z0-9_]{0,99})?$")]
@@ -137,7 +137,7 @@ def _faults_of(feed: FeedSettings) -> Iterator[str]:
     elif (plugin := available(FEEDS).get(feed.kind)) is None:
         known = (*OPTIONS, *available(FEEDS))
         near = did_you_mean(feed.kind, known)
-        remedy = missing(FEEDS, feed.kind) or f"choose one of {', '.join(known)}"
+        remedy = describe_missing(FEEDS, feed.kind) or f"choose one of {', '.join(known)}"
         yield f"kind: there is no {feed.kind!r}{near}; {remedy}"
     elif plugin.fault:
         yield f"kind: {plugin.fault}"
@@ -155,7 +155,7 @@ def _faults_of_options(feed: FeedSettings) -> Iterator[str]:
     except ValidationError as error:
         yield from faults_in(error, model)
         return
-    yield from _faults_of_url(str(getattr(options, "url", "")))
+    yield from faults_of_url(str(getattr(options, "url", "")))
     for key in getattr(options, "storage", ()):
         if _SECRETS.search(key):
             yield (
@@ -165,7 +165,7 @@ def _faults_of_options(feed: FeedSettings) -> Iterator[str]:
     yield from _faults_of_columns(options)
 
 
-def _faults_of_url(url: str) -> Iterator[str]:
+def faults_of_url(url: str) -> Iterator[str]:
     """Yield what is wrong with an address, without a word of it."""
     try:
         parts = urlsplit(url)

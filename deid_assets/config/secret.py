@@ -24,7 +24,7 @@ def secret_of_environment() -> bytes | None:
         ConfigError: It is not hexadecimal, too short, or nothing but zeros.
     """
     value = os.environ.get(VARIABLE)
-    return _checked(value, VARIABLE, remedy=_HOW) if value else None
+    return _check(value, VARIABLE, remedy=_HOW) if value else None
 
 
 def secret_of_home(home: Path) -> bytes:
@@ -66,10 +66,10 @@ def secret_of_file(path: Path, *, absent: str, wrong: str) -> bytes:
             f"{path}: others may read or change it; run chmod 600 on it, and change the key if"
             " they did"
         )
-    return _checked(value.strip(), str(path), remedy=wrong)
+    return _check(value.strip(), str(path), remedy=wrong)
 
 
-def _checked(value: str, where: str, *, remedy: str) -> bytes:
+def _check(value: str, where: str, *, remedy: str) -> bytes:
     try:
         secret = bytes.fromhex(value)
     except ValueError:

@@ -9,12 +9,29 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 
 from deid_assets.config.audited import PrivacySettings
 from deid_assets.config.faults import faults_in, read_toml
 from deid_assets.config.feeds import FeedSettings, faults_of_feeds
-from deid_assets.config.secret import secret_of_environment, secret_of_home
+from deid_assets.config.operation import (
+    AlertSettings,
+    RetentionSettings,
+    WatchSettings,
+    faults_of_alerts,
+)
+from deid_assets.config.releases import (
+    ReleaseSettings,
+    StudySettings,
+    faults_of_studies,
+    faults_of_study_names,
+)
+from deid_assets.config.secret import (
+    secret_of_environment,
+    secret_of_file,
+    secret_of_home,
+)
+from deid_assets.config.tables import TableSettings, faults_of_table_names, faults_of_tables
 from deid_assets.core.errors import ConfigError, did_you_mean
 from deid_assets.core.keys import Key
 from deid_assets.core.label_maps import LABEL_MAPS
@@ -22,10 +39,12 @@ from deid_assets.core.phi import PROFILES, profile
 from deid_assets.core.resolve import POLICIES
 from deid_assets.languages import RULES, languages
 from deid_assets.own_plugins import DEFAULT_ENSEMBLE
+from deid_assets.plugins.environments import set_apart
 from deid_assets.system.digests import digest_of_path, paths_in
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,40}$")]
 Share = Annotated[float, Field(ge=0, le=1)]
+Pool = Annotated[str, Field(pattern=r"^([a-z][a-z0-9_]{0,40})?$")]
 Owner = Annotated[str, Field(pattern=r"^(team:[A-Za-z0-9_-]+|[^@\s]+@[^@\s]+)$")]
 """As the Dagster UI shows it: a team or an e-mail address."""
 
@@ -68,6 +87,10 @@ class Gates(_Frozen):
         regression_tolerance: Fall of the share covered since a batch's last release that is
             accepted. The batch is stopped where the whole 95 % interval of the difference lies
             below it.
+        canaries: Synthetic notes, in each language of the installation, that are read with every
+            batch and taken out before it is redacted; 0 for none.
+        canary_recall: As ``recall_lower_bound``, on these notes; a language too is gated by
+            ``ALL``, or by its code.
     """
 
     tagger_f1: Share = 0.5
@@ -87,6 +110,8 @@ class Gates(_Frozen):
     worst_group_by: str = ""
     worst_group_lower_bound: Share = 0.8
     regression_tolerance: Share = 0.01
+    canaries: int = Field(default=0, ge=0, le=1000)
+    canary_recall: Mapping[str, Share] = Field(default={"ALL": 0.9})
 
 
 class Batches(_Frozen):
@@ -99,6 +124,19 @@ class Batches(_Frozen):
     """
 
     max_characters: int = Field(default=16_000_000, ge=1)
+
+
+class BackfillSettings(_Frozen):
+    """What is made of detectors without anybody asking for it.
+
+    Args:
+        launch: ``new``: the spans of batches that lack a detector's; ``upgraded``: those that were
+            made by an earlier version, or under other settings. Else they are offered alone.
+        only: Detectors that it holds for; all where none is named.
+    """
+
+    launch: tuple[Literal["new", "upgraded"], ...] = ()
+    only: tuple[Name, ...] = ()
 
 
 class ApprovalSettings(_Frozen):
@@ -154,28 +192,6 @@ class ReadingSettings(_Frozen):
     read: Mapping[str, Any] = Field(default_factory=dict)
 
 
-class ReleaseSettings(_Frozen):
-    """Conditions of a release.
-
-    Args:
-        require: ``gold`` keeps a batch back that was not measured, that is, with fewer than
-            ``gates.min_gold_spans`` gold spans; ``none`` lets it leave as *not measured*.
-        annotated_notes: With ``gold``, the annotated notes that a batch must have besides.
-        lower_bound: With ``gold``, the smallest lower end of the 95 % interval of the share of gold
-            spans covered.
-        approval: Whether somebody must approve the page on a batch before it leaves; see ``deid
-            approve``.
-        shuffle: Release the notes of a batch in an order that follows from the key, not in that of
-            the source.
-    """
-
-    require: Literal["gold", "none"] = "gold"
-    annotated_notes: int = Field(default=0, ge=0)
-    lower_bound: Share = 0.0
-    approval: bool = False
-    shuffle: bool = False
-
-
 class Settings(_Frozen):
     """Settings of an installation.
 
@@ -184,6 +200,8 @@ class Settings(_Frozen):
             installed detector runs in shadow: it is scored and changes no output.
         shadow_sample: Notes of a batch, drawn at random by key, that a detector in shadow runs on;
             0 for all.
+        reuse_answers: Whether a detector's stored spans of a note stand for reading it again, while
+            neither the note nor the detector changed.
         resolve: Overlap policy.
         policies: Redaction policies that are materialized, by name or path of a policy file.
         release_policy: The one of ``policies`` that is released.
@@ -192,7 +210,8 @@ class Settings(_Frozen):
         labels: Label map of the gold annotations that arrive with notes.
         redact_gold: Also redact what people annotated and no detector found. Where it is off, a
             note in which some of it is left is withheld.
-        detectors: Keyword options per detector.
+        detectors: Keyword options per detector; ``environment`` names the virtual environment that
+            one runs in, ``plugin`` its plugin where that is called otherwise.
         audits: Keyword options per privacy audit.
         privacy: What the privacy audits are given.
         recipes: Taggers that are trained, by name or path of a recipe; each detects under the
@@ -201,10 +220,18 @@ class Settings(_Frozen):
             learns from. Their notes are in no score.
         gates: Limits of the data-quality checks.
         batches: How large a batch may be.
+        pools: Detector or recipe to the pool whose slots its runs share, such as ``gpu``; its
+            plugin's where not given, and none when empty.
+        backfill: What is made of detectors without anybody asking for it.
         intake: How what arrives is read, where nothing else is said.
         feeds: Databases and object stores that new notes are taken from, by name.
         release: What a batch must have before it leaves.
+        studies: Releases of their own over the same spans, by name.
+        tables: Structured tables of the same patients, released with their notes, by name.
         approvals: How the names of those who approve releases are proved.
+        alerts: Who is told of runs that failed, and of checks that stopped a batch.
+        watch: When a release is late, what differs from before, and what an hour costs.
+        retention: How long what nobody needs any more is kept.
         vault: Where the originals of what is released are sealed, if anywhere.
         owners: Who answers for the assets: ``team:NAME`` or an e-mail address each, shown in the
             Dagster UI.
@@ -217,6 +244,7 @@ class Settings(_Frozen):
 
     ensemble: tuple[Name, ...] = DEFAULT_ENSEMBLE
     shadow_sample: int = Field(default=200, ge=0)
+    reuse_answers: bool = True
     resolve: str = "union"
     policies: tuple[str, ...] = ("tag", "surrogate", "safe_harbor")
     release_policy: str = "safe_harbor"
@@ -233,16 +261,24 @@ class Settings(_Frozen):
     training_share: Share = 0.5
     gates: Gates = Gates()
     batches: Batches = Batches()
+    pools: Mapping[Name, Pool] = Field(default_factory=dict)
+    backfill: BackfillSettings = BackfillSettings()
     intake: ReadingSettings = ReadingSettings()
     feeds: Mapping[Name, FeedSettings] = Field(default_factory=dict)
     release: ReleaseSettings = ReleaseSettings()
+    studies: Mapping[str, StudySettings] = Field(default_factory=dict)
+    tables: Mapping[str, TableSettings] = Field(default_factory=dict)
     approvals: ApprovalSettings = ApprovalSettings()
+    alerts: AlertSettings = AlertSettings()
+    watch: WatchSettings = WatchSettings()
+    retention: RetentionSettings = RetentionSettings()
     vault: VaultSettings = VaultSettings()
     owners: tuple[Owner, ...] = ()
     workers: int = Field(default=2, ge=1)
     home: Path = Path(".deid")
     suites: Path | None = None
     database_url: str = ""
+    _study: str = PrivateAttr(default="")
 
     @classmethod
     def load(cls, path: Path | None = None) -> Settings:
@@ -273,6 +309,12 @@ class Settings(_Frozen):
         Raises:
             ConfigError: With a line for each key or value that is not allowed.
         """
+        names = (
+            *faults_of_study_names(values.get("studies")),
+            *faults_of_table_names(values.get("tables")),
+        )
+        if names:
+            raise ConfigError("\n".join(map(shown, names)))
         try:
             settings = cls.model_validate(values)
         except ValidationError as error:
@@ -280,6 +322,21 @@ class Settings(_Frozen):
         if faults := [shown(fault) for fault in _faults_of_names(settings)]:
             raise ConfigError("\n".join(faults))
         return settings
+
+    @property
+    def study(self) -> str:
+        """Study whose settings these are; empty for those of the installation."""
+        return self._study
+
+    def of_study(self, name: str) -> Settings:
+        """Return the settings as a study has them: its policy, conditions, key and folder of
+        releases; all else is the installation's.
+        """
+        study = self.studies[name]
+        release = (study.release or self.release).model_copy(update={"shuffle": True})
+        found = self.model_copy(update={"release_policy": study.policy, "release": release})
+        found._study = name  # noqa: SLF001 - of a copy of this very object
+        return found
 
     @property
     def landing(self) -> Path:
@@ -304,12 +361,28 @@ class Settings(_Frozen):
     @property
     def released(self) -> Path:
         """Folder of the released corpora, one per batch."""
-        return self.home / "released"
+        return self.release_folder(self._study)
+
+    def release_folder(self, study: str) -> Path:
+        """Return the folder of a study's released corpora; of the installation's own where none is
+        named.
+        """
+        return self.studies_folder / study / "released" if study else self.home / "released"
+
+    @property
+    def studies_folder(self) -> Path:
+        """Folder of the studies' releases."""
+        return self.home / "studies"
 
     @property
     def release_record(self) -> Path:
         """The house's own copy of the list of releases."""
-        return self.store / "published" / "releases.json"
+        return self.release_record_of(self._study)
+
+    def release_record_of(self, study: str) -> Path:
+        """Return the house's own copy of the list of a study's releases."""
+        name = f"releases-{study}.json" if study else "releases.json"
+        return self.store / "published" / name
 
     @property
     def reports(self) -> Path:
@@ -331,12 +404,27 @@ class Settings(_Frozen):
         return secret_of_environment() or secret_of_home(self.home)
 
     def key(self) -> Key:
-        """Return the key that surrogates are derived from."""
+        """Return the key that surrogates are derived from; a study has its own."""
+        if not self._study:
+            return self.house_key()
+        path = self.studies[self._study].key_file
+        if path is None:
+            return Key(self.house_key().derive("study", self._study))
+        return Key(
+            secret_of_file(
+                path,
+                absent="write one with `openssl rand -hex 32`",
+                wrong="restore the file, since another key gives other ids",
+            )
+        )
+
+    def house_key(self) -> Key:
+        """Return the key of the installation, whichever study these settings are of."""
         return Key(self.secret())
 
     def receipt_key(self) -> bytes:
         """Return the key that receipts are signed with, derived from the same secret."""
-        return self.key().derive("receipts")
+        return self.house_key().derive("receipts")
 
     def digest(self, *names: str) -> str:
         """Return a short digest of the named settings, for code versions."""
@@ -352,7 +440,9 @@ class Settings(_Frozen):
         """
         options = self.detectors.get(name, {})
         try:
-            contents = [digest_of_path(path) for path in paths_in(options)]
+            # What an environment holds is in the digest of the plugin there.
+            own = set_apart(options)[1]
+            contents = [digest_of_path(path) for path in paths_in(own)]
         except OSError as error:
             raise ConfigError(
                 f"detectors.{name}: {error.filename} cannot be read ({error.strerror})"
@@ -378,8 +468,9 @@ def _faults_of_names(settings: Settings) -> Iterator[str]:
             )
     if settings.profile in PROFILES:
         labels = {"ALL", *profile(settings.profile).labels.values()}
-        for gate in ("recall", "recall_lower_bound"):
-            for name in sorted(getattr(settings.gates, gate).keys() - labels):
+        for gate in ("recall", "recall_lower_bound", "canary_recall"):
+            others = {*settings.languages} if gate == "canary_recall" else set[str]()
+            for name in sorted(getattr(settings.gates, gate).keys() - labels - others):
                 yield (
                     f"gates.{gate}.{name}: not a label of profile"
                     f" {settings.profile!r}{did_you_mean(name, labels)}; choose of"
@@ -393,5 +484,8 @@ def _faults_of_names(settings: Settings) -> Iterator[str]:
     if settings.vault.url and settings.vault.url == settings.sql_url:
         yield "vault.url is the database of the catalogue; give the vault one of its own"
     yield from faults_of_feeds(settings.feeds)
+    yield from faults_of_alerts(settings.alerts)
+    yield from faults_of_studies(settings.studies)
+    yield from faults_of_tables(settings.tables, settings.studies)
     if settings.release_policy not in settings.policies:
         yield f"release_policy {settings.release_policy!r} is not in policies; add it there"

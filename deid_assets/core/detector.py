@@ -103,7 +103,7 @@ def runs_of(notes: Sequence[Note], *, chars: int) -> Iterator[Sequence[Note]]:
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def pause_collector() -> Iterator[None]:
     """Keep the collector of cycles still, for work that makes many objects and no cycles.
 
     It would visit them all again and again.
@@ -137,7 +137,7 @@ def detect(
             is raised on; it is the detector's own otherwise.
     """
     try:
-        return list(_checked(detector, notes))
+        return list(_detect_checked(detector, notes))
     except BaseException as error:
         if interruptible and is_interrupt(error):
             raise
@@ -149,7 +149,7 @@ def detect(
 
 def _alone(detector: Detector, note: Note, stage: str, interruptible: bool) -> SpanSet | Failed:
     try:
-        return _checked(detector, [note])[0]
+        return _detect_checked(detector, [note])[0]
     except BaseException as error:
         if interruptible and is_interrupt(error):
             raise
@@ -167,7 +167,7 @@ def is_interrupt(error: BaseException) -> bool:
     )
 
 
-def _checked(detector: Detector, notes: Sequence[Note]) -> list[SpanSet]:
+def _detect_checked(detector: Detector, notes: Sequence[Note]) -> list[SpanSet]:
     span_sets = list(detector.detect(notes))
     if len(span_sets) != len(notes):
         raise DetectorError(
@@ -188,7 +188,7 @@ def check_spans(detector: Detector, note: Note, spans: SpanSet) -> None:
             ensemble does not know is not redacted. A native label is neither declared nor known,
             and may be text of the note.
     """
-    spans.checked(note)
+    spans.check_against(note)
     if len(spans) > MAX_SPANS:
         raise DetectorError(
             f"{detector.name}: note {note.note_id!r} has more than {MAX_SPANS} spans; join them"

@@ -45,3 +45,14 @@ class Key:
     def seed(self, *parts: str) -> int:
         """Return a 64-bit integer derived from the parts."""
         return int.from_bytes(self.derive(*parts)[:8], "big")
+
+
+def derive_released_id(key: Key, kind: str, value: str) -> str:
+    """Return the id under which a note or patient is released.
+
+    Args:
+        key: Of the release.
+        kind: What it is of, such as ``note`` or ``patient``; its first letter begins the id.
+        value: Its own id.
+    """
+    return f"{kind[0]}-{key.derive('released', kind, value).hex()[:20]}"

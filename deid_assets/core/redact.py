@@ -166,13 +166,13 @@ def redact(
         OffsetError: A span ends after the note does.
         PolicyError: A replacer returned its input for a category the policy does not keep.
     """
-    spans.checked(note)
+    spans.check_against(note)
     context = Context(note, key, policy=policy, spans=spans, originals=originals)
     parts: list[str] = []
     edits: list[Edit] = []
     cursor = size = 0
     actions = {label: policy.action(label) for label in {span.label for span in spans}}
-    for span in _widened(note.text, spans, actions):
+    for span in _widen(note.text, spans, actions):
         replacer = actions[span.label]
         if replacer is None:
             continue
@@ -192,7 +192,7 @@ def redact(
     return Redacted(note.note_id, "".join(parts), tuple(edits), context.fallbacks)
 
 
-def _widened(
+def _widen(
     text: str, spans: DisjointSpans, actions: Mapping[Phi, Replacer | None]
 ) -> Iterable[Span]:
     """Return the spans, sorted and disjoint.
@@ -210,7 +210,7 @@ def _widened(
     borders = {label: found[finder] for label, finder in finders.items() if finder is not None}
     wide: list[Span] = []
     for span in spans:
-        grown = _grown(span, borders[span.label], len(text)) if span.label in borders else span
+        grown = _grow(span, borders[span.label], len(text)) if span.label in borders else span
         while wide and grown.start < wide[-1].end:
             last = wide.pop()
             taker = last if last.label in borders else grown
@@ -226,7 +226,7 @@ def _outside(borders: Iterable[int], spans: DisjointSpans) -> list[int]:
     return [border for border, place in before if place < 0 or spans.spans[place].end <= border]
 
 
-def _grown(span: Span, borders: list[int], size: int) -> Span:
+def _grow(span: Span, borders: list[int], size: int) -> Span:
     before, after = bisect_right(borders, span.start), bisect_left(borders, span.end)
     start = borders[before - 1] if before else 0
     return replace(span, start=start, end=borders[after] if after < len(borders) else size)

@@ -106,7 +106,7 @@ def resolve(
     dropped), ``majority`` (characters marked by more than half of the ensemble), ``intersection``
     (characters marked by all) and ``score_weighted`` (characters whose weighted mean score over the
     ensemble is at least 0.5). Under every policy, spans then grow to the borders of the words that
-    they begin or end inside, as ``snapped`` has it.
+    they begin or end inside, as ``snap_to_words`` has it.
 
     Raises:
         ConfigError: Unknown policy.
@@ -117,10 +117,10 @@ def resolve(
     spans = [
         span
         for prediction in predictions
-        for span in prediction.checked(note)
+        for span in prediction.check_against(note)
         if span.source in ensemble.sources
     ]
-    return DisjointSpans.of(note, snapped(note.text, POLICIES[policy](spans, ensemble)))
+    return DisjointSpans.of(note, snap_to_words(note.text, POLICIES[policy](spans, ensemble)))
 
 
 def _union(spans: Sequence[Span], ensemble: Ensemble) -> list[Span]:
@@ -154,7 +154,7 @@ def _priority(spans: Sequence[Span], ensemble: Ensemble) -> list[Span]:
     return chosen
 
 
-def _voted(
+def _vote(
     accept: Callable[[Mapping[str, float], Ensemble], bool],
 ) -> Callable[[Sequence[Span], Ensemble], list[Span]]:
     """Return a policy that decides on each stretch between two span boundaries by its detectors'
@@ -177,7 +177,7 @@ def _voted(
                     ),
                 )
                 stretches.append(replace(leader, start=start, end=end))
-        return _joined(stretches)
+        return _join(stretches)
 
     return policy
 
@@ -203,7 +203,7 @@ def _votes(over: Sequence[Span], label: Phi) -> int:
     return len({span.source for span in over if span.label is label})
 
 
-def _joined(stretches: Sequence[Span]) -> list[Span]:
+def _join(stretches: Sequence[Span]) -> list[Span]:
     joined: list[Span] = []
     for span in stretches:
         if joined and joined[-1].end == span.start and joined[-1].label is span.label:
@@ -229,13 +229,13 @@ def _by_score(scores: Mapping[str, float], ensemble: Ensemble) -> bool:
 POLICIES: Mapping[str, Callable[[Sequence[Span], Ensemble], list[Span]]] = {
     "union": _union,
     "priority": _priority,
-    "majority": _voted(_by_majority),
-    "intersection": _voted(_by_all),
-    "score_weighted": _voted(_by_score),
+    "majority": _vote(_by_majority),
+    "intersection": _vote(_by_all),
+    "score_weighted": _vote(_by_score),
 }
 
 
-def snapped(text: str, spans: Sequence[Span]) -> list[Span]:
+def snap_to_words(text: str, spans: Sequence[Span]) -> list[Span]:
     """Return the spans, none of them smaller, grown to the borders of the words that they begin or
     end inside.
 

@@ -76,9 +76,9 @@ class SpanSet:
         Raises:
             OffsetError: A span ends after the note does.
         """
-        return cls(note.note_id, note.digest, tuple(spans)).checked(note)
+        return cls(note.note_id, note.digest, tuple(spans)).check_against(note)
 
-    def checked(self, note: Note) -> Self:
+    def check_against(self, note: Note) -> Self:
         """Return self after checking that it fits ``note``.
 
         Raises:

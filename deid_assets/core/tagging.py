@@ -72,7 +72,7 @@ def sentences(text: str, tokens: Sequence[Token]) -> list[range]:
     return [*found, range(first, len(tokens))] if first < len(tokens) else found
 
 
-def grouped(parts: Sequence[range], factor: int) -> list[range]:
+def group_sentences(parts: Sequence[range], factor: int) -> list[range]:
     """Join each ``factor`` consecutive sentences of one note into one (Catelli 2021, sub-document
     level).
 
@@ -117,14 +117,14 @@ def input_ranges(text: str, tokens: Sequence[Token], grouping: Grouping) -> list
     if not isinstance(grouping, str):
         if 0 < len(tokens) <= grouping:  # no sentence is empty
             return [range(len(tokens))]
-        return grouped(sentences(text, tokens), grouping)
+        return group_sentences(sentences(text, tokens), grouping)
     words = int(grouping.split()[0])
     first = [at for at, (start, _) in enumerate(tokens) if not at or start > tokens[at - 1][1]]
     borders = [*first[::words], len(tokens)]
     return [range(start, stop) for start, stop in pairwise(borders) if start < stop]
 
 
-def limited(parts: Sequence[range], longest: int) -> list[range]:
+def limit_lengths(parts: Sequence[range], longest: int) -> list[range]:
     """Cut what has more than ``longest`` tokens into even pieces, so that no sequence is without
     end.
     """

@@ -18,7 +18,7 @@ from deid_assets.core.tagging import (
     Token,
     encode,
     input_ranges,
-    limited,
+    limit_lengths,
     tokenize,
 )
 
@@ -93,7 +93,7 @@ class Task:
         """
         note = document.note
         tokens = tokenize(note.text)
-        tags, _ = encode(labelled(document.spans, native=self.native), tokens, self.scheme)
+        tags, _ = encode(label_ranges(document.spans, native=self.native), tokens, self.scheme)
         for part in inputs(note.text, tokens, grouping=self.grouping, longest=longest):
             yield Tagged(note, tokens[part.start : part.stop], tags[part.start : part.stop])
 
@@ -103,7 +103,7 @@ def inputs(
 ) -> list[range]:
     """Return the inputs of a note as ranges of its tokens, the same in training and in use."""
     parts = input_ranges(text, tokens, grouping)
-    return parts if longest is None else limited(parts, longest)
+    return parts if longest is None else limit_lengths(parts, longest)
 
 
 def tag_label(span: Span, *, native: bool) -> str:
@@ -111,7 +111,7 @@ def tag_label(span: Span, *, native: bool) -> str:
     return (span.native_label or span.label.value) if native else span.label.value
 
 
-def labelled(spans: DisjointSpans, *, native: bool) -> list[Labelled]:
+def label_ranges(spans: DisjointSpans, *, native: bool) -> list[Labelled]:
     """Return spans as ranges with the label that their tags carry."""
     return [(span.start, span.end, tag_label(span, native=native)) for span in spans]
 

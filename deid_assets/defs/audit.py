@@ -14,16 +14,17 @@ import dagster as dg
 
 from deid_assets.assets.declarations import AssetDeclaration, AssetOutput, Check, Make
 from deid_assets.assets.display import Link, Markdown, in_words, show_lines
-from deid_assets.assets.own import with_own_suite
+from deid_assets.assets.own import add_own_suite
 from deid_assets.assets.records import record_run
 from deid_assets.core import errors
 from deid_assets.core.detector import is_interrupt
 from deid_assets.defs.automation import eager_and_gated
 from deid_assets.defs.columns import column_schema
-from deid_assets.defs.guard import guarded
+from deid_assets.defs.guard import guard_step, log_line
 from deid_assets.defs.placing import LANDING, Events, Place, place
 from deid_assets.defs.resources import VaultResource
 from deid_assets.defs.stopping import keep_stop, keeping_errors, why_stopped
+from deid_assets.intake.consent import take_back_revoked
 from deid_assets.own_plugins import message_of
 from deid_assets.quality import Verdict
 from deid_assets.runtime.installation import Installation
@@ -35,7 +36,7 @@ Given = Callable[[dg.AssetExecutionContext], Mapping[str, Any]]
 """What the body of an asset is given beside its batch and the installation, by keyword."""
 
 
-def audited_asset(
+def build_audited_asset(
     make: Make,
     declaration: AssetDeclaration,
     *,
@@ -52,11 +53,11 @@ def audited_asset(
         given: What the body takes more; found under the guard, so that no text leaves by an error.
         condition: On which it is made by itself, if it is automatic.
     """
-    make, declaration = with_own_suite(make, declaration)
+    make, declaration = add_own_suite(make, declaration)
     there = place()
     resource, vault = there.name("installation"), there.name("vault")
 
-    @_declared(declaration, there, upstream, condition)
+    @_declare(declaration, there, upstream, condition)
     def asset(context: dg.AssetExecutionContext) -> Events:
         installation: Installation = getattr(context.resources, resource)
 
@@ -65,14 +66,17 @@ def audited_asset(
             if declaration.uses_vault:
                 opened: VaultResource = getattr(context.resources, vault)
                 more["vault"] = opened.open()
-            return make(*of, **more)
+            output = make(*of, **more)
+            for remark in output.remarks:
+                log_line(context, f"{declaration.key}: {remark}")
+            return output
 
         yield from there.execute(context, _events(body, declaration, context, installation))
 
     return asset
 
 
-def _declared(
+def _declare(
     declaration: AssetDeclaration,
     there: Place,
     upstream: Sequence[dg.AssetKey],
@@ -109,6 +113,7 @@ def _declared(
         kinds=set(declaration.kinds),
         config_schema={},
         output_required=not declaration.may_wait,
+        pool=declaration.pool or None,
         tags=dict(declaration.tags),
         metadata={
             "dagster/column_schema": column_schema(declaration.schema),
@@ -124,8 +129,8 @@ def _events(
     installation: Installation,
 ) -> Events:
     batch = context.partition_key if declaration.partitioned else ALL
-    with guarded(context, declaration.key, batch):
-        made = _audited(make, declaration, batch, installation, run_id=context.run.run_id)
+    with guard_step(context, declaration.key, batch):
+        made = _run_audited(make, declaration, batch, installation, run_id=context.run.run_id)
     yield from made.events
     if made.fault:
         raise dg.Failure(description=made.fault, allow_retries=False)
@@ -139,7 +144,7 @@ class _Outcome:
     fault: str = ""
 
 
-def _audited(
+def _run_audited(
     make: Make,
     declaration: AssetDeclaration,
     batch: str,
@@ -148,6 +153,9 @@ def _audited(
     run_id: str,
 ) -> _Outcome:
     started = datetime.now(UTC)
+    if batch != ALL:
+        # First: whatever stops the batch, and be it that the location was not loaded again.
+        take_back_revoked(installation.settings, installation.files, [batch])
     installation.snapshot.check_promised()
     before = _receipts(declaration, batch, installation)
     with keeping_errors(
@@ -279,7 +287,7 @@ def _result(check: Check, verdict: Verdict) -> dg.AssetCheckResult:
         metadata={
             "verdict": verdict.state.value,
             **verdict.counts,
-            **({"reasons": _shown(show_lines(verdict.reasons))} if verdict.reasons else {}),
+            **({"reasons": _show(show_lines(verdict.reasons))} if verdict.reasons else {}),
         },
         description=" ".join(filter(None, [verdict.description, in_words(verdict.bounds)])),
     )
@@ -332,14 +340,14 @@ def _receipt(
 def _metadata(output: AssetOutput, receipt: Receipt) -> dict[str, Any]:
     main = next(iter(output.tables.values()), None)
     rows = {"dagster/row_count": main.num_rows} if main is not None else {}
-    shown = {name: _shown(value) for name, value in output.metadata.items()}
+    shown = {name: _show(value) for name, value in output.metadata.items()}
     # First, so that a report, with its plots, is one click away: Dagster shows no plot without one
     # either.
     links = {name: value for name, value in shown.items() if isinstance(value, dg.UrlMetadataValue)}
     return {**links, **rows, **output.counts, **shown, "receipt": receipt.digest}
 
 
-def _shown(value: Any) -> Any:
+def _show(value: Any) -> Any:
     """Return a value of ``AssetOutput.metadata`` as Dagster shows it."""
     if isinstance(value, Markdown):
         return dg.MetadataValue.md(value)

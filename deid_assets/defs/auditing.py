@@ -11,7 +11,7 @@ from deid_assets.assets.declarations import AssetDeclaration
 from deid_assets.assets.ingest import GOLD, RAW_NOTES
 from deid_assets.config import Settings
 from deid_assets.core.redact import Policy
-from deid_assets.defs.audit import audited_asset
+from deid_assets.defs.audit import build_audited_asset
 from deid_assets.defs.jobs import ON_DEMAND
 from deid_assets.defs.placing import place
 from deid_assets.pipeline.resolving import MERGED_SPANS
@@ -27,7 +27,7 @@ def audit_asset(
     digests = hashlib.sha256(" ".join(policy.digest for policy in policies).encode()).hexdigest()[
         :12
     ]
-    return audited_asset(
+    return build_audited_asset(
         partial(make_audit, name=plugin.name, policies=policies),
         AssetDeclaration(
             key=key_of(plugin.name),

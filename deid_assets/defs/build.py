@@ -19,38 +19,56 @@ from deid_assets.assets.declarations import AssetDeclaration
 from deid_assets.assets.notes_table import LANDED_NOTES, NotesTable
 from deid_assets.assets.own import asking, check_asked
 from deid_assets.config import Settings
-from deid_assets.core.assets import Family
+from deid_assets.core.assets import Family, ReleaseAssets, study_part
 from deid_assets.core.errors import ConfigError
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Policy
 from deid_assets.defs import (
+    alerting,
     approving,
     auditing,
     build_release,
     build_scores,
+    build_synthesis,
+    build_tables,
+    documenting,
+    retaining,
     tables_of_notes,
     vaulting,
 )
-from deid_assets.defs.audit import audited_asset
+from deid_assets.defs.audit import build_audited_asset
 from deid_assets.defs.build_taggers import tagger_assets
+from deid_assets.defs.consenting import consent_sensor
 from deid_assets.defs.feeding import feed_jobs
+from deid_assets.defs.histories import detector_histories, detector_sensor, list_removed_detectors
 from deid_assets.defs.instance import harden_process
-from deid_assets.defs.jobs import Selections, jobs, landing_sensor, nightly_schedule
+from deid_assets.defs.jobs import (
+    Job,
+    Selections,
+    is_of_a_batch,
+    jobs,
+    landing_sensor,
+    nightly_schedule,
+    study_job,
+)
+from deid_assets.defs.operating import operation_assets, operation_jobs
 from deid_assets.defs.placing import (
     LANDING,
     Execute,
     Place,
-    checked_prefix,
+    check_prefix,
     events_alone,
     name_in,
     place,
-    placed,
+    place_definitions,
 )
 from deid_assets.defs.resources import NOWHERE, installation_resource, vault_resource
+from deid_assets.operation.pools import pool_of
 from deid_assets.pipeline.resolving import LEAVABLE, MERGED_SPANS
 from deid_assets.plugins import Plugin
 from deid_assets.reports.advice import FIRST
-from deid_assets.runtime.checks import checked_snapshot
+from deid_assets.runtime.checks import check_snapshot
+from deid_assets.runtime.histories import ExpectedSpans
 from deid_assets.runtime.settings_record import SettingsSource
 from deid_assets.runtime.snapshot import Snapshot, software_version
 from deid_assets.runtime.taggers import model_asset
@@ -112,10 +130,10 @@ def build_definitions(
         ConfigError: The settings or the prefix are wrong.
         ProvenanceError: A run was launched from a graph with other assets.
     """
-    return shared_definitions(settings, Sharing(checked_prefix(key_prefix)))
+    return build_shared_definitions(settings, Sharing(check_prefix(key_prefix)))
 
 
-def shared_definitions(settings: Settings, sharing: Sharing) -> dg.Definitions:
+def build_shared_definitions(settings: Settings, sharing: Sharing) -> dg.Definitions:
     """Return what ``build_definitions`` returns, and see that a run executes what it was launched
     from.
 
@@ -130,7 +148,7 @@ def shared_definitions(settings: Settings, sharing: Sharing) -> dg.Definitions:
     harden_process()
     loading = DefinitionsLoadContext.get()
     whose = "/".join(["", *sharing.key_prefix])
-    checked = partial(checked_snapshot, settings, source=_source_of(sharing), only=sharing.only)
+    checked = partial(check_snapshot, settings, source=_source_of(sharing), only=sharing.only)
     if loading.load_type is DefinitionsLoadType.INITIALIZATION:
         snapshot = checked()
         # Definitions.with_reconstruction_metadata does not reach the runs of a code server in
@@ -160,7 +178,7 @@ def definitions_of(snapshot: Snapshot, sharing: Sharing | None = None) -> dg.Def
         ConfigError: A suite of the installation names no asset.
     """
     sharing = sharing or Sharing()
-    with asking(snapshot.suites), placed(sharing.place):
+    with asking(snapshot.suites), place_definitions(sharing.place):
         definitions = _definitions_of(snapshot, sharing)
     assets = [asset for asset in definitions.assets or () if isinstance(asset, dg.AssetsDefinition)]
     check_asked(snapshot.suites, [name_in(key) for asset in assets for key in asset.keys])
@@ -190,25 +208,40 @@ def _definitions_of(snapshot: Snapshot, sharing: Sharing) -> dg.Definitions:
     settings, there = snapshot.settings, place()
     usable = [name for name, plugin in snapshot.detectors.items() if not plugin.fault]
     plain = [*_arriving(sharing), *_assets(snapshot, usable)]
-    assets = list(dg.map_asset_specs(partial(_shown, sharing=sharing, settings=settings), plain))
+    assets = list(dg.map_asset_specs(partial(_show, sharing=sharing, settings=settings), plain))
     made = jobs(
         Selections.of(plain),
         usable,
         with_bakeoff=snapshot.page(evaluating.BAKEOFF) is not None,
     )
     feeding, feed_schedules = feed_jobs(settings.feeds)
+    watching, watch_schedules = operation_jobs(made.training, has_taggers=bool(snapshot.recipes))
+    all_jobs = [
+        *made.all,
+        *feeding,
+        *watching,
+        *([approving.approve_job()] if settings.release.approval else []),
+        *_study_jobs(snapshot, plain),
+        *build_tables.tables_job(plain),
+        documenting.evidence_job(),
+    ]
     return dg.Definitions(
         assets=assets,
-        jobs=[
-            *made.all,
-            *feeding,
-            *([approving.approve_job()] if settings.release.approval else []),
-        ],
+        jobs=all_jobs,
         sensors=[
             landing_sensor(made.sensed, is_on=sharing.is_on),
+            detector_sensor(
+                settings,
+                list_expected_spans(snapshot),
+                is_on=sharing.is_on or not there.is_shared,
+            ),
+            alerting.alert_sensor(
+                settings.alerts, alerting.Watched.of(assets, [job.name for job in all_jobs])
+            ),
+            *_consent_sensors(settings),
             *([_automation(assets, sharing)] if sharing.is_evaluated else []),
         ],
-        schedules=[nightly_schedule(made.nightly), *feed_schedules],
+        schedules=[nightly_schedule(made.nightly), *feed_schedules, *watch_schedules],
         resources={
             there.name("installation"): installation_resource(snapshot),
             there.name("vault"): vault_resource(settings.vault),
@@ -218,7 +251,7 @@ def _definitions_of(snapshot: Snapshot, sharing: Sharing) -> dg.Definitions:
     )
 
 
-def _shown(spec: dg.AssetSpec, *, sharing: Sharing, settings: Settings) -> dg.AssetSpec:
+def _show(spec: dg.AssetSpec, *, sharing: Sharing, settings: Settings) -> dg.AssetSpec:
     """Return an asset as Dagster shows it.
 
     Raises:
@@ -255,7 +288,7 @@ def _automation(
 def _arriving(sharing: Sharing) -> list[dg.AssetsDefinition | dg.AssetSpec]:
     """Return where notes arrive: the landing folder, or what takes the rows of a table."""
     if sharing.table:
-        return [tables_of_notes.landed_notes(sharing.table)]
+        return [tables_of_notes.build_landed_notes(sharing.table)]
     there = place()
     return [
         dg.AssetSpec(
@@ -279,15 +312,25 @@ def _assets(snapshot: Snapshot, usable: Sequence[str]) -> list[dg.AssetsDefiniti
     settings = snapshot.settings
     policies = [snapshot.policies[source] for source in settings.policies]
     upstream = _behind_a_release(snapshot, policies, usable)
+    own = build_release.ReleaseLine(settings, snapshot.released)
+    withheld = build_release.quarantine(own)
     return [
         *upstream,
-        *build_release.release_end(settings, snapshot.released, usable, upstream=upstream),
+        withheld,
+        *build_release.release_end(own, usable, upstream=[*upstream, withheld]),
+        *_studies(snapshot, usable, upstream),
+        *_tables(snapshot, own),
         *_audits(snapshot, policies),
         *build_scores.summaries(settings, usable, snapshot.page(evaluating.BAKEOFF)),
         *build_scores.plugin_tables(
             settings, snapshot.tables, origins=_origins(snapshot), usable=usable
         ),
+        *build_synthesis.synthetic_corpora(settings, snapshot.generators),
+        detector_histories(list_expected_spans(snapshot)),
+        *operation_assets(settings.watch),
+        *retaining.retention_assets(settings.retention),
         *_unusable_detectors(snapshot),
+        *list_removed_detectors(settings, list_expected_spans(snapshot)),
     ]
 
 
@@ -300,14 +343,69 @@ def _behind_a_release(
     upstream = [
         *intake(settings, snapshot.format_versions),
         *tagger_assets(settings, list(recipes.values()), installed),
-        *redaction_start(settings, policies),
-        *(vaulting.redacted_notes(settings, policy, released=released) for policy in policies),
-        build_release.quarantine(released),
+        *redaction_start(
+            settings, [*policies, *(study.policy for study in snapshot.studies.values())]
+        ),
+        *(
+            vaulting.build_redacted_notes(settings, policy, released=released)
+            for policy in policies
+        ),
     ]
     for name in usable:
         model = model_asset(recipes[name], installed) if name in recipes else ""
         upstream += detector_family(snapshot, snapshot.detectors[name], model=model)
     return upstream
+
+
+def _studies(
+    snapshot: Snapshot, usable: Sequence[str], upstream: Sequence[dg.AssetsDefinition]
+) -> list[dg.AssetsDefinition]:
+    """Return the assets of every study, which rest on the same spans."""
+    found: list[dg.AssetsDefinition] = []
+    for study in snapshot.studies.values():
+        line, notes = build_release.line_of_study(snapshot.settings, study, snapshot.released)
+        start = [notes, build_release.quarantine(line)]
+        found += start
+        found += build_release.release_end(line, usable, upstream=[*upstream, *start])
+    return found
+
+
+def _tables(snapshot: Snapshot, own: build_release.ReleaseLine) -> list[dg.AssetsDefinition]:
+    """Return the assets of structured tables, released with the notes and with those of studies."""
+    studies = [
+        build_release.line_of_study(snapshot.settings, study, snapshot.released)[0]
+        for study in (snapshot.studies.values() if snapshot.settings.tables else ())
+    ]
+    return [
+        asset
+        for name, table in snapshot.settings.tables.items()
+        for asset in build_tables.table_assets(name, table, [own, *studies])
+    ]
+
+
+def _study_jobs(
+    snapshot: Snapshot, assets: Sequence[dg.AssetsDefinition | dg.AssetSpec]
+) -> list[Job]:
+    """Return the jobs that make one study, and that approve its releases."""
+    found: list[Job] = []
+    for name in snapshot.studies:
+        keys = [
+            spec.key
+            for asset in assets
+            if isinstance(asset, dg.AssetsDefinition)
+            for spec in asset.specs
+            if study_part(name_in(spec.key))[0] == name and is_of_a_batch(spec)
+        ]
+        found.append(study_job(name, keys))
+        if snapshot.settings.of_study(name).release.approval:
+            found.append(approving.approve_job(ReleaseAssets(name)))
+    return found
+
+
+def _consent_sensors(settings: Settings) -> list[dg.SensorDefinition]:
+    """Return the sensor of the lists of who agreed, where a study has one."""
+    has_lists = any(study.consent for study in settings.studies.values())
+    return [consent_sensor()] if has_lists else []
 
 
 def _audits(
@@ -325,12 +423,42 @@ def _audits(
 
 def _unusable_detectors(snapshot: Snapshot) -> list[dg.AssetSpec]:
     """Return placeholders of detectors that have a fault, or that the ensemble names in vain."""
+    return [unusable(name, fault) for name, fault in _faults(snapshot).items()]
+
+
+def _faults(snapshot: Snapshot) -> dict[str, str]:
+    """Return why detectors cannot be used, by name."""
     plugins = snapshot.detectors
     faults = {plugin.name: plugin.fault for plugin in plugins.values() if plugin.fault}
     for name in snapshot.settings.ensemble:
         if name not in plugins:
             faults[name] = "the ensemble names it, and it is not installed"
-    return [unusable(name, fault) for name, fault in faults.items()]
+    return faults
+
+
+def list_expected_spans(snapshot: Snapshot) -> dict[str, ExpectedSpans]:
+    """Return what the spans of every detector are made by now, by its name."""
+    usable = {
+        name: ExpectedSpans(plugin.code_version, _version_of_spans(snapshot, plugin))
+        for name, plugin in snapshot.detectors.items()
+        if not plugin.fault
+    }
+    broken = {
+        name: ExpectedSpans(
+            snapshot.detectors[name].code_version if name in snapshot.detectors else "",
+            fault=fault,
+        )
+        for name, fault in _faults(snapshot).items()
+    }
+    return usable | broken
+
+
+def _version_of_spans(snapshot: Snapshot, plugin: Plugin) -> str:
+    """Return the code version of a detector's spans."""
+    return (
+        f"{plugin.code_version}+{snapshot.digest_of_detector(plugin.name)}+{snapshot.software}"
+        f"+sample-{shadow.sample_size(snapshot.settings, plugin.name)}"
+    )
 
 
 def _origins(snapshot: Snapshot) -> dict[str, str]:
@@ -366,16 +494,13 @@ def detector_family(
     said = "of the ensemble" if role == "ensemble" else "scored, not used"
     about = {"plugin": f"{plugin.distribution} {plugin.version}", "plugin_digest": plugin.digest}
     return [
-        audited_asset(
+        build_audited_asset(
             partial(detection.make_spans, detector=name, model=model),
             AssetDeclaration(
                 key=Family.SPANS.of(name),
                 checks=detection.CHECKS,
                 deps=[ingest.RAW_NOTES, *([model] if model else [])],
-                code_version=(
-                    f"{plugin.code_version}+{snapshot.digest_of_detector(name)}+{snapshot.software}"
-                    f"+sample-{shadow.sample_size(settings, name)}"
-                ),
+                code_version=_version_of_spans(snapshot, plugin),
                 group=f"detector_{name}",
                 description=(
                     f"Spans found by `{name}`, {said}. {plugin.summary}. Offsets, labels and"
@@ -385,6 +510,7 @@ def detector_family(
                 schema=frames.SPANS,
                 tags=tags,
                 metadata=about,
+                pool=pool_of(settings, name, plugin),
             ),
         ),
         *build_scores.scores_of(
@@ -401,7 +527,7 @@ def intake(settings: Settings, format_versions: str) -> list[dg.AssetsDefinition
     """Return what arrived: notes, and people's annotations of them."""
     software = f"{software_version()}+{format_versions}"
     return [
-        audited_asset(
+        build_audited_asset(
             ingest.make_raw_notes,
             AssetDeclaration(
                 key=ingest.RAW_NOTES,
@@ -420,7 +546,7 @@ def intake(settings: Settings, format_versions: str) -> list[dg.AssetsDefinition
                 automatic=False,
             ),
         ),
-        audited_asset(
+        build_audited_asset(
             ingest.make_gold_annotations,
             AssetDeclaration(
                 key=ingest.GOLD,
@@ -444,7 +570,7 @@ def redaction_start(settings: Settings, policies: Sequence[Policy]) -> list[dg.A
     yielding = LEAVABLE.union(*(policy.may_leave for policy in policies))
     ensemble = [Family.SPANS.of(name) for name in settings.ensemble]
     return [
-        audited_asset(
+        build_audited_asset(
             partial(merging.make_merged_spans, yielding=yielding),
             AssetDeclaration(
                 key=MERGED_SPANS,

@@ -12,7 +12,7 @@ from deid_assets.assets import evaluating, ingest, scoring, tables
 from deid_assets.assets.declarations import AssetDeclaration
 from deid_assets.config import Settings
 from deid_assets.core.assets import Family
-from deid_assets.defs.audit import audited_asset
+from deid_assets.defs.audit import build_audited_asset
 from deid_assets.defs.jobs import ON_DEMAND
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.plugins import Plugin
@@ -48,13 +48,15 @@ def scores_of(
 def _scorecard(
     settings: Settings, name: str, *, tags: Mapping[str, str], rewrites: bool
 ) -> dg.AssetsDefinition:
-    return audited_asset(
+    is_candidate = name not in settings.ensemble
+    judged_by = ("profile", *(("ensemble", "resolve") if is_candidate else ()))
+    return build_audited_asset(
         partial(scoring.make_scorecard, detector=name, rewrites=rewrites),
         AssetDeclaration(
             key=Family.SCORECARD.of(name),
-            checks=scoring.SCORECARD_CHECKS,
+            checks=scoring.scorecard_checks(settings, name),
             deps=[ingest.GOLD, Family.SPANS.of(name)],
-            code_version=f"{software_version()}+{settings.digest('profile')}",
+            code_version=f"{software_version()}+{settings.digest(*judged_by)}",
             group="scores",
             description=(
                 f"`{name}` on the annotated notes of every batch that has any: counts per"
@@ -71,7 +73,7 @@ def _scorecard(
 def _evaluation_report(
     settings: Settings, name: str, page: Plugin, *, tags: Mapping[str, str]
 ) -> dg.AssetsDefinition:
-    return audited_asset(
+    return build_audited_asset(
         partial(evaluating.make_evaluation_report, plugin=page, detector=name),
         AssetDeclaration(
             key=Family.EVALUATION_REPORT.of(name),
@@ -110,7 +112,7 @@ def summaries(
 
 
 def _leaderboard(settings: Settings, detectors: Sequence[str]) -> dg.AssetsDefinition:
-    return audited_asset(
+    return build_audited_asset(
         partial(scoring.make_leaderboard, detectors=detectors),
         AssetDeclaration(
             key=scoring.LEADERBOARD,
@@ -131,7 +133,7 @@ def _leaderboard(settings: Settings, detectors: Sequence[str]) -> dg.AssetsDefin
 
 def _bakeoff(settings: Settings, detectors: Sequence[str], page: Plugin) -> dg.AssetsDefinition:
     spans = [Family.SPANS.of(name) for name in detectors]
-    return audited_asset(
+    return build_audited_asset(
         partial(evaluating.make_bakeoff, plugin=page, detectors=detectors),
         AssetDeclaration(
             key=evaluating.BAKEOFF,
@@ -187,7 +189,7 @@ def _plugin_table(
     settings: Settings, plugin: Plugin, own: Sequence[str], beside: Sequence[str]
 ) -> dg.AssetsDefinition:
     spans = [Family.SPANS.of(name) for name in (*own, *beside)]
-    return audited_asset(
+    return build_audited_asset(
         partial(tables.make_table, plugin=plugin, detectors=own, beside=beside),
         AssetDeclaration(
             key=plugin.name,

@@ -10,12 +10,13 @@ from deid_assets.assets import exporting, training, training_corpus
 from deid_assets.assets.declarations import AssetDeclaration
 from deid_assets.config import Settings
 from deid_assets.core.assets import Family, family_of
-from deid_assets.defs.audit import audited_asset
+from deid_assets.defs.audit import build_audited_asset
 from deid_assets.defs.jobs import TAGGERS_GROUP
+from deid_assets.operation.pools import pool_of
 from deid_assets.plugins import Plugin
 from deid_assets.reports.advice import FIRST
 from deid_assets.runtime.snapshot import software_version
-from deid_assets.runtime.taggers import FILES, asked_by, model_asset, trained_asset
+from deid_assets.runtime.taggers import FILES, model_asset, name_asked, name_asset
 from deid_assets.training import Recipe
 
 
@@ -36,7 +37,7 @@ def tagger_assets(
     names = sorted(
         {*(name for recipe in trained for name in (*recipe.corpora, *recipe.raw, recipe.label_map))}
     )
-    corpus = audited_asset(
+    corpus = build_audited_asset(
         partial(training_corpus.make_training_corpus, recipes=trained),
         AssetDeclaration(
             key=training_corpus.TRAINING_CORPUS,
@@ -64,12 +65,12 @@ def _tagger(
     settings: Settings, recipe: Recipe, plugins: Mapping[str, Plugin]
 ) -> list[dg.AssetsDefinition]:
     plugin = plugins[recipe.plugin]
-    asked = plugins.get(asked_by(recipe))
+    asked = plugins.get(name_asked(recipe))
     versions = "+".join(one.code_version for one in (plugin, asked) if one)
-    tagger = audited_asset(
+    tagger = build_audited_asset(
         partial(training.make_tagger, recipe=recipe),
         AssetDeclaration(
-            key=trained_asset(recipe, plugins),
+            key=name_asset(recipe, plugins),
             checks=training.TAGGER_CHECKS,
             deps=[training_corpus.TRAINING_CORPUS],
             code_version=(
@@ -83,6 +84,7 @@ def _tagger(
             partitioned=False,
             automatic=False,
             tags=_tags(recipe),
+            pool=pool_of(settings, recipe.name, plugin),
         ),
     )
     if family_of(model_asset(recipe, plugins)) is not Family.ONNX or plugin.runner not in plugins:
@@ -92,7 +94,7 @@ def _tagger(
 
 def _onnx(recipe: Recipe, versions: str) -> dg.AssetsDefinition:
     """Return the export of a recipe's network, with a digest of the plugins that make it."""
-    return audited_asset(
+    return build_audited_asset(
         partial(exporting.make_onnx, recipe=recipe),
         AssetDeclaration(
             key=Family.ONNX.of(recipe.name),

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import dagster as dg
@@ -13,13 +14,14 @@ from deid_assets.assets.detection import read_notes_of, read_outcomes
 from deid_assets.assets.display import Markdown, show_page
 from deid_assets.assets.ingest import GOLD
 from deid_assets.assets.merging import read_gold
-from deid_assets.assets.parts import redacted_of
-from deid_assets.assets.release import RELEASED, release_chain
-from deid_assets.core.assets import Family
+from deid_assets.assets.parts import rebuild_redacted
+from deid_assets.assets.release import release_chain
+from deid_assets.core.assets import MAIN, Family, ReleaseAssets
 from deid_assets.core.detector import Failed
 from deid_assets.core.redact import Edit, Policy
 from deid_assets.core.span import Span, SpanSet
-from deid_assets.defs.audit import audited_asset
+from deid_assets.defs.audit import build_audited_asset
+from deid_assets.defs.releasing import bind_release
 from deid_assets.edits.diff import ReleaseDiff, compare
 from deid_assets.edits.files import from_record, to_record
 from deid_assets.edits.maps import EditMap, MadeBy, edit_map
@@ -28,10 +30,9 @@ from deid_assets.quality import Verdict
 from deid_assets.reports.release_diff import FIRST, First, release_diff_html, release_diff_md
 from deid_assets.runtime.installation import Installation
 from deid_assets.runtime.snapshot import software_version
+from deid_assets.store.denials import DENIED_VALUES, read_allowed
 from deid_assets.store.files import Receipt
 from deid_assets.system.atomic import atomic_file
-
-RELEASE_DIFF = "release_diff"
 
 CHECKS = (
     Check(
@@ -61,16 +62,25 @@ A value that people marked elsewhere, or that the second search found.
 """
 
 
-def release_diff(policy: Policy, *, tags: Mapping[str, str]) -> dg.AssetsDefinition:
-    """Return the asset that compares a batch's release with the one before."""
-    return audited_asset(
-        lambda batch, installation: make_release_diff(batch, installation, policy=policy),
+def release_diff(
+    policy: Policy, *, tags: Mapping[str, str], names: ReleaseAssets = MAIN, group: str = "release"
+) -> dg.AssetsDefinition:
+    """Return the asset that compares a batch's release with the one before.
+
+    Args:
+        policy: The one that is released.
+        tags: Of the asset.
+        names: Whose release it is.
+        group: Group in the Dagster UI.
+    """
+    return build_audited_asset(
+        bind_release(names, partial(make_release_diff, policy=policy)),
         AssetDeclaration(
-            key=RELEASE_DIFF,
+            key=names.diff,
             checks=CHECKS,
-            deps=[RELEASED],
+            deps=[names.released],
             code_version=software_version(),
-            group="release",
+            group=group,
             description=(
                 "What the release of a batch changed against the one it replaced, and what is"
                 " responsible. Offsets and categories, no text."
@@ -84,19 +94,20 @@ def release_diff(policy: Policy, *, tags: Mapping[str, str]) -> dg.AssetsDefinit
 
 def make_release_diff(batch: str, installation: Installation, *, policy: Policy) -> AssetOutput:
     """Compare a batch's release with the one that this asset saw last, and keep both aside."""
-    receipt = installation.files.receipt(RELEASED, batch)
+    names = installation.names
+    receipt = installation.files.receipt(names.released, batch)
     current = _present(batch, installation, policy, receipt)
-    kept = _kept(batch, installation)
+    kept = _read_kept(batch, installation)
     # Made again for the same release, the one before it stays the one to compare with.
     before = {name: maps for name, maps in kept.items() if name != receipt.digest}
     name, earlier = next(iter(before.items()), ("", []))
     found = compare(earlier, current) if earlier else ReleaseDiff()
     document = found.to_json()
     uncovered = document["uncovered"]
-    path = installation.settings.reports / f"release-diff-{batch}.html"
+    path = installation.settings.reports / f"release-diff-{names.of_batch(batch)}.html"
     page = release_diff_html(
         document,
-        title=f"Batch {batch}",
+        title=f"Batch {batch}{', study ' + names.study if names.study else ''}",
         old=f"release {name[:12]}" if name else "no release before",
         new=f"release {receipt.digest[:12]}",
         first=None if earlier else First(len(current), sum(len(one.edits) for one in current)),
@@ -134,24 +145,24 @@ def _present(
     The text of a note in which nothing was replaced is the original: the digest of the redacted
     text is keyed too.
     """
-    redacted = Family.REDACTED_NOTES.of(policy.name)
+    redacted = installation.names.name_redacted(policy.name)
     notes = {note.note_id: note for note in read_notes_of(batch, installation)}
     outcomes, gold = (
         read_outcomes(MERGED_SPANS, batch, installation),
         read_gold(batch, installation),
     )
     chain = release_chain(receipt, installation)
-    made_by = _made_by(installation, policy, chain, software=_software(chain, redacted))
+    made_by = _read_maker(installation, policy, chain, software=_software(chain, redacted))
     stored = (installation.files.read(redacted, batch, table) for table in ("notes", "edits"))
     maps = (
         edit_map(
             notes[made.note_id],
             made,
-            _with_later(_spans_of(outcomes[made.note_id], gold.get(made.note_id)), made.edits),
+            _add_later(_spans_of(outcomes[made.note_id], gold.get(made.note_id)), made.edits),
             key=installation.key,
             made_by=made_by,
         )
-        for _, made in redacted_of(*stored)
+        for _, made in rebuild_redacted(*stored)
     )
     return [
         replace(
@@ -164,7 +175,7 @@ def _present(
     ]
 
 
-def _with_later(spans: Sequence[Span], edits: Sequence[Edit]) -> list[Span]:
+def _add_later(spans: Sequence[Span], edits: Sequence[Edit]) -> list[Span]:
     """Return the spans, and one for each edit without any, which redaction itself added."""
     bare = (
         edit
@@ -186,7 +197,7 @@ def _spans_of(*found: SpanSet | Failed | None) -> list[Span]:
     return [span for one in found if isinstance(one, SpanSet) for span in one]
 
 
-def _made_by(
+def _read_maker(
     installation: Installation, policy: Policy, chain: Sequence[Receipt], *, software: str
 ) -> MadeBy:
     """Return what a release rests on, from its signed receipts."""
@@ -198,19 +209,34 @@ def _made_by(
             detectors["ensemble and overlaps"] = link.code_version
         elif link.asset == GOLD:
             detectors["gold"] = f"annotations {link.digest[:12]}"
+        elif link.asset == DENIED_VALUES:
+            detectors |= rules_in_words(link)
     return MadeBy.of(policy, installation.key, software=software, detectors=detectors)
 
 
-def _kept(batch: str, installation: Installation) -> dict[str, list[EditMap]]:
+def rules_in_words(record: Receipt) -> dict[str, str]:
+    """Return which rules of people cover and leave something, from the record of a batch."""
+    allowed = " ".join(sorted(read_allowed(record)))
+    denied = int(record.counts["rules"])
+    found = {}
+    if denied:
+        found["deny rules"] = f"{denied:,} {str(record.counts['digest'])[:12]}"
+    if allowed:
+        found["allow rules"] = allowed
+    return found
+
+
+def _read_kept(batch: str, installation: Installation) -> dict[str, list[EditMap]]:
     """Return the edit maps that were kept aside, by release, the last one first."""
-    if installation.files.find(RELEASE_DIFF, batch) is None:
+    asset = installation.names.diff
+    if installation.files.find(asset, batch) is None:
         return {}
-    rows = installation.files.read(RELEASE_DIFF, batch, "runs").to_pylist()
+    rows = installation.files.read(asset, batch, "runs").to_pylist()
     kept: dict[str, list[EditMap]] = {}
     for row in sorted(rows, key=lambda row: not row["is_current"]):
         record = json.loads(row["edits"])
         kept.setdefault(row["release"], []).append(
-            from_record(record, where=f"{RELEASE_DIFF}, batch {batch}")
+            from_record(record, where=f"{asset}, batch {batch}")
         )
     return kept
 

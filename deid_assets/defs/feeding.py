@@ -6,7 +6,7 @@ from dataclasses import asdict
 import dagster as dg
 
 from deid_assets.config.feeds import FeedSettings
-from deid_assets.defs.guard import guarded
+from deid_assets.defs.guard import guard_step
 from deid_assets.defs.jobs import step_job
 from deid_assets.defs.placing import place
 from deid_assets.runtime.installation import Installation
@@ -19,7 +19,7 @@ def feed_job(name: str) -> dg.JobDefinition:
     def take(context: dg.OpExecutionContext, installation: Installation) -> None:
         from deid_assets.feeds.running import run_feed  # noqa: PLC0415 - loads the store
 
-        with guarded(context, f"feed {name}", ALL):
+        with guard_step(context, f"feed {name}", ALL):
             installation.snapshot.check_promised()
             done = run_feed(installation.settings, name)
         context.add_output_metadata({**asdict(done.counts), "batches": len(done.batches)})

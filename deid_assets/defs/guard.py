@@ -11,14 +11,14 @@ from deid_assets.core.errors import class_name
 from deid_assets.own_plugins import message_of
 from deid_assets.runtime.processes import Stopped, check_stop
 from deid_assets.runtime.progress import progress_callback, report
-from deid_assets.system.silence import silence_at_exit, silenced
+from deid_assets.system.silence import silence_at_exit, silence_output
 
 PROGRESS_S = 10
 """Least time between two events that say how far an asset is: each is kept for ever."""
 
 
 @contextmanager
-def guarded(
+def guard_step(
     context: dg.AssetExecutionContext | dg.OpExecutionContext, key: str, batch: str
 ) -> Iterator[None]:
     """Silence what is said meanwhile, and end the step with a message that holds no text where
@@ -32,7 +32,7 @@ def guarded(
         DagsterExecutionInterruptedError: The run is to end.
     """
     try:
-        with progress_callback(_logging(context)), silenced():
+        with progress_callback(_logging(context)), silence_output():
             check_stop()
             report(key)
             yield
@@ -48,21 +48,25 @@ def _logging(
     context: dg.AssetExecutionContext | dg.OpExecutionContext,
 ) -> Callable[[str, int, int], None]:
     """Return what writes progress to the event log, and not by a logger, since those are off."""
-    op_context = (
-        context.op_execution_context if isinstance(context, dg.AssetExecutionContext) else context
-    )
     last = time.monotonic()
 
     def log(what: str, done: int, of: int) -> None:
         nonlocal last
         if of and time.monotonic() - last >= PROGRESS_S:
             last = time.monotonic()
-            step = op_context.op.name
-            context.instance.report_engine_event(
-                f"{what}: {done:,} of {of:,}", context.run, step_key=step
-            )
+            log_line(context, f"{what}: {done:,} of {of:,}")
 
     return log
+
+
+def log_line(context: dg.AssetExecutionContext | dg.OpExecutionContext, line: str) -> None:
+    """Write a line without text of notes to the event log, and not by a logger, since those
+    are off.
+    """
+    op_context = (
+        context.op_execution_context if isinstance(context, dg.AssetExecutionContext) else context
+    )
+    context.instance.report_engine_event(line, context.run, step_key=op_context.op.name)
 
 
 def safe_message(error: BaseException, key: str, batch: str) -> str:

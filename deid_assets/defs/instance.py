@@ -9,6 +9,8 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import dagster as dg
@@ -17,57 +19,13 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from deid_assets.config import Settings
 from deid_assets.core.errors import ConfigError
+from deid_assets.operation.dagster_yaml import FILE, dagster_findings, dagster_yaml, is_on_postgres
+from deid_assets.operation.environment import ENVIRONMENT
+from deid_assets.operation.findings import Condition
 from deid_assets.runtime.settings_record import check_settings
-from deid_assets.store.atomic import locked
+from deid_assets.store.atomic import lock_folder
+from deid_assets.system.atomic import atomic_file
 from deid_assets.system.silence import protect_memory
-
-DAGSTER_YAML = """\
-# Written by deid-assets. Notes must not reach this folder: no compute logs, no telemetry, errors
-# by class only.
-telemetry:
-  enabled: false
-nux:
-  enabled: false
-compute_logs:
-  module: dagster._core.storage.noop_compute_log_manager
-  class: NoOpComputeLogManager
-run_retries:
-  enabled: true
-  max_retries: 1
-  # A failed audit is an answer, not an accident.
-  retry_on_asset_or_op_failure: false
-# Notes who launched a run, where the settings declare a proxy that knows (approvals.login_header).
-run_coordinator:
-  module: deid_assets.defs.coordinator
-  class: LoginRunCoordinator
-concurrency:
-  runs:
-    max_concurrent_runs: 2
-  pools:
-    default_limit: 1
-retention:
-  schedule:
-    purge_after_days: 30
-  sensor:
-    purge_after_days:
-      skipped: 2
-      failure: 30
-      success: 30
-code_servers:
-  local_startup_timeout: 120
-"""
-
-ENVIRONMENT = {
-    "DAGSTER_DISABLE_TELEMETRY": "1",
-    "DAGSTER_REDACT_USER_CODE_ERRORS": "1",
-    "GX_ANALYTICS_ENABLED": "false",
-    "HF_HUB_OFFLINE": "1",
-    "HF_HUB_DISABLE_TELEMETRY": "1",
-}
-"""Environment variables that must be set wherever the graph runs.
-
-``make`` and the code location set it.
-"""
 
 
 def write_instance(home: Path) -> Path:
@@ -77,15 +35,13 @@ def write_instance(home: Path) -> Path:
         ConfigError: There is one that lets compute logs or telemetry be written.
     """
     home.mkdir(parents=True, exist_ok=True)
-    path = home / "dagster.yaml"
+    path = home / FILE
     if not path.exists():
-        path.write_text(DAGSTER_YAML)
-    if not _keeps_no_text(path):
-        raise ConfigError(
-            f"{path}: compute logs or telemetry are on, and what a library prints could hold text;"
-            " take over compute_logs and telemetry from one written by `python -m"
-            " deid_assets.defs.instance FOLDER`"
-        )
+        with atomic_file(path) as file:  # one that is half written would be refused for good
+            file.write(dagster_yaml().encode())
+    for finding in dagster_findings(home):
+        if finding.state is Condition.UNSAFE:
+            raise ConfigError(finding.detail)
     return home
 
 
@@ -104,20 +60,30 @@ def open_instance(home: Path) -> Iterator[dg.DagsterInstance]:
         ConfigError: The home lets text be written, or its databases cannot be used.
     """
     write_instance(home)
-    with locked(home):
-        instance = _opened(home)
+    with lock_folder(home):
+        instance = _open(home)
     with instance:
         yield instance
 
 
-def _opened(home: Path) -> dg.DagsterInstance:
+def _open(home: Path) -> dg.DagsterInstance:
+    if is_on_postgres(home) and find_spec("dagster_postgres") is None:
+        raise ConfigError(
+            f"{home / FILE}: Dagster on PostgreSQL needs dagster-postgres; run pip install"
+            " dagster-postgres 'psycopg[binary]'"
+        )
     try:
         instance = dg.DagsterInstance.from_config(str(home))
         # Each makes its database when it is first asked for.
         instance.run_storage.get_runs_count()
         instance.event_log_storage.get_dynamic_partitions("none")
         instance.all_instigator_state()
-    except (CommandError, SQLAlchemyError, dg.DagsterError) as error:
+    except _errors_of_databases() as error:
+        if is_on_postgres(home):
+            raise ConfigError(
+                f"{home}: Dagster's database does not answer ({type(error).__name__}); see that the"
+                " server of DEID_DATABASE_URL runs and takes this user; `deid doctor` asks it"
+            ) from None
         is_folder = any(path.is_dir() for path in home.rglob("*.db"))
         if not is_folder and any(reason in str(error) for reason in _PASSING):
             raise
@@ -129,15 +95,12 @@ def _opened(home: Path) -> dg.DagsterInstance:
     return instance
 
 
-def _keeps_no_text(path: Path) -> bool:
-    import yaml  # type: ignore[import-untyped]  # noqa: PLC0415 - comes with dagster
-
-    try:
-        settings = yaml.safe_load(path.read_text())
-        telemetry, logs = settings["telemetry"]["enabled"], settings["compute_logs"]["class"]
-    except (yaml.YAMLError, KeyError, TypeError):
-        return False
-    return telemetry is False and logs == "NoOpComputeLogManager"
+def _errors_of_databases() -> tuple[type[Exception], ...]:
+    """Return what Dagster raises where a database cannot be used, PostgreSQL among them."""
+    known = (CommandError, SQLAlchemyError, dg.DagsterError)
+    if find_spec("dagster_postgres") is None:
+        return known
+    return (*known, import_module("dagster_postgres.utils").DagsterPostgresException)
 
 
 def harden_process() -> None:

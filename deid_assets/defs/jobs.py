@@ -10,9 +10,9 @@ from dagster._core.definitions.unresolved_asset_job_definition import Unresolved
 
 from deid_assets.assets.ingest import RAW_NOTES
 from deid_assets.assets.scoring import has_scores
-from deid_assets.core.assets import Family
+from deid_assets.core.assets import STUDY, Family, ReleaseAssets
 from deid_assets.core.errors import DeidError
-from deid_assets.defs.guard import guarded
+from deid_assets.defs.guard import guard_step
 from deid_assets.defs.placing import Place, place
 from deid_assets.intake.arrivals import waiting
 from deid_assets.intake.landing import take_in
@@ -51,6 +51,24 @@ AWAITS_APPROVAL = {"deid/awaits": "approval"}
 """Tag of what is made once somebody approved it."""
 
 
+def approve_job_of(names: ReleaseAssets) -> str:
+    """Return the name of the job that approves a release."""
+    return f"{APPROVE_JOB}__{names.study}" if names.study else APPROVE_JOB
+
+
+def study_job(study: str, keys: Sequence[dg.AssetKey]) -> "Job":
+    """Return the job that makes a study's release of a batch, up to what somebody must approve.
+
+    A backfill of it over all batches looks for no spans.
+    """
+    return _asset_job(
+        f"{STUDY}__{study}",
+        keys,
+        f"Study {study} alone, from the stored spans: launch it as a backfill to release all"
+        " batches.",
+    )
+
+
 Job = dg.JobDefinition | UnresolvedAssetJobDefinition
 
 
@@ -82,14 +100,15 @@ class Selections:
             for group in ("scores", TAGGERS_GROUP, "privacy")
         }
         return cls(
-            main=[spec.key for spec in specs if _is_of_a_batch(spec)],
+            main=[spec.key for spec in specs if is_of_a_batch(spec)],
             scores=[spec.key for spec in by_group["scores"] if not _has(spec, ON_DEMAND)],
             taggers=[spec.key for spec in by_group[TAGGERS_GROUP]],
             privacy=[spec.key for spec in by_group["privacy"]],
         )
 
 
-def _is_of_a_batch(spec: dg.AssetSpec) -> bool:
+def is_of_a_batch(spec: dg.AssetSpec) -> bool:
+    """Whether an asset of a batch is made without anybody asking for it or approving it."""
     asked_for = _has(spec, ON_DEMAND) or _has(spec, AWAITS_APPROVAL)
     return spec.partitions_def is not None and not asked_for
 
@@ -147,7 +166,7 @@ def step_job(
 def _split(context: dg.OpExecutionContext, installation: Installation) -> None:
     """Split the arrival that the sensor asked for, or all that wait."""
     arrival = context.run.tags.get(ARRIVAL_TAG, "")
-    with guarded(context, "landing", arrival or ALL):
+    with guard_step(context, "landing", arrival or ALL):
         installation.snapshot.check_promised()
         split_arrivals(installation.settings, only=arrival)
 
@@ -231,7 +250,7 @@ def runs_of_arrivals(
     registered = set(there.batches.get_partition_keys(dynamic_partitions_store=instance))
     known = open_batches(settings, installation.files)
     new = [batch for batch in known if batch not in registered]
-    retried = {batch: run_key for batch in known if (run_key := _asked_again(installation, batch))}
+    retried = {batch: run_key for batch in known if (run_key := _find_retry(installation, batch))}
     large = waiting(landing_store(settings))
     if not new and not retried and not large:
         return dg.SkipReason("no new files in the landing folder, or they are still being written")
@@ -252,7 +271,7 @@ def runs_of_arrivals(
 def _training(
     instance: dg.DagsterInstance, installation: Installation, there: Place
 ) -> dg.RunRequest | None:
-    untrained, job = installation.taggers.untrained(), there.name(TRAINING_JOB)
+    untrained, job = installation.taggers.list_untrained(), there.name(TRAINING_JOB)
     key = hashlib.sha256(" ".join(untrained).encode()).hexdigest()[:12]
     if not untrained:
         return None
@@ -279,7 +298,7 @@ def _failures(instance: dg.DagsterInstance, job: str, tags: Mapping[str, str]) -
     return instance.get_runs_count(dg.RunsFilter(job_name=job, tags=tags, statuses=ended))
 
 
-def _asked_again(installation: Installation, batch: str) -> str:
+def _find_retry(installation: Installation, batch: str) -> str:
     """Return the key of the run that ``deid batches retry`` asked for and that is not made yet, or
     nothing.
 

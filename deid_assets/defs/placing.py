@@ -14,6 +14,7 @@ from typing import Any
 
 import dagster as dg
 
+from deid_assets.core.assets import OF_A_RELEASE, STUDY, Family, ReleaseAssets, study_part
 from deid_assets.core.errors import ConfigError
 from deid_assets.defs.partitions import batches
 
@@ -53,6 +54,9 @@ class Place:
 
     def key(self, asset: str) -> dg.AssetKey:
         """Return the key of one of the installation's assets."""
+        study, part = study_part(asset)
+        if study:
+            return dg.AssetKey([*self.prefix, STUDY, study, part])
         return dg.AssetKey([*self.prefix, self.landing if asset == LANDING else asset])
 
     def name(self, name: str) -> str:
@@ -79,7 +83,11 @@ class Place:
 
 def name_in(key: dg.AssetKey) -> str:
     """Return the name under which the store has an asset."""
-    return key.path[-1]
+    *before, part = key.path
+    is_of_study = part in OF_A_RELEASE or Family.RELEASED_TABLE.name_in(part)
+    if is_of_study and before[-2:-1] == [STUDY]:
+        return ReleaseAssets(before[-1]).of(part)
+    return part
 
 
 _PLACE: ContextVar[Place] = ContextVar("place")
@@ -91,7 +99,7 @@ def place() -> Place:
 
 
 @contextmanager
-def placed(there: Place) -> Iterator[None]:
+def place_definitions(there: Place) -> Iterator[None]:
     """Have every asset and job that is defined inside stand there."""
     token = _PLACE.set(there)
     try:
@@ -100,7 +108,7 @@ def placed(there: Place) -> Iterator[None]:
         _PLACE.reset(token)
 
 
-def checked_prefix(prefix: Sequence[str] | str) -> tuple[str, ...]:
+def check_prefix(prefix: Sequence[str] | str) -> tuple[str, ...]:
     """Return a prefix as its parts.
 
     Raises:
@@ -108,6 +116,10 @@ def checked_prefix(prefix: Sequence[str] | str) -> tuple[str, ...]:
     """
     parts = (prefix,) if isinstance(prefix, str) else tuple(prefix)
     for part in parts:
+        if part == STUDY:
+            raise ConfigError(
+                f"key_prefix: {STUDY!r} begins the assets of studies; take another part"
+            )
         if not isinstance(part, str) or not _PART.fullmatch(part):
             raise ConfigError(
                 f"key_prefix: {part!r} cannot begin a name; take letters, digits and single"

@@ -11,7 +11,7 @@ from deid_assets.core.errors import DeidError
 from deid_assets.runtime.installation import Installation
 from deid_assets.runtime.snapshot import Snapshot
 from deid_resources.nowhere import nowhere
-from deid_resources.opened import opened_resource
+from deid_resources.opened import build_resource
 
 if TYPE_CHECKING:
     from deid_assets.vault.store import Vault
@@ -21,7 +21,7 @@ NOWHERE = nowhere(DeidError)
 
 def installation_resource(snapshot: Snapshot) -> dg.ResourceDefinition:
     """Return what opens the installation for a run."""
-    return opened_resource(
+    return build_resource(
         lambda: Installation(snapshot.settings, snapshot=snapshot),
         description="The installation, as its settings were when the code location loaded.",
     )
@@ -29,7 +29,7 @@ def installation_resource(snapshot: Snapshot) -> dg.ResourceDefinition:
 
 def vault_resource(settings: VaultSettings) -> dg.ResourceDefinition:
     """Return what opens the vault for a run."""
-    return opened_resource(
+    return build_resource(
         lambda: VaultResource(settings),
         description="The vault that the settings name, if they name one.",
     )

@@ -20,9 +20,10 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from deid_assets.assets.scoring import has_scores
+from deid_assets.defs.build_tables import TABLES_JOB
 from deid_assets.defs.jobs import NIGHTLY_JOB, TRAINING_JOB
-from deid_assets.defs.staleness import stale_assets
-from deid_assets.defs.stopping import clear_stale_stops, without_known_stops
+from deid_assets.defs.staleness import list_stale_assets
+from deid_assets.defs.stopping import clear_stale_stops, drop_known_stops
 from deid_assets.runtime.installation import Installation
 from deid_assets.runtime.processes import (
     Stopped,
@@ -48,7 +49,8 @@ class Pass:
     @property
     def shown(self) -> str:
         """Name for people."""
-        return {TRAINING_JOB: "taggers", NIGHTLY_JOB: "scores"}.get(self.job, self.batch)
+        shown = {TRAINING_JOB: "taggers", NIGHTLY_JOB: "scores", TABLES_JOB: "tables"}
+        return shown.get(self.job, self.batch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +138,7 @@ class Graph:
                         break
                 except Stopped:
                     outcome.stopped = True
-                    outcome.left += [left for left in passes[n - 1 :] if self._chosen(left, wanted)]
+                    outcome.left += [left for left in passes[n - 1 :] if self._choose(left, wanted)]
                     break
         return outcome
 
@@ -148,7 +150,7 @@ class Graph:
         Raises:
             Stopped: A stop was requested.
         """
-        chosen = self._chosen(one, wanted)
+        chosen = self._choose(one, wanted)
         if not chosen:
             is_empty = one.job == NIGHTLY_JOB and not has_scores(self.installation)
             state = "none, as nothing is annotated" if is_empty else "up to date"
@@ -182,7 +184,7 @@ class Graph:
                 _reason(event) for event in result.all_events if event.is_step_failure
             ]
 
-    def _chosen(self, one: Pass, wanted: PassSelection) -> list[dg.AssetKey]:
+    def _choose(self, one: Pass, wanted: PassSelection) -> list[dg.AssetKey]:
         if one.job == NIGHTLY_JOB and not has_scores(self.installation):
             return []
         keys = self._job(one).asset_layer.executable_asset_keys
@@ -192,12 +194,12 @@ class Graph:
             return wished
         stale = [
             key
-            for key in stale_assets(self.defs, self.installation, one.batch, self.instance)
+            for key in list_stale_assets(self.defs, self.installation, one.batch, self.instance)
             if key in wished
         ]
         clear_stale_stops(self.installation, one.batch, [key for key in wished if key not in stale])
         specs = {spec.key: spec for spec in self.defs.resolve_all_asset_specs()}
-        return without_known_stops(specs, self.installation, one.batch, stale)
+        return drop_known_stops(specs, self.installation, one.batch, stale)
 
     def _job(self, one: Pass) -> dg.JobDefinition:
         return self.defs.resolve_job_def(one.job)
@@ -219,7 +221,7 @@ def _stopping(console: Console) -> AbstractContextManager[None]:
     return interrupts_handled(first, second)
 
 
-def own_console() -> Console:
+def make_own_console() -> Console:
     """Return a console on a stream of its own, so that it is shown while plugins are silenced."""
     try:
         return Console(

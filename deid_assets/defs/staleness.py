@@ -8,15 +8,17 @@ import dagster as dg
 
 from deid_assets.assets.ingest import GOLD
 from deid_assets.assets.release import RELEASED, check_released
-from deid_assets.assets.scoring import scored_batches
-from deid_assets.core.assets import Family
+from deid_assets.assets.released_tables import batches_out, check_table_released
+from deid_assets.assets.scoring import list_scored_batches
+from deid_assets.core.assets import Family, study_part
 from deid_assets.core.errors import InputError, ProvenanceError
 from deid_assets.defs.jobs import ON_DEMAND
+from deid_assets.defs.placing import name_in
 from deid_assets.runtime.installation import Installation
 from deid_assets.store.files import ALL, Receipt
 
 
-def stale_assets(
+def list_stale_assets(
     defs: dg.Definitions, installation: Installation, batch: str, instance: dg.DagsterInstance
 ) -> list[dg.AssetKey]:
     """Return the assets to make for a batch, or for ``ALL`` those without partitions, upstream
@@ -25,10 +27,10 @@ def stale_assets(
     An asset is stale when it has no valid receipt, when a file is missing or altered, when its code
     or an input changed since, when something upstream of it is stale, or when this instance does
     not know the materialization that the receipt records. A release is also stale when its folder
-    is not the newest release, whole and signed.
+    is not the newest release, whole and signed; that of a table also when other notes are out.
     """
     stale: list[dg.AssetKey] = []
-    for spec in _in_order(defs, partitioned=batch != ALL):
+    for spec in _order(defs, partitioned=batch != ALL):
         upstream = {dep.asset_key for dep in spec.deps}
         if upstream & set(stale) or not _is_current(spec, installation, batch, instance):
             stale.append(spec.key)
@@ -38,7 +40,7 @@ def stale_assets(
 def _is_current(
     spec: dg.AssetSpec, installation: Installation, batch: str, instance: dg.DagsterInstance
 ) -> bool:
-    name = spec.key.to_user_string()
+    name = name_in(spec.key)
     try:
         receipt = installation.files.find(name, batch)
         if receipt is None or receipt.code_version != spec.code_version:
@@ -48,8 +50,11 @@ def _is_current(
         ):
             return False
         installation.files.check(receipt)
-        if name == RELEASED:
-            check_released(installation, receipt)
+        study, part = study_part(name)
+        if part == RELEASED:
+            check_released(installation.of_study(study) if study else installation, receipt)
+        if table := Family.RELEASED_TABLE.name_in(part):
+            check_table_released(installation.of_study(study) if study else installation, table)
     except (InputError, ProvenanceError):
         return False
     return True
@@ -58,9 +63,14 @@ def _is_current(
 def _current_inputs(name: str, receipt: Receipt, installation: Installation) -> Mapping[str, str]:
     """Return the digests that the asset would record if it were made now."""
     names: Sequence[str] = list(receipt.inputs)
+    study, part = study_part(name)
+    if Family.RELEASED_TABLE.name_in(part):
+        whose = installation.of_study(study) if study else installation
+        released = [f"{whose.names.released}@{batch}" for batch in batches_out(whose)]
+        names = [one for one in names if not one.startswith(f"{whose.names.released}@")] + released
     if detector := Family.SCORECARD.name_in(name):
         spans = Family.SPANS.of(detector)
-        scored = scored_batches(installation, spans)
+        scored = list_scored_batches(installation, spans)
         names = [f"{asset}@{batch}" for batch in scored for asset in (GOLD, spans)]
     return {name: installation.files.receipt(*name.rsplit("@", 1)).digest for name in names}
 
@@ -79,7 +89,7 @@ def _is_known(key: dg.AssetKey, receipt: Receipt, instance: dg.DagsterInstance) 
     )
 
 
-def _in_order(defs: dg.Definitions, *, partitioned: bool) -> Iterator[dg.AssetSpec]:
+def _order(defs: dg.Definitions, *, partitioned: bool) -> Iterator[dg.AssetSpec]:
     """Yield the assets that are made here, each after what it depends on."""
     specs = {
         spec.key: spec

@@ -8,8 +8,9 @@ import dagster as dg
 from deid_assets.assets.display import in_words
 from deid_assets.core.detector import is_interrupt
 from deid_assets.core.errors import DeidError
-from deid_assets.intake.stops import clear_stop, find_stop, record_stop, stopped_assets
-from deid_assets.own_plugins import described
+from deid_assets.defs.placing import name_in
+from deid_assets.intake.stops import clear_stop, find_stop, list_stopped_assets, record_stop
+from deid_assets.own_plugins import describe_error
 from deid_assets.quality import Verdict
 from deid_assets.runtime.installation import Installation
 from deid_assets.runtime.processes import Stopped
@@ -24,11 +25,11 @@ def why_stopped(failed: Iterable[Verdict]) -> list[str]:
     return [
         f"check {verdict.name}: {reason}"
         for verdict in failed
-        for reason in verdict.reasons or [_judged(verdict)]
+        for reason in verdict.reasons or [_describe_verdict(verdict)]
     ]
 
 
-def _judged(verdict: Verdict) -> str:
+def _describe_verdict(verdict: Verdict) -> str:
     numbers = ", ".join(
         f"{name.replace('_', ' ')} {count:,}" for name, count in verdict.counts.items()
     )
@@ -78,14 +79,14 @@ def keeping_errors(
                     installation.files,
                     asset,
                     batch,
-                    [described(error)],
+                    [describe_error(error)],
                     unsigned=unsigned,
                     is_error=True,
                 )
         raise
 
 
-def without_known_stops(
+def drop_known_stops(
     specs: Mapping[dg.AssetKey, dg.AssetSpec],
     installation: Installation,
     batch: str,
@@ -128,14 +129,14 @@ def clear_stale_stops(
         batch: Partition.
         current: Assets that are what would be made now.
     """
-    stopped = set(stopped_assets(installation.files, batch))
-    for asset in stopped & {key.to_user_string() for key in current}:
+    stopped = set(list_stopped_assets(installation.files, batch))
+    for asset in stopped & {name_in(key) for key in current}:
         clear_stop(installation.files, asset, batch)
 
 
 def _fails_again(spec: dg.AssetSpec, installation: Installation, batch: str) -> bool:
     try:
-        stop = find_stop(installation.files, spec.key.to_user_string(), batch)
+        stop = find_stop(installation.files, name_in(spec.key), batch)
     except DeidError:  # an altered record holds nothing back
         return False
     return stop is not None and not stop.is_error and stop.receipt.code_version == spec.code_version

@@ -20,15 +20,15 @@ from deid_assets.assets.notes_table import (
     make_landed_notes,
 )
 from deid_assets.core.errors import InputError
-from deid_assets.defs.audit import audited_asset
+from deid_assets.defs.audit import build_audited_asset
 from deid_assets.defs.automation import eager_and_gated, never_taken
 from deid_assets.runtime.snapshot import software_version
 
 
-def landed_notes(table: NotesTable) -> dg.AssetsDefinition:
+def build_landed_notes(table: NotesTable) -> dg.AssetsDefinition:
     """Return the asset that makes arrivals of a table's rows."""
     columns = hashlib.sha256("\n".join(astuple(table)).encode()).hexdigest()[:12]
-    return audited_asset(
+    return build_audited_asset(
         partial(make_landed_notes, table=table),
         AssetDeclaration(
             key=LANDED_NOTES,

@@ -13,14 +13,14 @@ import pyarrow as pa
 from deid_assets.assets import ingest, redaction
 from deid_assets.assets.declarations import AssetDeclaration, AssetOutput
 from deid_assets.assets.detection import read_notes_of
-from deid_assets.assets.parts import redacted_of
+from deid_assets.assets.parts import rebuild_redacted
 from deid_assets.assets.redaction import make_redacted_notes
 from deid_assets.assets.release import pseudonym
 from deid_assets.config import Settings
 from deid_assets.core.assets import Family
 from deid_assets.core.note import Note
 from deid_assets.core.redact import Policy
-from deid_assets.defs.audit import audited_asset
+from deid_assets.defs.audit import build_audited_asset
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.runtime.installation import Installation
 from deid_assets.runtime.snapshot import software_version
@@ -31,13 +31,15 @@ if TYPE_CHECKING:
 _AT_ONCE = 500
 
 
-def redacted_notes(settings: Settings, policy: Policy, *, released: Policy) -> dg.AssetsDefinition:
+def build_redacted_notes(
+    settings: Settings, policy: Policy, *, released: Policy
+) -> dg.AssetsDefinition:
     """Return the asset of one redaction policy; that of the released one uses the vault."""
     is_released = policy.name == released.name
     role = "released" if is_released else "not released"
     make = make_vaulted_notes if is_released else make_redacted_notes
     vaulted = "+vault" if is_released and settings.vault.url else ""
-    return audited_asset(
+    return build_audited_asset(
         partial(make, policy=policy),
         AssetDeclaration(
             key=Family.REDACTED_NOTES.of(policy.name),
@@ -103,5 +105,5 @@ def vault_entries(
         VaultEntry(
             by_id[note.note_id], redacted, (str(pseudonym(installation, "note", note.note_id)),)
         )
-        for note, redacted in redacted_of(notes, edits)
+        for note, redacted in rebuild_redacted(notes, edits)
     ]

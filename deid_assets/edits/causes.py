@@ -61,7 +61,7 @@ def _of_spans(
             DifferenceCause.POLICY,
             f"{policies}: {label} {'is kept' if label in new.keep else 'was kept'}",
         )
-    changed = _changed_detectors(old.detectors, new.detectors)
+    changed = _describe_changed_detectors(old.detectors, new.detectors)
     own = [changed[name] for edit in edits for name in edit.source.split("+") if name in changed]
     if own:
         yield DifferenceCause.DETECTOR, "; ".join(dict.fromkeys(own))
@@ -92,7 +92,7 @@ def _of_text(old: MadeBy, new: MadeBy) -> tuple[DifferenceCause, str]:
     )
 
 
-def _changed_detectors(old: Mapping[str, str], new: Mapping[str, str]) -> dict[str, str]:
+def _describe_changed_detectors(old: Mapping[str, str], new: Mapping[str, str]) -> dict[str, str]:
     """Return what changed in the ensemble, in words, by detector.
 
     Nothing where one side does not say.

@@ -94,10 +94,10 @@ class ReleaseDiff:
                 "characters": sum(each.uncovered for each in self.differences),
             },
             "by_category": self._by_category(),
-            "by_cause": _grouped(
+            "by_cause": _group(
                 self.differences, lambda each: (each.cause.value, each.why), ("cause", "why")
             ),
-            "by_note": _grouped(self.differences, lambda each: (each.note_id,), ("note",)),
+            "by_note": _group(self.differences, lambda each: (each.note_id,), ("note",)),
             "other_text": sorted(self.other_text),
             "only_old": sorted(self.only_old),
             "only_new": sorted(self.only_new),
@@ -148,9 +148,9 @@ def compare(old: Iterable[EditMap], new: Iterable[EditMap]) -> ReleaseDiff:
     found = ReleaseDiff()
     before = {edits.note_id: edits for edits in old}
     for edits in before.values():
-        found.old[_known(found, edits.made_by)] += 1
+        found.old[_register(found, edits.made_by)] += 1
     for after in new:
-        found.new[_known(found, after.made_by)] += 1
+        found.new[_register(found, after.made_by)] += 1
         earlier = before.pop(after.note_id, None)
         if earlier is None:
             found.only_new.append(after.note_id)
@@ -165,7 +165,7 @@ def compare(old: Iterable[EditMap], new: Iterable[EditMap]) -> ReleaseDiff:
     return found
 
 
-def _known(found: ReleaseDiff, made_by: MadeBy) -> str:
+def _register(found: ReleaseDiff, made_by: MadeBy) -> str:
     name = repr(made_by)
     found.makers.setdefault(name, made_by)
     return name
@@ -222,11 +222,11 @@ def _difference(
         " → ".join(dict.fromkeys(sources)),
         cause,
         why,
-        _uncovered(before, new.edits) if before else 0,
+        _count_uncovered(before, new.edits) if before else 0,
     )
 
 
-def _uncovered(before: Replaced, edits: Iterable[Replaced]) -> int:
+def _count_uncovered(before: Replaced, edits: Iterable[Replaced]) -> int:
     covered = (min(edit.end, before.end) - max(edit.start, before.start) for edit in edits)
     return before.end - before.start - sum(part for part in covered if part > 0)
 
@@ -249,7 +249,7 @@ def _per_change(differences: Iterable[ReplacementDifference]) -> dict[str, int]:
     return {change.value: counts[change] for change in Change}
 
 
-def _grouped(
+def _group(
     differences: Iterable[ReplacementDifference], key: Any, names: Sequence[str]
 ) -> list[dict[str, Any]]:
     groups: dict[tuple[str, ...], list[ReplacementDifference]] = defaultdict(list)

@@ -10,7 +10,8 @@ from deid_assets.core.assets import family_of
 from deid_assets.core.errors import ProvenanceError
 from deid_assets.core.keys import Key
 from deid_assets.erasure.certificate import Certificate, certificates_folder, issue
-from deid_assets.erasure.holdings import parsed_entries
+from deid_assets.erasure.denying import forget
+from deid_assets.erasure.holdings import parse_entries
 from deid_assets.erasure.plan import (
     OLD,
     STAGED,
@@ -30,7 +31,7 @@ from deid_assets.erasure.planning import (
     ErasureOrder,
     holds_patient,
     make_plan,
-    opened_vault,
+    open_named_vault,
 )
 from deid_assets.formats.annotated import Fault
 from deid_assets.intake.arrivals import (
@@ -40,16 +41,17 @@ from deid_assets.intake.arrivals import (
     sign_replacement,
 )
 from deid_assets.intake.reader import landing_folder, landing_store
+from deid_assets.intake.reviewed import complete_returns
 from deid_assets.intake.states import look
 from deid_assets.intake.withdrawal import releases_of, withdraw
-from deid_assets.store.atomic import locked, make_folder
+from deid_assets.store.atomic import lock_folder, make_folder
 from deid_assets.store.files import ALL, Receipt, StoreFiles, inputs_of
 from deid_assets.store.retraining import RetrainMarks
 from deid_assets.store.withdrawals import ARRIVAL, WITHDRAWN, Withdrawals
 from deid_assets.store.zones import Zone
 from deid_assets.system.atomic import replace_folder
 from deid_assets.system.digests import sha256_of
-from deid_assets.vault.upkeep import erase, held_of
+from deid_assets.vault.upkeep import count_held, erase
 
 _RAW = "raw_notes"
 
@@ -64,7 +66,7 @@ def look_for(settings: Settings, order: ErasureOrder) -> ErasurePlan:
     files = StoreFiles(settings.store, key=settings.receipt_key())
     folder = _folder_of(settings, order.patient)
     make_folder(settings.store, folder, Zone.RESTRICTED)
-    with locked(folder.parent):
+    with lock_folder(folder.parent):
         begun = read_plan(folder, key=settings.key())
         if begun is not None:
             return begun
@@ -89,12 +91,13 @@ def erase_patient(settings: Settings, order: ErasureOrder) -> Certificate | None
     files = StoreFiles(settings.store, key=settings.receipt_key())
     folder, key = _folder_of(settings, order.patient), settings.key()
     make_folder(settings.store, folder.parent, Zone.RESTRICTED)
-    with locked(folder.parent):
+    with lock_folder(folder.parent):
         plan = read_plan(folder, key=key)
         if plan is None:
             make_folder(settings.store, folder, Zone.RESTRICTED)
             check_no_other(settings.store, folder.name)
             clear(folder, keeps_plan=True)
+            complete_returns(settings, files)
             plan = make_plan(settings, files, folder, order)
             if plan.is_nothing:
                 clear(folder, keeps_plan=False)
@@ -137,6 +140,8 @@ class _Erasure:
     def carry_out(self) -> None:
         """Do all steps that are not done, and check that nothing is left."""
         self._erase_training()
+        if self._plan.rules or self._plan.cases:
+            forget(self._files, self._plan.rules, patient=self._patient, by=self._plan.by)
         for whole in self._plan.wholes:
             self._erase_whole(whole)
         for batch in self._plan.batches:
@@ -254,8 +259,8 @@ class _Erasure:
             )
 
     def _erase_vault(self) -> None:
-        with opened_vault(self._settings) as vault:
-            if vault is not None and any(held_of(vault, self._patient)):
+        with open_named_vault(self._settings) as vault:
+            if vault is not None and any(count_held(vault, self._patient)):
                 erase(vault, self._order.request, patient_id=self._patient)
 
     def _check(self, batch: str) -> None:
@@ -264,7 +269,7 @@ class _Erasure:
         Raises:
             ProvenanceError: The patient is in the batch again.
         """
-        entries = parsed_entries(self._settings, self._files, batch)
+        entries = parse_entries(self._settings, self._files, batch)
         is_there = any(
             not isinstance(entry, Fault) and entry.patient_id == self._patient for entry in entries
         )

@@ -15,12 +15,14 @@ from typing import Any
 
 import deid_assets
 from deid_assets.config import Settings
+from deid_assets.core.assets import Family, family_of, study_part
 from deid_assets.core.errors import InputError, ProvenanceError
 from deid_assets.erasure.plan import ErasurePlan, PlannedBatch
 from deid_assets.reports.page import render
 from deid_assets.store.signing import PUBLIC_KEY, PublicKey, ReleaseSigner
 from deid_assets.system import strict_json
 from deid_assets.system.atomic import atomic_file
+from deid_assets.system.reading import read_small_file
 
 KIND = "erasure"
 DONE, RETRAIN, AGAIN, NOT_REACHED = "done", "to be retrained", "made again", "not reached"
@@ -104,7 +106,7 @@ def read_certificate(path: Path, *, key: PublicKey) -> dict[str, Any]:
         ProvenanceError: It was altered, or signed with another key.
     """
     try:
-        document: Any = strict_json.loads(path.read_bytes())
+        document: Any = strict_json.loads(read_small_file(path))
         signature = str(document.pop("signature"))
         is_one = document["kind"] == KIND and document["format"] == 1
     except OSError as error:
@@ -126,24 +128,30 @@ def items_of(settings: Settings, plan: ErasurePlan) -> Iterator[CertificateItem]
     for batch in plan.batches:
         yield from _of_batch(batch)
     for whole in plan.wholes:
-        names = f"; {_left_names(whole.keep)}" if whole.digest else ""
+        names = f"; {_describe_names(whole.keep)}" if whole.digest else ""
         remark = f"the copy of what arrived is deleted{names}"
         yield CertificateItem("arrival", whole.arrival, DONE, remark=remark)
     yield _of_vault(plan)
     yield from _of_training(plan)
+    yield from _of_rules(plan)
     for name in plan.dependents:
-        remark = "rests on a batch above, holds no text; `make run` makes it anew"
+        asset = name.partition("@")[0]
+        if family_of(study_part(asset)[1]) is Family.RELEASED_TABLE:
+            remark = "taken back; `deid run` makes it anew, without the patient"
+            yield CertificateItem("released table", asset, DONE, remark=remark)
+            continue
+        remark = "rests on a batch above, holds no text; `deid run` makes it anew"
         yield CertificateItem("partition", name, AGAIN, remark=remark)
     yield from _not_reached(settings, plan)
 
 
-def _left_names(keep: tuple[int, ...]) -> str:
+def _describe_names(keep: tuple[int, ...]) -> str:
     return f"its receipt names {len(keep):,} files from now on, none of which was the patient's"
 
 
 def _of_batch(batch: PlannedBatch) -> Iterator[CertificateItem]:
     left = (
-        f"{batch.others:,} notes of others stay; `make run` makes the batch anew"
+        f"{batch.others:,} notes of others stay; `deid run` makes the batch anew"
         if not batch.is_empty
         else "nothing stays in it, and it is withdrawn"
     )
@@ -179,8 +187,22 @@ def _of_training(plan: ErasurePlan) -> Iterator[CertificateItem]:
             yield CertificateItem("model", model, DONE, remark=remark)
         else:
             remark = "its checkpoints are deleted; it may hold words of the notes, and any newer"
-            remark += " model takes its place: `make run`"
+            remark += " model takes its place: `deid run`"
             yield CertificateItem("model", model, RETRAIN, remark=remark)
+
+
+def _of_rules(plan: ErasurePlan) -> Iterator[CertificateItem]:
+    """Yield what deny rules held of the patient."""
+    held = (
+        (len(plan.rules), DONE, "deleted, since their values stand in nobody else's notes"),
+        (plan.cases, DONE, "pieces of the patient's notes on which rules were tried, deleted"),
+        (plan.unplaced, _UNKNOWN, "their values stand in no note; `deid denied lift` deletes one"),
+    )
+    for what, (count, status, remark) in zip(
+        ("deny rules", "cases of deny rules", "other deny rules"), held, strict=True
+    ):
+        if count:
+            yield CertificateItem(what, "denied_values", status, count, remark)
 
 
 def _not_reached(settings: Settings, plan: ErasurePlan) -> Iterator[CertificateItem]:
@@ -190,6 +212,13 @@ def _not_reached(settings: Settings, plan: ErasurePlan) -> Iterator[CertificateI
     for name in sorted(settings.feeds):
         remark = "erase the patient at the source too: a note that changes there comes back"
         yield CertificateItem("feed", name, NOT_REACHED, remark=remark)
+    for name in sorted(settings.tables):
+        remark = "erase the patient's rows at the table's source; none is released without notes"
+        yield CertificateItem("table", name, NOT_REACHED, remark=remark)
+    for name, study in sorted(settings.studies.items()):
+        if study.consent or study.notes.patients:
+            remark = "take the patient out of the study's lists of patients"
+            yield CertificateItem("study", name, NOT_REACHED, remark=remark)
     for name, options in sorted(settings.detectors.items()):
         if _IDENTITIES in (name, options.get("plugin")):
             remark = "build the table of identities again without the patient"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from deid_assets.config import Settings
@@ -29,6 +29,9 @@ from deid_assets.intake.reader import (
 from deid_assets.intake.states import batch_ids
 from deid_assets.store.files import StoreFiles
 from deid_assets.store.withdrawals import Withdrawals
+
+Seen = Callable[[ParsedNote], None]
+"""Is given every note that is read."""
 
 _EVERY = "*"
 """Stands for all files of an arrival where none of them could be read."""
@@ -70,8 +73,14 @@ class Holdings:
     unknown: int
 
 
-def find_holdings(settings: Settings, files: StoreFiles, patient: str) -> Holdings:
+def find_holdings(settings: Settings, files: StoreFiles, patient: str, *, seen: Seen) -> Holdings:
     """Read every batch, and return those in which a patient has notes.
+
+    Args:
+        settings: Of the installation.
+        files: The store.
+        patient: Who is looked for.
+        seen: Is given every note.
 
     Raises:
         InputError: Something arrived that is in no batch yet, so that it cannot be looked at.
@@ -82,7 +91,7 @@ def find_holdings(settings: Settings, files: StoreFiles, patient: str) -> Holdin
     batches = batch_ids(settings)
     unknown = 0
     for batch in batches:
-        holding = _holding_of(settings, files, batch, patient)
+        holding = _holding_of(settings, files, batch, patient, seen=seen)
         if holding.notes:
             found.append(holding)
         else:
@@ -90,7 +99,7 @@ def find_holdings(settings: Settings, files: StoreFiles, patient: str) -> Holdin
     return Holdings(tuple(found), len(batches), unknown)
 
 
-def parsed_entries(
+def parse_entries(
     settings: Settings, files: StoreFiles, batch: str
 ) -> Iterator[ParsedNote | Fault]:
     """Yield what a batch's files hold before it is checked, one at a time.
@@ -130,12 +139,12 @@ def _check_all_is_taken_in(settings: Settings) -> None:
     unplanned = [*landing.glob(".feeds/*/staged")] if landing.is_dir() else []
     if arrivals(settings, settle_s=0.0) or staged:
         raise InputError(
-            f"{settings.landing} holds what is in no batch yet; take it in with `make run`, or take"
+            f"{settings.landing} holds what is in no batch yet; take it in with `deid run`, or take"
             " it away, and erase then"
         )
     if waiting(landing):
         raise InputError(
-            "an arrival waits to be split into batches; let `make run` do it, and erase then"
+            "an arrival waits to be split into batches; let `deid run` do it, and erase then"
         )
     if unplanned:
         raise InputError(
@@ -144,16 +153,20 @@ def _check_all_is_taken_in(settings: Settings) -> None:
         )
 
 
-def _holding_of(settings: Settings, files: StoreFiles, batch: str, patient: str) -> Holding:
+def _holding_of(
+    settings: Settings, files: StoreFiles, batch: str, patient: str, *, seen: Seen
+) -> Holding:
     holding = Holding(batch)
     theirs: set[str] = set()
     of_others: set[str] = set()
-    for entry in parsed_entries(settings, files, batch):
+    for entry in parse_entries(settings, files, batch):
         outer = entry.file.partition("!/")[0]
         if isinstance(entry, Fault):
             holding.unreadable += 1
             of_others.add(outer)
-        elif entry.patient_id == patient:
+            continue
+        seen(entry)
+        if entry.patient_id == patient:
             holding.notes += 1
             theirs.add(outer)
         else:

@@ -99,6 +99,9 @@ class ErasurePlan:
         vault: Notes and edits in the vault; none where there is no vault.
         read: How many batches were read.
         unknown: Entries of other batches that cannot be read.
+        rules: Deny rules whose values stand in nobody else's notes.
+        cases: Pieces of the patient's notes that are kept with deny rules.
+        unplaced: Deny rules whose values stand in no note.
     """
 
     patient: str
@@ -114,11 +117,14 @@ class ErasurePlan:
     vault: tuple[int, int] | None = None
     read: int = 0
     unknown: int = 0
+    rules: tuple[str, ...] = ()
+    cases: int = 0
+    unplaced: int = 0
 
     @property
     def is_nothing(self) -> bool:
         """Whether nothing is held of the patient."""
-        return not self.batches and not (self.vault and any(self.vault))
+        return not (self.batches or self.cases or (self.vault and any(self.vault)))
 
 
 def patient_digest(key: Key, patient: str) -> str:
@@ -131,7 +137,7 @@ def plans_folder(store: Path) -> Path:
     return store / Zone.RESTRICTED / "erasures"
 
 
-def unfinished(store: Path) -> list[str]:
+def list_unfinished(store: Path) -> list[str]:
     """Return the keyed digests of the patients whose erasure was begun and not completed."""
     return sorted(path.parent.name for path in plans_folder(store).glob(f"*/{PLAN}"))
 
@@ -171,7 +177,7 @@ def check_no_other(store: Path, patient: str) -> None:
     Raises:
         InputError: Naming the keyed digest of the other.
     """
-    others = [found for found in unfinished(store) if found != patient]
+    others = [found for found in list_unfinished(store) if found != patient]
     if others:
         raise InputError(
             f"the erasure {others[0][:16]} was begun and not completed; call it again with its"
@@ -210,5 +216,6 @@ def _plan_of(document: Mapping[str, Any]) -> ErasurePlan:
         for row in document["wholes"]
     )
     vault = tuple(document["vault"]) if document["vault"] is not None else None
-    rest = {"batches": batches, "wholes": wholes, "vault": vault}
+    rules = tuple(document.get("rules", ()))
+    rest = {"batches": batches, "wholes": wholes, "vault": vault, "rules": rules}
     return ErasurePlan(**{**document, **rest, "dependents": tuple(document["dependents"])})

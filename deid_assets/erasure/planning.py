@@ -18,7 +18,7 @@ from deid_assets.erasure.holdings import (
     Holding,
     files_of_arrival,
     find_holdings,
-    parsed_entries,
+    parse_entries,
 )
 from deid_assets.erasure.plan import (
     STAGED,
@@ -28,19 +28,22 @@ from deid_assets.erasure.plan import (
     PlannedWhole,
     patient_digest,
 )
+from deid_assets.erasure.rules import RuleHolders
 from deid_assets.formats.annotated import Fault
-from deid_assets.formats.parsed_notes import parsed_note_line
+from deid_assets.formats.parsed_notes import encode_parsed_note
 from deid_assets.intake.arrivals import PART_FILE, ArrivedFile, is_part, whole_of
 from deid_assets.intake.reader import source_of
 from deid_assets.intake.reading import BATCH_TOML
 from deid_assets.intake.states import batch_ids
+from deid_assets.intake.withdrawal import list_known_studies, releases_of
+from deid_assets.store.denials import Denials
 from deid_assets.store.files import ALL, StoreFiles
 from deid_assets.store.retraining import TO_BE_RETRAINED
 from deid_assets.store.withdrawals import ARRIVAL, Withdrawals
 from deid_assets.vault.log import AccessRequest
 from deid_assets.vault.opening import open_vault
 from deid_assets.vault.store import Vault
-from deid_assets.vault.upkeep import held_of
+from deid_assets.vault.upkeep import count_held
 
 MODELS = frozenset({Family.TAGGER, Family.ADAPTER, Family.ONNX})
 TRAINING_SET = "training_corpus"
@@ -68,7 +71,7 @@ class ErasureOrder:
 
 
 @contextmanager
-def opened_vault(settings: Settings) -> Iterator[Vault | None]:
+def open_named_vault(settings: Settings) -> Iterator[Vault | None]:
     """Open the vault that the settings name, where they name one."""
     named = settings.vault
     if not named.url:
@@ -89,7 +92,8 @@ def make_plan(
         InputError: Something arrived and is in no batch, or entries that cannot be read would go.
         ProvenanceError: What is stored was altered.
     """
-    found = find_holdings(settings, files, order.patient)
+    holders = RuleHolders(Denials(files).read(), order.patient)
+    found = find_holdings(settings, files, order.patient, seen=holders.see)
     _check_unreadable(found.batches, order)
     named = {holding.batch for holding in found.batches}
     dependents = sorted({one for batch in named for one in files.dependents(batch)})
@@ -100,8 +104,8 @@ def make_plan(
     ours = {corpus, *(f"{model}@{ALL}" for model in models)}
     others = [one for one in outside if one not in ours and not one.startswith(TO_BE_RETRAINED)]
     batches = tuple(_stage(settings, files, folder, one, order.patient) for one in found.batches)
-    with opened_vault(settings) as vault:
-        sealed = None if vault is None else held_of(vault, order.patient)
+    with open_named_vault(settings) as vault:
+        sealed = None if vault is None else count_held(vault, order.patient)
     return ErasurePlan(
         patient=patient_digest(settings.key(), order.patient),
         number=order.number,
@@ -116,6 +120,9 @@ def make_plan(
         vault=sealed,
         read=found.read,
         unknown=found.unknown,
+        rules=holders.only_theirs,
+        cases=holders.cases,
+        unplaced=holders.unplaced,
     )
 
 
@@ -155,10 +162,10 @@ def _stage(
     target.parent.mkdir(mode=0o700, parents=True)
     content = hashlib.sha256()
     with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        for entry in parsed_entries(settings, files, batch):
+        for entry in parse_entries(settings, files, batch):
             if not isinstance(entry, Fault) and entry.patient_id == patient:
                 continue
-            line = parsed_note_line(entry)
+            line = encode_parsed_note(entry)
             content.update(line)
             file.write(line)
         file.flush()
@@ -170,9 +177,15 @@ def _stage(
         others=holding.others,
         unreadable=holding.unreadable,
         is_withdrawn=holding.is_withdrawn,
-        is_released=(settings.released / batch).is_dir(),
+        is_released=_is_released(settings, files, batch),
         assets=tuple(asset for asset, other in files.partitions() if other == batch),
     )
+
+
+def _is_released(settings: Settings, files: StoreFiles, batch: str) -> bool:
+    """Whether the installation, or one of its studies, has a release of a batch."""
+    every = [releases_of(settings, files, study) for study in ("", *list_known_studies(settings))]
+    return any((releases.root / releases.name_of(batch)).is_dir() for releases in every)
 
 
 def _wholes(
@@ -224,7 +237,7 @@ def _names_to_keep(
     for part in parts:
         if part not in named:
             theirs -= {
-                entry.file.partition("!/")[0] for entry in parsed_entries(settings, files, part)
+                entry.file.partition("!/")[0] for entry in parse_entries(settings, files, part)
             }
     for holding in cut:
         theirs -= _of_others(settings, files, holding)
@@ -235,7 +248,7 @@ def _names_to_keep(
 def _of_others(settings: Settings, files: StoreFiles, holding: Holding) -> set[str]:
     """Return the files of a batch in which others have notes, too."""
     return {
-        entry.file.partition("!/")[0] for entry in parsed_entries(settings, files, holding.batch)
+        entry.file.partition("!/")[0] for entry in parse_entries(settings, files, holding.batch)
     } - holding.only_theirs
 
 

@@ -83,7 +83,7 @@ def alterations(
         DigestError: The spans are of another note or another text.
         OffsetError: A span ends after the note does.
     """
-    cover = union((span.start, span.end) for span in spans.checked(source))
+    cover = union((span.start, span.end) for span in spans.check_against(source))
     tags = (
         []
         if replacement is None
@@ -96,7 +96,7 @@ def alterations(
     found = []
     for tag, first, last, out_first, out_last in matcher.get_opcodes():
         if tag != "equal":
-            lost, fresh = _judged(
+            lost, fresh = _judge_words(
                 before[first:last], after[out_first:out_last], with_tags=replacement is not None
             )
             if lost or fresh:
@@ -129,7 +129,7 @@ def _pieces(text: str, holes: Sequence[Range]) -> list[_Piece]:
     return pieces
 
 
-def _judged(
+def _judge_words(
     before: Sequence[_Piece], after: Sequence[_Piece], *, with_tags: bool
 ) -> tuple[list[_Piece], list[_Piece]]:
     """Return the words that were lost outside the spans, and the words and tags that no span

@@ -129,7 +129,7 @@ class PValueCorrection(StrEnum):
     """Every p times the number of tests."""
 
 
-def corrected(
+def correct_p_values(
     p_values: Mapping[str, float], *, by: PValueCorrection = PValueCorrection.HOLM
 ) -> dict[str, float]:
     """Return corrected p-values by name of the test, in the order given.

@@ -61,12 +61,12 @@ def recall_of(counts: Counts) -> Estimate | None:
     return estimate(counts.tp, counts.gold)
 
 
-def written(value: Estimate | None) -> str:
+def show_value(value: Estimate | None) -> str:
     """Return ``0.981 [0.962, 0.991]``, or ``n/a``."""
     return UNDEFINED if value is None else str(value)
 
 
-def ranked(evaluations: Mapping[str, Evaluation]) -> list[tuple[str, Evaluation]]:
+def rank_detectors(evaluations: Mapping[str, Evaluation]) -> list[tuple[str, Evaluation]]:
     """Return the detectors that cover most first.
 
     By share of gold spans covered, then strict F1, then name.

@@ -65,14 +65,14 @@ def compare(
     names = list(rows)
     units = tables.shape[1]
     observed = _ratios(tables.sum(axis=1))
-    drawn = _ratios(_drawn(tables, resamples, seed))
+    drawn = _ratios(_draw_totals(tables, resamples, seed))
     intervals = {
         name: _intervals(tables[at], observed[at], drawn[:, at]) for at, name in enumerate(names)
     }
     trials = (~np.isnan(_ratios(tables.sum(axis=0)))).sum(axis=0)
     differences = {}
     for at, name in enumerate(names[1:], start=1):
-        exchanged = _exchanged(tables[0], tables[at], resamples, seed)
+        exchanged = _exchange_units(tables[0], tables[at], resamples, seed)
         differences[name] = _differences(
             observed[at] - observed[0], drawn[:, at] - drawn[:, 0], exchanged, trials
         )
@@ -102,7 +102,7 @@ def _tables(rows: Mapping[str, Mapping[str, Row]], patients: Mapping[str, str]) 
     return tables
 
 
-def _drawn(tables: Floats, resamples: int, seed: int) -> Floats:
+def _draw_totals(tables: Floats, resamples: int, seed: int) -> Floats:
     """Return totals of every draw, (resamples, detectors, counts).
 
     A draw gives each unit a multinomial weight.
@@ -114,7 +114,7 @@ def _drawn(tables: Floats, resamples: int, seed: int) -> Floats:
     return totals_of_draws(side_by_side, resamples, [seed, 0]).reshape(resamples, detectors, counts)
 
 
-def _exchanged(baseline: Floats, other: Floats, resamples: int, seed: int) -> Floats:
+def _exchange_units(baseline: Floats, other: Floats, resamples: int, seed: int) -> Floats:
     """Return the differences of every ratio, (resamples, measures), with units exchanged by a fair
     coin.
     """
@@ -146,7 +146,7 @@ def _intervals(table: Floats, observed: Floats, drawn: Floats) -> dict[Measure, 
             float(observed[at]),
             *bounds(float(observed[at]), drawn[:, at], _trials(per_unit[:, at])),
         )
-        for at, measure in _defined(observed)
+        for at, measure in _list_defined(observed)
     }
 
 
@@ -172,12 +172,12 @@ def totals_of_draws(table: Floats, resamples: int, seed: Seed) -> Floats:
     """
     units = len(table)
     totals = np.empty((resamples, table.shape[1]))
-    for total, (drawn,) in zip(totals, resampled([units], resamples, seed), strict=True):
+    for total, (drawn,) in zip(totals, resample([units], resamples, seed), strict=True):
         total[:] = np.bincount(drawn, minlength=units).astype(np.float64) @ table
     return totals
 
 
-def resampled(
+def resample(
     sizes: Sequence[int], resamples: int, seed: Seed
 ) -> Iterator[tuple[NDArray[np.intp], ...]]:
     """Yield for every draw and each of some sets as many of its units, by number, with replacement
@@ -220,7 +220,7 @@ def _differences(
     observed: Floats, drawn: Floats, exchanged: Floats, trials: NDArray[np.intp]
 ) -> dict[Measure, BaselineDifference]:
     found = {}
-    for at, measure in _defined(observed):
+    for at, measure in _list_defined(observed):
         value = float(observed[at])
         low, high = percentiles(drawn[:, at]) if trials[at] > 1 else (-1.0, 1.0)
         # NaN is not smaller
@@ -230,5 +230,5 @@ def _differences(
     return found
 
 
-def _defined(observed: Floats) -> Iterator[tuple[int, Measure]]:
+def _list_defined(observed: Floats) -> Iterator[tuple[int, Measure]]:
     return ((at, measure) for at, measure in enumerate(_MEASURES) if not np.isnan(observed[at]))

@@ -58,7 +58,7 @@ def study_category(label: Phi) -> str | None:
     return None if label in NOT_COUNTED else CATEGORIES.get(label, "OTHER")
 
 
-def expanded(source: str, output: str) -> str:
+def expand(source: str, output: str) -> str:
     """Return an output with the note itself in the place of ``ANONYMOUS``."""
     return source if ANONYMOUS.fullmatch(output) and not ANONYMOUS.fullmatch(source) else output
 
@@ -163,8 +163,8 @@ class StudyTable:
         self, one: Rewritten, output: str, gold: Sequence[Span], placeholder: re.Pattern[str]
     ) -> None:
         source = one.note.text
-        output = expanded(source, output)
-        reference = words(holed(source, gold))
+        output = expand(source, output)
+        reference = words(make_holes(source, gold))
         if reference:
             counts = bleu_counts(words(placeholder.sub(f" {HOLE} ", output)), reference)
             self.bleu += counts
@@ -279,7 +279,7 @@ def plateau(points: Sequence[Mapping[str, Any]], *, within: float = 0.005) -> in
     )
 
 
-def holed(source: str, gold: Iterable[Span]) -> str:
+def make_holes(source: str, gold: Iterable[Span]) -> str:
     """Return the gold redaction, every placeholder as ``HOLE``."""
     pieces, cursor = [], 0
     for start, end in union((span.start, span.end) for span in gold):

@@ -108,7 +108,7 @@ in general, which the official scorer lists but
 does not match."""
 
 
-def restricted(profile: Profile, categories: frozenset[Phi], *, name: str) -> Profile:
+def restrict_profile(profile: Profile, categories: frozenset[Phi], *, name: str) -> Profile:
     """Return a profile that counts only some of the categories, for example ``HIPAA_CATEGORIES``.
 
     Raises:
@@ -128,8 +128,8 @@ def restricted(profile: Profile, categories: frozenset[Phi], *, name: str) -> Pr
 
 
 I2B2_HIPAA_VIEWS = Views(
-    restricted(I2B2_2014_FINE, HIPAA_CATEGORIES, name="i2b2_fine_hipaa"),
-    restricted(I2B2_2014, HIPAA_CATEGORIES, name="i2b2_hipaa"),
+    restrict_profile(I2B2_2014_FINE, HIPAA_CATEGORIES, name="i2b2_fine_hipaa"),
+    restrict_profile(I2B2_2014, HIPAA_CATEGORIES, name="i2b2_hipaa"),
 )
 
 _Cell = tuple[Level, Granularity]
@@ -218,7 +218,7 @@ def six_scores(
         if note.note_id in seen:
             raise InputError(f"note {note.note_id!r} is scored twice; give each note once")
         seen.add(note.note_id)
-        tally.add(note, gold.checked(note), pred.checked(note))
+        tally.add(note, gold.check_against(note), pred.check_against(note))
     return tally.total(len(seen))
 
 
@@ -249,7 +249,7 @@ class _Tally:
                 {(start, end, names[at]) for start, end, names in side} for side in (golds, preds)
             ]
             self._compare((Level.ENTITY, granularity), *entities)
-            self._compare((Level.RELAXED, granularity), *_relaxed(*entities))
+            self._compare((Level.RELAXED, granularity), *_relax(*entities))
             self._compare(
                 (Level.TOKEN, granularity),
                 *(
@@ -326,7 +326,7 @@ def _tokens(text: str, spans: Iterable[_Named], known: dict[Range, list[Range]])
     return found
 
 
-def _relaxed(gold: set[_Item], pred: set[_Item]) -> tuple[set[_Item], set[_Item]]:
+def _relax(gold: set[_Item], pred: set[_Item]) -> tuple[set[_Item], set[_Item]]:
     """Return the two sides with each prediction that is nearly right put in the place of its gold
     span.
     """

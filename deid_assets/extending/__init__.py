@@ -8,8 +8,10 @@ whole. ``measuring``: ranges of characters and measures. ``corpora`` and ``drawi
 notes and plots, for programs of a plugin's own. ``replacing``: what an action of a policy is made
 of. ``commands``: what commands of ``deid`` are made of. ``taggers``: trained models, for what
 analyses them; ``pages``: pages of a plugin's own templates; ``scoring``: scores, and what pages on
-them are made of. ``edits``: redaction and its edit maps. ``languages``: the folders of
-languages. ``grammars``: lists that synthetic notes are written from. An import contract keeps
+them are made of. ``edits``: redaction and its edit maps. ``serving``: the whole pipeline, for
+servers and other doors to it. ``reviewing``: batches that people review, and the way back for
+annotations. ``languages``: the folders of languages. ``grammars``: lists that
+synthetic notes are written from. An import contract keeps
 plugins to these; ``deid_assets.testing`` is for their tests.
 """
 
@@ -20,8 +22,8 @@ from deid_assets.core.detector import (
     WordLabels,
     detect,
     is_interrupt,
+    pause_collector,
     runs_of,
-    uncollected,
 )
 from deid_assets.core.errors import (
     ConfigError,
@@ -53,14 +55,15 @@ from deid_assets.core.tagging import (
     encode,
     entities,
     grouping_for,
-    limited,
+    limit_lengths,
     read_grouping,
     sentences,
     tag_set,
     tokenize,
 )
-from deid_assets.core.trainer import Document, Epoch, Report, Tagged, Task, inputs, labelled
+from deid_assets.core.trainer import Document, Epoch, Report, Tagged, Task, inputs, label_ranges
 from deid_assets.core.windows import Window, windows
+from deid_assets.own_plugins import remedy
 from deid_assets.plugins import load
 
 __all__ = [
@@ -114,15 +117,16 @@ __all__ = [
     "inputs",
     "is_interrupt",
     "label_map",
-    "labelled",
-    "limited",
+    "label_ranges",
+    "limit_lengths",
     "load",
+    "pause_collector",
     "profile",
     "read_grouping",
+    "remedy",
     "runs_of",
     "sentences",
     "tag_set",
     "tokenize",
-    "uncollected",
     "windows",
 ]

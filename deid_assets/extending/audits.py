@@ -23,8 +23,8 @@ from deid_assets.privacy.result import (
     read_result,
 )
 from deid_assets.privacy.running import (
-    estimated_seconds,
-    installed_audits,
+    estimate_seconds,
+    find_installed_audits,
     load_audit,
     not_run,
     run_named,
@@ -60,8 +60,8 @@ __all__ = [
     "as_told",
     "check_key",
     "conclude",
-    "estimated_seconds",
-    "installed_audits",
+    "estimate_seconds",
+    "find_installed_audits",
     "is_signed",
     "key_name",
     "load_audit",

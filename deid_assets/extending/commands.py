@@ -7,7 +7,7 @@ Entry points of ``deid_assets.commands`` are commands of ``deid``; those of
 function; its first line of documentation is the help. The option ``--json``, the exit codes and the
 one line of every error are the command line's. A function that has an argument ``as_json`` prints
 its answer itself, and returns the exit code. A ``typer.Typer`` in its place is a group of commands,
-each ``guarded``.
+each under ``guard_command``.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from deid_assets.cli.arguments import (
     ReadOption,
     SystemsOption,
     ToOption,
-    grouped,
+    group_options,
     note_source,
 )
-from deid_assets.cli.endings import PARTIAL, guarded, say
-from deid_assets.cli.ensemble import Detection, Named, parsed_option
+from deid_assets.cli.endings import PARTIAL, guard_command, say
+from deid_assets.cli.ensemble import Detection, Named, parse_option
 from deid_assets.cli.outputs import check_out, finish, out_format, write_options
 from deid_assets.cli.plugged import CommandGroup, WithPlugins
 from deid_assets.cli.streams import NoteSource, SpansFile, Withheld, progress, read_options
@@ -124,12 +124,12 @@ __all__ = [
     "detect_format",
     "faults_in",
     "finish",
-    "grouped",
-    "guarded",
+    "group_options",
+    "guard_command",
     "note_source",
     "out_format",
     "parse_notes",
-    "parsed_option",
+    "parse_option",
     "print_json",
     "print_line",
     "print_rows",

@@ -10,10 +10,13 @@ from deid_assets.training.pretraining import (
     learnt_from,
     read_record,
 )
+from deid_assets.training.synthetic import CopyGate, SyntheticCorpus
 
 __all__ = [
     "RECORD",
+    "CopyGate",
     "Corpus",
+    "SyntheticCorpus",
     "count_read",
     "digests_of",
     "is_tagger",

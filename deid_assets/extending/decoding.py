@@ -68,7 +68,7 @@ def viterbi(
         InputError: The shapes do not fit, an emission is no number, or a sequence has no allowed
             tags.
     """
-    sizes = _checked(emissions, lengths, transitions, start, end)
+    sizes = _check_sizes(emissions, lengths, transitions, start, end)
     paths = [np.zeros(size, dtype=np.int64) for size in sizes]
     hard = np.flatnonzero(sizes)
     if hard.size and not any((scores > 0).any() for scores in (transitions, start, end)):
@@ -156,7 +156,7 @@ def marginals(
     Raises:
         InputError: As for ``viterbi``.
     """
-    sizes = _checked(emissions, lengths, transitions, start, end)
+    sizes = _check_sizes(emissions, lengths, transitions, start, end)
     if not sizes.size or not sizes.max():
         return [np.zeros((0, emissions.shape[2]), dtype=np.float32) for _ in sizes]
     inside = np.arange(int(sizes.max()))[None, :] < sizes[:, None]
@@ -208,7 +208,7 @@ def _normal(weights: Wide) -> Wide:
     return shares
 
 
-def _checked(
+def _check_sizes(
     emissions: Scores,
     lengths: Sequence[int] | NDArray[np.int64],
     transitions: Scores,

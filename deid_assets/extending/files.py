@@ -1,7 +1,7 @@
 """Files and folders that are written whole or not at all."""
 
-from deid_assets.formats.formulas import escaped as escaped_formula
-from deid_assets.system.atomic import atomic_file, atomic_folder, replace_folder
+from deid_assets.formats.formulas import escape_formula as escaped_formula
+from deid_assets.system.atomic import atomic_file, atomic_folder, owner_only, replace_folder
 from deid_assets.system.digests import digest_of_files, digest_of_package
 
 __all__ = [
@@ -10,5 +10,6 @@ __all__ = [
     "digest_of_files",
     "digest_of_package",
     "escaped_formula",
+    "owner_only",
     "replace_folder",
 ]

@@ -17,11 +17,11 @@ from deid_assets.formats.fields import (
     is_encodable,
     optional_string,
     parse_json,
-    required_string,
+    require_string,
     to_json,
 )
-from deid_assets.formats.identities import Identity, Known, checked
-from deid_assets.formats.jsonl import decoded
+from deid_assets.formats.identities import Identity, Known, check_values
+from deid_assets.formats.jsonl import decode_line
 from deid_assets.formats.members import write_member
 from deid_assets.formats.offsets import to_code_points, width
 from deid_assets.formats.options import (
@@ -79,8 +79,8 @@ __all__ = [
     "atomic_file",
     "atomic_folder",
     "check_by_line",
-    "checked",
-    "decoded",
+    "check_values",
+    "decode_line",
     "format_named",
     "head",
     "is_cda",
@@ -93,7 +93,7 @@ __all__ = [
     "read_bytes",
     "read_text",
     "records",
-    "required_string",
+    "require_string",
     "rows",
     "table_writer",
     "to_code_points",

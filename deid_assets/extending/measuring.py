@@ -1,8 +1,8 @@
 """Ranges of characters, intervals of what is measured, and the measures of rewritten notes."""
 
-from deid_assets.evaluation.folds import Alternative, MannWhitney, corrected, mann_whitney
+from deid_assets.evaluation.folds import Alternative, MannWhitney, correct_p_values, mann_whitney
 from deid_assets.evaluation.intervals import Range, is_touched, union, wilson
-from deid_assets.evaluation.resampling import auc, percentiles, resampled, totals_of_draws
+from deid_assets.evaluation.resampling import auc, percentiles, resample, totals_of_draws
 from deid_assets.evaluation.rewriting import Rewritten, StudyTable, plateau
 
 __all__ = [
@@ -12,12 +12,12 @@ __all__ = [
     "Rewritten",
     "StudyTable",
     "auc",
-    "corrected",
+    "correct_p_values",
     "is_touched",
     "mann_whitney",
     "percentiles",
     "plateau",
-    "resampled",
+    "resample",
     "totals_of_draws",
     "union",
     "wilson",

@@ -18,7 +18,7 @@ from deid_assets.reports.page import (
     script,
 )
 from deid_assets.reports.release_diff import release_diff_html
-from deid_assets.reports.tables import escaped, table_md
+from deid_assets.reports.tables import escape_name, table_md
 
 __all__ = [
     "MARK_MARGIN",
@@ -30,7 +30,7 @@ __all__ = [
     "chance",
     "check_restricted",
     "data",
-    "escaped",
+    "escape_name",
     "estimate",
     "mark",
     "number",

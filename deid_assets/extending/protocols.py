@@ -13,7 +13,7 @@ version is that of the distribution; its summary and keywords too, or those of a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from deid_assets.feeds.source import NoteFeed
     from deid_assets.privacy.audit import Audit
     from deid_assets.training.analyses import TaggerAnalysis
+    from deid_assets.training.synthetic import SyntheticCorpus
 
 
 class MakesDetector(Protocol):
@@ -53,6 +54,14 @@ class MakesCorpus(Protocol):
     """Writes annotated notes; a shorter corpus is the start of a longer one."""
 
     def __call__(self, *, lang: str, notes: int, seed: int) -> Iterator[tuple[Note, SpanSet]]: ...
+
+
+class MakesSyntheticCorpus(Protocol):
+    """Makes annotated notes after those of a site, which it may read several times."""
+
+    def __call__(
+        self, source: Callable[[], Iterator[Document]], *, notes: int, seed: int
+    ) -> SyntheticCorpus: ...
 
 
 class Importer(Protocol):
@@ -151,6 +160,9 @@ EXTENSION_POINTS = (
     ExtensionPoint("deid_assets.analyses", "AnalysesTagger", "what a tagger's asset shows"),
     ExtensionPoint("deid_assets.tables", "MakesTable", "a table of its own detectors, an asset"),
     ExtensionPoint("deid_assets.pages", "MakesPage", "a page on detectors, an asset"),
+    ExtensionPoint(
+        "deid_assets.synthesis", "MakesSyntheticCorpus", "notes made after a site's, an asset"
+    ),
     ExtensionPoint("deid_assets.commands", "Command", "a command of `deid`, or a group of them"),
     ExtensionPoint("deid_assets.commands.corpus", "Command", "a command of `deid corpus`"),
     ExtensionPoint("deid_assets.commands.privacy", "Command", "a command of `deid privacy`"),

@@ -6,18 +6,18 @@
 from deid_assets.core.keys import Key
 from deid_assets.core.redact import Context, Policy, Replacer
 from deid_assets.policies.ages import whole_years
-from deid_assets.policies.collisions import IDENTIFIERS, NUMBERS, PERSONAL, covered, normal
-from deid_assets.policies.dates import moved_day, patient_days, shifted
+from deid_assets.policies.collisions import IDENTIFIERS, NUMBERS, PERSONAL, normal, read_covered
+from deid_assets.policies.dates import move_day, patient_days, shift_date
 from deid_assets.policies.drawing import (
     ATTEMPTS,
     Draw,
-    cased_like,
+    case_like,
     characters_of,
     digits_of,
     fold,
-    listed,
     owner_of,
     spelt_out,
+    split_words,
 )
 from deid_assets.policies.fallbacks import fall_back
 from deid_assets.policies.generalize import is_month, months_of, years_of
@@ -33,21 +33,21 @@ __all__ = [
     "Key",
     "Policy",
     "Replacer",
-    "cased_like",
+    "case_like",
     "characters_of",
-    "covered",
     "digits_of",
     "fall_back",
     "fold",
     "is_month",
-    "listed",
     "months_of",
-    "moved_day",
+    "move_day",
     "normal",
     "owner_of",
     "patient_days",
-    "shifted",
+    "read_covered",
+    "shift_date",
     "spelt_out",
+    "split_words",
     "state_of",
     "whole_years",
     "years_of",

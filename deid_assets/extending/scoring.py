@@ -17,7 +17,7 @@ from deid_assets.evaluation.comparison import (
     Row,
 )
 from deid_assets.evaluation.counts import Counts, Evaluation, NoteCounts, Scheme, harmonic
-from deid_assets.evaluation.folds import corrected
+from deid_assets.evaluation.folds import correct_p_values
 from deid_assets.evaluation.intervals import (
     Range,
     count_matches,
@@ -43,7 +43,7 @@ from deid_assets.evaluation.numbers import (
     amount,
     axis_floor,
     estimate,
-    ranked,
+    rank_detectors,
     ratio,
     recall_of,
 )
@@ -56,7 +56,7 @@ from deid_assets.evaluation.resampling import (
     compare,
     totals_of_draws,
 )
-from deid_assets.evaluation.rewriting import HOLE, expanded, holed
+from deid_assets.evaluation.rewriting import HOLE, expand, make_holes
 from deid_assets.evaluation.score import evaluate_by_note, evaluate_corpus, pair
 from deid_assets.evaluation.six_scores import (
     I2B2_HIPAA_VIEWS,
@@ -68,14 +68,20 @@ from deid_assets.evaluation.six_scores import (
 )
 from deid_assets.reports.comparison import (
     SEMEVAL,
+    describe_draws,
     difference_table,
-    drawn_from,
     interval_of,
     interval_table,
     semeval_table,
 )
 from deid_assets.reports.marginal import best_subset_text, marginal_table
-from deid_assets.reports.tables import Titled, comparison_md, leaderboard_md, scores_md, titled_md
+from deid_assets.reports.tables import (
+    Titled,
+    comparison_md,
+    leaderboard_md,
+    scores_md,
+    write_titled_md,
+)
 
 __all__ = [
     "COLUMNS",
@@ -121,28 +127,28 @@ __all__ = [
     "check_resamples",
     "compare",
     "comparison_md",
-    "corrected",
+    "correct_p_values",
     "count_matches",
     "coverage",
+    "describe_draws",
     "difference_table",
-    "drawn_from",
     "estimate",
     "evaluate_by_note",
     "evaluate_corpus",
-    "expanded",
+    "expand",
     "gravity",
     "harmonic",
-    "holed",
     "interval_of",
     "interval_table",
     "is_inside",
     "is_touched",
     "leaderboard_md",
+    "make_holes",
     "marginal_table",
     "marginals",
     "names_by_person",
     "pair",
-    "ranked",
+    "rank_detectors",
     "ratio",
     "recall_of",
     "scores_md",
@@ -150,10 +156,10 @@ __all__ = [
     "six_scores",
     "size",
     "size_of_common",
-    "titled_md",
     "totals_of_draws",
     "union",
     "whose",
     "wilson",
     "words",
+    "write_titled_md",
 ]

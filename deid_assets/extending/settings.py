@@ -12,7 +12,7 @@ from deid_assets.core.errors import ConfigError
 Settings = TypeVar("Settings", bound=BaseModel)
 
 
-def checked_settings(model: type[Settings], given: Mapping[str, Any], *, trainer: str) -> Settings:
+def check_settings(model: type[Settings], given: Mapping[str, Any], *, trainer: str) -> Settings:
     """Return a trainer's settings checked and completed.
 
     Raises:

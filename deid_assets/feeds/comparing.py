@@ -15,7 +15,7 @@ from deid_assets.feeds.spool import Spool, Taken
 from deid_assets.formats.annotated import Fault, ParsedNote
 from deid_assets.formats.registry import came_before
 from deid_assets.own_plugins import message_of
-from deid_assets.store.feeds import chunks, known_notes, load_notes, load_units
+from deid_assets.store.feeds import chunks, load_notes, load_units, read_known_notes
 
 _CHUNK_NOTES = 200
 _CHUNK_CHARACTERS = 2_000_000
@@ -100,7 +100,7 @@ class FeedComparison:
                 for note_id in self._calling(self.feed.ids(unit)):
                     self.spool.see(self.keys.note(note_id))
         known = 0
-        for note, home, batch, is_fault in known_notes(self.session, self.name):
+        for note, home, batch, is_fault in read_known_notes(self.session, self.name):
             known += 1
             # A row without an id is in no list of ids.
             is_kept = is_fault and not self.feed.is_whole

@@ -61,7 +61,7 @@ class FeedKeys:
     def digest(self, entry: ParsedNote | Fault) -> str:
         """Return what stands for all that a note says, wherever it stood: 64 digits."""
         said = {name: value for name, value in asdict(entry).items() if name not in _PLACES}
-        said["annotations"] = _without_places(said.get("annotations"))
+        said["annotations"] = _drop_places(said.get("annotations"))
         content = json.dumps([type(entry).__name__, said], sort_keys=True)
         return self._key.derive("feed text", self._feed, content).hex()
 
@@ -106,11 +106,11 @@ class FeedKeys:
         return self._key.derive(kind, self._feed, json.dumps(name)).hex()[:32]
 
 
-def _without_places(annotations: Any) -> Any:
+def _drop_places(annotations: Any) -> Any:
     if annotations is None:
         return None
-    return [_without_line(annotation) for annotation in annotations]
+    return [_drop_line(annotation) for annotation in annotations]
 
 
-def _without_line(annotation: Mapping[str, Any]) -> dict[str, Any]:
+def _drop_line(annotation: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in annotation.items() if name != "line"}

@@ -39,7 +39,7 @@ def open_feed(settings: Settings, name: str) -> NoteFeed:
     """
     declared = feed_settings(settings, name)
     try:
-        return _opened(settings, name, declared)
+        return _open(settings, name, declared)
     except PluginError:
         raise
     except DeidError as error:
@@ -51,7 +51,7 @@ def feeds_folder(settings: Settings) -> Path:
     return landing_store(settings) / ".feeds"
 
 
-def _opened(settings: Settings, name: str, declared: FeedSettings) -> NoteFeed:
+def _open(settings: Settings, name: str, declared: FeedSettings) -> NoteFeed:
     if declared.kind == "sql":
         from deid_assets.feeds.sql import SqlFeed  # noqa: PLC0415 - SQLAlchemy takes 0.2 s
 

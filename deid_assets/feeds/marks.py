@@ -46,7 +46,7 @@ def value_of(mark: str) -> Any:
     return {"int": int, "float": float, "Decimal": Decimal, "str": str}[kind](value)
 
 
-def lowered(value: Any, overlap: float) -> Any:
+def lower_mark(value: Any, overlap: float) -> Any:
     """Return a watermark lowered: a time by so many seconds, a number by so much.
 
     Raises:

@@ -24,6 +24,7 @@ from deid_assets.formats.catalogue import FORMATS
 from deid_assets.formats.options import ReadOptions
 from deid_assets.formats.registry import FormatError, parse_notes
 from deid_assets.formats.source import Selection
+from deid_assets.own_plugins import command, remedy
 
 _VERSIONS = ("ETag", "etag", "md5", "md5Hash", "generation", "version_id", "content_md5")
 """What stores say of the content of an object, any of which will do."""
@@ -46,7 +47,7 @@ class ObjectsFeed:
 
     def __init__(self, options: ObjectsOptions, *, reading: ReadOptions, folder: Path) -> None:
         self._options, self._reading, self._folder = options, reading, folder
-        self._store, self._root = _opened(options)
+        self._store, self._root = _open(options)
         self._paths: dict[str, list[str]] = {}
 
     def units(self) -> Iterator[Unit]:
@@ -91,7 +92,7 @@ class ObjectsFeed:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with _failing():
                     self._store.get_file(path, str(target))
-            yield from self._parsed(Path(name))
+            yield from self._parse(Path(name))
 
     def ids(self, unit: Unit) -> Iterator[str]:
         """Yield nothing: a unit is read whole."""
@@ -106,18 +107,18 @@ class ObjectsFeed:
             "rows marked as deleted": "none",
         }
 
-    def _parsed(self, folder: Path) -> Iterator[ParsedNote | Fault]:
+    def _parse(self, folder: Path) -> Iterator[ParsedNote | Fault]:
         chosen = self._options.format or None
         try:
             for entry in parse_notes(folder, format=chosen, options=self._reading):
-                yield self._with_language(entry)
+                yield self._set_language(entry)
         except FormatError as error:
             files = (path for path in sorted(folder.rglob("*")) if path.is_file())
             for file in files:
                 name = file.relative_to(folder).as_posix()
                 yield Fault.at(name, "unknown-format", error.reason)
 
-    def _with_language(self, entry: ParsedNote | Fault) -> ParsedNote | Fault:
+    def _set_language(self, entry: ParsedNote | Fault) -> ParsedNote | Fault:
         if isinstance(entry, Fault) or entry.lang or not self._options.lang:
             return entry
         return replace(entry, lang=self._options.lang)
@@ -126,14 +127,12 @@ class ObjectsFeed:
         return path.removeprefix(self._root).lstrip("/") or PurePosixPath(path).name
 
 
-def _opened(options: ObjectsOptions) -> tuple[Any, str]:
+def _open(options: ObjectsOptions) -> tuple[Any, str]:
     """Return the store and the path in it."""
     try:
         from fsspec.core import url_to_fs  # noqa: PLC0415 - an optional dependency
     except ImportError:
-        raise ConfigError(
-            "object stores need fsspec; run `make add PLUGIN=s3` in the checkout"
-        ) from None
+        raise ConfigError(f"object stores need fsspec; {remedy('s3')}") from None
     secrets = {}
     for key, variable in options.storage_env.items():
         secrets[key] = os.environ.get(variable, "")
@@ -143,8 +142,8 @@ def _opened(options: ObjectsOptions) -> tuple[Any, str]:
         store, root = url_to_fs(options.url, **options.storage, **secrets)
     except ImportError:
         raise ConfigError(
-            "what opens such an address is not installed; `make add PLUGIN=s3` in the checkout"
-            " brings s3://, `pip install gcsfs` gs://, `pip install adlfs` abfs://"
+            f"what opens such an address is not installed; `{command('s3')}` brings s3://,"
+            " `pip install gcsfs` gs://, `pip install adlfs` abfs://"
         ) from None
     except Exception as error:  # noqa: BLE001 - of any library, whose message may quote a secret
         raise ConfigError(

@@ -20,7 +20,7 @@ from deid_assets.feeds.kinds import feed_settings, feeds_folder, open_feed
 from deid_assets.feeds.source import NoteFeed
 from deid_assets.feeds.spool import Spool
 from deid_assets.feeds.staging import Stage
-from deid_assets.store.atomic import locked, make_folder
+from deid_assets.store.atomic import lock_folder, make_folder
 from deid_assets.store.database import Database
 from deid_assets.store.feeds import (
     FeedTotals,
@@ -100,7 +100,7 @@ def run_feed(
     keys = FeedKeys(settings.key(), name)
     files = StoreFiles(settings.store, key=settings.receipt_key())
     stage = Stage(settings, name, keys, files, folder / "staged")
-    with locked(folder), _opened(settings) as database:
+    with lock_folder(folder), _open_database(settings) as database:
         completed = _complete(database, stage, name)
         _empty(folder)
         feed = open_feed(settings, name)
@@ -133,7 +133,7 @@ def feed_status(settings: Settings, name: str) -> FeedStatus:
         InputError: There is no such feed.
     """
     declared = feed_settings(settings, name)
-    with _opened(settings) as database, database.session(read_only=True) as session:
+    with _open_database(settings) as database, database.session(read_only=True) as session:
         row = load_feed(session, name)
         return FeedStatus(
             name,
@@ -145,7 +145,7 @@ def feed_status(settings: Settings, name: str) -> FeedStatus:
 
 
 @contextmanager
-def _opened(settings: Settings) -> Iterator[Database]:
+def _open_database(settings: Settings) -> Iterator[Database]:
     database = Database(settings.sql_url)
     try:
         database.upgrade()
@@ -216,10 +216,10 @@ def _enter(database: Database, name: str, spool: Spool, *, generation: int, plan
                     batch=one.batch,
                     is_fault=one.is_fault,
                 )
-                for one in spool.taken()
+                for one in spool.read_taken()
             ),
         )
-        forget_notes(session, name, spool.deleted())
+        forget_notes(session, name, spool.read_deleted())
         gone = [unit for unit in unit_names(session, name) if not spool.has_unit(unit)]
         forget_units(session, name, gone)
         save_units(

@@ -14,7 +14,7 @@ from typing import Self
 
 from deid_assets.feeds.source import Unit
 from deid_assets.formats.annotated import Fault, ParsedNote
-from deid_assets.formats.parsed_notes import parsed_note_line, read_parsed_notes
+from deid_assets.formats.parsed_notes import encode_parsed_note, read_parsed_notes
 
 _TABLES = (
     "units (unit TEXT PRIMARY KEY, name TEXT, version TEXT, is_read INT, since TEXT, mark TEXT)",
@@ -111,12 +111,12 @@ class Spool:
 
     def add(self, taken: Taken, entry: ParsedNote | Fault) -> None:
         """Enter a new note."""
-        self._file.write(parsed_note_line(entry))
+        self._file.write(encode_parsed_note(entry))
         self.know(taken)
 
     def change(self, taken: Taken, entry: ParsedNote | Fault) -> None:
         """Enter a note that takes the place of an earlier version in its batch."""
-        self._replace(taken.batch, taken.note, parsed_note_line(entry))
+        self._replace(taken.batch, taken.note, encode_parsed_note(entry))
         self.know(taken)
 
     def know(self, taken: Taken) -> None:
@@ -135,12 +135,12 @@ class Spool:
         """Enter the batch that a new note is in."""
         self._database.execute("UPDATE taken SET batch = ? WHERE note = ?", (batch, note))
 
-    def new_entries(self) -> Iterator[ParsedNote | Fault]:
+    def read_new_entries(self) -> Iterator[ParsedNote | Fault]:
         """Yield the new notes."""
         self._file.flush()
         return read_parsed_notes([self.new])
 
-    def changed_batches(self) -> list[str]:
+    def list_changed_batches(self) -> list[str]:
         """Return the batches in which notes are replaced or deleted, sorted."""
         asked = self._database.execute("SELECT DISTINCT batch FROM changes ORDER BY batch")
         return [batch for (batch,) in asked]
@@ -152,12 +152,12 @@ class Spool:
         asked = "SELECT note, line FROM changes WHERE batch = ?"
         return dict(self._database.execute(asked, (batch,)))
 
-    def taken(self) -> Iterator[Taken]:
+    def read_taken(self) -> Iterator[Taken]:
         """Yield every note that was taken or changed."""
         for note, unit, digest, is_fault, batch in self._database.execute("SELECT * FROM taken"):
             yield Taken(note, unit, digest, bool(is_fault), batch)
 
-    def deleted(self) -> Iterable[str]:
+    def read_deleted(self) -> Iterable[str]:
         """Yield the keyed ids of the notes that are gone."""
         return (note for (note,) in self._database.execute("SELECT note FROM deleted"))
 

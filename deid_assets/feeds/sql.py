@@ -24,7 +24,7 @@ from sqlalchemy.sql import Select
 
 from deid_assets.config.feeds import SqlOptions
 from deid_assets.core.errors import ConfigError, InputError, class_name
-from deid_assets.feeds.marks import lowered, mark_of, value_of
+from deid_assets.feeds.marks import lower_mark, mark_of, value_of
 from deid_assets.feeds.source import Found, Gone, Unit, Watermark
 from deid_assets.formats.annotated import Fault, ParsedNote
 
@@ -47,7 +47,7 @@ class SqlFeed:
 
     def __init__(self, options: SqlOptions, *, max_chars: int) -> None:
         self._options, self._max_chars = options, max_chars
-        self._url = _url_of(options)
+        self._url = url_of(options)
         names = (options.id, options.text, options.patient, options.language)
         self._columns = list(filter(None, [*names, options.watermark, options.deleted]))
 
@@ -71,11 +71,11 @@ class SqlFeed:
         del unit
         highest = value_of(since) if since else None
         query = self._rows(self._columns, since=highest)
-        with _failing(), self._connected() as connection:
+        with failing(), self._connect() as connection:
             for row in connection.execute(query).mappings():
                 if self._options.watermark:
                     highest = _higher(highest, row[self._options.watermark])
-                yield self._found(row)
+                yield self._read_row(row)
         if highest is not None:
             yield Watermark(mark_of(highest))
 
@@ -87,7 +87,7 @@ class SqlFeed:
         """
         del unit
         columns = list(filter(None, [self._options.id, self._options.deleted]))
-        with _failing(), self._connected() as connection:
+        with failing(), self._connect() as connection:
             for row in connection.execute(self._rows(columns)).mappings():
                 note_id = _id(row[self._options.id])
                 if note_id and not self._is_deleted(row):
@@ -114,14 +114,14 @@ class SqlFeed:
             return query
         mark = rows.c[self._options.watermark]
         return query.where(
-            or_(mark >= literal(lowered(since, self._options.overlap)), mark.is_(None))
+            or_(mark >= literal(lower_mark(since, self._options.overlap)), mark.is_(None))
         )
 
     @contextmanager
-    def _connected(self) -> Iterator[Connection]:
+    def _connect(self) -> Iterator[Connection]:
         """Open the database for reading, some rows at a time."""
         with warnings.catch_warnings(action="ignore", category=SAWarning):
-            engine = _engine(self._url)
+            engine = engine_of(self._url)
             try:
                 with engine.connect() as connection:
                     yield connection.execution_options(
@@ -130,7 +130,7 @@ class SqlFeed:
             finally:
                 engine.dispose()
 
-    def _found(self, row: Mapping[Any, Any]) -> Found:
+    def _read_row(self, row: Mapping[Any, Any]) -> Found:
         options = self._options
         note_id, said = _id(row[options.id]), row[options.text]
         if not note_id:
@@ -163,7 +163,7 @@ class SqlFeed:
         return flag.strip().lower() in _TRUE if isinstance(flag, str) else bool(flag)
 
 
-def _url_of(options: SqlOptions) -> URL:
+def url_of(options: SqlOptions) -> URL:
     try:
         url = make_url(options.url)
     except ArgumentError:  # its message quotes the address
@@ -185,13 +185,13 @@ def _url_of(options: SqlOptions) -> URL:
     return url.set(password=password)
 
 
-def _engine(url: URL) -> Engine:
+def engine_of(url: URL) -> Engine:
     # Errors must not show the rows that caused them.
     return create_engine(url, hide_parameters=True, poolclass=NullPool)
 
 
 @contextmanager
-def _failing() -> Iterator[None]:
+def failing() -> Iterator[None]:
     """Say of what the database raises its kind alone.
 
     Raises:

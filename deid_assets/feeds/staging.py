@@ -25,7 +25,7 @@ from deid_assets.core.errors import ProvenanceError
 from deid_assets.feeds.comparing import FeedCounts
 from deid_assets.feeds.identity import FeedKeys
 from deid_assets.feeds.spool import Spool
-from deid_assets.formats.parsed_notes import parsed_note_line, read_parsed_notes
+from deid_assets.formats.parsed_notes import encode_parsed_note, read_parsed_notes
 from deid_assets.intake.arrivals import (
     PART_FILE,
     check_arrival,
@@ -149,7 +149,7 @@ class Stage:
             return
         limits = GroupLimits(self.settings.batches.max_characters, notes)
         arrival = self.keys.arrival(generation)
-        write_groups(spool.new_entries, self.folder, name=arrival, limits=limits)
+        write_groups(spool.read_new_entries, self.folder, name=arrival, limits=limits)
         for path in sorted(self.folder.glob(f"{arrival}-*/{PART_FILE}")):
             for entry in read_parsed_notes([path]):
                 spool.place(self.keys.identity(entry), path.parent.name)
@@ -157,7 +157,7 @@ class Stage:
 
     def _rewrite(self, spool: Spool, counts: FeedCounts) -> Iterator[StagedBatch]:
         """Write the batches in which notes change, with the changes in their places."""
-        for batch in spool.changed_batches():
+        for batch in spool.list_changed_batches():
             landing = landing_folder(self.settings, batch)
             changes = spool.changes_of(batch)
             if not (landing / PART_FILE).is_file():
@@ -186,7 +186,7 @@ class Stage:
         with target.open("xb") as file:
             for entry in read_parsed_notes([source]):
                 note = self.keys.identity(entry)
-                line = changes.pop(note) if note in changes else parsed_note_line(entry)
+                line = changes.pop(note) if note in changes else encode_parsed_note(entry)
                 if line is not None:
                     file.write(line)
                     kept += 1

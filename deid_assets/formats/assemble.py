@@ -57,7 +57,7 @@ def assemble(parsed: ParsedNote, labels: LabelMap, options: ReadOptions) -> Anno
     spans: list[Span] = []
     problems = list(parsed.problems)
     for annotation in annotations:
-        for found in _checked(
+        for found in _check(
             annotation, note.text, points, labels, options, fold=parsed.fold_blanks
         ):
             if isinstance(found, Span):
@@ -107,7 +107,7 @@ def _note(parsed: ParsedNote, options: ReadOptions) -> Note | Fault:
         )
 
 
-def _checked(
+def _check(
     annotation: Annotation,
     text: str,
     points: dict[int, int | None],

@@ -22,7 +22,7 @@ from deid_assets.formats.annotated import Annotated, Fault, ParsedNote
 from deid_assets.formats.options import FormatOptions, ReadOptions, WriteOptions
 from deid_assets.formats.signatures import is_cda, is_fhir, is_omop
 from deid_assets.formats.source import Source
-from deid_assets.own_plugins import missing
+from deid_assets.own_plugins import describe_missing
 from deid_assets.plugins import FORMATS as GROUP
 from deid_assets.plugins import Plugin, available, load_declaration
 
@@ -124,7 +124,7 @@ class Outside:
     @property
     def fault(self) -> str:
         """Why it is not there."""
-        return missing(GROUP, self.name)
+        return describe_missing(GROUP, self.name)
 
 
 _GROUPS = frozenset({"column", "conll", "archives"})
@@ -164,7 +164,7 @@ class Installed:
 
 
 @cache
-def installed() -> Installed:
+def load_installed() -> Installed:
     """Return the formats that this process reads and writes, as they were when the first was looked
     for.
     """
@@ -220,20 +220,20 @@ class _Usable(Mapping[str, Format]):
     """The usable formats; a plugin's declaration is imported when one is asked for."""
 
     def __getitem__(self, name: str) -> Format:
-        return installed().usable[name]
+        return load_installed().usable[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(installed().usable)
+        return iter(load_installed().usable)
 
     def __len__(self) -> int:
-        return len(installed().usable)
+        return len(load_installed().usable)
 
 
 FORMATS: Mapping[str, Format] = _Usable()
 """Every format that can be used, by name."""
 
 
-def known_by_files() -> list[Format | Outside]:
+def list_file_formats() -> list[Format | Outside]:
     """Return every format that a file may be in, usable or not."""
     return [*FORMATS.values(), *absent()]
 
@@ -252,12 +252,12 @@ def format_named(name: str) -> Format:
     """
     if fault := fault_of(name):
         raise InputError(fault)
-    return installed().usable[name]
+    return load_installed().usable[name]
 
 
 def fault_of(name: str) -> str:
     """Why a format cannot be used, or nothing."""
-    found = installed()
+    found = load_installed()
     if name in found.usable:
         return ""
     if name in found.faults:

@@ -71,26 +71,26 @@ def check_format(known: Format, folder: Path) -> None:
         _check_failed_write(known, folder / "failed")
 
 
-def _broken(known: Format, why: str) -> PluginError:
+def _build_error(known: Format, why: str) -> PluginError:
     return PluginError(f"format {known.name!r}: {why}")
 
 
 def _check_declaration(known: Format) -> None:
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,40}", known.name):
-        raise _broken(known, "its name must match ^[a-z][a-z0-9_]{0,40}$")
+        raise _build_error(known, "its name must match ^[a-z][a-z0-9_]{0,40}$")
     if not known.suffixes or not all(
         re.fullmatch(r"\.[a-z0-9_]+", suffix) for suffix in known.suffixes
     ):
-        raise _broken(known, "its suffixes must be a dot and small letters or digits")
+        raise _build_error(known, "its suffixes must be a dot and small letters or digits")
     if not known.keeps <= KEPT:
-        raise _broken(known, f"keeps may hold {', '.join(sorted(KEPT))} only")
+        raise _build_error(known, f"keeps may hold {', '.join(sorted(KEPT))} only")
     for kind, sentence in known.faults.items():
         if (
             not re.fullmatch(r"[a-z]+(?:-[a-z]+)*", kind)
             or not sentence.isprintable()
             or "; " not in sentence
         ):
-            raise _broken(
+            raise _build_error(
                 known,
                 f"fault {kind!r}: write a kind in small letters, and its sentence as <fault>;"
                 " <remedy>",
@@ -99,10 +99,10 @@ def _check_declaration(known: Format) -> None:
     wanted = ((known.module, "read"), (writer, "write"), (known.identities_module, "identities"))
     for module, function in wanted:
         if module and not callable(getattr(import_module(module), function, None)):
-            raise _broken(known, f"module {module} has no function {function}")
+            raise _build_error(known, f"module {module} has no function {function}")
     for each in fields(known.options) if known.options else ():
         if not isinstance(each.default, str | bool | int | float):
-            raise _broken(
+            raise _build_error(
                 known, f"option {each.name} has no default that is a string, truth value or number"
             )
 
@@ -115,7 +115,7 @@ def _check_damaged(known: Format, contents: Iterable[bytes], folder: Path) -> No
             (place / f"a1{suffix}").write_bytes(content)
             found = _read(known, place, number)
             if found != _read(known, place, number):
-                raise _broken(
+                raise _build_error(
                     known, f"damaged file {number} as {suffix} reads otherwise the second time"
                 )
             _check_messages(known, found)
@@ -138,7 +138,7 @@ def _read(known: Format, place: Path, number: int) -> list[Annotated | Fault]:
     except InputError:
         return [Fault.at(".", "malformed", "refused as a whole")]
     except Exception as error:
-        raise _broken(
+        raise _build_error(
             known, f"damaged file {number} raises {class_name(error)}; it must give a fault"
         ) from error
 
@@ -160,13 +160,13 @@ def _as_given(known: Format, path: Path) -> list[Fault]:
 def _check_messages(known: Format, found: Iterable[Annotated | Fault]) -> None:
     for fault in (entry for entry in found if isinstance(entry, Fault)):
         if not is_own(known.module) and fault.kind not in {*KINDS, *known.faults}:
-            raise _broken(
+            raise _build_error(
                 known,
                 "a kind of fault is not declared; write it into faults, or use one of"
                 f" {', '.join(KINDS)}",
             )
         if not fault.message.isprintable() or WORD in fault.message:
-            raise _broken(
+            raise _build_error(
                 known, f"a fault {fault.kind!r} is no single line, or shows text of the file"
             )
 
@@ -188,25 +188,25 @@ def _check_plain(known: Format, folder: Path) -> None:
     target = folder / ("out" if known.is_folder else f"out{known.suffixes[0]}")
     written = list(_notes(known, TEXTS[:_PLAIN]))
     if write_notes(target, written, format=known.name) != len(written):
-        raise _broken(known, "it takes fewer notes than it is given")
+        raise _build_error(known, "it takes fewer notes than it is given")
     try:
         told = detect_format(target)
     except FormatError as error:
         told = error.reason
     if told != known.name:
-        raise _broken(known, f"what it writes is taken for {told}")
+        raise _build_error(known, f"what it writes is taken for {told}")
     found = list(read_notes(target, format=known.name))
     if len(found) != len(written):
-        raise _broken(known, f"{len(written)} notes written, {len(found)} read")
+        raise _build_error(known, f"{len(written)} notes written, {len(found)} read")
     for before, after in zip(written, found, strict=True):
         if isinstance(after, Fault):
-            raise _broken(known, f"what it writes is read as a fault {after.kind!r}")
+            raise _build_error(known, f"what it writes is read as a fault {after.kind!r}")
         _check_kept(known, before, after)
 
 
 def _check_kept(known: Format, before: Annotated, after: Annotated) -> None:
     if (after.note.note_id, after.note.text) != (before.note.note_id, before.note.text):
-        raise _broken(known, "an id or a text comes back changed")
+        raise _build_error(known, "an id or a text comes back changed")
     is_kept = {
         "patient_id": after.note.patient_id == before.note.patient_id,
         "lang": after.note.lang == before.note.lang,
@@ -215,7 +215,7 @@ def _check_kept(known: Format, before: Annotated, after: Annotated) -> None:
     }
     for field, kept in is_kept.items():
         if kept is not (field in known.keeps):
-            raise _broken(
+            raise _build_error(
                 known, f"{field} {'is kept' if kept else 'is lost'}, and keeps says otherwise"
             )
 
@@ -237,7 +237,7 @@ def _check_awkward(known: Format, folder: Path) -> None:
             known.writer(target, [Annotated(Note("1", text, "44", "en"))], options)
         except InputError as error:
             if WORD in str(error):
-                raise _broken(
+                raise _build_error(
                     known, "what it says of a note that it cannot hold shows its text"
                 ) from None
             continue
@@ -247,7 +247,7 @@ def _check_awkward(known: Format, folder: Path) -> None:
             if isinstance(found, Annotated)
         ]
         if texts != [text]:
-            raise _broken(
+            raise _build_error(
                 known, f"awkward text {number} comes back changed; keep it or raise InputError"
             )
 
@@ -260,8 +260,8 @@ def _check_failed_write(known: Format, folder: Path) -> None:
         write_notes(target, [note, note], format=known.name)
     except InputError:
         if list(folder.iterdir()):
-            raise _broken(
+            raise _build_error(
                 known, "a write that fails leaves files behind; use atomic_file or atomic_folder"
             ) from None
         return
-    raise _broken(known, "it does not take the notes that it is given to their end")
+    raise _build_error(known, "it does not take the notes that it is given to their end")

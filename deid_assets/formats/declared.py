@@ -49,12 +49,12 @@ KINDS: Mapping[str, str] = MappingProxyType(
 _OTHER = "malformed"
 
 
-def as_declared(entry: ParsedNote | Fault, known: Format, source: Source) -> ParsedNote | Fault:
+def declare_entry(entry: ParsedNote | Fault, known: Format, source: Source) -> ParsedNote | Fault:
     """Return what a reader gave, with declared words alone where the reader is of somebody else's
     plugin.
     """
     if isinstance(entry, Fault):
-        return declared_fault(entry, known, source)
+        return declare_fault(entry, known, source)
     if is_own(known.module):
         return entry
     return replace(
@@ -65,13 +65,13 @@ def as_declared(entry: ParsedNote | Fault, known: Format, source: Source) -> Par
     )
 
 
-def declared_fault(fault: Fault, known: Format, source: Source) -> Fault:
+def declare_fault(fault: Fault, known: Format, source: Source) -> Fault:
     """Return a fault, of somebody else's plugin with the kind and the sentence that
     are declared.
     """
     if is_own(known.module):
         return fault
-    kind, reason = _declared(fault.kind, known.faults)
+    kind, reason = _declare(fault.kind, known.faults)
     return Fault.at(
         _name(fault.file, source), kind, reason, line=_line(fault.line), note_id=fault.note_id
     )
@@ -90,11 +90,11 @@ def check_error(error: BaseException, known: Format) -> None:
 
 
 def _problem(problem: Problem, own: Mapping[str, str]) -> Problem:
-    kind, reason = _declared(problem.kind, own)
+    kind, reason = _declare(problem.kind, own)
     return Problem(kind, reason, _line(problem.line))
 
 
-def _declared(kind: str, own: Mapping[str, str]) -> tuple[str, str]:
+def _declare(kind: str, own: Mapping[str, str]) -> tuple[str, str]:
     every = {**KINDS, **own}
     told = kind if kind in every else _OTHER
     return told, every[told]

@@ -61,8 +61,8 @@ def draft_of(record: object, options: ReadOptions, *, file: str, line: int) -> P
     }
     return ParsedNote(
         file,
-        required_string(fields, "id", flag="column.id"),
-        required_string(fields, "text", encodable=False, flag="column.text"),
+        require_string(fields, "id", flag="column.id"),
+        require_string(fields, "text", encodable=False, flag="column.text"),
         annotations,
         problems,
         line,
@@ -115,7 +115,7 @@ def _annotation(raw_span: object, number: int) -> Annotation:
         )
     return Annotation(
         ((_offset(fields, "start", number), _offset(fields, "end", number)),),
-        required_string(fields, "label", owner=f"span {number}: "),
+        require_string(fields, "label", owner=f"span {number}: "),
         optional_string(fields, "text", encodable=False),
         float(score),  # type: ignore[arg-type]
         optional_string(fields, "source") or "gold",
@@ -137,7 +137,7 @@ def _offset(fields: Mapping[str, object], name: str, number: int) -> int:
     return offset
 
 
-def required_string(
+def require_string(
     fields: Mapping[str, object],
     name: str,
     *,

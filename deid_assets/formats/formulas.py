@@ -10,7 +10,7 @@ import re
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 
 
-def escaped(cell: str) -> str:
+def escape_formula(cell: str) -> str:
     """Return a cell that no spreadsheet takes for a formula.
 
     One that was escaped before gets one apostrophe more.
@@ -18,22 +18,22 @@ def escaped(cell: str) -> str:
     return f"'{cell}" if _FORMULA.match(cell) else cell
 
 
-def unescaped(cell: str) -> str:
-    """Return the cell that ``escaped`` was given."""
+def unescape_formula(cell: str) -> str:
+    """Return the cell that ``escape_formula`` was given."""
     return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
-def moved(spans: object, by: int) -> object:
+def move_spans(spans: object, by: int) -> object:
     """Return the records of spans in a text that became longer or shorter at its start.
 
     What is no span stays.
     """
     if not isinstance(spans, list):
         return spans
-    return [_moved(span, by) if isinstance(span, dict) else span for span in spans]
+    return [_move_span(span, by) if isinstance(span, dict) else span for span in spans]
 
 
-def _moved(span: dict[str, object], by: int) -> dict[str, object]:
+def _move_span(span: dict[str, object], by: int) -> dict[str, object]:
     record = dict(span)
     for name in ("start", "end"):
         offset = record.get(name)

@@ -19,9 +19,9 @@ from typing import Literal, cast, get_args
 from deid_assets.core.errors import DeidError, InputError
 from deid_assets.formats.annotated import Fault, RecordError
 from deid_assets.formats.catalogue import FORMATS, Format, format_named
-from deid_assets.formats.declared import check_error, declared_fault
+from deid_assets.formats.declared import check_error, declare_fault
 from deid_assets.formats.fields import is_encodable
-from deid_assets.formats.jsonl import decoded
+from deid_assets.formats.jsonl import decode_line
 from deid_assets.formats.options import ReadOptions
 from deid_assets.formats.registry import detect_format
 from deid_assets.formats.source import Selection, Source, check_by_line, files, records
@@ -125,7 +125,7 @@ def _read(path: Path, known: Format, options: ReadOptions) -> Iterator[Identity 
         try:
             for found in reader(source, options):
                 is_empty = False
-                yield declared_fault(found, known, source) if isinstance(found, Fault) else found
+                yield declare_fault(found, known, source) if isinstance(found, Fault) else found
         except OSError:
             is_empty = False
             yield source.fault(
@@ -174,7 +174,7 @@ Known = tuple[str | None, str, str]
 """Patient, kind and value, unchecked."""
 
 
-def checked(
+def check_values(
     known: Iterable[Known], source: Source, *, line: int | None = None, place: str = ""
 ) -> Iterator[Identity | Fault]:
     """Yield an identity, or a fault, for each value.
@@ -206,7 +206,7 @@ def read_csv(source: Source, options: ReadOptions = _DEFAULT) -> Iterator[Identi
     header: list[str] = []
     with source.path.open("rb") as file:
         for record in records(file, max_bytes=_MAX_ROW_BYTES, quote=b'"'):
-            text = decoded(record, source, options.encoding, max_bytes=_MAX_ROW_BYTES)
+            text = decode_line(record, source, options.encoding, max_bytes=_MAX_ROW_BYTES)
             if isinstance(text, Fault):
                 yield text
                 continue

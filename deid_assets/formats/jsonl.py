@@ -49,14 +49,14 @@ def lines(source: Source, options: ReadOptions) -> Iterator[tuple[int, str] | Fa
     max_bytes = options.max_note_chars * MAX_BYTES_PER_CHAR + SLACK_BYTES
     with source.path.open("rb") as file:
         for record in records(file, max_bytes=max_bytes, encoding=options.encoding):
-            text = decoded(record, source, options.encoding, max_bytes=max_bytes)
+            text = decode_line(record, source, options.encoding, max_bytes=max_bytes)
             if isinstance(text, Fault):
                 yield text
             elif text and not text.isspace():
                 yield record.line, text
 
 
-def decoded(record: Record, source: Source, encoding: str, *, max_bytes: int) -> str | Fault:
+def decode_line(record: Record, source: Source, encoding: str, *, max_bytes: int) -> str | Fault:
     """Return the text of a line or row, without the byte order mark of the file, or why it is not
     read.
     """

@@ -63,7 +63,7 @@ class Columns:
         """The six named fields, in the order in which they are written."""
         return (self.note_id, self.lang, self.patient_id, self.text, self.spans, self.meta)
 
-    def shown(self, name: str) -> str:
+    def show(self, name: str) -> str:
         """Return a required column as a message may name it.
 
         One that a sender names otherwise stays unsaid.

@@ -80,7 +80,7 @@ def rows(
                     if columns
                     else "add it"
                 )
-                shown = columns.shown(lacking[0]) if columns else repr(lacking[0])
+                shown = columns.show(lacking[0]) if columns else repr(lacking[0])
                 reason = f"no single column {shown}; {remedy}"
                 yield source.fault("missing-field", reason)
                 return

@@ -14,7 +14,7 @@ from deid_assets.core.errors import InputError
 from deid_assets.formats.annotated import Annotation, Fault, ParsedNote, Problem
 
 
-def parsed_note_line(entry: ParsedNote | Fault) -> bytes:
+def encode_parsed_note(entry: ParsedNote | Fault) -> bytes:
     """Return one line of JSON that ``read_parsed_notes`` turns back into the entry.
 
     Text is kept character by character.
@@ -27,7 +27,7 @@ def read_parsed_notes(paths: Iterable[Path]) -> Iterator[ParsedNote | Fault]:
     """Yield the entries of files of such lines, one at a time.
 
     Raises:
-        InputError: A line was not written by ``parsed_note_line``.
+        InputError: A line was not written by ``encode_parsed_note``.
     """
     for path in paths:
         with path.open("rb") as file:

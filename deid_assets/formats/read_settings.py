@@ -57,7 +57,7 @@ def plugin_settings(options: type[FormatOptions] | None) -> list[str]:
     return list(_defaults({options.group: options})) if options else []
 
 
-def known_settings() -> tuple[str, ...]:
+def list_known_settings() -> tuple[str, ...]:
     """Return every key of ``read_options``, those of installed plugins among them."""
     return (*READ_SETTINGS, *_defaults(option_groups()))
 
@@ -88,12 +88,12 @@ def read_options(settings: Sequence[str], *, annotations: bool) -> ReadOptions:
         name, equals, value = setting.partition("=")
         grouped = _GROUPED if name in READ_SETTINGS else _defaults(option_groups())
         if not equals or name not in (*READ_SETTINGS, *grouped):
-            raise _unknown(setting, name)
+            raise _report_unknown(setting, name)
         if name in _COLUMNS:
             columns[_COLUMNS[name]] = value
         elif name in grouped:
             group, _, key = name.partition(".")
-            groups.setdefault(group, {})[key] = _typed(name, value, grouped[name])
+            groups.setdefault(group, {})[key] = _convert(name, value, grouped[name])
         elif name == "ignore":
             chosen[name] = (*chosen.get(name, IGNORED), *filter(None, value.split(",")))
         elif name == "max_note_chars":
@@ -107,14 +107,14 @@ def read_options(settings: Sequence[str], *, annotations: bool) -> ReadOptions:
     )
 
 
-def _unknown(setting: str, name: str) -> ConfigError:
+def _report_unknown(setting: str, name: str) -> ConfigError:
     group = name.partition(".")[0]
-    keys = ", ".join(known_settings())
+    keys = ", ".join(list_known_settings())
     lacking = next((f"; {known.fault}" for known in absent() if known.group == group), "")
     return ConfigError(f"--read {setting!r} must read KEY=VALUE with KEY one of {keys}{lacking}")
 
 
-def _typed(name: str, value: str, default: Any) -> str | bool | int | float:
+def _convert(name: str, value: str, default: Any) -> str | bool | int | float:
     """Return a value of the kind that the setting has by default; where that is none, a number."""
     if isinstance(default, str):
         return value

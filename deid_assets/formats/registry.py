@@ -17,15 +17,15 @@ from deid_assets.formats.catalogue import (
     Format,
     Outside,
     format_named,
-    installed,
-    known_by_files,
+    list_file_formats,
+    load_installed,
 )
-from deid_assets.formats.declared import as_declared, check_error
+from deid_assets.formats.declared import check_error, declare_entry
 from deid_assets.formats.fields import is_encodable
 from deid_assets.formats.options import ReadOptions, WriteOptions
 from deid_assets.formats.source import OnIgnored, Selection, Source, files, pass_over_silently
 from deid_assets.own_plugins import is_own
-from deid_assets.system.silence import silenced
+from deid_assets.system.silence import silence_output
 
 _DEFAULT_READ = ReadOptions()
 _DEFAULT_WRITE = WriteOptions()
@@ -46,8 +46,8 @@ def detect_format(path: Path) -> str:
     """
     by_suffix: dict[str, int] = {}
     found: set[str] = set()
-    known = known_by_files()
-    for file in _seen(path, known):
+    known = list_file_formats()
+    for file in _list_files(path, known):
         suffix = file.suffix.lower()
         by_suffix[suffix] = by_suffix.get(suffix, 0) + 1
         if by_suffix[suffix] <= _LOOKED_AT:
@@ -69,7 +69,7 @@ def _check_archive(path: Path) -> None:
             raise InputError(fault.message)
 
 
-def _seen(path: Path, known: Sequence[Format | Outside]) -> Iterator[Path]:
+def _list_files(path: Path, known: Sequence[Format | Outside]) -> Iterator[Path]:
     """Yield every file, members of archives among them.
 
     What cannot be unpacked is a fault when it is read.
@@ -104,13 +104,13 @@ def _candidates(suffix: str, path: Path, every: Sequence[Format | Outside]) -> s
     return claimed or {other.name for other in known if not other.is_told}
 
 
-def _written(path: Path) -> str:
+def _name_by_suffix(path: Path) -> str:
     """Name of the format to write, by suffix alone.
 
     What is there already is replaced, whatever it is.
     """
     suffix = path.suffix.lower()
-    known = [known for known in known_by_files() if suffix in known.suffixes]
+    known = [known for known in list_file_formats() if suffix in known.suffixes]
     found = {other.name for other in known if not other.is_told} or {other.name for other in known}
     return _only(found - {"brat"} if suffix == ".txt" else found, path)
 
@@ -126,7 +126,7 @@ class FormatError(InputError):
         self.reason = f"the format {reason}"
 
 
-def _seen_as(found: set[str], path: Path) -> str:
+def _describe_seen(found: set[str], path: Path) -> str:
     if found:
         return f"could be {' or '.join(sorted(found))};"
     if path.is_dir():
@@ -143,11 +143,12 @@ def _seen_as(found: set[str], path: Path) -> str:
 def _only(found: set[str], path: Path) -> str:
     if len(found) != 1:
         raise FormatError(
-            path, f"{_seen_as(found, path)} name one with --format: {', '.join(sorted(FORMATS))}"
+            path,
+            f"{_describe_seen(found, path)} name one with --format: {', '.join(sorted(FORMATS))}",
         )
     (name,) = found
     if name not in FORMATS:
-        raise FormatError(path, f"is {name}: {installed().faults[name]}")
+        raise FormatError(path, f"is {name}: {load_installed().faults[name]}")
     return name
 
 
@@ -176,7 +177,7 @@ def read_notes(
     Raises:
         InputError: The path is not there, or the format is unknown or unclear.
     """
-    chosen = _chosen_for(path, format)
+    chosen = _choose_format(path, format)
     parsed_notes = _read(path, chosen, options, Selection(chosen.suffixes, options.ignore, ignored))
     return check_parsed_notes(parsed_notes, labels=labels or chosen.labels, options=options)
 
@@ -194,7 +195,7 @@ def parse_notes(
     Raises:
         InputError: As for ``read_notes``.
     """
-    chosen = _chosen_for(path, format)
+    chosen = _choose_format(path, format)
     return _read(
         path, chosen, options, Selection(chosen.suffixes, options.ignore, pass_over_silently)
     )
@@ -211,10 +212,10 @@ def check_parsed_notes(
     """
     seen: set[str] = set()
     for parsed in parsed_notes:
-        yield from _finished(parsed, seen, labels, options)
+        yield from _finish(parsed, seen, labels, options)
 
 
-def _chosen_for(path: Path, name: str | None) -> Format:
+def _choose_format(path: Path, name: str | None) -> Format:
     if not path.exists():
         raise InputError(f"{path} does not exist; name a file or folder of notes")
     return format_named(name or detect_format(path))
@@ -230,7 +231,7 @@ def _read(
             yield source
             continue
         is_empty = True
-        for parsed in _parsed_notes(source, chosen, options):
+        for parsed in _parse_notes(source, chosen, options):
             is_empty, any_note = False, True
             yield parsed
         if is_empty and chosen.may_lack_notes and _has_content(source):
@@ -259,13 +260,13 @@ def _has_content(source: Source) -> bool:
     return source.path.stat().st_size > 0
 
 
-def _parsed_notes(
+def _parse_notes(
     source: Source, chosen: Format, options: ReadOptions
 ) -> Iterator[ParsedNote | Fault]:
     try:
         if _has_content(source) or _is_annotation(source):
             for entry in _entries(source, chosen, options):
-                yield as_declared(entry, chosen, source)
+                yield declare_entry(entry, chosen, source)
     except OSError:
         yield source.fault(
             "unreadable", "cannot be opened or read to its end; check its permissions"
@@ -289,17 +290,17 @@ def _entries(source: Source, chosen: Format, options: ReadOptions) -> Iterator[P
     if is_own(chosen.module):
         yield from chosen.reader(source, options)
         return
-    with silenced():
+    with silence_output():
         entries = iter(chosen.reader(source, options))
     while True:
-        with silenced():
+        with silence_output():
             entry = next(entries, None)
         if entry is None:
             return
         yield entry
 
 
-def _finished(
+def _finish(
     parsed: ParsedNote | Fault, seen: set[str], labels: LabelMap, options: ReadOptions
 ) -> Iterator[Annotated | Fault]:
     if isinstance(parsed, Fault):
@@ -339,7 +340,7 @@ def write_notes(
         DigestError: Spans belong to another text.
         OffsetError: A span ends after its note.
     """
-    chosen = format_named(format or _written(path))
+    chosen = format_named(format or _name_by_suffix(path))
     if chosen.writer_module is None:
         names = ", ".join(
             sorted(known.name for known in FORMATS.values() if known.writer_module is not None)
@@ -352,8 +353,8 @@ def write_notes(
     seen: set[str] = set()
     of_notes: list[DeidError] = []
     try:
-        with nullcontext() if is_own(chosen.module) else silenced():
-            chosen.writer(path, _noting(_checked(notes, seen), of_notes), options)
+        with nullcontext() if is_own(chosen.module) else silence_output():
+            chosen.writer(path, _noting(_check_ids(notes, seen), of_notes), options)
     except DeidError as error:
         if not any(error is one for one in of_notes):
             check_error(error, chosen)
@@ -370,7 +371,7 @@ def _noting(notes: Iterable[Annotated], errors: list[DeidError]) -> Iterator[Ann
         raise
 
 
-def _checked(notes: Iterable[Annotated], seen: set[str]) -> Iterator[Annotated]:
+def _check_ids(notes: Iterable[Annotated], seen: set[str]) -> Iterator[Annotated]:
     for annotated in notes:
         note, spans = annotated.note, annotated.spans
         if note.note_id in seen:
@@ -378,7 +379,7 @@ def _checked(notes: Iterable[Annotated], seen: set[str]) -> Iterator[Annotated]:
         seen.add(note.note_id)
         strings = [note.patient_id or "", note.lang or "", *note.meta, *note.meta.values()]
         if spans is not None:
-            spans.checked(note)
+            spans.check_against(note)
             strings += [string for span in spans for string in (span.source, span.native_label)]
         if not all(is_encodable(string) for string in strings):
             raise InputError(

@@ -174,17 +174,17 @@ def files(
     holds; its members are there until the next one is asked for.
     """
     if root.is_dir():
-        for found in _listed(Source(root, root), selection):
+        for found in _list_folder(Source(root, root), selection):
             yield from (
                 [found]
                 if isinstance(found, Fault)
-                else _opened(found, selection, Budget(limits), depth=0)
+                else _open(found, selection, Budget(limits), depth=0)
             )
         return
-    yield from _opened(Source(root, root.parent), selection, Budget(limits), depth=0, is_root=True)
+    yield from _open(Source(root, root.parent), selection, Budget(limits), depth=0, is_root=True)
 
 
-def _listed(folder: Source, selection: Selection) -> Iterator[Source | Fault]:
+def _list_folder(folder: Source, selection: Selection) -> Iterator[Source | Fault]:
     unlisted: list[str] = []
     for path, subfolders, names in os.walk(
         folder.path, onerror=lambda error: unlisted.append(str(error.filename))
@@ -208,7 +208,7 @@ def _listed(folder: Source, selection: Selection) -> Iterator[Source | Fault]:
         yield replace(folder, path=Path(name)).fault("unreadable", reason)
 
 
-def _opened(
+def _open(
     source: Source, selection: Selection, budget: Budget, *, depth: int, is_root: bool = False
 ) -> Iterator[Source | Fault]:
     """Yield the file, or the members of an archive; the root's own name is in no id."""
@@ -225,17 +225,17 @@ def _opened(
         place = source.place_of_members(suffix, is_root=is_root)
         members = Source(folder, folder, f"{source.name}!/", place)
 
-        def shown(name: str) -> str:
+        def show(name: str) -> str:
             return (
                 source.name if not name else f"{source.name}!/{printable(name.removeprefix('./'))}"
             )
 
         def refuse(name: str, kind: str, reason: str) -> None:
-            refused.append(Fault.at(shown(name), kind, reason))
+            refused.append(Fault.at(show(name), kind, reason))
 
         def is_wanted(name: str) -> bool:
             if rule := selection.rule(name):
-                selection.on_ignored(shown(name), rule)
+                selection.on_ignored(show(name), rule)
                 return False
             if suffix_of(name) or selection.takes(name):
                 return True
@@ -243,11 +243,11 @@ def _opened(
             return False
 
         unpack(source.path, folder, wanted=is_wanted, budget=budget, refuse=refuse)
-        for found in _listed(members, selection):
+        for found in _list_folder(members, selection):
             yield from (
                 [found]
                 if isinstance(found, Fault)
-                else _opened(found, selection, budget, depth=depth + 1)
+                else _open(found, selection, budget, depth=depth + 1)
             )
     yield from refused
 

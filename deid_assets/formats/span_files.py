@@ -21,7 +21,7 @@ from deid_assets.formats.fields import (
     annotations_of,
     is_encodable,
     parse_json,
-    required_string,
+    require_string,
     span_record,
     to_json,
 )
@@ -124,7 +124,7 @@ def _span_set(
         raise RecordError(
             "missing-field", "no object with id, digest and spans; [] says that nothing was found"
         )
-    note_id, written = required_string(record, "id"), required_string(record, "digest")
+    note_id, written = require_string(record, "id"), require_string(record, "digest")
     if not is_note_id(note_id):
         raise RecordError("malformed", "the id is not printable; write another")
     digest = digests.plain(written)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from deid_assets.formats.annotated import Annotated, Fault, ParsedNote, RecordError
 from deid_assets.formats.fields import draft_of, note_record, parse_json, to_json
-from deid_assets.formats.formulas import escaped, moved, unescaped
-from deid_assets.formats.jsonl import decoded
+from deid_assets.formats.formulas import escape_formula, move_spans, unescape_formula
+from deid_assets.formats.jsonl import decode_line
 from deid_assets.formats.options import Columns, ReadOptions, WriteOptions
 from deid_assets.formats.source import (
     MAX_BYTES_PER_CHAR,
@@ -41,7 +41,7 @@ def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
                 yield source.fault(*reason, line=line)
                 return
             continue
-        yield _parsed_note(
+        yield _parse_row(
             dict(zip(header, cells, strict=False)),
             len(cells) == len(header),
             source,
@@ -50,7 +50,7 @@ def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
         )
 
 
-def _parsed_note(
+def _parse_row(
     row: dict[str, str], whole: bool, source: Source, options: ReadOptions, *, line: int
 ) -> ParsedNote | Fault:
     columns = options.columns
@@ -63,7 +63,7 @@ def _parsed_note(
     try:
         before = len(row[columns.text])
         if options.formulas == "escaped":
-            row = {name: unescaped(cell) for name, cell in row.items()}
+            row = {name: unescape_formula(cell) for name, cell in row.items()}
         record: dict[str, object] = {
             name: row.get(name) or None for name in (*columns.known, *columns.into_meta)
         }
@@ -71,7 +71,7 @@ def _parsed_note(
         for name in (columns.spans, columns.meta):
             if name in options.fields:
                 record[name] = parse_json(row[name]) if row.get(name) else None
-        record[columns.spans] = moved(record[columns.spans], len(row[columns.text]) - before)
+        record[columns.spans] = move_spans(record[columns.spans], len(row[columns.text]) - before)
         return draft_of(record, options, file=source.name, line=line)
     except RecordError as error:
         return source.fault(error.kind, error.reason, line=line, note_id=row[columns.note_id])
@@ -81,7 +81,7 @@ def _header_fault(header: list[str], columns: Columns) -> tuple[str, str] | None
     for name in (columns.note_id, columns.text, *columns.into_meta):
         if name not in header:
             reason = (
-                f"no column {columns.shown(name)} in the header; add it, or name it with --read"
+                f"no column {columns.show(name)} in the header; add it, or name it with --read"
                 f" {columns.flag(name)}=NAME, and the delimiter with --read delimiter=';'"
             )
             return "missing-field", reason
@@ -95,7 +95,7 @@ def _rows(source: Source, options: ReadOptions) -> Iterator[tuple[int, list[str]
     cell = _cell(options.delimiter)
     with source.path.open("rb") as file:
         for record in records(file, max_bytes=max_bytes, quote=b'"', encoding=options.encoding):
-            text = decoded(record, source, options.encoding, max_bytes=max_bytes)
+            text = decode_line(record, source, options.encoding, max_bytes=max_bytes)
             if isinstance(text, Fault):
                 yield text
                 continue
@@ -139,16 +139,16 @@ def write(path: Path, notes: Iterable[Annotated], options: WriteOptions) -> None
             record = note_record(annotated.note, annotated.spans, options.columns)
             if (
                 options.formulas == "escaped"
-                and escaped(annotated.note.text) != annotated.note.text
+                and escape_formula(annotated.note.text) != annotated.note.text
             ):
-                record[options.columns.spans] = moved(record.get(options.columns.spans), 1)
+                record[options.columns.spans] = move_spans(record.get(options.columns.spans), 1)
             for name in (options.columns.spans, options.columns.meta):
                 if record.get(name) is not None:
                     record[name] = to_json(record[name])
             cells = [str(record.get(name) or "") for name in names]
             file.write(
                 _row(
-                    map(escaped, cells) if options.formulas == "escaped" else cells,
+                    map(escape_formula, cells) if options.formulas == "escaped" else cells,
                     options.delimiter,
                 )
             )

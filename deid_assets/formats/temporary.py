@@ -1,4 +1,4 @@
-"""Private folders for what is unpacked.
+"""Private folders for what is unpacked, and for numbers that stand for words of notes.
 
 Those that killed processes left are removed by the next.
 """
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from deid_assets.system.atomic import held, sweep
+from deid_assets.system.atomic import hold, sweep
 
 PREFIX = "deid-unpacked-"
 _NAME = re.compile(rf"{PREFIX}(?:(?P<owner>[0-9]+)-)?[a-z0-9_]+")
@@ -24,7 +24,7 @@ _NAME = re.compile(rf"{PREFIX}(?:(?P<owner>[0-9]+)-)?[a-z0-9_]+")
 def private_folder() -> Iterator[Path]:
     """Make an empty folder that only its owner can read, removed when the block ends."""
     _sweep_once()
-    with tempfile.TemporaryDirectory(prefix=f"{PREFIX}{os.getpid()}-") as name, held(Path(name)):
+    with tempfile.TemporaryDirectory(prefix=f"{PREFIX}{os.getpid()}-") as name, hold(Path(name)):
         yield Path(name)
 
 

@@ -92,18 +92,18 @@ def batch_id(digests: Iterable[str], *, key: Key) -> str:
 
 def list_files(entries: Iterable[Path], *, root: Path) -> list[ArrivedFile]:
     """Return every file and link of some files and folders, sorted by name relative to ``root``."""
-    found = [path for entry in entries for path in _within(entry)]
-    return sorted((_listed(path, root) for path in found), key=lambda file: file.name)
+    found = [path for entry in entries for path in _list_files(entry)]
+    return sorted((_describe_file(path, root) for path in found), key=lambda file: file.name)
 
 
-def _within(entry: Path) -> Iterator[Path]:
+def _list_files(entry: Path) -> Iterator[Path]:
     if entry.is_symlink() or not entry.is_dir():
         yield entry
         return
     yield from (path for path in entry.rglob("*") if path.is_symlink() or not path.is_dir())
 
 
-def _listed(path: Path, root: Path) -> ArrivedFile:
+def _describe_file(path: Path, root: Path) -> ArrivedFile:
     name = path.relative_to(root).as_posix().encode(errors="backslashreplace").decode()
     if path.is_symlink():
         return ArrivedFile(name, 0, hashlib.sha256(b"link " + bytes(path.readlink())).hexdigest())
@@ -133,16 +133,19 @@ def sign_replacement(
     listed: Iterable[ArrivedFile],
     *,
     whole: Receipt | None = None,
+    overrides: Mapping[str, object] | None = None,
 ) -> Receipt:
     """Store the list of what a batch holds from now on, so that it is read again.
 
-    Date and overrides stay those of its arrival, and inputs too unless ``whole`` replaces them.
+    Date and overrides stay those of its arrival but for ``overrides``, and inputs too unless
+    ``whole`` replaces them.
 
     Args:
         files: The store.
         batch: Whose files were replaced.
         listed: What it holds from now on.
         whole: Receipt of the larger arrival that it is a part of, where that one was replaced.
+        overrides: How it is read from now on, where that changes.
 
     Raises:
         ProvenanceError: There is no receipt of its arrival.
@@ -156,7 +159,7 @@ def sign_replacement(
         list(listed),
         arrived_at=known.arrived_at,
         attempt=known.attempt + 1,
-        overrides=known.overrides,
+        overrides={**known.overrides, **(overrides or {})},
         inputs=known.receipt.inputs if whole is None else inputs_of([whole]),
     )
 

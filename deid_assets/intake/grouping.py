@@ -17,7 +17,7 @@ from pathlib import Path
 
 from deid_assets.core.errors import ProvenanceError
 from deid_assets.formats.annotated import Fault, ParsedNote
-from deid_assets.formats.parsed_notes import parsed_note_line
+from deid_assets.formats.parsed_notes import encode_parsed_note
 from deid_assets.formats.registry import came_before
 from deid_assets.intake.arrivals import PART_FILE
 
@@ -79,7 +79,7 @@ def write_groups(
     return len(first_owners)
 
 
-def _owned(entries: Entries) -> Iterator[tuple[bytes, ParsedNote | Fault]]:
+def _pair_with_owners(entries: Entries) -> Iterator[tuple[bytes, ParsedNote | Fault]]:
     """Yield each entry with its owner.
 
     The patient, or the entry itself where none is given.
@@ -101,7 +101,7 @@ def _add_up(entries: Entries, database: sqlite3.Connection) -> None:
     )
     database.execute("CREATE TABLE notes (id BLOB PRIMARY KEY) WITHOUT ROWID")
     database.execute("BEGIN")
-    for owner, entry in _owned(entries):
+    for owner, entry in _pair_with_owners(entries):
         size = NOTE_CHARACTERS + (len(entry.text) if isinstance(entry, ParsedNote) else 0)
         database.execute(
             "INSERT INTO owners (owner, size, entries) VALUES (?, ?, 1) ON CONFLICT (owner)"
@@ -142,11 +142,11 @@ def _write(
     buffers: dict[int, list[bytes]] = {}
     held = 0
     database.execute("BEGIN")
-    for owner, entry in _owned(entries):
+    for owner, entry in _pair_with_owners(entries):
         found = database.execute("SELECT number FROM owners WHERE owner = ?", (owner,)).fetchone()
         if found is None:
             raise ProvenanceError(f"arrival {name} changed while it was split; drop it again")
-        line = parsed_note_line(_once(entry, database))
+        line = encode_parsed_note(_once(entry, database))
         buffers.setdefault(bisect_right(first_owners, found[0]), []).append(line)
         held += len(line)
         if held > _BUFFER_BYTES:

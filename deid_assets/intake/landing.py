@@ -11,7 +11,7 @@ from deid_assets.formats.catalogue import points_elsewhere
 from deid_assets.intake import splitting
 from deid_assets.intake.arrivals import batch_id, list_files, record_repeat, sign_arrival
 from deid_assets.intake.reader import landing_folder, landing_store
-from deid_assets.store.atomic import locked, make_folder
+from deid_assets.store.atomic import lock_folder, make_folder
 from deid_assets.store.files import StoreFiles
 from deid_assets.store.generation import check_store
 from deid_assets.store.zones import Zone
@@ -54,7 +54,7 @@ def holding_landing(settings: Settings) -> Iterator[None]:
     if not settings.landing.is_dir():
         yield
         return
-    with locked(settings.landing):
+    with lock_folder(settings.landing):
         yield
 
 
@@ -132,7 +132,7 @@ def _close(folder: Path) -> None:
                 path.chmod(0o700 if path.is_dir() else 0o600)
 
 
-def left_alone(settings: Settings, *, settle_s: float = SETTLE_S) -> list[tuple[Path, str]]:
+def list_left_alone(settings: Settings, *, settle_s: float = SETTLE_S) -> list[tuple[Path, str]]:
     """Return what lies in the landing folder and is not taken in, each with the rule."""
     if not settings.landing.is_dir():
         return []

@@ -19,8 +19,8 @@ from deid_assets.core.errors import ConfigError
 from deid_assets.core.label_maps import LABEL_MAPS, label_map
 from deid_assets.core.phi import LabelMap
 from deid_assets.formats import ReadOptions
-from deid_assets.formats.catalogue import fault_of, installed
-from deid_assets.formats.read_settings import known_settings, limits_of, read_options
+from deid_assets.formats.catalogue import fault_of, load_installed
+from deid_assets.formats.read_settings import limits_of, list_known_settings, read_options
 
 BATCH_TOML = "batch.toml"
 _MAX_BYTES = 1 << 16
@@ -64,10 +64,10 @@ def how_to_read(
     """
     defaults = settings.intake.model_dump(exclude_defaults=True)
     sent = _of_folder(folder) if folder else {}
-    told = [_checked("settings, intake", defaults)]
+    told = [_check("settings, intake", defaults)]
     told += [
-        _checked_of_sender(sent, limits=limits_of(_options(defaults))),
-        _checked("deid batches retry", overrides),
+        _check_of_sender(sent, limits=limits_of(_options(defaults))),
+        _check("deid batches retry", overrides),
     ]
     values: dict[str, object] = {}
     read: dict[str, object] = {}
@@ -121,7 +121,7 @@ def _of_folder(folder: Path) -> dict[str, object]:
         raise ConfigError(f"{BATCH_TOML}: is not TOML in UTF-8; fix it") from None
 
 
-def _checked(where: str, own: Mapping[str, object]) -> ReadingSettings:
+def _check(where: str, own: Mapping[str, object]) -> ReadingSettings:
     reading = _read_as_model(where, own)
     if reading.format and (reason := fault_of(reading.format)):
         raise ConfigError(f"{where}: {reason}")
@@ -131,17 +131,18 @@ def _checked(where: str, own: Mapping[str, object]) -> ReadingSettings:
     return reading
 
 
-def _checked_of_sender(
-    own: Mapping[str, object], *, limits: Mapping[str, float]
-) -> ReadingSettings:
+def _check_of_sender(own: Mapping[str, object], *, limits: Mapping[str, float]) -> ReadingSettings:
     """Return what a ``batch.toml`` says.
 
     No message holds a value of it: it is shown where no text may be.
     """
     reading = _read_as_model(BATCH_TOML, own)
-    if reading.format and reading.format not in {*installed().usable, *installed().faults}:
+    if reading.format and reading.format not in {
+        *load_installed().usable,
+        *load_installed().faults,
+    }:
         raise ConfigError(
-            f"{BATCH_TOML}: format is unknown; choose one of {', '.join(installed().usable)}"
+            f"{BATCH_TOML}: format is unknown; choose one of {', '.join(load_installed().usable)}"
         )
     if reading.format and (reason := fault_of(reading.format)):
         raise ConfigError(f"{BATCH_TOML}: {reason}")
@@ -162,10 +163,10 @@ def _checked_of_sender(
 
 
 def _check_option(key: str, value: str, *, limits: Mapping[str, float]) -> None:
-    if key not in known_settings():
+    if key not in list_known_settings():
         raise ConfigError(
             f"{BATCH_TOML}: a key of [read] is not known; write one of"
-            f" {', '.join(known_settings())}"
+            f" {', '.join(list_known_settings())}"
         )
     if key.startswith("conll."):  # columns that go together
         return

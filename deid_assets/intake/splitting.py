@@ -25,7 +25,7 @@ from deid_assets.config import Settings
 from deid_assets.core.errors import ConfigError
 from deid_assets.formats.annotated import Fault, ParsedNote
 from deid_assets.formats.catalogue import points_elsewhere
-from deid_assets.formats.parsed_notes import parsed_note_line, read_parsed_notes
+from deid_assets.formats.parsed_notes import encode_parsed_note, read_parsed_notes
 from deid_assets.formats.registry import FormatError, parse_notes
 from deid_assets.intake.arrivals import (
     batch_id,
@@ -39,7 +39,7 @@ from deid_assets.intake.arrivals import (
 from deid_assets.intake.grouping import GroupLimits, write_groups
 from deid_assets.intake.reader import landing_store
 from deid_assets.intake.reading import how_to_read
-from deid_assets.store.atomic import locked
+from deid_assets.store.atomic import lock_folder
 from deid_assets.store.files import StoreFiles
 from deid_assets.system.atomic import part_of, sweep_parts
 
@@ -88,7 +88,7 @@ def split_arrivals(settings: Settings, *, only: str = "") -> list[str]:
     for arrival in waiting(landing):
         if only not in ("", arrival):
             continue
-        with locked(landing / ".large"):  # another process may be at the same
+        with lock_folder(landing / ".large"):  # another process may be at the same
             made += _split(landing, arrival, settings, files)
     return made
 
@@ -137,9 +137,9 @@ def _read_once(landing: Path, arrival: str, settings: Settings, files: StoreFile
     content = hashlib.sha256()
     part = part_of(read)
     with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        for entry in _parsed_all(whole, settings):
-            file.write(parsed_note_line(entry))
-            content.update(parsed_note_line(replace(entry, file="")))
+        for entry in _parse_all(whole, settings):
+            file.write(encode_parsed_note(entry))
+            content.update(encode_parsed_note(replace(entry, file="")))
     named = batch_id([content.hexdigest()], key=settings.key())
     files.erase(arrival, keep=("landing",))
     if is_known(landing, named):
@@ -160,7 +160,7 @@ def _write_parts(whole: Path, folder: Path, settings: Settings, read: Path) -> b
     """
     at_least = 1 if read.exists() else 2
     groups = write_groups(
-        partial(_parsed_all, whole, settings),
+        partial(_parse_all, whole, settings),
         folder,
         name=whole.name,
         limits=GroupLimits(settings.batches.max_characters),
@@ -169,16 +169,16 @@ def _write_parts(whole: Path, folder: Path, settings: Settings, read: Path) -> b
     return groups >= at_least
 
 
-def _parsed_all(whole: Path, settings: Settings) -> Iterator[ParsedNote | Fault]:
+def _parse_all(whole: Path, settings: Settings) -> Iterator[ParsedNote | Fault]:
     read = whole.with_name(f"{whole.name}.read")
     if read.exists():
         yield from read_parsed_notes([read])
         return
     for path in sorted(path for path in whole.iterdir() if not path.name.startswith(".")):
-        yield from _parsed(path, settings)
+        yield from _parse(path, settings)
 
 
-def _parsed(path: Path, settings: Settings) -> Iterator[ParsedNote | Fault]:
+def _parse(path: Path, settings: Settings) -> Iterator[ParsedNote | Fault]:
     try:
         how = how_to_read(settings, {}, path if path.is_dir() else None)
         yield from parse_notes(path, format=how.format, options=how.options)

@@ -7,11 +7,11 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 
 from deid_assets.config import Settings
-from deid_assets.core.assets import Family
+from deid_assets.core.assets import Family, study_part
 from deid_assets.core.errors import DeidError, ProvenanceError
 from deid_assets.intake.arrivals import find_arrival, repeat_line
 from deid_assets.intake.reader import landing_store
-from deid_assets.intake.stops import Stop, find_stop, stopped_assets
+from deid_assets.intake.stops import Stop, find_stop, list_stopped_assets
 from deid_assets.policies import load_policy
 from deid_assets.store.approvals import APPROVAL, REPORT, find_approval
 from deid_assets.store.files import Receipt, StoreFiles
@@ -172,9 +172,11 @@ def look(settings: Settings, files: StoreFiles, batch: str) -> BatchStatus:
 def _look(settings: Settings, files: StoreFiles, batch: str) -> BatchStatus:
     arrival = find_arrival(files, batch)
     raw = files.find(_RAW, batch)
-    found = (find_stop(files, asset, batch) for asset in stopped_assets(files, batch))
+    # What a study waits for says nothing of the batch; `deid studies list` shows it.
+    named = [asset for asset in list_stopped_assets(files, batch) if not study_part(asset)[0]]
+    found = (find_stop(files, asset, batch) for asset in named)
     stops = tuple(stop for stop in found if stop is not None)
-    released = _released(settings, files, batch)
+    released = _find_release(settings, files, batch)
     is_withdrawn = Withdrawals(files).is_withdrawn(batch)
     is_unapproved = settings.release.approval and _is_unapproved(files, batch)
     state = _state(settings, raw, stops, released=released, is_unapproved=is_unapproved)
@@ -290,7 +292,7 @@ def _tally(
     return NoteTally(waiting=notes, unreadable=withheld)
 
 
-def _released(settings: Settings, files: StoreFiles, batch: str) -> Receipt | None:
+def _find_release(settings: Settings, files: StoreFiles, batch: str) -> Receipt | None:
     """Return the receipt of a release that lies where releases are handed over."""
     return (
         files.find(_RELEASED, batch) if (settings.released / batch / MANIFEST).is_file() else None

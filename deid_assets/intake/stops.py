@@ -106,7 +106,7 @@ def clear_stop(files: StoreFiles, asset: str, batch: str) -> None:
     files.discard(Family.STOPS.of(asset), batch)
 
 
-def stopped_assets(files: StoreFiles, batch: str) -> list[str]:
+def list_stopped_assets(files: StoreFiles, batch: str) -> list[str]:
     """Return the assets of a batch of which a stop was ever recorded."""
     receipts = (files.root / "internal").glob(f"{Family.STOPS.of('*')}/{batch}/receipt.json")
     return sorted(Family.STOPS.name_in(path.parent.parent.name) for path in receipts)

@@ -18,7 +18,7 @@ from typing import Any
 
 from deid_assets.core.errors import ConfigError, PluginError
 from deid_assets.languages.detection import CODES, language_of, languages_in
-from deid_assets.system.digests import digest_of_files, files_below
+from deid_assets.system.digests import digest_of_files, paths_below
 
 __all__ = [
     "ANY",
@@ -33,7 +33,6 @@ __all__ = [
     "SYNTHESIS",
     "WORDS",
     "Language",
-    "brought",
     "digest",
     "find",
     "folder",
@@ -41,6 +40,7 @@ __all__ = [
     "language_of",
     "languages",
     "languages_in",
+    "list_brought",
     "main_code",
     "other_codes",
     "read_toml",
@@ -126,7 +126,7 @@ def language(code: str) -> Language:
     own = main_code(code)
     if own not in _folders():
         raise ConfigError(f"no language {code!r}; choose from {', '.join(languages())}")
-    return _declared(own, _folders()[own])
+    return _declare(own, _folders()[own])
 
 
 def find(code: str | None) -> Language | None:
@@ -153,10 +153,10 @@ def folder(code: str) -> Path | None:
     return _OWN / code if code in (ANY, OTHER) else _folders().get(main_code(code))
 
 
-def brought() -> tuple[str, ...]:
+def list_brought() -> tuple[str, ...]:
     """Return the languages that plugins bring, each with the distribution: ``et=deid-et 0.1``."""
     return tuple(
-        f"{code}={_named(entry)}"
+        f"{code}={_name_distribution(entry)}"
         for entry in _plugins()
         for code in sorted(_folders_of(_languages_folder(entry)))
     )
@@ -166,7 +166,7 @@ def digest() -> str:
     """Return a SHA-256 over the files of all folders."""
     roots = {ANY: _OWN / ANY, OTHER: _OWN / OTHER, **_folders()}
     return digest_of_files(
-        (f"{code}/{name}", path) for code, root in roots.items() for name, path in files_below(root)
+        (f"{code}/{name}", path) for code, root in roots.items() for name, path in paths_below(root)
     )
 
 
@@ -190,8 +190,8 @@ def _folders() -> Mapping[str, Path]:
         for code, place in _folders_of(_languages_folder(entry)).items():
             if code in found:
                 raise PluginError(
-                    f"language {code!r} is brought by two plugins, one of them {_named(entry)};"
-                    " uninstall one"
+                    f"language {code!r} is brought by two plugins, one of them"
+                    f" {_name_distribution(entry)}; uninstall one"
                 )
             found[code] = place
     return {**_folders_of(_OWN), **found}
@@ -212,13 +212,13 @@ def _languages_folder(entry: EntryPoint) -> Path:
     places = spec.submodule_search_locations if spec else None
     if not places:
         raise PluginError(
-            f"languages {entry.name!r}: {_named(entry)} has no package {entry.value!r}; install it"
-            " again"
+            f"languages {entry.name!r}: {_name_distribution(entry)} has no package"
+            f" {entry.value!r}; install it again"
         )
     return Path(next(iter(places))) / "languages"
 
 
-def _named(entry: EntryPoint) -> str:
+def _name_distribution(entry: EntryPoint) -> str:
     return f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.value
 
 
@@ -227,12 +227,12 @@ def _main_codes() -> Mapping[str, str]:
     return {
         other: code
         for code, place in sorted(_folders().items())
-        for other in _declared(code, place).codes
+        for other in _declare(code, place).codes
     }
 
 
 @cache
-def _declared(code: str, place: Path) -> Language:
+def _declare(code: str, place: Path) -> Language:
     table = read_toml(place / DECLARATION)
     lists = {key: tuple(_text(code, key, table.pop(key, "")).split()) for key in _LISTS}
     name, sexes = _text(code, "name", table.pop("name", "")), table.pop("sexes", {})

@@ -84,7 +84,7 @@ class SearchResult:
         """Return what the last look at a note found; ``None`` where it was not searched."""
         return self.again.get(note_id, self.hits.get(note_id))
 
-    def withheld(self, stage: str) -> dict[str, Failed]:
+    def withhold(self, stage: str) -> dict[str, Failed]:
         """Return the notes that are withheld, by id."""
         last = {**self.hits, **self.again}
         return {
@@ -149,7 +149,7 @@ class Batch:
         """Return the batch with more notes withheld; the first reason stands."""
         return replace(self, withheld={**failures, **self.withheld})
 
-    def with_hits(self, hits: Mapping[str, Sequence[Span]]) -> Batch:
+    def select_with_hits(self, hits: Mapping[str, Sequence[Span]]) -> Batch:
         """Return the notes of the patients in whose notes something was found, to redact again."""
         patients = {patient_of(note) for note in self.notes if note.note_id in hits}
         notes = [
@@ -159,16 +159,16 @@ class Batch:
         ]
         return Batch(notes, self.spans, self.annotated, hits=hits, originals=self.originals)
 
-    def updated(self, again: Batch) -> Batch:
+    def update(self, again: Batch) -> Batch:
         """Return the batch with what became of some of its notes the second time."""
         redone = {note.note_id for note in again.notes}
         return replace(
             self,
             hits=again.hits,
             replaced={**self.replaced, **again.replaced},
-            redacted=_without(self.redacted, redone) | dict(again.redacted),
-            left=_without(self.left, redone) | dict(again.left),
-            withheld=_without(self.withheld, redone) | dict(again.withheld),
+            redacted=_drop(self.redacted, redone) | dict(again.redacted),
+            left=_drop(self.left, redone) | dict(again.left),
+            withheld=_drop(self.withheld, redone) | dict(again.withheld),
         )
 
     def _outcome(self, note_id: str) -> Redacted | Failed:
@@ -177,7 +177,7 @@ class Batch:
         return self.redacted.get(note_id) or Failed(note_id, "redact", "Missing")
 
 
-def _without(by_note: Mapping[str, _T], note_ids: Collection[str]) -> dict[str, _T]:
+def _drop(by_note: Mapping[str, _T], note_ids: Collection[str]) -> dict[str, _T]:
     return {note_id: one for note_id, one in by_note.items() if note_id not in note_ids}
 
 

@@ -64,7 +64,7 @@ class Redact:
         followed = self.following(notes)
         outcomes = redact_all(followed, spans, self.policy, key=self.key, originals=originals)
         redacted = {one.note_id: one for one in outcomes if isinstance(one, Redacted)}
-        left, values = self._left(batch, spans, redacted)
+        left, values = self._find_left(batch, spans, redacted)
         return replace(
             batch,
             replaced=spans,
@@ -96,10 +96,10 @@ class Redact:
             }
             spans = spread(batch.notes, wider)
         if self.covers_annotated and any(map(len, batch.annotated.values())):
-            return spread(batch.notes, {**spans, **self._with_annotated(batch, spans)})
+            return spread(batch.notes, {**spans, **self._add_annotated(batch, spans)})
         return spans
 
-    def _with_annotated(self, batch: Batch, spans: Spans) -> Spans:
+    def _add_annotated(self, batch: Batch, spans: Spans) -> Spans:
         return {
             note.note_id: together(
                 note,
@@ -121,7 +121,7 @@ class Redact:
             ((note, SpanSet(note.note_id, note.digest, tuple(found))) for note, found in known),
         )
 
-    def _left(
+    def _find_left(
         self, batch: Batch, spans: Spans, redacted: Mapping[str, Redacted]
     ) -> tuple[dict[str, Survival], int]:
         """Return what is left in each redacted note, and how many values were sought."""

@@ -21,8 +21,9 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Edit, Redacted
 from deid_assets.core.resolve import Ensemble
-from deid_assets.core.span import DisjointSpans, Span
+from deid_assets.core.span import Span, SpanSet
 from deid_assets.pipeline.batch import Batch, Hits, SearchResult
+from deid_assets.pipeline.denying import witnesses
 from deid_assets.pipeline.resolving import Detect, Resolve
 
 REDACTIONS = 4
@@ -94,12 +95,12 @@ class Search:
 
         def redo(hits: Mapping[str, Sequence[Span]]) -> Collection[str]:
             nonlocal batch
-            again = redact(batch.with_hits(hits))
-            batch = batch.updated(again)
+            again = redact(batch.select_with_hits(hits))
+            batch = batch.update(again)
             return searchable(again)
 
         result = search_until_clean(searchable(batch), look=look, redo=redo, draw=self.draw)
-        return replace(batch, search=result).withholding(result.withheld(self.name))
+        return replace(batch, search=result).withholding(result.withhold(self.name))
 
     def look(self, batch: Batch, note_ids: Collection[str]) -> Hits:
         """Return what the ensemble finds in text that was kept of these notes' originals."""
@@ -145,11 +146,11 @@ def search_until_clean(
     drawn_hits = sum(map(bool, hits.values()))
     if len(chosen) < len(note_ids) and upper_bound(drawn_hits, len(chosen)) > draw.limit:
         hits |= look([note_id for note_id in note_ids if note_id not in chosen])
-    again = _redacted_until_clean(hits, look, redo)
+    again = _redact_until_clean(hits, look, redo)
     return SearchResult(hits, again, len(chosen), drawn_hits, len(note_ids))
 
 
-def _redacted_until_clean(
+def _redact_until_clean(
     hits: Hits,
     look: Callable[[Collection[str]], Hits],
     redo: Callable[[Mapping[str, tuple[Span, ...]]], Collection[str]],
@@ -185,6 +186,8 @@ def hits_in(
 ) -> dict[str, tuple[Span, ...] | Failed]:
     """Return what an ensemble finds in text that was kept of the original.
 
+    Each hit names all detectors that marked some of it, and as what, as native label.
+
     Args:
         redacted: Each note with its redaction.
         detect: The ensemble.
@@ -196,12 +199,21 @@ def hits_in(
     again = resolve.run(detect.run(Batch(notes)))
     return {
         one.note_id: again.withheld.get(one.note_id)
-        or _kept_hits(again.spans[one.note_id], one, keep)
+        or _keep_hits(_add_witnesses(one.note_id, again), one, keep)
         for _, one in redacted
     }
 
 
-def _kept_hits(outcome: DisjointSpans, found: Redacted, keep: frozenset[Phi]) -> tuple[Span, ...]:
+def _add_witnesses(note_id: str, batch: Batch) -> list[Span]:
+    outcomes = [of[note_id] for of in batch.predictions.values() if note_id in of]
+    said = [span for one in outcomes if isinstance(one, SpanSet) for span in one]
+    return [
+        replace(span, native_label=witnesses(one for one in said if one.overlaps(span)))
+        for span in batch.spans[note_id]
+    ]
+
+
+def _keep_hits(outcome: Iterable[Span], found: Redacted, keep: frozenset[Phi]) -> tuple[Span, ...]:
     kept = [piece for piece in residual_hits(outcome, found.edits) if piece.label not in keep]
     starts = [found.to_redacted(piece.start) for piece in kept]
     texts = [

@@ -8,6 +8,7 @@ verify asks them too.
 from __future__ import annotations
 
 import re
+import unicodedata
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -51,7 +52,19 @@ No note holds it, since a lone surrogate is refused; it is part of no token.
 _TOKEN = re.compile(r"[^\W_]+")
 _TOKEN_OR_BORDER = re.compile(rf"[^\W_]+|{_BORDER}")
 _YEAR = re.compile(r"(?:1[89]|20)\d\d")
-_NUMBER = re.compile(r"\d(?:[ .\-/()]{0,2}\d)+")
+DASHES = (
+    "\u00ad\u02d7\u058a\u05be\u1400\u1806\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212\u2e17\u2e1a"
+    "\u2e3a\u2e3b\u2e40\u2e5d\u301c\u3030\u30a0\ufe31\ufe32\ufe58\ufe63\uff0d\U00010ead"
+    "\u223c\u30fc\uff5e~-"
+)
+"""What groups the digits of a number as a hyphen does: every dash of Unicode, the minus,
+tildes, and hyphens that are shown at a line's end alone.
+"""
+_BLANKS = "\\t \u00a0\u1680\u2000-\u200b\u202f\u205f\u2060\u3000\ufeff"
+_POINTS = "./()\u00b7\u2044\u2215\uff08\uff09\uff0e\uff0f"
+_DASH = f"[{re.escape(DASHES)}]"
+_BETWEEN = rf"[{_BLANKS}{_POINTS}{re.escape(DASHES)}]{{0,2}}|[{_BLANKS}]{_DASH}[{_BLANKS}]"
+_NUMBER = re.compile(rf"\d(?:(?:{_BETWEEN})\d)+")
 
 PLACES = frozenset({Phi.HOSPITAL, Phi.ORGANIZATION, Phi.LOCATION, Phi.STREET})
 """Categories of which one ordinary word ("Hospital", "Ward") tells no place from another."""
@@ -102,7 +115,7 @@ def is_found(span: Span) -> bool:
 def _spread_note(note: Note, found: DisjointSpans, values: Values) -> DisjointSpans:
     covered = [(span.start, span.end) for span in found]
     more = [
-        _whole_words(note.text, occurrence, covered)
+        _widen_to_words(note.text, occurrence, covered)
         for occurrence in values.occurrences(note.text, covered)
         if occurrence.how is Extent.WHOLE
         or (occurrence.how is Extent.PART and _is_telling_part(note, occurrence))
@@ -119,7 +132,7 @@ def _is_telling_part(note: Note, occurrence: Occurrence) -> bool:
     )
 
 
-def _whole_words(text: str, occurrence: Occurrence, covered: Sequence[tuple[int, int]]) -> Span:
+def _widen_to_words(text: str, occurrence: Occurrence, covered: Sequence[tuple[int, int]]) -> Span:
     """Return the span of an occurrence, out to where its words end or are covered.
 
     A number may be part of a code.
@@ -202,8 +215,9 @@ class Values:
         joined = "".join(tokens)
         if not _is_telling(tokens, joined, span.label, lang):
             return
-        if joined.isdigit() and len(joined) >= MIN_DIGITS:
-            self.numbers[joined] = _first(span, self.numbers.get(joined))
+        if joined.isdecimal() and len(joined) >= MIN_DIGITS:
+            number = _digits_in(joined)
+            self.numbers[number] = _first(span, self.numbers.get(number))
             return
         folded = tuple(map(str.casefold, tokens))
         is_capitalised = len(tokens) == 1 and joined.isalpha() and not joined.islower()
@@ -274,7 +288,7 @@ class Values:
         for run in _NUMBER.finditer(kept.text):
             if len(run.group()) < MIN_DIGITS:
                 continue
-            digits = "".join(filter(str.isdigit, run.group()))
+            digits = _digits_in(run.group())
             for number, origin in self.numbers.items():
                 for _ in range(digits.count(number)):
                     yield kept.occurrence(run.start(), run.end(), Extent.WHOLE, origin)
@@ -335,6 +349,13 @@ def values_by_note(
                 seen.add((text, span.label))
                 of_patient.add(text, span, note.lang)
     return by_note
+
+
+def _digits_in(text: str) -> str:
+    """Return the digits of a text, those of other scripts and widths as ASCII has them."""
+    if text.isascii():
+        return "".join(filter(str.isdigit, text))
+    return "".join(str(unicodedata.decimal(char)) for char in text if char.isdecimal())
 
 
 def _is_telling(tokens: Tokens, joined: str, label: Phi, lang: str | None) -> bool:

@@ -16,12 +16,13 @@ from deid_assets.plugins.description import (
     ONNX,
     PAGES,
     RECIPES,
+    SYNTHESIS,
     TABLES,
     TRAINERS,
     Plugin,
     summary_of,
 )
-from deid_assets.plugins.installed import available, available_of
+from deid_assets.plugins.installed import available, available_of, versions_behind
 from deid_assets.plugins.loading import (
     build,
     check_importable,
@@ -44,6 +45,7 @@ __all__ = [
     "ONNX",
     "PAGES",
     "RECIPES",
+    "SYNTHESIS",
     "TABLES",
     "TRAINERS",
     "Plugin",
@@ -57,4 +59,5 @@ __all__ = [
     "load_feed",
     "load_trainer",
     "summary_of",
+    "versions_behind",
 ]

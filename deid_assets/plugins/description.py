@@ -11,7 +11,9 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import EntryPoint
+from email.parser import HeaderParser
+from functools import lru_cache
+from importlib.metadata import Distribution, EntryPoint
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,7 +21,7 @@ from typing import Any
 
 from deid_assets import languages
 from deid_assets.core.errors import PluginError, class_name
-from deid_assets.system.digests import digest_of_package
+from deid_assets.system.digests import FindsModule, digest_of_package
 
 GROUP = "deid_assets.detectors"
 TRAINERS = "deid_assets.trainers"
@@ -28,6 +30,7 @@ AUDITS = "deid_assets.audits"
 ACTIONS = "deid_assets.actions"
 TABLES = "deid_assets.tables"
 PAGES = "deid_assets.pages"
+SYNTHESIS = "deid_assets.synthesis"
 COMMANDS = "deid_assets.commands"
 CORPORA = "deid_assets.corpora"
 FEEDS = "deid_assets.feeds"
@@ -45,6 +48,16 @@ files too.
 """
 USES_LANGUAGES = "uses-languages"
 """The plugin reads the folders of ``deid_assets.languages``, which count as files of its own."""
+READS_TEXT = "reads-text"
+"""Of the fields of a note, the detector looks at text and language alone."""
+READS_BATCH = "reads-batch"
+"""What the detector finds in a note depends on the notes that it is given with."""
+ANSWERS_VARY = "answers-vary"
+"""The version of the detector does not tell what answers, such as a service or a model that may be
+exchanged behind its address.
+"""
+ASKS = "asks-"
+"""Of a keyword: so it is where the option behind it is set, as of ``asks-endpoint``."""
 ABOUT = "plugin.toml"
 """File of a package with ``summary`` and ``keywords``, in the place of its distribution's.
 
@@ -75,6 +88,8 @@ class Plugin:
         entry_point: What it was found by.
         used_digest: SHA-256 over the files of the detectors that it runs, or empty; its keywords
             say so with ``uses-NAME``.
+        environment: Folder of the environment of its own that it runs in; empty where that is this
+            process's.
     """
 
     name: str
@@ -86,6 +101,7 @@ class Plugin:
     fault: str = ""
     entry_point: EntryPoint | None = field(default=None, repr=False, compare=False)
     used_digest: str = ""
+    environment: str = ""
 
     @property
     def needs_model(self) -> bool:
@@ -128,6 +144,42 @@ class Plugin:
         return USES_LANGUAGES in self.keywords
 
     @property
+    def reads_text_alone(self) -> bool:
+        """Whether what it finds in a note follows from its text and language.
+
+        Its keywords say so with ``reads-text``.
+        """
+        return READS_TEXT in self.keywords
+
+    def answers_vary(self, options: Mapping[str, Any]) -> bool:
+        """Whether something may answer under these options whose version nobody can tell.
+
+        Its keywords say so with ``answers-vary``, or with ``asks-OPTION`` where that is set.
+        """
+        asked = [word.removeprefix(ASKS) for word in self.keywords if word.startswith(ASKS)]
+        return ANSWERS_VARY in self.keywords or any(options.get(option) for option in asked)
+
+    @property
+    def depends_on_batch(self) -> bool:
+        """Whether what it finds in a note follows from other notes too.
+
+        Its keywords say so with ``reads-batch``.
+        """
+        return READS_BATCH in self.keywords
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """Names of the detectors that it runs.
+
+        Its keywords say so with ``uses-NAME``.
+        """
+        return tuple(
+            keyword.removeprefix(USES)
+            for keyword in self.keywords
+            if keyword.startswith(USES) and keyword != USES_LANGUAGES
+        )
+
+    @property
     def package(self) -> str:
         """Top-level package that it is in; a distribution may hold several."""
         return package_of(self.entry_point) if self.entry_point else ""
@@ -139,24 +191,25 @@ class Plugin:
         return "+".join(version for version in versions if version)
 
 
-def describe(entry_point: EntryPoint, digest_of: DigestOf) -> Plugin:
-    """Return what is known of the plugin of an entry point, with a fault where there is one."""
-    fields = entry_point.dist.metadata if entry_point.dist else None
-    metadata = {
-        name: fields[name]
-        for name in ("Name", "Version", "Summary", "Keywords")
-        if fields and name in fields
-    }
+def describe(entry_point: EntryPoint, digest_of: DigestOf, find: FindsModule = find_spec) -> Plugin:
+    """Return what is known of the plugin of an entry point, with a fault where there is one.
+
+    Args:
+        entry_point: Of the plugin.
+        digest_of: Digests its package.
+        find: Finds its package, in this environment where nothing else is said.
+    """
+    metadata = metadata_of(entry_point.dist) if entry_point.dist else {}
     digest, fault = digest_of(package_of(entry_point))
     summary = metadata.get("Summary", "")
     keywords = [word for word in re.split(r"[,\s]+", metadata.get("Keywords", "")) if word]
     try:
-        if about := _about(entry_point):
+        if about := _about(entry_point, find):
             summary, keywords = about
     except (OSError, TypeError, ValueError, KeyError) as error:
         fault = fault or f"its {ABOUT} cannot be read ({class_name(error)}); install it again"
     if USES_LANGUAGES in keywords:
-        digest = with_languages(digest, digest_of)
+        digest = add_languages(digest, digest_of)
     form = _COMMAND if entry_point.group.startswith(COMMANDS) else _NAME
     if not form.fullmatch(entry_point.name):
         fault = f"name must match ^{form.pattern}$"
@@ -172,6 +225,36 @@ def describe(entry_point: EntryPoint, digest_of: DigestOf) -> Plugin:
     )
 
 
+def metadata_of(distribution: Distribution) -> Mapping[str, str]:
+    """Return the name, version, summary and keywords of a distribution, as far as it has them."""
+    return _parse(_text_of(distribution))[0]
+
+
+def requirements_of(distribution: Distribution) -> tuple[str, ...]:
+    """Return what a distribution requires, with the extras' conditions: lines as pip reads them."""
+    lines = _parse(_text_of(distribution))[1]
+    return lines or tuple(distribution.requires or ())  # an egg has them in a file of their own
+
+
+def _text_of(distribution: Distribution) -> str:
+    for file in ("METADATA", "PKG-INFO", ""):  # of a wheel, of an egg, an egg that is a file
+        if text := distribution.read_text(file):
+            return text
+    return ""
+
+
+@lru_cache(maxsize=2048)
+def _parse(metadata: str) -> tuple[Mapping[str, str], tuple[str, ...]]:
+    """Return the fields and requirements of a text of metadata, parsed once in a process.
+
+    It is read again each time: whatever is installed meanwhile has another text.
+    """
+    fields = HeaderParser().parsestr(metadata)
+    shown = {name: fields[name] for name in ("Name", "Version", "Summary", "Keywords")}
+    found = {name: value for name, value in shown.items() if value is not None}
+    return found, tuple(fields.get_all("Requires-Dist", ()))
+
+
 def package_of(entry_point: EntryPoint) -> str:
     """Return the top-level package that an entry point names."""
     return entry_point.module.partition(".")[0]
@@ -182,13 +265,13 @@ def digest_of_code(package: str) -> tuple[str, str]:
     return (languages.digest(), "") if package == LANGUAGES else digest_of_package(package)
 
 
-def with_languages(digest: str, digest_of: DigestOf) -> str:
+def add_languages(digest: str, digest_of: DigestOf) -> str:
     """Return the digest of a plugin's files and of the languages' folders."""
     both = f"{digest}{digest_of(LANGUAGES)[0]}"
     return hashlib.sha256(both.encode()).hexdigest() if digest else ""
 
 
-def _about(entry_point: EntryPoint) -> tuple[str, list[str]] | None:
+def _about(entry_point: EntryPoint, find: FindsModule) -> tuple[str, list[str]] | None:
     """Return the summary and keywords in a package's own file, without importing the package.
 
     The summary is the one that the table ``summaries`` has under the entry point's name, else that
@@ -200,7 +283,7 @@ def _about(entry_point: EntryPoint) -> tuple[str, list[str]] | None:
         KeyError: It lacks one of the two.
         TypeError: Its summaries are no table.
     """
-    spec = find_spec(package_of(entry_point))  # finds, does not import
+    spec = find(package_of(entry_point))  # finds, does not import
     for folder in (spec.submodule_search_locations if spec else None) or ():
         file = Path(folder, ABOUT)
         if file.is_file():

@@ -20,11 +20,12 @@ from deid_assets.plugins.description import (
     GROUP,
     TRAINERS,
     Plugin,
+    add_languages,
     digest_of_code,
     package_of,
-    with_languages,
 )
-from deid_assets.plugins.installed import named
+from deid_assets.plugins.environments import import_fault, load_apart, plugin_in, set_apart
+from deid_assets.plugins.installed import find_named
 from deid_assets.system.digests import digest_of_package
 
 _executed: dict[tuple[str, bool], tuple[ModuleType, str]] = {}
@@ -44,7 +45,8 @@ def load(
 
     Args:
         name: What it is called, which its spans have as their source.
-        options: Keyword arguments of the plugin's callable.
+        options: Keyword arguments of the plugin's callable; ``environment`` is none of them, and
+            names the virtual environment that it runs in.
         plugin: Entry-point name where it is another than ``name``: the detector of a trained model
             is called as its recipe, and its plugin takes the option ``name``.
         digest: Of the plugin's files, where they must be those that something was promised of.
@@ -55,13 +57,16 @@ def load(
             object that is no detector.
     """
     plugin = plugin or name
-    given = dict(options or {}) | ({"name": name} if plugin != name else {})
-    known = named(plugin, GROUP, "detector")
+    environment, own = set_apart(options or {})
+    given = own | ({"name": name} if plugin != name else {})
+    known = plugin_in(environment, plugin) if environment else find_named(plugin, GROUP, "detector")
     if digest and known.digest != digest:
         raise PluginError(
             f"detector {plugin!r}: its files changed since this process started; start it again"
         )
-    detector = _made(known, "detector", given)
+    if environment:
+        return load_apart(name, known, given)
+    detector = _make(known, "detector", given)
     if not isinstance(detector, Detector) or detector.name != name:
         raise PluginError(
             f"detector {name!r}: what plugin {plugin!r} gives is not a detector of that name"
@@ -77,7 +82,10 @@ def check_importable(plugin: Plugin) -> None:
     """
     if plugin.fault:
         raise PluginError(f"detector {plugin.name!r}: {plugin.fault}")
-    _imported(plugin, "detector")
+    if not plugin.environment:
+        _import(plugin, "detector")
+    elif fault := import_fault(plugin):
+        raise PluginError(f"detector {plugin.name!r} {fault}")
 
 
 def load_trainer(name: str) -> Trainer:
@@ -86,7 +94,7 @@ def load_trainer(name: str) -> Trainer:
     Raises:
         PluginError: As for ``load``.
     """
-    trainer = _made(named(name, TRAINERS, "trainer"), "trainer", {})
+    trainer = _make(find_named(name, TRAINERS, "trainer"), "trainer", {})
     if not isinstance(trainer, Trainer) or trainer.name != name:
         raise PluginError(f"trainer {name!r}: it is not a trainer of that name")
     return trainer
@@ -104,7 +112,7 @@ def build(name: str, group: str, kind: str, options: Mapping[str, Any]) -> objec
     Raises:
         PluginError: As for ``load``.
     """
-    return _made(named(name, group, kind), kind, options)
+    return _make(find_named(name, group, kind), kind, options)
 
 
 def load_corpus(name: str) -> Callable[..., Iterator[tuple[Note, SpanSet]]]:
@@ -115,8 +123,8 @@ def load_corpus(name: str) -> Callable[..., Iterator[tuple[Note, SpanSet]]]:
     Raises:
         PluginError: As for ``load``.
     """
-    maker: Callable[..., Any] = _imported(
-        named(name, CORPORA, "maker of corpora"), "maker of corpora"
+    maker: Callable[..., Any] = _import(
+        find_named(name, CORPORA, "maker of corpora"), "maker of corpora"
     )
     return maker
 
@@ -127,7 +135,7 @@ def load_feed(kind: str, options: Mapping[str, Any]) -> object:
     Raises:
         PluginError: As for ``load``.
     """
-    return _made(named(kind, FEEDS, "kind of feed"), "kind of feed", options)
+    return _make(find_named(kind, FEEDS, "kind of feed"), "kind of feed", options)
 
 
 def load_declaration(plugin: Plugin, kind: str) -> object:
@@ -142,17 +150,17 @@ def load_declaration(plugin: Plugin, kind: str) -> object:
     """
     if plugin.fault:
         raise PluginError(f"{kind} {plugin.name!r}: {plugin.fault}")
-    return _imported(plugin, kind)
+    return _import(plugin, kind)
 
 
-def _made(plugin: Plugin, kind: str, options: Mapping[str, Any]) -> object:
+def _make(plugin: Plugin, kind: str, options: Mapping[str, Any]) -> object:
     """Return what the entry point gives for the options.
 
     An error is reported by the plugin's name, without its text.
 
     What a foreign error says may quote a patient table that the plugin reads.
     """
-    loaded = _imported(plugin, kind)
+    loaded = _import(plugin, kind)
     _check_options(plugin, kind, loaded, options)
     try:
         return loaded(**options)
@@ -168,7 +176,7 @@ def _made(plugin: Plugin, kind: str, options: Mapping[str, Any]) -> object:
         ) from None
 
 
-def _imported(plugin: Plugin, kind: str) -> Callable[..., object]:
+def _import(plugin: Plugin, kind: str) -> Callable[..., object]:
     """Return the object that the entry point names, made of the very files that the plugin's digest
     is of.
     """
@@ -191,7 +199,7 @@ def _imported(plugin: Plugin, kind: str) -> Callable[..., object]:
         own = digest_of_package(package)[0]
         _executed[files] = (
             module,
-            with_languages(own, digest_of_code) if plugin.uses_languages else own,
+            add_languages(own, digest_of_code) if plugin.uses_languages else own,
         )
     if plugin.digest != _executed[files][1]:
         raise PluginError(
@@ -216,7 +224,9 @@ def _check_options(
         return
     for one in parameters:
         if one.kind is one.KEYWORD_ONLY and one.default is one.empty and one.name not in options:
-            raise PluginError(f"{kind} {plugin.name!r} needs {_wanted(plugin.name, one.name)}")
+            raise PluginError(
+                f"{kind} {plugin.name!r} needs {_describe_option(plugin.name, one.name)}"
+            )
     taken = [
         one.name for one in parameters if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)
     ]
@@ -230,7 +240,7 @@ def _check_options(
             )
 
 
-def _wanted(name: str, option: str) -> str:
+def _describe_option(name: str, option: str) -> str:
     if option == "model":
         return (
             f"a model: name its folder as {name}=FOLDER on the command line, as the option `model`"

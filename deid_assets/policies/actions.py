@@ -151,7 +151,7 @@ class Action(BaseModel):
             raise ValueError(
                 "shift needs max_days, the largest offset; max_days = 364 moves by up to a year"
             )
-        if not Shift(**self._given()).offsets():
+        if not Shift(**self._list_given()).offsets():
             unit = "day" if self.whole_weeks is False else "whole week"
             near = ", near a whole year," if self.keep_season else ""
             raise ValueError(
@@ -167,7 +167,7 @@ class Action(BaseModel):
             return Tag() if label is None else self.by_category().get(label, Tag())
         if self._made is not None:
             return self._made
-        replacer: Replacer = _REPLACERS[self.action](**self._given())
+        replacer: Replacer = _REPLACERS[self.action](**self._list_given())
         return replacer
 
     def by_category(self) -> dict[Phi, Replacer]:
@@ -175,7 +175,7 @@ class Action(BaseModel):
 
         Empty for every other action.
         """
-        return by_category(**self._given()) if self.action == "generalize" else {}
+        return by_category(**self._list_given()) if self.action == "generalize" else {}
 
-    def _given(self) -> dict[str, Any]:
+    def _list_given(self) -> dict[str, Any]:
         return self.model_dump(exclude={"action"}, exclude_none=True)

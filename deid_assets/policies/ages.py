@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from deid_assets.core.redact import Context
 from deid_assets.core.span import Span
-from deid_assets.policies.drawing import Draw, fold, listed
+from deid_assets.policies.drawing import Draw, fold, split_words
 from deid_assets.policies.fallbacks import fall_back
 from deid_assets.policies.time_words import (
     DECADES,
@@ -46,15 +46,19 @@ _SPACED = re.compile(
     rf"(?<![0-9a-z])(?:9|nine|nueve|(?:1|one|uno)[\s-]+{_DIGIT})[\s-]+{_DIGIT}(?![0-9a-z/])"
 )
 _PER_YEAR = {
-    **dict.fromkeys(listed("d day days dia dias tag tage tagen jour jours"), 365),
-    **dict.fromkeys(listed("w wk wks week weeks semana semanas woche wochen semaine semaines"), 52),
-    **dict.fromkeys(listed("mo mos mth mths month months mes meses monat monate monaten mois"), 12),
-    **dict.fromkeys(listed("h hour hours hora horas"), 8760),
+    **dict.fromkeys(split_words("d day days dia dias tag tage tagen jour jours"), 365),
+    **dict.fromkeys(
+        split_words("w wk wks week weeks semana semanas woche wochen semaine semaines"), 52
+    ),
+    **dict.fromkeys(
+        split_words("mo mos mth mths month months mes meses monat monate monaten mois"), 12
+    ),
+    **dict.fromkeys(split_words("h hour hours hora horas"), 8760),
 }
 # Every word that may stand beside an age under 90, folded; another word means the text was not
 # understood.
 _UNDERSTOOD = frozenset(_PER_YEAR) | frozenset(
-    listed(
+    split_words(
         "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
         " sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty"
         " twenties thirties forties fifties sixties seventies eighties teens teenager infant"
@@ -67,7 +71,7 @@ _UNDERSTOOD = frozenset(_PER_YEAR) | frozenset(
         " de los las el la jahre jahren jahr jahrig jahrige jahriger jahriges alt ans an"
     )
 )
-_DECADE_ENDINGS = frozenset(listed("s er ern arsaldern tal talet kymppinen kymppisena"))
+_DECADE_ENDINGS = frozenset(split_words("s er ern arsaldern tal talet kymppinen kymppisena"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,17 +149,17 @@ class ShiftAge:
         moved = (
             None
             if age is None
-            else _rewritten(text, age, self._moved(age, context), context.note.lang)
+            else _rewrite(text, age, self._move(age, context), context.note.lang)
         )
         return fall_back(text, span, context) if moved is None else moved
 
-    def _moved(self, age: int, context: Context) -> int:
+    def _move(self, age: int, context: Context) -> int:
         draw = Draw(context, f"age {self.max_years}")
         step = (1 + draw.below(self.max_years)) * (1 if draw.below(2) else -1)
         return age + step if 0 <= age + step <= _OLDEST else age - step
 
 
-def _rewritten(text: str, age: int, moved: int, lang: str | None) -> str | None:
+def _rewrite(text: str, age: int, moved: int, lang: str | None) -> str | None:
     """Return the text with another age in digits.
 
     ``None`` where it does not say the age once, in years.
@@ -163,7 +167,7 @@ def _rewritten(text: str, age: int, moved: int, lang: str | None) -> str | None:
     digits = re.findall(r"[0-9]+", text)
     if digits:
         return text.replace(digits[0], str(moved)) if digits == [str(age)] else None
-    value = _folded(text)
+    value = _fold_letters(text)
     word = next((match for match in words_of(lang).spelled.finditer(value)), None)
     if word is None or len(value) != len(text) or words_of(lang).numbers.get(word["number"]) != age:
         return None
@@ -177,7 +181,7 @@ def ages_of(text: str, lang: str | None) -> tuple[Age, ...] | None:
 
     Any sign of an age over 89 makes ``OVER_89`` of the whole. Words such as "infant" say no number.
     """
-    value = _folded(text)
+    value = _fold_letters(text)
     words = words_of(lang)
     found = [*_in_digits(value, words), *_in_words(value, words)]
     if OVER_89 in found or _OVER_89.search(value):
@@ -194,7 +198,7 @@ def ages_of(text: str, lang: str | None) -> tuple[Age, ...] | None:
     return tuple(found)
 
 
-def _folded(text: str) -> str:
+def _fold_letters(text: str) -> str:
     """Return the text folded, letter by letter; ``ø`` has no accent that could be taken off."""
     return fold(text).replace("ø", "o")
 
@@ -215,7 +219,7 @@ def is_dictated(text: str, lang: str | None) -> bool:
     "4 5" and "four five" may be 45.
     """
     words = words_of(lang)
-    value = _folded(text).replace("-", " ")
+    value = _fold_letters(text).replace("-", " ")
     return re.search(r"[0-9]\s+[0-9]", text) is not None or any(
         match["next"] in words.numbers for match in words.spelled.finditer(value)
     )

@@ -8,7 +8,7 @@ notes nor the number of workers changes the result. Nearly always the first draw
 of a million numbers of ten digits meets one draw in ten thousand. Then, and only then, a batch that
 holds the real value writes another surrogate than one that does not. Never writing a real value
 comes first; whoever needs the same surrogate over all batches as well gives every run the digests
-of the whole corpus, ``merged`` from those of its batches. Names are drawn once only, and the tag
+of the whole corpus, ``merge`` from those of its batches. Names are drawn once only, and the tag
 takes the place of one that is somebody's: a person who changes names between two notes is worse
 than one who is not named in one.
 """
@@ -58,7 +58,7 @@ PERSONAL = frozenset((Phi.NAME, Phi.USERNAME, Phi.EMAIL))
 """Categories whose values are one person's."""
 
 
-def covered(note: Note, span: Span) -> str:
+def read_covered(note: Note, span: Span) -> str:
     """Return the text of a span."""
     return note.text[span.start : span.end]
 
@@ -84,7 +84,7 @@ class Originals(Container[str]):
         batch: Iterable[tuple[Note, SpanSet]],
         *,
         labels: frozenset[Phi] = IDENTIFIERS,
-        read: Sequence[Callable[[Note, Span], str | None]] = (covered,),
+        read: Sequence[Callable[[Note, Span], str | None]] = (read_covered,),
     ) -> Self:
         """Return the digests of the values of a batch, read once and note by note.
 
@@ -102,7 +102,7 @@ class Originals(Container[str]):
         )
 
     @classmethod
-    def merged(cls, key: Key, parts: Iterable[Self]) -> Self:
+    def merge(cls, key: Key, parts: Iterable[Self]) -> Self:
         """Return the digests of several batches under one key."""
         return cls(key, array("Q", sorted(set().union(*(part._digests for part in parts)))))  # noqa: SLF001 - of its own class
 

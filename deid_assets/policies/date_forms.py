@@ -131,7 +131,7 @@ def _ranges(kinds: str, match: re.Match[str]) -> Iterator[Range]:
     left, right = kinds[: match.start()], kinds[match.end() :]
     end, start = match.start(), match.end()
     firsts = single_forms(left)
-    seconds = [_moved(roles, start) for roles in single_forms(right)]
+    seconds = [_move(roles, start) for roles in single_forms(right)]
     pairs = ((first, second) for first in firsts for second in seconds)
     yield from (
         Range(first, second, end, start)
@@ -165,5 +165,5 @@ def _level(roles: Roles) -> str:
     return next((name for name in "mzqy" if name in roles), "")
 
 
-def _moved(roles: Roles, offset: int) -> Roles:
+def _move(roles: Roles, offset: int) -> Roles:
     return {name: place + offset for name, place in roles.items()}

@@ -127,15 +127,15 @@ def reading(text: str, lang: str | None) -> DateReading | None:
 def _read(text: str, candidates: Iterable[ShapeReading]) -> DateReading | None:
     """Return the first candidate that is a date with the text's numbers."""
     for candidate in candidates:
-        first = _filled(candidate.first, text)
+        first = _fill(candidate.first, text)
         if first is None:
             continue
         if candidate.second is None:
             if _is_date(first) or _is_part(first):
                 return _single(first, candidate)
             continue
-        second = _filled(candidate.second, text)
-        for both in _completed(first, second, candidate.short) if second is not None else ():
+        second = _fill(candidate.second, text)
+        for both in _complete(first, second, candidate.short) if second is not None else ():
             return DateReading(*both, candidate)
     return None
 
@@ -159,7 +159,7 @@ def full_year(digits: str) -> int:
     return year + (2000 if year <= _PIVOT else 1900)
 
 
-def _filled(part: DatePart, text: str) -> WrittenDate | None:
+def _fill(part: DatePart, text: str) -> WrittenDate | None:
     """Return the date with the numbers of the text, which may be no day.
 
     ``None`` for no likely year.
@@ -183,7 +183,7 @@ def _filled(part: DatePart, text: str) -> WrittenDate | None:
     return WrittenDate(year, month, day, quarter, part)
 
 
-def _completed(
+def _complete(
     first: WrittenDate, second: WrittenDate, short: str
 ) -> Iterator[tuple[WrittenDate, WrittenDate]]:
     """Return both dates with the month and the year that one leaves to the other, if they fit."""

@@ -22,7 +22,7 @@ import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 
-from deid_assets.policies.drawing import cased_like, fold
+from deid_assets.policies.drawing import case_like, fold
 from deid_assets.policies.time_words import DAY_WORDS, WORDS, CalendarWords
 
 _MARKS = {mark: mark for mark in ".,/-:'()\u00b0"} | {
@@ -126,18 +126,18 @@ def _ends_number(kinds: list[str]) -> bool:
 
 
 @lru_cache(maxsize=256)
-def cased_row(names: tuple[str, ...], model: str) -> tuple[str, ...]:
+def case_row(names: tuple[str, ...], model: str) -> tuple[str, ...]:
     """Return the row in the case of the model: "MAY", "may", "May" or another."""
-    return tuple(name and cased_like(model, name) for name in names)
+    return tuple(name and case_like(model, name) for name in names)
 
 
 def row_like(word: DateWord, token: str) -> tuple[str, ...]:
     """Return the word's row, in the case the token has."""
     if len(token) > 1 and token.isupper():
-        return cased_row(word.names, "XX")
+        return case_row(word.names, "XX")
     if token.islower():
-        return cased_row(word.names, "x")
-    return cased_row(word.names, "Xx" if token[0].isupper() else "xX")
+        return case_row(word.names, "x")
+    return case_row(word.names, "Xx" if token[0].isupper() else "xX")
 
 
 @lru_cache(maxsize=len(WORDS))

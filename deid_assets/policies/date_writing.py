@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache, lru_cache
 
 from deid_assets.policies.date_forms import Roles
-from deid_assets.policies.date_tokens import DateTokens, cased_row, row_like
+from deid_assets.policies.date_tokens import DateTokens, case_row, row_like
 from deid_assets.policies.time_words import WORDS
 
 LITERAL, DAY, MONTH, YEAR, WEEKDAY, SEASON, QUARTER, BESIDE = range(8)
@@ -122,7 +122,7 @@ def _parts(
             parts[place] = [(SEASON, row_like(tokens.words[place], token))]
         elif name == "h":
             row = tokens.words[place].names
-            parts[place] = [(SEASON, cased_row(row, "XX") if token.isupper() else row)]
+            parts[place] = [(SEASON, case_row(row, "XX") if token.isupper() else row)]
         elif name == "q":
             parts[place] = [(QUARTER, _PLAIN)]
             parts |= _ordinal(tokens, place, lang, QUARTER)
@@ -149,7 +149,7 @@ def _ordinal(tokens: DateTokens, place: int, lang: str, code: int) -> dict[int, 
     # An ending that our row does not have stays as it is.
     if token.casefold() not in row:
         return {}
-    return {ending: [(code, cased_row(row, "XX" if token.isupper() and token.isascii() else "x"))]}
+    return {ending: [(code, case_row(row, "XX" if token.isupper() and token.isascii() else "x"))]}
 
 
 def _article(tokens: DateTokens, place: int, lang: str) -> dict[int, Sequence[Piece]]:
@@ -161,7 +161,7 @@ def _article(tokens: DateTokens, place: int, lang: str) -> dict[int, Sequence[Pi
         if (token.casefold(), tokens.kinds[place - 1]) in ((whole, " "), (elided[:-1], "'")):
             row = tuple(elided if day in _VOWEL_DAYS else f"{whole} " for day in range(32))
             return {
-                place - 2: [(BESIDE, cased_row(row, "Xx" if token[0].isupper() else "x"))],
+                place - 2: [(BESIDE, case_row(row, "Xx" if token[0].isupper() else "x"))],
                 place - 1: [(LITERAL, "")],
             }
     return {}
@@ -192,9 +192,9 @@ def _month(tokens: DateTokens, place: int, lang: str) -> dict[int, Sequence[Piec
     elif token.islower():
         model = "x"
     if after[:1] != "." or after[1:] in ("D", "Y"):
-        return {place: [(MONTH, cased_row(short, model))]}
+        return {place: [(MONTH, case_row(short, model))]}
     dotted = tuple(name and (name if name in calendar.months else f"{name}.") for name in short)
-    return {place: [(MONTH, cased_row(dotted, model))], place + 1: [(LITERAL, "")]}
+    return {place: [(MONTH, case_row(dotted, model))], place + 1: [(LITERAL, "")]}
 
 
 def _numbers(token: str, numbers: Sequence[str], lang: str, *, is_alone: bool) -> Sequence[str]:

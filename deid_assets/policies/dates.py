@@ -21,22 +21,22 @@ _STEPS = {"year": 365, "quarter": 91, "season": 91, "month": 31}
 """Days that lead from the middle of a year, a quarter, a season or a month into the next."""
 
 
-def shifted(text: str, context: Context) -> str | None:
+def shift_date(text: str, context: Context) -> str | None:
     """Return the date moved by the patient's offset, in the same format, or ``None`` if it cannot
     be read.
 
     The offset is 1 to 52 whole weeks in either direction, so weekdays stay right. Times of day
     stay.
     """
-    return moved(text, context.note.lang, days=7 * _shift_weeks(context))
+    return move_dates(text, context.note.lang, days=7 * _shift_weeks(context))
 
 
 def patient_days(context: Context) -> int:
     """Return the patient's offset in days, for dates inside other values, such as a personal
     number.
 
-    It is the offset of the policy's action for dates where that has one, and the one of ``shifted``
-    otherwise.
+    It is the offset of the policy's action for dates where that has one, and the one of
+    ``shift_date`` otherwise.
     """
     action = None if context.policy is None else context.policy.action(Phi.DATE)
     offset_days = getattr(action, "offset_days", None)
@@ -53,7 +53,7 @@ def _shift_weeks(context: Context) -> int:
     return weeks
 
 
-def moved(text: str, lang: str | None, *, days: int, keep_season: bool = False) -> str | None:
+def move_dates(text: str, lang: str | None, *, days: int, keep_season: bool = False) -> str | None:
     """Return the text with its date or both its dates moved, or ``None`` where one is not read or
     cannot be moved.
 
@@ -66,17 +66,17 @@ def moved(text: str, lang: str | None, *, days: int, keep_season: bool = False) 
     found = reading(text, lang)
     if found is None:
         return None
-    core = _moved(found, days, keep_season=keep_season)
+    core = _move_found(found, days, keep_season=keep_season)
     place = found.place
     return text[: place.start] + core + text[place.end :] if core else None
 
 
-def _moved(found: DateReading, days: int, *, keep_season: bool) -> str:
+def _move_found(found: DateReading, days: int, *, keep_season: bool) -> str:
     """Return the date or range after the move, or nothing where it cannot be moved."""
     part = found.first.part
     weekday = 0 if part.weekday is None else (part.weekday + days) % 7
     if found.ordinal and (keep_season or not part.is_holiday):
-        after = _moved_ordinal(found.ordinal, days, found.unit)
+        after = _move_ordinal(found.ordinal, days, found.unit)
         return "" if after is None else part.write(_all_values(after, weekday))
     if found.year_day >= 0 and days % _YEAR_DAYS:
         month, day = _days_of_year()[(found.year_day + days) % _YEAR_DAYS]
@@ -93,7 +93,7 @@ def _moved(found: DateReading, days: int, *, keep_season: bool) -> str:
     return writer_of(left)(first) + found.place.between + writer_of(right)(second)
 
 
-def _moved_ordinal(ordinal: int, days: int, unit: str) -> date | None:
+def _move_ordinal(ordinal: int, days: int, unit: str) -> date | None:
     """Return the day moved, and by at least the unit; ``None`` where the calendar ends."""
     if not _FIRST_ORDINAL <= ordinal + days <= _LAST_ORDINAL:
         return None
@@ -101,7 +101,7 @@ def _moved_ordinal(ordinal: int, days: int, unit: str) -> date | None:
     if unit:
         before = date.fromordinal(ordinal)
         if after.year == before.year and _of_unit(before, unit) == _of_unit(after, unit):
-            return moved_day(before, _STEPS[unit] if days > 0 else -_STEPS[unit])
+            return move_day(before, _STEPS[unit] if days > 0 else -_STEPS[unit])
     return after
 
 
@@ -117,7 +117,7 @@ def _days_of_year() -> tuple[tuple[int, int], ...]:
     return tuple((day.month, day.day) for day in days)
 
 
-def moved_day(day: date, days: int) -> date | None:
+def move_day(day: date, days: int) -> date | None:
     """Return the date moved, or ``None`` where the calendar ends."""
     try:
         after = day + timedelta(days=days)
@@ -148,32 +148,32 @@ def _values(written: WrittenDate, days: int, *, keep_season: bool) -> Values | N
         None,
     ):
         return None if weekday == written.part.weekday else (0, 0, 0, 0, weekday, 0, 0, 0)
-    after = _moved_middle(written, days)
+    after = _move_middle(written, days)
     if after is None:
         return None
     return _all_values(after, weekday)
 
 
-def _moved_middle(written: WrittenDate, days: int) -> date | None:
+def _move_middle(written: WrittenDate, days: int) -> date | None:
     if written.year is None and written.day is not None and days % _YEAR_DAYS == 0:
         return None
     if written.year is None and (written.month, written.day) == (2, 29):
         written = replace(written, day=28)
     before = written.middle()
-    after = _moved_on(before, days, in_circle=written.year is None)
+    after = _move_on(before, days, in_circle=written.year is None)
     if (written.day is not None and written.month is not None) or after is None:
         return after
     if written.year is not None:
-        return _moved_ordinal(before.toordinal(), days, written.unit())
+        return _move_ordinal(before.toordinal(), days, written.unit())
     unit = written.unit()
     if _of_unit(before, unit) != _of_unit(after, unit):
         return after
-    return _moved_on(before, _STEPS[unit] if days > 0 else -_STEPS[unit], in_circle=True)
+    return _move_on(before, _STEPS[unit] if days > 0 else -_STEPS[unit], in_circle=True)
 
 
-def _moved_on(before: date, days: int, *, in_circle: bool) -> date | None:
+def _move_on(before: date, days: int, *, in_circle: bool) -> date | None:
     if not in_circle:
-        return moved_day(before, days)
+        return move_day(before, days)
     start = date(_COMMON_YEAR, 1, 1)
     place = (before.replace(year=_COMMON_YEAR) - start).days + days
     return start + timedelta(days=place % _YEAR_DAYS)

@@ -129,7 +129,7 @@ def spelt_out(name: str) -> str:
     return fold(name.casefold().translate(_TWO_LETTERS))
 
 
-def cased_like(model: str, word: str) -> str:
+def case_like(model: str, word: str) -> str:
     """Return the word in upper or lower case, or with a capital, where the model is.
 
     Its other letters as they are.
@@ -141,7 +141,7 @@ def cased_like(model: str, word: str) -> str:
     return word[0].upper() + word[1:] if model[0].isupper() else word
 
 
-def listed(words: str, separator: str | None = None) -> tuple[str, ...]:
+def split_words(words: str, separator: str | None = None) -> tuple[str, ...]:
     """Return a table written as one string.
 
     Blanks separate its words unless another separator is given.

@@ -70,12 +70,12 @@ def open_tokens(text: str, key: Key, *, note_id: str) -> tuple[str, int]:
     def value(token: re.Match[str]) -> str:
         nonlocal opened
         opened += 1
-        return _opened(token, cipher, note_id)
+        return _open(token, cipher, note_id)
 
     return TOKEN.sub(value, text), opened
 
 
-def _opened(token: re.Match[str], cipher: AESGCM, note_id: str) -> str:
+def _open(token: re.Match[str], cipher: AESGCM, note_id: str) -> str:
     from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - loaded with the first token
 
     try:

@@ -123,10 +123,10 @@ def _builtin(name: str) -> str:
 
 def _load(name_or_path: str | Path) -> PolicyFile:
     if name_or_path in BUILTIN:
-        return _parsed(_builtin(str(name_or_path)), f"policy {name_or_path}")
+        return _parse(_builtin(str(name_or_path)), f"policy {name_or_path}")
     path = Path(name_or_path)
     try:
-        return _parsed(path.read_text("utf-8"), str(path), folder=path.parent)
+        return _parse(path.read_text("utf-8"), str(path), folder=path.parent)
     except OSError:
         raise ConfigError(
             f"there is no policy {str(name_or_path)!r}{did_you_mean(str(name_or_path), BUILTIN)};"
@@ -138,7 +138,7 @@ def _load(name_or_path: str | Path) -> PolicyFile:
         ) from None
 
 
-def _parsed(source: str, where: str, *, folder: Path | None = None) -> PolicyFile:
+def _parse(source: str, where: str, *, folder: Path | None = None) -> PolicyFile:
     try:
         context = {"folder": folder or Path(), "actions": PluginActions()}
         return PolicyFile.model_validate(tomllib.loads(source), context=context)
@@ -153,14 +153,14 @@ def _parsed(source: str, where: str, *, folder: Path | None = None) -> PolicyFil
 def _digest(default: Replacer, actions: Mapping[Phi, Replacer], keep: frozenset[Phi]) -> str:
     content = {
         "revision": REVISION,
-        "default": _described(default),
-        "actions": {label: _described(replacer) for label, replacer in sorted(actions.items())},
+        "default": _describe(default),
+        "actions": {label: _describe(replacer) for label, replacer in sorted(actions.items())},
         "keep": sorted(keep),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def _described(replacer: Replacer) -> dict[str, Any]:
+def _describe(replacer: Replacer) -> dict[str, Any]:
     options: dict[str, Any] = {}
     if is_dataclass(replacer) and not isinstance(replacer, type):
         values = {
@@ -169,7 +169,7 @@ def _described(replacer: Replacer) -> dict[str, Any]:
             if one.metadata.get("digest", True)
         }
         options = {
-            name: _described(value) if is_dataclass(value) else value
+            name: _describe(value) if is_dataclass(value) else value
             for name, value in values.items()
         }
     # Moved dates come from names of months, and surrogates from lists, which change with their

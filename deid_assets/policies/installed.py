@@ -13,7 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 from deid_assets.core.errors import ConfigError, PluginError, did_you_mean
 from deid_assets.core.phi import Phi
 from deid_assets.core.redact import Replacer
-from deid_assets.own_plugins import missing
+from deid_assets.own_plugins import describe_missing
 from deid_assets.plugins import ACTIONS, Plugin, available, load_declaration
 
 
@@ -72,7 +72,7 @@ def plugin_action(
     """
     known = actions.known
     if name not in known:
-        if remedy := missing(ACTIONS, name):
+        if remedy := describe_missing(ACTIONS, name):
             raise ConfigError(f"action {name!r}: {remedy}")
         all_names = sorted({*builtin, *known})
         raise ConfigError(

@@ -11,12 +11,12 @@ from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.core.redact import Policy, Replacer
 from deid_assets.core.span import SpanSet
-from deid_assets.policies.collisions import IDENTIFIERS, PERSONAL, Originals, covered
+from deid_assets.policies.collisions import IDENTIFIERS, PERSONAL, Originals, read_covered
 
 
 def needs_key(policy: Policy) -> bool:
     """Whether one of the policy's replacers draws from the key."""
-    return any(getattr(replacer, "keyed", False) for replacer in _used(policy))
+    return any(getattr(replacer, "keyed", False) for replacer in _list_used(policy))
 
 
 def check_key(policy: Policy, secret: bytes | None) -> Key:
@@ -27,7 +27,7 @@ def check_key(policy: Policy, secret: bytes | None) -> Key:
         ConfigError: The secret is too short.
     """
     if secret is None and needs_key(policy):
-        drawn = {getattr(replacer, "keyed", False) for replacer in _used(policy)}
+        drawn = {getattr(replacer, "keyed", False) for replacer in _list_used(policy)}
         made = " and ".join(
             sorted("surrogates" if what is True else str(what) for what in drawn - {False})
         )
@@ -48,14 +48,14 @@ def require_packs(policy: Policy, langs: Iterable[str | None]) -> None:
             languages has no pack.
     """
     known = list(langs)
-    for replacer in _used(policy):
+    for replacer in _list_used(policy):
         if getattr(replacer, "needs_packs", False):
             replacer.check_languages(known)  # type: ignore[attr-defined]
 
 
 def needs_packs(policy: Policy) -> bool:
     """Whether the policy stops at a language that has no locale pack."""
-    return any(getattr(replacer, "needs_packs", False) for replacer in _used(policy))
+    return any(getattr(replacer, "needs_packs", False) for replacer in _list_used(policy))
 
 
 def originals_of(policy: Policy, key: Key, batch: Iterable[tuple[Note, SpanSet]]) -> Container[str]:
@@ -70,14 +70,23 @@ def originals_of(policy: Policy, key: Key, batch: Iterable[tuple[Note, SpanSet]]
         key: Of the surrogates.
         batch: Notes with their spans, read once.
     """
-    avoiding = [
-        replacer for replacer in _used(policy) if getattr(replacer, "avoids_originals", False)
-    ]
+    avoiding = _avoiding(policy)
     if not avoiding:
         return ()
-    read = dict.fromkeys(getattr(replacer, "original_of", covered) for replacer in avoiding)
+    read = dict.fromkeys(getattr(replacer, "original_of", read_covered) for replacer in avoiding)
     return Originals.of(key, batch, labels=IDENTIFIERS | PERSONAL, read=tuple(read))
 
 
-def _used(policy: Policy) -> tuple[Replacer, ...]:
+def writes_surrogates(policy: Policy) -> bool:
+    """Whether values that look real stand in the place of some category, however that is called."""
+    return bool(_avoiding(policy))
+
+
+def _avoiding(policy: Policy) -> list[Replacer]:
+    return [
+        replacer for replacer in _list_used(policy) if getattr(replacer, "avoids_originals", False)
+    ]
+
+
+def _list_used(policy: Policy) -> tuple[Replacer, ...]:
     return (policy.default, *policy.actions.values())

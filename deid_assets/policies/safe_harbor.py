@@ -13,18 +13,18 @@ from typing import ClassVar
 from deid_assets.core.redact import Context
 from deid_assets.core.span import Span
 from deid_assets.policies.date_reading import read
-from deid_assets.policies.drawing import fold, listed
+from deid_assets.policies.drawing import fold, split_words
 from deid_assets.policies.fallbacks import fall_back
 
 LOW_POPULATION_2000 = frozenset(
-    listed("036 059 063 102 203 556 692 790 821 823 830 831 878 879 884 890 893")
+    split_words("036 059 063 102 203 556 692 790 821 823 830 831 878 879 884 890 893")
 )
 """Three-digit areas of 20,000 people or fewer, 2000 Census, as listed in HHS (2012), Guidance on
 De-identification.
 """
 
 LOW_POPULATION_2020 = frozenset(
-    listed("036 059 102 202 203 204 205 369 556 692 753 772 821 823 878 879 884 893")
+    split_words("036 059 102 202 203 204 205 369 556 692 753 772 821 823 878 879 884 893")
 )
 """The same summed from the 2020 Census' ZIP code tabulation areas.
 
@@ -35,7 +35,7 @@ LOW_POPULATION_2020 = frozenset(
 def _areas(ranges: str) -> frozenset[str]:
     """Return the areas of ranges: "000-002 008" is 000, 001, 002 and 008."""
     areas: set[str] = set()
-    for part in listed(ranges):
+    for part in split_words(ranges):
         first, _, last = part.partition("-")
         areas.update(f"{area:03}" for area in range(int(first), int(last or first) + 1))
     return frozenset(areas)
@@ -56,7 +56,7 @@ _LOW_POPULATION = LOW_POPULATION_2000 | LOW_POPULATION_2020 | NO_RESIDENTS_2020
 _ZIP = re.compile(r"\s*([0-9]{3})[0-9]{2}(?:[-\s]?[0-9]{4})?\s*")
 _FOUR_DIGITS = re.compile(r"(?<![0-9])[12][0-9]{3}(?![0-9])")
 _STATES = frozenset(
-    listed(
+    split_words(
         "alabama,alaska,arizona,arkansas,california,colorado,connecticut,delaware,"
         "district of columbia,florida,georgia,hawaii,idaho,illinois,indiana,iowa,kansas,kentucky,"
         "louisiana,maine,maryland,massachusetts,michigan,minnesota,mississippi,missouri,montana,"
@@ -67,7 +67,7 @@ _STATES = frozenset(
     )
 )
 _STATE_CODES = frozenset(
-    listed(
+    split_words(
         "AL AK AZ AR CA CO CT DE DC FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE NV NH"
         " NJ NM NY NC ND OH OK OR PA PR RI SC SD TN TX UT VT VA WA WV WI WY"
     )

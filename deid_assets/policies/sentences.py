@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from deid_assets.core.redact import Context
 from deid_assets.core.span import Span
-from deid_assets.policies.drawing import listed
+from deid_assets.policies.drawing import split_words
 
 # A line break with the blanks after it; a mark that needs no blank; a mark with what closes after
 # it and blanks. The first character is looked for alone, which is ten times as fast as three
@@ -22,7 +22,7 @@ _END = re.compile(
 _PARAGRAPH = re.compile(r"(?:\r\n|[\n\r])[^\S\n\r]*[\n\r]")
 _LAST_WORD = re.compile(r"[^\W\d_]+$")
 # Titles before a name; with any single letter, the words whose full stop ends nothing.
-_ABBREVIATIONS = frozenset(listed("dr dra drs prof mr mrs ms mme sr sra srta hr fr st"))
+_ABBREVIATIONS = frozenset(split_words("dr dra drs prof mr mrs ms mme sr sra srta hr fr st"))
 _LOOK_BACK_CHARS = 12
 
 

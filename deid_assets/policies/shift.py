@@ -9,7 +9,7 @@ from typing import ClassVar
 from deid_assets.core.redact import Context
 from deid_assets.core.span import Span
 from deid_assets.policies.date_reading import reading
-from deid_assets.policies.dates import moved
+from deid_assets.policies.dates import move_dates
 from deid_assets.policies.drawing import Draw, require_patient
 from deid_assets.policies.fallbacks import fall_back
 
@@ -55,7 +55,7 @@ class Shift:
         if self.oldest_year is not None and self._is_too_old(text, lang):
             return fall_back(text, span, context)
         days = context.numbers.get(id(self)) or self.offset_days(context)
-        found = moved(text, lang, days=days, keep_season=self.keep_season)
+        found = move_dates(text, lang, days=days, keep_season=self.keep_season)
         if found is None or found == text:
             return fall_back(text, span, context)
         return found

@@ -81,8 +81,8 @@ class CalendarWords:
     own_forms: tuple[str, ...] = ()
 
 
-def _frozen(value: Any) -> Any:
-    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+def _freeze(value: Any) -> Any:
+    return tuple(map(_freeze, value)) if isinstance(value, list) else value
 
 
 def _calendar(lang: str, table: Mapping[str, Any]) -> CalendarWords:
@@ -109,7 +109,7 @@ def _calendar(lang: str, table: Mapping[str, Any]) -> CalendarWords:
         for season, names in table.get("holidays", {}).items()
         for name in names
     }
-    own = {key: _frozen(value) for key, value in table.items()}
+    own = {key: _freeze(value) for key, value in table.items()}
     try:
         return CalendarWords(**{**known, **own, "holidays": holidays})
     except TypeError as error:  # names the keys
@@ -137,7 +137,7 @@ WORDS: Mapping[str, CalendarWords] = {
     lang: _calendar(lang, file["calendar"]) for lang, file in _FILES.items()
 }
 DAY_WORDS: Mapping[str, tuple[tuple[str, ...], ...]] = {
-    lang: _frozen(file["days"].get("rows", [])) for lang, file in _FILES.items()
+    lang: _freeze(file["days"].get("rows", [])) for lang, file in _FILES.items()
 }
 """The days of the month as they stand before or after a month's name.
 

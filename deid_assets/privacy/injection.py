@@ -44,7 +44,7 @@ class Injector:
         ).digest()
         return int.from_bytes(lot) < self.shares.get(span.label, self.share) * 2**64
 
-    def kept(self, spans: DisjointSpans) -> DisjointSpans:
+    def keep(self, spans: DisjointSpans) -> DisjointSpans:
         """Return the spans that are left."""
         left = tuple(span for span in spans if not self.drops(spans.note_id, span))
         return DisjointSpans(spans.note_id, spans.digest, left)

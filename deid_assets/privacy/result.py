@@ -250,11 +250,13 @@ def verdict(controls: Sequence[Control], rules: Sequence[Rule]) -> tuple[Outcome
     failed = [rule for rule in rules if not rule.passed]
     if failed:
         # A rule's name says what must be so; beside "failed" it would read as what was found.
-        return Outcome.FAILED, "not met: " + _told(failed, f"{len(failed)} of {len(rules)} rules")
-    return Outcome.PASSED, _told(rules, f"all {len(rules)} rules passed")
+        return Outcome.FAILED, "not met: " + _describe_rules(
+            failed, f"{len(failed)} of {len(rules)} rules"
+        )
+    return Outcome.PASSED, _describe_rules(rules, f"all {len(rules)} rules passed")
 
 
-def _told(rules: Sequence[Rule], summary: str) -> str:
+def _describe_rules(rules: Sequence[Rule], summary: str) -> str:
     """Return the one rule, or how many there are and the first of them."""
     first = "".join(f"{rule.name}: {rule.description}" for rule in rules[:1])
     return first if len(rules) == 1 else f"{summary}; {first}"

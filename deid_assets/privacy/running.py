@@ -27,7 +27,7 @@ MEANING = {
 }
 
 
-def installed_audits() -> dict[str, Plugin]:
+def find_installed_audits() -> dict[str, Plugin]:
     """Return every installed audit by name, without importing one; a broken one has a fault."""
     return available(AUDITS)
 
@@ -77,11 +77,11 @@ def run_named(
     try:
         audit = load_audit(name, options)
     except PluginError as error:
-        return aborted(name, str(error))
+        return report_aborted(name, str(error))
     return run_audit(audit, material)
 
 
-def estimated_seconds(
+def estimate_seconds(
     name: str, material: Material, options: Mapping[str, Any] | None = None
 ) -> float | None:
     """Return how long an audit will take.
@@ -99,7 +99,7 @@ def estimated_seconds(
         return None  # the audit itself will say why
 
 
-def aborted(name: str, reason: str) -> AuditResult:
+def report_aborted(name: str, reason: str) -> AuditResult:
     """Return the result of an audit that does not load, or that ended its process."""
     return AuditResult(
         audit=name,
@@ -116,4 +116,4 @@ def not_run(name: str) -> AuditResult:
     try:
         return not_assessed(load_audit(name), "it was not run")
     except PluginError as error:
-        return aborted(name, str(error))
+        return report_aborted(name, str(error))

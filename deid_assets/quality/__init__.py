@@ -7,6 +7,6 @@ runs; ``text_checks``, ``survival`` and ``duplicates`` read text and give back c
 """
 
 from deid_assets.core.verdicts import State
-from deid_assets.quality.verdict import Verdict, folded, within_share
+from deid_assets.quality.verdict import Verdict, check_share, fold_verdicts
 
-__all__ = ["State", "Verdict", "folded", "within_share"]
+__all__ = ["State", "Verdict", "check_share", "fold_verdicts"]

@@ -135,7 +135,7 @@ def _answer(
         ).to_domain_obj()
         values = {name: list(value) for name, value in parameters.items()}
         result = batch.validate(asked, result_format=RESULT_FORMAT, expectation_parameters=values)
-        evaluated = not _raised(result.exception_info)
+        evaluated = not _has_raised(result.exception_info)
     except Exception:  # noqa: BLE001 - whatever it is, the expectation is not met, and the message may quote a cell
         evaluated = False
     if not evaluated:
@@ -174,7 +174,7 @@ def _verdict(check: str, answers: Sequence[ExpectationResult], *, rows: int) -> 
     ).unless(not rows, "no rows to judge")
 
 
-def _raised(exception_info: Any) -> bool:
+def _has_raised(exception_info: Any) -> bool:
     """Whether evaluating raised; the information is one record, or one per metric."""
     if not exception_info:
         return False

@@ -100,10 +100,10 @@ def spans_frame(notes: Iterable[Note], span_sets: Iterable[SpanSet]) -> pd.DataF
             ),
         }
     )
-    return with_margins(frame)
+    return add_margins(frame)
 
 
-def with_margins(frame: pd.DataFrame) -> pd.DataFrame:
+def add_margins(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a frame of spans with ``margin`` and ``gap`` computed from its other columns.
 
     See ``spans_frame``.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 BLOCKING, WARNING = "own_expectations", "own_warnings"
 
 
-def own_checks(suite: Suite) -> dict[str, bool]:
+def list_own_checks(suite: Suite) -> dict[str, bool]:
     """Return the checks that a suite of one's own is folded into, each with whether it stops a
     batch.
     """

@@ -37,7 +37,7 @@ def is_unchanged_outside(note: Note, edits: Sequence[Edit], redacted_text: str) 
     return in_bounds and note.text[cursor:] == redacted_text[new_cursor:]
 
 
-def changed_verdict(notes: int, *, changed: int) -> Verdict:
+def judge_changed(notes: int, *, changed: int) -> Verdict:
     """Check that redaction changed nothing outside the spans it replaced, in notes that were
     compared before.
     """
@@ -171,7 +171,7 @@ def search_verdict(found: SearchResult, done: Sequence[str], gates: Gates) -> Ve
             "failed": failed,
             "notes_searched": len(found.hits),
             "notes_with_hits": sum(map(bool, found.hits.values())),
-            "notes_withheld": len(found.withheld(NO_RESIDUAL_HITS)),
+            "notes_withheld": len(found.withhold(NO_RESIDUAL_HITS)),
             **(_of_draw(found, bound, gates) if found.drawn < found.notes else {}),
         },
         description=_description_of_search(found, bound, limit=gates.residual),
@@ -191,7 +191,7 @@ def _description_of_search(found: SearchResult, bound: float, *, limit: float) -
     ran = "The ensemble ran again on the redacted text of"
     again = (
         f"What it found in {sum(map(bool, found.hits.values())):,} was covered too; "
-        f"{len(found.withheld(NO_RESIDUAL_HITS)):,} notes in which something was found again are"
+        f"{len(found.withhold(NO_RESIDUAL_HITS)):,} notes in which something was found again are"
         " withheld."
     )
     if found.drawn == found.notes:

@@ -124,7 +124,7 @@ class Verdict:
         )
 
 
-def within_share(name: str, description: str, *, part: int, whole: int, limit: float) -> Verdict:
+def check_share(name: str, description: str, *, part: int, whole: int, limit: float) -> Verdict:
     """Check, blocking, that ``part`` is at most ``limit`` of ``whole``.
 
     Of nothing it is not applicable.
@@ -139,7 +139,7 @@ def within_share(name: str, description: str, *, part: int, whole: int, limit: f
     ).unless(not whole, "nothing arrived")
 
 
-def folded(
+def fold_verdicts(
     name: str, description: str, verdicts: Iterable[Verdict], *, apart: Collection[str]
 ) -> list[Verdict]:
     """Return the verdicts named in ``apart``, and one in place of all others, which passes if none

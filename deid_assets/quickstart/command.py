@@ -21,24 +21,24 @@ from deid_assets.core.errors import DeidError, InputError, WorkerError
 from deid_assets.defs.build import definitions_of
 from deid_assets.defs.instance import harden_process, open_instance
 from deid_assets.defs.partitions import batches
-from deid_assets.defs.runs import Graph, own_console
-from deid_assets.formats.temporary import sweep_temporary
+from deid_assets.defs.placing import name_in
+from deid_assets.defs.runs import Graph, make_own_console
 from deid_assets.intake.arrivals import waiting as waiting_to_be_split
-from deid_assets.intake.landing import holding_landing, left_alone, take_in
+from deid_assets.intake.landing import holding_landing, list_left_alone, take_in
 from deid_assets.intake.reader import landing_store
 from deid_assets.intake.splitting import split_arrivals
 from deid_assets.intake.states import batch_ids, look_at_all, open_batches
-from deid_assets.intake.withdrawal import enforce_withdrawals
-from deid_assets.own_plugins import described
+from deid_assets.operation.environment import enter_folder
+from deid_assets.operation.preflight import check_safety
+from deid_assets.own_plugins import describe_error
 from deid_assets.quickstart.overview import show_overview
 from deid_assets.quickstart.passes import make_all
 from deid_assets.quickstart.sample import write_sample
 from deid_assets.quickstart.steps import waiting
-from deid_assets.runtime.checks import check_ensemble, checked_snapshot
+from deid_assets.runtime.checks import check_ensemble, check_snapshot
 from deid_assets.runtime.installation import Installation
 from deid_assets.runtime.processes import run_parts
-from deid_assets.store.leftovers import sweep_store
-from deid_assets.system.atomic import sweep_parts
+from deid_assets.runtime.sweeping import remove_unfinished
 from deid_assets.system.interrupts import INTERRUPTED
 
 SAMPLE_NOTES = 200
@@ -63,16 +63,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="go on under these settings, also where the installation had others",
     )
     options = parser.parse_args(arguments)
-    console = own_console()
+    console = make_own_console()
     harden_process()
     try:
+        enter_folder()
         settings = Settings.load()
-        snapshot = checked_snapshot(settings, adopt=options.other_settings)
+        check_safety(settings)
+        snapshot = check_snapshot(settings, adopt=options.other_settings)
         check_ensemble(snapshot)
         fill_landing(settings, options.notes, console)
         return _run(Installation(settings, snapshot=snapshot), console)
     except DeidError as error:
-        console.print(described(error), style="red", markup=False, highlight=False, soft_wrap=True)
+        console.print(
+            describe_error(error), style="red", markup=False, highlight=False, soft_wrap=True
+        )
         return 2
     except (OSError, DBAPIError) as error:
         why = error.strerror if isinstance(error, OSError) else error.orig
@@ -93,7 +97,7 @@ def fill_landing(settings: Settings, notes: Path | None, console: Console) -> No
             "What was named arrived before, byte for byte, or waits to be split.", highlight=False
         )
     for rule, count in sorted(
-        Counter(rule for _, rule in left_alone(settings, settle_s=0)).items()
+        Counter(rule for _, rule in list_left_alone(settings, settle_s=0)).items()
     ):
         console.print(
             f"Left in the landing folder: {count:,}, {rule}.", style="yellow", highlight=False
@@ -134,25 +138,6 @@ def _split(settings: Settings, console: Console) -> list[str]:
         return []
 
 
-def remove_unfinished(installation: Installation) -> None:
-    """Complete or remove what killed runs left in the store, among arrivals, taggers and releases
-    and in the temporary folder.
-    """
-    settings = installation.settings
-    sweep_temporary()
-    waits = landing_store(settings) / ".large"
-    for folder in (
-        settings.home,
-        settings.reports,
-        settings.landing,
-        settings.home / "training",
-        waits,
-    ):
-        sweep_parts(folder)
-    sweep_store(installation.files)
-    enforce_withdrawals(installation.settings, installation.files, installation.releases)
-
-
 def _run(installation: Installation, console: Console) -> int:
     remove_unfinished(installation)
     defs = definitions_of(installation.snapshot)
@@ -164,7 +149,7 @@ def _run(installation: Installation, console: Console) -> int:
     if outcome.stopped:
         outcome.show_left(console, "the same command")
         return INTERRUPTED
-    assets = [spec.key.to_user_string() for spec in defs.resolve_all_asset_specs()]
+    assets = [name_in(spec.key) for spec in defs.resolve_all_asset_specs()]
     found = look_at_all(installation.settings, installation.files)
     show_overview(installation, found, assets, console)
     for fault in outcome.faults:

@@ -14,6 +14,7 @@ from deid_assets.core.verdicts import State as Answer
 from deid_assets.evaluation.score import Evaluation, Scheme
 from deid_assets.intake.states import BatchState, BatchStatus, notes_line, total
 from deid_assets.intake.stops import Stop
+from deid_assets.intake.studies import study_states
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.runtime.installation import Installation
 from deid_assets.store.files import ALL, Receipt
@@ -62,8 +63,18 @@ def show_overview(
             soft_wrap=True,
             highlight=False,
         )
+    _show_studies(installation, console)
     for report in sorted(installation.settings.reports.glob("release-*.html")):
         console.print(f"report            {report.absolute()}", soft_wrap=True, highlight=False)
+
+
+def _show_studies(installation: Installation, console: Console) -> None:
+    """Print what each study released, and what is wrong with it."""
+    for one in study_states(installation.settings, installation.files):
+        released = f"{one.notes:,} notes of {one.released:,} batches, {one.state}"
+        console.print(f"study {one.study:11} {released}", soft_wrap=True, highlight=False)
+        for fault in one.faults:
+            console.print(fault, style="yellow", markup=False, highlight=False, soft_wrap=True)
 
 
 def _states(found: Sequence[BatchStatus]) -> str:

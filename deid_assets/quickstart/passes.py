@@ -13,10 +13,11 @@ from rich.console import Console
 from deid_assets.assets.ingest import GOLD, RAW_NOTES
 from deid_assets.assets.repeats import gold_batches
 from deid_assets.core.assets import Family
-from deid_assets.defs.jobs import APPROVE_JOB, MAIN_JOB, NIGHTLY_JOB, TRAINING_JOB
+from deid_assets.defs.build_tables import TABLES_JOB
+from deid_assets.defs.jobs import MAIN_JOB, NIGHTLY_JOB, TRAINING_JOB, approve_job_of
 from deid_assets.defs.runs import Graph, Pass, PassSelection, RunOutcome
 from deid_assets.runtime.installation import Installation
-from deid_assets.runtime.taggers import model_asset, trained_asset
+from deid_assets.runtime.taggers import model_asset, name_asset
 from deid_assets.store.approvals import find_approval
 
 INTAKE = frozenset({dg.AssetKey(RAW_NOTES), dg.AssetKey(GOLD)})
@@ -44,7 +45,8 @@ def make_all(graph: Graph, known: Sequence[str], console: Console) -> RunOutcome
         )
     training = [] if len(idle) == len(installation.taggers.recipes) else [Pass(TRAINING_JOB)]
     per_batch = [Pass(job, batch) for batch in known for job in _jobs_of(installation, batch)]
-    passes = [*training, *per_batch, Pass(NIGHTLY_JOB)]
+    tables = [Pass(TABLES_JOB)] if installation.settings.tables else []
+    passes = [*training, *per_batch, *tables, Pass(NIGHTLY_JOB)]
     outcome = graph.make(passes, console, PassSelection(without=_assets_of(installation, idle)))
     outcome.faults = list(dict.fromkeys([*read.faults, *outcome.faults]))
     return outcome
@@ -66,7 +68,7 @@ def is_approved(installation: Installation, batch: str) -> bool:
     """Whether somebody let a batch leave, where somebody is asked."""
     return (
         installation.settings.release.approval
-        and find_approval(installation.files, batch) is not None
+        and find_approval(installation.files, batch, installation.names) is not None
     )
 
 
@@ -86,7 +88,9 @@ def _read_first(graph: Graph, known: Sequence[str], console: Console) -> RunOutc
 
 
 def _jobs_of(installation: Installation, batch: str) -> list[str]:
-    return [MAIN_JOB, APPROVE_JOB] if is_approved(installation, batch) else [MAIN_JOB]
+    studies = [installation.of_study(name) for name in installation.snapshot.studies]
+    approved = [one for one in (installation, *studies) if is_approved(one, batch)]
+    return [MAIN_JOB, *(approve_job_of(one.names) for one in approved)]
 
 
 def _assets_of(installation: Installation, names: Sequence[str]) -> set[dg.AssetKey]:
@@ -95,6 +99,6 @@ def _assets_of(installation: Installation, names: Sequence[str]) -> set[dg.Asset
     assets = set()
     for name in names:
         recipe = recipes[name]
-        assets |= {trained_asset(recipe, plugins), model_asset(recipe, plugins)}
+        assets |= {name_asset(recipe, plugins), model_asset(recipe, plugins)}
         assets.add(Family.SPANS.of(name))
     return {dg.AssetKey(asset) for asset in assets}

@@ -45,27 +45,27 @@ class Waiting:
         if self.unmeasured:
             needed = next(iter(self.unmeasured.values())).needed
             lines.append(
-                f"{_named(self.unmeasured)} not released yet, since not measured: {needed}."
+                f"{_name_batches(self.unmeasured)} not released yet, since not measured: {needed}."
                 ' Annotate a sample with `deid sample`, or set release.require = "none" to release'
                 " without knowing what was missed"
             )
         if self.unapproved:
             page = next(iter(self.unapproved.values()))
             lines.append(
-                f"{_named(self.unapproved)} not released yet, since not approved: read {page} and"
-                " run `deid approve` with it"
+                f"{_name_batches(self.unapproved)} not released yet, since not approved: read"
+                f" {page} and run `deid approve` with it"
             )
         if self.unknown:
             needed = next(iter(self.unknown.values())).needed
             lines.append(
-                f"{_named(self.unknown)} released without being measured: {needed}. What was missed"
-                " is unknown; annotate a sample with `deid sample`"
+                f"{_name_batches(self.unknown)} released without being measured: {needed}. What was"
+                " missed is unknown; annotate a sample with `deid sample`"
             )
         if self.outdated:
             lines.append(earlier_line(self.outdated))
         if self.repeated:
             lines.append(
-                f"{_named(self.repeated)} here before, in part or whole:"
+                f"{_name_batches(self.repeated)} here before, in part or whole:"
                 f" {sum(self.repeated.values()):,} notes are in an earlier batch too, and are"
                 " scored once. `deid batches withdraw BATCH` takes a batch out; it keeps the"
                 " original files"
@@ -114,7 +114,7 @@ def waiting(installation: Installation, found: Sequence[BatchStatus]) -> Waiting
             batch: one for batch, one in short.items() if batch in released - unmeasured.keys()
         },
         outdated=[one for one in found if one.keeps_release],
-        repeated=_repeated(installation, found),
+        repeated=_find_repeated(installation, found),
     )
 
 
@@ -131,7 +131,7 @@ def _short(installation: Installation, found: Sequence[BatchStatus]) -> dict[str
     return short
 
 
-def _repeated(installation: Installation, found: Sequence[BatchStatus]) -> dict[str, int]:
+def _find_repeated(installation: Installation, found: Sequence[BatchStatus]) -> dict[str, int]:
     present = [one.batch for one in found if one.state is not BatchState.WITHDRAWN]
     with suppress(ProvenanceError):  # the stop of the batch says more
         return {
@@ -140,7 +140,7 @@ def _repeated(installation: Installation, found: Sequence[BatchStatus]) -> dict[
     return {}
 
 
-def _named(batches: Mapping[str, object]) -> str:
+def _name_batches(batches: Mapping[str, object]) -> str:
     """Return one batch, or the first of several, as the subject of a sentence with its verb."""
     first = next(iter(batches))
     return (

@@ -16,7 +16,11 @@ from collections.abc import Sequence
 from deid_assets.config import Settings
 from deid_assets.core.errors import DeidError
 from deid_assets.defs.instance import open_instance
-from deid_assets.runtime.checks import checked_snapshot
+from deid_assets.operation.environment import enter_folder
+from deid_assets.operation.preflight import check_safety
+from deid_assets.runtime.checks import check_snapshot
+from deid_assets.runtime.installation import Installation
+from deid_assets.runtime.sweeping import remove_unfinished
 
 ADDRESS = "127.0.0.1"
 GRACE_S = 15.0
@@ -38,29 +42,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--port", default="3000", help="of Dagster's web server")
     parser.add_argument("--reports-port", default="3001", help="of the reports")
     parser.add_argument("--workspace", default="workspace.yaml", help="the code location")
+    parser.add_argument(
+        "--other-users", action="store_true", help="let other users of this machine in"
+    )
     options = parser.parse_args(arguments)
     try:
+        enter_folder()
         settings = Settings.load()
-        checked_snapshot(settings)  # else the servers start, and the code location fails to load
+        check_safety(settings)
+        # Wrong settings are told here, else the servers start and the code location fails to load.
+        remove_unfinished(Installation(settings, snapshot=check_snapshot(settings)))
         with open_instance(settings.dagster_home):
             pass  # whole before two processes open it
     except DeidError as error:
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
         return 2
+    os.environ.setdefault("DAGSTER_HOME", str(settings.dagster_home))
     python = [sys.executable, "-m"]
-    dagster = [
-        "dagster",
-        "dev",
-        "--workspace",
-        options.workspace,
-        "--host",
-        ADDRESS,
-        "--port",
-        options.port,
-    ]
-    return serve(
-        [[*python, *dagster], [*python, "deid_assets.reports.server", options.reports_port]]
-    )
+    web = ["deid_assets.quickstart.web", "--daemon", "--host", ADDRESS, "--port", options.port]
+    web += ["--workspace", options.workspace]
+    reports = ["deid_assets.quickstart.reports_server", options.reports_port]
+    others = ["--other-users"] if options.other_users else []
+    return serve([[*python, *web, *others], [*python, *reports, *others]])
 
 
 def serve(commands: Sequence[Sequence[str]], *, grace_s: float = GRACE_S) -> int:

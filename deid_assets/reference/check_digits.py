@@ -101,7 +101,7 @@ def rvnr(body: str) -> str:
 
 def lanr(body: str) -> str:
     """KBV, section 293 SGB V (DE), physicians: weights 4 and 9, 10 less the sum modulo 10."""
-    return str(-_weighted(body, (4, 9) * 3) % 10)
+    return str(-_weigh(body, (4, 9) * 3) % 10)
 
 
 def bsn(body: str) -> str | None:
@@ -140,7 +140,7 @@ def svnr(body: str) -> str | None:
 def cpf(body: str) -> str:
     """Receita Federal (BR): two digits, each 11 less the weighted sum modulo 11, 0 above 9."""
     for first in (10, 11):
-        rest = _weighted(body, range(first, 1, -1)) % 11
+        rest = _weigh(body, range(first, 1, -1)) % 11
         body += "0" if rest < 2 else str(11 - rest)
     return body[-2:]
 
@@ -167,7 +167,7 @@ def pwz(body: str) -> str:
 
     The digit stands before the six others.
     """
-    return str(_weighted(body, range(1, 7)) % 11)
+    return str(_weigh(body, range(1, 7)) % 11)
 
 
 def ean(body: str) -> str:
@@ -229,5 +229,5 @@ def _cross_sum(digits: str, weights: Sequence[int]) -> str:
     return str(sum(product // 10 + product % 10 for product in products) % 10)
 
 
-def _weighted(digits: str, weights: Sequence[int]) -> int:
+def _weigh(digits: str, weights: Sequence[int]) -> int:
     return sum(int(digit) * weight for digit, weight in zip(digits, weights, strict=True))

@@ -70,7 +70,7 @@ def difference_table(comparison: Comparison) -> tuple[list[str], list[list[str]]
     return headings, rows
 
 
-def drawn_from(comparison: Comparison) -> str:
+def describe_draws(comparison: Comparison) -> str:
     """Return what the intervals were made of, as part of a sentence."""
     plural = "" if comparison.units == 1 else "s"
     caution = ", too few to rely on" if comparison.units < _FEW else ""

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 from deid_assets.privacy.measurement import Measurement
 from deid_assets.reports.page import chance, number
-from deid_assets.reports.tables import escaped, table_md
+from deid_assets.reports.tables import escape_name, table_md
 
 
 def figures_md(figures: Sequence[Measurement]) -> str:
     """Return a row per measurement, in Markdown."""
     rows = [
         [
-            escaped(each.name),
-            escaped(each.group),
+            escape_name(each.name),
+            escape_name(each.group),
             number(each),
             chance(each),
             f"{each.units:,} {each.unit}",

@@ -19,7 +19,7 @@ from deid_assets.evaluation.numbers import (
     estimate,
     ratio,
     recall_of,
-    written,
+    show_value,
 )
 from deid_assets.evaluation.score import Counts, Evaluation, Scheme
 from deid_assets.privacy.measurement import Measurement
@@ -177,7 +177,7 @@ def _environment(package: str) -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        amount=amount, ratio=ratio, written=written, measured=number, chance=chance
+        amount=amount, ratio=ratio, written=show_value, measured=number, chance=chance
     )
     environment.globals.update(
         CURVE=CURVE,

@@ -9,7 +9,14 @@ from collections.abc import Mapping, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from deid_assets.evaluation.numbers import Estimate, amount, axis_floor, ranked, recall_of, written
+from deid_assets.evaluation.numbers import (
+    Estimate,
+    amount,
+    axis_floor,
+    rank_detectors,
+    recall_of,
+    show_value,
+)
 from deid_assets.evaluation.score import Evaluation, Scheme
 
 if TYPE_CHECKING:
@@ -82,7 +89,7 @@ def leaderboard_png(evaluations: Mapping[str, Evaluation], *, title: str) -> byt
     """
     found = [
         (name, recall_of(evaluation.micro(Scheme.COVERED)))
-        for name, evaluation in ranked(evaluations)
+        for name, evaluation in rank_detectors(evaluations)
     ]
     rows = [(name, recall) for name, recall in found if recall]
     figure, axes = _canvas(
@@ -108,7 +115,7 @@ def blank(height_inches: float, *, title: str) -> tuple[Figure, Axes]:
     # The layout gives room to a long axes title by squeezing the axes to nothing; a figure title
     # takes height only.
     heading = figure.suptitle(
-        _shortened(title, limit=75), x=0.01, ha="left", fontsize=10, color=INK, weight="bold"
+        _shorten(title, limit=75), x=0.01, ha="left", fontsize=10, color=INK, weight="bold"
     )
     heading.set_parse_math(False)
     return figure, figure.add_subplot()
@@ -119,7 +126,7 @@ def _canvas(names: Sequence[str], *, title: str, measure: str) -> tuple[Figure, 
     axes.set_xlabel(measure, fontsize=8, color=MUTED)
     axes.set_yticks(
         range(len(names)),
-        [_shortened(name) for name in names],
+        [_shorten(name) for name in names],
         fontsize=8,
         color=INK,
         parse_math=False,
@@ -145,7 +152,7 @@ def _canvas(names: Sequence[str], *, title: str, measure: str) -> tuple[Figure, 
     return figure, axes
 
 
-def _shortened(name: str, *, limit: int = 40) -> str:
+def _shorten(name: str, *, limit: int = 40) -> str:
     return name if len(name) <= limit else name[: limit - 1] + "…"
 
 
@@ -161,7 +168,9 @@ def _draw_intervals(axes: Axes, estimates: Sequence[Estimate]) -> None:
     axes.plot([one.value for one in estimates], rows, "o", color=INK, markersize=4.5)
     beside: Any = axes.get_yaxis_transform()
     for row, one in enumerate(estimates):
-        axes.text(1.02, row, written(one), transform=beside, va="center", color=MUTED, fontsize=8)
+        axes.text(
+            1.02, row, show_value(one), transform=beside, va="center", color=MUTED, fontsize=8
+        )
 
 
 def png(figure: Figure) -> bytes:

@@ -170,6 +170,9 @@ class ReleaseSummary:
         needs_approval: Whether somebody must approve this page before the batch leaves.
         redacts_annotated: Whether what people annotated is redacted too, where no detector found
             it.
+        page: Name of the file of this page; that of a batch's own release where not given.
+        study: Whose release it is; empty for the installation's own.
+        recipients: Who gets it, where the study names them.
 
     Raises:
         InputError: A count is negative, or ``created_at`` has no time zone.
@@ -199,6 +202,9 @@ class ReleaseSummary:
     arrival: Received | None = None
     needs_approval: bool = False
     redacts_annotated: bool = True
+    page: str = ""
+    study: str = ""
+    recipients: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.created_at.tzinfo is None:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from deid_assets.evaluation.rewriting import plateau
-from deid_assets.reports.tables import escaped, table_md
+from deid_assets.reports.tables import escape_name, table_md
 
 Measures = Mapping[str, Any]
 """What ``StudyTable.to_json`` gives."""
@@ -47,7 +47,7 @@ def study_md(measures: Measures) -> str:
 
 def alterations_md(measures: Measures) -> str:
     """Return what the outputs changed outside placeholders, by kind; none of it is released."""
-    rows = [(escaped(name), f"{count:,}") for name, count in measures["alterations"].items()]
+    rows = [(escape_name(name), f"{count:,}") for name, count in measures["alterations"].items()]
     rows.append(("**notes altered**", _share(measures["altered"])))
     return table_md(["Alteration", "Times"], rows, left=1)
 
@@ -110,7 +110,8 @@ def audit_md(points: Sequence[Mapping[str, Any]], unlabelled: Collection[str]) -
     """Return the audit as a table."""
     found = audit(points, unlabelled)
     rows = [
-        (escaped(note), f"{count} of {len(points)}") for note, count in list(found.items())[:SHOWN]
+        (escape_name(note), f"{count} of {len(points)}")
+        for note, count in list(found.items())[:SHOWN]
     ]
     rows.append((f"**{len(found):,} of {len(unlabelled):,} notes without annotations**", ""))
     return table_md(["Note", "Epochs that remove something"], rows, left=1)

@@ -6,7 +6,14 @@ import re
 from collections.abc import Mapping, Sequence
 
 from deid_assets.evaluation.comparison import Comparison
-from deid_assets.evaluation.numbers import amount, estimate, ranked, ratio, recall_of, written
+from deid_assets.evaluation.numbers import (
+    amount,
+    estimate,
+    rank_detectors,
+    ratio,
+    recall_of,
+    show_value,
+)
 from deid_assets.evaluation.score import Evaluation, Scheme
 from deid_assets.reports.comparison import difference_table, interval_table, semeval_table
 
@@ -32,14 +39,14 @@ def leaderboard_md(evaluations: Mapping[str, Evaluation]) -> str:
         "Strict F1",
     ]
     rows = []
-    for place, (name, evaluation) in enumerate(ranked(evaluations), start=1):
+    for place, (name, evaluation) in enumerate(rank_detectors(evaluations), start=1):
         strict, notes = evaluation.micro(Scheme.STRICT), evaluation.notes
         rows.append(
             [
                 str(place),
-                escaped(name),
-                written(recall_of(evaluation.micro(Scheme.COVERED))),
-                written(estimate(notes.covered, notes.with_phi)),
+                escape_name(name),
+                show_value(recall_of(evaluation.micro(Scheme.COVERED))),
+                show_value(estimate(notes.covered, notes.with_phi)),
                 *(ratio(value) for value in (strict.precision, strict.recall, strict.f1)),
             ]
         )
@@ -65,8 +72,10 @@ def scores_md(evaluation: Evaluation) -> str:
             for scheme in (Scheme.COVERED, Scheme.STRICT, Scheme.RELAXED, Scheme.CHARACTERS)
         )
         ratios = (strict.precision, strict.recall, strict.f1, relaxed.f1, characters.recall)
-        name = "**all**" if label is None else escaped(label)
-        rows.append([name, amount(strict.gold), written(recall_of(covered)), *map(ratio, ratios)])
+        name = "**all**" if label is None else escape_name(label)
+        rows.append(
+            [name, amount(strict.gold), show_value(recall_of(covered)), *map(ratio, ratios)]
+        )
     return table_md(header, rows, left=1)
 
 
@@ -77,8 +86,8 @@ def comparison_md(comparison: Comparison) -> str:
     tables = [interval_table(comparison), semeval_table(comparison), difference_table(comparison)]
     return "\n\n".join(
         table_md(
-            [escaped(name) for name in header],
-            [[escaped(row[0]), *row[1:]] for row in rows],
+            [escape_name(name) for name in header],
+            [[escape_name(row[0]), *row[1:]] for row in rows],
             left=1,
         )
         for header, rows in tables
@@ -99,7 +108,7 @@ def labels_md(counts: Mapping[str, int]) -> str:
     most = max((spans for _, spans in rows), default=0)
     cells = [
         [
-            escaped(label),
+            escape_name(label),
             "█" * round(_BAR * spans / most) if most else "",
             amount(spans),
             ratio(spans / total),
@@ -120,19 +129,19 @@ def table_md(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int)
     return "\n".join("| " + " | ".join(row) + " |" for row in (header, rule, *rows))
 
 
-def titled_md(table: Titled) -> str:
+def write_titled_md(table: Titled) -> str:
     """Return a table as Markdown, every cell escaped; empty without rows."""
     headings, rows = table
     if not rows:
         return ""
     return table_md(
-        [escaped(cell) for cell in headings],
-        [[escaped(cell) for cell in row] for row in rows],
+        [escape_name(cell) for cell in headings],
+        [[escape_name(cell) for cell in row] for row in rows],
         left=1,
     )
 
 
-def escaped(name: str) -> str:
+def escape_name(name: str) -> str:
     """Return a name that Markdown shows as it is, on one line."""
     flat = " ".join(name.split())
     return _SPECIAL.sub(r"\\\1", "".join(_HTML.get(char, char) for char in flat))

@@ -10,16 +10,17 @@ from pathlib import Path
 from deid_assets.config import Settings
 from deid_assets.core.errors import ConfigError, DeidError, did_you_mean
 from deid_assets.core.redact import Policy
-from deid_assets.plugins import Plugin, available
+from deid_assets.plugins import Plugin
 from deid_assets.policies import load_policy
-from deid_assets.runtime.importing import with_import_faults
+from deid_assets.runtime.importing import add_import_faults
 from deid_assets.runtime.settings_record import SettingsSource, check_settings
 from deid_assets.runtime.snapshot import Snapshot
-from deid_assets.runtime.taggers import known_detectors
+from deid_assets.runtime.studies import faults_of_loading
+from deid_assets.runtime.taggers import find_installed_detectors, list_known_detectors
 from deid_assets.training import Recipe, load_recipe
 
 
-def checked_snapshot(
+def check_snapshot(
     settings: Settings,
     *,
     promised: str = "",
@@ -44,11 +45,12 @@ def checked_snapshot(
         ConfigError: With a line for each fault, or the installation is run under other settings.
     """
     named = source or SettingsSource(os.environ.get("DEID_CONFIG") or "settings")
-    if faults := [named.shown(fault) for fault in _faults(settings)]:
+    if faults := [named.show(fault) for fault in _faults(settings)]:
         raise ConfigError("\n".join(faults))
     check_settings(settings, adopt=adopt, source=source)
-    taken = {name: one for name, one in available().items() if only is None or name in only}
-    plugins = with_import_faults(taken, settings.home / "imports.json")
+    found = find_installed_detectors(settings)
+    taken = {name: one for name, one in found.items() if only is None or name in only}
+    plugins = add_import_faults(taken, settings.home / "imports.json")
     return Snapshot.take(settings, plugins=plugins, promised=promised)
 
 
@@ -68,11 +70,12 @@ def check_ensemble(snapshot: Snapshot) -> None:
 
 
 def _faults(settings: Settings) -> Iterator[str]:
-    yield from _named("recipes", settings.recipes, load_recipe)
-    yield from _named("policies", settings.policies, load_policy)
+    yield from _find_misnamed("recipes", settings.recipes, load_recipe)
+    yield from _find_misnamed("policies", settings.policies, load_policy)
     yield from _home(settings.home)
+    yield from faults_of_loading(settings)
     try:
-        known: Mapping[str, Plugin] = known_detectors(settings)
+        known: Mapping[str, Plugin] = list_known_detectors(settings)
     except ConfigError:  # a recipe is wrong, which was said
         return
     for key, names in (("ensemble", settings.ensemble), ("detectors", settings.detectors)):
@@ -84,7 +87,7 @@ def _faults(settings: Settings) -> Iterator[str]:
                 )
 
 
-def _named(
+def _find_misnamed(
     key: str, sources: Iterable[str], load: Callable[[str], Recipe | Policy]
 ) -> Iterator[str]:
     """Yield what cannot be loaded, and what has the name of another.

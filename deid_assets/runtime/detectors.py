@@ -16,6 +16,7 @@ from deid_assets.core.detector import Detector, Failed, detect
 from deid_assets.core.note import Note, chunks_of
 from deid_assets.core.span import SpanSet
 from deid_assets.plugins import load
+from deid_assets.plugins.environments import plugin_in, set_apart
 from deid_assets.runtime.processes import WorkerDied, run_parts
 from deid_assets.runtime.progress import report
 from deid_assets.system.digests import digest_of_path, paths_in
@@ -105,27 +106,50 @@ class DetectorPool:
         """Return one outcome per note, in order; as ``answer``."""
         return list(self.answer(name, notes, stage=stage).outcomes)
 
-    def answer(self, name: str, notes: Sequence[Note], *, stage: str) -> Answers:
+    def answer(
+        self,
+        name: str,
+        notes: Sequence[Note],
+        *,
+        stage: str,
+        on_answers: Callable[[Answers], None] | None = None,
+    ) -> Answers:
         """Return one outcome per note, and the time they took.
 
         A note on which the detector ends its process is ``Failed``.
+
+        Args:
+            name: The detector.
+            notes: In order. Of none, nothing is loaded.
+            stage: Named by failures.
+            on_answers: Called with the answers to some of the notes as soon as they are there; a
+                note may come twice, where a worker died.
 
         Raises:
             PluginError: The detector cannot be loaded.
             WorkerDied: Too many notes ended a process; nothing of the batch is kept.
         """
-        located = _located(*self._locate(name), digests=self._digests)
-        work = partial(_timed_in_worker, name=name, stage=stage, located=located)
+        if not notes:
+            return Answers([], 0.0)
+        located = _locate(*self._locate(name), digests=self._digests)
+        work = partial(_time_in_worker, name=name, stage=stage, located=located)
         found: list[SpanSet | Failed] = []
         whole: list[Sequence[Note]] = [*chunks_of(notes, CHUNK_CHARS)]
-        waiting = deque([whole] if notes else [])
+        waiting = deque([whole])
         deaths, seconds = 0, 0.0
         while waiting:
             chunks = waiting.popleft()
             ends = list(accumulate(map(len, chunks), initial=len(found)))
             try:
                 told = partial(_tell_notes, stage, ends, len(notes))
-                for part in run_parts(work, chunks, workers=self._workers, on_progress=told):
+                parts = run_parts(
+                    work,
+                    chunks,
+                    workers=self._workers,
+                    on_progress=told,
+                    on_result=on_answers or _ignore,
+                )
+                for part in parts:
                     found += part.outcomes
                     seconds += part.seconds
             except WorkerDied:
@@ -181,13 +205,17 @@ class DetectorPool:
             PluginError: As for ``detect``.
             WorkerDied: Nothing of the batch is kept.
         """
-        located = {name: _located(*self._locate(name), digests=self._digests) for name in names}
+        located = {name: _locate(*self._locate(name), digests=self._digests) for name in names}
         return run_parts(
             partial(_work_in_worker, work, located),
             parts,
             workers=self._workers,
             on_progress=on_progress,
         )
+
+
+def _ignore(_: Answers) -> None:
+    """Do nothing with some answers."""
 
 
 def _tell_notes(stage: str, ends: Sequence[int], of: int, finished: int) -> None:
@@ -199,8 +227,8 @@ def _smaller(chunks: Sequence[Sequence[Note]]) -> list[list[Sequence[Note]]]:
     return [[chunk] for chunk in chunks] if len(chunks) > 1 else [[[note]] for note in chunks[0]]
 
 
-def _timed_in_worker(notes: Sequence[Note], *, name: str, stage: str, located: _Located) -> Answers:
-    detector = _opened(name, located)
+def _time_in_worker(notes: Sequence[Note], *, name: str, stage: str, located: _Located) -> Answers:
+    detector = _open(name, located)
     started = time.perf_counter()
     outcomes = detect(detector, notes, stage=stage, interruptible=False)
     return Answers(outcomes, time.perf_counter() - started)
@@ -210,12 +238,12 @@ def _work_in_worker(
     work: Callable[[Part, RunsDetector], Result], located: Mapping[str, _Located], part: Part
 ) -> Result:
     def detect_here(name: str, notes: Sequence[Note], *, stage: str) -> list[SpanSet | Failed]:
-        return detect(_opened(name, located[name]), notes, stage=stage, interruptible=False)
+        return detect(_open(name, located[name]), notes, stage=stage, interruptible=False)
 
     return work(part, detect_here)
 
 
-def _opened(name: str, located: _Located) -> Detector:
+def _open(name: str, located: _Located) -> Detector:
     if name not in _loaded or _loaded[name][0] != located:
         _loaded[name] = (
             located,
@@ -224,10 +252,7 @@ def _opened(name: str, located: _Located) -> Detector:
     return _loaded[name][1]
 
 
-def _located(plugin: str, options: Mapping[str, Any], *, digests: Mapping[str, str]) -> _Located:
-    return _Located(
-        plugin,
-        options,
-        digests.get(plugin, ""),
-        tuple(digest_of_path(path) for path in paths_in(options)),
-    )
+def _locate(plugin: str, options: Mapping[str, Any], *, digests: Mapping[str, str]) -> _Located:
+    environment, own = set_apart(options)
+    digest = plugin_in(environment, plugin).digest if environment else digests.get(plugin, "")
+    return _Located(plugin, options, digest, tuple(digest_of_path(path) for path in paths_in(own)))

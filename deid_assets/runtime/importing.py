@@ -13,13 +13,14 @@ from pathlib import Path
 
 from deid_assets.core.errors import PluginError
 from deid_assets.plugins import Plugin, available, check_importable
+from deid_assets.plugins.environments import import_fault
 from deid_assets.system.atomic import atomic_file
 
 TIMEOUT_S = 120
 """The slowest plugin known takes 20 s on a busy machine."""
 
 
-def with_import_faults(plugins: Mapping[str, Plugin], memory: Path) -> dict[str, Plugin]:
+def add_import_faults(plugins: Mapping[str, Plugin], memory: Path) -> dict[str, Plugin]:
     """Return the plugins.
 
     One that cannot be imported has its ``fault``, which names the class of the error alone.
@@ -64,6 +65,8 @@ def _read(memory: Path) -> dict[str, str]:
 
 def _fault(plugin: Plugin) -> str:
     """Return why a plugin cannot be imported; what it says itself is thrown away."""
+    if plugin.environment:
+        return import_fault(plugin)
     reader, writer = os.pipe()
     try:
         ended = subprocess.run(  # noqa: S603 - our own module

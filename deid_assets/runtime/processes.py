@@ -36,7 +36,7 @@ class WorkerDied(WorkerError):  # noqa: N818 - what happened, as in BrokenProces
     """A worker process ended while it was at work."""
 
 
-def _died() -> WorkerDied:
+def _report_death() -> WorkerDied:
     return WorkerDied("a worker process ended early: a library in it aborted, or memory ran out")
 
 
@@ -50,6 +50,7 @@ def run_parts(
     *,
     workers: int,
     on_progress: Callable[[int], None] = lambda _: None,
+    on_result: Callable[[Result], None] = lambda _: None,
 ) -> list[Result]:
     """Return what the work gives for each part, in order, made by worker processes.
 
@@ -63,6 +64,7 @@ def run_parts(
         parts: What it is called with.
         workers: Number of processes.
         on_progress: Called with the number of finished parts, in this thread.
+        on_result: Called with what the work gave for a part, as soon as it did, in this thread.
 
     Raises:
         WorkerDied: Nothing is kept, and the next call starts new workers.
@@ -72,18 +74,18 @@ def run_parts(
     jobs: list[Future[Result]] = []
     try:
         check_stop()
-        executor = _started(workers)
+        executor = _start(workers)
         with _interrupts_blocked():
-            jobs += [executor.submit(_worked, work, part) for part in parts]
+            jobs += [executor.submit(_run_work, work, part) for part in parts]
         check_stop()
         for finished, job in enumerate(as_completed(jobs), start=1):
-            _result_of(job)
+            on_result(_result_of(job))
             on_progress(finished)
         return [_result_of(job) for job in jobs]
     except BrokenProcessPool:
         end_workers()
         check_stop()
-        raise _died() from None
+        raise _report_death() from None
     except Exception:
         raise
     except BaseException:
@@ -104,9 +106,9 @@ def stream_parts(
     waiting: deque[tuple[Part, Future[Result]]] = deque()
     try:
         for part in parts:
-            executor = _started(workers)
+            executor = _start(workers)
             with _interrupts_blocked():
-                waiting.append((part, executor.submit(_worked, work, part)))
+                waiting.append((part, executor.submit(_run_work, work, part)))
             if len(waiting) > 2 * workers:
                 yield waiting[0][0], _result_of(waiting.popleft()[1])
         while waiting:
@@ -114,7 +116,7 @@ def stream_parts(
     except BrokenProcessPool:
         end_workers()
         check_stop()
-        raise _died() from None
+        raise _report_death() from None
     except Exception:
         raise
     except BaseException:
@@ -152,7 +154,7 @@ def end_workers() -> None:
         _end()
 
 
-def _started(workers: int) -> ProcessPoolExecutor:
+def _start(workers: int) -> ProcessPoolExecutor:
     state = _state(workers)
     with _lock:
         if state not in _running:
@@ -212,10 +214,10 @@ def _result_of(job: Future[Result]) -> Result:
     try:
         return job.result()
     except DeidError as error:
-        raise error.with_traceback(None) from None  # raised here, of what ``_worked`` let pass
+        raise error.with_traceback(None) from None  # raised here, of what ``_run_work`` let pass
 
 
-def _worked(work: Callable[[Part], Result], part: Part) -> Result:
+def _run_work(work: Callable[[Part], Result], part: Part) -> Result:
     """Return what the work gives.
 
     Of an error that our code did not raise nothing crosses but the name of its class.

@@ -58,7 +58,7 @@ class SettingsSource:
     where: str = ""
     called: Mapping[str, str] = field(default_factory=dict)
 
-    def shown(self, fault: str) -> str:
+    def show(self, fault: str) -> str:
         """Return a fault of the settings, by the names that they have here."""
         setting, colon, rest = fault.partition(":")
         first, dot, inner = setting.partition(".")
@@ -83,10 +83,10 @@ def check_settings(
         ConfigError: The settings are others, from elsewhere; one line names both.
     """
     path = settings.home / RECORD
-    given, known = _given(settings, source), _read(path)
+    given, known = _record_given(settings, source), _read(path)
     if known is not None and source is not None and given.source != known.source:
         raise ConfigError(
-            source.shown(
+            source.show(
                 f"home: {settings.home.absolute()} is run under {known.shown}, and two"
                 " installations in one folder would undo each other's work; name another folder"
             )
@@ -95,7 +95,7 @@ def check_settings(
         raise ConfigError(
             f"{settings.home.absolute()} is run under {known.shown}; this process has"
             f" {given.shown}, and would undo what the other makes; {_as_before(known)}, or go on"
-            " under these by `make run ARGS=--other-settings`"
+            " under these by `deid run --other-settings`"
         )
     if given != known:
         with atomic_file(path) as file:
@@ -113,15 +113,17 @@ def _as_before(known: SettingsRecord) -> str:
     return file + (" and DEID_DATABASE_URL as it was" if known.database else "")
 
 
-def _given(settings: Settings, source: SettingsSource | None) -> SettingsRecord:
+def _record_given(settings: Settings, source: SettingsSource | None) -> SettingsRecord:
     file = os.environ.get("DEID_CONFIG")
-    values = settings.model_dump(mode="json", exclude=_APART)
+    # A setting that came later and is not used leaves the digest of earlier versions as it was.
+    unused = set() if settings.studies else {"studies"}
+    values = settings.model_dump(mode="json", exclude=_APART | unused)
     digest = settings.key().derive("settings", json.dumps(values, sort_keys=True)).hex()
     name = source.name if source else str(Path(file).resolve()) if file else _DEFAULTS
-    return SettingsRecord(name, _without_password(settings), digest)
+    return SettingsRecord(name, _hide_password(settings), digest)
 
 
-def _without_password(settings: Settings) -> str:
+def _hide_password(settings: Settings) -> str:
     if not settings.database_url:
         return ""
     try:

@@ -19,17 +19,28 @@ from deid_assets.config import Settings
 from deid_assets.core.errors import ProvenanceError
 from deid_assets.core.keys import Key
 from deid_assets.core.redact import Policy
-from deid_assets.plugins import ACTIONS, AUDITS, FORMATS, GROUP, PAGES, TABLES, Plugin, available_of
+from deid_assets.plugins import (
+    ACTIONS,
+    AUDITS,
+    FORMATS,
+    GROUP,
+    PAGES,
+    SYNTHESIS,
+    TABLES,
+    Plugin,
+    available_of,
+)
 from deid_assets.policies import load_policy
 from deid_assets.quality.suites import Suite, suites_in
-from deid_assets.runtime.taggers import known_detectors, recipes_of
-from deid_assets.system.digests import digest_of_files, files_below
+from deid_assets.runtime.studies import Study, files_of, load_studies
+from deid_assets.runtime.taggers import find_installed_detectors, list_known_detectors, recipes_of
+from deid_assets.system.digests import digest_of_files, paths_below
 from deid_assets.training import Recipe
 
 PACKAGES = ("deid_assets", "deid_resources")
-_NOT_IN_THE_GRAPH = frozenset({"__pycache__", "cli"})
+_NOT_IN_THE_GRAPH = frozenset({"__pycache__", "cli", "evidence"})
 _REMEDY = "nothing was stored; start the process again, and reload the code location in Dagster"
-_GROUPS = (GROUP, FORMATS, AUDITS, ACTIONS, TABLES, PAGES)
+_GROUPS = (GROUP, FORMATS, AUDITS, ACTIONS, TABLES, PAGES, SYNTHESIS)
 
 
 @dataclass(frozen=True)
@@ -49,9 +60,11 @@ class Snapshot:
         actions: Actions of policies that plugins bring; their digests are in those of the policies.
         tables: Tables that plugins make of their own detectors.
         pages: Pages on detectors that plugins make.
+        generators: Makers of synthetic corpora by entry-point name.
         suites: The installation's own suites of expectations, by asset.
         promised: Digest of the snapshot that the definitions of a run were made of; none where the
             run and its definitions share a process.
+        studies: Releases of their own over the same spans, by name.
     """
 
     settings: Settings
@@ -64,9 +77,11 @@ class Snapshot:
     actions: Mapping[str, Plugin] = field(default_factory=dict)
     tables: Mapping[str, Plugin] = field(default_factory=dict)
     pages: Mapping[str, Plugin] = field(default_factory=dict)
+    generators: Mapping[str, Plugin] = field(default_factory=dict)
     suites: Mapping[str, Suite] = field(default_factory=dict)
     promised: str = ""
     _options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    studies: Mapping[str, Study] = field(default_factory=dict)
 
     @classmethod
     def take(
@@ -89,10 +104,12 @@ class Snapshot:
             ConfigError: The settings name a policy or recipe that does not exist, or a policy,
                 recipe or suite is wrong.
         """
-        detectors, formats, installed_audits, actions, tables, pages = available_of(*_GROUPS)
+        found, formats, installed_audits, actions, tables, pages, generators = available_of(
+            *_GROUPS
+        )
         return cls(
             settings,
-            detectors if plugins is None else plugins,
+            find_installed_detectors(settings, found) if plugins is None else plugins,
             recipes_of(settings),
             {
                 source: load_policy(source)
@@ -104,9 +121,11 @@ class Snapshot:
             actions,
             tables,
             pages,
+            generators,
             suites_in(settings.suites_folder),
             promised,
             {name: settings.digest_of_detector(name) for name in settings.detectors},
+            load_studies(settings),
         )
 
     @property
@@ -116,8 +135,8 @@ class Snapshot:
 
     @cached_property
     def detectors(self) -> dict[str, Plugin]:
-        """The plugins that detect, as ``known_detectors`` returns them."""
-        return known_detectors(self.settings, plugins=self.installed, recipes=self.recipes)
+        """The plugins that detect, as ``list_known_detectors`` returns them."""
+        return list_known_detectors(self.settings, plugins=self.installed, recipes=self.recipes)
 
     def page(self, name: str) -> Plugin | None:
         """Return the plugin that makes a page on detectors, or ``None`` where none can."""
@@ -147,27 +166,47 @@ class Snapshot:
         """
         made_of = {
             "settings": self.settings.model_dump(mode="json"),
-            "plugins": {name: plugin.code_version for name, plugin in self.installed.items()},
+            "plugins": {
+                name: plugin.code_version
+                for name, plugin in {**self._apart(self.detectors), **self.installed}.items()
+            },
             "formats": {name: plugin.code_version for name, plugin in self.formats.items()},
             "audits": {name: plugin.code_version for name, plugin in self.audits.items()},
             "tables": {name: plugin.code_version for name, plugin in self.tables.items()},
             "pages": {name: plugin.code_version for name, plugin in self.pages.items()},
+            "generators": {name: own.code_version for name, own in self.generators.items()},
             "recipes": {name: recipe.digest for name, recipe in self.recipes.items()},
             "policies": {name: policy.digest for name, policy in self.policies.items()},
             "software": self.software,
             "suites": {name: suite.digest for name, suite in self.suites.items()},
+            "studies": {name: study.digest for name, study in self.studies.items()},
         }
         return self.key.derive("snapshot", json.dumps(made_of, sort_keys=True)).hex()
+
+    @staticmethod
+    def _apart(detectors: Mapping[str, Plugin]) -> dict[str, Plugin]:
+        """Return those that run in an environment of their own, also under a name of their own."""
+        return {name: plugin for name, plugin in detectors.items() if plugin.environment}
 
     @property
     def names(self) -> str:
         """What the graph's assets are named after.
 
-        Detectors, recipes, policies, audits, tables, pages, whether one approves.
+        Detectors, recipes, policies, audits, tables, pages, generators of corpora, whether one
+        approves, studies, structured tables.
         """
         approval = ["approval"] if self.settings.release.approval else []
         policies = (policy.name for policy in self.policies.values())
+        studies = [
+            name + ("+approval" if self.settings.of_study(name).release.approval else "")
+            for name in sorted(self.studies)
+        ]
+        tables = [
+            f"{name}+{','.join(filter(table.is_of, sorted(self.studies)))}"
+            for name, table in sorted(self.settings.tables.items())
+        ]
         audits = ["|", *sorted(self.audits), "|", *sorted(self.tables), "|", *sorted(self.pages)]
+        generators = ["|", *sorted(self.generators)] if self.generators else []
         return " ".join(
             [
                 *sorted(self.detectors),
@@ -177,6 +216,9 @@ class Snapshot:
                 *sorted(policies),
                 *approval,
                 *audits,
+                *generators,
+                *(["|", *studies] if studies else []),
+                *(["|", *tables] if tables else []),
             ]
         )
 
@@ -217,12 +259,22 @@ class Snapshot:
         """
         if self.settings.secret() != self._secret:
             raise ProvenanceError(f"the secret changed since this process started; {_REMEDY}")
+        if any(files_of(study.settings) != study.files for study in self.studies.values()):
+            raise ProvenanceError(
+                "a list of patients or the key of a study changed since this process started;"
+                f" {_REMEDY}"
+            )
         if _software() != self.software:
             raise ProvenanceError(
                 f"files of deid-assets changed since this process started; {_REMEDY}"
             )
-        known = (self.installed, self.formats, self.audits, self.actions, self.tables, self.pages)
-        for taken, present in zip(known, available_of(*_GROUPS), strict=True):
+        groups = (self.formats, self.audits, self.actions, self.tables, self.pages)
+        known = (self.installed, self._apart(self.detectors), *groups, self.generators)
+        found, *others = available_of(*_GROUPS)
+        installed = find_installed_detectors(self.settings, found)
+        detectors = list_known_detectors(self.settings, plugins=installed, recipes=self.recipes)
+        there = [installed, self._apart(detectors), *others]
+        for taken, present in zip(known, there, strict=True):
             for name, plugin in taken.items():
                 if name not in present or present[name].code_version != plugin.code_version:
                     raise ProvenanceError(
@@ -244,7 +296,7 @@ def software_version() -> str:
     """Return the version of this package with a digest of its files, as this process started with
     them.
 
-    The command line is left out: nothing in the graph runs it.
+    The command line and the evidence file are left out: nothing in the graph runs them.
     """
     return _software()
 
@@ -253,7 +305,7 @@ def _software() -> str:
     files = []
     for package in PACKAGES:
         for folder in _folders(package):
-            below = files_below(folder, without=_NOT_IN_THE_GRAPH)
+            below = paths_below(folder, without=_NOT_IN_THE_GRAPH)
             files += [(f"{package}/{name}", path) for name, path in below]
     return f"{deid_assets.__version__}+{digest_of_files(files)[:12]}"
 

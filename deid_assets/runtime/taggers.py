@@ -21,7 +21,8 @@ from deid_assets.core.errors import InputError, ProvenanceError
 from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.plugins import Plugin, available
-from deid_assets.store.files import ALL, StoreFiles
+from deid_assets.plugins.environments import plugin_in, set_apart
+from deid_assets.store.files import ALL, Receipt, StoreFiles
 from deid_assets.store.retraining import RetrainMarks
 from deid_assets.training import CARD, Card, Recipe, load_recipe, read_card
 from deid_assets.training.card import close_folder
@@ -47,7 +48,25 @@ def recipes_of(settings: Settings) -> dict[str, Recipe]:
     return {recipe.name: recipe for recipe in map(load_recipe, settings.recipes)}
 
 
-def known_detectors(
+def find_installed_detectors(
+    settings: Settings, found: Mapping[str, Plugin] | None = None
+) -> dict[str, Plugin]:
+    """Return the installed detectors by entry-point name, with those that the settings run in an
+    environment of their own as they are there.
+
+    Args:
+        settings: Of the installation.
+        found: What ``available`` returns, where that was asked already.
+    """
+    found = {**(available() if found is None else found)}
+    for name, options in settings.detectors.items():
+        environment, _ = set_apart(options)
+        if environment and PLUGIN not in options:
+            found[name] = plugin_in(environment, name)
+    return found
+
+
+def list_known_detectors(
     settings: Settings,
     *,
     plugins: Mapping[str, Plugin] | None = None,
@@ -58,23 +77,23 @@ def known_detectors(
     A plugin that needs a model and has none is left out, unless the settings name it: then it has a
     ``fault``, and so has a recipe whose plugin is not installed.
     """
-    plugins = available() if plugins is None else plugins
+    plugins = find_installed_detectors(settings) if plugins is None else plugins
     recipes = recipes_of(settings) if recipes is None else recipes
     named = {*settings.ensemble, *settings.detectors}
     found = {
-        name: _configured(settings, plugin)
+        name: _configure(settings, plugin)
         for name, plugin in plugins.items()
         if name not in recipes and (name in named or plugin.fault or not plugin.needs_model)
     }
     for name, options in settings.detectors.items():
         if PLUGIN in options and name not in plugins and name not in recipes:
-            found[name] = _named(name, str(options[PLUGIN]), plugins)
+            found[name] = _name_plugin(name, options, plugins)
     for recipe in recipes.values():
         found[recipe.name] = _tagger(recipe, plugins)
     return found
 
 
-def _configured(settings: Settings, plugin: Plugin) -> Plugin:
+def _configure(settings: Settings, plugin: Plugin) -> Plugin:
     if (
         not plugin.needs_model
         or plugin.fault
@@ -87,8 +106,11 @@ def _configured(settings: Settings, plugin: Plugin) -> Plugin:
     )
 
 
-def _named(name: str, plugin: str, plugins: Mapping[str, Plugin]) -> Plugin:
+def _name_plugin(name: str, options: Mapping[str, Any], plugins: Mapping[str, Plugin]) -> Plugin:
     """Return a plugin under the name that ``[detectors.NAME]`` with ``plugin = "…"`` gives it."""
+    plugin, (environment, _) = str(options[PLUGIN]), set_apart(options)
+    if environment:
+        return replace(plugin_in(environment, plugin), name=name)
     if plugin not in plugins:
         return Plugin(
             name, f"deid-{plugin}", "0", "", (), "", f"its plugin {plugin} is not installed"
@@ -111,7 +133,7 @@ def _tagger(recipe: Recipe, plugins: Mapping[str, Plugin]) -> Plugin:
             fault=f"it runs as ONNX, and plugin {trainer.runner} is not installed",
         )
     # A tagger that asks another detector gives something else when that one changes.
-    asked = plugins.get(asked_by(recipe))
+    asked = plugins.get(name_asked(recipe))
     made_of = "".join(plugin.digest for plugin in (trainer, runner, asked) if plugin)
     digest = hashlib.sha256(made_of.encode()).hexdigest()
     return replace(
@@ -128,11 +150,11 @@ def model_asset(recipe: Recipe, plugins: Mapping[str, Plugin]) -> str:
     return (
         Family.ONNX.of(recipe.name)
         if trainer and trainer.exports_onnx
-        else trained_asset(recipe, plugins)
+        else name_asset(recipe, plugins)
     )
 
 
-def trained_asset(recipe: Recipe, plugins: Mapping[str, Plugin]) -> str:
+def name_asset(recipe: Recipe, plugins: Mapping[str, Plugin]) -> str:
     """Return the asset that training a recipe makes.
 
     ``adapter_NAME`` where that is one, else ``tagger_NAME``.
@@ -142,7 +164,7 @@ def trained_asset(recipe: Recipe, plugins: Mapping[str, Plugin]) -> str:
     return family.of(recipe.name)
 
 
-def asked_by(recipe: Recipe) -> str:
+def name_asked(recipe: Recipe) -> str:
     """Return the detector that a recipe's tagger asks, by name, or nothing."""
     return str(recipe.settings.get("predictions_of") or recipe.settings.get("checker") or "")
 
@@ -170,7 +192,7 @@ class TaggerModels:
         self._whole: set[Path] = set()
         self.recipes = recipes
         self._assets = {name: model_asset(recipe, plugins) for name, recipe in recipes.items()}
-        self._trained = {name: trained_asset(recipe, plugins) for name, recipe in recipes.items()}
+        self._trained = {name: name_asset(recipe, plugins) for name, recipe in recipes.items()}
         self._runners = {
             name: plugins[recipe.plugin].runner
             for name, recipe in recipes.items()
@@ -194,11 +216,11 @@ class TaggerModels:
             return self._runners[name], {
                 "precision": recipe.onnx,
                 **options,
-                "model": str(self.unpacked(asset)),
+                "model": str(self.unpack(asset)),
             }
-        return recipe.plugin, {**options, "model": str(self.unpacked(asset))}
+        return recipe.plugin, {**options, "model": str(self.unpack(asset))}
 
-    def untrained(self) -> list[str]:
+    def list_untrained(self) -> list[str]:
         """Return the models that were never trained, but for those in shadow whose plugin is not
         installed.
         """
@@ -219,7 +241,7 @@ class TaggerModels:
         None where there is none whole.
         """
         try:
-            return self.unpacked(self._trained[name])
+            return self.unpack(self._trained[name])
         except ProvenanceError:
             return None
 
@@ -239,8 +261,8 @@ class TaggerModels:
             if name in self._settings.ensemble
         )
 
-    def unpacked(self, asset: str) -> Path:
-        """Return the folder of a stored model, written out again if it is not there whole.
+    def receipt(self, asset: str) -> Receipt:
+        """Return the receipt of a stored model.
 
         Raises:
             ProvenanceError: It was not trained yet, or was altered.
@@ -248,6 +270,15 @@ class TaggerModels:
         receipt = self._files.find(asset, ALL)
         if receipt is None:
             raise ProvenanceError(f"{asset}: never trained; run the job train_taggers")
+        return receipt
+
+    def unpack(self, asset: str) -> Path:
+        """Return the folder of a stored model, written out again if it is not there whole.
+
+        Raises:
+            ProvenanceError: It was not trained yet, or was altered.
+        """
+        receipt = self.receipt(asset)
         folder = self._settings.home / "models" / asset / receipt.digest[:16]
         if folder in self._whole:
             return folder

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from hmac import compare_digest
 from pathlib import Path
 
+from deid_assets.core.assets import APPROVAL, MAIN, REPORT, ReleaseAssets
 from deid_assets.core.errors import InputError
 from deid_assets.core.keys import Key
 from deid_assets.store.files import StoreFiles
@@ -17,8 +18,8 @@ from deid_assets.store.manifests import UNVERIFIED
 from deid_assets.store.receipts import Receipt, UnsignedReceipt, inputs_of
 from deid_assets.store.signing import PublicKey, sign_with
 
-REPORT = "release_report"
-APPROVAL = "release_approval"
+__all__ = ["APPROVAL", "PAGE", "REPORT"]
+
 PAGE = "page"
 """Count in the receipts of both: SHA-256 of the page."""
 LOGIN_TAG = "deid/login"
@@ -115,7 +116,14 @@ def proof_in_words(approval: Receipt) -> str:
 
 
 def approval_draft(
-    files: StoreFiles, batch: str, *, by: str, page: str, proof: Proof, declared: Mapping[str, Path]
+    files: StoreFiles,
+    batch: str,
+    *,
+    by: str,
+    page: str,
+    proof: Proof,
+    declared: Mapping[str, Path],
+    names: ReleaseAssets = MAIN,
 ) -> UnsignedReceipt:
     """Return the record of an approval, ready to be signed.
 
@@ -127,6 +135,7 @@ def approval_draft(
         proof: That it is them.
         declared: Names to files with public keys; nobody approves under one of these names without
             proof.
+        names: Whose release it is: the installation's own, or a study's.
 
     Raises:
         InputError: The name is none or somebody else's, or the page is not the present one on the
@@ -144,7 +153,7 @@ def approval_draft(
             f"{by} approves with a key of their own: `deid approve` with --key, or as they are"
             " logged in"
         )
-    report = files.receipt(REPORT, batch)
+    report = files.receipt(names.report, batch)
     if report.counts.get(PAGE) != page:
         raise InputError(
             f"batch {batch}: the page that was read is not the present one; read that one, and"
@@ -157,20 +166,29 @@ def approval_draft(
 
 
 def approve(
-    files: StoreFiles, batch: str, *, by: str, page: str, proof: Proof, declared: Mapping[str, Path]
+    files: StoreFiles,
+    batch: str,
+    *,
+    by: str,
+    page: str,
+    proof: Proof,
+    declared: Mapping[str, Path],
+    names: ReleaseAssets = MAIN,
 ) -> Receipt:
     """Sign and store an approval in place of an earlier one; see ``approval_draft``."""
-    draft = approval_draft(files, batch, by=by, page=page, proof=proof, declared=declared)
-    return files.write(APPROVAL, batch, {}, receipt=draft)
+    draft = approval_draft(
+        files, batch, by=by, page=page, proof=proof, declared=declared, names=names
+    )
+    return files.write(names.approval, batch, {}, receipt=draft)
 
 
-def find_approval(files: StoreFiles, batch: str) -> Receipt | None:
+def find_approval(files: StoreFiles, batch: str, names: ReleaseAssets = MAIN) -> Receipt | None:
     """Return the approval of the present page on a batch, or ``None`` where nobody has approved it.
 
     Raises:
         ProvenanceError: There is one that was altered.
     """
-    found, report = files.find(APPROVAL, batch), files.find(REPORT, batch)
+    found, report = files.find(names.approval, batch), files.find(names.report, batch)
     if found is None or report is None or found.inputs != inputs_of([report]):
         return None
     return found if found.counts.get(PAGE) == report.counts.get(PAGE) else None

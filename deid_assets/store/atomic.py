@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -41,7 +42,7 @@ def make_folder(root: Path, folder: Path, zone: Zone) -> None:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def lock_folder(folder: Path) -> Iterator[None]:
     """Hold the folder against other writers; readers need no lock.
 
     A lock on the folder itself leaves no lock file behind. Windows has none: there, one writer at a
@@ -53,6 +54,27 @@ def locked(folder: Path) -> Iterator[None]:
     import fcntl  # noqa: PLC0415 - absent on Windows
 
     descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def lock_by_file(path: Path) -> Iterator[None]:
+    """Hold a file against other writers, those on other machines too; it is made and stays.
+
+    A file system of a network, such as NFS, asks its server for the lock of a file. One of a folder
+    holds on the machine that asked, and nowhere else. Windows has none, as ``lock_folder``.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl  # noqa: PLC0415 - absent on Windows
+
+    # NFS gives an exclusive lock only where the file may be written.
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
@@ -80,6 +102,17 @@ def write_bytes(folder: Path, name: str, content: bytes, zone: Zone) -> None:
 
     def fill(file: BufferedRandom) -> str:
         file.write(content)
+        return name
+
+    _write(folder, fill, zone)
+
+
+def write_copy(folder: Path, name: str, source: Path, zone: Zone) -> None:
+    """Write a copy of a file of any size in one step."""
+
+    def fill(file: BufferedRandom) -> str:
+        with source.open("rb") as content:
+            shutil.copyfileobj(content, file, 1 << 20)
         return name
 
     _write(folder, fill, zone)

@@ -15,6 +15,7 @@ from sqlalchemy.exc import ArgumentError
 from sqlmodel import Session
 
 from deid_assets.core.errors import ConfigError
+from deid_assets.own_plugins import remedy
 
 BUSY_TIMEOUT_S = 30
 _MIGRATION_LOCK = 0x64656964  # "deid" in ASCII: any number that others do not lock
@@ -33,16 +34,14 @@ class Database:
     """
 
     def __init__(self, url: str) -> None:
-        self._url = _checked_url(url)
+        self._url = _check_url(url)
         try:
             # Errors must not show the rows that caused them.
             self.engine = create_engine(
                 self._url, hide_parameters=True, pool_pre_ping=not self.is_sqlite
             )
         except ModuleNotFoundError:
-            raise ConfigError(
-                "PostgreSQL needs psycopg; run `make add PLUGIN=postgresql` in the checkout"
-            ) from None
+            raise ConfigError(f"PostgreSQL needs psycopg; {remedy('postgresql')}") from None
         if self.is_sqlite:
             _prepare_sqlite(self.engine, self._url)
 
@@ -99,7 +98,7 @@ class Database:
             yield config
 
 
-def _checked_url(url: str) -> URL:
+def _check_url(url: str) -> URL:
     remedy = "give sqlite:///path/to/file.db or postgresql://user@host/name"
     try:
         parsed = make_url(url)

@@ -122,7 +122,7 @@ def load_notes(session: Session, feed: str, notes: Sequence[str]) -> Mapping[str
     return {row.note: row for row in session.exec(asked)}
 
 
-def known_notes(session: Session, feed: str) -> Iterator[tuple[str, str, str, bool]]:
+def read_known_notes(session: Session, feed: str) -> Iterator[tuple[str, str, str, bool]]:
     """Yield keyed id, unit and batch of every known note, and whether it is a fault."""
     columns = (FeedNoteRow.note, FeedNoteRow.unit, FeedNoteRow.batch, FeedNoteRow.is_fault)
     asked = sql_select(*map(col, columns)).where(col(FeedNoteRow.feed) == feed)

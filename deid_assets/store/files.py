@@ -25,18 +25,19 @@ import pyarrow.parquet as pq
 
 from deid_assets.core.errors import ProvenanceError
 from deid_assets.core.keys import Key
-from deid_assets.store.atomic import file_name, locked, make_folder, write_bytes, write_table
+from deid_assets.store.atomic import file_name, lock_folder, make_folder, write_bytes, write_table
 from deid_assets.store.generation import check_store
 from deid_assets.store.receipts import (
     ALL,
     Receipt,
     Signer,
     UnsignedReceipt,
-    checked_batch,
+    check_batch,
     inputs_of,
 )
 from deid_assets.store.sealing import DigestSeal
 from deid_assets.store.zones import Zone, check_table, zone_of
+from deid_assets.system.reading import read_file, read_small_file
 
 __all__ = ["ALL", "Receipt", "StoreFiles", "UnsignedReceipt", "Zone", "inputs_of", "zone_of"]
 
@@ -77,7 +78,7 @@ class StoreFiles:
         if zone is Zone.INTERNAL:
             tables = {name: self._seal.seal_table(table) for name, table in tables.items()}
         make_folder(self.root, folder, zone)
-        with locked(folder):
+        with lock_folder(folder):
             outputs = {
                 name: write_table(folder, name, table, zone) for name, table in tables.items()
             }
@@ -101,9 +102,7 @@ class StoreFiles:
         receipt = self.receipt(asset, batch)
         for _ in range(_READ_ATTEMPTS):
             try:
-                found = pq.read_table(
-                    pa.BufferReader(_arrow_buffer(self._verified(receipt, table)))
-                )
+                found = pq.read_table(pa.BufferReader(_arrow_buffer(self._verify(receipt, table))))
                 return self._seal.open_table(found) if zone_of(asset) is Zone.INTERNAL else found
             except FileNotFoundError:
                 # A writer may have replaced the file between our two reads; then the receipt is new
@@ -133,10 +132,16 @@ class StoreFiles:
         Raises:
             ProvenanceError: There is one, and it is unsigned, altered or another partition's.
         """
+        path = self._folder(asset, batch) / RECEIPT
         try:
-            document = (self._folder(asset, batch) / RECEIPT).read_bytes()
+            document = read_small_file(path)
         except (FileNotFoundError, NotADirectoryError):
             return None
+        except OSError as error:
+            raise ProvenanceError(
+                f"{path}: the receipt cannot be read ({error.strerror}); make it readable, or"
+                f" remove it and re-materialize {asset} for batch {batch}"
+            ) from None
         return self._signer.open(document, asset, batch)
 
     def batches(self, asset: str) -> list[str]:
@@ -178,7 +183,7 @@ class StoreFiles:
                 erased.append("landing")
         for zone in Zone:
             base = self.root / zone
-            for folder in base.glob(f"*/{checked_batch(batch)}/"):
+            for folder in base.glob(f"*/{check_batch(batch)}/"):
                 name = folder.parent.name
                 if name in keep or name == "landing":
                     continue
@@ -256,13 +261,13 @@ class StoreFiles:
             )
         for table in receipt.outputs:
             try:
-                self._verified(receipt, table)
+                self._verify(receipt, table)
             except FileNotFoundError:
                 raise ProvenanceError(
                     f"{where}: the file of table {table!r} is missing; {remedy} {receipt.batch}"
                 ) from None
 
-    def _verified(self, receipt: Receipt, table: str) -> bytes:
+    def _verify(self, receipt: Receipt, table: str) -> bytes:
         """The bytes of a table's file, which are the very bytes that were hashed."""
         where = f"{receipt.asset}, batch {receipt.batch}"
         if table not in receipt.outputs:
@@ -271,9 +276,17 @@ class StoreFiles:
                 f" {', '.join(sorted(receipt.outputs)) or 'none'}"
             )
         sha256 = receipt.outputs[table]["sha256"]
-        content = (
-            self._folder(receipt.asset, receipt.batch) / file_name(table, sha256)
-        ).read_bytes()
+        path = self._folder(receipt.asset, receipt.batch) / file_name(table, sha256)
+        try:
+            content = read_file(path)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise ProvenanceError(
+                f"{path}: the file of table {table!r} cannot be read ({error.strerror}); make it"
+                f" readable, or remove it and re-materialize {receipt.asset} for batch"
+                f" {receipt.batch}"
+            ) from None
         if hashlib.sha256(content).hexdigest() != sha256:
             raise ProvenanceError(
                 f"{where}: the file of table {table!r} was altered; "
@@ -282,11 +295,11 @@ class StoreFiles:
         return content
 
     def _folder(self, asset: str, batch: str) -> Path:
-        return self.root / zone_of(asset) / asset / checked_batch(batch)
+        return self.root / zone_of(asset) / asset / check_batch(batch)
 
 
 def _remove(folder: Path) -> None:
-    with locked(folder):
+    with lock_folder(folder):
         for path in folder.iterdir():
             path.unlink(missing_ok=True)
         folder.rmdir()

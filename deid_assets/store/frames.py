@@ -183,6 +183,26 @@ def spans_from_tables(
     ]
 
 
+def spans_by_note(spans: pa.Table) -> dict[str, list[Span]]:
+    """Return the spans of a table by note id, where no table of notes is beside it.
+
+    Args:
+        spans: Columns of ``SPANS``.
+
+    Raises:
+        InputError: A column is missing.
+        UnknownLabelError: A label is not a PHI category.
+        OffsetError: A span is empty, reversed or negative.
+    """
+    _require(spans, SPANS, "spans")
+    found: dict[str, list[Span]] = {}
+    for note_id, *of_span in zip(
+        spans.column("note_id").to_pylist(), *_span_columns(spans), strict=True
+    ):
+        found.setdefault(note_id, []).append(Span(*of_span))
+    return found
+
+
 def _by_note(notes: pa.Table, spans: pa.Table) -> tuple[pa.Table, list[int]]:
     """Return the spans in the order of ``notes``, and the row at which each note begins, plus the
     end.
@@ -217,17 +237,17 @@ def _span_columns(spans: pa.Table) -> list[list[Any]]:
     """
     columns = [spans.column("start").to_numpy().tolist(), spans.column("end").to_numpy().tolist()]
     columns.append(
-        _repeated(
+        _repeat(
             spans,
             "label",
             {label: PHI[label] for label in spans.column("label").unique().to_pylist()},
         )
     )
     columns.append(spans.column("score").to_numpy().tolist())
-    return [*columns, _repeated(spans, "source"), _repeated(spans, "native_label")]
+    return [*columns, _repeat(spans, "source"), _repeat(spans, "native_label")]
 
 
-def _repeated(table: pa.Table, name: str, converted: dict[Any, Any] | None = None) -> list[Any]:
+def _repeat(table: pa.Table, name: str, converted: dict[Any, Any] | None = None) -> list[Any]:
     encoded = table.column(name).combine_chunks().dictionary_encode()
     values = encoded.dictionary.to_pylist()
     if converted is not None:

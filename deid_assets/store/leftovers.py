@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from deid_assets.core.errors import DeidError
-from deid_assets.store.atomic import TEMPORARY, file_name, locked
+from deid_assets.store.atomic import TEMPORARY, file_name, lock_folder
 from deid_assets.store.files import RECEIPT, StoreFiles
 from deid_assets.store.zones import Zone
 
@@ -32,7 +32,7 @@ def sweep_store(files: StoreFiles) -> int:
 
 def _sweep(folder: Path, files: StoreFiles) -> int:
     asset = folder.parent.name
-    with locked(folder):
+    with lock_folder(folder):
         try:
             receipt = files.find(asset, folder.name)
         except DeidError:

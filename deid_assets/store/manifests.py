@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +10,19 @@ from deid_assets.core.errors import InputError, ProvenanceError
 from deid_assets.store.signing import PublicKey, ReleaseSigner
 from deid_assets.system import strict_json
 from deid_assets.system.digests import sha256_of
+from deid_assets.system.reading import read_small_file
 
 MANIFEST = "manifest.json"
 UNVERIFIED = "unverified name"
 """What a manifest says of who approved, where nothing proves that it was them."""
 FORMAT = 2
+_MOST_NAMED = 5
 _TABLES = ("files", "counts", "policy", "measurement", "approval")
 _NUMBERS = ("annotated_notes", "gold_spans", "lower")
 _NAMES = ("by", "at", "page")
 
 
-def signed(manifest: Mapping[str, Any], *, signer: ReleaseSigner) -> dict[str, Any]:
+def sign_manifest(manifest: Mapping[str, Any], *, signer: ReleaseSigner) -> dict[str, Any]:
     """Return the manifest with its format, the name of the key and an Ed25519 signature over its
     canonical JSON.
     """
@@ -46,19 +48,44 @@ def verify_release(folder: Path, *, key: PublicKey | None) -> dict[str, Any]:
         raise ProvenanceError(
             f"{folder / MANIFEST}: a link, which may lead elsewhere tomorrow; get the folder again"
         )
-    manifest = _opened(folder / MANIFEST, key)
+    manifest = _open(folder / MANIFEST, key)
     files = manifest["files"]
-    present = {path.name for path in folder.iterdir()} - {MANIFEST}
+    present = files_of_folder(folder) - {MANIFEST}
     if present != files.keys():
-        names = ", ".join(sorted(present ^ files.keys()))
         raise ProvenanceError(
-            f"{folder}: {names} missing or not named in the manifest; get the folder again"
+            f"{folder}: {_list_names(present ^ files.keys())} missing or not named in the manifest;"
+            " get the folder again"
         )
     for name, sha256 in files.items():
         path = folder / name
         if path.is_symlink() or not path.is_file() or sha256_of(path) != sha256:
             raise ProvenanceError(f"{path}: altered after it was signed; get the folder again")
     return manifest
+
+
+def files_of_folder(folder: Path) -> set[str]:
+    """Return all that lies in a folder and in the folders in it, by its path from there, with
+    slashes. Links are not followed; a link and an empty folder are names of their own.
+    """
+    found: set[str] = set()
+    waiting = [folder]
+    while waiting:
+        for path in waiting.pop().iterdir():
+            if path.is_dir() and not path.is_symlink() and any(path.iterdir()):
+                waiting.append(path)
+            else:
+                found.add(path.relative_to(folder).as_posix())
+    return found
+
+
+def _list_names(names: Collection[str]) -> str:
+    """Return a few names, on one line whatever they hold: whoever added a file named it."""
+    first = [
+        name if name.isprintable() and name.strip() else ascii(name)
+        for name in sorted(names)[:_MOST_NAMED]
+    ]
+    more = len(names) - len(first)
+    return ", ".join(first) + (f" and {more:,} more" if more else "")
 
 
 def check_name(folder: Path, manifest: Mapping[str, Any]) -> None:
@@ -73,9 +100,9 @@ def check_name(folder: Path, manifest: Mapping[str, Any]) -> None:
         )
 
 
-def _opened(path: Path, key: PublicKey | None) -> dict[str, Any]:
+def _open(path: Path, key: PublicKey | None) -> dict[str, Any]:
     try:
-        manifest: Any = strict_json.loads(path.read_bytes())
+        manifest: Any = strict_json.loads(read_small_file(path))
         files, signature = dict(manifest["files"]), str(manifest.pop("signature"))
         _check_form(manifest)
     except FileNotFoundError:

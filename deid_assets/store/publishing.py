@@ -10,6 +10,7 @@ Each batch's folder is the one before or the new one, whenever a process is kill
     released/.b-0001.new                  only while a release is being published
     released/.b-0001.old
     store/published/releases.json         this installation's own copy of the list
+    store/published/releases.lock         held while the list or a release is changed
 
 A release is written whole beside the folder, then entered in the list, then put in the folder's
 place. Before the entry, a killed run's work is taken back; after it, completed.
@@ -18,21 +19,28 @@ place. Before the entry, a killed run's work is taken back; after it, completed.
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from deid_assets.core.errors import DeidError, InputError, ProvenanceError
-from deid_assets.store.atomic import TEMPORARY, locked, write_bytes
+from deid_assets.core.keys import Key
+from deid_assets.store.atomic import (
+    TEMPORARY,
+    lock_by_file,
+    lock_folder,
+    write_bytes,
+    write_copy,
+)
 from deid_assets.store.generation import mark_store
-from deid_assets.store.manifests import MANIFEST, signed
+from deid_assets.store.manifests import MANIFEST, sign_manifest
 from deid_assets.store.releases import RELEASES, ReleaseList
 from deid_assets.store.signing import ReleaseSigner
 from deid_assets.store.withdrawals import Withdrawals
 from deid_assets.store.zones import Zone
-from deid_assets.system.atomic import replace_folder
+from deid_assets.system.atomic import remove, replace_folder
 
 _VARYING = {"created_at", "signature"}
 
@@ -45,24 +53,44 @@ class ReleaseFolders:
         record: The house's own copy of the list of releases.
         signer: Of manifests and the list.
         withdrawals: Batches that must not be released.
+        study: Whose releases they are; the installation's own where none is named.
+        key: Of the installation; the folders of a study have names that follow from it, so that
+            those of two studies do not tell which were made of one batch.
     """
 
     def __init__(
-        self, root: Path, *, record: Path, signer: ReleaseSigner, withdrawals: Withdrawals
+        self,
+        root: Path,
+        *,
+        record: Path,
+        signer: ReleaseSigner,
+        withdrawals: Withdrawals,
+        study: str = "",
+        key: Key | None = None,
     ) -> None:
         self.root = root
         self._record = record
         self._signer = signer
         self._withdrawals = withdrawals
+        self._study = study
+        self._key = key
 
-    def publish(self, batch: str, files: Mapping[str, bytes], manifest: Mapping[str, Any]) -> None:
+    def name_of(self, batch: str) -> str:
+        """Return the name under which a batch is released, which is that of its folder."""
+        if not self._study or self._key is None:
+            return batch
+        return f"r-{self._key.derive('released batch', self._study, batch).hex()[:16]}"
+
+    def publish(
+        self, batch: str, files: Mapping[str, bytes | Path], manifest: Mapping[str, Any]
+    ) -> None:
         """Put a release in the place of the batch's last one.
 
         Does nothing where it is there already.
 
         Args:
             batch: What is released.
-            files: Name to content; the manifest has their digests.
+            files: Name to content, or to a file that has it; the manifest has their digests.
             manifest: Without signature.
 
         Raises:
@@ -70,33 +98,38 @@ class ReleaseFolders:
             ProvenanceError: It was, and the record of that is gone; or the list of releases was
                 altered, or its two copies contradict each other.
         """
-        self.root.mkdir(parents=True, exist_ok=True)
-        with locked(self.root):
+        with self.hold():
             releases = self._settle_all()
             self._check_is_open(batch, releases)
-            if self._is_there(batch, manifest, releases):
+            name = self.name_of(batch)
+            if self._is_there(name, manifest, releases):
                 return
             document = (
-                json.dumps(signed(manifest, signer=self._signer), indent=1, sort_keys=True) + "\n"
+                json.dumps(sign_manifest(manifest, signer=self._signer), indent=1, sort_keys=True)
+                + "\n"
             ).encode()
-            staging = self._staged(batch)
+            staging = self._name_staged(name)
             staging.mkdir()
-            for name, content in (*files.items(), (MANIFEST, document)):
-                write_bytes(staging, name, content, Zone.PUBLISHED)
+            for file, content in (*files.items(), (MANIFEST, document)):
+                if isinstance(content, Path):
+                    write_copy(staging, file, content, Zone.PUBLISHED)
+                else:
+                    write_bytes(staging, file, content, Zone.PUBLISHED)
             self._keep(
-                releases.with_release(batch, document, created_at=_now()).to_bytes(self._signer)
+                releases.add_release(name, document, created_at=_now()).to_bytes(self._signer)
             )
-            self._put(batch)
+            self._put(name)
 
     def _check_is_open(self, batch: str, releases: ReleaseList) -> None:
         if self._withdrawals.is_withdrawn(batch):
-            raise InputError(
-                f"batch {batch} was withdrawn; `deid batches retry {batch}` brings it back"
-            )
-        if batch in releases.withdrawn() and not self._withdrawals.is_recorded(batch):
+            back = self._withdrawals.bring_back(batch)
+            raise InputError(f"batch {batch} was withdrawn; `{back}` brings it back")
+        is_closed = self.name_of(batch) in releases.list_withdrawn()
+        if is_closed and not self._withdrawals.is_recorded(batch):
             raise ProvenanceError(
                 f"batch {batch} was withdrawn by the list of releases, and the record of that is"
-                f" gone; withdraw it again, and `deid batches retry {batch}` brings it back"
+                f" gone; withdraw it again, and `{self._withdrawals.bring_back(batch)}` brings it"
+                " back"
             )
 
     def withdraw(self, *, record: Callable[[], None]) -> None:
@@ -109,8 +142,7 @@ class ReleaseFolders:
             ProvenanceError: The list of releases was altered, or its two copies contradict each
                 other.
         """
-        self.root.mkdir(parents=True, exist_ok=True)
-        with locked(self.root):
+        with self.hold():
             record()
             self._settle_all()
 
@@ -122,11 +154,10 @@ class ReleaseFolders:
             releases: That list.
             are_all_withdrawn: Enter for each release that it was withdrawn.
         """
-        self.root.mkdir(parents=True, exist_ok=True)
-        with locked(self.root):
-            live = {entry.batch for entry in releases.entries} - releases.withdrawn()
+        with self.hold():
+            live = {entry.batch for entry in releases.entries} - releases.list_withdrawn()
             for batch in sorted(live) if are_all_withdrawn else ():
-                releases = releases.with_withdrawal(batch, created_at=_now())
+                releases = releases.add_withdrawal(batch, created_at=_now())
             self._keep(releases.to_bytes(self._signer))
             self._settle_all()
 
@@ -138,7 +169,11 @@ class ReleaseFolders:
             ProvenanceError: It was altered, or is not the newest, or the list of releases was
                 altered.
         """
-        return self.releases().check(self.root / batch, key=self._signer.public, batch=batch)
+        return self.check_folder(self.name_of(batch))
+
+    def check_folder(self, name: str) -> dict[str, Any]:
+        """Return what ``check`` does, of the release in the folder of this name."""
+        return self.releases().check(self.root / name, key=self._signer.public, batch=name)
 
     def releases(self) -> ReleaseList:
         """Return all releases; the longer of the two copies, where a killed run left one behind.
@@ -164,12 +199,24 @@ class ReleaseFolders:
                 other.
         """
         if self.root.is_dir():
-            with locked(self.root):
+            with self.hold():
                 self._settle_all()
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Hold the releases against other writers, on this machine and on others.
+
+        Nothing is published or withdrawn meanwhile.
+        """
+        self.root.mkdir(parents=True, exist_ok=True)
+        mark_store(self._record.parent.parent)
+        self._record.parent.mkdir(parents=True, exist_ok=True)
+        with lock_folder(self.root), lock_by_file(self._record.with_suffix(".lock")):
+            yield
 
     def _settle_all(self) -> ReleaseList:
         for leftover in self.root.glob(f"{TEMPORARY}*"):
-            leftover.unlink()
+            remove(leftover)
         releases = self.releases()
         document = releases.to_bytes(self._signer)
         if releases.entries and not all(
@@ -177,29 +224,33 @@ class ReleaseFolders:
         ):
             self._keep(document)
         for batch in self._withdrawals.batches():
-            releases = self._take_back(batch, releases)
+            releases = self._take_back(self.name_of(batch), releases)
         for batch in sorted(
             {path.name[1:-4] for path in self.root.glob(".*") if path.suffix in (".new", ".old")}
         ):
             self._settle(batch, releases)
-        for batch in releases.withdrawn():
-            shutil.rmtree(self.root / batch, ignore_errors=True)
+        for batch in releases.list_withdrawn():
+            remove(self.root / batch)
         return releases
 
-    def _take_back(self, batch: str, releases: ReleaseList) -> ReleaseList:
+    def _take_back(self, name: str, releases: ReleaseList) -> ReleaseList:
         """Enter in the list that a batch was withdrawn, so that its release is refused where
         somebody puts it back.
         """
-        latest = releases.latest(batch)
+        latest = releases.latest(name)
         if latest is not None and latest.manifest:
-            releases = releases.with_withdrawal(batch, created_at=_now())
+            releases = releases.add_withdrawal(name, created_at=_now())
             self._keep(releases.to_bytes(self._signer))
-        for folder in (self.root / batch, self._staged(batch), self._replaced(batch)):
-            shutil.rmtree(folder, ignore_errors=True)
+        for folder in (self.root / name, self._name_staged(name), self._name_replaced(name)):
+            remove(folder)
         return releases
 
     def _settle(self, batch: str, releases: ReleaseList) -> None:
-        staging, folder, replaced = self._staged(batch), self.root / batch, self._replaced(batch)
+        staging, folder, replaced = (
+            self._name_staged(batch),
+            self.root / batch,
+            self._name_replaced(batch),
+        )
         try:
             releases.check(staging, key=self._signer.public, batch=batch)
         except DeidError:
@@ -207,20 +258,22 @@ class ReleaseFolders:
             if replaced.exists() and not folder.exists():
                 replaced.rename(folder)
             for leftover in (staging, replaced):
-                shutil.rmtree(leftover, ignore_errors=True)
+                remove(leftover)
             return
         self._put(batch)
 
     def _put(self, batch: str) -> None:
         """Put the staged release in the folder's place."""
-        replace_folder(self._staged(batch), self.root / batch, aside=self._replaced(batch))
+        replace_folder(
+            self._name_staged(batch), self.root / batch, aside=self._name_replaced(batch)
+        )
 
     def _is_there(self, batch: str, manifest: Mapping[str, Any], releases: ReleaseList) -> bool:
         try:
             found = releases.check(self.root / batch, key=self._signer.public, batch=batch)
         except (InputError, ProvenanceError):
             return False
-        wanted = json.loads(json.dumps(signed(manifest, signer=self._signer)))
+        wanted = json.loads(json.dumps(sign_manifest(manifest, signer=self._signer)))
         return {**wanted, **dict.fromkeys(_VARYING)} == {**found, **dict.fromkeys(_VARYING)}
 
     def _keep(self, document: bytes) -> None:
@@ -236,10 +289,10 @@ class ReleaseFolders:
     def _copies(self) -> tuple[Path, Path]:
         return self._record, self.root / RELEASES
 
-    def _staged(self, batch: str) -> Path:
+    def _name_staged(self, batch: str) -> Path:
         return self.root / f".{batch}.new"
 
-    def _replaced(self, batch: str) -> Path:
+    def _name_replaced(self, batch: str) -> Path:
         return self.root / f".{batch}.old"
 
 

@@ -131,7 +131,7 @@ def inputs_of(receipts: Iterable[Receipt]) -> dict[str, str]:
     return {receipt.name: receipt.digest for receipt in receipts}
 
 
-def checked_batch(batch: str) -> str:
+def check_batch(batch: str) -> str:
     """Return the batch id.
 
     Raises:
@@ -145,7 +145,7 @@ def checked_batch(batch: str) -> str:
     return batch
 
 
-def checked_asset(asset: str) -> str:
+def check_asset(asset: str) -> str:
     """Return the asset.
 
     Raises:
@@ -217,7 +217,7 @@ class Signer:
             signature = fields.pop("signature")
             receipt = Receipt(**fields, signature=signature)
             genuine = hmac.compare_digest(signature, self._signature(fields))
-        except (ValueError, TypeError, KeyError, AttributeError):
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             # The cause may quote the file; its name is enough.
             raise ProvenanceError(
                 f"{where}: the receipt is damaged or unsigned; {remedy}"

@@ -5,7 +5,9 @@ Saving again replaces what the same key held, so a re-materialization leaves no 
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import Connection, Table, delete, func, insert
@@ -37,9 +39,10 @@ from deid_assets.store.tables import (
 )
 
 __all__ = [
+    "batches_with",
+    "derive_keyed_digest",
+    "derive_keyed_id",
     "erase_batch",
-    "keyed_digest",
-    "keyed_id",
     "load_decisions",
     "load_evaluation",
     "load_notes",
@@ -57,6 +60,9 @@ __all__ = [
     "save_spans",
     "seconds_per_note",
 ]
+
+_ASKED_AT_ONCE = 1000
+"""Values in one condition; SQLite of older systems takes few more."""
 
 
 def save_batch(session: Session, batch: str, *, corpus: str) -> None:
@@ -76,20 +82,26 @@ def save_notes(session: Session, batch: str, notes: Iterable[Note], *, key: Key)
     session.execute(delete(NoteRow).where(col(NoteRow.batch) == batch))
     columns = ("batch", "note_id", "digest", "language", "n_chars")
     rows = (
-        (batch, keyed_id(note.note_id, key), keyed_digest(note, key), note.lang, len(note.text))
+        (
+            batch,
+            derive_keyed_id(note.note_id, key),
+            derive_keyed_digest(note, key),
+            note.lang,
+            len(note.text),
+        )
         for note in notes
     )
     _insert_many(session, NoteRow, columns, rows)
 
 
-def keyed_id(note_id: str, key: Key) -> str:
+def derive_keyed_id(note_id: str, key: Key) -> str:
     """Return what the catalogue has for a note's id, which may be the name of a file, and so of a
     patient.
     """
     return key.derive("catalogue note", note_id).hex()[:32]
 
 
-def keyed_digest(note: Note, key: Key) -> str:
+def derive_keyed_digest(note: Note, key: Key) -> str:
     """Return what the catalogue keeps of a note's digest, which tells nothing to who has not the
     key.
     """
@@ -101,6 +113,19 @@ def load_notes(session: Session, batch: str) -> Sequence[NoteRow]:
     return session.exec(
         select(NoteRow).where(NoteRow.batch == batch).order_by(col(NoteRow.note_id))
     ).all()
+
+
+def batches_with(session: Session, notes: Iterable[Note], *, key: Key) -> dict[str, set[str]]:
+    """Return the batches that have some texts, each with the digests of those that it has."""
+    digest_of = {derive_keyed_digest(note, key): note.digest for note in notes}
+    found: dict[str, set[str]] = {}
+    wanted = sorted(digest_of)
+    for at in range(0, len(wanted), _ASKED_AT_ONCE):
+        some = wanted[at : at + _ASKED_AT_ONCE]
+        holding = select(NoteRow.batch, NoteRow.digest).where(col(NoteRow.digest).in_(some))
+        for batch, digest in session.exec(holding):
+            found.setdefault(batch, set()).add(digest_of[digest])
+    return found
 
 
 def save_detector_version(session: Session, name: str, version: str, *, digest: str = "") -> int:
@@ -149,7 +174,7 @@ def save_spans(
 
     def rows() -> Iterator[tuple[Any, ...]]:
         for spans in span_sets:
-            owner = (batch, detector_version_id, keyed_id(spans.note_id, key))
+            owner = (batch, detector_version_id, derive_keyed_id(spans.note_id, key))
             for position, span in enumerate(spans):
                 yield (*owner, position, span.start, span.end, span.label.value, span.score)
 
@@ -336,13 +361,28 @@ def _insert_many(
     try:
         if connection.dialect.name == "postgresql":
             _copy(connection, table, columns, rows)
-        elif dicts := [dict(zip(columns, row, strict=True)) for row in rows]:
-            connection.execute(insert(table), dicts)
+        else:
+            _insert_plain(connection, table, columns, rows)
     except IntegrityError:
         raise InputError(
             f"{table.name}: a row is there twice, or its batch or detector version is unknown; "
             "save_batch and save_detector_version come first"
         ) from None
+
+
+def _insert_plain(
+    connection: Connection, table: Table, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]
+) -> None:
+    """Insert by SQLite's own driver, which takes the rows of a batch one by one as they are."""
+    statement = insert(table).compile(dialect=connection.dialect, column_keys=list(columns))
+    places = [columns.index(name) for name in statement.positiontup or ()]
+    cursor: sqlite3.Cursor = connection.connection.cursor()  # type: ignore[assignment]  # of SQLite
+    try:
+        cursor.executemany(str(statement), map(itemgetter(*places), rows))
+    except sqlite3.IntegrityError as error:
+        raise IntegrityError(None, None, type(error)()) from None
+    finally:
+        cursor.close()
 
 
 def _copy(

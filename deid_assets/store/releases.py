@@ -12,6 +12,7 @@ from deid_assets.core.errors import InputError, ProvenanceError
 from deid_assets.store.manifests import MANIFEST, verify_release
 from deid_assets.store.signing import PublicKey, ReleaseSigner
 from deid_assets.system import strict_json
+from deid_assets.system.reading import read_small_file
 
 RELEASES = "releases.json"
 
@@ -49,7 +50,7 @@ class ReleaseList:
             ProvenanceError: It is damaged, altered or signed with another key.
         """
         try:
-            document: Any = strict_json.loads(path.read_bytes())
+            document: Any = strict_json.loads(read_small_file(path))
             signature = str(document.pop("signature"))
             entries = tuple(Release(**entry) for entry in document["releases"])
         except OSError as error:
@@ -81,14 +82,14 @@ class ReleaseList:
         """Return the newest release of a batch, or ``None`` where it was never released."""
         return next((entry for entry in reversed(self.entries) if entry.batch == batch), None)
 
-    def with_release(self, batch: str, manifest: bytes, *, created_at: str) -> ReleaseList:
+    def add_release(self, batch: str, manifest: bytes, *, created_at: str) -> ReleaseList:
         """Return the list with one more entry."""
         digest = hashlib.sha256(manifest).hexdigest()
         return ReleaseList(
             (*self.entries, Release(len(self.entries) + 1, batch, digest, created_at))
         )
 
-    def withdrawn(self) -> set[str]:
+    def list_withdrawn(self) -> set[str]:
         """Return the batches whose last entry is that they were withdrawn."""
         return {
             batch
@@ -96,7 +97,7 @@ class ReleaseList:
             if not last.manifest
         }
 
-    def with_withdrawal(self, batch: str, *, created_at: str) -> ReleaseList:
+    def add_withdrawal(self, batch: str, *, created_at: str) -> ReleaseList:
         """Return the list with one more entry, after which no release of the batch is
         the newest.
         """
@@ -121,7 +122,7 @@ class ReleaseList:
                 or none.
         """
         manifest = verify_release(folder, key=key)
-        digest = hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()
+        digest = hashlib.sha256(read_small_file(folder / MANIFEST)).hexdigest()
         if batch is not None and manifest.get("batch") != batch:
             raise ProvenanceError(
                 f"{folder}: holds the release of another batch; release batch {batch} again"

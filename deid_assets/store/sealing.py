@@ -52,7 +52,7 @@ class DigestSeal:
 
     def seal_table(self, table: pa.Table) -> pa.Table:
         """Return the table with its digest column sealed, where it has one."""
-        return _with_digests(table, list(map(self.seal, _digests(table))))
+        return _add_digests(table, list(map(self.seal, _digests(table))))
 
     def open_table(self, table: pa.Table) -> pa.Table:
         """Return the table with its digest column opened, where it has one.
@@ -60,14 +60,14 @@ class DigestSeal:
         Raises:
             ProvenanceError: A digest was altered, or sealed with another key.
         """
-        return _with_digests(table, list(map(self.open, _digests(table))))
+        return _add_digests(table, list(map(self.open, _digests(table))))
 
 
 def _digests(table: pa.Table) -> Sequence[str]:
     return table.column(DIGEST).to_pylist() if DIGEST in table.column_names else ()
 
 
-def _with_digests(table: pa.Table, digests: Sequence[str]) -> pa.Table:
+def _add_digests(table: pa.Table, digests: Sequence[str]) -> pa.Table:
     import pyarrow as pa  # noqa: PLC0415 - the command line seals edit maps without it
 
     if DIGEST not in table.column_names:

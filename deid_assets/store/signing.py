@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from deid_assets.core.errors import InputError
 from deid_assets.core.keys import Key
+from deid_assets.system.reading import read_small_file
 
 PUBLIC_KEY = "release-public-key.pem"
 """Name of the file, in the home, with the key that may be handed out."""
@@ -46,7 +47,7 @@ class PublicKey:
         """
         remedy = f"name the {PUBLIC_KEY} of the installation that released"
         try:
-            key = load_pem_public_key(path.read_bytes())
+            key = load_pem_public_key(read_small_file(path))
         except OSError as error:
             raise InputError(f"{path}: cannot be read ({error.strerror}); {remedy}") from None
         except ValueError:
@@ -127,7 +128,7 @@ def sign_with(path: Path, kind: str, content: Mapping[str, Any]) -> str:
     """
     remedy = "make one with `openssl genpkey -algorithm ed25519 -out FILE`"
     try:
-        key = load_pem_private_key(path.read_bytes(), password=None)
+        key = load_pem_private_key(read_small_file(path), password=None)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); {remedy}") from None
     except (ValueError, TypeError):

@@ -107,7 +107,7 @@ class NoteRow(StoredRow, table=True):
 
     batch: str = _of_batch()
     note_id: str = Field(max_length=200, primary_key=True)
-    digest: str = Field(max_length=64)
+    digest: str = Field(max_length=64, index=True)
     language: str | None = Field(default=None, max_length=8)
     n_chars: int
 
@@ -163,7 +163,7 @@ class RunRow(StoredRow, table=True):
     asset: str = Field(max_length=200)
     batch: str = Field(max_length=64)
     dagster_run_id: str = Field(max_length=64)
-    code_version: str = Field(max_length=64)
+    code_version: str = Field(max_length=300)
     started: datetime = Field(sa_type=UtcDateTime, index=True)
     seconds: float
     notes: int

@@ -8,9 +8,9 @@ from enum import StrEnum
 
 import pyarrow as pa
 
-from deid_assets.core.assets import Family, family_of
+from deid_assets.core.assets import Family, family_of, study_part
 from deid_assets.core.errors import InputError
-from deid_assets.store.receipts import checked_asset
+from deid_assets.store.receipts import check_asset
 
 TEXT_COLUMNS = frozenset({"text", "value", "meta", "patient_id"})
 """Columns that an ``internal`` table must not have."""
@@ -31,6 +31,7 @@ ZONES: Mapping[str, Zone] = {
     "arrival": Zone.RESTRICTED,
     "raw_notes": Zone.RESTRICTED,
     "training_corpus": Zone.RESTRICTED,
+    "denied_values": Zone.RESTRICTED,
     Family.TAGGER: Zone.RESTRICTED,
     Family.ADAPTER: Zone.RESTRICTED,
     Family.ONNX: Zone.RESTRICTED,
@@ -45,8 +46,11 @@ All others are ``INTERNAL`` and refuse text.
 
 
 def zone_of(asset: str) -> Zone:
-    """Return the zone of an asset, decided by its family where it has one."""
-    return ZONES.get(family_of(checked_asset(asset)) or asset, Zone.INTERNAL)
+    """Return the zone of an asset, decided by its family where it has one; of a study's, by what it
+    is there.
+    """
+    _, part = study_part(check_asset(asset))
+    return ZONES.get(family_of(part) or part, Zone.INTERNAL)
 
 
 def check_table(asset: str, name: str, table: pa.Table) -> None:

@@ -45,11 +45,21 @@ def atomic_path(path: Path, *, mode: int = 0o666) -> Iterator[Path]:
     part = part_of(path)
     try:
         os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
-        with held(part):
+        with hold(part):
             yield part
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+@contextmanager
+def owner_only() -> Iterator[None]:
+    """Let nobody but the owner read files that are made meanwhile."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 @contextmanager
@@ -76,7 +86,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     part = part_of(path)
     part.mkdir()
     try:
-        with held(part):
+        with hold(part):
             yield part
         part.replace(path)
     finally:
@@ -121,12 +131,24 @@ def replace_folder(new: Path, out: Path, *, aside: Path | None = None) -> None:
     """
     out.parent.mkdir(parents=True, exist_ok=True)
     aside = aside or out.with_name(f"{out.name}.old")
-    if out.exists():
-        shutil.rmtree(aside, ignore_errors=True)
+    if os.path.lexists(out):
+        remove(aside)
         out.rename(aside)
     new.rename(out)
     sync_folder(out.parent)
-    shutil.rmtree(aside, ignore_errors=True)
+    remove(aside)
+
+
+def remove(path: Path) -> None:
+    """Remove a file, a link or a folder with all that it holds, as far as this process may.
+
+    Of a link the link alone: what it leads to is somebody else's.
+    """
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+        return
+    with suppress(OSError):
+        path.unlink()
 
 
 def sync_folder(folder: Path) -> None:
@@ -140,18 +162,18 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def owned_name() -> str:
+def make_owned_name() -> str:
     """Return a name for something temporary of this process."""
     return f"{os.getpid()}-{secrets.token_hex(8)}"
 
 
 def part_of(path: Path) -> Path:
     """Return where a file or folder is written before it gets its name."""
-    return path.with_name(f".{owned_name()}.part")
+    return path.with_name(f".{make_owned_name()}.part")
 
 
 @contextmanager
-def held(path: Path) -> Iterator[None]:
+def hold(path: Path) -> Iterator[None]:
     """Hold a file or folder as its owner, so that no other process removes it."""
     descriptor = _lock(path)
     try:

@@ -6,7 +6,8 @@ import errno
 import hashlib
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,6 +16,9 @@ SETTLED_NS = 2_000_000_000
 time stamp.
 """
 
+COMPILED = frozenset({"__pycache__"})
+FindsModule = Callable[[str], ModuleSpec | None]
+"""Finds a top-level module by its name, and does not import it."""
 Stamp = tuple[int, int, int, int, int]
 _known: dict[Stamp, str] = {}
 
@@ -29,7 +33,7 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def digest_of_file(path: Path) -> str:
+def digest_of_file(path: Path | str) -> str:
     """Return the SHA-256 of a file's content, remembered by device, inode, size and times.
 
     The time of the last change of the inode counts too, since nobody can set it back as they can
@@ -41,13 +45,13 @@ def digest_of_file(path: Path) -> str:
     stamp = _stamp(path)
     if stamp in _known:
         return _known[stamp]
-    digest = sha256_of(path)
+    digest = sha256_of(Path(path))
     if _stamp(path) == stamp and time.time_ns() - max(stamp[3:]) > SETTLED_NS:
         _known[stamp] = digest
     return digest
 
 
-def digest_of_files(named: Iterable[tuple[str, Path]]) -> str:
+def digest_of_files(named: Iterable[tuple[str, Path | str]]) -> str:
     """Return one SHA-256 over files, each under the name it is given here.
 
     Raises:
@@ -61,28 +65,46 @@ def digest_of_files(named: Iterable[tuple[str, Path]]) -> str:
     return digest.hexdigest()
 
 
-def files_below(
-    folder: Path, *, without: frozenset[str] = frozenset({"__pycache__"})
-) -> Iterator[tuple[str, Path]]:
+def files_below(folder: Path, *, without: frozenset[str] = COMPILED) -> Iterator[tuple[str, Path]]:
     """Yield the files of a folder with their paths inside it, those in folders of some names left
     out.
 
     Links to folders are followed, as Python's import does; a folder that was visited is not visited
-    again.
+    again. One that cannot be listed has no files.
+    """
+    for name, path in paths_below(folder, without=without):
+        yield name, Path(path)
+
+
+def paths_below(folder: Path, *, without: frozenset[str] = COMPILED) -> Iterator[tuple[str, str]]:
+    """Yield what ``files_below`` does, with paths as text: a run asks for thousands again and
+    again, and most of the time would go into making paths of them.
     """
     visited: set[tuple[int, int]] = set()
-    for place, folders, files in os.walk(folder, followlinks=True):
-        state = os.stat(place)  # noqa: PTH116 - os.walk gives strings
+    left = [(os.fspath(folder), "")]
+    while left:
+        place, inside = left.pop()
+        try:
+            state = os.stat(place)  # noqa: PTH116 - of text, see above
+            entries = [*os.scandir(place)]
+        except OSError:
+            continue
         if (state.st_dev, state.st_ino) in visited:
-            folders.clear()
             continue
         visited.add((state.st_dev, state.st_ino))
-        folders[:] = [name for name in folders if name not in without]
-        here = Path(place)
-        inside = "" if here == folder else f"{here.relative_to(folder).as_posix()}/"
-        for name in files:
-            if os.path.isfile(path := os.path.join(place, name)):  # noqa: PTH113, PTH118 - called for thousands of files
-                yield f"{inside}{name}", Path(path)
+        for entry in entries:
+            if _is(entry.is_dir):
+                if entry.name not in without:
+                    left.append((entry.path, f"{inside}{entry.name}/"))
+            elif _is(entry.is_file):
+                yield f"{inside}{entry.name}", entry.path
+
+
+def _is(kind: Callable[[], bool]) -> bool:
+    try:
+        return kind()
+    except OSError:  # a link in a circle is neither a folder nor a file
+        return False
 
 
 def digest_of_path(path: Path) -> str:
@@ -93,26 +115,31 @@ def digest_of_path(path: Path) -> str:
             same.
     """
     if path.is_dir():
-        return digest_of_files(files_below(path))
+        return digest_of_files(paths_below(path))
     if not path.is_file():
         raise OSError(errno.EINVAL, "it is no file or folder", str(path))
     return digest_of_file(path)
 
 
-def digest_of_package(module: str) -> tuple[str, str]:
+def digest_of_package(module: str, find: FindsModule = find_spec) -> tuple[str, str]:
     """Return the SHA-256 of a top-level package's files, and a fault where there is no such
     package.
+
+    Args:
+        module: Of the package, or below it.
+        find: Finds the package, in this environment where nothing else is said.
     """
-    spec = find_spec(module.partition(".")[0])  # finds, does not import
+    spec = find(module.partition(".")[0])  # finds, does not import
     if spec is None or spec.origin is None:
         return (
             hashlib.sha256(b"").hexdigest(),
             f"module {module} is not installed; install the plugin again",
         )
     folders = [Path(folder) for folder in spec.submodule_search_locations or ()]
-    files = [found for folder in folders for found in files_below(folder)]
+    files = [found for folder in folders for found in paths_below(folder)]
+    alone = Path(spec.origin)
     try:
-        return digest_of_files(files or [(Path(spec.origin).name, Path(spec.origin))]), ""
+        return digest_of_files(files or [(alone.name, str(alone))]), ""
     except OSError as error:
         fault = f"a file of {module} cannot be read ({error.strerror}); install it again"
         return hashlib.sha256(b"").hexdigest(), fault
@@ -130,6 +157,6 @@ def paths_in(options: object) -> list[Path]:
     return []
 
 
-def _stamp(path: Path) -> Stamp:
-    state = path.stat()
+def _stamp(path: Path | str) -> Stamp:
+    state = os.stat(path)  # noqa: PTH116 - of text too
     return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns

@@ -19,7 +19,7 @@ _PR_SET_DUMPABLE = 4
 
 
 @contextmanager
-def silenced() -> Iterator[None]:
+def silence_output() -> Iterator[None]:
     """Discard what is written to standard output, standard error and loggers meanwhile.
 
     By Python, hence also by warnings, and by native code that writes without a buffer. It holds for

@@ -61,11 +61,11 @@ def rank(
         tagger: What the tagger finds, spans of any score.
         choice: Other than at random.
     """
-    found = [_ranked(note, *spans) for note, *spans in zip(notes, detector, tagger, strict=True)]
+    found = [_rank(note, *spans) for note, *spans in zip(notes, detector, tagger, strict=True)]
     return sorted(found, key=lambda one: (-one.by(choice), one.note_id))
 
 
-def _ranked(note: Note, detector: SpanSet, tagger: SpanSet) -> RankedNote:
+def _rank(note: Note, detector: SpanSet, tagger: SpanSet) -> RankedNote:
     one, other = _characters(detector), _characters(tagger)
     share = 1_000 / max(len(note.text), 1)
     return RankedNote(

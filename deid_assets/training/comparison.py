@@ -14,7 +14,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from deid_assets.core.errors import ConfigError
-from deid_assets.evaluation.folds import corrected, mann_whitney
+from deid_assets.evaluation.folds import correct_p_values, mann_whitney
 from deid_assets.training.card import Card
 from deid_assets.training.corpora import Corpus, folds
 from deid_assets.training.recipe import Recipe
@@ -130,7 +130,7 @@ def differences(rows: Sequence[ComparisonRow]) -> list[RecipeDifference]:
         return []
     first, *others = spread
     tests = {row.recipe: mann_whitney(row.f1, first.f1) for row in others}
-    p = corrected({name: test.p for name, test in tests.items()})
+    p = correct_p_values({name: test.p for name, test in tests.items()})
     return [
         RecipeDifference(
             row.recipe,

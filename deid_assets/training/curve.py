@@ -220,16 +220,16 @@ def _round(
         drawn = ordered[:size]
         folder = out / f"notes-{size}"
         threshold = _threshold(wanted, drawn, detector, folder, progress)
-        model, seconds = _trained(wanted, drawn, folder, progress)
-        kept = _at_least(_answers(model, held), threshold)
+        model, seconds = _train(wanted, drawn, folder, progress)
+        kept = _keep_above(_answers(model, held), threshold)
         found[size] = [_union(one, other) for one, other in zip(there, kept, strict=True)]
         spent[size] = (threshold, seconds)
         if wanted.choice is not QueryStrategy.RANDOM:
-            ordered[size:] = _ranked(wanted, ordered[size:], detector, model)
+            ordered[size:] = _rank(wanted, ordered[size:], detector, model)
     return _Round(held, found, spent)
 
 
-def _ranked(
+def _rank(
     wanted: CurveRequest, rest: Sequence[Document], detector: Detector, model: Detector
 ) -> list[Document]:
     """The notes left to draw from, as the model of the size before chooses."""
@@ -245,7 +245,7 @@ def _middle(spent: Sequence[tuple[float | None, float]]) -> tuple[float | None, 
     return (None if math.isinf(threshold) else threshold, fmean(seconds for _, seconds in spent))
 
 
-def _trained(
+def _train(
     wanted: CurveRequest, documents: Sequence[Document], folder: Path, progress: Progress
 ) -> tuple[Detector, float]:
     recipe, materials = _materials(
@@ -275,7 +275,7 @@ def _threshold(
         part = folder.with_name(f"{folder.name}-fold-{number}")
         tested += held
         try:
-            said += _answers(_trained(wanted, learnt, part, progress)[0], held)
+            said += _answers(_train(wanted, learnt, part, progress)[0], held)
         except (InputError, TrainingError):  # no span to learn from in so few notes
             said += [SpanSet.of(document.note, ()) for document in held]
         shutil.rmtree(part, ignore_errors=True)
@@ -283,7 +283,8 @@ def _threshold(
     alone = _precision(tested, there, wanted.profile)
     for threshold in THRESHOLDS:
         both = [
-            _union(one, other) for one, other in zip(there, _at_least(said, threshold), strict=True)
+            _union(one, other)
+            for one, other in zip(there, _keep_above(said, threshold), strict=True)
         ]
         if alone - _precision(tested, both, wanted.profile) <= wanted.most_lost:
             return threshold
@@ -301,7 +302,7 @@ def _precision(documents: Sequence[Document], found: Sequence[SpanSet], profile:
     return 1.0 if precision is None else precision
 
 
-def _at_least(found: Sequence[SpanSet], threshold: float | None) -> list[SpanSet]:
+def _keep_above(found: Sequence[SpanSet], threshold: float | None) -> list[SpanSet]:
     least = math.inf if threshold is None else threshold
     return [
         SpanSet(spans.note_id, spans.digest, tuple(span for span in spans if span.score >= least))
@@ -311,7 +312,7 @@ def _at_least(found: Sequence[SpanSet], threshold: float | None) -> list[SpanSet
 
 def _materials(wanted: CurveRequest, drawn: Corpus) -> tuple[Recipe, Materials]:
     if not wanted.beside:
-        return _as(wanted.recipe, 1).model_copy(update={"dev_share": 0.0}), Materials(
+        return _set_strategy(wanted.recipe, 1).model_copy(update={"dev_share": 0.0}), Materials(
             corpora=[drawn]
         )
     train: list[Corpus] = []
@@ -320,12 +321,12 @@ def _materials(wanted: CurveRequest, drawn: Corpus) -> tuple[Recipe, Materials]:
         rest, held = split(corpus.documents, share=wanted.recipe.dev_share, seed=wanted.recipe.seed)
         train.append(Corpus(corpus.name, tuple(rest)))
         dev += held
-    return _as(wanted.recipe, len(train) + 1), Materials(
+    return _set_strategy(wanted.recipe, len(train) + 1), Materials(
         corpora=[*train, drawn], dev=Corpus("dev", tuple(dev))
     )
 
 
-def _as(recipe: Recipe, corpora: int) -> Recipe:
+def _set_strategy(recipe: Recipe, corpora: int) -> Recipe:
     return recipe.model_copy(
         update={"strategy": Strategy.MIX if corpora > 1 else Strategy.SINGLE, "corpora": ()}
     )

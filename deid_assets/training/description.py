@@ -12,12 +12,12 @@ from pathlib import Path
 
 from deid_assets import plugins
 from deid_assets.core.tagging import encode, tokenize
-from deid_assets.core.trainer import Document, Epoch, Task, labelled
+from deid_assets.core.trainer import Document, Epoch, Task, label_ranges
 from deid_assets.training.card import Card, Learnt, SeedRun, digests
 from deid_assets.training.corpora import Corpus
 from deid_assets.training.recipe import Recipe
 from deid_assets.training.scoring import TagScores
-from deid_assets.training.seen import seen_of
+from deid_assets.training.seen import collect_seen
 
 _SOFTWARE = ("deid-assets", "flair", "numpy", "scipy", "tokenizers", "torch", "transformers")
 
@@ -72,7 +72,7 @@ def describe(
         scheme=task.scheme.value,
         grouping=task.grouping,
         corpora=tuple(_corpora(task, corpora)),
-        seen=seen_of(
+        seen=collect_seen(
             [*(each.note for phase in [*task.phases, task.dev] for each in phase), *task.raw]
         ),
         inexact=sum(_inexact(document, task) for phase in task.phases for document in phase),
@@ -105,7 +105,7 @@ def _corpora(task: Task, corpora: Sequence[tuple[str, Corpus]]) -> list[Learnt]:
 
 
 def _inexact(document: Document, task: Task) -> int:
-    spans = labelled(document.spans, native=task.native)
+    spans = label_ranges(document.spans, native=task.native)
     return encode(spans, tokenize(document.note.text), task.scheme)[1]
 
 

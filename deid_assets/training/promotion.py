@@ -167,7 +167,7 @@ def retrain(
         judging = list(test.documents)
         check_apart(pool, judging, role="test")
     check_unseen(card, judging, model="the model in use")  # before an hour of training
-    corpora = _without({**others, **gold}, judging)
+    corpora = _drop_judges({**others, **gold}, judging)
     strategy = Strategy(card.recipe["strategy"])
     if strategy is not Strategy.SEQUENTIAL or len(corpora) == 1:
         strategy = Strategy.MIX if len(corpora) > 1 else Strategy.SINGLE
@@ -180,7 +180,7 @@ def retrain(
     return done
 
 
-def _without(corpora: Mapping[str, Corpus], judging: Sequence[Document]) -> dict[str, Corpus]:
+def _drop_judges(corpora: Mapping[str, Corpus], judging: Sequence[Document]) -> dict[str, Corpus]:
     """Return the corpora without the notes of those who judge.
 
     A text that comes again is kept in the last.

@@ -32,7 +32,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from deid_assets.core.errors import ConfigError, did_you_mean
 from deid_assets.core.tagging import TagScheme
-from deid_assets.own_plugins import missing
+from deid_assets.own_plugins import describe_missing
 from deid_assets.plugins import RECIPES, available
 
 _FOLDER = resources.files("deid_assets.training") / "recipes"
@@ -201,7 +201,7 @@ def _source(name_or_path: str | Path) -> str:
         known = [*BUILTIN, *sorted(plugged)]
         if not plugged and _OF_STUDY.fullmatch(str(name_or_path)):
             raise ConfigError(
-                f"recipe {str(name_or_path)!r}: {missing(RECIPES, 'catelli')}"
+                f"recipe {str(name_or_path)!r}: {describe_missing(RECIPES, 'catelli')}"
             ) from None
         raise ConfigError(
             f"there is no recipe {str(name_or_path)!r}{did_you_mean(str(name_or_path), known)};"

@@ -23,6 +23,7 @@ from deid_assets.core.tagging import Grouping, grouping_for, sentences, tokenize
 from deid_assets.core.trainer import Document, Epoch, Task, Trainer, label_inventory
 from deid_assets.privacy.subject import model_digest
 from deid_assets.system.atomic import atomic_path, replace_folder
+from deid_assets.system.reading import read_small_file
 from deid_assets.training.card import CARD, TAGGER, Card, close_folder, read_card, write_card
 from deid_assets.training.corpora import Corpus, check_apart, split
 from deid_assets.training.description import SeedResult, describe
@@ -101,7 +102,7 @@ def train_model(
     for seed in range(recipe.seed, recipe.seed + recipe.runs):
         seeded = replace(task, seed=seed)
         folder = _one_run(trainer, seeded, part, key, progress)
-        runs.append(_judged(recipe, seeded, materials.test, folder))
+        runs.append(_judge(recipe, seeded, materials.test, folder))
     best = max(runs, key=lambda run: (run.dev.micro.f1 or 0.0, -run.seed))
     if not best.dev.micro.tp:
         raise TrainingError(
@@ -110,7 +111,13 @@ def train_model(
         )
     spent = time.process_time() - cpu
     card = describe(
-        recipe, task, named(materials), runs, best, fingerprint=fingerprint, cpu_seconds=spent
+        recipe,
+        task,
+        name_corpora(materials),
+        runs,
+        best,
+        fingerprint=fingerprint,
+        cpu_seconds=spent,
     )
     write_card(best.folder, card)
     close_folder(best.folder)
@@ -182,12 +189,12 @@ def _grouping(recipe: Recipe, documents: Sequence[Document]) -> Grouping:
 def _fingerprint(recipe: Recipe, task: Task, materials: Materials, trainer: Trainer) -> str:
     plugin = plugins.available(plugins.TRAINERS)[trainer.name]
     raw = name_of("".join(note.digest for note in materials.raw))
-    corpora = [(role, corpus.digest) for role, corpus in named(materials)]
+    corpora = [(role, corpus.digest) for role, corpus in name_corpora(materials)]
     values = [recipe.digest, plugin.code_version, dict(task.settings), corpora, raw]
     return hashlib.sha256(json.dumps(values, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def named(materials: Materials) -> list[tuple[str, Corpus]]:
+def name_corpora(materials: Materials) -> list[tuple[str, Corpus]]:
     """Return each corpus with what it is for."""
     others = (("dev", materials.dev), ("test", materials.test))
     return [
@@ -199,12 +206,20 @@ def named(materials: Materials) -> list[tuple[str, Corpus]]:
 def _resumable(part: Path, fingerprint: str) -> Path:
     """Return the folder of the unfinished run, emptied unless it is of this very task."""
     mark = part / "fingerprint"
-    if not mark.exists() or mark.read_text() != fingerprint:
-        shutil.rmtree(part, ignore_errors=True)
+    if _content(mark) != fingerprint:
+        _remove(part)
         part.mkdir(parents=True)
         part.chmod(0o700)  # models remember words of the notes
         mark.write_text(fingerprint)
     return part
+
+
+def _content(mark: Path) -> str:
+    """Return what a small file says; empty where there is none, or it is no file."""
+    try:
+        return read_small_file(mark).decode("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 def _seal_of(folder: Path) -> Path:
@@ -222,31 +237,43 @@ def _run_of(folder: Path) -> str:
 def _is_sealed(folder: Path, seal: Path, key: Key, *, of: str = "") -> bool:
     """Whether a folder holds what was sealed under a key, file by file.
 
-    Nothing is where there are links: what they lead to can be exchanged after it was looked at.
+    Nothing is where there are links: what they lead to can be exchanged after it was looked at; or
+    where there is what the seal does not name, such as an empty folder or a pipe.
     """
-    if any(path.is_symlink() for path in (folder, seal, *folder.rglob("*"))):
+    inside = list(folder.rglob("*"))
+    if any(path.is_symlink() for path in (folder, seal, *inside)) or not all(map(_counts, inside)):
         return False
     try:
-        given = seal.read_text("utf-8")
+        given = read_small_file(seal).decode("utf-8")
     except (OSError, UnicodeDecodeError):
         return False
-    return hmac.compare_digest(given.encode(), _sealed(folder, key, of).encode())
+    return hmac.compare_digest(given.encode(), _seal(folder, key, of).encode())
 
 
-def _remove(folder: Path) -> None:
-    """Remove a folder; where it is a link, the link alone."""
-    if folder.is_symlink():
-        folder.unlink()
-    elif folder.exists():
-        shutil.rmtree(folder)
+def _counts(path: Path) -> bool:
+    """Whether it is a file, or a folder with something in it: what a seal names."""
+    return path.is_file() or (path.is_dir() and any(path.iterdir()))
+
+
+def _remove(path: Path) -> None:
+    """Remove what is there, with all that a folder holds; where it is a link, the link alone."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _write_seal(folder: Path, seal: Path, key: Key, *, of: str = "") -> None:
+    for path in sorted(folder.rglob("*"), reverse=True):  # what is inside before what is around it
+        if path.is_dir() and not any(path.iterdir()):
+            path.rmdir()
+    if not seal.is_file():
+        _remove(seal)
     with atomic_path(seal, mode=0o600) as part:
-        part.write_text(_sealed(folder, key, of), "utf-8")
+        part.write_text(_seal(folder, key, of), "utf-8")
 
 
-def _sealed(folder: Path, key: Key, of: str) -> str:
+def _seal(folder: Path, key: Key, of: str) -> str:
     return key.derive("tagger folder", model_digest(folder, key), *filter(None, [of])).hex()
 
 
@@ -264,7 +291,7 @@ def _one_run(trainer: Trainer, task: Task, part: Path, key: Key | None, progress
     if done.exists():
         if key is None or _is_sealed(folder, _seal_of(folder), key, of=_run_of(folder)):
             return folder
-        done.unlink()
+        _remove(done)
         _remove(folder)
     folder.mkdir(exist_ok=True)
     started = time.perf_counter()
@@ -286,7 +313,7 @@ def _one_run(trainer: Trainer, task: Task, part: Path, key: Key | None, progress
     return folder
 
 
-def _judged(recipe: Recipe, task: Task, test: Corpus | None, folder: Path) -> SeedResult:
+def _judge(recipe: Recipe, task: Task, test: Corpus | None, folder: Path) -> SeedResult:
     """Score a finished run; its curve may come from more than one process."""
     detector = open_model(recipe, folder)
     log = folder.with_suffix(".jsonl")

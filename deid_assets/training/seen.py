@@ -17,7 +17,7 @@ from deid_assets.training.naming import name_of, plain_name_of
 _DIGITS = 16
 
 
-def seen_of(notes: Iterable[Note]) -> Seen:
+def collect_seen(notes: Iterable[Note]) -> Seen:
     """Return the names of the notes' patients and texts, under the key where there is one."""
     names = {name for note in notes for name in _names(note, name_of)}
     return Seen(mark=_short(name_of, ""), names=tuple(sorted(names)))

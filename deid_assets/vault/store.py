@@ -144,7 +144,7 @@ class Vault:
             )
         parts: list[str] = []
         cursor = 0
-        for _, _, new_start, new_end, _, original in self.sealed_edits(
+        for _, _, new_start, new_end, _, original in self.read_sealed_edits(
             connection, record, header, what=what
         ):
             parts += (text[cursor:new_start], original)
@@ -171,11 +171,11 @@ class Vault:
             raise ProvenanceError(f"{what}: its row is missing; restore the vault from a backup")
         place = place_of("note", row["patient"], record, row["edits"])
         opened: dict[str, Any] = json.loads(
-            self._keyring.open(_sealed(row), place=place, what=what)
+            self._keyring.open(_read_sealed(row), place=place, what=what)
         )
         return {**opened, "patient": row["patient"], "edits": row["edits"]}
 
-    def sealed_edits(
+    def read_sealed_edits(
         self, connection: Connection, record: str, header: dict[str, Any], *, what: str
     ) -> Iterator[tuple[int, int, int, int, str, str]]:
         """Yield the edits of a note in order: both ranges, category and original.
@@ -192,7 +192,9 @@ class Vault:
             place = place_of("edit", header["patient"], record, number)
             yield tuple(
                 json.loads(
-                    self._keyring.open(_sealed(row), place=place, what=f"{what}, edit {number}")
+                    self._keyring.open(
+                        _read_sealed(row), place=place, what=f"{what}, edit {number}"
+                    )
                 )
             )
         if number + 1 != header["edits"]:
@@ -253,7 +255,7 @@ class Vault:
                 .first()
             )
             if row is not None:
-                return self._keyring.open(_sealed(row), place="meta id_key", what="the vault")
+                return self._keyring.open(_read_sealed(row), place="meta id_key", what="the vault")
             made = secrets.token_bytes(32)
             sealed = self._keyring.seal(made, place="meta id_key")
             connection.execute(insert(tables.meta).values(name="id_key", **sealed._asdict()))
@@ -280,7 +282,7 @@ class Vault:
             "ids": [note.note_id, *entry.other_ids],
         }
         place = place_of("note", patient, record, len(redacted.edits))
-        sealed = self._keyring.seal(_padded(header), place=place)
+        sealed = self._keyring.seal(_pad(header), place=place)
         row = {
             "record": record,
             "patient": patient,
@@ -290,7 +292,7 @@ class Vault:
         edits = []
         for number, edit in enumerate(redacted.edits):
             value = [edit.start, edit.end, edit.new_start, edit.new_end, edit.label.value]
-            plain = _padded([*value, note.text[edit.start : edit.end]])
+            plain = _pad([*value, note.text[edit.start : edit.end]])
             sealed = self._keyring.seal(plain, place=place_of("edit", patient, record, number))
             edits.append(
                 {"record": record, "position": number, "patient": patient, **sealed._asdict()}
@@ -307,11 +309,11 @@ def place_of(kind: str, patient: str, record: str, number: int) -> str:
     return f"deid vault 1/{kind}/{patient}/{record}/{number}"
 
 
-def _sealed(row: Any) -> Sealed:
+def _read_sealed(row: Any) -> Sealed:
     return Sealed(row["key_id"], row["nonce"], row["ciphertext"])
 
 
-def _padded(value: Any) -> bytes:
+def _pad(value: Any) -> bytes:
     plain = json.dumps(value, ensure_ascii=False).encode()
     return plain + b" " * (-len(plain) % _PAD_BYTES)
 

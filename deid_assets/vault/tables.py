@@ -21,7 +21,7 @@ PREFIX = "deid_vault_"
 metadata = MetaData()
 
 
-def _sealed() -> list[Column[str] | Column[bytes]]:
+def _make_sealed_columns() -> list[Column[str] | Column[bytes]]:
     return [
         Column("key_id", String(16), nullable=False, index=True),
         Column("nonce", LargeBinary, nullable=False),
@@ -29,7 +29,9 @@ def _sealed() -> list[Column[str] | Column[bytes]]:
     ]
 
 
-meta = Table(f"{PREFIX}meta", metadata, Column("name", String(32), primary_key=True), *_sealed())
+meta = Table(
+    f"{PREFIX}meta", metadata, Column("name", String(32), primary_key=True), *_make_sealed_columns()
+)
 """Table of the vault's own state: the key of its ids, and the end of its log."""
 
 notes = Table(
@@ -38,7 +40,7 @@ notes = Table(
     Column("record", String(32), primary_key=True),
     Column("patient", String(32), nullable=False, index=True),
     Column("edits", Integer, nullable=False),
-    *_sealed(),
+    *_make_sealed_columns(),
 )
 """One row per redacted note: its ids and digests, sealed, and the number of its edits."""
 
@@ -48,7 +50,7 @@ edits = Table(
     Column("record", String(32), primary_key=True),
     Column("position", Integer, primary_key=True, autoincrement=False),
     Column("patient", String(32), nullable=False, index=True),
-    *_sealed(),
+    *_make_sealed_columns(),
 )
 """One row per edit: its offsets and the original, sealed to patient, note and position."""
 

@@ -79,7 +79,7 @@ def erase(
     return notes, edits
 
 
-def held_of(vault: Vault, patient_id: str) -> tuple[int, int]:
+def count_held(vault: Vault, patient_id: str) -> tuple[int, int]:
     """Return how many notes and edits a vault holds of a patient."""
     patient = vault.patient(patient_id=patient_id)
     with vault.begin() as connection:
@@ -133,7 +133,7 @@ def verify(vault: Vault) -> Counter[str]:
             header = vault.header(connection, record, what=what)
             counts["notes"] += 1
             counts["edits"] += sum(
-                1 for _ in vault.sealed_edits(connection, record, header, what=what)
+                1 for _ in vault.read_sealed_edits(connection, record, header, what=what)
             )
         for table in (tables.edits, tables.names):
             stray = connection.execute(

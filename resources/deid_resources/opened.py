@@ -13,7 +13,7 @@ class Closable(Protocol):
         """End what was started."""
 
 
-def opened_resource(open_it: Callable[[], Closable], *, description: str) -> dg.ResourceDefinition:
+def build_resource(open_it: Callable[[], Closable], *, description: str) -> dg.ResourceDefinition:
     """Return what opens something for a run and closes it after it.
 
     It takes no configuration: whoever reaches the web server writes the configuration of a run, and

@@ -41,7 +41,7 @@ def take_in(settings, *, is_released=True):
 
 
 def test_what_waited_at_the_start_is_no_fault(left_alone, settings):
-    wanted = len(left_alone._arrived(settings)) + len(left_alone._waiting(settings))
+    wanted = len(left_alone._list_arrived(settings)) + len(left_alone._waiting(settings))
     take_in(settings)
     assert left_alone._incomplete(settings, wanted) == []
 

@@ -10,7 +10,7 @@ import pytest
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.policies import load_policy
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 
 PROGRAMS = Path(__file__).parents[2] / "benchmarks"
 
@@ -24,14 +24,14 @@ def program(monkeypatch):
 
 
 def test_what_is_touched_and_what_is_left_are_counted_by_character(program):
-    line = marked("Dr. <NAME>Lee</NAME> @ 2100. hold")
+    line = parse_marked("Dr. <NAME>Lee</NAME> @ 2100. hold")
     spans = DisjointSpans.of(line[0], [Span(8, 16, Phi.EMAIL)])
 
     assert program.tally(line, spans, load_policy("tag")) == (8, 3)
 
 
 def test_a_category_that_the_policy_may_leave_is_not_left_wrongly(program):
-    line = marked("from <COUNTRY>Peru</COUNTRY>, aged <AGE>45</AGE>", lang="en")
+    line = parse_marked("from <COUNTRY>Peru</COUNTRY>, aged <AGE>45</AGE>", lang="en")
     nothing = DisjointSpans.of(line[0], [])
     kept = sum(
         len(text)

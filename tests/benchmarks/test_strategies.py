@@ -74,7 +74,7 @@ def test_coarse_keeps_only_shared_categories_under_one_label_each(strategies):
 def test_predictions_count_by_category_where_it_is_annotated(strategies, predicted, counts):
     kept = frozenset({"NAME", "LOCATION", "DATE"})
     gold = strategies.coarse([document(NAME, CITY)], kept)
-    pooled = sum(strategies._scored(Fixed(*predicted), gold, kept), SixScores())
+    pooled = sum(strategies._score_notes(Fixed(*predicted), gold, kept), SixScores())
     found = pooled.micro(Level.ENTITY, Granularity.CATEGORY)
     assert (found.tp, found.fp, found.fn) == counts
 
@@ -85,7 +85,7 @@ def test_a_note_that_fails_ends_the_program(strategies):
             raise LookupError
 
     with pytest.raises(SystemExit, match="failed on note 'n1'"):
-        strategies._scored(Broken(), [document(NAME)], frozenset({"NAME"}))
+        strategies._score_notes(Broken(), [document(NAME)], frozenset({"NAME"}))
 
 
 def test_training_on_a_test_note_is_refused(strategies):

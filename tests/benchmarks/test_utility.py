@@ -40,7 +40,7 @@ def test_moved_spans_cover_the_replacements_and_keep_their_own_labels(utility):
     ]
     spans = [Span(start, end, label, native_label=native) for start, end, label, native in places]
     document = Document(note, DisjointSpans.of(note, spans))
-    (moved,), tags = utility.moved([document], load_policy("tag"), Originals(utility.KEY))
+    (moved,), tags = utility.redact_and_move([document], load_policy("tag"), Originals(utility.KEY))
     assert moved.note.text == "Paciente: [NAME], [SEX], NHC [MRN]. [NAME] vuelve."
     values = [(moved.note.text[span.start : span.end], span.native_label) for span in moved.spans]
     assert values == [("[NAME]", "A"), ("[SEX]", "B"), ("[MRN]", "C"), ("[NAME]", "A")]
@@ -50,7 +50,7 @@ def test_moved_spans_cover_the_replacements_and_keep_their_own_labels(utility):
 def test_adjacent_spans_stay_adjacent(utility):
     note = Note("n1", "Ruiz28013", lang="es")
     document = Document(note, DisjointSpans.of(note, [Span(0, 4, Phi.NAME), Span(4, 9, Phi.ZIP)]))
-    (moved,), _ = utility.moved([document], load_policy("tag"), Originals(utility.KEY))
+    (moved,), _ = utility.redact_and_move([document], load_policy("tag"), Originals(utility.KEY))
     assert [moved.note.text[span.start : span.end] for span in moved.spans] == ["[NAME]", "[ZIP]"]
 
 
@@ -59,7 +59,7 @@ def test_surrogates_are_no_tags_and_leave_the_rest_of_the_note(utility):
         Document(note, DisjointSpans.of(note, spans))
         for note, spans in make_corpus(lang="es", notes=3, seed=4)
     ]
-    moved, tags = utility.moved(corpus, load_policy("surrogate"), Originals(utility.KEY))
+    moved, tags = utility.redact_and_move(corpus, load_policy("surrogate"), Originals(utility.KEY))
     assert tags < sum(len(document.spans) for document in corpus) / 2
     for before, after in zip(corpus, moved, strict=True):
         assert _outside(after) == _outside(before)

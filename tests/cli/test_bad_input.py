@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from deid_assets.cli.endings import guarded
+from deid_assets.cli.endings import guard_command
 from deid_assets.core.errors import InputError
 
 DETECT = ("detect", "notes.jsonl", "--detector", "xnames", "--out", "out.jsonl")
@@ -382,7 +382,7 @@ def test_a_folder_that_may_not_be_written_to_is_refused_before_work(folder):
 def test_an_error_ends_a_command_by_its_kind_and_shows_no_message_but_ours(
     capsys, error, code, line
 ):
-    @guarded
+    @guard_command
     def command():
         raise error
 
@@ -395,7 +395,7 @@ def test_an_error_ends_a_command_by_its_kind_and_shows_no_message_but_ours(
 def test_the_traceback_is_shown_where_it_is_asked_for(monkeypatch):
     monkeypatch.setenv("DEID_DEBUG", "1")
 
-    @guarded
+    @guard_command
     def command():
         raise KeyError
 

@@ -29,22 +29,36 @@ def listed(cli):
     return {row["batch"]: row for row in json.loads(cli("batches", "list", "--json")[1])}
 
 
+@pytest.fixture(scope="module")
+def stopped_once(installed, tmp_path_factory):
+    with installed(tmp_path_factory.mktemp("stopped")) as made:
+        made.configure(made.default_settings)
+        landing = made.home / "landing"
+        landing.mkdir(parents=True)
+        (landing / "good.jsonl").write_text(
+            '{"id": "a", "text": "Zedmarlow is well and walks with a frame."}\n'
+        )
+        (good,) = take_in(made.settings(), settle_s=0)
+        (landing / "Zedquill.csv").write_text("nr;body\n7;Seen in the ward at noon\n")
+        (bad,) = take_in(made.settings(), settle_s=0)
+        for batch in (good, bad):
+            made.run(batch, "raw_notes")
+    return made, (good, bad)
+
+
 @pytest.fixture
-def stopped(installation):
+def installation(stopped_once, copied, tmp_path):
     """An installation with a good batch and one that cannot be read, whose file is named after a
     patient.
     """
-    landing = installation.home / "landing"
-    landing.mkdir(parents=True)
-    (landing / "good.jsonl").write_text(
-        '{"id": "a", "text": "Zedmarlow is well and walks with a frame."}\n'
-    )
-    (good,) = take_in(installation.settings(), settle_s=0)
-    (landing / "Zedquill.csv").write_text("nr;body\n7;Seen in the ward at noon\n")
-    (bad,) = take_in(installation.settings(), settle_s=0)
-    for batch in (good, bad):
-        installation.run(batch, "raw_notes")
-    return good, bad
+    with copied(stopped_once[0], tmp_path / "copy") as copy:
+        yield copy
+
+
+@pytest.fixture
+def stopped(stopped_once):
+    """The two batches."""
+    return stopped_once[1]
 
 
 def test_the_list_says_state_and_reason_and_names_no_file(stopped, cli):

@@ -61,9 +61,12 @@ def test_every_peer_of_the_page_has_a_plugin_that_says_what_it_cannot_find():
 
 def test_the_settings_of_the_page_on_gates_load(tmp_path):
     path = tmp_path / "deid.toml"
-    path.write_text("\n".join(blocks("gates.md", "toml")))
+    bounds = []
+    for block in blocks("gates.md", "toml"):
+        path.write_text(block)
+        bounds.append(Settings.load(path).gates.recall_lower_bound)
 
-    assert Settings.load(path).gates.recall_lower_bound == {"ALL": 0.95, "A names": 0.97}
+    assert {"ALL": 0.95, "A names": 0.97} in bounds
 
 
 def test_the_page_on_gates_gives_the_defaults_and_the_sizes():

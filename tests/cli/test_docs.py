@@ -94,6 +94,15 @@ def test_the_examples_of_gazetteers_run(tmp_path):
     assert (tmp_path / "words.gaz").exists()
 
 
+@pytest.mark.slow
+def test_the_examples_of_synthetic_corpora_run(tmp_path):
+    done = run("\n".join(blocks(DOCS / "synthetic-corpora.md")), tmp_path)
+
+    assert "60 notes written to like.jsonl" in done.stderr
+    assert "NOT KEPT" not in done.stderr
+    assert {path.stem for path in tmp_path.iterdir()} >= {"profile", "frames", "again", "kept"}
+
+
 def test_the_examples_of_notes_run(tmp_path):
     page = DOCS / "notes.md"
     (printed,) = re.findall(
@@ -162,6 +171,15 @@ def test_the_examples_of_erasure_run(tmp_path):
     assert "nothing was erased: leave --plan out" in done.stderr
     assert "notes erased; certificate" in done.stderr
     assert "erasure of patient" in done.stderr
+
+
+def test_the_examples_of_studies_run(tmp_path):
+    done = run("\n".join(blocks(DOCS / "studies.md")), tmp_path)
+
+    listed = [line.split() for line in done.stdout.splitlines() if "cardiology" in line]
+    assert "released" in listed[0]
+    assert "withdrawn from study cardiology" in done.stderr
+    assert len(list((tmp_path / "home" / "studies" / "quality" / "released").glob("r-*"))) == 1
 
 
 def test_the_examples_of_the_release_diff_run(tmp_path):

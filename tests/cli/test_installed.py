@@ -30,6 +30,9 @@ RUN = {
     "docs/leaks-and-erasure.md": "tests/cli/test_docs.py",
     "docs/notes.md": "tests/cli/test_docs.py",
     "docs/release-diff.md": "tests/cli/test_docs.py",
+    "docs/studies.md": "tests/cli/test_docs.py",
+    "docs/synthetic-corpora.md": "tests/cli/test_docs.py",
+    "docs/tables.md": "tests/tables/test_tables_page.py",
     "docs/taggers.md": "tests/cli/test_docs.py",
     "docs/vault.md": "tests/cli/test_docs.py",
     "docs/formats/archives.md": "plugins/formats/tests/document_formats/test_document_pages.py",
@@ -46,6 +49,8 @@ RUN = {
 """Pages with shell examples, and the test that runs them in this environment."""
 
 NOT_RUN = {
+    "docs/evidence.md": "an installation with a release; tests/evidence writes it",
+    "docs/operating.md": "an installation with services; tests/operation makes and runs it",
     "docs/hips.md": "slow: minutes; make test-all runs them",
     "docs/privacy-audits.md": "slow: minutes; make test-all runs them",
     "docs/policies.md": "trains an encoder: needs the plugin transformers (PyTorch) and an hour",

@@ -55,6 +55,7 @@ def test_a_detector_that_cannot_load_is_listed_with_the_reason(deid, tmp_path):
     )
 
 
+@pytest.mark.long
 def test_the_doctor_loads_the_detectors_and_tells_what_is_broken(deid, tmp_path):
     (tmp_path / "site/deid_xnames/__init__.py").write_text("raise ImportError('no engine')")
     ran = deid("doctor", "--json")

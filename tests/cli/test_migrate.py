@@ -128,7 +128,7 @@ def test_what_was_withdrawn_stays_withdrawn_and_the_list_of_releases_goes_on(dei
     assert open_batches(settings, files) == sorted([batch_of["stays"], batch_of["returns"]])
     listed = ReleaseList.read(settings.release_record, key=ReleaseSigner(settings.key()).public)
     assert [entry.number for entry in listed.entries] == [1, 2, 3, 4, 5]
-    assert listed.withdrawn() == {batch_of["goes"], batch_of["returns"]}
+    assert listed.list_withdrawn() == {batch_of["goes"], batch_of["returns"]}
 
 
 def test_the_same_file_dropped_again_after_a_migration_stays_withdrawn(deid, withdrawn_home):
@@ -149,7 +149,7 @@ def test_releases_under_ids_without_a_key_count_as_withdrawn_in_the_list(deid, w
     deid("migrate")
 
     listed = ReleaseList.read(settings.release_record, key=ReleaseSigner(settings.key()).public)
-    assert listed.withdrawn() == set(batch_of.values())
+    assert listed.list_withdrawn() == set(batch_of.values())
 
 
 @pytest.mark.parametrize("part", ["b-0000000000000002-0001", "b-0000000000000002-0002"])

@@ -137,7 +137,7 @@ def test_help_of_audits_has_one_line_for_the_laboratory(monkeypatch: pytest.Monk
     shown = listed("privacy")
 
     assert "plant not installed: make add PLUGIN='audits[models]'" in shown
-    assert shown.endswith("The laboratory: 16 commands not installed: make add PLUGIN=lab")
+    assert shown.endswith("The laboratory: 17 commands not installed: make add PLUGIN=lab")
 
 
 def test_the_laboratory_is_what_lies_on_its_floor() -> None:

@@ -366,6 +366,7 @@ needs_hips = pytest.mark.skipif(
 )
 
 
+@pytest.mark.long
 @needs_hips
 def test_hiding_in_plain_sight_is_run_by_name(deid, monkeypatch):
     monkeypatch.setenv("DEID_KEY", KEY)

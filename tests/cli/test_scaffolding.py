@@ -21,6 +21,7 @@ def new(*words, home):
     return CliRunner().invoke(app, ["plugin", "new", *words], env={"DEID_HOME": str(home)})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["badge", "my_badge"])
 @pytest.mark.parametrize("options", [[], ["--audit"]])
 def test_what_is_written_passes_its_own_tests(name, options, tmp_path):

@@ -7,6 +7,8 @@ from typer.testing import CliRunner
 
 from deid_assets.cli import app
 
+pytestmark = pytest.mark.long
+
 NOTE = {"id": "n1", "text": "Zedmarlow 7431552 is well.", "lang": "en"}
 
 

@@ -4,6 +4,7 @@ The whole way there and back, and what may go wrong.
 """
 
 import json
+import os
 
 import pytest
 
@@ -37,6 +38,15 @@ def test_there_and_back(deid, redacted, records, three, tmp_path):
     assert texts(records, "back.jsonl") == [(note["id"], note["text"]) for note in three]
     assert [record.get("patient_id") for record in records("back.jsonl")] == ["p7", None, "p7"]
     assert (tmp_path / "home" / "back.jsonl").stat().st_mode & 0o77 == 0
+
+
+def test_what_the_process_masks_is_as_before(deid, redacted):
+    before = os.umask(0o022)
+    try:
+        deid("reidentify", redacted, "--vault", URL, *WHO, "--out", "back.jsonl")
+        assert os.umask(0o022) == 0o022
+    finally:
+        os.umask(before)
 
 
 def test_an_empty_note_comes_back_too(deid, write, records):

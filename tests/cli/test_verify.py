@@ -5,10 +5,12 @@ import json
 
 import pytest
 
+from deid_assets.cli.notes.deidentification import describe_unmeasured, sign_folder
 from deid_assets.core.keys import Key
-from deid_assets.store.manifests import signed
+from deid_assets.formats import write_notes
+from deid_assets.store.manifests import MANIFEST, sign_manifest, verify_release
 from deid_assets.store.releases import ReleaseList
-from deid_assets.store.signing import ReleaseSigner
+from deid_assets.store.signing import PUBLIC_KEY, PublicKey, ReleaseSigner
 
 SIGNER = ReleaseSigner(Key(b"0123456789abcdef"))
 OTHER = ReleaseSigner(Key(b"fedcba9876543210"))
@@ -25,7 +27,7 @@ def release(tmp_path):
         "files": {"notes.jsonl": hashlib.sha256(notes).hexdigest()},
         "counts": {"notes": 1},
     }
-    (folder / "manifest.json").write_text(json.dumps(signed(manifest, signer=SIGNER)))
+    (folder / "manifest.json").write_text(json.dumps(sign_manifest(manifest, signer=SIGNER)))
     return folder
 
 
@@ -80,7 +82,7 @@ def test_unsigned_is_asked_for_and_said(deid, release, tmp_path):
 def list_file(path, *manifests, signer=SIGNER):
     releases = ReleaseList()
     for manifest in manifests:
-        releases = releases.with_release("b-1", manifest, created_at="2026-01-01")
+        releases = releases.add_release("b-1", manifest, created_at="2026-01-01")
     path.write_bytes(releases.to_bytes(signer))
     return path
 
@@ -115,7 +117,7 @@ def test_a_manifest_of_an_earlier_version_is_read(deid, release, tmp_path, field
         "measured": True,
         "measurement": {"reason": "", **figures},
     }
-    (release / "manifest.json").write_text(json.dumps(signed(manifest, signer=SIGNER)))
+    (release / "manifest.json").write_text(json.dumps(sign_manifest(manifest, signer=SIGNER)))
 
     ran = deid("verify", release, "--public-key", key_file(tmp_path / "their.pem"))
 
@@ -148,7 +150,7 @@ def test_a_key_is_pinned_by_its_fingerprint(deid, release, tmp_path, monkeypatch
         manifest["files"]["release-public-key.pem"] = hashlib.sha256(
             SIGNER.public.to_pem()
         ).hexdigest()
-    (release / "manifest.json").write_text(json.dumps(signed(manifest, signer=SIGNER)))
+    (release / "manifest.json").write_text(json.dumps(sign_manifest(manifest, signer=SIGNER)))
     key_file(tmp_path / place / "release-public-key.pem")
 
     assert deid("verify", release, "--fingerprint", SIGNER.public.fingerprint).code == 0
@@ -288,6 +290,17 @@ def test_what_deidentify_writes_is_verified(deid, redacted):
     assert checked.code == 0
     assert "as redacted by deid deidentify" in checked.err
     assert "not measured: " in checked.err
+
+
+@pytest.mark.parametrize("to", ["txt", "pdf"])
+def test_a_folder_of_documents_whose_notes_were_all_withheld_is_signed(tmp_path, to):
+    write_notes(tmp_path / "out" / "notes", iter([]), format=to)
+
+    fingerprint = sign_folder(tmp_path / "out", describe_unmeasured(0))
+
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [MANIFEST, PUBLIC_KEY]
+    signed = verify_release(tmp_path / "out", key=PublicKey.read(tmp_path / "out" / PUBLIC_KEY))
+    assert signed["public_key"] == fingerprint
 
 
 @pytest.mark.parametrize(

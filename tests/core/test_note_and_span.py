@@ -53,9 +53,9 @@ def test_spans_are_refused_on_another_version_of_the_text():
     spans = SpanSet.of(Note("n1", "Dr. Lee"), [Span(4, 7, Phi.NAME)])
 
     with pytest.raises(DigestError):
-        spans.checked(Note("n1", "Dr. Lea"))
+        spans.check_against(Note("n1", "Dr. Lea"))
     with pytest.raises(DigestError):
-        spans.checked(Note("n2", "Dr. Lee"))
+        spans.check_against(Note("n2", "Dr. Lee"))
 
 
 def test_spans_are_sorted_and_touching_spans_are_disjoint():

@@ -7,7 +7,7 @@ from deid_assets.core.errors import ConfigError, DigestError, OffsetError, Polic
 from deid_assets.core.keys import Key
 from deid_assets.core.redact import Policy, redact
 from deid_assets.pipeline.searching import residual_hits
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 
 KEY = Key(b"0123456789abcdef")
 
@@ -33,7 +33,7 @@ def disjoint(note, spans):
 
 
 def test_spans_are_replaced_and_the_rest_stays():
-    note, spans = marked("Seen by Dr. <NAME>Lee</NAME> on <DATE>3 May</DATE>.")
+    note, spans = parse_marked("Seen by Dr. <NAME>Lee</NAME> on <DATE>3 May</DATE>.")
     redacted = redact(note, disjoint(note, spans), TAGS, key=KEY)
 
     assert redacted.text == "Seen by Dr. [NAME] on [DATE]."
@@ -44,14 +44,14 @@ def test_spans_are_replaced_and_the_rest_stays():
 
 
 def test_a_category_the_policy_does_not_name_is_redacted():
-    note, spans = marked("Badge <BIOMETRIC>42</BIOMETRIC>")
+    note, spans = parse_marked("Badge <BIOMETRIC>42</BIOMETRIC>")
     policy = Policy("names", tag, {Phi.NAME: tag})
 
     assert redact(note, disjoint(note, spans), policy, key=KEY).text == "Badge [BIOMETRIC]"
 
 
 def test_keep_has_to_be_written_out():
-    note, spans = marked("Age <AGE>42</AGE>")
+    note, spans = parse_marked("Age <AGE>42</AGE>")
 
     assert (
         redact(
@@ -66,7 +66,7 @@ def test_keep_has_to_be_written_out():
 
 
 def test_a_rule_that_depends_on_the_value_may_keep_it():
-    note, spans = marked("Age <AGE>42</AGE>")
+    note, spans = parse_marked("Age <AGE>42</AGE>")
 
     assert (
         redact(
@@ -77,7 +77,7 @@ def test_a_rule_that_depends_on_the_value_may_keep_it():
 
 
 def test_policy_errors_hold_no_text():
-    note, spans = marked("Dr. <NAME>Quartermain</NAME>")
+    note, spans = parse_marked("Dr. <NAME>Quartermain</NAME>")
 
     with pytest.raises(PolicyError) as caught:
         redact(note, disjoint(note, spans), Policy("k", same), key=KEY)
@@ -86,7 +86,7 @@ def test_policy_errors_hold_no_text():
 
 
 def test_spans_of_another_text_are_refused():
-    note, spans = marked("Dr. <NAME>Lee</NAME>")
+    note, spans = parse_marked("Dr. <NAME>Lee</NAME>")
 
     with pytest.raises(DigestError):
         redact(Note("marked", "Dr. Roy"), disjoint(note, spans), TAGS, key=KEY)
@@ -152,7 +152,7 @@ def test_residual_is_what_a_hit_covers_of_the_kept_text(note_and_spans, data):
 
 
 def test_negative_offsets_are_refused():
-    note, spans = marked("Dr. <NAME>Lee</NAME>")
+    note, spans = parse_marked("Dr. <NAME>Lee</NAME>")
 
     with pytest.raises(OffsetError):
         redact(note, disjoint(note, spans), TAGS, key=KEY).to_original(-1)

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deid_assets import DisjointSpans, Note, Phi, Span, SpanSet
-from deid_assets.core.resolve import POLICIES, Ensemble, inside_word, resolve, snapped
-from deid_assets.testing import mark, marked
+from deid_assets.core.resolve import POLICIES, Ensemble, inside_word, resolve, snap_to_words
+from deid_assets.testing import mark, parse_marked
 
 CASES = [
     ("Herr.<URL>Sc</URL>hulz kommt", "Herr.<URL>Schulz</URL> kommt"),
@@ -33,9 +33,9 @@ WHOLE = [
 
 @pytest.mark.parametrize(("found", "expected"), [*CASES, *zip(WHOLE, WHOLE, strict=True)])
 def test_spans_grow_to_the_words_they_cut_and_no_further(found, expected):
-    note, spans = marked(found)
+    note, spans = parse_marked(found)
 
-    assert mark(note, snapped(note.text, spans.spans)) == expected
+    assert mark(note, snap_to_words(note.text, spans.spans)) == expected
 
 
 texts = st.text(st.sampled_from("aÉ\u0301ß漢1٣²½ ._-'’/:,\n\u00ad\u200d"), min_size=1, max_size=40)
@@ -73,17 +73,17 @@ def test_spans_never_shrink_or_meet_and_growing_them_again_changes_nothing(text,
     borders = sorted(data.draw(st.sets(st.integers(0, len(text)), max_size=8)))
     pairs = zip(borders[::2], borders[1::2], strict=False)
     spans = [Span(start, end, Phi.NAME) for start, end in pairs]
-    grown = snapped(text, spans)
+    grown = snap_to_words(text, spans)
 
     assert all(
         new.start <= old.start and old.end <= new.end for old, new in zip(spans, grown, strict=True)
     )
     assert DisjointSpans.of(Note("n", text), grown).spans == tuple(grown)
-    assert snapped(text, grown) == grown
+    assert snap_to_words(text, grown) == grown
 
 
 def test_growing_takes_time_in_proportion_to_the_text():
     text = "a1" * 50_000
     spans = [Span(at, at + 1, Phi.ID) for at in range(0, len(text), 10)]
 
-    assert snapped(text, spans)[-1].end == len(text)
+    assert snap_to_words(text, spans)[-1].end == len(text)

@@ -13,9 +13,9 @@ from deid_assets.core.tagging import (
     decode,
     encode,
     follows,
-    grouped,
+    group_sentences,
     grouping_for,
-    limited,
+    limit_lengths,
     may_begin,
     may_end,
     sentences,
@@ -78,17 +78,17 @@ def test_sentences_end_with_lines_and_full_stops(text, expected):
 def test_grouping_and_cutting_leave_the_tokens_as_they_are(text, factor, longest):
     tokens = tokenize(text)
     parts = sentences(text, tokens)
-    groups = grouped(parts, factor)
+    groups = group_sentences(parts, factor)
     assert [number for group in groups for number in group] == list(range(len(tokens)))
     assert len(groups) == -(-len(parts) // factor)
-    pieces = limited(groups, longest)
+    pieces = limit_lengths(groups, longest)
     assert [number for piece in pieces for number in piece] == list(range(len(tokens)))
     assert all(0 < len(piece) <= longest for piece in pieces)
 
 
 def test_a_group_of_no_sentence_is_refused():
     with pytest.raises(InputError, match="give 1 or more"):
-        grouped([], 0)
+        group_sentences([], 0)
 
 
 @pytest.mark.parametrize(

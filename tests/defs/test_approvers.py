@@ -167,6 +167,7 @@ def test_a_run_is_tagged_with_the_login_of_the_proxy_and_no_other(launched, tags
     assert found == expected
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "headers",
     [
@@ -193,6 +194,7 @@ def test_a_forged_header_proves_no_login(launched, headers):
     assert launched(*headers, tags={LOGIN_TAG: "a.meier 00"})[0] == ""
 
 
+@pytest.mark.long
 def test_without_a_proxy_whose_secret_is_kept_nobody_is_logged_in(launched):
     assert launched(USER, PROXY, settings="")[0] is None
     launched.secret.chmod(0o644)

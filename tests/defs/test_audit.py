@@ -11,7 +11,7 @@ from deid_assets.assets.declarations import AssetDeclaration, AssetOutput, Check
 from deid_assets.assets.display import Link
 from deid_assets.core.errors import InputError, ProvenanceError
 from deid_assets.core.note import Note
-from deid_assets.defs.audit import audited_asset
+from deid_assets.defs.audit import build_audited_asset
 from deid_assets.formats import format_named
 from deid_assets.intake.stops import find_stop
 from deid_assets.quality import Verdict
@@ -45,7 +45,7 @@ def run(installation):
 
     def make(body):
         return dg.materialize(
-            [audited_asset(body, DECLARATION)],
+            [build_audited_asset(body, DECLARATION)],
             partition_key=BATCH,
             instance=installation.instance,
             resources=installation.resources(),
@@ -257,7 +257,7 @@ def test_an_input_that_another_run_replaces_meanwhile_stops_the_asset(installati
     write_input(installation.opened(), [1])
     installation.instance.add_dynamic_partitions("batches", [BATCH])
     result = dg.materialize(
-        [audited_asset(body, replace(DECLARATION, deps=["gold_annotations"]))],
+        [build_audited_asset(body, replace(DECLARATION, deps=["gold_annotations"]))],
         partition_key=BATCH,
         instance=installation.instance,
         resources=installation.resources(),

@@ -178,6 +178,7 @@ SCORES = {
 }
 
 
+@pytest.mark.long
 def test_new_raw_notes_start_everything_below_them(installation, note_records):
     batch = installation.receive(note_records())
     installation.instance.add_dynamic_partitions("batches", [batch])

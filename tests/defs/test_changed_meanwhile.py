@@ -123,9 +123,9 @@ import os, sys
 import dagster as dg
 from deid_assets.defs.build import definitions_of
 from deid_assets.config import Settings
-from deid_assets.runtime.checks import checked_snapshot
+from deid_assets.runtime.checks import check_snapshot
 
-defs = definitions_of(checked_snapshot(Settings.load()))
+defs = definitions_of(check_snapshot(Settings.load()))
 instance = dg.DagsterInstance.ephemeral()
 instance.add_dynamic_partitions("batches", [sys.argv[1]])
 result = defs.resolve_job_def("main_job").execute_in_process(

@@ -5,6 +5,9 @@ A failure here after an upgrade reads: Dagster changed, not we.
 
 import dagster as dg
 import pytest
+from dagster._core.definitions.assets.graph.asset_graph_subset import AssetGraphSubset
+from dagster._core.execution.backfill import PartitionBackfill
+from dagster_shared.check import CheckError
 
 batches = dg.DynamicPartitionsDefinition(name="batches")
 BATCHES = ["b-1", "b-2", "b-3"]
@@ -172,7 +175,7 @@ def test_a_run_of_one_partition_stores_its_check_row(instance):
 
 
 def test_a_run_over_a_range_leaves_check_rows_planned_for_ever(instance):
-    """Why ``audited_asset`` sets no backfill policy."""
+    """Why ``build_audited_asset`` sets no backfill policy."""
     asset = partitioned_checked(dg.BackfillPolicy.single_run())
     tags = {
         "dagster/asset_partition_range_start": "b-1",
@@ -187,7 +190,7 @@ def test_a_run_over_a_range_leaves_check_rows_planned_for_ever(instance):
 def test_a_partitioned_check_reported_before_its_materialization_has_not_passed(
     instance, together, requested
 ):
-    """Why ``audited_asset`` puts the checks into the ``MaterializeResult``."""
+    """Why ``build_audited_asset`` puts the checks into the ``MaterializeResult``."""
 
     @dg.asset(
         partitions_def=batches,
@@ -235,7 +238,7 @@ def test_deleting_a_dynamic_partition_leaves_its_events(instance):
 def test_masking_keeps_messages_of_errors_but_not_of_failures_from_the_event_log(
     instance, monkeypatch
 ):
-    """Why ``audited_asset`` turns errors into failures with a message of its own."""
+    """Why ``build_audited_asset`` turns errors into failures with a message of its own."""
     monkeypatch.setenv("DAGSTER_REDACT_USER_CODE_ERRORS", "1")
 
     @dg.asset
@@ -264,3 +267,62 @@ def test_a_check_row_can_be_reported_from_outside(instance):
     )
 
     assert check_rows(instance, fails_then_raises) == {None: "SUCCEEDED"}
+
+
+def asked_by_a_sensor(instance, **targets):
+    """What comes back of a sensor that asks for a backfill of two partitions of one asset."""
+    subset = batches.subset_with_partition_keys(["b-1", "b-3"])
+
+    @dg.sensor(**targets)
+    def asking():
+        return dg.SensorResult(
+            run_requests=[
+                dg.RunRequest.for_asset_graph_subset(
+                    AssetGraphSubset(partitions_subsets_by_asset_key={parent.key: subset}),
+                    tags={"deid/history": "one"},
+                )
+            ],
+            asset_events=[dg.AssetObservation("outside", metadata={"state": "broken"})],
+        )
+
+    defs = dg.Definitions([parent, newcomer, dg.AssetSpec("outside")], sensors=[asking])
+    repository = defs.get_repository_def()
+    context = dg.build_sensor_context(instance=instance, repository_def=repository)
+    return repository.get_sensor_def("asking").evaluate_tick(context)
+
+
+def test_a_sensor_with_an_asset_selection_asks_for_a_backfill_of_some_partitions(instance):
+    """How the detector sensor launches one: the daemon makes it, once, before the cursor moves."""
+    told = asked_by_a_sensor(instance, asset_selection=[parent.key])
+
+    (request,) = told.run_requests
+    assert request.requires_backfill_daemon()
+    backfill = PartitionBackfill.from_asset_graph_subset(
+        backfill_id="one",
+        backfill_timestamp=0.0,
+        tags=request.tags,
+        dynamic_partitions_store=instance,
+        asset_graph_subset=request.asset_graph_subset,
+        title=None,
+        description=None,
+        run_config=None,
+    )
+    assert backfill.asset_selection == [parent.key]
+    assert backfill.tags == {"deid/history": "one", "dagster/sensor_name": "asking"}
+    instance.add_backfill(backfill)
+    assert [one.backfill_id for one in instance.get_backfills()] == ["one"]
+
+
+def test_a_sensor_with_a_target_or_none_cannot(instance):
+    """Why the detector sensor has no target: Dagster takes its selection for none."""
+    with pytest.raises(CheckError, match="for sensors with an asset_selection"):
+        asked_by_a_sensor(instance, target=dg.AssetSelection.assets(parent))
+
+
+def test_a_sensor_observes_an_asset_that_nothing_makes(instance):
+    """How a broken or removed detector is told."""
+    (event,) = asked_by_a_sensor(instance, asset_selection=[parent.key]).asset_events
+
+    instance.report_runless_asset_event(event)
+    (found,) = instance.fetch_observations(dg.AssetKey("outside"), limit=1).records
+    assert found.asset_observation.metadata["state"].value == "broken"

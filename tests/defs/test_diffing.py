@@ -33,22 +33,33 @@ def page(installation):
     return (installation.home / "reports" / f"release-diff-{installation.batch}.html").read_text()
 
 
-@pytest.fixture
-def lenient(installation, note_records):
-    """A first release of which the gates let a second one leave record numbers in."""
-    installation.settings_of = lambda more="": (
-        installation.default_settings.replace(
+def settings_of(made, more=""):
+    return (
+        made.default_settings.replace(
             "[gates]\n", "redact_gold = false\n[gates]\nrecall = { ALL = 0.0 }\n"
         )
         + more
     )
-    installation.configure(installation.settings_of())
-    records = [
-        {name: record[name] for name in record if name != "spans"} for record in note_records()
-    ]
-    installation.batch = installation.receive(records)
-    assert installation.failures(installation.run(installation.batch, *TRUNK)) == {}
-    return installation
+
+
+@pytest.fixture(scope="module")
+def lenient_once(installed, tmp_path_factory, note_records):
+    with installed(tmp_path_factory.mktemp("lenient")) as made:
+        made.configure(settings_of(made))
+        records = [
+            {name: record[name] for name in record if name != "spans"} for record in note_records()
+        ]
+        made.batch = made.receive(records)
+        assert made.failures(made.run(made.batch, *TRUNK)) == {}
+    return made
+
+
+@pytest.fixture
+def lenient(lenient_once, copied, tmp_path):
+    """A first release of which the gates let a second one leave record numbers in."""
+    with copied(lenient_once, tmp_path / "copy") as copy:
+        copy.settings_of = lambda more="": settings_of(copy, more)
+        yield copy
 
 
 def test_a_first_release_has_nothing_to_be_compared_with(lenient):

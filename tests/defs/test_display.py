@@ -1,7 +1,7 @@
 """What the UI shows beside a figure, and where a report is."""
 
 from deid_assets.assets.display import in_words, show_page
-from deid_assets.quality import Verdict, within_share
+from deid_assets.quality import Verdict, check_share
 
 
 def test_a_figure_stands_beside_its_floor():
@@ -15,7 +15,7 @@ def test_a_figure_stands_beside_its_floor():
     told = in_words(Verdict("recall_lower_bound", True, True, counts).bounds)
     assert told == "Judged: lower ALL 0.9712 (minimum 0.9); lower NAME 0.5 (minimum 0.95)."
 
-    share = within_share("readable", "", part=1, whole=8, limit=0.2)
+    share = check_share("readable", "", part=1, whole=8, limit=0.2)
     assert in_words(share.bounds) == "Judged: share 0.125 (limit 0.2)."
     assert in_words(Verdict("complete", True, True, {"entered": 3}).bounds) == ""
 

@@ -60,6 +60,7 @@ def overlapping_ids(make):
         yield {**record, "id": "note-1"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("records", "settings", "stopped_by"),
     [
@@ -115,10 +116,12 @@ def test_a_batch_that_passes_is_seen_in_all_these_places(shipped):
         "notes",
         "receipt.json",
         "releases.json",
+        "releases.lock",
         "ReleaseRow",
     }
 
 
+@pytest.mark.long
 def test_a_detector_that_does_not_load_stops_the_batch_and_says_why(installation, note_records):
     installation.configure(
         installation.default_settings + "[detectors.stencil]\nimport_fails = true\n"
@@ -244,6 +247,7 @@ def test_receipts_of_another_key_are_refused(shipped, monkeypatch):
     assert "signed with another key" in failures["released_corpus"]
 
 
+@pytest.mark.long
 def test_a_note_without_an_answer_is_quarantined_and_the_rest_is_released(
     installation, note_records
 ):
@@ -269,6 +273,7 @@ def test_a_note_without_an_answer_is_quarantined_and_the_rest_is_released(
     assert not any("cataract" in line for line in lines)
 
 
+@pytest.mark.long
 def test_unreadable_notes_are_quarantined_with_the_kind_of_fault(installation, note_records):
     batch = installation.receive(
         [*note_records(), {"id": "note-8", "text": 5}, {"id": "note-9", "text": " \n"}]
@@ -293,6 +298,7 @@ def test_a_released_corpus_carries_new_ids_and_no_identifier(shipped, note_recor
         )
 
 
+@pytest.mark.long
 def test_a_detector_outside_the_ensemble_changes_no_output_byte(shipped):
     released = shipped.home / "released" / shipped.batch / "notes.jsonl"
     opened = shipped.opened()

@@ -2,9 +2,9 @@
 
 import pytest
 
-from deid_assets.assets.ingest import with_language_code
+from deid_assets.assets.ingest import set_language_code
 from deid_assets.core.note import Note
-from deid_assets.formats.catalogue import installed
+from deid_assets.formats.catalogue import load_installed
 from deid_assets.intake.landing import take_in
 from deid_assets.intake.stops import find_stop
 from deid_assets.plugins import FORMATS
@@ -25,13 +25,13 @@ from deid_assets.plugins import FORMATS
     ],
 )
 def test_a_language_is_a_code_or_not_known(given, expected):
-    assert with_language_code(Note("n", "text", lang=given)).lang == expected
+    assert set_language_code(Note("n", "text", lang=given)).lang == expected
 
 
 def test_text_patient_and_meta_stay_as_they_came():
     note = Note("n", "t\r\next", patient_id="p", lang="Zedmarlow", meta={"ward": "3"})
 
-    found = with_language_code(note)
+    found = set_language_code(note)
 
     assert (found.text, found.patient_id, found.meta, found.digest) == (
         note.text,
@@ -46,9 +46,10 @@ def test_a_language_that_is_not_named_is_told_from_the_text(given):
     text = (
         "Der Patient wurde wegen Schmerzen in der Brust und Atemnot seit gestern Abend aufgenommen."
     )
-    assert with_language_code(Note("n", text, lang=given)).lang == "de"
+    assert set_language_code(Note("n", text, lang=given)).lang == "de"
 
 
+@pytest.mark.long
 def test_a_language_that_is_not_configured_warns_and_stops_nothing(installation, note_records):
     batch = installation.receive([{**record, "lang": "pl"} for record in note_records()])
 
@@ -88,12 +89,13 @@ def add_format(tmp_path, monkeypatch):
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: deid_{name}\nVersion: 1.0\n")
         (info / "entry_points.txt").write_text(f"[{FORMATS}]\n{name} = deid_{name}:FORMAT\n")
         monkeypatch.syspath_prepend(tmp_path / "site")
-        installed.cache_clear()
+        load_installed.cache_clear()
 
     yield lay_out
-    installed.cache_clear()
+    load_installed.cache_clear()
 
 
+@pytest.mark.long
 def test_a_reader_that_aborts_stops_its_batch_alone(installation, note_records, add_format):
     """The test goes on, which it would not if files were read in this process."""
     add_format("aborting", ABORTING)
@@ -150,6 +152,7 @@ def test_what_a_reader_says_of_a_file_is_shown_nowhere(installation, add_format,
     ]
 
 
+@pytest.mark.long
 def test_what_a_sender_writes_into_batch_toml_is_shown_nowhere(installation):
     folder = installation.home / "landing" / "monday"
     folder.mkdir(parents=True)

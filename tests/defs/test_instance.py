@@ -13,6 +13,7 @@ from deid_assets.core.errors import ConfigError
 from deid_assets.defs.instance import ENVIRONMENT, harden_process, open_instance, write_instance
 
 
+@pytest.mark.long
 def test_a_new_home_gets_settings_without_logs_and_telemetry(tmp_path):
     home = write_instance(tmp_path / "home")
 
@@ -72,6 +73,31 @@ def test_what_dagster_redacts_goes_nowhere_else(capfd):
     logging.getLogger("dagster.redacted_errors").error("text of a note")
 
     assert capfd.readouterr() == ("", "")
+
+
+FULL = """
+import resource
+import signal
+import sys
+from pathlib import Path
+from deid_assets.defs.instance import write_instance
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+write_instance(Path(sys.argv[1]))
+"""
+
+
+def test_settings_that_could_not_be_written_whole_are_written_by_the_next(tmp_path):
+    """As on a full disk; another process that begins meanwhile reads all of them or none."""
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, tmp_path], check=False, capture_output=True, text=True
+    )
+
+    assert done.returncode == 1
+    assert "File too large" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+    assert "NoOpComputeLogManager" in (write_instance(tmp_path) / "dagster.yaml").read_text()
 
 
 OPENING = """

@@ -69,6 +69,7 @@ def test_an_expectation_that_is_not_met_stops_the_batch_and_says_why_without_tex
     assert "n1" not in shown
 
 
+@pytest.mark.long
 def test_a_warning_stops_nothing_and_a_family_is_asked_member_by_member(installation, suite, batch):
     suite(
         "spans",

@@ -38,21 +38,76 @@ def check_of(result, asset, name):
     return found
 
 
+@pytest.fixture(scope="module")
+def two_batches_once(installed, tmp_path_factory, note_records):
+    with installed(tmp_path_factory.mktemp("batches")) as made:
+        made.configure(made.default_settings + NAMES_ONLY)
+        for first in (0, 20):
+            batch = made.receive(note_records(first), name=f"notes-{first}.jsonl")
+            assert made.failures(made.run(batch, *CHAIN)) == {}
+    return made
+
+
+@pytest.fixture(scope="module")
+def scored_once(two_batches_once, copied, tmp_path_factory):
+    with copied(two_batches_once, tmp_path_factory.mktemp("scored") / "copy") as made:
+        result = made.run_scores()
+        assert made.failures(result) == {}
+    return made, result
+
+
+@pytest.fixture(scope="module")
+def late_once(two_batches_once, copied, tmp_path_factory, note_records):
+    with copied(two_batches_once, tmp_path_factory.mktemp("late") / "copy") as made:
+        batch = made.receive(note_records(40), name="late.jsonl")
+        assert made.failures(made.run(batch, *CHAIN[:3])) == {}
+        result = made.run_scores()
+    return made, result
+
+
+@pytest.fixture(scope="module")
+def without_gold_once(installed, tmp_path_factory, note_records):
+    with installed(tmp_path_factory.mktemp("plain")) as made:
+        made.configure(made.default_settings)
+        batch = made.receive(note_records(gold=False))
+        assert made.failures(made.run(batch, *CHAIN)) == {}
+    return made
+
+
 @pytest.fixture
-def two_batches(installation, note_records):
+def late(late_once, copied, tmp_path):
+    """The two batches and a third that ``shade`` did not read, after the nightly run."""
+    made, result = late_once
+    with copied(made, tmp_path / "copy") as copy:
+        yield copy, result
+
+
+@pytest.fixture
+def without_gold(without_gold_once, copied, tmp_path):
+    """A batch that nobody annotated."""
+    with copied(without_gold_once, tmp_path / "copy") as copy:
+        yield copy
+
+
+@pytest.fixture
+def two_batches(two_batches_once, copied, tmp_path):
     """Two batches with gold; ``shade`` finds names alone."""
-    installation.configure(installation.default_settings + NAMES_ONLY)
-    for first in (0, 20):
-        batch = installation.receive(note_records(first), name=f"notes-{first}.jsonl")
-        assert installation.failures(installation.run(batch, *CHAIN)) == {}
-    return installation
+    with copied(two_batches_once, tmp_path / "copy") as copy:
+        yield copy
 
 
-def test_the_counts_of_batches_add_up_to_the_score_card(two_batches):
-    result = two_batches.run_scores()
-    assert two_batches.failures(result) == {}
+@pytest.fixture
+def scored(scored_once, copied, tmp_path):
+    """The two batches after the nightly run, and what Dagster says of the run."""
+    made, result = scored_once
+    with copied(made, tmp_path / "copy") as copy:
+        yield copy, result
 
-    per_batch = scores_from_table(two_batches.opened().files.read("scorecard_shade", ALL, "scores"))
+
+def test_the_counts_of_batches_add_up_to_the_score_card(scored):
+    made, result = scored
+
+    per_batch = scores_from_table(made.opened().files.read("scorecard_shade", ALL, "scores"))
     shown = metadata_of(result, "scorecard_shade")["batches"].value.splitlines()
     total = sum(per_batch.values(), type(next(iter(per_batch.values())))("safe_harbor"))
 
@@ -62,12 +117,12 @@ def test_the_counts_of_batches_add_up_to_the_score_card(two_batches):
     assert total.notes.notes == 16
 
 
-def test_the_leaderboard_says_what_each_detector_adds(two_batches):
-    result = two_batches.run_scores()
+def test_the_leaderboard_says_what_each_detector_adds(scored):
+    made, result = scored
 
     rows = {
         row["detector"]: row
-        for row in two_batches.opened().files.read("leaderboard", ALL, "marginal").to_pylist()
+        for row in made.opened().files.read("leaderboard", ALL, "marginal").to_pylist()
     }
     shown = metadata_of(result, "leaderboard")
 
@@ -102,15 +157,10 @@ def test_the_cost_on_the_leaderboard_is_detection_time_over_all_batches(two_batc
     assert rows["shade"]["seconds_per_1000_notes"] == 100.0
 
 
-def test_a_detector_that_misses_a_batch_narrows_the_leaderboard_and_turns_it_amber(
-    two_batches, note_records
-):
-    batch = two_batches.receive(note_records(40), name="late.jsonl")
-    assert two_batches.failures(two_batches.run(batch, *CHAIN[:3])) == {}
+def test_a_detector_that_misses_a_batch_narrows_the_leaderboard_and_turns_it_amber(late):
+    made, result = late
 
-    result = two_batches.run_scores()
-
-    totals = scores_from_table(two_batches.opened().files.read("leaderboard", ALL, "scores"))
+    totals = scores_from_table(made.opened().files.read("leaderboard", ALL, "scores"))
     assert {name: total.notes.notes for name, total in totals.items()} == {
         "stencil": 16,
         "shade": 16,
@@ -119,13 +169,11 @@ def test_a_detector_that_misses_a_batch_narrows_the_leaderboard_and_turns_it_amb
     assert (fair.passed, fair.metadata["behind"].value) == (False, 1)
 
 
-def test_every_detector_has_a_page_and_a_document(two_batches, note_records):
-    result = two_batches.run_scores()
+def test_every_detector_has_a_page_and_a_document(scored, note_records):
+    made, result = scored
 
-    page = (two_batches.home / "reports" / "evaluation-shade.html").read_text("utf-8")
-    document = json.loads(
-        (two_batches.home / "reports" / "evaluation-shade.json").read_text("utf-8")
-    )
+    page = (made.home / "reports" / "evaluation-shade.html").read_text("utf-8")
+    document = json.loads((made.home / "reports" / "evaluation-shade.json").read_text("utf-8"))
 
     assert document["gold"]["notes"] == 16
     assert document["results"]["shade"]["covered"]["value"] == pytest.approx(0.5)
@@ -137,22 +185,16 @@ def test_every_detector_has_a_page_and_a_document(two_batches, note_records):
         assert name not in page + json.dumps(document)
 
 
-def test_without_gold_there_is_no_page_and_no_failure(installation, note_records):
-    batch = installation.receive(note_records(gold=False))
-    assert installation.failures(installation.run(batch, *CHAIN)) == {}
+def test_without_gold_there_is_no_page_and_no_failure(without_gold):
+    result = without_gold.run_scores()
 
-    result = installation.run_scores()
-
-    assert installation.failures(result) == {}
-    assert not list((installation.home / "reports").glob("evaluation-*"))
+    assert without_gold.failures(result) == {}
+    assert not list((without_gold.home / "reports").glob("evaluation-*"))
     assert "No annotated spans" in metadata_of(result, "leaderboard")["marginal_value"].value
 
 
-def test_a_report_says_that_a_batch_is_missing(two_batches, note_records):
-    batch = two_batches.receive(note_records(40), name="late.jsonl")
-    assert two_batches.failures(two_batches.run(batch, *CHAIN[:3])) == {}
-
-    result = two_batches.run_scores()
+def test_a_report_says_that_a_batch_is_missing(late_once):
+    _, result = late_once
 
     assert check_of(result, "evaluation_report_stencil", "gold_covered").passed
     assert not check_of(result, "evaluation_report_shade", "gold_covered").passed
@@ -177,11 +219,8 @@ def test_the_bake_off_puts_detectors_side_by_side_with_what_they_take(two_batche
         assert record["text"].split(",")[0] not in page + json.dumps(document)
 
 
-def test_a_detector_that_misses_a_batch_is_left_out_and_missed(two_batches, note_records):
-    batch = two_batches.receive(note_records(40), name="late.jsonl")
-    assert two_batches.failures(two_batches.run(batch, *CHAIN[:3])) == {}
-
-    result = two_batches.run(None, job="bakeoff_job")
+def test_a_detector_that_misses_a_batch_is_left_out_and_missed(late):
+    result = late[0].run(None, job="bakeoff_job")
 
     assert not check_of(result, "bakeoff", "all_took_part").passed
     assert metadata_of(result, "bakeoff")["detectors"].value == 1
@@ -197,11 +236,8 @@ def test_a_detector_that_does_not_load_is_said_and_keeps_no_score(two_batches):
     assert "does not load \\(RuntimeError\\)" in metadata_of(result, "bakeoff")["table"].value
 
 
-def test_without_gold_a_bake_off_is_refused(installation, note_records):
-    batch = installation.receive(note_records(gold=False))
-    assert installation.failures(installation.run(batch, *CHAIN)) == {}
-
-    failures = installation.failures(installation.run(None, job="bakeoff_job"))
+def test_without_gold_a_bake_off_is_refused(without_gold):
+    failures = without_gold.failures(without_gold.run(None, job="bakeoff_job"))
 
     assert (
         "InputError: no detector has spans in every batch with annotated notes"
@@ -221,10 +257,8 @@ def test_altered_spans_stop_a_report_and_a_bake_off(two_batches):
     assert not (two_batches.home / "reports" / "bakeoff.html").exists()
 
 
-def test_notes_that_arrived_in_several_batches_are_scored_once_everywhere(
-    two_batches, note_records
-):
-    before = two_batches.run_scores()
+def test_notes_that_arrived_in_several_batches_are_scored_once_everywhere(scored, note_records):
+    two_batches, before = scored
     again = two_batches.receive(
         [{**one, "id": f"copy-{one['id']}"} for one in note_records(20)], name="copy.jsonl"
     )

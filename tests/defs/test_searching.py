@@ -99,7 +99,7 @@ def test_where_the_draw_is_not_clean_all_are_searched_and_every_hit_is_withheld(
     found, opened = search_in(texts(bad))
 
     assert found.hits.keys() == set(IDS)
-    assert found.withheld(STAGE) == {
+    assert found.withhold(STAGE) == {
         note_id: Failed(note_id, STAGE, "residual-hit") for note_id in bad
     }
     done = [note_id for note_id in IDS if note_id not in bad]
@@ -118,7 +118,7 @@ def test_a_few_hits_in_the_draw_withhold_their_notes_and_leave_the_rest_unsearch
     found, _ = search_in(texts({bad}), limit=0.3)
 
     assert len(found.hits) == 20
-    assert found.withheld(STAGE).keys() == {bad}
+    assert found.withhold(STAGE).keys() == {bad}
 
 
 def test_a_draw_too_small_to_show_the_limit_searches_all(search_in):
@@ -149,7 +149,7 @@ def test_a_detector_that_fails_on_a_drawn_note_withholds_it_and_counts_against_t
         detector='[detectors.stencil]\nraise_on = "trip"\n',
     )
 
-    assert found.withheld(STAGE) == {bad: Failed(bad, "spans_stencil", "LookupError")}
+    assert found.withhold(STAGE) == {bad: Failed(bad, "spans_stencil", "LookupError")}
     assert found.drawn_hits == 1
     assert found.hits.keys() == set(IDS)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from deid_assets.assets.detection import read_outcomes
-from deid_assets.assets.shadow import drawn
+from deid_assets.assets.shadow import draw_notes
 from deid_assets.core.assets import Family
 from deid_assets.store.files import ALL
 from deid_assets.store.frames import scores_from_table
@@ -13,13 +13,20 @@ pytestmark = pytest.mark.long
 CHAIN = ("raw_notes", "gold_annotations", "spans_stencil", "spans_shade", "merged_spans")
 
 
+@pytest.fixture(scope="module")
+def sampled_once(installed, tmp_path_factory, note_records):
+    with installed(tmp_path_factory.mktemp("sampled")) as made:
+        made.configure("shadow_sample = 3\n" + made.default_settings)
+        made.batch = made.receive(note_records())
+        assert made.failures(made.run(made.batch, *CHAIN)) == {}
+    return made
+
+
 @pytest.fixture
-def sampled(installation, note_records):
+def sampled(sampled_once, copied, tmp_path):
     """A batch of eight notes with gold, of which a detector in shadow runs on three."""
-    installation.configure("shadow_sample = 3\n" + installation.default_settings)
-    installation.batch = installation.receive(note_records())
-    assert installation.failures(installation.run(installation.batch, *CHAIN)) == {}
-    return installation
+    with copied(sampled_once, tmp_path / "copy") as copy:
+        yield copy
 
 
 def test_a_shadow_detector_is_scored_on_its_sample_and_says_so(sampled):
@@ -95,7 +102,7 @@ def test_the_option_takes_all(installation, note_records, size, taken):
     opened = installation.opened()
     notes = [Note(str(record["id"]), str(record["text"])) for record in note_records()]
 
-    found = drawn(notes, "shade", opened)
+    found = draw_notes(notes, "shade", opened)
     assert len(found) == taken
-    assert found == drawn(notes, "other", opened) == [note for note in notes if note in found]
-    assert drawn(notes, "stencil", opened) == notes
+    assert found == draw_notes(notes, "other", opened) == [note for note in notes if note in found]
+    assert draw_notes(notes, "stencil", opened) == notes

@@ -16,7 +16,7 @@ import pytest
 from deid_assets.defs.jobs import ARRIVAL_TAG, SPLITTING_JOB, TRIES, runs_of_arrivals
 from deid_assets.defs.placing import Place
 from deid_assets.formats.annotated import Annotated, Annotation, Fault, ParsedNote, Problem
-from deid_assets.formats.parsed_notes import parsed_note_line, read_parsed_notes
+from deid_assets.formats.parsed_notes import encode_parsed_note, read_parsed_notes
 from deid_assets.intake import grouping
 from deid_assets.intake.grouping import NOTE_CHARACTERS
 from deid_assets.intake.landing import take_in
@@ -342,6 +342,6 @@ def test_drafts_survive_being_written(tmp_path):
         {"a": "b"},
     )
     given = [draft, ParsedNote("f", "m", ""), Fault.at("f", "malformed", "why; mend", line=3)]
-    (tmp_path / "drafts").write_bytes(b"".join(map(parsed_note_line, given)))
+    (tmp_path / "drafts").write_bytes(b"".join(map(encode_parsed_note, given)))
 
     assert list(read_parsed_notes([tmp_path / "drafts"])) == given

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from deid_assets.defs.staleness import stale_assets
+from deid_assets.defs.staleness import list_stale_assets
 from deid_assets.store.files import ALL
 
 pytestmark = pytest.mark.long
@@ -21,7 +21,7 @@ BELOW_SPANS = {"merged_spans", *BELOW_MERGED}
 
 
 def stale(installation, batch, *, instance=None):
-    found = stale_assets(
+    found = list_stale_assets(
         installation.definitions(), installation.opened(), batch, instance or installation.history
     )
     return {key.to_user_string() for key in found}
@@ -115,7 +115,7 @@ def test_a_new_batch_with_gold_makes_the_score_cards_stale(shipped, note_records
 def test_upstream_comes_first(shipped):
     order = [
         key.to_user_string()
-        for key in stale_assets(
+        for key in list_stale_assets(
             shipped.definitions(), shipped.opened(), shipped.batch, shipped.instance
         )
     ]

@@ -13,9 +13,9 @@ from deid_assets import plugins
 from deid_assets.core.errors import ProvenanceError
 from deid_assets.defs.jobs import MAIN_JOB
 from deid_assets.defs.runs import Graph, Pass
-from deid_assets.defs.staleness import stale_assets
-from deid_assets.defs.stopping import without_known_stops
-from deid_assets.formats.catalogue import installed
+from deid_assets.defs.staleness import list_stale_assets
+from deid_assets.defs.stopping import drop_known_stops
+from deid_assets.formats.catalogue import load_installed
 from deid_assets.intake.arrivals import check_arrival, find_arrival
 from deid_assets.intake.landing import take_in
 from deid_assets.intake.reader import landing_folder, read_batch
@@ -124,11 +124,11 @@ def test_notes_whose_plugin_of_formats_is_missing_are_withheld_and_the_plugin_is
         one for group in every.groups - {plugins.FORMATS} for one in every.select(group=group)
     ]
     monkeypatch.setattr(installed_plugins, "entry_points", lambda: EntryPoints(others))
-    installed.cache_clear()
+    load_installed.cache_clear()
     try:  # in this process: what a worker has installed cannot be taken from it
         (withheld,) = read_batch(opened.settings, opened.files, batch)
     finally:
-        installed.cache_clear()
+        load_installed.cache_clear()
 
     expected = (
         "the format is docx: its plugin document_formats is not installed; run `make add"
@@ -144,8 +144,8 @@ def test_notes_whose_plugin_of_formats_is_missing_are_withheld_and_the_plugin_is
 def tried(installation, batch):
     opened, definitions = installation.opened(), installation.definitions()
     specs = {spec.key: spec for spec in definitions.resolve_all_asset_specs()}
-    stale = stale_assets(definitions, opened, batch, installation.instance)
-    return [key.to_user_string() for key in without_known_stops(specs, opened, batch, stale)]
+    stale = list_stale_assets(definitions, opened, batch, installation.instance)
+    return [key.to_user_string() for key in drop_known_stops(specs, opened, batch, stale)]
 
 
 def test_a_failure_is_not_tried_again_until_settings_or_input_change(installation, note_records):

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from io import StringIO
 
 import dagster as dg
@@ -10,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from deid_assets import plugins
-from deid_assets.assets.training import judged_on, labels_learnt
+from deid_assets.assets.training import describe_basis, labels_learnt, make_tagger
 from deid_assets.config.settings import Gates
 from deid_assets.core.detector import detect
 from deid_assets.core.errors import ProvenanceError
@@ -197,6 +198,26 @@ def test_a_recipe_trains_a_tagger_that_detects_under_its_name(installation, note
     assert set(manifest["ensemble"]) == {"stencil", "mine"}
 
 
+def test_who_would_train_the_same_tagger_meanwhile_waits_and_takes_it(
+    installation, note_records, needs
+):
+    """Of three first runs at once two ended with a file that another had moved away."""
+    needs("crf")
+    with_recipe(installation, CRF, ensemble=["stencil"], gates="recall = {}\ntagger_f1 = 0.4")
+    installation.receive(many(note_records, 16))
+    assert installation.run(None, "training_corpus", job="train_taggers").success
+    opened = installation.opened()
+    recipe = opened.taggers.recipes["mine"]
+
+    with ThreadPoolExecutor(3) as pool:
+        made = list(
+            pool.map(lambda _: make_tagger("all", installation.opened(), recipe=recipe), range(3))
+        )
+
+    first, *others = made
+    assert all(one.tables["files"].equals(first.tables["files"]) for one in others)
+
+
 def test_a_batch_crf_learns_from_what_arrived_and_anew_when_more_arrives(
     installation, note_records, needs
 ):
@@ -255,7 +276,7 @@ def test_a_model_that_was_made_blind_is_never_signed(installation, needs):
     again = opened.files.receipt("tagger_mine", ALL)
 
     assert min(first.counts["dev_f1"], again.counts["dev_f1"]) > 0.4
-    model = opened.taggers.unpacked("tagger_mine")
+    model = opened.taggers.unpack("tagger_mine")
     assert any(
         v.any() for v in load_file(model / "weights.safetensors").values() if v.dtype.kind == "f"
     )
@@ -309,7 +330,7 @@ def test_a_folder_without_the_seal_of_the_key_is_trained_again(installation, nee
     (installation.store / "restricted" / "tagger_mine" / ALL / "receipt.json").unlink()
     assert installation.run(None, job="train_taggers").success
 
-    model = installation.opened().taggers.unpacked("tagger_mine")
+    model = installation.opened().taggers.unpack("tagger_mine")
     assert read_card(model).dev["labels"]["NAME"]["f1"] > 0.3
     receipt = installation.opened().files.receipt("tagger_mine", ALL)
     assert receipt.verdicts["labels_learnt"]["passed"]
@@ -345,8 +366,8 @@ def test_a_score_on_few_patients_says_how_little_it_rests_on():
         notes = [Note(f"n{n}", "Seen.", f"p{n % patients}", "en") for n in range(2 * patients)]
         return [Document(note, DisjointSpans.of(note, ())) for note in notes]
 
-    assert "on 2 development notes of 1 patients: fewer than 10" in judged_on(notes_of(1))
-    assert judged_on(notes_of(10)).endswith("on 20 development notes of 10 patients.")
+    assert "on 2 development notes of 1 patients: fewer than 10" in describe_basis(notes_of(1))
+    assert describe_basis(notes_of(10)).endswith("on 20 development notes of 10 patients.")
 
 
 def test_a_tagger_that_was_never_trained_stops_the_batch(installation, note_records, needs):
@@ -359,7 +380,7 @@ def test_a_tagger_that_was_never_trained_stops_the_batch(installation, note_reco
         in installation.failures(done)["spans_mine"]
     )
     assert installation.opened().files.find("released_corpus", batch) is None
-    assert installation.opened().taggers.untrained() == ["tagger_mine"]
+    assert installation.opened().taggers.list_untrained() == ["tagger_mine"]
 
 
 def test_batches_wait_for_a_tagger_in_shadow_until_its_training_failed(
@@ -407,16 +428,16 @@ def test_an_altered_model_is_written_out_again_from_the_store(installation, need
     needs("crf")
     with_recipe(installation, CRF, ensemble=["stencil"], gates="tagger_f1 = 0.4")
     assert installation.run(None, job="train_taggers").success
-    folder = installation.opened().taggers.unpacked("tagger_mine")
+    folder = installation.opened().taggers.unpack("tagger_mine")
     (folder / "tagger.json").write_text("{}")
-    again = installation.opened().taggers.unpacked("tagger_mine")
+    again = installation.opened().taggers.unpack("tagger_mine")
     assert json.loads((again / "tagger.json").read_text())["plugin"] == "crf"
 
     stored = next((installation.store / "restricted" / "tagger_mine" / ALL).glob("files-*.parquet"))
     stored.write_bytes(stored.read_bytes()[:-1] + b"x")
     (folder / "tagger.json").write_text("{}")
     with pytest.raises(ProvenanceError, match="altered"):
-        installation.opened().taggers.unpacked("tagger_mine")
+        installation.opened().taggers.unpack("tagger_mine")
 
 
 def test_notes_that_a_tagger_learns_from_are_in_no_score(installation, note_records, needs):

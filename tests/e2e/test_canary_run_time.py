@@ -17,7 +17,7 @@ from tiny_models import options_of
 from deid_assets import plugins
 from deid_assets.core.errors import PluginError
 from deid_assets.core.redact import Policy
-from deid_assets.defs.vaulting import redacted_notes
+from deid_assets.defs.vaulting import build_redacted_notes
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::UserWarning")]
 
@@ -79,7 +79,7 @@ def test_a_replacer_that_raises_or_talks_with_text_leaks_nothing(nest, note_reco
         capfd.readouterr()
 
         result = dg.materialize(
-            [redacted_notes(nest.settings(), policy, released=policy)],
+            [build_redacted_notes(nest.settings(), policy, released=policy)],
             partition_key=batch,
             instance=nest.instance,
             resources=nest.definitions().resources,
@@ -100,7 +100,7 @@ def test_a_replacer_that_aborts_stops_its_batch_alone(nest, note_records, capfd)
     policies = [Policy(name, default=Replacer("abort"), actions={}) for name in ("tag", "other")]
 
     result = dg.materialize(
-        [redacted_notes(nest.settings(), policies[0], released=policies[1])],
+        [build_redacted_notes(nest.settings(), policies[0], released=policies[1])],
         partition_key=batch,
         instance=nest.instance,
         resources=nest.definitions().resources,

@@ -1,5 +1,5 @@
-"""A third party's detector is installed beside a running server, seen after a reload, and
-back-filled alone.
+"""A third party's detector is installed beside a running server, seen after a reload, offered,
+back-filled alone, and judged as a candidate for the ensemble.
 """
 
 import os
@@ -27,6 +27,9 @@ pytestmark = [
 ROOT = Path(__file__).parents[2]
 LOCATION = "deid_assets"
 START_S, BACKFILL_S, STOP_S = 120, 240, 30
+SUCCESS = dg.DagsterRunStatus.SUCCESS
+LAUNCHING = 'backfill.launch = ["new"]\nbackfill.only = ["badge"]\n[gates]'
+SCORECARD = ("gold_covered", "promoted")
 
 RELOAD = """
 mutation ($location: String!) { reloadRepositoryLocation(repositoryLocationName: $location) {
@@ -238,21 +241,57 @@ def test_a_new_detector_is_seen_after_a_reload_and_backfilled_alone(
         assert reloaded["locationOrLoadError"]["__typename"] == "RepositoryLocation"
         assert server.groups()["detector_badge"] == {"spans_badge"}
 
-        launched = server.ask(BACKFILL, batches=batches)["launchPartitionBackfill"]
-        assert launched["__typename"] == "LaunchBackfillSuccess", launched
+        assert wait_for(lambda: offered(installation, "0 of 3 batches"), START_S)
+
+        asked_for = server.ask(BACKFILL, batches=batches[:1])["launchPartitionBackfill"]
+        assert asked_for["__typename"] == "LaunchBackfillSuccess", asked_for
         assert (
-            wait_for(lambda: server.backfill_ended(launched["backfillId"]), BACKFILL_S)
+            wait_for(lambda: server.backfill_ended(asked_for["backfillId"]), BACKFILL_S)
             == "COMPLETED_SUCCESS"
         )
+        assert wait_for(lambda: offered(installation, "1 of 3 batches"), START_S)
 
+        installation.configure(installation.default_settings.replace("[gates]", LAUNCHING))
+        server.ask(RELOAD, location=LOCATION)
+        (backfill,) = wait_for(lambda: launched_by_the_sensor(installation), START_S)
+        assert (
+            wait_for(lambda: server.backfill_ended(backfill.backfill_id), BACKFILL_S)
+            == "COMPLETED_SUCCESS"
+        )
+        assert {key.to_user_string() for key in backfill.asset_selection} == {"spans_badge"}
         assert newest(installation.instance, ["spans_badge"])["spans_badge"].keys() == set(batches)
         assert newest(installation.instance, before) == before
         assert installation.opened().files.batches("spans_badge") == sorted(batches)
+
+        card = "scorecard_badge"
+        assert launched(server, installation, job="nightly_scorecards", asset=card)[0] is SUCCESS
+        assert judged(installation) == {"gold_covered": True, "promoted": False}
+        assert wait_for(lambda: len(launched_by_the_sensor(installation)) == 1, STOP_S)
         forged_checks_release_nothing(server, installation, batches[0])
         changed_settings_wait_for_a_reload(server, installation, batches[0])
     finally:
         left = server.stop()
     assert left == []
+
+
+def offered(installation, progress):
+    """Whether the newest thing that was told of the detector is how far it is."""
+    records = installation.instance.fetch_observations(dg.AssetKey("spans_badge"), limit=1).records
+    told = records[0].asset_observation.metadata if records else {}
+    return bool(told) and told["history"].value == progress and "what_to_do" in told
+
+
+def launched_by_the_sensor(installation):
+    """The backfills that nobody asked for."""
+    found = installation.instance.get_backfills()
+    return [one for one in found if one.tags.get("deid/history") == "badge"]
+
+
+def judged(installation):
+    """The checks of the detector's score card, and whether each passed."""
+    keys = [dg.AssetCheckKey(dg.AssetKey("scorecard_badge"), name) for name in SCORECARD]
+    found = installation.instance.event_log_storage.get_latest_asset_check_execution_by_key(keys)
+    return {key.name: row.status.value == "SUCCEEDED" for key, row in found.items()}
 
 
 def forged_checks_release_nothing(server, installation, batch):
@@ -290,16 +329,15 @@ def changed_settings_wait_for_a_reload(server, installation, batch):
     assert launched(server, installation, batch)[0] is dg.DagsterRunStatus.SUCCESS
 
 
-def launched(server, installation, batch):
-    """Launch the job of one detector as the web page does, and return how its run ended, and with
-    which words.
-    """
+def launched(server, installation, batch="", *, job="detector__badge", asset="spans_badge"):
+    """Launch a job as the web page does, and return how its run ended, and with which words."""
     selector = {
         "repositoryLocationName": LOCATION,
         "repositoryName": "__repository__",
-        "jobName": "detector__badge",
+        "jobName": job,
+        "assetSelection": [{"path": [asset]}],
     }
-    tags = [{"key": "dagster/partition", "value": batch}]
+    tags = [{"key": "dagster/partition", "value": batch}] if batch else []
     params = {"selector": selector, "runConfigData": {}, "executionMetadata": {"tags": tags}}
     answer = server.ask(LAUNCH, params=params)["launchRun"]
     assert answer["__typename"] == "LaunchRunSuccess", answer

@@ -16,7 +16,7 @@ from deid_assets.core.tagging import TagScheme
 from deid_assets.core.trainer import Document, Task, label_inventory
 from deid_assets.formats.identities import Identity
 from deid_assets.identities import build_table
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 
 TEXTS = (
     "Seen by Dr. <NAME>Lee</NAME> on <DATE>3 May 2021</DATE>.\nNo fever.",
@@ -73,7 +73,7 @@ def _trained(plugin: str, folder: Path) -> Path:
     trainer = plugins.load_trainer(plugin)
     documents = []
     for number, text in enumerate(TEXTS):
-        note, spans = marked(text, note_id=f"tiny-{number}", lang="en")
+        note, spans = parse_marked(text, note_id=f"tiny-{number}", lang="en")
         documents.append(Document(note, DisjointSpans(note.note_id, note.digest, spans.spans)))
     folder.mkdir(parents=True)
     task = Task(

@@ -17,6 +17,7 @@ from deid_assets.intake.landing import take_in
 from deid_assets.intake.reader import read_batch
 from deid_assets.intake.splitting import split_arrivals
 from deid_assets.intake.states import BatchState, batch_ids, look
+from deid_assets.store.denials import Denials
 from deid_assets.store.files import ALL, UnsignedReceipt, inputs_of
 from deid_assets.store.frames import notes_to_table
 from deid_assets.store.retraining import RetrainMarks
@@ -24,7 +25,7 @@ from deid_assets.store.withdrawals import Withdrawals
 from deid_assets.vault.keys import Keyring
 from deid_assets.vault.log import AccessRequest
 from deid_assets.vault.store import Vault
-from deid_assets.vault.upkeep import held_of
+from deid_assets.vault.upkeep import count_held
 
 pytestmark = pytest.mark.long
 
@@ -173,7 +174,7 @@ def certificate_of(installation):
 def test_nothing_of_the_patient_is_left_and_the_others_stay(held, cli):
     before = read_all(held)
     vault = vault_of(held)
-    assert held_of(vault, PATIENT) == (1, 2)
+    assert count_held(vault, PATIENT) == (1, 2)
     vault.close()
     assert len(places_with(held.home, NAME + "a")) >= 5
 
@@ -184,7 +185,7 @@ def test_nothing_of_the_patient_is_left_and_the_others_stay(held, cli):
     assert places_with(held.home, PATIENT + '"') == []
     assert read_all(held) == {batch: without_patient(notes) for batch, notes in before.items()}
     vault = vault_of(held)
-    assert held_of(vault, PATIENT) == (0, 0)
+    assert count_held(vault, PATIENT) == (0, 0)
     vault.close()
     assert not (held.home / "released" / held.batch).exists()
     assert not (held.store / "restricted" / "erasures" / "plan.json").exists()
@@ -480,10 +481,32 @@ def test_a_kill_before_file_operations_and_statements_is_completed_by_the_next_c
         assert [*(held.store / "restricted" / "erasures").iterdir()] == [], f"killed {step}"
         assert not (held.home / "released" / held.batch).exists(), f"killed before {step}"
         vault = vault_of(held)
-        assert held_of(vault, PATIENT) == (0, 0), f"killed before {step}"
+        assert count_held(vault, PATIENT) == (0, 0), f"killed before {step}"
         vault.close()
         tried += 1
         if not died:
             break
 
     assert tried > 5
+
+
+def test_deny_rules_lose_what_is_the_patients_alone(held, cli):
+    asked = ("--deny", "--by", "officer", "--reason", "Reported")
+    given = "walks with a frame and sleeps\nZedpenrosea\nrelieved by rest\n"
+    code, _, said = cli("leak", "--values", "-", *asked, given=given)
+    assert (code, said.count("deny rule")) == (1, 3), said
+    before = {one.rule: one.value for one in Denials(held.opened().files).read().rules}
+    files = held.opened().files
+    cases = [*Denials(files).read().cases]
+    assert {case.patient_id for case in cases} == {"patient-0", PATIENT, None}
+
+    assert cli("erase", PATIENT, *ASKED)[0] == 0
+
+    left = Denials(held.opened().files).read()
+    assert [one.value for one in left.rules] == ["relieved by rest"]
+    assert {case.patient_id for case in left.cases} == {"patient-0"}
+    assert {one.rule for one in left.lifted} == before.keys() - {left.rules[0].rule}
+    assert places_with(held.home, NAME + "a") == []
+    items = {item["what"]: item for item in json.loads(certificate_of(held).read_text())["items"]}
+    assert (items["deny rules"]["count"], items["deny rules"]["status"]) == (2, "done")
+    assert items["cases of deny rules"]["count"] == 1

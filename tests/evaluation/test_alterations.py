@@ -9,7 +9,7 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import Span, SpanSet
 from deid_assets.evaluation.alterations import AlterationKind, AlterationOutcome, alterations
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 
 TAGS = re.compile(r"\[[A-Z]+\]")
 INSERTED, DELETED, CHANGED = AlterationOutcome
@@ -17,7 +17,7 @@ INSERTED, DELETED, CHANGED = AlterationOutcome
 
 def found(source, output, **options):
     """(change, kind, source words, output words) of each alteration."""
-    note, spans = marked(source)
+    note, spans = parse_marked(source)
     return [
         (
             one.change,
@@ -109,14 +109,14 @@ def test_with_a_pattern_a_word_changed_beside_a_span_has_both_sides():
 
 
 def test_alterations_hold_no_text():
-    note, spans = marked("Takes 5 mg.")
+    note, spans = parse_marked("Takes 5 mg.")
 
     assert "50" not in repr(alterations(note, spans, "Takes 50 mg."))
 
 
 def test_spans_of_another_text_are_refused():
     with pytest.raises(DigestError):
-        alterations(marked("a")[0], marked("b")[1], "a")
+        alterations(parse_marked("a")[0], parse_marked("b")[1], "a")
 
 
 WORDS = st.lists(st.sampled_from(["pain", "5", "mg", "no", "since"]), min_size=1, max_size=12)

@@ -10,7 +10,7 @@ from deid_assets.core.errors import InputError
 from deid_assets.evaluation.folds import (
     Alternative,
     PValueCorrection,
-    corrected,
+    correct_p_values,
     mann_whitney,
     normal_p,
 )
@@ -74,18 +74,18 @@ def test_a_fold_without_a_score_is_refused(first):
 def test_corrections_by_hand():
     p = {"a": 0.04, "b": 0.01, "c": 0.03}
 
-    assert corrected(p) == pytest.approx({"a": 0.06, "b": 0.03, "c": 0.06})
-    assert corrected(p, by=PValueCorrection.BONFERRONI) == pytest.approx(
+    assert correct_p_values(p) == pytest.approx({"a": 0.06, "b": 0.03, "c": 0.06})
+    assert correct_p_values(p, by=PValueCorrection.BONFERRONI) == pytest.approx(
         {"a": 0.12, "b": 0.03, "c": 0.09}
     )
-    assert list(corrected(p)) == ["a", "b", "c"]
+    assert list(correct_p_values(p)) == ["a", "b", "c"]
     with pytest.raises(InputError, match="'x'"):
-        corrected({"x": math.nan})
+        correct_p_values({"x": math.nan})
 
 
 @given(st.dictionaries(st.text(max_size=3), st.floats(0, 1), max_size=8))
 def test_holm_lies_between_raw_and_bonferroni(p):
-    holm, bonferroni = corrected(p), corrected(p, by=PValueCorrection.BONFERRONI)
+    holm, bonferroni = correct_p_values(p), correct_p_values(p, by=PValueCorrection.BONFERRONI)
 
     for name in p:
         assert p[name] <= holm[name] <= bonferroni[name] <= 1
@@ -94,4 +94,4 @@ def test_holm_lies_between_raw_and_bonferroni(p):
 def test_none_of_the_published_tests_survives_150_comparisons():
     p = {str(at): 1.0 for at in range(149)} | {"smallest": 0.0005}
 
-    assert corrected(p)["smallest"] == pytest.approx(0.075)
+    assert correct_p_values(p)["smallest"] == pytest.approx(0.075)

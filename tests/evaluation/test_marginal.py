@@ -10,14 +10,16 @@ from deid_assets.core.phi import HARMONISED, Phi
 from deid_assets.core.span import Span, SpanSet
 from deid_assets.evaluation.marginal import Coverage, best_subset, coverage, marginals
 from deid_assets.evaluation.score import Scheme, evaluate
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 
 LENGTH = 30
 
 
 def covered(gold, **preds):
     return coverage(
-        marked(gold)[1], {name: marked(text)[1] for name, text in preds.items()}, profile=HARMONISED
+        parse_marked(gold)[1],
+        {name: parse_marked(text)[1] for name, text in preds.items()},
+        profile=HARMONISED,
     )
 
 
@@ -64,7 +66,7 @@ def test_a_precision_can_be_asked_for():
 
 
 def test_bad_input_is_refused():
-    gold = marked("<NAME>Ann</NAME>")[1]
+    gold = parse_marked("<NAME>Ann</NAME>")[1]
     with pytest.raises(InputError, match="no annotations"):
         covered("Ann", a="<NAME>Ann</NAME>").value("a")
     with pytest.raises(InputError, match="no annotations"):

@@ -15,9 +15,9 @@ from deid_assets.core.errors import ConfigError, InputError
 from deid_assets.core.phi import HARMONISED
 from deid_assets.evaluation.comparison import COLUMNS, SCHEMES, Ratio
 from deid_assets.evaluation.intervals import wilson
-from deid_assets.evaluation.resampling import auc, compare, percentiles, resampled
+from deid_assets.evaluation.resampling import auc, compare, percentiles, resample
 from deid_assets.evaluation.score import Scheme, evaluate_by_note, pair
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 
 RECALL, F1, PRECISION = (
     (Scheme.STRICT, Ratio.RECALL),
@@ -161,7 +161,7 @@ def test_rows_of_notes_add_up_to_the_evaluation():
         ("<NAME>Bo</NAME> on Monday", "Bo on <DATE>Monday</DATE>"),
     ]
     notes = [
-        (marked(gold, note_id=str(at)), marked(pred, note_id=str(at)))
+        (parse_marked(gold, note_id=str(at)), parse_marked(pred, note_id=str(at)))
         for at, (gold, pred) in enumerate(texts)
     ]
     lengths = {note.note_id: len(note.text) for (note, _), _ in notes}
@@ -209,7 +209,7 @@ def test_draws_of_several_sets_come_from_one_stream_of_numbers():
     rng = np.random.default_rng(3)
     expected = [(rng.integers(0, 4, 4), rng.integers(0, 6, 6)) for _ in range(5)]
 
-    found = list(resampled((4, 6), 5, 3))
+    found = list(resample((4, 6), 5, 3))
 
     assert all(
         (one == other).all()

@@ -16,12 +16,12 @@ from deid_assets.evaluation.rewriting import (
     Rewritten,
     StudyTable,
     cause_of,
-    expanded,
+    expand,
     plateau,
     role_of,
     study_table,
 )
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 
 TAGS = re.compile(r"\[X+\]")
 LONG = " ".join(f"mot{n}" for n in range(68)) + " 5 mg"
@@ -30,7 +30,7 @@ LONG = " ".join(f"mot{n}" for n in range(68)) + " 5 mg"
 def row(
     text: str, cover: list[str] | None, output: str | None = None, *, silent: bool = False
 ) -> Rewritten:
-    note, gold = marked(text, lang="fr")
+    note, gold = parse_marked(text, lang="fr")
     ranges = (
         None
         if cover is None
@@ -74,8 +74,8 @@ def test_a_right_anonymous_is_no_alteration_and_a_perfect_score() -> None:
     found = table(row("dlr abdo depuis 2j, pas de fievre", [], "ANONYMOUS", silent=True)).to_json()
 
     assert (found["bleu_corpus"], found["bleu_mean"], found["altered"]["hits"]) == (1.0, 1.0, 0)
-    assert expanded("toux", " anonymous. ") == "toux"
-    assert expanded("ANONYMOUS", "ANONYMOUS") == "ANONYMOUS"
+    assert expand("toux", " anonymous. ") == "toux"
+    assert expand("ANONYMOUS", "ANONYMOUS") == "ANONYMOUS"
 
 
 def test_a_wrong_anonymous_is_a_leak_and_no_alteration() -> None:

@@ -17,7 +17,7 @@ from deid_assets.evaluation.score import (
     evaluate_corpus,
     pair,
 )
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 
 STRICT, RELAXED, COVERED, CHARACTERS, LABELLED = Scheme
 
@@ -27,8 +27,8 @@ FINE = Profile(
 
 
 def scored(gold, pred, *, profile=FINE, scope=None):
-    note, gold_spans = marked(gold)
-    _, pred_spans = marked(pred)
+    note, gold_spans = parse_marked(gold)
+    _, pred_spans = parse_marked(pred)
     return evaluate(gold_spans, pred_spans, profile=profile, scope=scope, length=len(note))
 
 
@@ -260,7 +260,7 @@ def test_characters_with_two_gold_labels_count_once_overall():
 
 
 class TestInputsThatCannotBeScored:
-    note, spans = marked("<NAME>Ann</NAME> came", note_id="a")
+    note, spans = parse_marked("<NAME>Ann</NAME> came", note_id="a")
 
     @pytest.mark.parametrize("stranger", [Note("a", "Ann went"), Note("b", "Ann came")])
     def test_spans_made_for_another_text_are_refused(self, stranger):

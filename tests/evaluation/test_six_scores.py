@@ -17,10 +17,10 @@ from deid_assets.evaluation.six_scores import (
     Level,
     SixScores,
     Views,
-    restricted,
+    restrict_profile,
     six_scores,
 )
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 from deid_evaluation.averages import macro_average, note_average, weighted_average
 
 ENTITY, RELAXED, TOKEN = Level
@@ -28,8 +28,8 @@ FINE, COARSE, BINARY = Granularity
 
 
 def scored(gold, pred, **options):
-    note, golds = marked(gold)
-    return six_scores([(note, golds, marked(pred)[1])], **options)
+    note, golds = parse_marked(gold)
+    return six_scores([(note, golds, parse_marked(pred)[1])], **options)
 
 
 def micro(gold, pred, **options):
@@ -114,7 +114,7 @@ def test_a_relaxed_entity_begins_right_and_ends_within_two_characters(pred, foun
 
 
 def test_two_predictions_do_not_share_a_relaxed_entity():
-    note, gold = marked("<DATE>3 May 2021</DATE> at noon")
+    note, gold = parse_marked("<DATE>3 May 2021</DATE> at noon")
     pred = SpanSet.of(note, [Span(0, 9, Phi.DATE), Span(0, 11, Phi.DATE)])
 
     assert six_scores([(note, gold, pred)]).micro(RELAXED, COARSE) == Counts(1, 1, 0)
@@ -142,7 +142,7 @@ def test_predictions_outside_the_scope_are_neither_right_nor_wrong():
 
 
 def test_two_labels_on_one_range_of_gold_are_refused():
-    note, pred = marked("by Ann Lee")
+    note, pred = parse_marked("by Ann Lee")
     gold = SpanSet.of(note, [Span(3, 10, Phi.NAME), Span(3, 10, Phi.CITY)])
 
     with pytest.raises(OverlapError, match=r"\[3, 10\) and \[3, 10\) overlap"):
@@ -150,14 +150,14 @@ def test_two_labels_on_one_range_of_gold_are_refused():
 
 
 def test_the_same_gold_of_two_annotators_counts_once():
-    note, pred = marked("by Ann Lee")
+    note, pred = parse_marked("by Ann Lee")
     gold = SpanSet.of(note, [Span(3, 10, Phi.NAME, source=who) for who in "ab"])
 
     assert six_scores([(note, gold, pred)]).micro(ENTITY, FINE) == Counts(0, 0, 1)
 
 
 def test_overlapping_gold_is_refused():
-    note, pred = marked("by Ann Lee")
+    note, pred = parse_marked("by Ann Lee")
     gold = SpanSet.of(note, [Span(3, 10, Phi.NAME), Span(7, 10, Phi.CITY)])
 
     with pytest.raises(OverlapError, match=r"\[3, 10\) and \[7, 10\) overlap"):
@@ -165,7 +165,7 @@ def test_overlapping_gold_is_refused():
 
 
 def test_what_does_not_belong_together_is_refused():
-    note, spans = marked("by <NAME>Lee</NAME>")
+    note, spans = parse_marked("by <NAME>Lee</NAME>")
     other = SpanSet.of(Note("marked", "by Kim, on"), [])
     outside = SpanSet(note.note_id, note.digest, (Span(3, 99, Phi.NAME),))
 
@@ -183,7 +183,7 @@ def test_views_that_do_not_nest_are_refused():
     with pytest.raises(ConfigError, match="lies in two"):
         Views(I2B2_2014, I2B2_2014_FINE)
     with pytest.raises(ConfigError, match="counts none"):
-        restricted(I2B2_2014, frozenset({Phi.SEX}), name="none")
+        restrict_profile(I2B2_2014, frozenset({Phi.SEX}), name="none")
 
 
 def test_every_category_of_hipaa_is_one_of_i2b2():

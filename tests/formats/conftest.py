@@ -12,7 +12,7 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import Span, SpanSet
 from deid_assets.formats import Annotated, Fault, ReadOptions, read_notes
-from deid_assets.formats.catalogue import installed
+from deid_assets.formats.catalogue import load_installed
 
 DATA = Path(__file__).parent / "data"
 
@@ -106,7 +106,7 @@ def add(tmp_path, monkeypatch):
     site = tmp_path / "site"
     site.mkdir()
     monkeypatch.syspath_prepend(site)
-    installed.cache_clear()
+    load_installed.cache_clear()
 
     def lay_out(name, *, declaration=DECLARATION, entry=None, files=FILES):
         package, info = site / f"deid_{name}", site / f"deid_{name}-1.0.dist-info"
@@ -121,6 +121,6 @@ def add(tmp_path, monkeypatch):
 
     lay_out.files = FILES
     yield lay_out
-    installed.cache_clear()
+    load_installed.cache_clear()
     for name in [name for name in sys.modules if name.startswith(("deid_shout", "deid_broken"))]:
         del sys.modules[name]

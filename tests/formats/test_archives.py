@@ -467,6 +467,7 @@ TREES = st.dictionaries(
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PACKED)
 def test_an_archive_reads_as_the_folder_that_was_packed(name):
     @settings(FAST, max_examples=30)

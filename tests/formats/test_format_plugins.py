@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from deid_assets import plugins
 from deid_assets.cli import app
-from deid_assets.cli.endings import guarded
+from deid_assets.cli.endings import guard_command
 from deid_assets.core.errors import ConfigError, InputError
 from deid_assets.core.note import Note
 from deid_assets.formats import (
@@ -22,7 +22,7 @@ from deid_assets.formats import (
     read_notes,
     write_notes,
 )
-from deid_assets.formats.catalogue import OUTSIDE, installed
+from deid_assets.formats.catalogue import OUTSIDE, load_installed
 from deid_assets.formats.read_settings import read_options
 from deid_assets.own_plugins import BRINGS, command
 from deid_assets.plugins import installed as installed_plugins
@@ -68,9 +68,9 @@ def nothing_installed(monkeypatch):
         )
 
     monkeypatch.setattr(installed_plugins, "entry_points", found)
-    installed.cache_clear()
+    load_installed.cache_clear()
     yield
-    installed.cache_clear()
+    load_installed.cache_clear()
 
 
 def test_a_format_of_a_plugin_is_detected_read_and_written(add, tmp_path):
@@ -108,8 +108,8 @@ def test_a_broken_plugin_is_listed_with_its_fault_and_hides_no_other(
     add("shout")
     (tmp_path / "a.jsonl").write_text(json.dumps({"id": "n1", "text": "fine"}))
 
-    assert reason in installed().faults[entry or "broken"]
-    assert "Jane Doe" not in installed().faults[entry or "broken"]
+    assert reason in load_installed().faults[entry or "broken"]
+    assert "Jane Doe" not in load_installed().faults[entry or "broken"]
     assert "shout" in FORMATS
     assert detect_format(tmp_path / "a.jsonl") == "jsonl"
     with pytest.raises(InputError, match="cannot be used"):
@@ -133,7 +133,7 @@ def test_options_of_a_plugin_are_told_as_settings_and_reach_the_reader(add):
 def test_a_group_of_options_that_is_taken_or_no_word_is_a_fault(add, group):
     add("shout", declaration=OPTIONS.replace("@GROUP@", group))
 
-    assert "is no word or is taken" in installed().faults["shout"]
+    assert "is no word or is taken" in load_installed().faults["shout"]
 
 
 @pytest.mark.usefixtures("nothing_installed")
@@ -147,8 +147,8 @@ def test_a_name_that_is_taken_does_not_replace_the_format_that_has_it(add):
     add("broken", declaration=DECLARATION.replace("@NAME@", "docx"), entry="docx")
 
     assert FORMATS["jsonl"].module == "deid_assets.formats.jsonl"
-    assert "rename" in installed().faults["jsonl of deid_shout"]
-    assert "named by both" in installed().faults["docx"]
+    assert "rename" in load_installed().faults["jsonl of deid_shout"]
+    assert "named by both" in load_installed().faults["docx"]
 
 
 FILES_OF = {
@@ -277,6 +277,6 @@ def test_a_command_of_a_plugin_speaks_for_itself():
         raise InputError("no such table")
 
     single = typer.Typer()
-    single.command()(guarded(mine))
+    single.command()(guard_command(mine))
     done = CliRunner().invoke(single, [])
     assert (done.exit_code, done.output) == (2, "error: no such table\n")

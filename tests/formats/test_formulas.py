@@ -22,7 +22,7 @@ from deid_assets.formats import (
     write_notes,
     write_spans,
 )
-from deid_assets.formats.formulas import escaped, unescaped
+from deid_assets.formats.formulas import escape_formula, unescape_formula
 
 FORMULAS = ('=HYPERLINK("http://x")', "+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1")
 FINE = ("Seen by Ana.", " =1", "a=b", "'quoted'", "1-2", "")
@@ -34,18 +34,18 @@ def cells(path):
 
 @pytest.mark.parametrize("cell", [*FORMULAS, "'=1", "''-1"])
 def test_a_formula_is_escaped_by_one_apostrophe(cell):
-    assert escaped(cell) == f"'{cell}"
+    assert escape_formula(cell) == f"'{cell}"
 
 
 @pytest.mark.parametrize("cell", FINE)
 def test_nothing_else_is_touched(cell):
-    assert escaped(cell) == unescaped(cell) == cell
+    assert escape_formula(cell) == unescape_formula(cell) == cell
 
 
 @given(st.text(st.sampled_from("'=+-@\t\ra "), max_size=6))
 def test_every_cell_comes_back(cell):
-    assert unescaped(escaped(cell)) == cell
-    assert not escaped(cell).startswith(("=", "+", "-", "@", "\t", "\r"))
+    assert unescape_formula(escape_formula(cell)) == cell
+    assert not escape_formula(cell).startswith(("=", "+", "-", "@", "\t", "\r"))
 
 
 def annotated(text):

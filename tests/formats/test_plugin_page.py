@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from deid_assets.formats import FORMATS
-from deid_assets.formats.catalogue import installed
+from deid_assets.formats.catalogue import load_installed
 from deid_assets.formats.contract import check_format
 from deid_assets.plugins import available
 
@@ -47,6 +47,7 @@ def site(tmp_path):
     return folder
 
 
+@pytest.mark.long
 @pytest.mark.skipif("rules" not in available(), reason="the example needs the rules detector")
 def test_the_example_of_the_page_prints_what_it_says(site, tmp_path):
     page = PAGE.read_text(encoding="utf-8")
@@ -72,8 +73,8 @@ def test_the_example_of_the_page_prints_what_it_says(site, tmp_path):
 
 def test_the_example_keeps_the_contract(site, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(site)
-    installed.cache_clear()
+    load_installed.cache_clear()
     try:
         check_format(FORMATS["lab"], tmp_path)
     finally:
-        installed.cache_clear()
+        load_installed.cache_clear()

@@ -41,6 +41,7 @@ def test_it_is_read_as_the_same_file_in_utf8(name, order, tmp_path):
     assert found.note.note_id == expected.note.note_id
 
 
+@pytest.mark.long
 def test_many_chunks_are_cut_into_the_same_records(tmp_path):
     lines = "".join(f'{{"id": "n{n}", "text": "Ärztin {n} 🙂"}}\n' for n in range(60_000))
     path = tmp_path / "notes.jsonl"

@@ -93,6 +93,7 @@ def make(home, files, number, drawn):
     return notes + unreadable
 
 
+@pytest.mark.long
 @given(BATCHES)
 @settings(max_examples=15, deadline=None)
 def test_the_closing_count_adds_up_for_any_mix_of_batches(mix):

@@ -61,7 +61,11 @@ def loaded(run_python, program):
         ("import deid_assets.config", ("dagster", "pandas", "pyarrow", "sqlmodel", *MODELS)),
         ("import deid_assets.cli", ("dagster", "pandas", *MODELS)),
         ("import deid_assets.cli.notes.detection", ("dagster", "numpy", "pandas", "rich", *MODELS)),
-        ("import deid_assets.definitions", ("pandas", "sqlmodel", "matplotlib", *MODELS)),
+        pytest.param(
+            "import deid_assets.definitions",
+            ("pandas", "sqlmodel", "matplotlib", *MODELS),
+            marks=pytest.mark.long,
+        ),
     ],
 )
 def test_importing_loads_nothing_heavy(run_python, program, forbidden):
@@ -85,6 +89,7 @@ with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
     assert not {f"deid_assets.cli.{module}" for module in MODULES.values()}.intersection(found)
 
 
+@pytest.mark.long
 def test_the_code_location_loads_where_model_libraries_cannot_be_imported(run_python):
     program = (
         BLOCKED.format(blocked=MODELS)

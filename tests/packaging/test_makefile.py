@@ -22,11 +22,16 @@ def steps(target: str) -> str:
 
 def test_the_main_job_installs_the_product_without_networks_and_other_tools(requirements) -> None:
     """Networks, tools to compare with but for one, and the laboratory are added when asked for."""
-    assert "--requirement requirements.txt" in steps("run")
-    listed = (ROOT / "requirements.txt").read_text(encoding="utf-8")
-    installed = dict(re.findall(r"^-e plugins/([a-z_]+)(?:\[(\w+)\])?$", listed, re.MULTILINE))
+    commands = steps("run")
+    assert re.search(r"plugins/requirements\.py --own \S+ quickstart >\.venv/run\.txt", commands)
+    assert "--requirement .venv/run.txt" in commands
+    chosen = requirements.closure(["quickstart"], own=ROOT)
+    assert chosen.pop(ROOT) == {"quickstart"}
+    installed = {folder.name: "".join(extras) for folder, extras in chosen.items()}
     product = {
-        one.folder.name for one in requirements.shipped() if one.folder.parent.name == "plugins"
+        one.folder.name
+        for one in requirements.list_shipped()
+        if one.folder.parent.name == "plugins"
     }
 
     assert installed.keys() == product - {"known_identity", "neural"}

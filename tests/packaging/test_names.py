@@ -7,6 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 ASIDE = {"tests", "tools", "examples", "benchmarks", "template", "docs"}
 SHARED = {
@@ -26,7 +28,6 @@ KEPT_IDENTIFIERS = {
     "leftover": "a folder of a killed run, not an identifier in text",
     "mend": "repairs misread text",
     "mended": "repairs misread text, or offsets of a corpus: the command's word",
-    "_mended": "repairs misread text, or offsets of a corpus: the command's word",
     "swept": "a grid that was searched, a folder that was emptied",
 }
 """Identifiers with an abolished word, each with the reason why it stays."""
@@ -90,6 +91,7 @@ def sentences(docstring: str) -> str:
     return re.sub(r"``[^`]*``", " ", docstring)
 
 
+@pytest.mark.long
 def test_a_class_name_has_one_home():
     twice = {
         name: paths
@@ -100,6 +102,7 @@ def test_a_class_name_has_one_home():
     assert twice == {}
 
 
+@pytest.mark.long
 def test_every_exception_is_needed():
     found = homes(source())
     assert {name for name in SHARED if len(found[name]) < 2} == set()
@@ -110,6 +113,7 @@ def test_two_homes_are_seen():
     assert homes({"a.py": one, "b.py": two}) == {"Row": ["a.py", "b.py"]}
 
 
+@pytest.mark.long
 def test_no_identifier_has_an_abolished_word():
     found = {
         f"{path}: {name}"
@@ -121,6 +125,7 @@ def test_no_identifier_has_an_abolished_word():
     assert found == set()
 
 
+@pytest.mark.long
 def test_no_more_docstrings_have_abolished_words():
     found = [
         f"{path}: {word.group()}"

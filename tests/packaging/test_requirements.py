@@ -190,6 +190,7 @@ def test_no_name_at_all_says_what_there_is(requirements, tmp_path, capsys):
     assert capsys.readouterr().err.startswith("Name a plugin: make add PLUGIN=spacy. There are ")
 
 
+@pytest.mark.long
 def test_every_plugin_has_a_remedy_that_make_knows(requirements, tmp_path):
     for group in BRINGS.values():
         for plugin in group.values():
@@ -226,4 +227,4 @@ def test_make_gives_pip_what_the_module_lists(tmp_path):
         "-m pip install --disable-pip-version-check --constraint constraints.txt --requirement"
         " .venv/added.txt" in shown
     )
-    assert "spacy" in shown.split("requirements.py")[1]
+    assert "spacy" in shown.split("requirements.py")[-1]

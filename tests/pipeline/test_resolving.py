@@ -10,7 +10,7 @@ from deid_assets.core.resolve import Ensemble
 from deid_assets.pipeline.redacting import redact_all
 from deid_assets.pipeline.resolving import by_note, resolve_all
 from deid_assets.pipeline.searching import residual_hits
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 
 KEY = Key(b"0123456789abcdef")
 ENSEMBLE = Ensemble(("a", "b"))
@@ -18,7 +18,7 @@ TAGS = Policy("tags", lambda text, span, context: f"[{span.label}]")
 
 
 def test_a_note_that_one_detector_failed_on_is_withheld_with_the_reason():
-    note, spans = marked("Dr. <NAME>Lee</NAME>", source="a")
+    note, spans = parse_marked("Dr. <NAME>Lee</NAME>", source="a")
     predictions = {
         "a": {"marked": spans},
         "b": {"marked": Failed("marked", "spans_b", "TimeoutError")},
@@ -30,7 +30,7 @@ def test_a_note_that_one_detector_failed_on_is_withheld_with_the_reason():
 
 
 def test_a_note_that_one_detector_never_saw_is_withheld():
-    note, spans = marked("Dr. <NAME>Lee</NAME>", source="a")
+    note, spans = parse_marked("Dr. <NAME>Lee</NAME>", source="a")
 
     assert resolve_all(
         [note], {"a": {"marked": spans}, "b": {}}, resolve_by="union", ensemble=ENSEMBLE
@@ -38,7 +38,7 @@ def test_a_note_that_one_detector_never_saw_is_withheld():
 
 
 def test_spans_of_an_older_text_withhold_the_note():
-    note, spans = marked("Dr. <NAME>Lee</NAME>", source="a")
+    note, spans = parse_marked("Dr. <NAME>Lee</NAME>", source="a")
     newer = Note(note.note_id, note.text + " ")
 
     (failed,) = resolve_all(
@@ -61,7 +61,8 @@ def test_a_replacer_that_raises_withholds_its_note_only():
         return "[X]"
 
     notes, spans = zip(
-        *(marked(f"Dr. <NAME>{name}</NAME>", note_id=name) for name in ("Lee", "Roy")), strict=True
+        *(parse_marked(f"Dr. <NAME>{name}</NAME>", note_id=name) for name in ("Lee", "Roy")),
+        strict=True,
     )
     disjoint = {
         s.note_id: s
@@ -96,7 +97,7 @@ def test_two_outcomes_for_one_note_are_refused():
 def test_of_a_hit_on_redacted_text_the_part_in_kept_text_is_left_in_its_offsets(
     text, replacement, left
 ):
-    note, spans = marked(text)
+    note, spans = parse_marked(text)
     redacted = redact(
         note, DisjointSpans.of(note, spans), Policy("p", lambda *_: replacement), key=KEY
     )

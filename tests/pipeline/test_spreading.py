@@ -1,20 +1,23 @@
 """What is found once is covered in all notes of the patient, and ordinary words are left alone."""
 
+import sys
+import unicodedata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from deid_assets import DisjointSpans, Note, Phi, Span
 from deid_assets.pipeline.redacting import survival_by_note
-from deid_assets.pipeline.spreading import SPREAD, spread
-from deid_assets.testing import marked
+from deid_assets.pipeline.spreading import DASHES, SPREAD, spread
+from deid_assets.testing import parse_marked
 
 RECORD = "MRN <MRN>4471902</MRN>."
 
 
 def covered(found, other, *, patient="p", lang="en", score=0.9):
     """What is covered by spreading in another note, given the marked one."""
-    note, spans = marked(found, note_id="a", source="rules")
+    note, spans = parse_marked(found, note_id="a", source="rules")
     notes = [Note("a", note.text, "p", lang), Note("b", other, patient, lang)]
     known = [Span(span.start, span.end, span.label, score, span.source) for span in spans]
     given_spans = {"a": DisjointSpans.of(notes[0], known), "b": DisjointSpans.of(notes[1], [])}
@@ -54,6 +57,53 @@ def test_a_value_is_covered_where_it_is_readable_again(found, other, expected):
     assert [text for text, _ in covered(found, other)] == expected
 
 
+SOME_DASHES = "-\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u00ad\ufe63\uff0d"
+
+
+@pytest.mark.parametrize("form", ["617-555-0143", "617 - 555 - 0143", "(617)-5550143"])
+@pytest.mark.parametrize("dash", SOME_DASHES)
+def test_a_number_is_covered_whatever_dash_groups_it(dash, form):
+    written = form.replace("-", dash)
+
+    (text,) = [text for text, _ in covered("<PHONE>617-555-0143</PHONE>", f"call {written}!")]
+
+    assert text.strip("(") == written.strip("(")
+    assert covered(f"<PHONE>{written}</PHONE>", "call 617-555-0143!")
+
+
+def test_every_dash_of_unicode_groups_a_number():
+    dashes = {chr(one) for one in range(sys.maxunicode) if unicodedata.category(chr(one)) == "Pd"}
+
+    assert dashes <= set(DASHES)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "447\u00a01902",
+        "447\u202f1902",
+        "447\u20091902",
+        "447\u200b1902",
+        "447\t1902",
+        "447\u00b71902",
+        "447\u22151902",
+        "\uff14\uff14\uff17\uff11\uff19\uff10\uff12",
+        "\uff14\uff14\uff17\uff0d\uff11\uff19\uff10\uff12",
+        "\u0664\u0664\u0667\u0661\u0669\u0660\u0662",
+        "447\u2013\u20111902",
+    ],
+)
+def test_a_number_is_covered_whatever_blanks_points_and_digits_it_is_written_with(written):
+    assert [text for text, _ in covered(RECORD, f"Sample {written} was")] == [written]
+
+
+@pytest.mark.parametrize(
+    "other", ["447\n1902", "447, 1902", "447\u2014 \u20141902", "447\u00b21902"]
+)
+def test_numbers_that_stand_apart_are_none(other):
+    assert covered(RECORD, f"Sample {other} was") == []
+
+
 def test_a_spread_span_says_where_it_comes_from():
     ((_, span),) = covered(RECORD, "Sample 4471902.")
 
@@ -84,7 +134,7 @@ def test_ordinary_words_of_the_note_s_language_are_not_spread_from_a_longer_name
 
 
 def test_what_was_spread_is_spread_no_further_and_spreading_twice_changes_nothing():
-    note, spans = marked(f"{RECORD} Sample 4471902.", source="rules")
+    note, spans = parse_marked(f"{RECORD} Sample 4471902.", source="rules")
     once = spread([note], {note.note_id: DisjointSpans.of(note, spans)})
 
     assert len(once[note.note_id]) == 2

@@ -15,7 +15,7 @@ from deid_assets.pipeline.redacting import survival_by_note
 from deid_assets.quality import State
 from deid_assets.quality.text_checks import survival_verdict
 from deid_assets.quality.verdict import Verdict
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 
 KEY = Key(bytes(range(32)))
 
@@ -41,7 +41,7 @@ def audit(
     text: str, *, missed: Sequence[str] = (), patient_id: str | None = None, note_id: str = "n"
 ) -> Audit:
     """An audit in which every marked span was redacted but those that read as in ``missed``."""
-    note, gold = marked(text, note_id=note_id)
+    note, gold = parse_marked(text, note_id=note_id)
     note = Note(note_id, note.text, patient_id)
     covered = [span for span in gold if note.text[span.start : span.end] not in missed]
     return Audit(note, gold, replaced(note, covered).edits)
@@ -114,7 +114,7 @@ def test_values_reach_all_notes_of_their_patient_and_no_other_patient() -> None:
 
 
 def test_a_surrogate_equal_to_a_value_is_no_survivor() -> None:
-    note, gold = marked("<NAME>Jane Lee</NAME> was seen.")
+    note, gold = parse_marked("<NAME>Jane Lee</NAME> was seen.")
     redacted = replaced(note, gold, "jane  lee")
 
     assert survivors([Audit(note, gold, redacted.edits)]).passed

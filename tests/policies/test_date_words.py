@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deid_assets.policies.date_reading import read, reading
-from deid_assets.policies.dates import moved
+from deid_assets.policies.dates import move_dates
 from deid_assets.policies.time_words import DAY_WORDS, WORDS
 
 LANGS = sorted(WORDS)
@@ -44,17 +44,18 @@ def test_a_date_in_words_is_read_and_moves_by_the_offset(day, lang, short, offse
     text = long_form(day, lang, short=short)
 
     assert full(read(text, lang)) == day
-    assert moved(text, lang, days=offset) == long_form(
+    assert move_dates(text, lang, days=offset) == long_form(
         day + timedelta(days=offset), lang, short=short
     ) or (
         # "May" and its like are their own abbreviation: the full name may come back.
-        short and full(read(moved(text, lang, days=offset), lang)) == day + timedelta(days=offset)
+        short
+        and full(read(move_dates(text, lang, days=offset), lang)) == day + timedelta(days=offset)
     )
 
 
 @given(days, st.sampled_from(LANGS), st.sampled_from([str.upper, str.lower, capitals]), offsets)
 def test_the_case_stays(day, lang, cased, offset):
-    written = moved(cased(long_form(day, lang)), lang, days=offset)
+    written = move_dates(cased(long_form(day, lang)), lang, days=offset)
 
     assert written == cased(written)
 
@@ -84,7 +85,7 @@ def test_every_day_in_words_is_read_and_written(lang):
             text = f"{name} {WORDS[lang].months[4]}"
             assert read(text, lang).day == number
             assert (
-                moved(text, lang, days=365 + 1 - number) == f"{row[0]} {WORDS[lang].months[4]}"
+                move_dates(text, lang, days=365 + 1 - number) == f"{row[0]} {WORDS[lang].months[4]}"
                 or number == 1
             )
 
@@ -151,7 +152,7 @@ def test_a_range_keeps_its_length_and_gets_its_second_month_and_year_where_it_ne
     end = start + timedelta(days=length)
     text = form.format(a=start.day, b=end.day, month=month, number=start.month, year=start.year)
 
-    found = reading(moved(text, lang, days=offset), lang)
+    found = reading(move_dates(text, lang, days=offset), lang)
 
     assert full(found.second) - full(found.first) == timedelta(days=length)
     assert full(found.first) - start == timedelta(days=offset)
@@ -177,7 +178,7 @@ def test_a_range_keeps_its_length_and_gets_its_second_month_and_year_where_it_ne
     ],
 )
 def test_a_range_that_crosses_a_month_or_a_year_says_so(lang, text, offset, expected):
-    assert moved(text, lang, days=offset) == expected
+    assert move_dates(text, lang, days=offset) == expected
 
 
 @pytest.mark.parametrize(
@@ -222,7 +223,7 @@ def test_a_range_that_crosses_a_month_or_a_year_says_so(lang, text, offset, expe
     ],
 )
 def test_a_partial_date_moves_in_its_own_words(lang, text, offset, expected):
-    assert moved(text, lang, days=offset) == expected
+    assert move_dates(text, lang, days=offset) == expected
 
 
 @pytest.mark.parametrize(
@@ -258,7 +259,7 @@ def test_what_is_no_date_is_not_read(lang, text):
     offsets,
 )
 def test_whatever_is_moved_can_be_read_again_and_nothing_raises(text, lang, offset):
-    found = moved(text, lang, days=offset)
+    found = move_dates(text, lang, days=offset)
 
     assert found is None or reading(found, lang) is not None
 
@@ -269,7 +270,7 @@ def test_whatever_is_moved_can_be_read_again_and_nothing_raises(text, lang, offs
 def test_a_percent_sign_or_a_time_beside_a_date_does_no_harm(day, offset, form):
     text = day.strftime(form)
 
-    assert moved(f" {text} ", "es", days=offset) == f" {moved(text, 'es', days=offset)} "
+    assert move_dates(f" {text} ", "es", days=offset) == f" {move_dates(text, 'es', days=offset)} "
 
 
 def test_neither_a_reading_nor_its_dates_show_the_date():

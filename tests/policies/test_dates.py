@@ -13,7 +13,7 @@ from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.core.redact import Context
 from deid_assets.policies.date_reading import read
-from deid_assets.policies.dates import MAX_WEEKS, shifted
+from deid_assets.policies.dates import MAX_WEEKS, shift_date
 
 KEY = Key(b"a key for tests, 24 bytes")
 
@@ -23,7 +23,7 @@ def _context(patient: str = "p", lang: str | None = "en") -> Context:
 
 
 def _offset(patient: str) -> timedelta:
-    moved = shifted("2020-06-15", _context(patient))
+    moved = shift_date("2020-06-15", _context(patient))
     return date.fromisoformat(moved) - date(2020, 6, 15)
 
 
@@ -87,7 +87,7 @@ def test_a_date_is_read(lang, text, expected):
 )
 def test_what_is_no_date_is_not_read(text):
     assert read(text, "en") is None
-    assert shifted(text, _context()) is None
+    assert shift_date(text, _context()) is None
 
 
 @pytest.mark.parametrize(
@@ -111,14 +111,14 @@ def test_what_is_no_date_is_not_read(text):
 )
 def test_the_format_stays(lang, text, shape):
     for patient in map(str, range(20)):
-        moved = shifted(text, _context(patient, lang))
+        moved = shift_date(text, _context(patient, lang))
         assert re.fullmatch(shape, moved)
         assert moved != text
 
 
 @given(st.dates(date(1900, 1, 1), date(2100, 12, 31)), st.text(min_size=1, max_size=5))
 def test_every_day_moves_by_the_patients_offset_which_is_whole_weeks_and_never_none(day, patient):
-    moved = date.fromisoformat(shifted(day.isoformat(), _context(patient)))
+    moved = date.fromisoformat(shift_date(day.isoformat(), _context(patient)))
 
     assert moved - day == _offset(patient)
     assert moved.weekday() == day.weekday()
@@ -130,7 +130,7 @@ def test_every_day_moves_by_the_patients_offset_which_is_whole_weeks_and_never_n
     st.sampled_from(["%d/%m/%Y", "%d.%m.%y", "%Y%m%d", "%d/%m/%y"]),
 )
 def test_a_moved_date_is_a_date_again_in_every_numeric_format(day, form):
-    moved = read(shifted(day.strftime(form), _context(lang="es")), "es").middle()
+    moved = read(shift_date(day.strftime(form), _context(lang="es")), "es").middle()
 
     # The century of two digits may turn at 1969.
     assert (moved - day - _offset("p")).days in (0, 36_525, -36_525)
@@ -140,13 +140,13 @@ def test_partial_dates_move_with_the_others():
     context = _context("p")
     moved = date(2021, 5, 3) + _offset("p")
 
-    assert shifted("May 3", context) == f"{moved:%B} {moved.day}"
+    assert shift_date("May 3", context) == f"{moved:%B} {moved.day}"
 
 
 @pytest.mark.parametrize("text", ["May 2021", "May", "2021", "05/2021", "2/29", "sep-04"])
 @pytest.mark.parametrize("patient", [str(n) for n in range(40)])
 def test_a_partial_date_never_stays_as_it_was(text, patient):
-    assert shifted(text, _context(patient)) not in (None, text)
+    assert shift_date(text, _context(patient)) not in (None, text)
 
 
 def test_patients_have_different_offsets():

@@ -14,7 +14,7 @@ from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.policies import load_policy
 from deid_assets.policies.sentences import DropSentence
 from deid_assets.policies.tags import Tag
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 
 KEY = Key(b"a key for tests, 24 bytes")
 
@@ -64,7 +64,7 @@ def test_the_sentence_of_a_span_goes_and_the_others_stay(redacted, names_only, t
 
 
 def test_the_map_carries_offsets_both_ways():
-    note, spans = marked("One. Seen by <NAME>Ann</NAME>. Three.")
+    note, spans = parse_marked("One. Seen by <NAME>Ann</NAME>. Three.")
     done = redact(note, DisjointSpans.of(note, spans), load_policy("drop_sentence"), key=KEY)
     start = note.text.index("Three")
 

@@ -26,7 +26,7 @@ from deid_assets.extending.audits import (
     read_result,
 )
 from deid_assets.privacy import running
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 from deid_template.audit import MissedAudit
 
 KEY = Key(bytes(range(32)))
@@ -42,7 +42,7 @@ def cases(covered):
     """Return forty notes with two identifiers each, of which the first ``covered`` are covered."""
     found = []
     for number in range(40):
-        note, gold = marked(
+        note, gold = parse_marked(
             "Dr <NAME>Lee</NAME> saw MRN <MRN>123-45-67</MRN>.", note_id=f"n{number}"
         )
         spans = DisjointSpans.of(note, gold)

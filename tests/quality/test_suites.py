@@ -134,7 +134,7 @@ def test_merged_spans(spans: list[Span], broken: set[str]) -> None:
 )
 def test_spans_from_elsewhere_are_checked_too(column: str, value: object, broken: set[str]) -> None:
     frame = frames.spans_frame([NOTE], [GOOD])
-    frame = frames.with_margins(
+    frame = frames.add_margins(
         frame.assign(**{column: pd.array([value], dtype=frame[column].dtype)})
     )
 

@@ -18,9 +18,9 @@ from deid_assets.evaluation.counts import Counts
 from deid_assets.quality import State, duplicates
 from deid_assets.quality.duplicates import near_duplicate_share
 from deid_assets.quality.text_checks import (
-    changed_verdict,
     complete,
     is_unchanged_outside,
+    judge_changed,
     recall_floor,
 )
 
@@ -70,9 +70,9 @@ def test_a_note_that_was_changed_outside_fails_the_check() -> None:
 
     assert is_unchanged_outside(note, (), "one")
     assert not is_unchanged_outside(note, (), "two")
-    verdict = changed_verdict(2, changed=1)
+    verdict = judge_changed(2, changed=1)
     assert (verdict.passed, dict(verdict.counts)) == (False, {"notes": 2, "changed": 1})
-    assert changed_verdict(2, changed=0).passed
+    assert judge_changed(2, changed=0).passed
 
 
 # Floors and completeness

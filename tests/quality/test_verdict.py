@@ -1,7 +1,7 @@
 import pytest
 
 from deid_assets.core.errors import DeidError
-from deid_assets.quality import State, Verdict, folded, within_share
+from deid_assets.quality import State, Verdict, check_share, fold_verdicts
 
 
 def verdict(name, *, passed=True, bad=0):
@@ -9,7 +9,7 @@ def verdict(name, *, passed=True, bad=0):
 
 
 def test_folding_keeps_what_stands_apart_and_puts_the_rest_into_one():
-    kept, together = folded(
+    kept, together = fold_verdicts(
         "rest", "The rest", [verdict("a"), verdict("b"), verdict("c")], apart=["b"]
     )
 
@@ -23,7 +23,7 @@ def test_folding_keeps_what_stands_apart_and_puts_the_rest_into_one():
 
 def test_one_failure_fails_the_fold_and_is_named():
     uncounted = Verdict("c", passed=False, blocking=False, counts={"not_evaluated": 1})
-    (together,) = folded(
+    (together,) = fold_verdicts(
         "rest", "The rest", [verdict("a"), verdict("b", passed=False, bad=4), uncounted], apart=[]
     )
 
@@ -62,15 +62,13 @@ def test_nothing_passes_with_nothing_to_judge():
     ],
 )
 def test_a_fold_is_not_applicable_where_none_of_its_parts_is(parts, state, counted):
-    (together,) = folded("rest", "The rest", parts, apart=[])
+    (together,) = fold_verdicts("rest", "The rest", parts, apart=[])
 
     assert (together.state, together.counts["not_applicable"]) == (state, counted)
 
 
 def test_of_nothing_no_share_is_judged():
-    assert (
-        within_share("share", "A share", part=0, whole=0, limit=0.0).state is State.NOT_APPLICABLE
-    )
+    assert check_share("share", "A share", part=0, whole=0, limit=0.0).state is State.NOT_APPLICABLE
 
 
 @pytest.mark.parametrize(
@@ -78,4 +76,4 @@ def test_of_nothing_no_share_is_judged():
     [(1, 10, 0.1, True), (2, 10, 0.1, False), (1, 1, 1.0, True), (1, 1000, 0.0, False)],
 )
 def test_a_share_passes_up_to_its_limit(part, whole, limit, passed):
-    assert within_share("share", "A share", part=part, whole=whole, limit=limit).passed is passed
+    assert check_share("share", "A share", part=part, whole=whole, limit=limit).passed is passed

@@ -10,8 +10,10 @@ import pytest
 from deid_assets.config import Settings
 from deid_assets.intake.reader import landing_store
 from deid_assets.intake.states import batch_ids
-from deid_assets.quickstart.command import SAMPLE_NOTES, remove_unfinished
+from deid_assets.quickstart.command import SAMPLE_NOTES
 from deid_assets.runtime.installation import Installation
+from deid_assets.runtime.sweeping import remove_unfinished
+from deid_assets.store.generation import mark_store
 
 pytestmark = pytest.mark.long
 
@@ -83,6 +85,39 @@ def test_what_a_dead_process_left_is_swept_at_the_next_start(tmp_path, monkeypat
 
     remove_unfinished(installation)
 
+    assert [path.name for path in tmp_path.rglob("*.part")] == ["kept.part"]
+
+
+STARTS = {
+    "make ui": "from deid_assets.quickstart import ui; ui.serve = lambda *_: 0; main = ui.main",
+    "make backfill": "from deid_assets.backfill.command import main",
+}
+
+
+@pytest.mark.parametrize("start", STARTS.values(), ids=STARTS)
+def test_what_a_dead_process_left_is_swept_by_every_command_that_makes_assets(
+    tmp_path, monkeypatch, start
+):
+    """Of ``make ui`` all but the servers."""
+    home = tmp_path / "home"
+    monkeypatch.setenv("DEID_HOME", str(home))
+    monkeypatch.setenv("DAGSTER_HOME", str(home / "dagster"))
+    settings = Settings.load()
+    mark_store(settings.store)
+    large = landing_store(settings) / ".large"
+    left = [settings.home, settings.reports, settings.landing, settings.home / "training", large]
+    subprocess.run([sys.executable, "-c", LEAVING, *left], check=True)
+    (settings.landing / "kept.part").write_text("a sender's")
+
+    done = subprocess.run(
+        [sys.executable, "-c", f"{start}; raise SystemExit(main([]))"],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
     assert [path.name for path in tmp_path.rglob("*.part")] == ["kept.part"]
 
 

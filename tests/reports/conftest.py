@@ -9,7 +9,7 @@ from deid_assets.core.phi import HARMONISED, Phi
 from deid_assets.core.span import Span, SpanSet
 from deid_assets.evaluation.score import Evaluation, evaluate
 from deid_assets.reports import CheckResult, Component, ProvenanceStep, Quarantined, ReleaseSummary
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 from deid_evaluation.report import ProfiledNotes, ReportOptions, System, build_report
 
 CHROMIUM = next(
@@ -24,8 +24,8 @@ QUIET = (
 
 
 def scored(gold, pred, *, times=1):
-    note, gold_spans = marked(gold)
-    _, pred_spans = marked(pred)
+    note, gold_spans = parse_marked(gold)
+    _, pred_spans = parse_marked(pred)
     one = evaluate(gold_spans, pred_spans, profile=HARMONISED, scope=None, length=len(note))
     return sum([one] * times, Evaluation(HARMONISED.name))
 
@@ -189,7 +189,7 @@ SECOND = (
 
 def corpus(profile=HARMONISED, **options):
     pairs = [
-        marked(text, note_id=f"n{at}", lang="ende"[at % 2 * 2 :][:2])
+        parse_marked(text, note_id=f"n{at}", lang="ende"[at % 2 * 2 :][:2])
         for at, text in enumerate(GOLD)
     ]
     notes = {
@@ -210,7 +210,7 @@ def corpus(profile=HARMONISED, **options):
 def system(name, texts, *, scores=(0.9, 0.6, 0.8, 0.7)):
     spans = {}
     for at, text in enumerate(texts):
-        _, found = marked(text, note_id=f"n{at}", source=name)
+        _, found = parse_marked(text, note_id=f"n{at}", source=name)
         kept = [
             Span(span.start, span.end, span.label, scores[(at + place) % len(scores)], name)
             for place, span in enumerate(found)

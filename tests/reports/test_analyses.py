@@ -18,10 +18,10 @@ errors_md = _PAGE.errors_md
 label_rows = _PAGE.label_rows
 COLOURS = _PLOTS.COLOURS
 OTHERS = _PLOTS.OTHERS
-boxed = _PLOTS.boxed
-shown_labels = _PLOTS.shown_labels
+boxed = _PLOTS.scale_to_box
+shown_labels = _PLOTS.map_labels
 space_png = _PLOTS.space_png
-turned = _PLOTS.turned
+turned = _PLOTS.turn_points
 
 KINDS = ("missed", "boundary", "label", "spurious")
 

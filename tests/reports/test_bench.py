@@ -10,11 +10,11 @@ from deid_assets.evaluation.counts import Counts
 from deid_assets.evaluation.marginal import Coverage
 from deid_assets.evaluation.numbers import estimate
 from deid_assets.reports.marginal import best_subset_text
-from deid_assets.reports.tables import titled_md
+from deid_assets.reports.tables import write_titled_md
 from deid_evaluation.agreement import Agreement
 from deid_evaluation.bench_entries import Bakeoff, BenchEntry, Expense, Missing
 from deid_evaluation.pages.bench import bench_html
-from deid_evaluation.pages.bench_tables import added_table, rate, side_by_side
+from deid_evaluation.pages.bench_tables import rate, side_by_side, tabulate_added
 
 SPENT = Expense(
     notes=100, notes_per_s=250.0, chars_per_s=500_000.0, start_s=1.25, peak_bytes=96 * 2**20
@@ -74,7 +74,7 @@ def test_without_gold_there_are_no_score_columns():
 
 
 def test_the_marginal_table_says_what_is_gained_lost_and_spent(found):
-    _, rows = added_table(found)
+    _, rows = tabulate_added(found)
 
     assert rows == [
         ["rules", "+0.400", "+0.400", "+0.048", "1.000", "4.0"],
@@ -91,7 +91,7 @@ def test_one_detector_alone_adds_nothing_to_others(found):
         coverage=Coverage(("rules",), {1: 4}, {}, {frozenset({1}): 1}),
     )
 
-    assert added_table(alone)[1] == []
+    assert tabulate_added(alone)[1] == []
     assert best_subset_text(alone.coverage) == ""
 
 
@@ -118,7 +118,7 @@ def test_every_value_is_escaped(probe, weak):
 
     assert "<script" not in page
     assert "<img" not in page
-    table = titled_md(side_by_side(hostile))
+    table = write_titled_md(side_by_side(hostile))
     assert "<" not in table
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()} == {12}
 

@@ -15,7 +15,7 @@ from deid_assets.core.errors import InputError
 from deid_assets.core.note import Note
 from deid_assets.core.phi import HARMONISED, MEDDOCAN, Phi
 from deid_assets.core.span import Span, SpanSet
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 from deid_evaluation.pages.charts import Axis, Series, axis_of, chart
 from deid_evaluation.pages.report import report_html
 from deid_evaluation.report import ProfiledNotes, ReportOptions, System, build_report
@@ -170,7 +170,7 @@ def test_the_page_does_not_grow_with_the_errors():
 
 def test_on_paper_there_are_a_few_errors_of_every_kind():
     text = "<NAME>Lee</NAME> " * 30
-    note, gold = marked(text)
+    note, gold = parse_marked(text)
     held = ProfiledNotes(notes={note.note_id: note}, gold={note.note_id: gold}, profile=HARMONISED)
     silent = System("s", {note.note_id: SpanSet(note.note_id, note.digest)})
     page = report_html(

@@ -6,11 +6,11 @@ import re
 
 from deid_assets.evaluation.rewriting import Rewritten, study_table
 from deid_assets.reports.rewriting import alterations_md, audit, audit_md, epochs_md, study_md
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 
 
 def measures() -> dict[str, object]:
-    note, gold = marked("Dr <NAME>Lee</NAME>, 5 mg, vit à <CITY>Ulm</CITY>")
+    note, gold = parse_marked("Dr <NAME>Lee</NAME>, 5 mg, vit à <CITY>Ulm</CITY>")
     made = Rewritten(note, gold, [(3, 6)], "Dr [X], 50 mg, vit à Ulm")
     return study_table([made], placeholder=re.compile(r"\[X\]")).to_json()
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from deid_assets.core.phi import Phi
-from deid_assets.evaluation.numbers import amount, axis_floor, estimate, ratio, written
+from deid_assets.evaluation.numbers import amount, axis_floor, estimate, ratio, show_value
 from deid_assets.evaluation.score import Counts, Evaluation
 from deid_assets.reports.tables import labels_md, leaderboard_md, scores_md
 
@@ -31,8 +31,8 @@ def test_amounts_have_thousands_separators(number, text):
 
 
 def test_an_estimate_is_written_with_its_interval():
-    assert written(estimate(872, 935)) == "0.933 [0.915, 0.947]"
-    assert written(estimate(0, 0)) == "n/a"
+    assert show_value(estimate(872, 935)) == "0.933 [0.915, 0.947]"
+    assert show_value(estimate(0, 0)) == "n/a"
 
 
 def test_an_axis_starts_below_every_interval():

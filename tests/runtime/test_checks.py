@@ -7,8 +7,8 @@ import pytest
 from deid_assets.core.errors import ConfigError
 from deid_assets.plugins import available
 from deid_assets.quickstart import command
-from deid_assets.runtime.checks import check_ensemble, checked_snapshot
-from deid_assets.runtime.importing import with_import_faults
+from deid_assets.runtime.checks import check_ensemble, check_snapshot
+from deid_assets.runtime.importing import add_import_faults
 from deid_assets.runtime.snapshot import Snapshot
 
 PATIENT = "Zedmarlow"
@@ -60,7 +60,7 @@ def test_two_policies_of_one_name_are_told_apart_before_anything_starts(installa
     )
 
     with pytest.raises(ConfigError) as caught:
-        checked_snapshot(installation.settings())
+        check_snapshot(installation.settings())
     assert told.format(home=home) in str(caught.value)
 
 
@@ -71,7 +71,7 @@ def test_two_recipes_of_one_name_are_told_apart_before_anything_starts(installat
     installation.configure(f'ensemble = ["stencil"]\nrecipes = ["crf", "{recipe}"]\n')
 
     with pytest.raises(ConfigError) as caught:
-        checked_snapshot(installation.settings())
+        check_snapshot(installation.settings())
     assert f"recipes: crf and {recipe} are both named 'crf'; rename one" in str(caught.value)
 
 
@@ -82,7 +82,7 @@ def test_a_detector_that_nothing_answers_to_is_named_with_the_nearest(installati
         )
     )
     with pytest.raises(ConfigError) as caught:
-        checked_snapshot(installation.settings())
+        check_snapshot(installation.settings())
 
     first, second = str(caught.value).splitlines()
     assert (
@@ -108,7 +108,7 @@ def test_a_plugin_that_raises_on_import_is_shown_as_broken_by_its_nearest_known_
     installation, broken, capfd
 ):
     memory = installation.home / "imports.json"
-    found = with_import_faults({"broken": broken, "stencil": available()["stencil"]}, memory)
+    found = add_import_faults({"broken": broken, "stencil": available()["stencil"]}, memory)
 
     assert found["stencil"].fault == ""
     assert (
@@ -123,7 +123,7 @@ def test_a_plugin_that_raises_on_import_is_shown_as_broken_by_its_nearest_known_
 
 def test_the_graph_shows_it_and_a_run_that_needs_it_does_not_start(installation, broken):
     installation.configure(installation.default_settings.replace('["stencil"]', '["broken"]'))
-    plugins = with_import_faults({"broken": broken}, installation.home / "imports.json")
+    plugins = add_import_faults({"broken": broken}, installation.home / "imports.json")
     snapshot = Snapshot.take(installation.settings(), plugins=plugins)
 
     from deid_assets.defs.build import definitions_of
@@ -143,7 +143,7 @@ def test_the_graph_shows_it_and_a_run_that_needs_it_does_not_start(installation,
 
 def test_a_plugin_runs_under_the_name_that_its_table_gives_it(tmp_path):
     from deid_assets.config import Settings
-    from deid_assets.runtime.taggers import TaggerModels, known_detectors
+    from deid_assets.runtime.taggers import TaggerModels, list_known_detectors
 
     model = str(tmp_path / "model")
     settings = Settings(
@@ -151,7 +151,7 @@ def test_a_plugin_runs_under_the_name_that_its_table_gives_it(tmp_path):
         detectors={"mine": {"plugin": "rules", "model": model}, "other": {"plugin": "missing"}},
         recipes=(),
     )
-    known = known_detectors(settings)
+    known = list_known_detectors(settings)
 
     assert (known["mine"].name, known["mine"].digest) == ("mine", known["rules"].digest)
     assert known["other"].fault == "its plugin missing is not installed"

@@ -13,7 +13,7 @@ from deid_assets.backfill import command as backfill
 from deid_assets.core.errors import ConfigError
 from deid_assets.quickstart import command as quickstart
 from deid_assets.quickstart import ui
-from deid_assets.runtime.checks import checked_snapshot
+from deid_assets.runtime.checks import check_snapshot
 from deid_assets.runtime.settings_record import RECORD, check_settings
 
 
@@ -26,7 +26,7 @@ def elsewhere(installation, monkeypatch):
     """Name other settings for the same home, after a first process had its own."""
 
     def change(settings, **environment):
-        checked_snapshot(installation.settings())
+        check_snapshot(installation.settings())
         if settings is None:
             monkeypatch.delenv("DEID_CONFIG")
         else:
@@ -63,7 +63,7 @@ def test_a_process_with_others_is_refused_in_one_line_and_changes_nothing(
     told = str(caught.value)
     assert "\n" not in told
     assert f"set DEID_CONFIG={installation.root / 'deid.toml'}" in told
-    assert "make run ARGS=--other-settings" in told
+    assert "deid run --other-settings" in told
     assert "hunter2" not in told
     assert digest(installation) == before
 
@@ -112,15 +112,15 @@ def test_what_ran_under_the_old_ones_is_refused_once_others_were_adopted(
     monkeypatch.setenv("DEID_CONFIG", str(installation.root / "deid.toml"))
 
     with pytest.raises(ConfigError, match=r"is run under .*other\.toml"):
-        checked_snapshot(installation.settings())
+        check_snapshot(installation.settings())
 
 
 def test_an_edited_file_is_the_same_settings_file(installation):
-    checked_snapshot(installation.settings())
+    check_snapshot(installation.settings())
     before = digest(installation)
     installation.configure(installation.default_settings.replace('"tag", "blackout"', '"tag"'))
 
-    checked_snapshot(installation.settings())
+    check_snapshot(installation.settings())
 
     assert digest(installation) != before
 
@@ -128,7 +128,7 @@ def test_an_edited_file_is_the_same_settings_file(installation):
 def test_a_file_that_was_moved_and_says_the_same_is_no_other(installation, elsewhere):
     elsewhere(installation.default_settings)
 
-    checked_snapshot(installation.settings())
+    check_snapshot(installation.settings())
 
     assert "other.toml" in (installation.home / RECORD).read_text()
 
@@ -151,6 +151,6 @@ def test_a_damaged_record_is_written_anew(installation, elsewhere):
 def test_others_are_adopted_when_somebody_says_so(installation, elsewhere):
     elsewhere('ensemble = ["stencil"]\nshadow_sample = 7\n')
 
-    checked_snapshot(installation.settings(), adopt=True)
+    check_snapshot(installation.settings(), adopt=True)
 
-    checked_snapshot(installation.settings())
+    check_snapshot(installation.settings())

@@ -259,9 +259,7 @@ def test_a_kill_before_every_file_operation_of_a_training_signs_what_was_trained
         opened = installation.opened()
         signed.add(opened.files.receipt("tagger_mine", ALL).counts["dev_f1"])
         assert (
-            json.loads((opened.taggers.unpacked("tagger_mine") / CARD).read_text())["recipe"][
-                "name"
-            ]
+            json.loads((opened.taggers.unpack("tagger_mine") / CARD).read_text())["recipe"]["name"]
             == "mine"
         )
         assert (installation.home / "training").stat().st_mode & 0o777 == 0o700, (

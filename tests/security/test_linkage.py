@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deid_assets.assets.release import _under_new_ids
+from deid_assets.assets.release import _give_new_ids
 from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
@@ -76,7 +76,7 @@ def test_the_order_of_notes_leaves_unless_it_is_shuffled_by_key(shipped, shuffle
         )
     opened = shipped.opened()
     notes = opened.files.read("redacted_notes_tag", shipped.batch, "notes")
-    released = _under_new_ids(notes, opened)
+    released = _give_new_ids(notes, opened)
     unshuffled = [
         opened.key.derive("released", "note", one).hex()[:20]
         for one in notes.column("note_id").to_pylist()

@@ -100,7 +100,7 @@ def test_the_configuration_of_a_run_reaches_nothing_but_its_log(installation):
     jobs = [definitions.resolve_job_def(job.name) for job in definitions.jobs]
     taken = {path for job in jobs for path in fields_of(job.run_config_schema.config_type)}
 
-    assert len(jobs) == 8
+    assert len(jobs) == 12
     assert {path.split(".")[0] for path in taken} <= {"loggers", "execution"}
 
 

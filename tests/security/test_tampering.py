@@ -83,6 +83,7 @@ def _same_table(store: Path, name: Path) -> Iterator[Path]:
     yield from sorted((store / name.parent).glob(f"{name.stem.rsplit('-', 1)[0]}-*{name.suffix}"))
 
 
+@pytest.mark.long
 def test_nothing_foreign_is_released_from_a_store_that_was_tampered_with_campaign(
     history, campaign
 ):

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -485,3 +486,42 @@ def test_writers_of_one_partition_wait_for_each_other(files: StoreFiles) -> None
     }
     assert len(left) == 1
     assert len(list(folder(files, "spans_rules", "b-1").iterdir())) == 3
+
+
+def a_nested_folder(path: Path) -> None:
+    (path / "a").mkdir(parents=True)
+
+
+IN_PLACE = {
+    "an empty folder": Path.mkdir,
+    "nested folders": a_nested_folder,
+    "a pipe": os.mkfifo,
+    "a link to itself": lambda path: path.symlink_to(path.name),
+    "a link to a folder": lambda path: path.symlink_to(path.parent),
+    "a link to a device": lambda path: path.symlink_to("/dev/zero"),
+    "nested JSON": lambda path: path.write_text('{"a": ' + "[" * 100_000),
+}
+
+
+@pytest.fixture
+def seconds() -> Iterator[None]:
+    """Ten, after which the test is ended: what reads a pipe waits for ever."""
+    signal.signal(signal.SIGALRM, lambda *_: pytest.fail("waits for ever"))
+    signal.alarm(10)
+    yield
+    signal.alarm(0)
+
+
+@pytest.mark.usefixtures("seconds")
+@pytest.mark.parametrize("harm", IN_PLACE.values(), ids=IN_PLACE)
+@pytest.mark.parametrize("name", ["receipt.json", "notes-*.parquet"])
+def test_what_stands_in_the_place_of_a_file_is_refused_and_not_waited_for(
+    files: StoreFiles, name: str, harm: Callable[[Path], None]
+) -> None:
+    files.write("spans_rules", "b-1", {"notes": rows(1)}, receipt=DRAFT)
+    (path,) = folder(files, "spans_rules", "b-1").glob(name)
+    path.unlink()
+    harm(path)
+
+    with pytest.raises(ProvenanceError, match="re-materialize spans_rules for batch b-1"):
+        files.read("spans_rules", "b-1", "notes")

@@ -5,7 +5,7 @@ import pytest
 
 from deid_assets.core.errors import InputError, ProvenanceError
 from deid_assets.core.keys import Key
-from deid_assets.store.manifests import signed, verify_release
+from deid_assets.store.manifests import sign_manifest, verify_release
 from deid_assets.store.signing import PublicKey, ReleaseSigner
 
 SIGNER = ReleaseSigner(Key(b"0123456789abcdef"))
@@ -17,7 +17,7 @@ def release(tmp_path):
     notes = b'{"id": "n-1", "text": "Seen by [NAME]."}\n'
     (tmp_path / "notes.jsonl").write_bytes(notes)
     manifest = {"batch": "b-1", "files": {"notes.jsonl": hashlib.sha256(notes).hexdigest()}}
-    (tmp_path / "manifest.json").write_text(json.dumps(signed(manifest, signer=SIGNER)))
+    (tmp_path / "manifest.json").write_text(json.dumps(sign_manifest(manifest, signer=SIGNER)))
     return tmp_path
 
 

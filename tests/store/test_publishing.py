@@ -84,6 +84,7 @@ def test_publishing_the_same_again_changes_nothing(folders):
     assert {path: path.read_bytes() for path in folders.root.rglob("*.json*")} == before
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("with_earlier", [False, True])
 def test_a_kill_before_every_file_operation_leaves_the_old_or_the_new_release(
@@ -211,6 +212,55 @@ def test_a_withdrawn_release_that_is_put_back_is_refused_and_removed(folders, tm
         folders.check("b-1")
 
 
+def a_link_to_a_copy(path, kept):
+    path.symlink_to(kept)
+
+
+def a_link_to_nowhere(path, kept):
+    path.symlink_to(kept / "nowhere")
+
+
+def a_file(path, kept):
+    path.write_bytes((kept / "notes.jsonl").read_bytes())
+
+
+FOREIGN = [a_link_to_a_copy, a_link_to_nowhere, a_file]
+
+
+@pytest.mark.parametrize("put_back", FOREIGN)
+@pytest.mark.parametrize("name", ["b-1", ".b-1.new", ".b-1.old", ".tmp-0123456789abcdef"])
+def test_a_withdrawn_release_that_is_put_back_as_another_thing_is_removed(
+    folders, tmp_path, put_back, name
+):
+    publish(folders, "first")
+    shutil.copytree(folders.root / "b-1", tmp_path / "kept")
+    withdraw(folders)
+    put_back(folders.root / name, tmp_path / "kept")
+
+    folders.sweep()
+
+    assert [path.name for path in folders.root.iterdir()] == ["releases.json"]
+    assert (tmp_path / "kept" / "notes.jsonl").is_file()
+
+
+@pytest.mark.parametrize("put_there", FOREIGN)
+@pytest.mark.parametrize("name", ["b-1", ".b-1.new", ".b-1.old", ".tmp-0123456789abcdef"])
+def test_a_release_takes_the_place_of_whatever_stands_there(folders, tmp_path, put_there, name):
+    publish(folders, "first")
+    shutil.copytree(folders.root / "b-1", tmp_path / "kept")
+    if name == "b-1":
+        shutil.rmtree(folders.root / name)
+    put_there(folders.root / name, tmp_path / "kept")
+
+    for text, at in (("second", "2026-02-02"), ("third", "2026-03-03")):
+        publish(folders, text, at=at)
+        assert text_of(folders) == text
+
+    assert sorted(path.name for path in folders.root.iterdir()) == ["b-1", "releases.json"]
+    assert not (folders.root / "b-1").is_symlink()
+    assert (tmp_path / "kept" / "notes.jsonl").is_file()
+
+
 def test_a_withdrawal_whose_record_is_deleted_still_holds(folders):
     """The list of releases has it too: who can delete a file brings no batch back."""
     publish(folders, "first")
@@ -252,7 +302,7 @@ def test_a_batch_that_is_withdrawn_while_it_is_published_is_not_released(folders
         publish(folders, "second")
 
     assert not (folders.root / "b-1").exists()
-    assert folders.releases().withdrawn() == {"b-1"}
+    assert folders.releases().list_withdrawn() == {"b-1"}
 
 
 def test_publishing_another_batch_takes_back_what_a_killed_withdrawal_left(folders):
@@ -263,4 +313,4 @@ def test_publishing_another_batch_takes_back_what_a_killed_withdrawal_left(folde
     publish(folders, "third", batch="b-3")
 
     assert sorted(path.name for path in folders.root.glob("b-*")) == ["b-2", "b-3"]
-    assert folders.releases().withdrawn() == {"b-1"}
+    assert folders.releases().list_withdrawn() == {"b-1"}

@@ -17,9 +17,9 @@ from deid_assets.core.span import Span, SpanSet
 from deid_assets.evaluation.counts import Counts, Evaluation, NoteCounts, Scheme
 from deid_assets.store.database import Database
 from deid_assets.store.records import (
+    derive_keyed_digest,
+    derive_keyed_id,
     erase_batch,
-    keyed_digest,
-    keyed_id,
     load_decisions,
     load_evaluation,
     load_notes,
@@ -74,8 +74,13 @@ def test_notes_come_back_without_their_text(session: Session) -> None:
     rows = load_notes(session, "b-1")
 
     assert [(row.note_id, row.digest, row.language, row.n_chars) for row in rows] == [
-        (keyed_id(note.note_id, KEY), keyed_digest(note, KEY), note.lang, len(note.text))
-        for note in sorted(NOTES, key=lambda note: keyed_id(note.note_id, KEY))
+        (
+            derive_keyed_id(note.note_id, KEY),
+            derive_keyed_digest(note, KEY),
+            note.lang,
+            len(note.text),
+        )
+        for note in sorted(NOTES, key=lambda note: derive_keyed_id(note.note_id, KEY))
     ]
     assert "XCANARYX" not in str(rows)
     assert load_notes(session, "b-2") == []
@@ -97,8 +102,8 @@ def test_spans_are_replaced_per_batch_and_detector_version(session: Session) -> 
         (row.note_id, row.position, row.start, row.end, row.label, row.score)
         for row in load_spans(session, "b-1", second)
     ] == [
-        (keyed_id("a", KEY), 0, 0, 3, "DATE", 1.0),
-        (keyed_id("a", KEY), 1, 0, 8, "NAME", 0.1 + 0.2),
+        (derive_keyed_id("a", KEY), 0, 0, 3, "DATE", 1.0),
+        (derive_keyed_id("a", KEY), 1, 0, 8, "NAME", 0.1 + 0.2),
     ]
     assert load_spans(session, "b-2", first) == []
 
@@ -111,7 +116,7 @@ def test_an_id_that_names_a_patient_is_kept_keyed(session: Session, database: Da
 
     assert load_notes(session, "b-1")[0].note_id == load_spans(session, "b-1", version)[0].note_id
     assert "CANARY" not in str([load_notes(session, "b-1"), load_spans(session, "b-1", version)])
-    assert keyed_id("a", KEY) != keyed_id("a", Key(bytes(16)))
+    assert derive_keyed_id("a", KEY) != derive_keyed_id("a", Key(bytes(16)))
 
 
 def test_a_detector_version_has_one_id(session: Session) -> None:
@@ -149,6 +154,28 @@ def test_a_refused_row_is_not_shown_and_what_was_there_stays(database: Database)
     assert caught.value.__cause__ is None
     with database.session(read_only=True) as session:
         assert len(load_notes(session, "b-1")) == 2
+
+
+def test_a_run_under_a_long_code_version_is_kept(session: Session) -> None:
+    long = "0.1.0+3fa3311e3fc8+f3cda0045fb5+0d7c3943b08a+0.1.0+167cf42b0220+sample-200"
+
+    save_run(
+        session,
+        RunRow(
+            asset="spans_compact",
+            batch="b-1",
+            dagster_run_id="r1",
+            code_version=long,
+            started=T0,
+            seconds=0.5,
+            notes=2,
+            failed=0,
+        ),
+    )
+    session.flush()
+    session.expire_all()
+
+    assert [row.code_version for row in load_runs(session)] == [long]
 
 
 def test_runs_come_back_latest_first_and_a_retry_replaces_its_record(session: Session) -> None:

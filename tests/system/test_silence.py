@@ -9,7 +9,7 @@ import warnings
 import pytest
 
 from deid_assets.runtime.processes import run_parts
-from deid_assets.system.silence import silenced
+from deid_assets.system.silence import silence_output
 
 
 def through_logging():
@@ -56,7 +56,7 @@ def through_print():
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_nothing_is_heard_meanwhile(capfd, speak):
     sys.stdout.write("before ")
-    with silenced():
+    with silence_output():
         speak()
     sys.stdout.write("after")
     out, err = capfd.readouterr()
@@ -65,7 +65,7 @@ def test_nothing_is_heard_meanwhile(capfd, speak):
 
 
 def test_the_streams_come_back_when_the_detector_raises(capfd):
-    with pytest.raises(LookupError), silenced():
+    with pytest.raises(LookupError), silence_output():
         raise LookupError
     os.write(1, b"heard")
 
@@ -74,7 +74,7 @@ def test_the_streams_come_back_when_the_detector_raises(capfd):
 
 def test_a_stream_of_ones_own_is_heard(capfd):
     own = os.dup(1)
-    with silenced():
+    with silence_output():
         os.write(own, b"progress")
     os.close(own)
 

@@ -35,6 +35,7 @@ def quiet(*_):
     """Take no notice of an epoch."""
 
 
+@pytest.mark.long
 def test_each_note_that_is_annotated_adds_what_its_words_cover(notes, tmp_path):
     curve = learning_curve(
         wanted(notes, beside=[notes("xal", "xbo", corpus="beside")]), tmp_path, progress=quiet
@@ -49,8 +50,21 @@ def test_each_note_that_is_annotated_adds_what_its_words_cover(notes, tmp_path):
     assert points[-1].gain[1] > 0
 
 
+@pytest.mark.parametrize(("count", "rounds"), [(12, 6), (20, 4), (23, 8)])
+def test_there_are_as_many_rounds_as_the_largest_size_that_fits_takes(notes, count, rounds):
+    own = notes(*(f"name{number}x" for number in range(count)))
+
+    assert len(_parts(wanted(notes, own=own, test=None, sizes=(5, 10, 20, 50)))) == rounds
+
+
+@pytest.mark.long
 @pytest.mark.parametrize(
-    ("count", "sizes", "rounds"), [(12, [5, 10], 6), (20, [5, 10], 4), (23, [5, 10, 20], 8)]
+    ("count", "sizes", "rounds"),
+    [
+        (12, [5, 10], 6),
+        pytest.param(20, [5, 10], 4, marks=pytest.mark.slow),
+        pytest.param(23, [5, 10, 20], 8, marks=pytest.mark.slow),
+    ],
 )
 def test_without_test_notes_each_is_held_out_once_and_the_largest_size_that_fits_is_shown(
     notes, tmp_path, count, sizes, rounds
@@ -90,6 +104,7 @@ def test_wrong_sizes_are_told(notes, tmp_path):
         learning_curve(wanted(notes, test=notes(*WORDS)), tmp_path, progress=quiet)
 
 
+@pytest.mark.long
 def test_a_threshold_that_costs_too_much_on_the_notes_drawn_is_not_taken(notes, tmp_path):
     """In each note the name of another stands as an ordinary word.
 
@@ -117,6 +132,7 @@ def test_a_threshold_that_costs_too_much_on_the_notes_drawn_is_not_taken(notes, 
     assert (points[1].covered, points[1].recall) == (points[0].covered, points[0].recall)
 
 
+@pytest.mark.long
 def test_every_note_that_was_drawn_is_trained_on_and_none_of_the_folds_is_left(notes, tmp_path):
     learning_curve(wanted(notes, sizes=(4,)), tmp_path, progress=quiet)
 
@@ -127,6 +143,7 @@ def test_every_note_that_was_drawn_is_trained_on_and_none_of_the_folds_is_left(n
     assert len({*words} & {*WORDS}) == 4
 
 
+@pytest.mark.long
 def test_the_model_chooses_the_notes_after_the_first(notes, tmp_path):
     """Tagger and `rules` disagree where a word comes again that the tagger learnt, and nowhere
     else.

@@ -1,6 +1,8 @@
 """Training runs: what is checked, kept, resumed and said."""
 
+import os
 import shutil
+import signal
 
 import pytest
 
@@ -96,6 +98,7 @@ def test_a_killed_run_goes_on_and_leaves_the_old_model_alone(notes, tmp_path, ca
     assert '"started": 2' in (out / "tagger.json").read_text()
 
 
+@pytest.mark.long
 def test_what_has_no_seal_of_the_key_is_trained_again(notes, tmp_path):
     """A model that fits its card and was put there without the key, and a finished run of a
     training that was killed.
@@ -139,6 +142,61 @@ def test_a_link_to_what_was_sealed_is_trained_again(linked, notes, tmp_path):
     assert epochs
     assert elsewhere.exists()
     assert [path for path in (out, *tmp_path.rglob("*")) if path.is_symlink()] == []
+
+
+def a_pipe_added(out):
+    os.mkfifo(out / "pipe")
+
+
+def an_empty_folder_added(out):
+    (out / "a" / "b").mkdir(parents=True)
+
+
+def a_pipe_as_seal(out):
+    out.with_name("model.seal").unlink()
+    os.mkfifo(out.with_name("model.seal"))
+
+
+def a_folder_as_seal(out):
+    out.with_name("model.seal").unlink()
+    (out.with_name("model.seal") / "a").mkdir(parents=True)
+
+
+def a_pipe_as_mark(out):
+    part = out.with_name("model.part")
+    part.mkdir()
+    os.mkfifo(part / "fingerprint")
+    (out / "card.json").unlink()
+
+
+@pytest.fixture
+def seconds():
+    """Sixty, after which the test is ended: what reads a pipe waits for ever."""
+    signal.signal(signal.SIGALRM, lambda *_: pytest.fail("waits for ever"))
+    signal.alarm(60)
+    yield
+    signal.alarm(0)
+
+
+@pytest.mark.usefixtures("seconds")
+@pytest.mark.parametrize(
+    "change",
+    [a_pipe_added, an_empty_folder_added, a_pipe_as_seal, a_folder_as_seal, a_pipe_as_mark],
+)
+def test_what_a_seal_does_not_name_is_trained_again(change, notes, tmp_path):
+    """A pipe is not waited for, and a seal that is no file stops no training."""
+    out, key = tmp_path / "model", Key(bytes(range(32)))
+    materials, epochs = Materials(corpora=[notes("Lee", "Ray")]), []
+    train_model(recipe(), materials, out, key=key)
+    change(out)
+
+    made = []
+    for _ in range(2):
+        train_model(recipe(), materials, out, key=key, progress=lambda *one: epochs.append(one))
+        made.append(len(epochs))
+
+    assert made[0] == made[1] > 0
+    assert out.with_name("model.seal").is_file()
 
 
 def test_a_sealed_run_of_other_notes_or_another_seed_is_not_taken(notes, tmp_path):

@@ -11,7 +11,7 @@ from importlib import import_module
 import pytest
 
 from deid_assets.core.errors import UnknownLabelError
-from deid_assets.testing import check_detector, check_offline, mark, marked
+from deid_assets.testing import check_detector, check_offline, mark, parse_marked
 
 from .wrapped import NO_NUMBERS, WRAPPED
 
@@ -52,7 +52,7 @@ def made(tmp_path_factory):
 
 @pytest.mark.parametrize(("name", "lang", "text"), CASES)
 def test_what_is_marked_is_found_and_near_misses_are_not(made, name, lang, text):
-    note, _ = marked(text, lang=lang)
+    note, _ = parse_marked(text, lang=lang)
 
     (found,) = made(name).detect([note])
 
@@ -77,7 +77,7 @@ def test_what_it_finds_is_declared_and_what_it_cannot_find_by_design_is_not(made
         span.label
         for texts in WRAPPED[name].found.values()
         for text in texts
-        for span in marked(text)[1]
+        for span in parse_marked(text)[1]
     }
 
     assert found <= made(name).labels
@@ -92,7 +92,7 @@ def test_the_version_names_the_tool_it_ran(made, name):
 @pytest.mark.parametrize("name", [name for name, one in WRAPPED.items() if not one.is_slow])
 def test_no_socket_is_opened_and_nothing_is_logged(made, name, tmp_path):
     detector, one = made(name), WRAPPED[name]
-    note, expected = marked("\n\n".join(one.found["en"]))
+    note, expected = parse_marked("\n\n".join(one.found["en"]))
     options = one.options(tmp_path)
 
     found = check_offline(lambda: type(detector)(**options), note)

@@ -10,9 +10,10 @@ import typer
 
 from deid_assets.cli.app import app
 from deid_assets.cli.arguments import JsonOption
-from deid_assets.cli.endings import guarded, say
+from deid_assets.cli.endings import guard_command, say
 from deid_assets.cli.tables import print_json
 from deid_assets.config import Settings
+from deid_assets.core.assets import MAIN, ReleaseAssets
 from deid_assets.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @app.command()
-@guarded
+@guard_command
 def approve(
     page: Arg[
         Path,
@@ -52,36 +53,44 @@ def approve(
     settings = Settings.load()
     files = StoreFiles(settings.store, key=settings.receipt_key())
     digest = approvals.digest_of_page(page)
-    batch = _batch_of(files, digest)
-    if batch is None:
+    found = _batch_of(settings, files, digest)
+    if found is None:
         raise InputError(
             f"{page}: not the present page on any batch; read the one under {settings.reports}"
         )
+    batch, names = found
     declared = settings.approvals.keys
     proof = approvals.Proof()
     if key:
         proof = approvals.proof_by_key(key, declared, by=by, batch=batch, page=digest)
-    receipt = approvals.approve(files, batch, by=by, page=digest, proof=proof, declared=declared)
-    proved = approvals.proof_in_words(receipt)
-    if as_json:
-        print_json(
-            {"batch": batch, "by": by, "proof": proved, "at": receipt.created_at, "page": digest}
-        )
-        return 0
-    say(
-        f"batch {batch}: release approved by {by} ({proved}), who read the page {digest[:12]};"
-        " `make run` makes it"
+    receipt = approvals.approve(
+        files, batch, by=by, page=digest, proof=proof, declared=declared, names=names
     )
-    if not settings.release.approval:
+    proved = approvals.proof_in_words(receipt)
+    study = {"study": names.study} if names.study else {}
+    if as_json:
+        told = {"by": by, "proof": proved, "at": receipt.created_at, "page": digest}
+        print_json({"batch": batch, **study, **told})
+        return 0
+    of_study = f" of study {names.study}" if names.study else ""
+    say(
+        f"batch {batch}: release{of_study} approved by {by} ({proved}), who read the page"
+        f" {digest[:12]}; `deid run` makes it"
+    )
+    whose = settings.of_study(names.study) if names.study in settings.studies else settings
+    if not whose.release.approval:
         say("release.approval is off, so the release does not ask for it")
     return 0
 
 
-def _batch_of(files: StoreFiles, digest: str) -> str | None:
-    """Return the batch whose present page has the digest."""
-    from deid_assets.store.approvals import PAGE, REPORT  # noqa: PLC0415 - loads pyarrow
+def _batch_of(
+    settings: Settings, files: StoreFiles, digest: str
+) -> tuple[str, ReleaseAssets] | None:
+    """Return the batch whose present page has the digest, and whose release the page is on."""
+    from deid_assets.store.approvals import PAGE  # noqa: PLC0415 - loads pyarrow
 
-    for batch in files.batches(REPORT):
-        if files.receipt(REPORT, batch).counts.get(PAGE) == digest:
-            return batch
+    for names in (MAIN, *map(ReleaseAssets, settings.studies)):
+        for batch in files.batches(names.report):
+            if files.receipt(names.report, batch).counts.get(PAGE) == digest:
+                return batch, names
     return None

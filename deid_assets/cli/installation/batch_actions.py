@@ -27,7 +27,7 @@ from deid_assets.intake.states import (
     notes_line,
     total,
 )
-from deid_assets.intake.withdrawal import releases_of, withdraw
+from deid_assets.intake.withdrawal import list_known_studies, releases_of, withdraw
 from deid_assets.store.files import StoreFiles
 
 _SHOWN_FAULTS = 50
@@ -56,14 +56,14 @@ def list_batches(*, as_json: bool) -> int:
     if line := earlier_line(found):
         say(line)
     if large := waiting(landing_store(settings)):
-        say(f"waiting to be split into batches, which `make run` does: {', '.join(large)}")
+        say(f"waiting to be split into batches, which `deid run` does: {', '.join(large)}")
     return 0
 
 
 def show(batch: str, *, as_json: bool) -> int:
     """Print a batch with the names of its files and with its faults."""
     settings, files = installation_here()
-    found = _known(settings, files, batch)
+    found = _look_up(settings, files, batch)
     arrival = find_arrival(files, batch)
     names = [file.name for file in arrival.files] if arrival else _names(settings, batch)
     ignored: list[tuple[str, str]] = []
@@ -92,11 +92,13 @@ def show(batch: str, *, as_json: bool) -> int:
 def withdraw_batch(batch: str, *, with_release: bool) -> int:
     """Erase what was made of a batch, and have it worked on no more."""
     settings, files = installation_here()
-    found = _known(settings, files, batch)
+    found = _look_up(settings, files, batch)
     released, reports = settings.released / batch, sorted(settings.reports.glob(f"*-{batch}.html"))
     if (released.exists() or reports) and not with_release:
+        studies = ", those of studies" if list_known_studies(settings) else ""
         raise InputError(
-            f"{batch} is released; give --with-release to delete {released} and its reports, too"
+            f"{batch} is released; give --with-release to delete {released}{studies} and its"
+            " reports, too"
         )
     for made in files.dependents(batch):
         say(f"{made} was made from it, and stays until it is made again")
@@ -120,7 +122,7 @@ def retry(
 ) -> int:
     """Mark a batch to be read again."""
     settings, files = installation_here()
-    found = _known(settings, files, batch)
+    found = _look_up(settings, files, batch)
     overrides: dict[str, object] = {
         name: value
         for name, value in (
@@ -137,7 +139,7 @@ def retry(
         overrides["read"] = before | dict(_pair(option) for option in read)
     how_to_read(settings, overrides)  # raises where an option is wrong
     try_again(files, batch, overrides, landing=landing_folder(settings, batch))
-    say(f"{batch} ({found.state}) is read again by the next `make run` or landing sensor")
+    say(f"{batch} ({found.state}) is read again by the next `deid run` or landing sensor")
     return 0
 
 
@@ -163,7 +165,7 @@ def installation_here() -> tuple[Settings, StoreFiles]:
     return settings, StoreFiles(settings.store, key=settings.receipt_key())
 
 
-def _known(settings: Settings, files: StoreFiles, batch: str) -> BatchStatus:
+def _look_up(settings: Settings, files: StoreFiles, batch: str) -> BatchStatus:
     if batch not in batch_ids(settings):
         raise InputError("no such batch; `deid batches list` names them")
     return look(settings, files, batch)

@@ -8,7 +8,7 @@ import typer
 
 from deid_assets.cli.app import app
 from deid_assets.cli.arguments import FormatOption, JsonOption, LabelsOption, LangOption, ReadOption
-from deid_assets.cli.endings import guarded
+from deid_assets.cli.endings import guard_command
 from deid_assets.cli.plugged import CommandGroup
 
 batches_app = typer.Typer(
@@ -24,7 +24,7 @@ BatchArg = Annotated[
 
 
 @batches_app.command("list")
-@guarded
+@guard_command
 def list_batches(*, as_json: JsonOption = False) -> int:
     """List the batches.
 
@@ -37,7 +37,7 @@ def list_batches(*, as_json: JsonOption = False) -> int:
 
 
 @batches_app.command()
-@guarded
+@guard_command
 def show(batch: BatchArg, *, as_json: JsonOption = False) -> int:
     """Show a batch with its files and faults.
 
@@ -50,7 +50,7 @@ def show(batch: BatchArg, *, as_json: JsonOption = False) -> int:
 
 
 @batches_app.command("withdraw")
-@guarded
+@guard_command
 def withdraw_batch(
     batch: BatchArg,
     *,
@@ -70,7 +70,7 @@ def withdraw_batch(
 
 
 @batches_app.command()
-@guarded
+@guard_command
 def retry(
     batch: BatchArg,
     *,
@@ -82,7 +82,7 @@ def retry(
 ) -> int:
     """Try a batch again.
 
-    The next make run, or the landing sensor, reads it again, as the options say; they are kept with
+    The next deid run, or the landing sensor, reads it again, as the options say; they are kept with
     it, signed.
     """
     from deid_assets.cli.installation import batch_actions  # noqa: PLC0415 - loads the store

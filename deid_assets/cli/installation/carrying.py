@@ -24,7 +24,7 @@ from deid_assets.store.withdrawals import ARRIVAL, WITHDRAWN, Withdrawals
 from deid_assets.store.zones import Zone
 
 
-def withdrawn_batches(store: Path) -> list[str]:
+def list_withdrawn_batches(store: Path) -> list[str]:
     """Return the batches that were withdrawn in a store of an earlier version, sorted.
 
     Its signatures may be none that this version can check. What is in doubt counts as withdrawn: it

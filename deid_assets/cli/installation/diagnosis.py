@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import platform
 import shutil
 import subprocess
-from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Iterator
+from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -16,151 +15,195 @@ from rich.text import Text
 from deid_assets import plugins
 from deid_assets.cli.app import app
 from deid_assets.cli.arguments import JsonOption
-from deid_assets.cli.endings import guarded
+from deid_assets.cli.endings import guard_command
 from deid_assets.cli.tables import print_json, print_table
 from deid_assets.config import Settings
-from deid_assets.core.errors import DeidError
-from deid_assets.formats.catalogue import OUTSIDE, installed
+from deid_assets.core.errors import ConfigError, DeidError
+from deid_assets.formats.catalogue import OUTSIDE, load_installed
+from deid_assets.operation.access import is_open
+from deid_assets.operation.databases import database_findings
+from deid_assets.operation.environment import FILE, enter_folder, environment_faults
+from deid_assets.operation.findings import Condition, Finding, exit_code
+from deid_assets.operation.machine import (
+    clock_findings,
+    memory_findings,
+    package_findings,
+    python_findings,
+    room_findings,
+)
+from deid_assets.operation.models import model_findings
+from deid_assets.operation.preflight import safety_findings
+from deid_assets.own_plugins import command
 
 OPTIONAL = {
-    "psycopg": "PostgreSQL: make add PLUGIN=postgresql",
+    "psycopg": "postgresql",
 }
-REQUIRED = ("dagster", "dagster-webserver", "great-expectations", "sqlmodel", "pyarrow", "pandas")
-
-
-@dataclass(frozen=True, slots=True)
-class DiagnosisItem:
-    """One thing looked at.
-
-    Args:
-        what: Its name.
-        state: ``ok``, ``missing`` (optional and absent) or ``broken``.
-        detail: A version, or the remedy.
-    """
-
-    what: str
-    state: str
-    detail: str
+_COLOURS = {
+    Condition.OK: "green",
+    Condition.MISSING: "yellow",
+    Condition.DOUBTFUL: "yellow",
+    Condition.BROKEN: "red",
+    Condition.UNSAFE: "bold red",
+}
 
 
 @app.command()
-@guarded
+@guard_command
 def doctor(*, as_json: JsonOption = False) -> int:
     """Say what is installed and what is missing.
 
-    With the accelerator there is, and how to get what is missing.
+    With what is unsafe of the installation in this folder, and what to do about it. No notes are
+    read while something is unsafe.
     """
     findings = diagnose()
     if as_json:
         print_json([asdict(finding) for finding in findings])
     else:
-        colours = {"ok": "green", "missing": "yellow", "broken": "red"}
         rows = [
-            (found.what, Text(found.state, colours[found.state]), found.detail)
+            (found.what, Text(found.state, _COLOURS[found.state]), found.detail)
             for found in findings
         ]
         print_table(("what", "state", "detail"), rows)
-    return int(any(finding.state == "broken" for finding in findings))
+    return exit_code(findings)
 
 
-def diagnose() -> list[DiagnosisItem]:
-    """Look at Python, packages, detectors, formats, settings, key and accelerator.
+def diagnose() -> list[Finding]:
+    """Look at Python, packages, detectors, formats, models, the machine and the installation.
 
-    Detectors are loaded.
+    Detectors are loaded, and a database is asked its time.
     """
     return [
-        DiagnosisItem("python", "ok", f"{platform.python_version()}, {os.cpu_count()} cores"),
-        *(_package(name) for name in REQUIRED),
-        *(_optional(name, remedy) for name, remedy in OPTIONAL.items()),
+        *python_findings(),
+        *package_findings(),
+        *(_optional(name, plugin) for name, plugin in OPTIONAL.items()),
         *_detectors(),
         *_formats(),
-        _settings(),
-        _key(),
+        *memory_findings(),
         _accelerator(),
+        *_of_folder(),
+        *_of_installation(),
     ]
 
 
-def _package(name: str) -> DiagnosisItem:
+def _of_folder() -> Iterator[Finding]:
+    """Yield why the environment of the working directory was not taken over; no other command runs
+    there until then.
+    """
     try:
-        return DiagnosisItem(name, "ok", version(name))
-    except PackageNotFoundError:
-        return DiagnosisItem(name, "broken", "run `make run` in the checkout again")
+        enter_folder()
+    except ConfigError as error:
+        state = Condition.UNSAFE if is_open(Path(FILE)) else Condition.BROKEN
+        yield Finding("environment", state, str(error))
 
 
-def _optional(name: str, remedy: str) -> DiagnosisItem:
+def _of_installation() -> Iterator[Finding]:
+    """Yield what there is to say of the settings and of the installation that they name."""
+    try:
+        settings = Settings.load()
+    except DeidError as error:
+        yield Finding("settings", Condition.BROKEN, str(error))
+        return
+    yield _settings(settings)
+    yield _key(settings)
+    yield from safety_findings(settings)
+    yield from room_findings(settings)
+    yield from clock_findings(settings)
+    yield from _environment(settings)
+    yield from database_findings(settings)
+    yield from model_findings(settings)
+
+
+def _environment(settings: Settings) -> Iterator[Finding]:
+    path = settings.home / FILE
+    if not path.is_file():
+        return
+    try:
+        for fault in environment_faults(path):
+            yield Finding("environment", Condition.DOUBTFUL, fault)
+    except ConfigError as error:
+        yield Finding("environment", Condition.BROKEN, str(error))
+
+
+def _optional(name: str, plugin: str) -> Finding:
     return (
-        DiagnosisItem(name, "ok", "installed")
+        Finding(name, Condition.OK, "installed")
         if find_spec(name)
-        else DiagnosisItem(name, "missing", remedy)
+        else Finding(name, Condition.MISSING, f"for {plugin}: {command(plugin)}")
     )
 
 
-def _detectors() -> list[DiagnosisItem]:
+def _detectors() -> list[Finding]:
     found = []
     for name, plugin in plugins.available().items():
         try:
             if plugin.needs_model:
                 plugins.check_importable(plugin)
                 found.append(
-                    DiagnosisItem(
+                    Finding(
                         f"detector {name}",
-                        "ok",
+                        Condition.OK,
                         f"{plugin.version}; named with a model, {name}=MODEL",
                     )
                 )
                 continue
             plugins.load(name)
-            found.append(DiagnosisItem(f"detector {name}", "ok", plugin.version))
+            found.append(Finding(f"detector {name}", Condition.OK, plugin.version))
         except DeidError as error:
-            found.append(DiagnosisItem(f"detector {name}", "broken", str(error)))
-    remedy = "no detector is installed: make add PLUGIN=rules"
-    return found or [DiagnosisItem("detectors", "broken", remedy)]
+            found.append(Finding(f"detector {name}", Condition.BROKEN, str(error)))
+    fault = f"no detector is installed: {command('rules')}"
+    return found or [Finding("detectors", Condition.BROKEN, fault)]
 
 
-def _formats() -> list[DiagnosisItem]:
+def _formats() -> list[Finding]:
     """Return the plugins of formats that cannot be used; one that is not installed is no fault."""
     absent = {known.fault for known in OUTSIDE.values()}
     return [
-        DiagnosisItem(f"format {name}", "missing" if fault in absent else "broken", fault)
-        for name, fault in installed().faults.items()
+        Finding(f"format {name}", Condition.MISSING if fault in absent else Condition.BROKEN, fault)
+        for name, fault in load_installed().faults.items()
     ]
 
 
-def _settings() -> DiagnosisItem:
-    try:
-        settings = Settings.load()
-    except DeidError as error:
-        return DiagnosisItem("settings", "broken", str(error))
+def _settings(settings: Settings) -> Finding:
     recipes = {Path(recipe).stem for recipe in settings.recipes}
     if absent := sorted(set(settings.ensemble) - plugins.available().keys() - recipes):
-        return DiagnosisItem(
-            "settings", "broken", f"ensemble names {', '.join(absent)}, which is not installed"
+        return Finding(
+            "settings",
+            Condition.BROKEN,
+            f"ensemble names {', '.join(absent)}, which is not installed",
         )
-    return DiagnosisItem(
+    return Finding(
         "settings",
-        "ok",
+        Condition.OK,
         f"ensemble {', '.join(settings.ensemble)}; releases {settings.release_policy}",
     )
 
 
-def _key() -> DiagnosisItem:
-    if os.environ.get("DEID_KEY"):
-        return DiagnosisItem("key", "ok", "from DEID_KEY")
-    return DiagnosisItem(
+def _key(settings: Settings) -> Finding:
+    is_kept = (settings.home / "secret.key").exists()
+    if os.environ.get("DEID_KEY") and is_kept:
+        return Finding(
+            "key",
+            Condition.DOUBTFUL,
+            f"DEID_KEY holds, and {settings.home / 'secret.key'} is another; move that away, so"
+            " that nobody works under it",
+        )
+    if os.environ.get("DEID_KEY") or is_kept:
+        return Finding("key", Condition.OK, "from secret.key" if is_kept else "from DEID_KEY")
+    return Finding(
         "key",
-        "missing",
+        Condition.MISSING,
         "the graph makes one in its home; `deid redact` with surrogates needs DEID_KEY",
     )
 
 
-def _accelerator() -> DiagnosisItem:
+def _accelerator() -> Finding:
     tool = shutil.which("nvidia-smi")
     if tool is None:
-        return DiagnosisItem("accelerator", "missing", "none found; everything runs on the CPU")
+        return Finding("accelerator", Condition.MISSING, "none found; everything runs on the CPU")
     listed = subprocess.run([tool, "-L"], capture_output=True, text=True, timeout=20, check=False)  # noqa: S603
     gpus = listed.stdout.count("GPU ")
     return (
-        DiagnosisItem("accelerator", "ok", f"{gpus} GPU")
+        Finding("accelerator", Condition.OK, f"{gpus} GPU")
         if gpus
-        else DiagnosisItem("accelerator", "missing", "no GPU answers")
+        else Finding("accelerator", Condition.MISSING, "no GPU answers")
     )

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from deid_assets.cli.app import app
-from deid_assets.cli.arguments import JsonOption, grouped
-from deid_assets.cli.endings import PARTIAL, guarded, say, say_in_amber
+from deid_assets.cli.arguments import JsonOption, group_options
+from deid_assets.cli.endings import PARTIAL, guard_command, say, say_in_amber
 from deid_assets.cli.keeping.vault import ByOption, ReasonOption
 from deid_assets.cli.tables import print_json, print_table
 from deid_assets.core.errors import InputError
@@ -46,8 +46,8 @@ class ErasureOptions:
 
 
 @app.command("erase")
-@guarded
-@grouped
+@guard_command
+@group_options
 def erase(
     patient: Annotated[
         str,
@@ -127,7 +127,7 @@ def _finish(document: dict[str, Any], path: Path, page: Path) -> int:
     say(f"{document['notes']:,} notes erased; certificate {path}, as a page {page}")
     if open_items:
         say_in_amber(
-            f"{len(open_items):,} models are to be retrained: `make run`, or give --delete-models"
+            f"{len(open_items):,} models are to be retrained: `deid run`, or give --delete-models"
         )
         return PARTIAL
     return 0

@@ -9,7 +9,7 @@ import typer
 
 from deid_assets.cli.app import app
 from deid_assets.cli.arguments import JsonOption
-from deid_assets.cli.endings import guarded, say
+from deid_assets.cli.endings import guard_command, say
 from deid_assets.cli.plugged import CommandGroup
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ NameArg = Annotated[str, typer.Argument(metavar="NAME", help="As in the settings
 
 
 @feed_app.command("list")
-@guarded
+@guard_command
 def list_feeds(*, as_json: JsonOption = False) -> int:
     """List the feeds of the settings with what each gave."""
     from deid_assets.cli.tables import print_json, print_table  # noqa: PLC0415 - loads Rich
@@ -46,7 +46,7 @@ def list_feeds(*, as_json: JsonOption = False) -> int:
 
 
 @feed_app.command()
-@guarded
+@guard_command
 def show(name: NameArg, *, as_json: JsonOption = False) -> int:
     """Show a feed: where it reads, how changes and deletions are known, and what it gave.
 
@@ -70,7 +70,7 @@ def show(name: NameArg, *, as_json: JsonOption = False) -> int:
 
 
 @feed_app.command("run")
-@guarded
+@guard_command
 def run(
     name: NameArg,
     *,
@@ -86,7 +86,7 @@ def run(
 ) -> int:
     """Take what is new, changed or deleted in a feed.
 
-    The next make run, or the landing sensor, works on the batches.
+    The next deid run, or the landing sensor, works on the batches.
     """
     from deid_assets.cli.tables import print_json  # noqa: PLC0415 - loads Rich
     from deid_assets.config import Settings  # noqa: PLC0415 - loads pydantic

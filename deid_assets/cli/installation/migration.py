@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from deid_assets.cli.app import app
-from deid_assets.cli.endings import guarded, say
+from deid_assets.cli.endings import guard_command, say
 from deid_assets.config import Settings
 from deid_assets.core.errors import InputError
 from deid_assets.intake.arrivals import is_part, whole_of
@@ -28,11 +28,11 @@ _MADE = (
 
 
 @app.command()
-@guarded
+@guard_command
 def migrate() -> int:
     """Move what arrived back to the landing folder, and what an earlier version made of it aside.
 
-    The next make run makes everything again, under the names of this version.
+    The next deid run makes everything again, under the names of this version.
     """
     settings = Settings.load()
     if not is_of_another_generation(settings.store):
@@ -44,7 +44,7 @@ def migrate() -> int:
     keyless = not (settings.store / MARKER).is_file()
     aside = settings.home / ASIDE
     aside.mkdir(mode=0o700, exist_ok=True)
-    withdrawn = carrying.withdrawn_batches(settings.store)
+    withdrawn = carrying.list_withdrawn_batches(settings.store)
     moved = _bring_back(settings, kept={whole_of(batch) for batch in withdrawn})
     for name in _MADE:
         if (settings.home / name).exists():
@@ -72,7 +72,7 @@ def _bring_back(settings: Settings, *, kept: Collection[str]) -> int:
         settings: Of the installation.
         kept: Arrivals that are withdrawn, as a whole or in part.
     """
-    everything = _arrived(landing_store(settings))
+    everything = _list_arrived(landing_store(settings))
     arrived = [path for path in everything if path.parent.name.removeprefix(".") not in kept]
     settings.landing.mkdir(parents=True, exist_ok=True, mode=0o700)
     for path in arrived:
@@ -84,7 +84,7 @@ def _bring_back(settings: Settings, *, kept: Collection[str]) -> int:
     return len(arrived)
 
 
-def _arrived(landing: Path) -> Iterator[Path]:
+def _list_arrived(landing: Path) -> Iterator[Path]:
     """Yield what arrived; of what was split or waited for it the whole, and no part."""
     for folder in (landing, landing / ".whole", landing / ".large"):
         for path in sorted(folder.glob("*/*")):

@@ -51,7 +51,7 @@ def write_docs(settings: Settings, out: Path, batches: Collection[str]) -> tuple
             )
     if not rows:
         raise InputError(
-            "nothing is stored that a suite is about; run `make run`, or check --batch"
+            "nothing is stored that a suite is about; run `deid run`, or check --batch"
         )
     _write(out / "index.html", _index(rows))
     return len(rows), sum(unmet > 0 for *_, unmet in rows)

@@ -9,7 +9,7 @@ import typer
 
 from deid_assets.cli.app import app
 from deid_assets.cli.arguments import JsonOption
-from deid_assets.cli.endings import guarded, say
+from deid_assets.cli.endings import guard_command, say
 from deid_assets.cli.plugged import CommandGroup
 from deid_assets.cli.tables import print_json, print_table
 from deid_assets.config import Settings
@@ -21,7 +21,7 @@ app.add_typer(suites_app, name="suites")
 
 
 @suites_app.command("list")
-@guarded
+@guard_command
 def list_suites(*, as_json: JsonOption = False) -> int:
     """List what is expected: of every installation, and of this one by its own files."""
     from deid_assets.quality.suites import (  # noqa: PLC0415 - reads files
@@ -51,7 +51,7 @@ def list_suites(*, as_json: JsonOption = False) -> int:
 
 
 @suites_app.command()
-@guarded
+@guard_command
 def docs(
     out: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder for the pages.")],
     *,

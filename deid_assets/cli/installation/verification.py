@@ -13,10 +13,11 @@ from typing import Any
 import typer
 
 from deid_assets.cli.app import app
-from deid_assets.cli.arguments import grouped
-from deid_assets.cli.endings import guarded, say, say_in_amber
+from deid_assets.cli.arguments import group_options
+from deid_assets.cli.endings import guard_command, say, say_in_amber
 from deid_assets.config import Settings
 from deid_assets.core.errors import InputError
+from deid_assets.intake.table_releases import tables_folder, tables_record
 from deid_assets.store.manifests import UNVERIFIED, check_name, verify_release
 from deid_assets.store.releases import RELEASES, ReleaseList
 from deid_assets.store.signing import PUBLIC_KEY, PublicKey
@@ -73,8 +74,8 @@ class _Checked:
 
 
 @app.command()
-@guarded
-@grouped
+@guard_command
+@group_options
 def verify(
     folder: Arg[
         Path,
@@ -96,7 +97,7 @@ def verify(
             "--unsigned checks no signature; leave it out, or --public-key, --fingerprint and"
             " --releases"
         )
-    checked = _checked(folder, trust)
+    checked = _check(folder, trust)
     check_name(folder, checked.manifest)
     if as_json:
         document = {
@@ -126,7 +127,7 @@ def _verify_certificate(path: Path, trust: Trust, *, as_json: bool) -> int:
 
     if trust.unsigned or trust.releases:
         raise InputError("a certificate has a signature and no list; name its key alone")
-    key = _trusted_key(path.parent, trust.public_key, trust.fingerprint)
+    key = _find_trusted_key(path.parent, trust.public_key, trust.fingerprint)
     document = read_certificate(path, key=key)
     if as_json:
         typer.echo(json.dumps(document, indent=1))
@@ -139,11 +140,11 @@ def _verify_certificate(path: Path, trust: Trust, *, as_json: bool) -> int:
     return 0
 
 
-def _checked(folder: Path, trust: Trust) -> _Checked:
+def _check(folder: Path, trust: Trust) -> _Checked:
     """Check the files, and unless ``--unsigned`` says so, the signature and the lists."""
     if trust.unsigned:
         return _Checked(verify_release(folder, key=None), None, has_list=False)
-    key = _trusted_key(folder, trust.public_key, trust.fingerprint)
+    key = _find_trusted_key(folder, trust.public_key, trust.fingerprint)
     manifest = verify_release(folder, key=key)
     lists = _lists(folder, trust.releases)
     for path in lists:
@@ -158,18 +159,32 @@ def _lists(folder: Path, asked: Path | None) -> list[Path]:
     """
     parent = folder.resolve().parent
     settings = Settings.load()
-    own = [settings.release_record] if parent == settings.released.resolve() else []
+    records = {
+        settings.release_folder(study).resolve(): settings.release_record_of(study)
+        for study in ("", *settings.studies)
+    } | {
+        tables_folder(settings, study).resolve(): tables_record(settings, study)
+        for study in ("", *settings.studies)
+    }
+    own = [records[parent]] if parent in records else []
     if asked:
         return [*own, asked]
     beside = parent / RELEASES
-    return [*own, beside] if own or beside.is_file() else []
+    # What stands there and is no file is told as such, not passed over.
+    return [*own, beside] if own or os.path.lexists(beside) else []
 
 
 def _say_what_it_is(folder: Path, manifest: Mapping[str, Any]) -> None:
     counts = manifest.get("counts", {})
+    if table := manifest.get("table"):
+        say(
+            f"{folder}: as released; table {table}, {counts.get('rows')} rows, policy"
+            f" {manifest.get('policy', {}).get('name')}, made {manifest.get('created_at')}"
+        )
+        return
     say(
-        f"{folder}: as {_made(manifest)}; batch {manifest.get('batch')}, {counts.get('notes')}"
-        f" notes, policy {manifest.get('policy', {}).get('name')}, made"
+        f"{folder}: as {_describe_making(manifest)}; batch {manifest.get('batch')},"
+        f" {counts.get('notes')} notes, policy {manifest.get('policy', {}).get('name')}, made"
         f" {manifest.get('created_at')}"
     )
 
@@ -185,8 +200,8 @@ def _say_what_is_known(manifest: Mapping[str, Any]) -> None:
     else:
         say(
             f"measured on {measurement['annotated_notes']:,} annotated notes:"
-            f" {_covered(measurement):,} of {measurement['gold_spans']:,} identifiers covered, at"
-            f" least {measurement['lower']:.4f} with 95 % confidence"
+            f" {_count_covered(measurement):,} of {measurement['gold_spans']:,} identifiers"
+            f" covered, at least {measurement['lower']:.4f} with 95 % confidence"
         )
     if approval := manifest.get("approval"):
         proof = approval.get("proof", UNVERIFIED)
@@ -196,7 +211,7 @@ def _say_what_is_known(manifest: Mapping[str, Any]) -> None:
         )
 
 
-def _covered(measurement: Mapping[str, Any]) -> int:
+def _count_covered(measurement: Mapping[str, Any]) -> int:
     """Return the covered identifiers.
 
     Earlier versions called the field ``hidden``, and what is signed stays.
@@ -204,12 +219,12 @@ def _covered(measurement: Mapping[str, Any]) -> int:
     return int(measurement["covered" if "covered" in measurement else "hidden"])
 
 
-def _made(manifest: Mapping[str, Any]) -> str:
+def _describe_making(manifest: Mapping[str, Any]) -> str:
     """Return what was done: only an installation releases, after its checks."""
     return f"redacted by {manifest['made_by']}" if manifest.get("made_by") else "released"
 
 
-def _trusted_key(folder: Path, public_key: Path | None, fingerprint: str | None) -> PublicKey:
+def _find_trusted_key(folder: Path, public_key: Path | None, fingerprint: str | None) -> PublicKey:
     """Return the public key that the caller gave, or that has the fingerprint that the caller gave.
 
     A key that lies beside what is verified, or in the working directory, is whoever's put it there.
@@ -227,7 +242,7 @@ def _trusted_key(folder: Path, public_key: Path | None, fingerprint: str | None)
             )
         return PublicKey.read(named)
     for path in filter(None, [named, folder / PUBLIC_KEY, Settings.load().home / PUBLIC_KEY]):
-        if path.is_file() and (key := PublicKey.read(path)).has_fingerprint(fingerprint):
+        if os.path.lexists(path) and (key := PublicKey.read(path)).has_fingerprint(fingerprint):
             return key
         if path == public_key:
             raise InputError(

@@ -10,7 +10,7 @@ import typer
 
 from deid_assets.cli.app import app
 from deid_assets.cli.arguments import JsonOption, ReadOption
-from deid_assets.cli.endings import guarded, say
+from deid_assets.cli.endings import guard_command, say
 from deid_assets.cli.outputs import check_out, finish
 from deid_assets.cli.plugged import CommandGroup
 from deid_assets.cli.streams import Withheld, read_options
@@ -26,7 +26,7 @@ app.add_typer(identities_app, name="identities")
 
 
 @identities_app.command()
-@guarded
+@guard_command
 def build(
     sources: Arg[
         list[Path],
@@ -52,7 +52,7 @@ def build(
     check_out(out, inputs=sources, is_folder=False)
     withheld, options = Withheld(), read_options(read or [], annotations=False)
 
-    def found() -> Iterator[Identity]:
+    def read_all() -> Iterator[Identity]:
         for source in sources:
             for each in read_identities(source, format=format_name, options=options):
                 if isinstance(each, Fault):
@@ -60,13 +60,13 @@ def build(
                 else:
                     yield each
 
-    counts = build_table(out, found())
+    counts = build_table(out, read_all())
     figures = {"patients": counts.patients, "values": sum(counts.values.values())}
     return finish(figures, withheld, out, as_json=as_json)
 
 
 @identities_app.command()
-@guarded
+@guard_command
 def show(
     table: Arg[Path, typer.Argument(metavar="FILE", help="A table of identities.")],
     *,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,9 +15,9 @@ from deid_assets.cli.arguments import (
     FileReading,
     JsonOption,
     ToOption,
-    grouped,
+    group_options,
 )
-from deid_assets.cli.endings import guarded, say
+from deid_assets.cli.endings import guard_command, say
 from deid_assets.cli.outputs import check_out, finish, out_format, write_options
 from deid_assets.cli.plugged import CommandGroup
 from deid_assets.cli.streams import NoteSource, Withheld, progress
@@ -28,6 +27,7 @@ from deid_assets.core.errors import ConfigError
 from deid_assets.core.keys import Key
 from deid_assets.formats import Annotated as AnnotatedNote
 from deid_assets.formats import write_notes
+from deid_assets.system.atomic import owner_only
 from deid_assets.vault.opening import open_vault
 
 if TYPE_CHECKING:
@@ -71,8 +71,8 @@ class OriginalsOptions:
 
 
 @app.command()
-@guarded
-@grouped
+@guard_command
+@group_options
 def reidentify(
     redacted: Annotated[
         Path, typer.Argument(metavar="REDACTED", help="Redacted or released notes, unchanged.")
@@ -104,9 +104,8 @@ def reidentify(
     has_log = originals.log is not None
     if (originals.vault is not None) is originals.tokens or has_log is not originals.tokens:
         raise ConfigError("give --vault with the URL of a vault, or --tokens with --log and a file")
-    os.umask(0o077)  # what is written now holds PHI
     withheld, counted = Withheld(), {"notes": 0}
-    with _opener(originals, request) as opened:
+    with owner_only(), _opener(originals, request) as opened:
         write_notes(
             out,
             _originals(source, opened, withheld, counted),
@@ -117,7 +116,7 @@ def reidentify(
 
 
 @vault_app.command()
-@guarded
+@guard_command
 def rotate(
     *,
     vault: UrlOption,
@@ -144,7 +143,7 @@ def rotate(
 
 
 @vault_app.command()
-@guarded
+@guard_command
 def erase(
     *,
     vault: UrlOption,
@@ -183,7 +182,7 @@ def erase(
 
 
 @vault_app.command()
-@guarded
+@guard_command
 def verify(
     *, vault: UrlOption, vault_key_file: KeyFileOption = None, as_json: JsonOption = False
 ) -> int:
@@ -206,7 +205,7 @@ def verify(
 
 
 @vault_app.command("log")
-@guarded
+@guard_command
 def show_log(
     *, vault: UrlOption, vault_key_file: KeyFileOption = None, as_json: JsonOption = False
 ) -> int:
@@ -276,7 +275,7 @@ def _originals(
         for chunk in source.chunks(withheld):
             for outcome in opened(chunk):
                 if isinstance(outcome, Failed):
-                    withheld.failed(outcome)
+                    withheld.report_failed(outcome)
                     continue
                 counted["notes"] += 1
                 yield AnnotatedNote(outcome)

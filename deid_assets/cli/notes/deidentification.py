@@ -5,7 +5,6 @@ From notes to a folder with the redacted text, a short report and a signed manif
 
 from __future__ import annotations
 
-import hashlib
 import json
 import secrets
 from collections import Counter
@@ -29,29 +28,30 @@ from deid_assets.cli.arguments import (
     PolicyOption,
     Reading,
     ResolveOrUniteOption,
-    grouped,
+    group_options,
 )
-from deid_assets.cli.endings import guarded, say, say_in_amber
+from deid_assets.cli.endings import guard_command, say, say_in_amber
 from deid_assets.cli.ensemble import Detection, Named, versions_of
 from deid_assets.cli.notes.redaction import Redaction, pipeline_of
-from deid_assets.cli.outputs import check_out, finish
+from deid_assets.cli.outputs import check_out, finish, write_options
 from deid_assets.cli.streams import NoteSource, Withheld, progress
 from deid_assets.config.secret import secret_of_environment
 from deid_assets.core.detector import Failed
 from deid_assets.core.errors import InputError
 from deid_assets.core.keys import MIN_SECRET_BYTES, Key
 from deid_assets.evaluation.counts import Counts
-from deid_assets.formats import Annotated, write_notes
+from deid_assets.formats import Annotated, format_named, write_notes
 from deid_assets.own_plugins import DEFAULT_ENSEMBLE
 from deid_assets.quality.measurement import BatchMeasurement, ReleaseRequirements
-from deid_assets.store.manifests import MANIFEST, signed
+from deid_assets.store.manifests import MANIFEST, files_of_folder, sign_manifest
 from deid_assets.store.signing import PUBLIC_KEY, ReleaseSigner
 from deid_assets.system.atomic import atomic_file
+from deid_assets.system.digests import sha256_of
 
 if TYPE_CHECKING:
     from deid_assets.pipeline.batch import Batch
 
-NOTES, REPORT = "notes.jsonl", "report.json"
+NOTES, REPORT = "notes", "report.json"
 
 
 @dataclass(slots=True)
@@ -105,15 +105,15 @@ class Detectors:
     resolve_by: ResolveOrUniteOption = None
     jobs: JobsOption = 1
 
-    def named(self) -> Named:
+    def select(self) -> Named:
         """Return the detectors that are named, or the default ensemble."""
         specs = tuple(self.detector or DEFAULT_ENSEMBLE)
         return Named(specs, tuple(self.option or ()), self.resolve_by or "union", self.jobs)
 
 
 @app.command()
-@guarded
-@grouped
+@guard_command
+@group_options
 def deidentify(
     notes: NotesArg,
     *,
@@ -121,6 +121,10 @@ def deidentify(
         Path,
         typer.Option(metavar="FOLDER", help="New or empty folder for the notes and the report."),
     ],
+    to: Arg[
+        str,
+        typer.Option(metavar="NAME", help="Format of the notes; documents lie in FOLDER/notes."),
+    ] = "jsonl",
     policy: PolicyOption = "safe_harbor",
     detectors: Detectors,
     reading: Reading,
@@ -133,28 +137,28 @@ def deidentify(
 
     What is found in one note is covered in the patient's other notes. A note in which a known value
     is left, or in whose redacted text the detectors still find something, is withheld. The folder
-    gets notes.jsonl, report.json and a signed manifest.json, which deid verify reads. Nobody
-    measured what was missed: that takes annotated notes.
+    gets the notes, report.json and a signed manifest.json, which deid verify reads. Nobody measured
+    what was missed: that takes annotated notes.
     """
-    source = reading.source(notes)
+    source, path = reading.source(notes), _path_of_notes(out, to)
     check_out(out, inputs=[notes, *filter(Path.is_file, [Path(policy)])], is_folder=True)
     if out.exists() and any(out.iterdir()):
         raise InputError(f"--out {out} is not empty; name a new folder")
     redaction = Redaction.load(policy, keep_patient_ids=keep_patient_ids)
-    named = detectors.named()
+    named = detectors.select()
     detection = Detection.load(named)
     redaction.require_packs(source)
     withheld, report = Withheld(), _Report()
     out.mkdir(parents=True, exist_ok=True)
-    redacted = _redacted(source, detection, redaction, withheld, report)
-    write_notes(out / NOTES, redacted, format="jsonl")
+    redacted = _redact(source, detection, redaction, withheld, report)
+    write_notes(path, redacted, format=to, options=write_options())
     document = {
         "software": f"deid-assets {deid_assets.__version__}",
         "policy": {"name": redaction.policy.name, "digest": redaction.policy.digest},
         "detectors": versions_of(named),
         "resolve": named.resolve_by,
     }
-    measured = unmeasured(report.notes)
+    measured = describe_unmeasured(report.notes)
     unreadable = len(withheld) - sum(report.withheld.values())
     with atomic_file(out / REPORT) as file:
         told = {**document, **measured, **report.figures(), "unreadable": unreadable}
@@ -173,7 +177,17 @@ def deidentify(
     return finish(counted, withheld, out, more=more, as_json=as_json)
 
 
-def _redacted(
+def _path_of_notes(out: Path, to: str) -> Path:
+    """Return where the notes are written: a file, or a folder of documents.
+
+    Raises:
+        InputError: There is no such format.
+    """
+    written_as = format_named(to)
+    return out / (NOTES if written_as.is_folder else f"{NOTES}{written_as.suffixes[0]}")
+
+
+def _redact(
     source: NoteSource,
     detection: Detection,
     redaction: Redaction,
@@ -188,9 +202,9 @@ def _redacted(
             report.add(done)
             for note, outcome in zip(batch, done.outcomes, strict=True):
                 if isinstance(outcome, Failed):
-                    withheld.failed(outcome)
+                    withheld.report_failed(outcome)
                 else:
-                    yield Annotated(redaction.released(note, outcome))
+                    yield Annotated(redaction.release(note, outcome))
 
 
 def _say_what_is_known(
@@ -206,7 +220,7 @@ def _say_what_is_known(
     say(f"signed with the key {fingerprint}: deid verify {out} --fingerprint {fingerprint}")
 
 
-def unmeasured(notes: int) -> dict[str, Any]:
+def describe_unmeasured(notes: int) -> dict[str, Any]:
     """Return what a manifest says of notes of which nobody knows what was missed.
 
     ``measured``, and why not.
@@ -227,7 +241,8 @@ def sign_folder(folder: Path, content: Mapping[str, Any]) -> str:
     """Write a manifest of all files of a folder into it, with the public key, and return the key's
     fingerprint.
 
-    The key follows from ``DEID_KEY``; where that is not set, it is one for this folder alone.
+    Empty folders in it are removed first: a manifest names files, and checking one refuses the
+    rest. The key follows from ``DEID_KEY``; where that is not set, it is one for this folder alone.
 
     Args:
         folder: Named in the manifest, so that a renamed one is seen.
@@ -236,10 +251,8 @@ def sign_folder(folder: Path, content: Mapping[str, Any]) -> str:
     secret = secret_of_environment() or secrets.token_bytes(MIN_SECRET_BYTES)
     signer = ReleaseSigner(Key(secret))
     _write(folder / PUBLIC_KEY, signer.public.to_pem())
-    digests = {
-        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(folder.iterdir())
-    }
+    _remove_empty_folders(folder)
+    digests = {name: sha256_of(folder / name) for name in sorted(files_of_folder(folder))}
     created_at = datetime.now(UTC).isoformat(timespec="seconds")
     manifest = {
         **content,
@@ -248,9 +261,17 @@ def sign_folder(folder: Path, content: Mapping[str, Any]) -> str:
         "files": digests,
     }
     _write(
-        folder / MANIFEST, (json.dumps(signed(manifest, signer=signer), indent=1) + "\n").encode()
+        folder / MANIFEST,
+        (json.dumps(sign_manifest(manifest, signer=signer), indent=1) + "\n").encode(),
     )
     return signer.public.fingerprint
+
+
+def _remove_empty_folders(folder: Path) -> None:
+    for path in [one for one in folder.iterdir() if one.is_dir() and not one.is_symlink()]:
+        _remove_empty_folders(path)
+        if not any(path.iterdir()):
+            path.rmdir()
 
 
 def _write(path: Path, content: bytes) -> None:

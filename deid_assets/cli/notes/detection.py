@@ -22,9 +22,9 @@ from deid_assets.cli.arguments import (
     ResolveOption,
     ResolveOrUniteOption,
     ToOption,
-    grouped,
+    group_options,
 )
-from deid_assets.cli.endings import guarded, say
+from deid_assets.cli.endings import guard_command, say
 from deid_assets.cli.ensemble import Detection, Named
 from deid_assets.cli.keeping.vault import KeyFileOption
 from deid_assets.cli.notes.recording import Recorder, VaultOptions, recording
@@ -50,8 +50,8 @@ from deid_assets.formats import Annotated, write_notes, write_spans
 
 
 @app.command()
-@guarded
-@grouped
+@guard_command
+@group_options
 def detect(
     notes: NotesArg,
     *,
@@ -75,19 +75,19 @@ def detect(
     detection = Detection.load(Named(tuple(detector), tuple(option or ()), resolve_by, jobs))
     withheld, counted = Withheld(), {"notes": 0, "spans": 0}
 
-    def found() -> Iterator[SpanSet]:
+    def find_spans() -> Iterator[SpanSet]:
         with progress("detecting") as advance:
-            for chunk, outcomes in detection.over(source.chunks(withheld, growing=jobs == 1)):
+            for chunk, outcomes in detection.detect(source.chunks(withheld, growing=jobs == 1)):
                 for outcome in outcomes:
                     if isinstance(outcome, Failed):
-                        withheld.failed(outcome)
+                        withheld.report_failed(outcome)
                         continue
                     counted["notes"] += 1
                     counted["spans"] += len(outcome)
                     yield outcome
                 advance(len(chunk))
 
-    write_spans(out, found(), seal=seal)
+    write_spans(out, find_spans(), seal=seal)
     return finish(counted, withheld, out, as_json=as_json)
 
 
@@ -103,7 +103,7 @@ class SpansSource:
     resolve_by: ResolveOrUniteOption = None
     jobs: JobsOption = 1
 
-    def named(self) -> Named:
+    def select(self) -> Named:
         """Return the detectors that are named.
 
         Raises:
@@ -162,8 +162,8 @@ class Recording:
 
 
 @app.command()
-@guarded
-@grouped
+@guard_command
+@group_options
 def redact(
     notes: NotesArg,
     *,
@@ -189,13 +189,13 @@ def redact(
     if records.edits is not None:
         check_out(records.edits, inputs=[*inputs, out], is_folder=False, option="--edits")
     redaction = Redaction.load(policy, keep_patient_ids=writing.keep_patient_ids)
-    named = origin.named()
+    named = origin.select()
     detection = Detection.load(named)
     file = SpansFile(origin.spans) if origin.spans is not None else None
     redaction.require_packs(source)
     withheld, done = Withheld(), Done()
 
-    def redacted(recorder: Recorder) -> Iterator[Annotated]:
+    def redact_notes(recorder: Recorder) -> Iterator[Annotated]:
         with progress("redacting") as advance:
             if file is None:
                 chars = BATCH_CHARS
@@ -214,7 +214,7 @@ def redact(
     with recording(
         redaction, edits=records.edits, named=named, vault=records.vault_options()
     ) as recorder:
-        write_notes(out, redacted(recorder), format=written_as.name, options=write_options())
+        write_notes(out, redact_notes(recorder), format=written_as.name, options=write_options())
     if line := done.fallback_line():
         say(line)
     more = {"fallbacks": dict(sorted(done.fallbacks.items()))}

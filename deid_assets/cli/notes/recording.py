@@ -129,7 +129,7 @@ def recording(
         if edits is not None:
             key = key_of_edits()
             file = stack.enter_context(writing_edits(edits))
-            kept_edits = EditsKept(file, key, _made_by(redaction, named))
+            kept_edits = EditsKept(file, key, _describe_maker(redaction, named))
         if vault is not None:
             opened, _ = stack.enter_context(
                 open_vault(vault.url, vault.key_file, require_patient=not vault.by_note)
@@ -138,7 +138,7 @@ def recording(
         yield Recorder(kept_edits, kept_in)
 
 
-def _made_by(redaction: Redaction, named: Named) -> MadeBy:
+def _describe_maker(redaction: Redaction, named: Named) -> MadeBy:
     software = f"deid-assets {deid_assets.__version__}"
     return MadeBy.of(
         redaction.policy, redaction.key, software=software, detectors=versions_of(named)

@@ -137,16 +137,16 @@ class Redaction:
         batch = pipeline.deidentify(notes)
         for note, outcome in zip(notes, batch.outcomes, strict=True):
             if isinstance(outcome, Failed):
-                withheld.failed(outcome)
+                withheld.report_failed(outcome)
                 continue
             refused = keep(note, outcome, batch.replaced[note.note_id])
             if refused is not None:
-                withheld.failed(refused)
+                withheld.report_failed(refused)
                 continue
             done.add(outcome)
-            yield Annotated(self.released(note, outcome))
+            yield Annotated(self.release(note, outcome))
 
-    def released(self, note: Note, redacted: Redacted) -> Note:
+    def release(self, note: Note, redacted: Redacted) -> Note:
         """Return the note that is written."""
         return Note(
             note.note_id,
@@ -180,9 +180,7 @@ class StoredSpans:
     def run(self, batch: Batch) -> Batch:
         """Return the batch with its spans; withheld is a note whose spans are of another text."""
         stored = [(note, self.file.take(note.note_id)) for note in batch.notes]
-        united = [
-            _united(note, spans, self.yielding) for note, spans in stored if spans is not None
-        ]
+        united = [_unite(note, spans, self.yielding) for note, spans in stored if spans is not None]
         self.advance(len(batch.notes))
         spans = {one.note_id: one for one in united if isinstance(one, DisjointSpans)}
         failed = {one.note_id: one for one in united if isinstance(one, Failed)}
@@ -244,7 +242,7 @@ def pipeline_on(file: SpansFile, redaction: Redaction, advance: Advance) -> Pipe
     return Pipeline((stored, Spread(), redact, Verify()))
 
 
-def _united(note: Note, spans: SpanSet, yielding: frozenset[Phi]) -> DisjointSpans | Failed:
+def _unite(note: Note, spans: SpanSet, yielding: frozenset[Phi]) -> DisjointSpans | Failed:
     if isinstance(spans, DisjointSpans):
         return spans
     try:

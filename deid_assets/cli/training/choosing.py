@@ -73,7 +73,7 @@ def choose_notes(wanted: ChoosingOptions, *, as_json: bool) -> int:
         for name, one in (("there", plugins.load(wanted.detector)), ("tagger", tagger))
     }
     ranked = rank(notes, found["there"], found["tagger"], choice)[: wanted.most]
-    asked = _asked(ranked, notes, found) if wanted.restricted else {}
+    asked = _select_asked(ranked, notes, found) if wanted.restricted else {}
     document = {"by": choice, "notes": [_row(one, asked) for one in ranked]}
     page = render(
         "next.html.j2",
@@ -139,7 +139,7 @@ def _answers(detector: Detector, notes: Sequence[Note]) -> list[SpanSet]:
     return found
 
 
-def _asked(
+def _select_asked(
     ranked: Sequence[RankedNote], notes: Sequence[Note], found: Mapping[str, Sequence[SpanSet]]
 ) -> dict[str, list[dict[str, Any]]]:
     """Return, with their words, the spans of each note that one of the two alone found, or that the

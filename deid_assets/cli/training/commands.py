@@ -17,8 +17,8 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from deid_assets import plugins
 from deid_assets.cli.app import app
-from deid_assets.cli.arguments import JsonOption, grouped
-from deid_assets.cli.endings import guarded, say
+from deid_assets.cli.arguments import JsonOption, group_options
+from deid_assets.cli.endings import guard_command, say
 from deid_assets.cli.tables import print_json, print_rows, print_table
 from deid_assets.core.errors import ConfigError
 from deid_assets.core.trainer import Epoch
@@ -64,7 +64,7 @@ SettingOption = Arg[
 
 
 @app.command("recipes")
-@guarded
+@guard_command
 def list_recipes(*, as_json: JsonOption = False) -> int:
     """List the recipes that come with the package, then those of plugins."""
     from deid_assets.training import load_recipe, recipe_names  # noqa: PLC0415 - loads pydantic
@@ -118,8 +118,8 @@ class CurveOptions:
 
 
 @app.command()
-@guarded
-@grouped
+@guard_command
+@group_options
 def train(
     recipe: Arg[
         list[str],
@@ -147,9 +147,9 @@ def train(
     """
     from deid_assets.cli.training.runs import (  # noqa: PLC0415 - heavy
         Requested,
-        compared,
+        compare_wanted,
         cross_validated,
-        trained,
+        train_one,
     )
 
     changed = changes_of(changes or [], corpora.labels)
@@ -167,8 +167,8 @@ def train(
         if folds:
             return cross_validated(wanted, out, folds, progress, as_json=as_json)
         if len(wanted.recipes) > 1:
-            return compared(wanted, out, progress, as_json=as_json)
-        return trained(wanted, out, progress, as_json=as_json)
+            return compare_wanted(wanted, out, progress, as_json=as_json)
+        return train_one(wanted, out, progress, as_json=as_json)
 
 
 def _draw_curve(
@@ -195,7 +195,7 @@ def _draw_curve(
 
 
 @app.command()
-@guarded
+@guard_command
 def export(
     model: Arg[Path, typer.Argument(metavar="MODEL", help="Folder that deid train wrote.")],
     *,
@@ -260,7 +260,7 @@ def _parity_row(parity: Parity, size: int) -> tuple[str, ...]:
 
 
 @app.command("next")
-@guarded
+@guard_command
 def next_notes(
     model: Arg[
         Path,

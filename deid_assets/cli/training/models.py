@@ -11,11 +11,12 @@ import typer
 
 from deid_assets import plugins
 from deid_assets.cli.app import app
-from deid_assets.cli.arguments import JsonOption, grouped
-from deid_assets.cli.endings import guarded, say
+from deid_assets.cli.arguments import JsonOption, group_options
+from deid_assets.cli.endings import guard_command, say
 from deid_assets.cli.plugged import CommandGroup
 from deid_assets.cli.tables import print_json, print_rows
 from deid_assets.core.errors import PluginError
+from deid_assets.own_plugins import remedy
 
 IMPORTERS = "deid_assets.importers"
 models_app = typer.Typer(
@@ -27,10 +28,7 @@ app.add_typer(models_app, name="models")
 def _importers() -> list[Any]:
     known = plugins.available(IMPORTERS)
     if not known:
-        raise PluginError(
-            "no plugin adds published models; run `make add PLUGIN='published[add]'` in the"
-            " checkout"
-        )
+        raise PluginError(f"no plugin adds published models; {remedy('published[add]')}")
     return [plugins.build(name, IMPORTERS, "importer", {}) for name in known]
 
 
@@ -78,8 +76,8 @@ class Fetching:
 
 
 @models_app.command("add")
-@guarded
-@grouped
+@guard_command
+@group_options
 def add_model(
     source: Arg[
         str,
@@ -132,7 +130,7 @@ def add_model(
 
 
 @models_app.command("maps")
-@guarded
+@guard_command
 def list_maps(*, as_json: JsonOption = False) -> int:
     """List the label maps of published models."""
     columns = ("name", "languages", "licence", "size", "models", "sure")

@@ -9,13 +9,13 @@ import typer
 
 from deid_assets.cli.app import app
 from deid_assets.cli.arguments import JsonOption
-from deid_assets.cli.endings import guarded, say
+from deid_assets.cli.endings import guard_command, say
 from deid_assets.cli.tables import print_json
 from deid_assets.cli.training.commands import SettingOption, changes_of, epochs
 
 
 @app.command()
-@guarded
+@guard_command
 def pretrain(
     recipe: Arg[
         str,

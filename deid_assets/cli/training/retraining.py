@@ -9,12 +9,12 @@ import typer
 
 from deid_assets.cli.app import app
 from deid_assets.cli.arguments import JsonOption
-from deid_assets.cli.endings import guarded
+from deid_assets.cli.endings import guard_command
 from deid_assets.cli.training.commands import LabelMapOption, epochs
 
 
 @app.command("retrain")
-@guarded
+@guard_command
 def retrain_model(
     model: Arg[
         Path,

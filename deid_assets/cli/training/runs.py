@@ -104,7 +104,7 @@ def _recipe(name: str, changes: Mapping[str, Any], train: Sequence[str] | None) 
     return load_recipe(name, changes=values) if values else recipe
 
 
-def trained(wanted: Requested, out: Path, progress: Progress, *, as_json: bool) -> int:
+def train_one(wanted: Requested, out: Path, progress: Progress, *, as_json: bool) -> int:
     """Train one recipe and say how it does."""
     (recipe,) = wanted.recipes
     if recipe.differs and not as_json:
@@ -140,7 +140,7 @@ def _show_card(card: Card) -> None:
     )
 
 
-def compared(wanted: Requested, out: Path, progress: Progress, *, as_json: bool) -> int:
+def compare_wanted(wanted: Requested, out: Path, progress: Progress, *, as_json: bool) -> int:
     """Train several recipes and print them in one table."""
     return _show_rows(
         compare_recipes(wanted.recipes, wanted.materials, out, progress=progress),

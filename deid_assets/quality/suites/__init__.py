@@ -93,7 +93,7 @@ class Suite:
 @cache
 def builtin(name: str) -> Suite:
     """Return a suite of ``BUILTIN``."""
-    return _parsed((files(__package__) / f"{name}.json").read_bytes(), name)
+    return _parse((files(__package__) / f"{name}.json").read_bytes(), name)
 
 
 def suites_in(folder: Path) -> dict[str, Suite]:
@@ -110,7 +110,7 @@ def suites_in(folder: Path) -> dict[str, Suite]:
     for path in sorted(folder.rglob("*.json")):
         asset = path.relative_to(folder).with_suffix("").as_posix()
         try:
-            found[asset] = _parsed(path.read_bytes(), asset)
+            found[asset] = _parse(path.read_bytes(), asset)
         except OSError as error:
             faults.append(f"{path}: cannot be read ({error.strerror})")
         except ConfigError as error:
@@ -125,14 +125,14 @@ def suite_of(suites: Mapping[str, Suite], asset: str) -> Suite | None:
     return suites.get(asset) or suites.get(family_of(asset) or "")
 
 
-def unknown_assets(suites: Mapping[str, Suite], assets: Sequence[str]) -> Iterator[str]:
+def find_unknown_assets(suites: Mapping[str, Suite], assets: Sequence[str]) -> Iterator[str]:
     """Yield a fault for each suite that names no asset: it would never be evaluated."""
     known = {*assets, *(family for asset in assets if (family := family_of(asset)))}
     for name in sorted(suites.keys() - known):
         yield f"suite {name}.json: there is no asset {name!r}{did_you_mean(name, known)}"
 
 
-def _parsed(content: bytes, name: str) -> Suite:
+def _parse(content: bytes, name: str) -> Suite:
     """Return the suite of a file.
 
     Raises:

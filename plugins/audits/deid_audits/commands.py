@@ -10,7 +10,15 @@ from typing import Annotated as Arg
 
 import typer
 
-from deid_assets.extending import ConfigError, DisjointSpans, InputError, Note, SpanSet, label_map
+from deid_assets.extending import (
+    ConfigError,
+    DisjointSpans,
+    InputError,
+    Note,
+    SpanSet,
+    label_map,
+    remedy,
+)
 from deid_assets.extending.audits import Ensemble, resolve, secret_of_environment
 from deid_assets.extending.commands import (
     PARTIAL,
@@ -22,9 +30,9 @@ from deid_assets.extending.commands import (
     Withheld,
     WithPlugins,
     check_out,
-    grouped,
-    guarded,
-    parsed_option,
+    group_options,
+    guard_command,
+    parse_option,
     print_json,
     print_rows,
     print_table,
@@ -54,10 +62,10 @@ PathOption = Path | None
 
 
 @privacy_app.command("list")
-@guarded
+@guard_command
 def list_audits(*, as_json: JsonOption = False) -> int:
     """List the installed audits."""
-    from deid_assets.extending.audits import installed_audits  # noqa: PLC0415 - loads NumPy
+    from deid_assets.extending.audits import find_installed_audits  # noqa: PLC0415 - loads NumPy
 
     rows = [
         {
@@ -67,7 +75,7 @@ def list_audits(*, as_json: JsonOption = False) -> int:
             "summary": p.fault or p.summary,
             "fault": p.fault,
         }
-        for p in installed_audits().values()
+        for p in find_installed_audits().values()
     ]
     return print_rows(rows, columns=("name", "version", "summary"), as_json=as_json)
 
@@ -122,8 +130,8 @@ class OfModel:
 
 
 @privacy_app.command("run")
-@guarded
-@grouped
+@guard_command
+@group_options
 def run(
     audits: Arg[
         list[str] | None,
@@ -154,7 +162,7 @@ def run(
     asks one question and answers passed, failed, void (its controls show that the figures prove
     nothing) or not assessed, with the reason.
     """
-    from deid_assets.extending.audits import installed_audits  # noqa: PLC0415
+    from deid_assets.extending.audits import find_installed_audits  # noqa: PLC0415
     from deid_audits.running import AuditRun  # noqa: PLC0415
 
     given = (
@@ -166,7 +174,7 @@ def run(
         of_model.population,
     )
     check_out(out, inputs=[path for path in given if path], is_folder=True)
-    chosen = _chosen(audits, installed_audits())
+    chosen = _choose(audits, find_installed_audits())
     options = _options(option or [], chosen)
     withheld = Withheld()
     material = _material(of_release, of_model, reading, seed=seed, withheld=withheld)
@@ -218,7 +226,7 @@ def _material(
 
 
 @privacy_app.command("report")
-@guarded
+@guard_command
 def report(
     folders: Arg[
         list[Path], typer.Argument(metavar="FOLDER...", help="What deid privacy run wrote.")
@@ -244,17 +252,17 @@ def report(
     from deid_audits.gate import judge  # noqa: PLC0415
     from deid_audits.page import model_html  # noqa: PLC0415 - loads Jinja
     from deid_audits.running import read_folder  # noqa: PLC0415
-    from deid_audits.sources import held_against, trained_on  # noqa: PLC0415
+    from deid_audits.sources import read_held, read_training  # noqa: PLC0415
 
     check_out(out, inputs=[*folders, *filter(None, [facts])], is_folder=False)
     results = [result for folder in folders for result in read_folder(folder)]
     known = read_facts(facts) if facts is not None else None
     decision = (
-        judge(results, known, held=held_against(known), trained=trained_on(known))
+        judge(results, known, held=read_held(known), trained=read_training(known))
         if known is not None
         else None
     )
-    page = model_html(_with_missing(results), known, decision, title=model or "Release")
+    page = model_html(_add_missing(results), known, decision, title=model or "Release")
     with atomic_file(out) as file:
         file.write(page.encode())
     if decision is not None and not as_json:
@@ -269,10 +277,10 @@ def report(
     return PARTIAL if decision is not None and decision.reasons else 0
 
 
-def _chosen(audits: Sequence[str] | None, installed: Mapping[str, Any]) -> list[str]:
+def _choose(audits: Sequence[str] | None, installed: Mapping[str, Any]) -> list[str]:
     chosen = list(dict.fromkeys(audits or installed))
     if not chosen:
-        raise ConfigError("no audit is installed; run `make add PLUGIN=hips` in the checkout")
+        raise ConfigError(f"no audit is installed; {remedy('hips')}")
     if unknown := [name for name in chosen if name not in installed]:
         raise ConfigError(
             f"unknown audit {unknown[0]!r}; installed: {', '.join(installed) or 'none'}"
@@ -283,7 +291,7 @@ def _chosen(audits: Sequence[str] | None, installed: Mapping[str, Any]) -> list[
 def _options(settings: Sequence[str], chosen: Sequence[str]) -> dict[str, dict[str, Any]]:
     options: dict[str, dict[str, Any]] = {}
     for setting in settings:
-        owner, key, value = parsed_option(setting)
+        owner, key, value = parse_option(setting)
         if owner not in chosen:
             raise ConfigError(
                 f"option {setting!r} is for {owner!r}, but the audits are {', '.join(chosen)}"
@@ -327,11 +335,11 @@ def _cases(
                 " real"
             )
         gold = _disjoint(found.note, found.spans)
-        detected = gold if spans is None else _detected(found.note, spans)
+        detected = gold if spans is None else _select_detected(found.note, spans)
         yield Case(found.note, gold, detected)
 
 
-def _detected(note: Note, spans: SpansFile) -> DisjointSpans:
+def _select_detected(note: Note, spans: SpansFile) -> DisjointSpans:
     taken = spans.take(note.note_id)
     if taken is None:
         raise InputError(f"the spans file does not know note {note.note_id!r}; detect on all notes")
@@ -342,14 +350,14 @@ def _disjoint(note: Note, spans: SpanSet) -> DisjointSpans:
     return resolve(note, [spans], ensemble=Ensemble.of_equals(spans))
 
 
-def _with_missing(results: Sequence[AuditResult]) -> list[AuditResult]:
+def _add_missing(results: Sequence[AuditResult]) -> list[AuditResult]:
     """Return the results, and one that says *not assessed* for every installed audit without a
     result.
     """
-    from deid_assets.extending.audits import installed_audits, not_run  # noqa: PLC0415
+    from deid_assets.extending.audits import find_installed_audits, not_run  # noqa: PLC0415
 
     done = {result.audit for result in results}
-    return [*results, *(not_run(name) for name in installed_audits() if name not in done)]
+    return [*results, *(not_run(name) for name in find_installed_audits() if name not in done)]
 
 
 def _show(results: Sequence[AuditResult], *, as_json: bool, partial: bool) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from deid_assets.extending import ConfigError, did_you_mean
+from deid_assets.extending import ConfigError, did_you_mean, remedy
 from deid_assets.extending.audits import AuditResult, Key, Need, Outcome, as_told, is_signed
 from deid_audits.checklist import FOUND, AnsweredItem, answers
 from deid_audits.facts import Facts, LedgerRules
@@ -152,7 +152,7 @@ def _of_binding(results: Sequence[AuditResult], held: Held) -> Iterator[str]:
     if not held.audits:
         yield (
             "no audit that attacks a model is installed, so that nothing is known of this one;"
-            " run `make add PLUGIN='audits[models]'`, and its audits"
+            f" {remedy('audits[models]')}, and run its audits"
         )
     for result in results:
         if not is_signed(result, held.key):

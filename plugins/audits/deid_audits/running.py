@@ -18,8 +18,8 @@ from deid_assets.extending.audits import (
     Material,
     Outcome,
     Sealer,
-    estimated_seconds,
-    installed_audits,
+    estimate_seconds,
+    find_installed_audits,
     is_signed,
     not_run,
     read_result,
@@ -58,7 +58,7 @@ class AuditRun:
         sealer = Sealer.of(self.material, read=_read_by(self.material), signed=self.signed)
         found: dict[str, AuditResult] = {}
         for name in names:
-            if (kept := self._kept(name, sealer)) is not None:
+            if (kept := self._read_kept(name, sealer)) is not None:
                 found[name] = kept
                 say(f"{name}: kept as it was made before")
         left = [name for name in names if name not in found]
@@ -66,21 +66,23 @@ class AuditRun:
         for number, name in enumerate(left, 1):
             say(f"{name} ({number} of {len(left)}) ...")
             result = run_named(
-                name, replace(self.material, report=_told(name)), self.options.get(name)
+                name, replace(self.material, report=_make_teller(name)), self.options.get(name)
             )
-            found[name] = self._sealed(sealer, result)
+            found[name] = self._seal(sealer, result)
             write_result(self.out, found[name])
             write_page(self.out / PAGE, [found.get(one) or not_run(one) for one in names])
         if not left:
             write_page(self.out / PAGE, [found[name] for name in names])
         return [found[name] for name in names]
 
-    def _sealed(self, sealer: Sealer, result: AuditResult) -> AuditResult:
+    def _seal(self, sealer: Sealer, result: AuditResult) -> AuditResult:
         """Return a result bound to the material, to the plugin's code and to the options."""
         name = result.audit
-        return sealer.seal(result, self.options.get(name), plugin=installed_audits()[name].digest)
+        return sealer.seal(
+            result, self.options.get(name), plugin=find_installed_audits()[name].digest
+        )
 
-    def _kept(self, name: str, sealer: Sealer) -> AuditResult | None:
+    def _read_kept(self, name: str, sealer: Sealer) -> AuditResult | None:
         """Return a verdict that is there already, of this very material, code and options."""
         path = self.out / f"{name}.json"
         try:
@@ -89,13 +91,13 @@ class AuditRun:
             return None
         if result is None or result.audit != name or result.outcome is Outcome.NOT_ASSESSED:
             return None
-        if result.subject != self._sealed(sealer, result).subject:
+        if result.subject != self._seal(sealer, result).subject:
             return None
         return result if not self.signed or is_signed(result, sealer.key) else None
 
     def _say_estimates(self, names: Sequence[str]) -> None:
         for name in names:
-            seconds = estimated_seconds(name, self.material, self.options.get(name))
+            seconds = estimate_seconds(name, self.material, self.options.get(name))
             if seconds is not None and seconds >= _SHORT:
                 say(f"{name}: about {_duration(seconds)}")
 
@@ -118,7 +120,7 @@ def _read_by(material: Material) -> dict[str, int]:
     return sizes | read
 
 
-def _told(name: str) -> Any:
+def _make_teller(name: str) -> Any:
     began = time.monotonic()
 
     def tell(done: int, steps: int, coming: str) -> None:

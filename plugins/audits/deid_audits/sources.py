@@ -11,7 +11,7 @@ from deid_assets.extending import InputError, Note, PluginError
 from deid_assets.extending.audits import (
     Key,
     Need,
-    installed_audits,
+    find_installed_audits,
     load_audit,
     model_digest,
     secret_of_environment,
@@ -24,7 +24,7 @@ from deid_audits.gate import Held
 from deid_audits.lineage import Trained
 
 
-def trained_on(facts: Facts) -> Trained:
+def read_training(facts: Facts) -> Trained:
     """Return what the card in the model's folder says; nothing where the facts name no folder.
 
     The notes of a language model are identified by their digests: each must be a note of a source
@@ -52,7 +52,7 @@ def trained_on(facts: Facts) -> Trained:
     )
 
 
-def held_against(facts: Facts) -> Held:
+def read_held(facts: Facts) -> Held:
     """Return what audits of a model are held against.
 
     The key, its folder as it is now, and the ledger's notes.
@@ -68,7 +68,7 @@ def held_against(facts: Facts) -> Held:
         texts_digest(_notes(one.name, one.notes), key) for one in facts.sources if one.notes
     )
     model = model_digest(folder, key) if folder and folder.exists() else ""
-    return Held(key, model, audits, frozenset(installed_audits()) - audits.keys(), sources)
+    return Held(key, model, audits, frozenset(find_installed_audits()) - audits.keys(), sources)
 
 
 def _of_models() -> dict[str, frozenset[Need]]:
@@ -77,7 +77,7 @@ def _of_models() -> dict[str, frozenset[Need]]:
     One that does not load may be one of these.
     """
     found = {}
-    for name in installed_audits():
+    for name in find_installed_audits():
         try:
             needs = load_audit(name).needs
         except PluginError:

@@ -85,8 +85,8 @@ class AttackFinding:
             "candidates": self.result.candidates,
             "leftovers": self.result.leftovers,
             "base_rate": self.result.base_rate,
-            "auc": _listed(self.result.auc),
-            "precision": _listed(self.result.precision),
+            "auc": _list_bounds(self.result.auc),
+            "precision": _list_bounds(self.result.precision),
             "by_category": {label: list(counts) for label, counts in self.result.by_group.items()},
             "found_at": {str(length): found for length, found in self.result.found_at.items()},
         }
@@ -128,17 +128,17 @@ def _on_policy(
     findings = []
     for recall in setting.recalls:
         injector = Injector(1 - recall, setting.shares, setting.seed)
-        released = release(_dropped(attacked, injector), policy, key=key)
+        released = release(_drop(attacked, injector), policy, key=key)
         findings.append(
-            _finding(policy, recall, attacked, released, _scored(model, released, known), setting)
+            _finding(policy, recall, attacked, released, _score(model, released, known), setting)
         )
     if any(case.found is not case.gold for case in (*own, *attacked)):
         missed = release(own, policy, key=_key_of(key, 0))
         if sum(_truth(missed)) >= MIN_MISSES:
-            model = _trained(missed, known)
+            model = _train(missed, known)
         released = release(attacked, policy, key=key)
         findings.append(
-            _finding(policy, DETECTED, attacked, released, _scored(model, released, known), setting)
+            _finding(policy, DETECTED, attacked, released, _score(model, released, known), setting)
         )
     return findings
 
@@ -170,7 +170,7 @@ def attack_on_nothing(
     note_of = [number for number, note in enumerate(released) for _ in note.candidates]
     drawn = np.random.default_rng([setting.seed, 7]).random(len(note_of)) < share
     result = judge(
-        _scored(model, released, known), drawn.tolist(), note_of, at=(), seed=setting.seed
+        _score(model, released, known), drawn.tolist(), note_of, at=(), seed=setting.seed
     )
     return result, len(set(note_of))
 
@@ -188,7 +188,7 @@ def _attacker(
         )
     )
     dropped = Injector(TRAINING_SHARE, seed=setting.seed + 1_000)
-    return _trained(release(_dropped(own, dropped), policy, key=_key_of(key, 0)), known), known
+    return _train(release(_drop(own, dropped), policy, key=_key_of(key, 0)), known), known
 
 
 def _key_of(key: Key, number: int) -> Key:
@@ -199,11 +199,11 @@ def _perfect(cases: Sequence[Case]) -> list[Case]:
     return [replace(case, found=case.gold) for case in cases]
 
 
-def _dropped(cases: Sequence[Case], injector: Injector) -> list[Case]:
-    return [replace(case, found=injector.kept(case.gold)) for case in cases]
+def _drop(cases: Sequence[Case], injector: Injector) -> list[Case]:
+    return [replace(case, found=injector.keep(case.gold)) for case in cases]
 
 
-def _trained(released: Sequence[ReleasedNote], known: frozenset[str]) -> Logistic | None:
+def _train(released: Sequence[ReleasedNote], known: frozenset[str]) -> Logistic | None:
     """Return the attacker's model.
 
     ``None`` where the policy writes nothing, so that all that is left is real.
@@ -212,7 +212,7 @@ def _trained(released: Sequence[ReleasedNote], known: frozenset[str]) -> Logisti
     return None if all(truth) else fit(featurize(released, known=known), truth)
 
 
-def _scored(
+def _score(
     model: Logistic | None, released: Sequence[ReleasedNote], known: frozenset[str]
 ) -> NDArray[np.float64]:
     rows = featurize(released, known=known)
@@ -238,5 +238,5 @@ def _finding(  # noqa: PLR0917 - called from two places, with the same names
     return AttackFinding(policy.name, recall, gold, len(set(note_of)), result)
 
 
-def _listed(interval: Interval | None) -> list[float] | None:
+def _list_bounds(interval: Interval | None) -> list[float] | None:
     return None if interval is None else list(interval)

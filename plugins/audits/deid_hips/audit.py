@@ -86,11 +86,11 @@ class Hips:
         fewest = min((each.result.leftovers for each in findings), default=0)
         return conclude(
             self,
-            figures=[number for each in findings for number in _measured(each)],
-            controls=[_marked(material), _empty(material)],
+            figures=[number for each in findings for number in _measure(each)],
+            controls=[_attack_marked(material), _empty(material)],
             rules=[self._rule(policy, findings) for policy in material.policies],
             plots=[Plot(name="picked", title=TITLE, png=hips_png(rows, title=TITLE))],
-            tables=[_found(findings), _by_category(findings)],
+            tables=[_tabulate_findings(findings), _by_category(findings)],
             counts={
                 "notes": len(material.cases),
                 "policies": len(material.policies),
@@ -124,7 +124,7 @@ class Hips:
         )
 
 
-def _measured(found: AttackFinding) -> list[Measurement]:
+def _measure(found: AttackFinding) -> list[Measurement]:
     """Return area and precision, those that are defined."""
     group = f"{found.policy}, recall {found.recall}"
     base = found.result.base_rate
@@ -148,13 +148,13 @@ def _measured(found: AttackFinding) -> list[Measurement]:
     ]
 
 
-def _marked(material: Material) -> Control:
+def _attack_marked(material: Material) -> Control:
     """Attack a policy that writes one mark for everything: what is left must be plain to see."""
     plain = Policy("plain_marks", lambda _text, _span, _context: MARK)
     setting = AttackOptions((CONTROL_RECALL,), seed=material.seed)
     covered = [Case(case.note, case.gold, case.gold) for case in material.cases]
     (found,) = attack(covered, [plain], key=material.key, setting=setting)
-    area = next((number for number in _measured(found) if number.name == AREA), None)
+    area = next((number for number in _measure(found) if number.name == AREA), None)
     return Control(
         name="missed identifiers among plain marks",
         expected=True,
@@ -198,7 +198,7 @@ def _area(interval: Interval, notes: int) -> Measurement:
     )
 
 
-def _found(findings: Sequence[AttackFinding]) -> Table:
+def _tabulate_findings(findings: Sequence[AttackFinding]) -> Table:
     lengths = sorted({length for each in findings for length in each.result.found_at})
     return Table(
         name="leftovers",

@@ -54,7 +54,7 @@ def release(cases: Iterable[Case], policy: Policy, *, key: Key) -> list[Released
     released = []
     for case in cases:
         redacted = redact(case.note, case.found, policy, key=key)
-        pieces = [*_written(case, redacted), *_left(case, redacted, policy)]
+        pieces = [*_list_written(case, redacted), *_list_left(case, redacted, policy)]
         candidates = tuple(sorted(pieces, key=lambda each: (each.start, each.end)))
         released.append(ReleasedNote(case.note.note_id, case.note.lang, redacted.text, candidates))
     return released
@@ -75,14 +75,14 @@ def split(cases: Sequence[Case], *, key: Key) -> tuple[list[Case], list[Case]]:
     return halves
 
 
-def _written(case: Case, redacted: Redacted) -> Iterable[IdentifierCandidate]:
+def _list_written(case: Case, redacted: Redacted) -> Iterable[IdentifierCandidate]:
     for edit in redacted.edits:
         written = redacted.text[edit.new_start : edit.new_end]
         if written and written != case.note.text[edit.start : edit.end]:
             yield IdentifierCandidate(edit.new_start, edit.new_end, edit.label, is_leftover=False)
 
 
-def _left(case: Case, redacted: Redacted, policy: Policy) -> Iterable[IdentifierCandidate]:
+def _list_left(case: Case, redacted: Redacted, policy: Policy) -> Iterable[IdentifierCandidate]:
     covered = union((edit.start, edit.end) for edit in redacted.edits)
     for span in case.gold:
         if span.label in policy.may_leave:

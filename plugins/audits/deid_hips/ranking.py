@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from deid_assets.extending.measuring import auc, percentiles, resampled
+from deid_assets.extending.measuring import auc, percentiles, resample
 
 RESAMPLES = 500
 Interval = tuple[float, float, float]
@@ -80,8 +80,8 @@ def judge(
             len(truth), leftovers, None, (sure, sure, sure) if sure else None, found_at, by_group
         )
     values = np.array(
-        [_measured(truth, np.ones(len(truth), np.int64))]
-        + [_measured(truth, weights) for weights in _resampled(notes, generator)]
+        [_measure(truth, np.ones(len(truth), np.int64))]
+        + [_measure(truth, weights) for weights in _resample(notes, generator)]
     )
     area, precision = ((float(values[0, at]), *percentiles(values[1:, at])) for at in (0, 1))
     return Yield(len(truth), leftovers, area, precision, found_at, by_group)
@@ -94,14 +94,14 @@ def _by_group(truth: NDArray[np.bool_], groups: Sequence[str]) -> dict[str, tupl
     return {group: (count, picked[group]) for group, count in sorted(everything.items())}
 
 
-def _resampled(notes: NDArray[np.int64], generator: np.random.Generator) -> list[NDArray[np.int64]]:
+def _resample(notes: NDArray[np.int64], generator: np.random.Generator) -> list[NDArray[np.int64]]:
     """Return, per resample, how often each candidate's note was drawn."""
     count = int(notes.max()) + 1
-    draws = resampled([count], RESAMPLES, generator)
+    draws = resample([count], RESAMPLES, generator)
     return [np.bincount(drawn, minlength=count)[notes] for (drawn,) in draws]
 
 
-def _measured(truth: NDArray[np.bool_], weights: NDArray[np.int64]) -> tuple[float, float]:
+def _measure(truth: NDArray[np.bool_], weights: NDArray[np.int64]) -> tuple[float, float]:
     """Return area and precision of a ranking, best first, each candidate counted with
     its weight.
     """

@@ -106,7 +106,7 @@ class RecordIndex:
         )
 
 
-def known_of(
+def draw_known(
     person: Person,
     random: Random,
     kinds: Iterable[QuasiIdentifierKind] = tuple(QuasiIdentifierKind),
@@ -119,13 +119,13 @@ def known_of(
     }
 
 
-def linked(release: RecordIndex, persons: Sequence[Person], *, attributes: int) -> tuple[int, int]:
+def link(release: RecordIndex, persons: Sequence[Person], *, attributes: int) -> tuple[int, int]:
     """Return how many persons are linked to their own record by so many known values, and how many
     were tried.
     """
     hits = 0
     for person in persons:
-        known = known_of(person, release.random)
+        known = draw_known(person, release.random)
         kinds = release.random.sample(sorted(known), min(attributes, len(known)))
         number, _ = release.nearest({kind: known[kind] for kind in kinds})
         hits += release.records[number].name == person.name
@@ -185,7 +185,7 @@ def linkability(release: RecordIndex, released: Sequence[Person], others: Sequen
 
     def hit(person: Person) -> bool:
         places = [
-            release.nearest(known_of(person, release.random, kinds)) for kinds in (FIRST, SECOND)
+            release.nearest(draw_known(person, release.random, kinds)) for kinds in (FIRST, SECOND)
         ]
         return all(fits for _, fits in places) and places[0][0] == places[1][0]
 
@@ -217,17 +217,17 @@ def inference(release: RecordIndex, released: Sequence[Person], others: Sequence
 
     def hit(person: Person) -> bool:
         def values_of(secret: QuasiIdentifierKind) -> Sequence[str]:
-            known = known_of(
+            known = draw_known(
                 person, release.random, [kind for kind in QuasiIdentifierKind if kind is not secret]
             )
             return sorted(release.records[release.nearest(known)[0]].values.get(secret, ()))
 
         return attempt(person, values_of)
 
-    def guessed(person: Person) -> bool:
+    def guess(person: Person) -> bool:
         return attempt(person, lambda secret: everything[secret])
 
-    return _arms("inference", hit, released, others, (sum(map(guessed, released)), len(released)))
+    return _arms("inference", hit, released, others, (sum(map(guess, released)), len(released)))
 
 
 def _arms(

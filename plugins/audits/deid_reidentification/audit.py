@@ -28,8 +28,8 @@ from deid_reidentification.attacks import (
     Arms,
     RecordIndex,
     inference,
+    link,
     linkability,
-    linked,
     singling_out,
 )
 from deid_reidentification.drawing import curves_png
@@ -37,7 +37,7 @@ from deid_reidentification.people import (
     Person,
     QuasiIdentifierKind,
     covers,
-    left_of,
+    find_left,
     owner_of,
     people_of,
     read_population,
@@ -116,8 +116,8 @@ class Reidentification:
 
     def run(self, material: Material) -> AuditResult:
         world = Populations.of(material, least=self._least, made=self._made)
-        raw = _attacked(world, _nothing(), material)
-        found = [_attacked(world, policy, material) for policy in material.policies]
+        raw = _attack(world, _nothing(), material)
+        found = [_attack(world, policy, material) for policy in material.policies]
         return conclude(
             self,
             figures=[figure for each in found for figure in each.figures],
@@ -134,7 +134,7 @@ class Reidentification:
                     ),
                 )
             ],
-            tables=[_held(found, world), _arms([raw, *found])],
+            tables=[_tabulate_held(found, world), _arms([raw, *found])],
             counts={
                 "released_patients": len(world.released),
                 "control_patients": len(world.others),
@@ -195,7 +195,7 @@ class Populations:
             own,
             [person for name, person in people.items() if name in inside],
             [person for name, person in people.items() if name not in inside],
-            [*people.values(), *given, *_made(made)],
+            [*people.values(), *given, *_make_people(made)],
         )
 
     @property
@@ -204,7 +204,7 @@ class Populations:
         return 1 / len(self.released)
 
 
-def _made(source: str) -> list[Person]:
+def _make_people(source: str) -> list[Person]:
     """Return the people of synthetic notes."""
     documents = read_corpus(source).documents if source else ()
     return list(people_of([Case(each.note, each.spans, each.spans) for each in documents]).values())
@@ -254,12 +254,12 @@ def _nothing() -> Policy:
     return Policy("nothing_redacted", lambda text, _span, _context: text, keep=frozenset(Phi))
 
 
-def _attacked(world: Populations, policy: Policy, material: Material) -> Attacked:
+def _attack(world: Populations, policy: Policy, material: Material) -> Attacked:
     records = records_of(world.cases, policy, key=material.key)
     release = RecordIndex(list(records.values()), world.population, seed=material.seed)
     curve = []
     for attributes in range(1, EVERY + 1):
-        hits, trials = linked(release, world.released, attributes=attributes)
+        hits, trials = link(release, world.released, attributes=attributes)
         group = f"{policy.name}, {attributes if attributes < EVERY else 'all'} known"
         curve.append(
             Measurement.share(
@@ -271,11 +271,11 @@ def _attacked(world: Populations, policy: Policy, material: Material) -> Attacke
         for attack in (singling_out, linkability, inference)
     ]
     return Attacked(
-        policy.name, records, curve, [_measured(each, policy.name, material.seed) for each in arms]
+        policy.name, records, curve, [_measure(each, policy.name, material.seed) for each in arms]
     )
 
 
-def _measured(arms: Arms, policy: str, seed: int) -> Attack:
+def _measure(arms: Arms, policy: str, seed: int) -> Attack:
     baseline = Measurement.share("baseline", *arms.baseline, chance="it is the guess", unit="tries")
     guess = baseline.value
     main = Measurement.share("main", *arms.main, chance=guess, unit="tries")
@@ -348,7 +348,7 @@ def _strangers(world: Populations, material: Material) -> Control:
     strangers = [
         Person(name, person.values) for name, person in zip(names, world.others, strict=True)
     ]
-    hits, trials = linked(release, strangers, attributes=EVERY)
+    hits, trials = link(release, strangers, attributes=EVERY)
     found = Measurement.share(LINKED, hits, trials, chance=world.chance, unit="patients")
     return Control(
         name="persons who are not in the release",
@@ -359,14 +359,14 @@ def _strangers(world: Populations, material: Material) -> Control:
     )
 
 
-def _held(found: Sequence[Attacked], world: Populations) -> Table:
+def _tabulate_held(found: Sequence[Attacked], world: Populations) -> Table:
     """Return how many patients each policy leaves a value of each kind of, and how many share what
     is left.
     """
     rows: list[tuple[str | int | Measurement, ...]] = []
     for each in found:
         left = {
-            person.name: left_of(person, each.records[person.name]) for person in world.released
+            person.name: find_left(person, each.records[person.name]) for person in world.released
         }
         for kind in QuasiIdentifierKind:
             having = [person for person in world.released if person.values.get(kind)]

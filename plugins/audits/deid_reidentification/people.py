@@ -132,7 +132,7 @@ def _holding(kind: QuasiIdentifierKind, written: str) -> frozenset[str]:
     return frozenset()
 
 
-def left_of(person: Person, record: Person) -> dict[QuasiIdentifierKind, list[str]]:
+def find_left(person: Person, record: Person) -> dict[QuasiIdentifierKind, list[str]]:
     """Return what a record's text says of a person, by kind.
 
     Each value as it is written there, the exact text if it is.
@@ -180,7 +180,7 @@ def people_of(cases: Iterable[Case]) -> dict[str, Person]:
         values[QuasiIdentifierKind.FACT] = {
             word for word in values[QuasiIdentifierKind.FACT] if bearers[word] <= most
         }
-    return {name: Person(name, _frozen(values)) for name, values in found.items()}
+    return {name: Person(name, _freeze(values)) for name, values in found.items()}
 
 
 def records_of(cases: Iterable[Case], policy: Policy, *, key: Key) -> dict[str, Person]:
@@ -210,7 +210,7 @@ def records_of(cases: Iterable[Case], policy: Policy, *, key: Key) -> dict[str, 
             redacted.text, ((edit.new_start, edit.new_end) for edit in redacted.edits)
         )
     return {
-        name: Person(name, _frozen(_with_coarser(values)), _frozen(values))
+        name: Person(name, _freeze(_add_coarser(values)), _freeze(values))
         for name, values in written.items()
     }
 
@@ -237,7 +237,7 @@ def read_population(path: Path) -> list[Person]:
             raise InputError(
                 f"population, line {number}: not an object of categories and texts; fix the line"
             ) from None
-        people.append(Person(f"population {number}", _frozen(values)))
+        people.append(Person(f"population {number}", _freeze(values)))
     if not people:
         raise InputError("the population is empty; give one person per line")
     return people
@@ -261,7 +261,7 @@ def split(cases: Sequence[Case], *, key: Key, least: int) -> tuple[list[Case], l
     return halves
 
 
-def _with_coarser(
+def _add_coarser(
     written: Mapping[QuasiIdentifierKind, set[str]],
 ) -> dict[QuasiIdentifierKind, set[str]]:
     """Return values with what their coarser texts are known by, such as every age of a range."""
@@ -291,5 +291,5 @@ def _plain(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def _frozen(values: Mapping[QuasiIdentifierKind, set[str]]) -> Values:
+def _freeze(values: Mapping[QuasiIdentifierKind, set[str]]) -> Values:
     return {kind: frozenset(found) for kind, found in values.items() if found}

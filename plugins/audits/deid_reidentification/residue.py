@@ -125,7 +125,7 @@ class Residue:
     def run(self, material: Material) -> AuditResult:
         counted = count(material.cases)
         found = _share(counted, ALL)
-        halved = [_replaced(case, Injector(_HALF, seed=material.seed)) for case in material.cases]
+        halved = [_replace(case, Injector(_HALF, seed=material.seed)) for case in material.cases]
         whole = [Case(case.note, case.gold, case.gold) for case in material.cases]
         labels = [
             label
@@ -136,14 +136,14 @@ class Residue:
             figure
             for label in labels
             if label != ALL
-            for figure in self._expected(label, counted, material.seed)
+            for figure in self._estimate_left(label, counted, material.seed)
         ]
         result = conclude(
             self,
             figures=[
                 *(_share(counted, label) for label in labels),
                 *expected,
-                *self._exposed(counted, labels),
+                *self._measure_exposed(counted, labels),
             ],
             controls=[
                 self._control(
@@ -167,7 +167,7 @@ class Residue:
             return result
         return replace(result, blind_spots=(*self.blind_spots, _ASSUMED))
 
-    def _exposed(self, counted: Counted, labels: Sequence[str]) -> list[Measurement]:
+    def _measure_exposed(self, counted: Counted, labels: Sequence[str]) -> list[Measurement]:
         """Return the share of identifiers that are left by the chance that one of these is exposed.
 
         The chain by which Vakili et al. (2022) argue for sharing a model: 3 % of the names remain,
@@ -191,7 +191,7 @@ class Residue:
             )
         return found
 
-    def _expected(self, label: str, counted: Counted, seed: int) -> list[Measurement]:
+    def _estimate_left(self, label: str, counted: Counted, seed: int) -> list[Measurement]:
         """Return what is probably left and damaged among the predicted spans (Vakili, 2025, after
         his section 1.5).
 
@@ -308,8 +308,8 @@ def _share(counted: Counted, label: str) -> Measurement:
     )
 
 
-def _replaced(case: Case, injector: Injector) -> Case:
-    return Case(case.note, case.gold, injector.kept(case.gold))
+def _replace(case: Case, injector: Injector) -> Case:
+    return Case(case.note, case.gold, injector.keep(case.gold))
 
 
 def _counts(counted: Counted) -> Table:

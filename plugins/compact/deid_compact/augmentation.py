@@ -103,7 +103,7 @@ def exchange(text: str, marks: Marks, pools: Pools, chance: random.Random) -> tu
         if len(word) < 3:
             return word
         known = words.setdefault(word.casefold(), chance.choice(pools.names))
-        return _cased_like(known, word)
+        return _case_like(known, word)
 
     def replacement(marked: str, category: Phi) -> str:
         if category is Phi.NAME:
@@ -111,15 +111,15 @@ def exchange(text: str, marks: Marks, pools: Pools, chance: random.Random) -> tu
         if category in pools.others and pools.others[category] and "\n" not in marked:
             key = (category, marked.casefold())
             chosen = wholes.setdefault(key, chance.choice(pools.others[category]))
-            return _cased_like(chosen, marked)
+            return _case_like(chosen, marked)
         if category in _NUMBERED:
             return re.sub(r"\d", lambda _match: str(chance.randrange(10)), marked)
         return marked
 
-    return _replaced(text, marks, replacement)
+    return _replace_marks(text, marks, replacement)
 
 
-def _cased_like(text: str, model: str) -> str:
+def _case_like(text: str, model: str) -> str:
     if model.islower():
         return text.lower()
     if model.isupper() and len(model) > 1:
@@ -127,7 +127,9 @@ def _cased_like(text: str, model: str) -> str:
     return text
 
 
-def _replaced(text: str, marks: Marks, replacement: Callable[[str, Phi], str]) -> tuple[str, Marks]:
+def _replace_marks(
+    text: str, marks: Marks, replacement: Callable[[str, Phi], str]
+) -> tuple[str, Marks]:
     parts: list[str] = []
     moved: Marks = []
     last = 0
@@ -147,15 +149,15 @@ def _replaced(text: str, marks: Marks, replacement: Callable[[str, Phi], str]) -
 
 def lower(text: str) -> str:
     """Write a text in lower case; characters whose lower case is longer stay."""
-    return "".join(_kept_length(letter, letter.lower()) for letter in text)
+    return "".join(_keep_length(letter, letter.lower()) for letter in text)
 
 
 def upper(text: str) -> str:
     """Write a text in capitals; characters whose capital is longer stay."""
-    return "".join(_kept_length(letter, letter.upper()) for letter in text)
+    return "".join(_keep_length(letter, letter.upper()) for letter in text)
 
 
-def _kept_length(letter: str, changed: str) -> str:
+def _keep_length(letter: str, changed: str) -> str:
     return changed if len(changed) == 1 else letter
 
 
@@ -171,7 +173,7 @@ def scan(text: str, marks: Marks, chance: random.Random) -> tuple[str, Marks]:
         moved[at] = length
         written = letter
         if chance.random() < SCAN_RATE:
-            written = _damaged(letter, chance)
+            written = _damage(letter, chance)
         parts.append(written)
         length += len(written)
     moved[len(text)] = length
@@ -179,7 +181,7 @@ def scan(text: str, marks: Marks, chance: random.Random) -> tuple[str, Marks]:
     return "".join(parts), [mark for mark in damaged if mark[0] < mark[1]]
 
 
-def _damaged(letter: str, chance: random.Random) -> str:
+def _damage(letter: str, chance: random.Random) -> str:
     if letter == " ":
         return chance.choice(["", "  "])
     taken_for = _SCANNED.get(letter)

@@ -10,19 +10,20 @@ import numpy as np
 from deid_assets import Note, SpanSet
 from deid_assets.extending import ConfigError, Span, WordLabels, load, runs_of
 from deid_assets.extending.blas import one_blas_thread
+from deid_compact.field_labels import drop_field_labels
 from deid_compact.folder import FILES, CompactDescription, digest_of, read_about, read_network
 from deid_compact.inputs import NoteInput, input_of
 from deid_compact.network import CompactNetwork
 from deid_compact.words import (
     WordScores,
-    calibrated,
-    kept,
-    labelled_words,
+    calibrate,
+    label_words,
     spans_of,
-    united,
+    unite,
+    veto_spans,
 )
 
-VERSION = "0.1.0"
+VERSION = "0.1.1"
 NAME = "compact"
 PACKAGED = Path(__file__).parent / "model"
 """The model that comes with the plugin; its card lies beside it."""
@@ -98,16 +99,17 @@ class CompactDetector:
     def word_labels(self, notes: Sequence[Note]) -> Iterator[WordLabels]:
         """Yield the probability that the network gives to each category at each word."""
         for scores, _ in self.opinions(notes):
-            yield labelled_words(scores, self._about.classes)
+            yield label_words(scores, self._about.classes)
 
     def _scores(self, note: Note, others: Sequence[Span]) -> WordScores:
         return word_scores(self._network, self._about, input_of(note.text, others, self._numbers))
 
     def _spans(self, note: Note, scores: WordScores, others: Sequence[Span]) -> list[Span]:
         found = spans_of(note.text, scores, self._about.classes, self._decision, self.name)
+        found = drop_field_labels(found, note.text, self._network.lexicon)
         if self._alone:
             return found
-        return united(found, [self._own(span) for span in kept(others, scores, self._veto)])
+        return unite(found, [self._own(span) for span in veto_spans(others, scores, self._veto)])
 
     def _own(self, span: Span) -> Span:
         return Span(span.start, span.end, span.label, span.score, self.name, span.native_label)
@@ -119,9 +121,9 @@ def word_scores(network: CompactNetwork, about: CompactDescription, given: NoteI
     if not given.words:
         nothing = np.zeros((0, len(classes.categories)), dtype=np.float32)
         return WordScores([], nothing[:, 0], nothing, nothing[:, 0])
-    probabilities = calibrated(
+    probabilities = calibrate(
         network.scores(given.words, given.gaps, given.labels), about.temperature
     )
     categories = classes.by_category(probabilities)
-    marked = categories[:, about.decision.returned(classes)].sum(axis=1)
+    marked = categories[:, about.decision.mark_returned(classes)].sum(axis=1)
     return WordScores(given.tokens, marked, categories, probabilities[:, 1::2].sum(axis=1))

@@ -38,13 +38,13 @@ def rows_of(word: str) -> list[int]:
     """Return the rows of a word's parts in the one table that holds all."""
     low = _DIGITS.sub("0", word.lower())
     found = [
-        hashed("norm", low),
-        hashed("prefix", low[:3]),
-        hashed("suffix", low[-3:]),
-        hashed("suffix", "2" + low[-2:]),
-        hashed("shape", shape_of(word)),
+        hash_part("norm", low),
+        hash_part("prefix", low[:3]),
+        hash_part("suffix", low[-3:]),
+        hash_part("suffix", "2" + low[-2:]),
+        hash_part("shape", shape_of(word)),
     ]
-    found += [hashed("grams", gram) for gram in _grams(low[:LONGEST_GRAMS])]
+    found += [hash_part("grams", gram) for gram in _grams(low[:LONGEST_GRAMS])]
     return found
 
 
@@ -80,7 +80,7 @@ def _grams(low: str) -> Iterator[str]:
             yield framed[start : start + size]
 
 
-def hashed(table: str, part: str) -> int:
+def hash_part(table: str, part: str) -> int:
     """Return the row of a part of a word."""
     first: int = FIRST_ROW[table]
     return first + zlib.crc32(part.encode(), _SEEDS[table]) % ROWS[table]

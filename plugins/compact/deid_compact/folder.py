@@ -120,6 +120,8 @@ def _small(weights: CompactWeights) -> dict[str, Floats]:
         "head.0": weights.head[0],
         "head.1": weights.head[1],
     }
+    if weights.note is not None:
+        arrays["note"] = weights.note
     for number, layer in enumerate(weights.layers):
         for part, values in enumerate(layer):
             arrays[f"layer.{number}.{part}"] = values
@@ -140,7 +142,7 @@ def read_network(folder: Path) -> CompactNetwork:
         raise PluginError(
             f"{path} is missing or broken ({type(error).__name__}); train the model again"
         ) from error
-    return CompactNetwork(weights, read_lexicon(folder / LISTS_FILE, len(weights.lists) - 1))
+    return CompactNetwork(weights, read_lexicon(folder / LISTS_FILE, len(weights.lists)))
 
 
 def _weights(arrays: Mapping[str, NDArray[Any]]) -> CompactWeights:
@@ -158,6 +160,7 @@ def _weights(arrays: Mapping[str, NDArray[Any]]) -> CompactWeights:
         project=(read("project.0"), read("project.1")),
         gap=read("gap"),
         rule=read("rule"),
+        note=read("note") if "note" in arrays else None,
         norm=(read("norm.0"), read("norm.1")),
         layers=layers,
         head=(read("head.0"), read("head.1")),

@@ -91,7 +91,7 @@ class Classes:
         """
         return probabilities[..., 1::2] + probabilities[..., 2::2]
 
-    def translated(self, probabilities: NDArray[np.float32], other: Classes) -> NDArray[np.float32]:
+    def translate(self, probabilities: NDArray[np.float32], other: Classes) -> NDArray[np.float32]:
         """Return probabilities under other classes.
 
         Those of categories that these lack count as outside.
@@ -132,7 +132,7 @@ class Targets:
             outputs |= {self.classes.begin(category), self.classes.inside(category)}
         return self._number(outputs)
 
-    def marked(self, category: Phi, marked: frozenset[Phi]) -> tuple[int, int]:
+    def find_targets(self, category: Phi, marked: frozenset[Phi]) -> tuple[int, int]:
         """Return the targets of the first and of the other pieces of a span.
 
         Args:
@@ -155,7 +155,7 @@ class Targets:
         return self._numbers.setdefault(frozenset(outputs), len(self._numbers))
 
 
-def merged(category: Phi) -> Phi | None:
+def merge_category(category: Phi) -> Phi | None:
     """Return the class of a category, or none where it is not learnt."""
     if category in NOT_LEARNT:
         return None

@@ -29,7 +29,7 @@ def marks_loss(scores: Tensor, targets: Tensor, allowed: Tensor, smoothing: floa
     return (1 - smoothing) * loss - smoothing * scores.log_softmax(-1).mean()
 
 
-def fitted_temperature(pairs: Sequence[tuple[Tensor, Tensor]], allowed: Tensor) -> float:
+def fit_temperature(pairs: Sequence[tuple[Tensor, Tensor]], allowed: Tensor) -> float:
     """Return the number by which scores are divided so that the loss on the development notes is
     least (Guo 2017).
 

@@ -18,7 +18,7 @@ from deid_compact.origins import (
     LEAST_OF_ALL,
     LOCALES,
     ROMANISED,
-    romanised,
+    romanise,
     town_names,
 )
 
@@ -40,7 +40,7 @@ def names_for_copies(seed: int) -> list[str]:
         for word in _LETTERS.findall(" ".join(_names_of(locale, seed)))
         if len(word) > 2 and word[0].isupper()
     }
-    return sorted(words | set(invented(sorted(words), seed)))
+    return sorted(words | set(invent_words(sorted(words), seed)))
 
 
 def _names_of(locale: str, seed: int) -> Iterator[str]:
@@ -48,7 +48,7 @@ def _names_of(locale: str, seed: int) -> Iterator[str]:
     faker.seed_instance(seed)
     for _ in range(EACH):
         for name in (faker.first_name(), faker.last_name()):
-            yield romanised(name) if locale in ROMANISED else name
+            yield romanise(name) if locale in ROMANISED else name
 
 
 def towns_for_copies(seed: int) -> list[str]:
@@ -62,10 +62,10 @@ def towns_for_copies(seed: int) -> list[str]:
         of_size = town_names(least)
         names.update(chance.sample(of_size, min(TOWNS, len(of_size))))
     single = sorted(name for name in names if " " not in name)
-    return sorted(names | set(invented(single, seed)))
+    return sorted(names | set(invent_words(single, seed)))
 
 
-def invented(words: Sequence[str], seed: int) -> list[str]:
+def invent_words(words: Sequence[str], seed: int) -> list[str]:
     """Return words that no list holds, written as these are: a chain of letters.
 
     Args:
@@ -83,13 +83,13 @@ def invented(words: Sequence[str], seed: int) -> list[str]:
     for _ in range(20 * INVENTED):
         if len(made) == INVENTED or not following:
             break
-        word = _chained(following, chance)
+        word = _chain(following, chance)
         if 3 <= len(word) <= _LONGEST and word not in known:
             made.add(word.capitalize())
     return sorted(made)
 
 
-def _chained(following: dict[str, list[str]], chance: random.Random) -> str:
+def _chain(following: dict[str, list[str]], chance: random.Random) -> str:
     word = "^" * _SEEN
     while len(word) < _SEEN + 2 * _LONGEST:
         letter = chance.choice(following[word[-_SEEN:]])

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from deid_compact.features import GAPS, TABLE_ROWS
-from deid_compact.lexicon import LISTS
+from deid_compact.lexicon import COLUMNS
 from deid_compact.network import DILATIONS, CompactWeights, Floats
 
 _INT8 = 127
@@ -40,7 +40,7 @@ class Feed:
 
 
 class CompactNet(nn.Module):
-    """Parts of words added up, convolutions over the words, a linear layer.
+    """Parts of words added up, the mean of the note, convolutions over the words, a linear layer.
 
     Args:
         width: Of the layers.
@@ -55,10 +55,11 @@ class CompactNet(nn.Module):
     ) -> None:
         super().__init__()
         self.table = nn.EmbeddingBag(TABLE_ROWS, parts, mode="sum")
-        self.lists = nn.Linear(len(LISTS) + 1, parts, bias=False)
+        self.lists = nn.Linear(COLUMNS, parts, bias=False)
         self.project = nn.Linear(parts, width)
         self.gap = nn.Embedding(GAPS * GAPS, width)
         self.rule = nn.Embedding(labels, width)
+        self.note = nn.Linear(width, width, bias=False)
         self.norm = nn.LayerNorm(width)
         self.layers = nn.ModuleList(nn.Linear(3 * width, width) for _ in DILATIONS)
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in DILATIONS)
@@ -75,13 +76,20 @@ class CompactNet(nn.Module):
         spelled = torch.relu(self.table(feed.rows, feed.starts) + self.lists(feed.lists))
         of_words = self.project(spelled)[feed.words.clamp(min=0)]
         is_filling = (feed.words < 0)[..., None]
-        states = self.norm(of_words + self.gap(feed.gaps) + self.rule(feed.labels))
+        states = of_words + self.gap(feed.gaps) + self.rule(feed.labels)
+        states = self.norm(states + self.note(_means(states, is_filling)))
         states = self.dropout(states).masked_fill(is_filling, 0.0)
         for dilation, layer, norm in zip(DILATIONS, self.layers, self.norms, strict=True):
             added = torch.relu(layer(_neighbours(states, dilation)))
             states = norm(states + self.dropout(added)).masked_fill(is_filling, 0.0)
         scores: Tensor = self.head(states)
         return scores
+
+
+def _means(states: Tensor, is_filling: Tensor) -> Tensor:
+    """Return the mean of the states of each note's words: (notes, 1, width)."""
+    words = (~is_filling).sum(dim=1, keepdim=True).clamp(min=1)
+    return states.masked_fill(is_filling, 0.0).sum(dim=1, keepdim=True) / words
 
 
 def _neighbours(states: Tensor, dilation: int) -> Tensor:
@@ -109,6 +117,7 @@ def weights_of(net: CompactNet) -> CompactWeights:
         project=(_array(net.project.weight.T), _array(net.project.bias)),
         gap=_array(net.gap.weight),
         rule=_array(net.rule.weight),
+        note=_array(net.note.weight.T),
         norm=(_array(net.norm.weight), _array(net.norm.bias)),
         layers=layers,
         head=(_array(net.head.weight.T), _array(net.head.bias)),
@@ -119,7 +128,7 @@ def _array(values: Any) -> Floats:
     return np.ascontiguousarray(values.detach().cpu().numpy(), dtype=np.float32)
 
 
-def filled(parts: Sequence[np.ndarray], empty: int) -> Tensor:
+def pad_arrays(parts: Sequence[np.ndarray], empty: int) -> Tensor:
     """Return arrays of different lengths as one: (arrays, longest)."""
     longest = max(len(part) for part in parts)
     rows = np.full((len(parts), longest), empty, dtype=np.int64)

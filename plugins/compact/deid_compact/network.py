@@ -1,6 +1,7 @@
 """The network, run with NumPy.
 
-Parts of words added up, five convolutions over the words, a linear layer.
+Parts of words added up, the mean of the note's words, five convolutions over the words, a linear
+layer. The mean says in which language and how a note is written.
 
 The convolutions see 1, 2, 4, 8 and 1 words to either side, 16 in all (dilated convolutions: Yu and
 Koltun 2016; hashed parts of words under convolutions: Honnibal and Montani 2017).
@@ -45,6 +46,8 @@ class CompactWeights:
         project: From the parts to the layers: (parts, width), and its bias.
         gap: A row for each way in which a word is set off: (gaps, width).
         rule: A row for each label that the other detector gave the word: (labels, width).
+        note: From the mean of a note's words to what is added to each: (width, width); none in
+            models of older versions.
         norm: Scale and shift in front of the convolutions: two of (width,).
         layers: Matrix (3 * width, width), bias, scale and shift of each convolution.
         head: (width, outputs), and its bias.
@@ -56,6 +59,7 @@ class CompactWeights:
     project: tuple[Floats, Floats]
     gap: Floats
     rule: Floats
+    note: Floats | None
     norm: tuple[Floats, Floats]
     layers: Sequence[tuple[Floats, Floats, Floats, Floats]]
     head: tuple[Floats, Floats]
@@ -83,32 +87,54 @@ class CompactNetwork:
             gaps: How each is set off: (words,).
             labels: Number of the label that the other detector gave each: (words,).
         """
+        of_note = self._of_note(words, gaps, labels)
         if len(words) <= LONGEST:
-            return self._scores(words, gaps, labels)
+            return self._scores(words, gaps, labels, of_note)
         found = []
         for first in range(0, len(words), LONGEST):
             start = max(0, first - SEEN)
             stop = first + LONGEST
             part = slice(start, stop + SEEN)
-            scores = self._scores(words[part], gaps[part], labels[part])
+            scores = self._scores(words[part], gaps[part], labels[part], of_note)
             found.append(scores[first - start : stop - start])
         return np.concatenate(found)
 
-    def _scores(self, words: Sequence[str], gaps: Numbers, labels: Numbers) -> Floats:
+    def _of_note(self, words: Sequence[str], gaps: Numbers, labels: Numbers) -> Floats:
+        """Return what the mean of all words adds to each: (width,)."""
+        matrix = self.weights.note
+        total = np.zeros(len(self.weights.norm[0]), dtype=np.float32)
+        if matrix is None or not words:
+            return total
+        for first in range(0, len(words), LONGEST):
+            part = slice(first, first + LONGEST)
+            total += self._describe_words(words[part], gaps[part], labels[part]).sum(axis=0)
+        total /= len(words)
+        added: Floats = total @ matrix
+        return added
+
+    def _describe_words(self, words: Sequence[str], gaps: Numbers, labels: Numbers) -> Floats:
+        """Return what is known of each word by itself: (words, width)."""
         states = self._of_words(words)
         states += self.weights.gap[gaps]
         states += self.weights.rule[labels]
-        states = _normed(states, *self.weights.norm)
+        return states
+
+    def _scores(
+        self, words: Sequence[str], gaps: Numbers, labels: Numbers, of_note: Floats
+    ) -> Floats:
+        states = self._describe_words(words, gaps, labels)
+        states += of_note
+        states = _normalize(states, *self.weights.norm)
         for dilation, (matrix, bias, scale, shift) in zip(
             DILATIONS, self.weights.layers, strict=True
         ):
-            states = self._convolved(states, dilation, matrix, bias)
-            states = _normed(states, scale, shift)
+            states = self._convolve(states, dilation, matrix, bias)
+            states = _normalize(states, scale, shift)
         matrix, bias = self.weights.head
         found: Floats = states @ matrix + bias
         return found
 
-    def _convolved(self, states: Floats, dilation: int, matrix: Floats, bias: Floats) -> Floats:
+    def _convolve(self, states: Floats, dilation: int, matrix: Floats, bias: Floats) -> Floats:
         """Return the states with what three words, each ``dilation`` apart, add to the
         middle one.
         """
@@ -156,12 +182,12 @@ class CompactNetwork:
         summed = np.add.reduceat(parts, starts, axis=0)
         lists = self.lexicon.lists_of(words)
         blocks = [
-            self._projected(summed[first : first + _BLOCK], lists[first : first + _BLOCK])
+            self._project(summed[first : first + _BLOCK], lists[first : first + _BLOCK])
             for first in range(0, len(words), _BLOCK)
         ]
         return np.concatenate(blocks)
 
-    def _projected(self, summed: Floats, lists: Floats) -> Floats:
+    def _project(self, summed: Floats, lists: Floats) -> Floats:
         """Return the vectors of at most a block of words.
 
         Always of a whole block, so that a word's vector does not depend on the words that were new
@@ -178,7 +204,7 @@ class CompactNetwork:
         return vectors
 
 
-def _normed(states: Floats, scale: Floats, shift: Floats) -> Floats:
+def _normalize(states: Floats, scale: Floats, shift: Floats) -> Floats:
     """Return states with mean 0 and deviation 1 over each word, then scaled and shifted (Ba et al.
     2016); in place.
     """

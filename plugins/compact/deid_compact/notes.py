@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from deid_assets.extending import Document, Phi, Token
 from deid_compact.augmentation import Marks, Pools, vary
-from deid_compact.labels import NO_TARGET, Targets, merged
+from deid_compact.labels import NO_TARGET, Targets, merge_category
 
 Numbers = NDArray[np.int64]
 Item = TypeVar("Item")
@@ -35,26 +35,26 @@ class MarkedNote:
     note_id: str = ""
 
 
-def marked_notes(documents: Iterable[Document]) -> list[MarkedNote]:
+def mark_notes(documents: Iterable[Document]) -> list[MarkedNote]:
     """Return annotated notes with what their corpora mark."""
     documents = list(documents)
     by_corpus: dict[str, set[Phi]] = {}
     for document in documents:
         labels = by_corpus.setdefault(document.corpus, set())
-        labels.update(label for span in document.spans if (label := merged(span.label)))
+        labels.update(label for span in document.spans if (label := merge_category(span.label)))
     notes = []
     for document in documents:
         marks = [
             (span.start, span.end, label)
             for span in document.spans
-            if (label := merged(span.label))
+            if (label := merge_category(span.label))
         ]
         marked = frozenset(by_corpus[document.corpus])
         notes.append(MarkedNote(document.note.text, marks, marked, document.note.note_id))
     return notes
 
 
-def with_copies(
+def add_copies(
     note: MarkedNote, pools: Pools, count: float, chance: random.Random
 ) -> Iterator[MarkedNote]:
     """Yield a note, and varied copies of it.
@@ -86,7 +86,7 @@ def targets_of(note: MarkedNote, pieces: Sequence[Token], targets: Targets) -> N
     inside_at = np.full(len(note.text) + 1, outside, dtype=np.int64)
     begin_at = np.full(len(note.text) + 1, NO_TARGET, dtype=np.int64)
     for start, end, category in note.marks:
-        begin, inside = targets.marked(category, note.marked)
+        begin, inside = targets.find_targets(category, note.marked)
         inside_at[start:end] = inside
         begin_at[start] = begin
     found = [_target(begin_at[start:end], inside_at[start:end], outside) for start, end in pieces]
@@ -101,7 +101,9 @@ def _target(begins: Numbers, insides: Numbers, outside: int) -> int:
     return int(inside[0]) if len(inside) else outside
 
 
-def batched(items: Sequence[Item], size_of: Callable[[Item], int], limit: int) -> list[list[Item]]:
+def batch_items(
+    items: Sequence[Item], size_of: Callable[[Item], int], limit: int
+) -> list[list[Item]]:
     """Return items in batches of like sizes, each at most ``limit`` with what fills it up.
 
     Args:

@@ -107,7 +107,7 @@ ROMANISED = ("bg_BG", "el_GR", "hy_AM", "ka_GE", "ko_KR", "mk_MK", "ru_RU", "uk_
 """Of Faker, whose names are written in other letters, and here as a passport would."""
 
 
-def romanised(name: str) -> str:
+def romanise(name: str) -> str:
     """Return a name in Latin letters, as a passport writes it."""
     return " ".join(word.replace("'", "").capitalize() for word in anyascii(name).split())
 

@@ -24,15 +24,16 @@ from deid_compact.folder import (
     write_weights,
 )
 from deid_compact.inputs import NoteInput, input_of, label_rows
+from deid_compact.institutions import institutions_for_copies
 from deid_compact.labels import Classes, Targets
 from deid_compact.lexicon import make_lexicon
-from deid_compact.losses import fitted_temperature
+from deid_compact.losses import fit_temperature
 from deid_compact.names import names_for_copies, towns_for_copies
 from deid_compact.nets import CompactNet, weights_of
-from deid_compact.notes import MarkedNote, batched, marked_notes, targets_of, with_copies
+from deid_compact.notes import MarkedNote, add_copies, batch_items, mark_notes, targets_of
 from deid_compact.settings import CompactSettings
 from deid_compact.spelling import Spelling
-from deid_compact.thresholds import chosen_thresholds
+from deid_compact.thresholds import choose_thresholds
 from deid_compact.training import CompactLearner, WordExample, pieces_of
 from deid_compact.words import Decision, WordScores
 from deid_training.learner import LoopSettings
@@ -113,14 +114,14 @@ def run(task: Task, out: Path, report: Report) -> None:
     torch.manual_seed(task.seed)
     classes = Classes.of(task.labels.values())
     materials = ExampleBuilder(settings, classes)
-    training = marked_notes(document for phase in task.phases for document in phase)
+    training = mark_notes(document for phase in task.phases for document in phase)
     examples = _examples(training, materials, settings, seed=task.seed)
     examples += [
         materials.example(MarkedNote(note.text, [], frozenset()), is_taught=True)
         for note in task.raw
         if settings.teacher
     ]
-    dev = [materials.example(note) for note in marked_notes(task.dev)]
+    dev = [materials.example(note) for note in mark_notes(task.dev)]
     materials.spelling.close()
     allowed = torch.from_numpy(materials.targets.table())
     net = CompactNet(
@@ -144,14 +145,14 @@ def run(task: Task, out: Path, report: Report) -> None:
         version=VERSION,
         classes=classes,
         labels=materials.labels,
-        temperature=fitted_temperature(learner.dev_scores(), allowed),
+        temperature=fit_temperature(learner.dev_scores(), allowed),
         decision=Decision(settings.threshold, {}, settings.silent),
         predictions_of=settings.predictions_of,
         veto=settings.veto,
     )
     write_weights(out, weights_of(net))
     materials.lexicon.save(out / LISTS_FILE)
-    write_about(out, _with_thresholds(about, out, task.dev, materials, settings))
+    write_about(out, _set_thresholds(about, out, task.dev, materials, settings))
 
 
 def _examples(
@@ -162,22 +163,28 @@ def _examples(
     return [
         materials.example(copy)
         for note in notes
-        for copy in with_copies(note, pools, settings.copies, chance)
+        for copy in add_copies(note, pools, settings.copies, chance)
     ]
 
 
 def _pools(notes: Sequence[MarkedNote], seed: int) -> Pools:
     pools = pools_of([(note.text, note.marks) for note in notes], names_for_copies(seed))
-    towns = sorted({*pools.others.get(Phi.CITY, ()), *towns_for_copies(seed)})
-    return Pools(pools.names, {**pools.others, Phi.CITY: towns})
+    more = {**institutions_for_copies(), Phi.CITY: towns_for_copies(seed)}
+    return Pools(
+        pools.names,
+        {
+            category: sorted({*texts, *more.get(category, ())})
+            for category, texts in pools.others.items()
+        },
+    )
 
 
 def _batches(examples: Sequence[WordExample], settings: CompactSettings) -> list[list[WordExample]]:
     pieces = [piece for example in examples for piece in pieces_of(example, settings.longest)]
-    return batched(pieces, lambda piece: len(piece.words), settings.batch_words)
+    return batch_items(pieces, lambda piece: len(piece.words), settings.batch_words)
 
 
-def _with_thresholds(
+def _set_thresholds(
     about: CompactDescription,
     folder: Path,
     dev: Sequence[Document],
@@ -186,18 +193,19 @@ def _with_thresholds(
 ) -> CompactDescription:
     if settings.wanted_precision is None:
         return about
-    thresholds = chosen_thresholds(
-        _judged(about, folder, dev, materials),
+    thresholds = choose_thresholds(
+        _judge_notes(about, folder, dev, materials),
         about.classes,
         wanted_precision=settings.wanted_precision,
         silent=settings.silent,
+        highest=settings.highest_threshold,
     )
     return replace(about, decision=Decision(settings.threshold, thresholds, settings.silent))
 
 
-def _judged(
+def _judge_notes(
     about: CompactDescription, folder: Path, dev: Sequence[Document], materials: ExampleBuilder
 ) -> Iterator[tuple[Document, WordScores]]:
     network = read_network(folder)
-    for document, note in zip(dev, marked_notes(dev), strict=True):
+    for document, note in zip(dev, mark_notes(dev), strict=True):
         yield document, word_scores(network, about, materials.input(note))

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from deid_assets.extending import Phi
-from deid_assets.extending.settings import checked_settings
+from deid_assets.extending.settings import check_settings
 
 Positive = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -40,6 +40,7 @@ class CompactSettings(BaseModel):
         threshold: Probability from which a word is marked, where the development notes choose none.
         wanted_precision: Of each category on the development notes; its threshold is the lowest
             that reaches it.
+        highest_threshold: That a category gets where its threshold reaches no such precision.
         silent: Categories that are learnt and not returned.
         teacher: Model folder of an encoder whose probabilities for the raw notes are learnt, or
             empty.
@@ -65,6 +66,7 @@ class CompactSettings(BaseModel):
     veto: Share = 0.05
     threshold: Rate = 0.5
     wanted_precision: Share | None = None
+    highest_threshold: Rate = 0.95
     silent: frozenset[Phi] = frozenset({Phi.PROFESSION})
     teacher: str = ""
     teacher_share: Share = 0.5
@@ -77,4 +79,4 @@ def read_settings(given: Mapping[str, Any]) -> CompactSettings:
     Raises:
         ConfigError: A key is unknown or a value is not allowed; the message names each.
     """
-    return checked_settings(CompactSettings, given, trainer="compact")
+    return check_settings(CompactSettings, given, trainer="compact")

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from deid_compact.features import hashed, rows_of, shape_of
+from deid_compact.features import hash_part, rows_of, shape_of
 from deid_compact.lexicon import ListIndex
 
 Numbers = NDArray[np.int64]
@@ -54,7 +54,7 @@ class Spelling:
         known = self._numbers.get(_HIDDEN + shape)
         if known is not None:
             return known
-        number = self._add(_HIDDEN + shape, np.array([hashed("shape", shape)], dtype=np.int64))
+        number = self._add(_HIDDEN + shape, np.array([hash_part("shape", shape)], dtype=np.int64))
         self._hidden[number] = number
         return number
 
@@ -72,7 +72,7 @@ class Spelling:
             [word.removeprefix(_PARTIAL) for word in self._numbers]
         )
 
-    def hidden(self, numbers: Numbers) -> Numbers:
+    def hide(self, numbers: Numbers) -> Numbers:
         """Return the numbers of words whose spelling is hidden."""
         return np.asarray(self._hidden, dtype=np.int64)[numbers]
 

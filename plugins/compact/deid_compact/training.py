@@ -15,7 +15,7 @@ from torch import Tensor
 
 from deid_compact.labels import NO_TARGET
 from deid_compact.losses import marks_loss
-from deid_compact.nets import CompactNet, Feed, filled
+from deid_compact.nets import CompactNet, Feed, pad_arrays
 from deid_compact.settings import CompactSettings
 from deid_compact.spelling import Spelling
 from deid_training.learner import EpochScore, Learner, Loss
@@ -136,21 +136,21 @@ class CompactLearner(Learner[Sequence[WordExample]]):
         found = []
         with torch.no_grad():
             for batch in self._dev:
-                targets = filled([example.targets for example in batch], NO_TARGET)
+                targets = pad_arrays([example.targets for example in batch], NO_TARGET)
                 scores = self.model(self._feed(batch, in_training=False))
                 found.append((scores[targets != NO_TARGET], targets[targets != NO_TARGET]))
         return found
 
     def _batch_loss(self, batch: Sequence[WordExample]) -> Tensor:
-        targets = filled([example.targets for example in batch], NO_TARGET)
+        targets = pad_arrays([example.targets for example in batch], NO_TARGET)
         is_word = targets != NO_TARGET
         scores = self.model(self._feed(batch, in_training=True))
         loss = marks_loss(
             scores[is_word], targets[is_word], self._allowed, self._settings.smoothing
         )
-        return self._with_teacher(loss, scores, batch)
+        return self._add_teacher(loss, scores, batch)
 
-    def _with_teacher(self, loss: Tensor, scores: Tensor, batch: Sequence[WordExample]) -> Tensor:
+    def _add_teacher(self, loss: Tensor, scores: Tensor, batch: Sequence[WordExample]) -> Tensor:
         """Return the loss with the cross-entropy to what the teacher holds, where it was asked."""
         rows = []
         wanted = []
@@ -165,19 +165,19 @@ class CompactLearner(Learner[Sequence[WordExample]]):
         return (1 - share) * loss - share * (torch.cat(wanted) * said).sum(-1).mean()
 
     def _feed(self, batch: Sequence[WordExample], *, in_training: bool) -> Feed:
-        words = [self._spelled(example, in_training=in_training) for example in batch]
+        words = [self._hide_some(example, in_training=in_training) for example in batch]
         distinct, places = np.unique(np.concatenate(words), return_inverse=True)
         ends = np.cumsum([len(each) for each in words])
         numbered = np.split(places, ends[:-1])
         labels = [self._labels(example, in_training=in_training) for example in batch]
         return Feed(
             *self._spelling.parts(distinct),
-            words=filled(numbered, NO_TARGET),
-            gaps=filled([example.gaps for example in batch], 0),
-            labels=filled(labels, 0),
+            words=pad_arrays(numbered, NO_TARGET),
+            gaps=pad_arrays([example.gaps for example in batch], 0),
+            labels=pad_arrays(labels, 0),
         )
 
-    def _spelled(self, example: WordExample, *, in_training: bool) -> Numbers:
+    def _hide_some(self, example: WordExample, *, in_training: bool) -> Numbers:
         if not in_training:
             return example.words
         draws = self._draws.random(len(example.words))
@@ -186,7 +186,7 @@ class CompactLearner(Learner[Sequence[WordExample]]):
             self._spelling.partial(example.words),
             example.words,
         )
-        return np.where(draws < self._settings.hide, self._spelling.hidden(example.words), words)
+        return np.where(draws < self._settings.hide, self._spelling.hide(example.words), words)
 
     def _labels(self, example: WordExample, *, in_training: bool) -> Numbers:
         if not in_training or self._draws.random() >= self._settings.label_dropout:

@@ -6,14 +6,17 @@ Shared by the taggers that decide word by word.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deid_assets.extending import OUTSIDE, Phi, Span, Token, WordLabels
-from deid_compact.labels import Classes, merged
+from deid_compact.labels import Classes, merge_category
 
 Floats = NDArray[np.float32]
 _JOINING = frozenset(" \t\n-'\u2019/.")
@@ -115,19 +118,19 @@ class Decision:
         each = [self.thresholds.get(category, self.threshold) for category in classes.categories]
         return np.array(each, dtype=np.float32)
 
-    def returned(self, classes: Classes) -> NDArray[np.bool_]:
+    def mark_returned(self, classes: Classes) -> NDArray[np.bool_]:
         """Return whether each category is returned: (categories,)."""
         return np.array([category not in self.silent for category in classes.categories])
 
 
-def labelled_words(scores: WordScores, classes: Classes) -> WordLabels:
+def label_words(scores: WordScores, classes: Classes) -> WordLabels:
     """Return the probability of each category at each word; the rest is that of none."""
     outside = np.maximum(1 - scores.categories.sum(axis=1, keepdims=True), 0)
     labels = [OUTSIDE, *(str(category) for category in classes.categories)]
     return WordLabels(scores.words, labels, np.concatenate([outside, scores.categories], axis=1))
 
 
-def calibrated(scores: Floats, temperature: float) -> Floats:
+def calibrate(scores: Floats, temperature: float) -> Floats:
     """Return probabilities of scores: (..., outputs), rows that sum to 1."""
     scaled = scores / temperature
     scaled -= scaled.max(axis=-1, keepdims=True)
@@ -142,7 +145,7 @@ def spans_of(
     """Return the spans of a note, in order."""
     if not scores.words:
         return []
-    allowed = np.where(decision.returned(classes), scores.categories, -1.0)
+    allowed = np.where(decision.mark_returned(classes), scores.categories, -1.0)
     best = allowed.argmax(axis=1)
     chosen = np.flatnonzero(scores.marked >= decision.least(classes)[best])
     spans: list[Span] = []
@@ -160,10 +163,10 @@ def spans_of(
             spans[-1] = Span(last.start, end, label, min(last.score, score), source)
         else:
             spans.append(Span(start, end, label, score, source))
-    return [span for found in spans if (span := _trimmed(text, found)) is not None]
+    return [span for found in spans if (span := _trim(text, found)) is not None]
 
 
-def _trimmed(text: str, span: Span) -> Span | None:
+def _trim(text: str, span: Span) -> Span | None:
     """Return a span without the punctuation at its ends, or nothing where it is nothing else.
 
     Brackets stay where both are in the span. A full stop stays behind a single letter and behind a
@@ -196,7 +199,7 @@ def _joins(between: str) -> bool:
     return between.count("\n") <= 1 and all(letter in _JOINING for letter in between)
 
 
-def united(own: Sequence[Span], others: Sequence[Span]) -> list[Span]:
+def unite(own: Sequence[Span], others: Sequence[Span]) -> list[Span]:
     """Return spans of a network beside those of another detector, which tells categories apart that
     the network does not.
 
@@ -206,39 +209,41 @@ def united(own: Sequence[Span], others: Sequence[Span]) -> list[Span]:
         own: Of the network.
         others: Of the other detector, kept.
     """
+    ordered = sorted(others, key=lambda other: other.start)
+    starts = [other.start for other in ordered]
+    ends = list(accumulate((other.end for other in ordered), max))
     alone = [
         span
         for span in own
-        if not any(other.start <= span.start and span.end <= other.end for other in others)
+        if not (before := bisect_right(starts, span.start)) or ends[before - 1] < span.end
     ]
-    return [*named(alone, others), *others]
+    return [*name_spans(alone, others), *others]
 
 
-def named(own: Sequence[Span], others: Sequence[Span]) -> list[Span]:
+def name_spans(own: Sequence[Span], others: Sequence[Span]) -> list[Span]:
     """Return spans of a network, each with the category of a span of its own class that it
     overlaps.
 
     A record number is told from its label, not from its digits.
 
     Args:
-        own: Of the network.
+        own: Of the network, in order.
         others: Of another detector, which tells categories apart that the network does not.
     """
     found = []
+    waiting = deque(sorted(others, key=lambda other: other.start))
+    near: list[Span] = []
     for span in own:
-        finer = [
-            other.label
-            for other in others
-            if other.start < span.end
-            and span.start < other.end
-            and merged(other.label) is span.label
-        ]
-        label = finer[0] if finer else span.label
+        while waiting and waiting[0].start < span.end:
+            near.append(waiting.popleft())
+        near = [other for other in near if other.end > span.start]
+        finer = (other.label for other in near if merge_category(other.label) is span.label)
+        label = next(finer, span.label)
         found.append(Span(span.start, span.end, label, span.score, span.source))
     return found
 
 
-def kept(spans: Sequence[Span], scores: WordScores, veto: float) -> list[Span]:
+def veto_spans(spans: Sequence[Span], scores: WordScores, veto: float) -> list[Span]:
     """Return the spans of another detector without those that a network holds for nearly
     impossible.
 

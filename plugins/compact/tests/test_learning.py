@@ -13,7 +13,7 @@ from deid_assets import Note
 from deid_assets.extending import DisjointSpans, Document, Phi, Span
 from deid_compact.augmentation import Pools, lower, scan, upper, vary, wrap
 from deid_compact.labels import OUTSIDE, Classes, Targets
-from deid_compact.notes import marked_notes
+from deid_compact.notes import mark_notes
 
 CLASSES = Classes.of([Phi.NAME, Phi.CITY, Phi.LOCATION, Phi.MRN, Phi.HOSPITAL, Phi.ORGANIZATION])
 POOLS = Pools(["Okonkwo", "Virtanen"], {Phi.CITY: ["Porto", "Sankt Pölten"]})
@@ -42,15 +42,15 @@ def test_an_unmarked_word_may_be_what_its_corpus_never_marks() -> None:
 
 def test_a_place_may_be_any_finer_place_that_its_corpus_never_marks() -> None:
     targets = Targets(CLASSES)
-    begin, inside = targets.marked(Phi.LOCATION, frozenset({Phi.LOCATION, Phi.NAME}))
+    begin, inside = targets.find_targets(Phi.LOCATION, frozenset({Phi.LOCATION, Phi.NAME}))
     assert targets.table()[begin, CLASSES.begin(Phi.CITY)]
     assert targets.table()[inside, CLASSES.inside(Phi.CITY)]
-    begin, _ = targets.marked(Phi.LOCATION, frozenset({Phi.LOCATION, Phi.CITY}))
+    begin, _ = targets.find_targets(Phi.LOCATION, frozenset({Phi.LOCATION, Phi.CITY}))
     assert not targets.table()[begin, CLASSES.begin(Phi.CITY)]
 
 
 def test_what_a_corpus_marks_is_told_from_all_its_notes() -> None:
-    notes = marked_notes(
+    notes = mark_notes(
         [
             document("Lee", (0, 3, Phi.NAME), corpus="a"),
             document("Rome", (0, 4, Phi.CITY), corpus="a", number=1),
@@ -65,7 +65,7 @@ def test_probabilities_of_classes_that_are_not_learnt_count_as_outside() -> None
     mine = Classes.of([Phi.NAME, Phi.CITY])
     other = Classes.of([Phi.NAME])
     probabilities = np.array([[0.1, 0.2, 0.3, 0.15, 0.25]], dtype=np.float32)
-    translated = mine.translated(probabilities, other)
+    translated = mine.translate(probabilities, other)
     assert translated.shape == (1, 3)
     assert translated.sum() == pytest.approx(1.0)
     assert translated[0, other.begin(Phi.NAME)] == pytest.approx(

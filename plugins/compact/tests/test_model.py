@@ -44,6 +44,7 @@ def test_it_opens_no_connection() -> None:
     assert len(found) > 1
 
 
+@pytest.mark.long
 def test_it_adds_to_rules_on_messy_notes(detector: CompactDetector) -> None:
     notes = [
         json.loads(line)

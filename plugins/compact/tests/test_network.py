@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,14 +13,14 @@ from deid_assets.extending import Phi, PluginError, tokenize
 from deid_compact.features import gaps_of, rows_of, shape_of
 from deid_compact.folder import read_network, write_weights
 from deid_compact.labels import Classes
-from deid_compact.lexicon import LISTS, ListIndex, read_lexicon
+from deid_compact.lexicon import COLUMNS, LISTS, ListIndex, institution_words, read_lexicon
 from deid_compact.network import CompactNetwork
-from deid_compact.thresholds import chosen_thresholds
-from deid_compact.words import Decision, WordScores, kept, spans_of, united
+from deid_compact.thresholds import choose_thresholds
+from deid_compact.words import Decision, WordScores, spans_of, unite, veto_spans
 
 torch = pytest.importorskip("torch")
 
-from deid_compact.nets import CompactNet, Feed, filled, weights_of  # noqa: E402
+from deid_compact.nets import CompactNet, Feed, pad_arrays, weights_of  # noqa: E402
 from deid_compact.spelling import Spelling  # noqa: E402
 
 CLASSES = Classes((Phi.CITY, Phi.ID, Phi.NAME))
@@ -30,9 +31,9 @@ DECISION = Decision(0.5, {}, frozenset())
 def lexicon(tmp_path: Path) -> ListIndex:
     import marisa_trie
 
-    trie = marisa_trie.RecordTrie("<B", [("lee", (4,)), ("seen", (1,))])
+    trie = marisa_trie.RecordTrie("<H", [("lee", (4,)), ("seen", (1,))])
     trie.save(str(tmp_path / "lists.marisa"))
-    return read_lexicon(tmp_path / "lists.marisa", len(LISTS))
+    return read_lexicon(tmp_path / "lists.marisa", COLUMNS)
 
 
 def trained(seed: int = 1) -> CompactNet:
@@ -49,9 +50,9 @@ def torch_scores(net: CompactNet, lexicon: ListIndex, notes: list[list[str]]) ->
     zeros = [np.zeros(len(words), dtype=np.int64) for words in notes]
     feed = Feed(
         *spelling.parts(distinct),
-        words=filled(split, -1),
-        gaps=filled(zeros, 0),
-        labels=filled(zeros, 0),
+        words=pad_arrays(split, -1),
+        gaps=pad_arrays(zeros, 0),
+        labels=pad_arrays(zeros, 0),
     )
     with torch.no_grad():
         scores = net(feed).numpy()
@@ -103,6 +104,63 @@ def test_weights_come_back_from_a_folder(tmp_path: Path, lexicon: ListIndex) -> 
     (wanted,) = numpy_scores(CompactNetwork(weights, lexicon), [["Lee", "was", "seen"]])
     (found,) = numpy_scores(network, [["Lee", "was", "seen"]])
     assert np.abs(wanted - found).max() < 0.02  # of half precision
+
+
+@pytest.mark.parametrize("columns", [7, 10])
+def test_a_model_of_an_older_version_is_read_without_what_it_does_not_know(
+    tmp_path: Path, columns: int
+) -> None:
+    """Six lists, no compounds, no mean of the note; eight lists, no institutions."""
+    import marisa_trie
+
+    trie = marisa_trie.RecordTrie("<B", [("lee", (4,)), ("seen", (1,))])
+    trie.save(str(tmp_path / "lists.marisa"))
+    weights = weights_of(trained())
+    note = weights.note if columns == 10 else None
+    write_weights(tmp_path, replace(weights, lists=weights.lists[:columns], note=note))
+    network = read_network(tmp_path)
+    lists = network.lexicon.lists_of(["Lee", "seenlee", "seenseen"])
+    assert lists.shape == (3, columns)
+    assert lists[0, LISTS.index("surnames")] == 1
+    (scores,) = numpy_scores(network, [["Lee", "was", "seen"]])
+    assert np.isfinite(scores).all()
+
+
+def test_the_whole_note_says_how_a_word_is_read(lexicon: ListIndex) -> None:
+    network = CompactNetwork(weights_of(trained()), lexicon)
+    far = ["x"] * 40
+    one, other = numpy_scores(network, [["Lee", *far, "seen"], ["Lee", *far, "gesehen"]])
+    assert (one[0] != other[0]).any()
+
+
+@pytest.mark.parametrize(
+    ("word", "is_compound"),
+    [
+        ("Darmschlinge", True),
+        ("Arbeitsdarm", True),
+        ("ARBEITSDARMSCHLINGE", True),
+        ("Schlingendarm", True),
+        ("Darmmüller", False),  # a name is no part
+        ("Darmxyz", False),
+        ("Darm", False),  # too short
+        ("darm-schlinge", False),
+        ("Darm" * 11, False),  # too many parts
+    ],
+)
+def test_compounds_are_told(tmp_path: Path, word: str, *, is_compound: bool) -> None:
+    import marisa_trie
+
+    words = [("darm", (1,)), ("schlinge", (64,)), ("arbeit", (128,)), ("müller", (4,))]
+    marisa_trie.RecordTrie("<H", words).save(str(tmp_path / "lists.marisa"))
+    lists = read_lexicon(tmp_path / "lists.marisa", COLUMNS).lists_of([word])
+    assert bool(lists[0, -2]) is is_compound
+
+
+def test_words_of_institutions_are_their_names_and_no_frequent_words_in_them() -> None:
+    frequent = 1 << LISTS.index("frequent_words")
+    words = set(institution_words({"och": frequent, "allied": frequent}))
+    assert {"Menzis", "Attendo"} <= words
+    assert "och" not in words
 
 
 def test_broken_weights_are_refused(tmp_path: Path, lexicon: ListIndex) -> None:
@@ -172,7 +230,7 @@ def test_doubt_takes_out_words_and_never_numbers_known_by_their_form(
 ) -> None:
     scores = scores_of("Lee", {"Lee": (Phi.NAME, 0.01, 1.0)})
     span = Span(0, 3, label, 0.9, "rules")
-    assert bool(kept([span], scores, 0.05)) is is_kept
+    assert bool(veto_spans([span], scores, 0.05)) is is_kept
 
 
 def test_spans_of_rules_name_what_the_network_cannot_tell_apart() -> None:
@@ -180,7 +238,7 @@ def test_spans_of_rules_name_what_the_network_cannot_tell_apart() -> None:
     within = Span(12, 16, Phi.CITY, 0.9, "x")
     wider = Span(0, 7, Phi.ID, 0.9, "x")
     beside = Span(18, 25, Phi.CITY, 0.9, "x")
-    found = united([wider, within, beside], rules)
+    found = unite([wider, within, beside], rules)
     assert [(span.start, span.end, span.label) for span in found[:2]] == [
         (0, 7, Phi.MRN),
         (18, 25, Phi.CITY),
@@ -191,7 +249,7 @@ def test_spans_of_rules_name_what_the_network_cannot_tell_apart() -> None:
 def test_a_span_with_one_likely_word_is_kept_whole() -> None:
     scores = scores_of("Lee Rome", {"Lee": (Phi.NAME, 0.01, 1.0), "Rome": (Phi.CITY, 0.2, 1.0)})
     span = Span(0, 8, Phi.NAME, 0.9, "rules")
-    assert kept([span], scores, 0.05) == [span]
+    assert veto_spans([span], scores, 0.05) == [span]
 
 
 def test_thresholds_reach_the_wanted_precision() -> None:
@@ -211,8 +269,8 @@ def test_thresholds_reach_the_wanted_precision() -> None:
             WordScores(words, marked, categories, marked),
         )
     ]
-    loose = chosen_thresholds(judged, CLASSES, wanted_precision=0.5, silent=frozenset())
-    strict = chosen_thresholds(judged, CLASSES, wanted_precision=0.95, silent=frozenset())
+    loose = choose_thresholds(judged, CLASSES, wanted_precision=0.5, silent=frozenset())
+    strict = choose_thresholds(judged, CLASSES, wanted_precision=0.95, silent=frozenset())
     assert loose[Phi.NAME] < 0.55 < strict[Phi.NAME] <= 0.9
 
 

@@ -72,10 +72,10 @@ def stats(
         found.append((source, statistics(corpus.documents, native=native)))
     document = {"corpora": [{"source": name, **one.to_json()} for name, one in found]}
     whole = [(_short(name), one.whole) for name, one in found]
-    tables = _counted("corpus", whole)
+    tables = _tabulate_counts("corpus", whole)
     for name, one in found:
         if len(one.languages) > 1:
-            tables += _counted(f"{_short(name)}: language", list(one.languages.items()))
+            tables += _tabulate_counts(f"{_short(name)}: language", list(one.languages.items()))
         per_label = [
             (label, f"{spans:,}", f"{tokens:,}", f"{tokens / spans:.4f}")
             for label, (spans, tokens) in one.labels.items()
@@ -99,7 +99,7 @@ _RATIOS = {
 }
 
 
-def _counted(what: str, found: Sequence[tuple[str, CorpusCounts]]) -> list[Table]:
+def _tabulate_counts(what: str, found: Sequence[tuple[str, CorpusCounts]]) -> list[Table]:
     rows = [(name, counts.to_json()) for name, counts in found]
     sums = [
         [name, *(f"{row[key]:,}" for key in _SUMS), f"{row['sentences_without_entities']:,}"]
@@ -145,7 +145,7 @@ def lengths(
     if limits[0] < 3 or min(factor or FACTORS) < 1:
         raise InputError("--limit takes 3 or more and --factor 1 or more")
     corpora = [
-        _measured(source, lengths_of(read_raw(source), size=size), factor or FACTORS, limits)
+        _measure(source, lengths_of(read_raw(source), size=size), factor or FACTORS, limits)
         for source in notes
     ]
     headings = ["corpus", "factor", "inputs", "mean tokens", "most tokens"]
@@ -166,7 +166,7 @@ def lengths(
     )
 
 
-def _measured(
+def _measure(
     source: str, lengths: Lengths, factors: Sequence[int], limits: Sequence[int]
 ) -> dict[str, Any]:
     by_limit = [
@@ -211,7 +211,7 @@ def repair(
     With --out the notes are written with the proposed offsets; a note with an annotation that
     cannot be placed is withheld.
     """
-    from deid_corpora.mending import OffsetVerdict, corrected  # noqa: PLC0415
+    from deid_corpora.mending import OffsetVerdict, correct_offsets  # noqa: PLC0415
 
     _check_apart(out, notes)
     format_name = format_name or detect_format(notes)
@@ -222,17 +222,17 @@ def repair(
         if isinstance(found, Fault):
             faults.append(found)
             continue
-        parsed, wrong = corrected(found)
+        parsed, wrong = correct_offsets(found)
         corrections += wrong
         mended.append(parsed)
     left = sum(one.verdict is not OffsetVerdict.MOVED for one in corrections)
-    written, withheld = _written(mended, out, labels, format_name)
+    written, withheld = _write(mended, out, labels, format_name)
     rows = [_cells(one) for one in corrections]
     said = (
         f"{len(corrections) - left:,} annotations moved, {left:,} left as they are,"
         f" {len(mended):,} notes read"
     )
-    return _mended(
+    return _answer_repaired(
         {"corrections": [one.to_json() for one in corrections], "notes": len(mended)},
         Table(("note", "line", "label", "offsets", "verdict", "proposed", "places"), rows, 6),
         [said],
@@ -272,18 +272,18 @@ def space(
     With --out the notes are written with a blank there and all offsets recomputed. The text
     changes: train on it, never redact it in place of the original.
     """
-    from deid_corpora.mending import spaced  # noqa: PLC0415
+    from deid_corpora.mending import add_spaces  # noqa: PLC0415
 
     _check_apart(out, notes)
     format_name = format_name or detect_format(notes)
     gaps: list[Any] = []
     made: list[Annotated] = []
     faults: list[Fault] = []
-    for found in _checked(parse_notes(notes, format=format_name), labels, format_name):
+    for found in _check(parse_notes(notes, format=format_name), labels, format_name):
         if isinstance(found, Fault):
             faults.append(found)
             continue
-        annotated, where = spaced(found)
+        annotated, where = add_spaces(found)
         gaps += where
         made.append(annotated)
     written = (
@@ -291,7 +291,7 @@ def space(
     )
     rows = [[one.note_id, one.label, one.side, str(one.at)] for one in gaps]
     said = [f"{len(gaps):,} places where an entity is glued, in {len(made):,} notes"]
-    return _mended(
+    return _answer_repaired(
         {"gaps": [one.to_json() for one in gaps], "notes": len(made)},
         Table(("note", "label", "side", "offset"), rows, 3),
         said,
@@ -311,17 +311,17 @@ def _check_apart(out: Path | None, notes: Path) -> None:
         )
 
 
-def _checked(parsed: Any, labels: str, format_name: str) -> Any:
+def _check(parsed: Any, labels: str, format_name: str) -> Any:
     name = labels or ("i2b2" if format_name == "i2b2" else "phi")
     return check_parsed_notes(parsed, labels=label_map(name))
 
 
-def _written(
+def _write(
     mended: Sequence[ParsedNote], out: Path | None, labels: str, format_name: str
 ) -> tuple[int, list[Fault]]:
     if out is None:
         return 0, []
-    found = list(_checked(mended, labels, format_name))
+    found = list(_check(mended, labels, format_name))
     kept = [one for one in found if not isinstance(one, Fault)]
     written = write_notes(out, kept, format=_folder_format(out, format_name)) if kept else 0
     return written, [one for one in found if isinstance(one, Fault)]
@@ -331,7 +331,7 @@ def _folder_format(out: Path | None, format_name: str) -> str | None:
     return format_name if out is not None and not out.suffix else None
 
 
-def _mended(
+def _answer_repaired(
     document: Mapping[str, Any],
     table: Table,
     said: Sequence[str],

@@ -14,11 +14,12 @@ import typer
 
 from deid_assets.extending import InputError
 from deid_assets.extending.commands import Answer, Table
-from deid_corpora.marked import MarkedText, overlapping, read_marked, unmarked_repeats
+from deid_corpora.marked import MarkedText, find_unmarked_repeats, overlapping, read_marked
 
 PARTS = ("train", "dev", "test")
-FOLDER = Path(__file__).resolve().parents[3] / "corpora" / "composed"
-"""In a checkout of the project."""
+_PACKAGE = Path(__file__).resolve().parent
+FOLDERS = (_PACKAGE / "composed_notes", _PACKAGE.parents[2] / "corpora" / "composed" / "marked")
+"""Where it may lie: in a wheel, in a checkout of the project."""
 
 
 def marks(
@@ -72,7 +73,7 @@ def _doubts(notes: list[MarkedText]) -> list[tuple[str, int, str]]:
     found = []
     for note in notes:
         found += [(note.note_id, place, "overlaps") for place in overlapping(note)]
-        found += [(note.note_id, place, "unmarked repeat") for place in unmarked_repeats(note)]
+        found += [(note.note_id, place, "unmarked repeat") for place in find_unmarked_repeats(note)]
     return found
 
 
@@ -90,14 +91,15 @@ def fetch(
     """Copy a corpus that comes with the project, as JSON Lines by part and language."""
     if name != "composed":
         raise InputError(f"corpus {name!r} does not come with the project; choose composed")
-    if not FOLDER.is_dir():
+    folder = next((one for one in FOLDERS if one.is_dir()), None)
+    if folder is None:
         raise InputError(
-            f"{FOLDER} is not there: the corpus lies in a checkout of the project, in"
-            " corpora/composed"
+            f"{FOLDERS[0]} is not there: the corpus comes with a checkout of the project, and with"
+            " wheels that `make wheels` built in one"
         )
     rows = []
     for part in PARTS:
-        for path in sorted((FOLDER / "marked" / part).glob("*.txt")):
+        for path in sorted((folder / part).glob("*.txt")):
             notes = list(read_marked(path))
             _write(notes, out / part / f"{path.stem}.jsonl")
             rows.append([part, path.stem, f"{len(notes):,}"])

@@ -88,7 +88,7 @@ def read_marked(path: Path) -> Iterator[MarkedText]:
         if note_id in known:
             raise InputError(f"{path.name}: note {note_id!r} is there twice; give each its own id")
         known.add(note_id)
-        text, marks = _unmarked(body, f"{path.name}: note {note_id!r}")
+        text, marks = _unmark(body, f"{path.name}: note {note_id!r}")
         yield MarkedText(note_id, lang, kind, text, marks)
 
 
@@ -105,14 +105,14 @@ def _parts(content: str) -> Iterator[tuple[str, str]]:
         lines = []
 
 
-def _unmarked(body: str, where: str) -> tuple[str, tuple[MarkedRange, ...]]:
+def _unmark(body: str, where: str) -> tuple[str, tuple[MarkedRange, ...]]:
     parts: list[str] = []
     marks: list[MarkedRange] = []
     length = 0
     last = 0
     for number, match in enumerate(_MARK.finditer(body), 1):
         before = body[last : match.start()]
-        whole, start, end = _meant(match[3])
+        whole, start, end = _find_meant(match[3])
         parts += [before, whole]
         length += len(before)
         marks.append(
@@ -132,7 +132,7 @@ def _unmarked(body: str, where: str) -> tuple[str, tuple[MarkedRange, ...]]:
     return text, tuple(marks)
 
 
-def _meant(content: str) -> tuple[str, int, int]:
+def _find_meant(content: str) -> tuple[str, int, int]:
     """Return the text of a mark and which part of it is meant, without blanks at its ends."""
     whole, bar, part = content.rpartition("|")
     if not bar or part not in whole:
@@ -162,7 +162,7 @@ def _role(match: re.Match[str], where: str, number: int) -> str:
     return role
 
 
-def unmarked_repeats(note: MarkedText) -> list[int]:
+def find_unmarked_repeats(note: MarkedText) -> list[int]:
     """Return where words of marked names, places and institutions stand unmarked.
 
     Some are ordinary words there and stay; the author decides.

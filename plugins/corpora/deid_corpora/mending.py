@@ -67,7 +67,7 @@ class OffsetCorrection:
         return asdict(self)
 
 
-def corrected(parsed: ParsedNote) -> tuple[ParsedNote, list[OffsetCorrection]]:
+def correct_offsets(parsed: ParsedNote) -> tuple[ParsedNote, list[OffsetCorrection]]:
     """Return the note with every annotation at its text, where that can be said, and what was found
     wrong.
 
@@ -87,7 +87,7 @@ def corrected(parsed: ParsedNote) -> tuple[ParsedNote, list[OffsetCorrection]]:
             drift = 0 if len(annotation.fragments) == 1 else drift
             kept.append(annotation)
             continue
-        correction = _placed(annotation, parsed, drift)
+        correction = _place(annotation, parsed, drift)
         found.append(correction)
         if correction.new_start is None or correction.new_end is None:
             kept.append(annotation)
@@ -106,15 +106,15 @@ def _fits(annotation: Annotation, parsed: ParsedNote) -> bool:
         return True
     covered = " ".join(parsed.text[start:end] for start, end in annotation.fragments)
     return covered == annotation.covered or (
-        parsed.fold_blanks and _folded(covered) == _folded(annotation.covered)
+        parsed.fold_blanks and _fold_blanks(covered) == _fold_blanks(annotation.covered)
     )
 
 
-def _folded(text: str) -> str:
+def _fold_blanks(text: str) -> str:
     return "".join(" " if char.isspace() else char for char in text)
 
 
-def _placed(annotation: Annotation, parsed: ParsedNote, drift: int) -> OffsetCorrection:
+def _place(annotation: Annotation, parsed: ParsedNote, drift: int) -> OffsetCorrection:
     (start, end), *others = annotation.fragments
     said = {
         "note_id": parsed.note_id,
@@ -163,7 +163,7 @@ class MissingSpace:
         return asdict(self)
 
 
-def spaced(annotated: Annotated) -> tuple[Annotated, list[MissingSpace]]:
+def add_spaces(annotated: Annotated) -> tuple[Annotated, list[MissingSpace]]:
     """Return the note with a blank wherever an entity is glued to a letter or digit, and all spans
     moved along.
 

@@ -37,14 +37,14 @@ class Lengths:
         """
         found = []
         for factor in factors:
-            sizes = grouped_sizes(self.tokens, factor)
+            sizes = group_sizes(self.tokens, factor)
             row: dict[str, Any] = {
                 "factor": factor,
                 "inputs": len(sizes),
                 **_summary(sizes, "tokens"),
             }
             if self.pieces is not None:
-                row |= _summary(grouped_sizes(self.pieces, factor), "subtokens")
+                row |= _summary(group_sizes(self.pieces, factor), "subtokens")
             found.append(row)
         return found
 
@@ -113,7 +113,7 @@ def encoder_size(folder: Path) -> Size:
     return lambda text: len(tokenizer.encode(text, add_special_tokens=False).ids)
 
 
-def grouped_sizes(lengths: Sequence[Sequence[int]], factor: int) -> list[int]:
+def group_sizes(lengths: Sequence[Sequence[int]], factor: int) -> list[int]:
     """Return the length of each group of ``factor`` sentences; none crosses a note."""
     return [sum(note[at : at + factor]) for note in lengths for at in range(0, len(note), factor)]
 

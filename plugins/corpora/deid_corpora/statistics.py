@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from deid_assets.extending import Document, Token, labelled, sentences, tokenize
+from deid_assets.extending import Document, Token, label_ranges, sentences, tokenize
 
 UNKNOWN = "unknown"
 
@@ -113,7 +113,7 @@ def statistics(documents: Sequence[Document], *, native: bool) -> Statistics:
     spans: Counter[str] = Counter()
     tokens: Counter[str] = Counter()
     for document in documents:
-        found = _touched(document, native=native)
+        found = _find_touched(document, native=native)
         for label, touched in found:
             spans[label] += 1
             tokens[label] += len(touched)
@@ -127,12 +127,12 @@ def statistics(documents: Sequence[Document], *, native: bool) -> Statistics:
     )
 
 
-def _touched(document: Document, *, native: bool) -> list[tuple[str, range]]:
+def _find_touched(document: Document, *, native: bool) -> list[tuple[str, range]]:
     """Return the label of each span and the tokens that it touches, as ranges of token numbers."""
     tokens = tokenize(document.note.text)
     found = []
     at = 0
-    for start, end, label in labelled(document.spans, native=native):
+    for start, end, label in label_ranges(document.spans, native=native):
         while at < len(tokens) and tokens[at][1] <= start:
             at += 1
         stop = at

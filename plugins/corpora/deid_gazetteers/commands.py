@@ -24,8 +24,8 @@ from deid_assets.extending.commands import (
     Withheld,
     check_out,
     finish,
-    grouped,
-    guarded,
+    group_options,
+    guard_command,
     print_json,
     progress,
     say,
@@ -103,8 +103,8 @@ class Omissions:
 
 
 @gazetteer_app.command()
-@guarded
-@grouped
+@guard_command
+@group_options
 def build(
     lists: Arg[
         list[Path],
@@ -157,8 +157,8 @@ def _conditions(where: Iterable[str]) -> Mapping[str, str]:
 
 
 @gazetteer_app.command()
-@guarded
-@grouped
+@guard_command
+@group_options
 def vocabulary(
     notes: NotesArg,
     *,
@@ -182,11 +182,11 @@ def vocabulary(
     detection = Detection.load(Named(tuple(detector), tuple(option or ()), None, jobs))
     withheld, counted, grown = Withheld(), 0, CaseCounts(min_patients=min_patients)
     with progress("counting") as advance:
-        for chunk, outcomes in detection.over(source.chunks(withheld)):
+        for chunk, outcomes in detection.detect(source.chunks(withheld)):
             for note, outcome in zip(chunk, outcomes, strict=True):
                 if isinstance(outcome, Failed):
                     # its words are not counted, for names may be among them
-                    withheld.failed(outcome)
+                    withheld.report_failed(outcome)
                     continue
                 counted += 1
                 grown.add(note, outcome)
@@ -196,7 +196,7 @@ def vocabulary(
 
 
 @gazetteer_app.command()
-@guarded
+@guard_command
 def show(
     gazetteer: Arg[Path, typer.Argument(metavar="FILE", help="A compiled list.")],
     *,

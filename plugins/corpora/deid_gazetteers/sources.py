@@ -43,7 +43,7 @@ def read_entries(
         raise InputError(f"{path}: a list is one of {', '.join(SUFFIXES)}; rename or convert it")
     try:
         if suffix in TABLES:
-            yield from _chosen(
+            yield from _choose(
                 _table(path, TABLES[suffix], column), path, column, weight, where or {}
             )
         elif suffix in (".json", ".jsonl"):
@@ -101,14 +101,14 @@ def _from_json(
     elif isinstance(loaded, list) and all(isinstance(item, str) for item in loaded):
         yield from map(Entry, loaded)
     elif isinstance(loaded, list) and all(isinstance(item, dict) for item in loaded):
-        yield from _chosen(enumerate(loaded, start=1), path, column, weight, where)
+        yield from _choose(enumerate(loaded, start=1), path, column, weight, where)
     else:
         raise InputError(
             f"{path}: neither an array of strings or of objects nor an object from entry to weight"
         )
 
 
-def _chosen(
+def _choose(
     rows: Iterable[Row],
     path: Path,
     column: str | None,
@@ -120,13 +120,13 @@ def _chosen(
         if column is None:
             if len(names) != 1:
                 raise InputError(
-                    f"{path}: several columns ({_listed(names)}); name the one with the entries"
+                    f"{path}: several columns ({_list_names(names)}); name the one with the entries"
                 )
             column = names[0]
         for name in (column, *([weight] if weight else []), *where):
             if name not in row:
                 raise InputError(
-                    f"{path}, row {line}: no column {name!r}; there are {_listed(names)}"
+                    f"{path}, row {line}: no column {name!r}; there are {_list_names(names)}"
                 )
         text = row[column]
         if (
@@ -137,7 +137,7 @@ def _chosen(
             yield Entry(text.strip(), _number(row[weight], path, line) if weight else 1.0)
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     return ", ".join(names[:20])
 
 

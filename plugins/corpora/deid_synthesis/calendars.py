@@ -15,7 +15,7 @@ def age_on(born: dt.date, day: dt.date) -> int:
     return day.year - born.year - ((day.month, day.day) < (born.month, born.day))
 
 
-def born_for(age: int, day: dt.date, rng: Random) -> dt.date:
+def draw_birth_date(age: int, day: dt.date, rng: Random) -> dt.date:
     """Return a date of birth that gives the age on the day."""
     latest = dt.date(day.year - age, day.month, min(day.day, 28))
     return latest - dt.timedelta(days=rng.randint(0, 360))

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from deid_assets.extending import DisjointSpans, InputError, Note, SpanSet
 from deid_synthesis.grammar import load_grammar
 from deid_synthesis.hard_cases import HARD_CASES, HardCase
-from deid_synthesis.layout import draw_style, laid_out
+from deid_synthesis.layout import draw_style, lay_out
 from deid_synthesis.patients import SPREAD, Encounter, Patient, World
 from deid_synthesis.text import Text
 from deid_synthesis.writer import NoteWriter
@@ -130,7 +130,7 @@ def _note(
     with_phi = rng.random() >= mix.phi_free
     shortest, longest = mix.chars
     while True:
-        text, cases = _written(world, patient, encounter, rng, with_phi=with_phi)
+        text, cases = _write(world, patient, encounter, rng, with_phi=with_phi)
         if shortest <= len(str(text)) <= longest:
             break
     meta = {
@@ -145,10 +145,10 @@ def _note(
     return note, DisjointSpans.of(note, text.spans())
 
 
-def _written(
+def _write(
     world: World, patient: Patient, encounter: Encounter, rng: Random, *, with_phi: bool
 ) -> tuple[Text, list[str]]:
-    planned = _planned(rng, very_old=int(encounter.variables["age"]) >= 90) if with_phi else []
+    planned = plan_cases(rng, very_old=int(encounter.variables["age"]) >= 90) if with_phi else []
     sentences = [case.name for case in planned if case.distort is None][:MAX_SENTENCES]
     style = draw_style(rng)
     writer = NoteWriter(
@@ -163,16 +163,23 @@ def _written(
         with_phi=with_phi,
     )
     text = writer.write(f"note.{encounter.kind}" if with_phi else f"free.{encounter.kind}")
-    placed = writer.placed
+    text, distortions = distort(text, planned, rng)
+    return lay_out(text, style), sorted(writer.placed + distortions)
+
+
+def distort(text: Text, planned: Sequence[HardCase], rng: Random) -> tuple[Text, list[str]]:
+    """Return a text with the planned distortions, and the names of those that changed it."""
+    names = []
     for case in planned:
         if case.distort is not None:
-            distorted = case.distort(text, rng)
-            placed += [case.name] if distorted is not text else []
-            text = distorted
-    return laid_out(text, style), sorted(placed)
+            changed = case.distort(text, rng)
+            names += [case.name] if changed is not text else []
+            text = changed
+    return text, names
 
 
-def _planned(rng: Random, *, very_old: bool) -> list[HardCase]:
+def plan_cases(rng: Random, *, very_old: bool) -> list[HardCase]:
+    """Return the hard cases of a note with identifiers, drawn by their rates."""
     cases = [
         case
         for case in HARD_CASES

@@ -46,6 +46,8 @@ from deid_synthesis.nodes import Node, parse
 _HEADER = re.compile(
     r"(?P<open>\[\[?)(?P<name>[a-z0-9_.]+)(?:\s*@(?P<tag>\w+))?(?:\s*:\s*(?P<label>[A-Z_]+))?(?P<once>\s*!)?\]\]?$"
 )
+CASE = "inflect."
+"""With what the names of rules begin that write words in a case."""
 _ONLY = re.compile(r"<([a-z0-9_ ]+)> ")
 _WEIGHT = re.compile(r"(\d+)\* ")
 
@@ -91,11 +93,19 @@ class GrammarRule:
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """The rules of one language, by name and by ``name@tag``."""
+    """The rules of one language, by name and by ``name@tag``.
+
+    Args:
+        lang: ISO 639-1.
+        rules: By name, and by ``name@tag``.
+        topics: Tags of the files that hold them.
+        cases: Cases that names are written in: what follows ``inflect.`` in names of rules.
+    """
 
     lang: str
     rules: dict[str, GrammarRule] = field(repr=False)
     topics: tuple[str, ...] = ()
+    cases: tuple[str, ...] = ()
 
     def find(self, name: str, tags: tuple[str, ...]) -> GrammarRule:
         """Return the rule for the first tag that has one, else the rule without a tag.
@@ -139,7 +149,10 @@ def load_grammar(lang: str) -> Grammar:
                 topic = inner.name.removesuffix(".txt") if path.name == "topics" else ""
                 topics += [topic] if topic else []
                 _add(rules, inner, topic)
-    return Grammar(lang, rules, tuple(topics))
+    names = {rule.name for rule in rules.values() if rule.name.startswith(CASE)}
+    return Grammar(
+        lang, rules, tuple(topics), tuple(sorted(name.removeprefix(CASE) for name in names))
+    )
 
 
 def _add(rules: dict[str, GrammarRule], path: Traversable, topic: str) -> None:
@@ -176,7 +189,7 @@ def _rule(
             block.strip("\n") for block in re.split(r"^---$", "\n".join(body), flags=re.MULTILINE)
         ]
     else:
-        lines = [line for text in body if text.strip() for line in _weighted(text)]
+        lines = [line for text in body if text.strip() for line in _weigh_line(text)]
     conditions, lines = _conditions([line for line in lines if line])
     if not lines:
         raise ConfigError(f"{place}: rule {header['name']!r} has no alternatives; add a line")
@@ -210,7 +223,7 @@ def _conditions(lines: list[str]) -> tuple[tuple[frozenset[str], ...], list[str]
     ]
 
 
-def _weighted(line: str) -> list[str]:
+def _weigh_line(line: str) -> list[str]:
     match = _WEIGHT.match(line)
     if match is None:
         return [line.strip()]

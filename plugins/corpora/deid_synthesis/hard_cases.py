@@ -32,7 +32,7 @@ class HardCase:
     distort: Callable[[Text, Random], Text] | None = None
 
 
-def _altered(
+def _alter(
     text: Text, rng: Random, *, fits: Callable[[Piece], bool], rewrite: Callable[[str], str]
 ) -> Text:
     places = [index for index, piece in enumerate(text.pieces) if fits(piece)]
@@ -49,11 +49,11 @@ def _is_name(piece: Piece) -> bool:
 
 
 def _lower_name(text: Text, rng: Random) -> Text:
-    return _altered(text, rng, fits=_is_name, rewrite=str.lower)
+    return _alter(text, rng, fits=_is_name, rewrite=str.lower)
 
 
 def _upper_name(text: Text, rng: Random) -> Text:
-    return _altered(
+    return _alter(
         text,
         rng,
         fits=lambda piece: _is_name(piece) and not piece.text.isupper(),
@@ -78,23 +78,23 @@ def _misspelt_name(text: Text, rng: Random) -> Text:
             (name[i + 1] + name[i] + name[i + 2 :], name[i + 1 :], read + name[i + 1 :])
         )
 
-    return _altered(text, rng, fits=_is_name, rewrite=misspell)
+    return _alter(text, rng, fits=_is_name, rewrite=misspell)
 
 
 def _digits(piece: Piece) -> int:
     return sum(character.isdigit() for character in piece.text)
 
 
-def _spaced_digits(text: Text, rng: Random) -> Text:
+def _space_digits(text: Text, rng: Random) -> Text:
     def fits(piece: Piece) -> bool:
         return (
             piece.label in NUMBERS and _digits(piece) >= 6 and piece.text.replace("-", "").isdigit()
         )
 
-    return _altered(text, rng, fits=fits, rewrite=lambda number: " ".join(number.replace("-", "")))
+    return _alter(text, rng, fits=fits, rewrite=lambda number: " ".join(number.replace("-", "")))
 
 
-def _wrapped_number(text: Text, rng: Random) -> Text:
+def _wrap_number(text: Text, rng: Random) -> Text:
     """Break a number over two lines, after a separator where there is one."""
 
     def wrap(number: str) -> str:
@@ -106,7 +106,7 @@ def _wrapped_number(text: Text, rng: Random) -> Text:
     def fits(piece: Piece) -> bool:
         return piece.label in NUMBERS and _digits(piece) >= 6 and "\n" not in piece.text
 
-    return _altered(text, rng, fits=fits, rewrite=wrap)
+    return _alter(text, rng, fits=fits, rewrite=wrap)
 
 
 HARD_CASES = (
@@ -131,8 +131,8 @@ HARD_CASES = (
     HardCase("lower_name", 0.07, _lower_name),
     HardCase("upper_name", 0.07, _upper_name),
     HardCase("misspelt_name", 0.05, _misspelt_name),
-    HardCase("spaced_digits", 0.08, _spaced_digits),
-    HardCase("wrapped_number", 0.08, _wrapped_number),
+    HardCase("spaced_digits", 0.08, _space_digits),
+    HardCase("wrapped_number", 0.08, _wrap_number),
 )
 """Planned per note. ``old_age`` applies to patients over 89 only.
 

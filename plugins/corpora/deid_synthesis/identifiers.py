@@ -11,7 +11,7 @@ from deid_synthesis.national_ids import NATIONAL
 LETTERS = "ABCDEFGHJKLMNPRSTUVWXYZ"
 
 
-def filled(pattern: str, rng: Random) -> str:
+def fill_pattern(pattern: str, rng: Random) -> str:
     """Return the pattern with ``#`` replaced by digits, ``^`` by non-zero digits and ``@`` by
     capital letters.
     """
@@ -33,7 +33,7 @@ def ssn(rng: Random) -> str:
 
 def npi(rng: Random) -> str:
     """Return a ten-digit US National Provider Identifier."""
-    body = filled("1########", rng)
+    body = fill_pattern("1########", rng)
     return body + check.npi(body)
 
 
@@ -42,7 +42,7 @@ def dea(rng: Random) -> str:
 
     Two letters, six digits and a check digit (21 CFR 1301).
     """
-    digits = filled("######", rng)
+    digits = fill_pattern("######", rng)
     body = rng.choice("ABFM") + rng.choice(LETTERS) + digits
     return body + check.dea(body)
 
@@ -50,14 +50,14 @@ def dea(rng: Random) -> str:
 def nhs_number(rng: Random) -> str:
     """Return a UK NHS number, spaced 3-3-4."""
     while True:
-        body = filled("^########", rng)
+        body = fill_pattern("^########", rng)
         if digit := check.nhs(body):
             return f"{body[:3]} {body[3:6]} {body[6:]}{digit}"
 
 
 def vin(rng: Random) -> str:
     """Return a vehicle identification number with its check digit in position 9."""
-    body = filled("^@@@@####@@@#####", rng)
+    body = fill_pattern("^@@@@####@@@#####", rng)
     return body[:8] + check.vin(body) + body[9:]
 
 

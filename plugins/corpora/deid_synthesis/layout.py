@@ -66,14 +66,14 @@ def draw_style(rng: Random) -> Style:
     )
 
 
-def laid_out(text: Text, style: Style) -> Text:
+def lay_out(text: Text, style: Style) -> Text:
     """Return the text in the style's letters, wraps and newlines."""
     if style.plain_letters:
-        text = text.map(lambda piece: _without_accents(piece.text))
+        text = text.map(lambda piece: _strip_accents(piece.text))
     if style.capitals:
         text = text.map(_capitals)
     if style.wrap:
-        text = text.overwritten(_wrapped(str(text), style.wrap))
+        text = text.overwrite(_wrap(str(text), style.wrap))
     if style.crlf:
         text = text.map(lambda piece: piece.text.replace("\n", "\r\n"))
     return text
@@ -83,7 +83,7 @@ def _capitals(piece: Piece) -> str:
     return piece.text if piece.label in CASE_SENSITIVE else piece.text.upper()
 
 
-def _without_accents(text: str) -> str:
+def _strip_accents(text: str) -> str:
     """Strip acute accents and diaereses over vowels.
 
     The tilde of ñ is kept, as Spanish typists keep it.
@@ -95,7 +95,7 @@ def _without_accents(text: str) -> str:
     return unicodedata.normalize("NFC", stripped)
 
 
-def _wrapped(characters: str, width: int) -> str:
+def _wrap(characters: str, width: int) -> str:
     """Turn spaces into newlines so that lines keep within ``width``; the length does not change."""
     lines = []
     for line in characters.split("\n"):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Protocol
 
-from deid_synthesis.identifiers import VALID, filled
+from deid_synthesis.identifiers import VALID, fill_pattern
 from deid_synthesis.text import Piece
 
 
@@ -32,7 +32,7 @@ class Writer(Protocol):
     def hard_case(self, out: list[Piece]) -> None:
         """Append the sentence of a planned hard case, if one is left."""
 
-    def left(self, name: str) -> int:
+    def count_left(self, name: str) -> int:
         """Return how many alternatives of a rule the note has not used."""
 
     def bullet(self, number: int) -> str:
@@ -138,7 +138,9 @@ class Repeat:
 
     def emit(self, writer: Writer, out: list[Piece]) -> None:
         """Append between ``low`` and ``high`` expansions."""
-        times = max(1, min(writer.rng.randint(self.low, self.high), writer.left(self.part.name)))
+        times = max(
+            1, min(writer.rng.randint(self.low, self.high), writer.count_left(self.part.name))
+        )
         for number in range(1, times + 1):
             if self.joiner is None:
                 out.append(Piece(("\n" if number > 1 else "") + writer.bullet(number)))
@@ -249,7 +251,7 @@ def _call(word: str, rest: str) -> Node:
     if word == "fields":
         return Call(lambda writer, out: writer.header(tuple(rest.split()), out))
     if word == "digits":
-        return Call(lambda writer, out: out.append(Piece(filled(rest, writer.rng))))
+        return Call(lambda writer, out: out.append(Piece(fill_pattern(rest, writer.rng))))
     if word == "valid" and rest in VALID:
         return Call(lambda writer, out: out.append(Piece(VALID[rest](writer.rng))))
     if word in {"int", "dec"}:

@@ -7,18 +7,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from deid_synthesis.calendars import age_on, age_variables, born_for, date_variables
+from deid_synthesis.calendars import age_on, age_variables, date_variables, draw_birth_date
 from deid_synthesis.grammar import Grammar
 from deid_synthesis.layout import draw_style
 from deid_synthesis.people import (
     SyntheticPerson,
     Variables,
     ascii_letters,
+    choose_sex_forms,
     draw_person,
     draw_relative,
-    inflected,
+    inflect_words,
     person_variables,
-    sexed,
 )
 from deid_synthesis.writer import Memory, NoteWriter
 
@@ -106,7 +106,7 @@ class World:
         sex = rng.choice(grammar.lines("sexes", topic))
         person = draw_person(grammar, rng, role="PATIENT", sex=sex)
         admitted = FIRST_DAY + dt.timedelta(days=rng.randrange(DAYS))
-        born = born_for(self._age(rng, topic), admitted, rng)
+        born = draw_birth_date(self._age(rng, topic), admitted, rng)
         age = age_on(born, admitted)
         relative, relation = draw_relative(grammar, rng, person, topic=topic, age=age)
         second_relative, second_relation = draw_relative(grammar, rng, person, topic=topic, age=age)
@@ -170,7 +170,7 @@ class World:
         }
         variables = (
             dict(patient.problem)
-            | sexed(self.grammar, patient.person.sex)
+            | choose_sex_forms(self.grammar, patient.person.sex)
             | age_variables(age_on(patient.born, today), self.grammar)
         )
         dates = {name: date_variables(day, self.grammar) for name, day in days.items()}
@@ -218,4 +218,4 @@ class World:
 
 def _relative_variables(person: SyntheticPerson, relation: str, grammar: Grammar) -> dict[str, str]:
     words = {"relation": relation}
-    return person_variables(person, grammar) | words | inflected(grammar, words, person.sex)
+    return person_variables(person, grammar) | words | inflect_words(grammar, words, person.sex)

@@ -73,12 +73,12 @@ def draw_person(
     first = rng.choice(grammar.lines(given, sex))
     middle = rng.choice(grammar.lines("given", sex))
     last = rng.choice(grammar.lines("surname.word")) if word else draw_surname(grammar, rng)
-    last = agreed(grammar, last, sex)
+    last = inflect_surname(grammar, last, sex)
     second = draw_surname(grammar, rng) if _has_two_surnames(grammar) else ""
     return SyntheticPerson(first, middle if middle != first else "Lee", last, second, sex, role)
 
 
-def agreed(grammar: Grammar, surname: str, sex: str) -> str:
+def inflect_surname(grammar: Grammar, surname: str, sex: str) -> str:
     """Return a surname in the form of a sex.
 
     Lines ``feminine / masculine`` of the rule ``surname.endings``; without it, one form is for all.
@@ -97,33 +97,28 @@ def _of_sex(surname: str, lines: tuple[str, ...], sex: str) -> str:
     return surname
 
 
-def inflected(grammar: Grammar, words: Mapping[str, str], sex: str) -> dict[str, str]:
+def inflect_words(grammar: Grammar, words: Mapping[str, str], sex: str) -> dict[str, str]:
     """Return words in other cases, by their variable with the case: ``last_gen``.
 
     Lines ``ending / ending in the case`` of the rules ``inflect.gen`` and so on, one for a sex; the
     first that fits is taken. Of a name with a particle the last word changes, of al-Masri what
     follows the hyphen.
     """
-    cases = {rule.name.partition(".")[2] for rule in grammar.rules.values() if _is_case(rule.name)}
     return {
         f"{variable}_{case}": _in_case(word, grammar.lines(f"inflect.{case}", sex))
-        for case in sorted(cases)
+        for case in grammar.cases
         for variable, word in words.items()
     }
-
-
-def _is_case(name: str) -> bool:
-    return name.startswith("inflect.")
 
 
 def _in_case(word: str, lines: tuple[str, ...]) -> str:
     parts = word.split("-")
     return "-".join(
-        part if part.islower() and len(parts) > 1 else _with_ending(part, lines) for part in parts
+        part if part.islower() and len(parts) > 1 else _change_ending(part, lines) for part in parts
     )
 
 
-def _with_ending(word: str, lines: tuple[str, ...]) -> str:
+def _change_ending(word: str, lines: tuple[str, ...]) -> str:
     for line in lines:
         ending, other = line.split("/")
         if word.endswith(ending):
@@ -183,7 +178,7 @@ def draw_relative(
         second = patient.last if kin == "child" and patient.sex == "f" else second
     elif kin not in {"other", "younger"} and rng.random() < SHARED_SURNAME_RATE:
         last = patient.last
-    last = agreed(grammar, last, person.sex)
+    last = inflect_surname(grammar, last, person.sex)
     return SyntheticPerson(
         person.first, person.middle, last, second, person.sex, person.role
     ), relation
@@ -209,10 +204,12 @@ def person_variables(person: SyntheticPerson, grammar: Grammar) -> dict[str, str
         "last_login": ascii_letters(person.last),
     }
     names = {"first": first, "last": last}
-    return values | inflected(grammar, names, person.sex) | sexed(grammar, person.sex)
+    return (
+        values | inflect_words(grammar, names, person.sex) | choose_sex_forms(grammar, person.sex)
+    )
 
 
-def sexed(grammar: Grammar, sex: str) -> dict[str, str]:
+def choose_sex_forms(grammar: Grammar, sex: str) -> dict[str, str]:
     """Return the words that agree with a sex.
 
     Lines ``name feminine / masculine`` of the rule ``sexed``.

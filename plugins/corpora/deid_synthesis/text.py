@@ -53,7 +53,7 @@ class Text:
         """
         return Text(tuple(replace(piece, text=rewrite(piece)) for piece in self.pieces))
 
-    def overwritten(self, characters: str) -> Text:
+    def overwrite(self, characters: str) -> Text:
         """Return the text with other characters in the same places.
 
         Raises:

@@ -58,7 +58,7 @@ class NoteWriter:
         """
         out: list[Piece] = []
         self.refer("", name, out)
-        return Text(tuple(_without_double_stops(out)))
+        return Text(tuple(drop_double_stops(out)))
 
     def refer(self, subject: str, name: str, out: list[Piece]) -> None:
         """Append a variable of the subject or of the note, else the expansion of the rule of that
@@ -126,7 +126,7 @@ class NoteWriter:
             unused = self._unused[id(rule)] = list(self._fitting(rule))
         return unused.pop(self.rng.randrange(len(unused)))
 
-    def left(self, name: str) -> int:
+    def count_left(self, name: str) -> int:
         """Return how many alternatives of a rule this note has not used.
 
         All of them when none is left.
@@ -188,7 +188,7 @@ class NoteWriter:
         return self.style.bullet.format(number)
 
 
-def _without_double_stops(pieces: Iterable[Piece]) -> Iterator[Piece]:
+def drop_double_stops(pieces: Iterable[Piece]) -> Iterator[Piece]:
     """Drop the full stop that follows one: "Seen by J.S.." becomes "Seen by J.S."."""
     last = ""
     for piece in pieces:

@@ -74,7 +74,7 @@ def evidence(model: Path, *, most: int) -> list[dict[str, Any]]:
         values = best[label]
         strongest = np.argsort(-values, kind="stable")[:most]
         found += [
-            {"label": label, **_described(names[number]), "weight": round(float(values[number]), 3)}
+            {"label": label, **_describe(names[number]), "weight": round(float(values[number]), 3)}
             for number in strongest.tolist()
             if values[number] > 0
         ]
@@ -95,7 +95,7 @@ def _best(read: Model) -> dict[str, Any]:
     return found
 
 
-def _described(name: str) -> dict[str, str]:
+def _describe(name: str) -> dict[str, str]:
     match = _NAME.fullmatch(name)
     if match is None:
         return {"about": "other", "what": name}

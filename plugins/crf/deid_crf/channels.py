@@ -32,7 +32,7 @@ class Channel:
     attributes: Callable[[Any, int], Sequence[str]]
     edge: Hashable = None
 
-    def named(self, key: Hashable, offset: int) -> list[str]:
+    def name_attributes(self, key: Hashable, offset: int) -> list[str]:
         """Return a key's attributes as they stand in a model."""
         prefix = self.prefix(offset)
         return [f"{prefix}{name}" for name in self.features([key], offset)[0]]

@@ -17,8 +17,8 @@ from deid_assets.extending import (
     SpanSet,
     Token,
     WordLabels,
+    pause_collector,
     runs_of,
-    uncollected,
 )
 from deid_assets.extending.decoding import by_label
 from deid_crf.lattice import Numbers
@@ -88,7 +88,7 @@ class CrfDetector:
         if not 0.0 <= self._min_score <= 1.0:
             raise ConfigError(f"min_score is {self._min_score}; choose a number from 0 to 1")
         self.native_labels = frozenset(self._model.labels)
-        self.labels = _wanted(frozenset(self._model.labels.values()), labels)
+        self.labels = _select_wanted(frozenset(self._model.labels.values()), labels)
         self._tagger = CrfTagger(self._model)
         tags, known = self._model.tags, self._model.labels
         self._kinds = np.array([[tag[0] in prefixes for tag in tags] for prefixes in ("BS", "IE")])
@@ -102,7 +102,7 @@ class CrfDetector:
         """Yield one set of spans per note, in order; no two of a note's spans overlap."""
         for group in runs_of(notes, chars=GROUP_CHARS):
             found: list[list[Span]] = [[] for _ in group]
-            with self._tagger.room.lock, uncollected():
+            with self._tagger.room.lock, pause_collector():
                 views = self._tagger.views(group)
                 for solved in self._tagger.solve(views):
                     self._add_spans(solved, views, found)
@@ -170,7 +170,7 @@ def marginals_of(tagger: CrfTagger, views: Sequence[NoteView]) -> Iterator[Margi
         yield Marginals(view.tokens, tagger.model.tags, np.concatenate([empty, *found]))
 
 
-def _wanted(known: frozenset[Phi], labels: Sequence[str] | None) -> frozenset[Phi]:
+def _select_wanted(known: frozenset[Phi], labels: Sequence[str] | None) -> frozenset[Phi]:
     """The categories to return."""
     if labels is None:
         return known

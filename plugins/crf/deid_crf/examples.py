@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from deid_assets.extending import OUTSIDE, Grouping, inputs, limited
+from deid_assets.extending import OUTSIDE, Grouping, inputs, limit_lengths
 from deid_crf.keys import Keys, keys_of
 from deid_crf.statistics import Tally, keys, tally, total
 from deid_crf.view import NoteView
@@ -99,4 +99,4 @@ def sequences(
                 continue
             first, stop = (part.start if stop < 0 else first), part.stop
         if first < stop:
-            yield from limited([range(first, stop)], longest)
+            yield from limit_lengths([range(first, stop)], longest)

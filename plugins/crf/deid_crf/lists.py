@@ -25,8 +25,8 @@ class CompiledLists:
         lists = [Gazetteer(path) for path in paths]
         self._words = [each for each in lists if each.kind not in PHRASE_LISTS]
         self._phrases = [each for each in lists if each.kind in PHRASE_LISTS]
-        self._kinds = lru_cache(REMEMBERED)(self._looked_up)
-        self._beginning = lru_cache(REMEMBERED)(self._looked_up_beginning)
+        self._kinds = lru_cache(REMEMBERED)(self._look_up)
+        self._beginning = lru_cache(REMEMBERED)(self._look_up_beginning)
 
     def hits(self, words: Sequence[str]) -> list[tuple[str, ...]]:
         """Return for each token the kinds of the lists that hold it, phrases with ``B-`` and
@@ -44,10 +44,10 @@ class CompiledLists:
                         found[number] = tuple(dict.fromkeys((*found[number], name)))
         return found
 
-    def _looked_up(self, low: str) -> tuple[str, ...]:
+    def _look_up(self, low: str) -> tuple[str, ...]:
         return tuple(sorted({each.kind for each in self._words if low in each}))
 
-    def _looked_up_beginning(self, low: str) -> list[tuple[str, tuple[str, ...]]]:
+    def _look_up_beginning(self, low: str) -> list[tuple[str, tuple[str, ...]]]:
         """The phrases that begin with a word, of each list the longest last."""
         return [
             (each.kind, phrase)

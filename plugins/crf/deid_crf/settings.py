@@ -55,7 +55,9 @@ class CrfSettings:
             raise ConfigError(
                 f"[settings] of crf: unknown {', '.join(strangers)}; choose of {', '.join(known)}"
             )
-        settings = cls(**{name: _typed(name, value, known[name]) for name, value in given.items()})
+        settings = cls(
+            **{name: _convert(name, value, known[name]) for name, value in given.items()}
+        )
         for name, (least, most) in _RANGES.items():
             if not least <= getattr(settings, name) <= most:
                 raise ConfigError(
@@ -70,7 +72,7 @@ class CrfSettings:
                 )
         return settings
 
-    def recorded(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return the settings as JSON has them."""
         return {**asdict(self), "gazetteers": list(self.gazetteers)}
 
@@ -87,7 +89,7 @@ _RANGES: Mapping[str, tuple[float, float]] = {
 }
 
 
-def _typed(name: str, value: Any, default: Any) -> Any:
+def _convert(name: str, value: Any, default: Any) -> Any:
     """Return the value in the type of the default.
 
     Whole numbers pass for fractions, booleans for nothing.

@@ -50,20 +50,20 @@ class Sources:
         """Return the notes with what the sources say of each token."""
         views = views_of([note.text for note in notes], self._pieces)
         if self._detector is not None:
-            views = predicted(views, [spans.spans for spans in self._detector.detect(notes)])
+            views = add_predictions(views, [spans.spans for spans in self._detector.detect(notes)])
         if self._lists is not None:
             views = [replace(view, hits=self._lists.hits(view.words)) for view in views]
         return views
 
 
-def with_dropout(
+def drop_some(
     predictions: Sequence[Prediction], share: float, draw: random.Random
 ) -> list[Prediction]:
     """Return predictions without some of them, each left out with the chance ``share``."""
     return [each for each in predictions if draw.random() >= share]
 
 
-def predicted(views: Sequence[NoteView], found: Sequence[Sequence[Span]]) -> list[NoteView]:
+def add_predictions(views: Sequence[NoteView], found: Sequence[Sequence[Span]]) -> list[NoteView]:
     """Return views with what a detector found in each: the tokens that a span touches.
 
     Of overlapping spans the first has the token.

@@ -39,7 +39,7 @@ def total(tallies: Iterable[Tally]) -> dict[str, Counter[str]]:
     return summed
 
 
-def known(counted: Tally, *, min_patients: int) -> dict[str, dict[str, int]]:
+def select_known(counted: Tally, *, min_patients: int) -> dict[str, dict[str, int]]:
     """Return the words of at least ``min_patients`` patients: what a model may keep."""
     return {
         word: dict(labels) for word, labels in counted.items() if labels[PATIENTS] >= min_patients
@@ -49,7 +49,7 @@ def known(counted: Tally, *, min_patients: int) -> dict[str, dict[str, int]]:
 def keys(
     words: Iterable[str], counted: Tally, own: Tally, *, min_patients: int
 ) -> list[tuple[str, ...]]:
-    """Return ``described`` for the words of a training note; those of its own patient do not count.
+    """Return ``describe_word`` for a training note's words; those of its own patient do not count.
 
     So in training a word looks as new as it would in a note of a new patient.
 
@@ -63,11 +63,11 @@ def keys(
     for word in own:
         others = Counter(counted[word])
         others.subtract(own[word])
-        described_[word] = described(others) if others[PATIENTS] >= min_patients else UNSEEN
+        described_[word] = describe_word(others) if others[PATIENTS] >= min_patients else UNSEEN
     return [described_[word] for word in words]
 
 
-def described(labels: Mapping[str, int] | None) -> tuple[str, ...]:
+def describe_word(labels: Mapping[str, int] | None) -> tuple[str, ...]:
     """Return what is known of a word: ``LABEL:share`` and ``LABEL:share:size``, in steps."""
     if not labels:
         return UNSEEN
@@ -84,7 +84,7 @@ class WordStatistics(dict[str, tuple[str, ...]]):
     """Statistics of each word, computed when it is first asked for.
 
     Args:
-        counted: As ``known``.
+        counted: As ``select_known``.
     """
 
     def __init__(self, counted: Tally) -> None:
@@ -94,5 +94,5 @@ class WordStatistics(dict[str, tuple[str, ...]]):
     def __missing__(self, word: str) -> tuple[str, ...]:
         if len(self) >= REMEMBERED:
             self.clear()
-        self[word] = found = described(self._counted.get(word))
+        self[word] = found = describe_word(self._counted.get(word))
         return found

@@ -106,7 +106,7 @@ class CrfTagger:
             ]
             first += len(view.words) + pad
         for some in _batches(parts):
-            yield self._solved(some, numbers)
+            yield self._solve(some, numbers)
 
     def _numbers(self, views: Sequence[NoteView], pad: int) -> list[NDArray[np.int32]]:
         """Return for each channel the row numbers of all tokens, with edges before, between and
@@ -126,7 +126,7 @@ class CrfTagger:
             found.append(numbers)
         return found
 
-    def _solved(
+    def _solve(
         self, parts: Sequence[TokenSequence], numbers: Sequence[NDArray[np.int32]]
     ) -> Solved:
         first, stop = parts[0].rows.start, parts[-1].rows.stop

@@ -20,7 +20,7 @@ from deid_assets.extending import (
     Task,
     TrainingError,
     encode,
-    labelled,
+    label_ranges,
     tag_set,
 )
 from deid_assets.extending.blas import one_blas_thread
@@ -32,8 +32,8 @@ from deid_crf.likelihood import Likelihood, Parameters
 from deid_crf.minimise import minimise
 from deid_crf.model import Model, write_model
 from deid_crf.settings import CrfSettings
-from deid_crf.sources import Sources, with_dropout
-from deid_crf.statistics import known
+from deid_crf.sources import Sources, drop_some
+from deid_crf.statistics import select_known
 from deid_crf.tagger import LONGEST
 from deid_crf.weights import TagWeights
 
@@ -54,7 +54,7 @@ class CrfTrainer:
         Raises:
             ConfigError: A key is unknown or a value is not allowed.
         """
-        return CrfSettings.of(given).recorded()
+        return CrfSettings.of(given).to_json()
 
     def train(self, task: Task, out: Path, report: Report) -> None:
         """Write a model into ``out``.
@@ -68,7 +68,7 @@ class CrfTrainer:
             PluginError: The detector to ask is not installed.
             TrainingError: There is no span to learn from.
         """
-        write_model(out, fitted(task, report, kept=out))
+        write_model(out, fit(task, report, kept=out))
         shutil.rmtree(out / FOLDER, ignore_errors=True)
 
     def evidence(self, model: Path, *, most: int) -> list[dict[str, Any]]:
@@ -82,7 +82,7 @@ class CrfTrainer:
         return evidence(model, most=most)
 
 
-def fitted(task: Task, report: Report = lambda _: None, *, kept: Path | None = None) -> Model:
+def fit(task: Task, report: Report = lambda _: None, *, kept: Path | None = None) -> Model:
     """Return a trained model, as ``CrfTrainer.train`` writes it.
 
     Args:
@@ -101,12 +101,12 @@ def fitted(task: Task, report: Report = lambda _: None, *, kept: Path | None = N
         draw = random.Random(task.seed)  # noqa: S311 - chance, not a secret
         views = [
             replace(
-                view, predictions=with_dropout(view.predictions, settings.prediction_dropout, draw)
+                view, predictions=drop_some(view.predictions, settings.prediction_dropout, draw)
             )
             for view in views
         ]
     tagged = [
-        encode(labelled(document.spans, native=task.native), view.tokens, task.scheme)[0]
+        encode(label_ranges(document.spans, native=task.native), view.tokens, task.scheme)[0]
         for document, view in zip(documents, views, strict=True)
     ]
     seen = {tag for of_note in tagged for tag in of_note}
@@ -119,7 +119,7 @@ def fitted(task: Task, report: Report = lambda _: None, *, kept: Path | None = N
     notes, keys, counted = examples(views, tagged, owners, min_patients=settings.min_patients)
     evidence = Evidence(notes, keys, channels(settings.window), min_patients=settings.min_patients)
     with one_blas_thread():
-        weights = _trained(task, settings, notes, evidence, tags=tags, kept=kept, report=report)
+        weights = _train(task, settings, notes, evidence, tags=tags, kept=kept, report=report)
     return Model(
         version=VERSION,
         tags=tags,
@@ -130,13 +130,13 @@ def fitted(task: Task, report: Report = lambda _: None, *, kept: Path | None = N
         window=settings.window,
         predictions_of=settings.predictions_of,
         weights=weights,
-        statistics=known(counted, min_patients=settings.min_patients),
+        statistics=select_known(counted, min_patients=settings.min_patients),
         lists=lists,
         min_score=settings.min_score,
     )
 
 
-def _trained(
+def _train(
     task: Task,
     settings: CrfSettings,
     notes: Sequence[NoteExample],
@@ -149,7 +149,7 @@ def _trained(
     """Return the weights under which the notes' tags are likeliest, with both norms taken off."""
     likelihood = _likelihood(task, settings, notes, evidence, tags=tags)
 
-    def penalised(parameters: Parameters) -> tuple[float, Parameters]:
+    def penalise(parameters: Parameters) -> tuple[float, Parameters]:
         value, slope = likelihood(parameters)
         return (
             value + settings.c2 * float(parameters @ parameters),
@@ -160,7 +160,7 @@ def _trained(
     search = None if kept is None else read_search(kept, size=likelihood.size)
     found = np.zeros(likelihood.size) if search is None else search.x
     done = 0 if search is None else len(search.values) - 1
-    steps = minimise(penalised, found, l1=settings.c1, search=search)
+    steps = minimise(penalise, found, l1=settings.c1, search=search)
     for number, step in enumerate(islice(steps, settings.max_iterations - done), done + 1):
         found = step.x
         report(

@@ -98,14 +98,14 @@ class KeyTable:
 
     def numbers(self, keys: Keys) -> Numbers:
         """Return each token's row number."""
-        return self._numbered(keys.values)[keys.places]
+        return self._number(keys.values)[keys.places]
 
     @property
     def edge(self) -> int:
         """Row number of what is before and after a note."""
-        return int(self._numbered([self._channel.edge])[0])
+        return int(self._number([self._channel.edge])[0])
 
-    def _numbered(self, keys: Sequence[Hashable]) -> Numbers:
+    def _number(self, keys: Sequence[Hashable]) -> Numbers:
         known = self._numbers
         found = list(map(known.get, keys))
         if None in found:

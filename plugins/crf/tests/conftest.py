@@ -12,7 +12,7 @@ import pytest
 from deid_assets.core.span import DisjointSpans
 from deid_assets.core.tagging import TagScheme
 from deid_assets.core.trainer import Document, Epoch, Task, label_inventory
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 from deid_crf import CrfTrainer
 
 LETTERS = (
@@ -51,7 +51,7 @@ SETTINGS: Mapping[str, Any] = {
 def documents(texts: Sequence[str] = LETTERS) -> list[Document]:
     found = []
     for number, text in enumerate(texts):
-        note, spans = marked(text, note_id=f"letter-{number}")
+        note, spans = parse_marked(text, note_id=f"letter-{number}")
         found.append(Document(note, DisjointSpans(note.note_id, note.digest, spans.spans)))
     return found
 

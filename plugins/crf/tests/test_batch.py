@@ -16,7 +16,7 @@ from deid_assets.core.span import DisjointSpans
 from deid_assets.core.tagging import TagScheme
 from deid_assets.core.trainer import Document, Task, label_inventory
 from deid_assets.plugins import available, load
-from deid_assets.testing import check_detector, marked
+from deid_assets.testing import check_detector, parse_marked
 from deid_crf import BatchCrfDetector, BatchCrfTrainer
 from deid_crf.batch.coarse import half_of
 
@@ -78,7 +78,7 @@ def given() -> list[Document]:
         f"Patient: <NAME>{a} {b}</NAME>\n{c}\n"
         for a, b, c in zip(FIRST, LAST, STORIES * 3, strict=True)
     ]
-    pairs = [marked(text, note_id=f"g{number}") for number, text in enumerate(texts)]
+    pairs = [parse_marked(text, note_id=f"g{number}") for number, text in enumerate(texts)]
     return [Document(note, DisjointSpans.of(note, spans)) for note, spans in pairs]
 
 

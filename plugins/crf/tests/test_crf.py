@@ -19,7 +19,7 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.tagging import TagScheme, entities, tokenize
 from deid_assets.core.trainer import Task, Trainer, label_inventory
-from deid_assets.testing import check_detector, mark, marked
+from deid_assets.testing import check_detector, mark, parse_marked
 from deid_crf import CrfDetector, CrfTrainer
 from deid_crf.trainer import KEPT_EVERY
 
@@ -46,7 +46,7 @@ def test_a_new_letter_of_the_same_kind_is_read(toy_model: Path) -> None:
         "Patient: <NAME>Zoe Quill</NAME>\nDate: <DATE>17 May 2016</DATE>\nLives in"
         " <CITY>Marbury</CITY>.\n"
     )
-    note, _ = marked(text)
+    note, _ = parse_marked(text)
 
     (found,) = CrfDetector(model=toy_model).detect([note])
 
@@ -112,7 +112,7 @@ def native_task(toy: SimpleNamespace) -> Task:
 
 def test_scores_are_the_probabilities_of_spans(toy_model: Path) -> None:
     detector = CrfDetector(model=toy_model)
-    note, _ = marked("Seen by Dr Orla Marsh since May, who lives in Norwell or Holt.")
+    note, _ = parse_marked("Seen by Dr Orla Marsh since May, who lives in Norwell or Holt.")
     (found,) = detector.detect([note])
 
     assert len(found) > 0
@@ -126,7 +126,7 @@ def test_a_model_says_from_which_score_on_spans_are_returned(
     toy: SimpleNamespace, tmp_path: Path
 ) -> None:
     toy.trained(tmp_path, toy.task(settings={**toy.settings, "min_score": 1.0}))
-    note, _ = marked("Seen by Dr Orla Marsh since May, who lives in Norwell or Holt.")
+    note, _ = parse_marked("Seen by Dr Orla Marsh since May, who lives in Norwell or Holt.")
 
     (sure,) = CrfDetector(model=tmp_path).detect([note])
     (every,) = CrfDetector(model=tmp_path, min_score=0.0).detect([note])
@@ -227,7 +227,7 @@ def test_one_label_is_enough(toy: SimpleNamespace, tmp_path: Path) -> None:
 
 
 def test_without_a_span_there_is_nothing_to_train(toy: SimpleNamespace, tmp_path: Path) -> None:
-    note, _ = marked("No cough.")
+    note, _ = parse_marked("No cough.")
     bare = [
         type(toy.documents()[0])(note, type(toy.documents()[0].spans)(note.note_id, note.digest))
     ]

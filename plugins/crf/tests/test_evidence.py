@@ -21,8 +21,8 @@ from deid_crf.evidence import Evidence
 from deid_crf.examples import NoteExample, examples, sequences
 from deid_crf.keys import Keys, keys_of
 from deid_crf.lists import CompiledLists
-from deid_crf.sources import Sources, predicted
-from deid_crf.statistics import UNSEEN, WordStatistics, described, known, tally, total
+from deid_crf.sources import Sources, add_predictions
+from deid_crf.statistics import UNSEEN, WordStatistics, describe_word, select_known, tally, total
 from deid_crf.statistics import keys as statistics_of
 from deid_crf.view import NoteView, TokenCache, views_of
 from deid_crf.vocabulary import Vocabulary
@@ -116,7 +116,7 @@ def test_of_overlapping_predictions_the_first_has_the_token() -> None:
         [Span(2, 3, Phi.AGE), Span(5, 6, Phi.DATE), Span(5, 7, Phi.NAME)],
     ]
 
-    told = [view.predictions for view in predicted(views, found)]
+    told = [view.predictions for view in add_predictions(views, found)]
 
     assert told == [[(0, 2, "NAME"), (2, 3, "DATE")], [], [(1, 2, "AGE"), (3, 4, "NAME")]]
 
@@ -178,15 +178,15 @@ def test_a_training_note_does_not_see_its_own_words_in_the_statistics() -> None:
     counted = total(notes)
 
     assert statistics_of(["moss", "ward"], counted, notes[0], min_patients=1) == [
-        described({"CITY": 1}),
-        described({"O": 1}),
+        describe_word({"CITY": 1}),
+        describe_word({"O": 1}),
     ]
     assert statistics_of(["moss"], counted, notes[0], min_patients=2) == [UNSEEN]
 
 
 def test_in_use_a_word_of_too_few_notes_is_unseen() -> None:
     counted = total([tally(["moss", "ward"], ["NAME", "O"]), tally(["ward"], ["O"])])
-    memory = WordStatistics(known(counted, min_patients=2))
+    memory = WordStatistics(select_known(counted, min_patients=2))
 
     assert memory["moss"] == memory["never"] == UNSEEN
     assert memory["ward"] == ("O:5", "O:5:1")
@@ -255,7 +255,7 @@ def test_two_notes_of_one_patient_do_not_make_a_word_common() -> None:
     found, keys, counted = examples(views, [["O"] * 3] * 3, "aab", min_patients=2)
 
     assert "w0:wMoss" not in Evidence(found, keys, channels(1), min_patients=2).names
-    assert set(known(counted, min_patients=2)) == {"seen", "by"}
+    assert set(select_known(counted, min_patients=2)) == {"seen", "by"}
 
 
 def test_training_and_use_name_the_same_attributes() -> None:
@@ -271,7 +271,9 @@ def test_training_and_use_name_the_same_attributes() -> None:
             for offset in channel.offsets:
                 inside = 0 <= at + offset < len(view.tokens)
                 in_use.update(
-                    channel.named(of_channel[at + offset] if inside else channel.edge, offset)
+                    channel.name_attributes(
+                        of_channel[at + offset] if inside else channel.edge, offset
+                    )
                 )
         assert in_training[at] == in_use
 

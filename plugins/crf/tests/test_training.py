@@ -23,7 +23,7 @@ from deid_crf.lattice import SequenceBatch, TransitionWeights, posterior
 from deid_crf.likelihood import Likelihood
 from deid_crf.minimise import SearchState, minimise
 from deid_crf.search import best
-from deid_crf.trainer import fitted
+from deid_crf.trainer import fit
 from deid_crf.view import NoteView
 from deid_crf.weights import TagWeights
 
@@ -123,7 +123,7 @@ def test_training_multiplies_on_one_thread(toy: SimpleNamespace) -> None:
             library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"
         )
 
-    fitted(toy.task(), report)
+    fit(toy.task(), report)
     assert threads == {1}
 
 

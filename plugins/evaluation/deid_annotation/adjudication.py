@@ -67,7 +67,7 @@ def adjudicate_files(
     )
     if not annotations.notes:
         raise ConfigError("no file has the text of the notes; name them with --notes NOTES")
-    found = _adjudicated(annotations)
+    found = _adjudicate(annotations)
     rows = [asdict(tie) for tie in found.ties]
     if ties is not None:
         write_list(ties, rows, columns=_COLUMNS)
@@ -109,7 +109,7 @@ class _Adjudicated:
         return len({tie.note_id for tie in self.ties})
 
 
-def _adjudicated(annotations: Annotations) -> _Adjudicated:
+def _adjudicate(annotations: Annotations) -> _Adjudicated:
     settled: dict[str, SpanSet] = {}
     ties: list[Tie] = []
     for note_id in next(iter(annotations.spans.values())):

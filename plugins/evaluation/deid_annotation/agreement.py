@@ -47,7 +47,7 @@ def compare_annotations(
         files, reading=reading, notes=notes, sources=sources, withheld=withheld
     )
     found = consensus(annotations.spans, annotations.notes, profile=chosen)
-    figures = _figures(found, _captured(annotations, chosen))
+    figures = _figures(found, _count_captures(annotations, chosen))
     count = len(next(iter(annotations.spans.values())))
     if as_json:
         head = {
@@ -62,7 +62,7 @@ def compare_annotations(
     return PARTIAL if len(withheld) else 0
 
 
-def _captured(annotations: Annotations, chosen: Profile) -> Captures:
+def _count_captures(annotations: Annotations, chosen: Profile) -> Captures:
     total = Captures(tuple(annotations.names))
     for note_id in next(iter(annotations.spans.values())):
         total += captures(annotations.of(note_id), profile=chosen)
@@ -83,7 +83,9 @@ def _figures(found: Consensus, captured: Captures) -> dict[str, Any]:
                 unitizing and {"alpha": unitizing.alpha, "by_label": dict(unitizing.by_label)}
             ),
         },
-        "missed": [_missed(captured, label) for label in [None, *sorted(captured.histories)]],
+        "missed": [
+            _estimate_missed(captured, label) for label in [None, *sorted(captured.histories)]
+        ],
         "assumptions": list(ASSUMPTIONS),
     }
 
@@ -107,7 +109,7 @@ def _alpha(found: NominalAgreement | None) -> dict[str, Any] | None:
     return {"alpha": found.alpha, "observed": found.observed, "units": found.units}
 
 
-def _missed(captured: Captures, label: str | None) -> dict[str, Any]:
+def _estimate_missed(captured: Captures, label: str | None) -> dict[str, Any]:
     made = estimate_missed(captured, label=label)
     values = (
         {name: getattr(made, name) for name in ("method", "value", "low", "high", "recall")}
@@ -147,12 +149,15 @@ def _show(figures: Mapping[str, Any], count: int) -> None:
     rows = [
         ("of tokens, unmarked too", *_alpha_cells(alpha["token_labels"])),
         ("of spans that two marked alike", *_alpha_cells(alpha["span_labels"])),
-        ("unitizing, all labels", _signed(unitizing["alpha"]), "", ""),
-        *((f"  {label}", _signed(value), "", "") for label, value in unitizing["by_label"].items()),
+        ("unitizing, all labels", _show_signed(unitizing["alpha"]), "", ""),
+        *(
+            (f"  {label}", _show_signed(value), "", "")
+            for label, value in unitizing["by_label"].items()
+        ),
     ]
     print_table(("Krippendorff's alpha", "alpha", "observed", "units"), rows, numbers_from=1)
     typer.echo()
-    missed = [_missed_row(row) for row in figures["missed"]]
+    missed = [_list_missed_cells(row) for row in figures["missed"]]
     print_table(
         ("marked by any", "identifiers", "missed by all", "found by any"), missed, numbers_from=1
     )
@@ -166,21 +171,21 @@ def _pair_row(pair: Mapping[str, Any]) -> list[str]:
         *(f"{spans[name]:,}" for name in ("both", "first_alone", "second_alone")),
         *(ratio(f1[name]) for name in ("strict", "overlap", "characters")),
         ratio(pair["observed"]),
-        _signed(pair["kappa"]),
+        _show_signed(pair["kappa"]),
     ]
 
 
 def _alpha_cells(found: Mapping[str, Any] | None) -> tuple[str, str, str]:
     if found is None:
         return UNDEFINED, UNDEFINED, UNDEFINED
-    return _signed(found["alpha"]), ratio(found["observed"]), f"{found['units']:,}"
+    return _show_signed(found["alpha"]), ratio(found["observed"]), f"{found['units']:,}"
 
 
-def _signed(value: float | None) -> str:
+def _show_signed(value: float | None) -> str:
     return UNDEFINED if value is None else f"{value:.3f}"
 
 
-def _missed_row(row: Mapping[str, Any]) -> list[str]:
+def _list_missed_cells(row: Mapping[str, Any]) -> list[str]:
     made = row["estimate"]
     cells = [UNDEFINED, UNDEFINED]
     if made:

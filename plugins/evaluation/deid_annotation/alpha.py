@@ -101,7 +101,10 @@ def unitizing_alpha(
     for label in sorted({label for ranges in annotators for label in ranges}):
         sections = [_sections(ranges.get(label, ()), length) for ranges in annotators]
         if any(is_unit for side in sections for _, _, is_unit in side):
-            observed, expected = _observed(sections, length), _expected(sections, length)
+            observed, expected = (
+                _measure_observed(sections, length),
+                _measure_expected(sections, length),
+            )
             observed_sum, expected_sum = observed_sum + observed, expected_sum + expected
             by_label[label] = 1 - observed / expected
     return UnitizingAgreement(1 - observed_sum / expected_sum if expected_sum else None, by_label)
@@ -128,7 +131,7 @@ def _sections(ranges: Iterable[Range], length: int) -> list[_Section]:
     return sections
 
 
-def _observed(sections: Sequence[Sequence[_Section]], length: int) -> float:
+def _measure_observed(sections: Sequence[Sequence[_Section]], length: int) -> float:
     observers = len(sections)
     total = sum(_distance(left, right) for left, right in permutations(sections, 2))
     return total / (observers * (observers - 1) * length * length)
@@ -157,7 +160,7 @@ def _of_sections(one: _Section, other: _Section) -> int:
     return 0
 
 
-def _expected(sections: Sequence[Sequence[_Section]], length: int) -> float:
+def _measure_expected(sections: Sequence[Sequence[_Section]], length: int) -> float:
     units = [size for side in sections for _, size, is_unit in side if is_unit]
     gaps = Counter(size for side in sections for _, size, is_unit in side if not is_unit)
     total = 0.0

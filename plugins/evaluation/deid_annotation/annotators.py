@@ -185,7 +185,7 @@ def _same_notes(
     order = [note_id for note_id in texts if note_id in known] or sorted(known)
     for note_id in order if texts else ():
         for found in spans.values():
-            found[note_id].checked(texts[note_id])
+            found[note_id].check_against(texts[note_id])
     return {name: {note_id: found[note_id] for note_id in order} for name, found in spans.items()}
 
 

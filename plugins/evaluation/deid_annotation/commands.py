@@ -15,7 +15,7 @@ from deid_assets.extending.commands import (
     ProfileOption,
     SystemsOption,
     check_out,
-    grouped,
+    group_options,
 )
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ SourcesOption = Arg[
 ]
 
 
-@grouped
+@group_options
 def agreement(
     annotations: AnnotationsArg,
     *,
@@ -67,7 +67,7 @@ def agreement(
     )
 
 
-@grouped
+@group_options
 def adjudicate(
     annotations: AnnotationsArg,
     *,
@@ -103,7 +103,7 @@ def adjudicate(
     )
 
 
-@grouped
+@group_options
 def audit_gold(
     *,
     gold: GoldOption,
@@ -146,7 +146,7 @@ def audit_gold(
     )
 
 
-@grouped
+@group_options
 def corrections(
     original: Arg[Path, typer.Argument(metavar="ORIGINAL", help="Annotated notes as they were.")],
     corrected: Arg[

@@ -77,8 +77,8 @@ def correct_files(
         is_alone = len(named) == 1
         for system in read_systems(pred, before, sources=(), is_alone=is_alone, is_sample=False):
             scores[system.name] = {
-                "before": _scored(before, system, chosen, pred.path),
-                "after": _scored(after, system, chosen, pred.path),
+                "before": _score(before, system, chosen, pred.path),
+                "after": _score(after, system, chosen, pred.path),
             }
     rows = [_row(change) for change in changes]
     if out is not None:
@@ -92,7 +92,7 @@ def correct_files(
     return PARTIAL if len(withheld) else 0
 
 
-def _scored(
+def _score(
     gold: ReferenceNotes, system: System, chosen: Profile, path: Path
 ) -> dict[str, float | None]:
     lengths = {note_id: len(note.text) for note_id, note in gold.notes.items()}

@@ -54,7 +54,7 @@ def adjudicate(annotators: Mapping[str, SpanSet]) -> tuple[SpanSet, list[Tie]]:
     spans: list[Span] = []
     ties = []
     for cluster in clusters(marked):
-        agreed = _agreed(cluster, len(annotators))
+        agreed = _find_agreed(cluster, len(annotators))
         spans += [Span(start, end, Phi(label), source=SOURCE) for start, end, label in agreed]
         silent = len(annotators) - len({at for _, _, at, _ in cluster})
         if not agreed and 2 * silent <= len(annotators):
@@ -62,7 +62,7 @@ def adjudicate(annotators: Mapping[str, SpanSet]) -> tuple[SpanSet, list[Tie]]:
     return SpanSet(first.note_id, first.digest, tuple(spans)), ties
 
 
-def _agreed(cluster: list[Marked], annotators: int) -> list[tuple[int, int, str]]:
+def _find_agreed(cluster: list[Marked], annotators: int) -> list[tuple[int, int, str]]:
     """Return the spans with a majority.
 
     Where they overlap, the one with most votes is returned, then the longest.

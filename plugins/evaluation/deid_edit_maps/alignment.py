@@ -71,7 +71,7 @@ def map_spans(
     )
     tally, unknown = CarryTally(), list[str]()
     with atomic_file(out) as file:
-        for record in carrier.over(read_lines(spans), tally, unknown=unknown.append):
+        for record in carrier.carry(read_lines(spans), tally, unknown=unknown.append):
             file.write(f"{json.dumps(record, ensure_ascii=False)}\n".encode())
     for note_id in unknown:
         say(f"note {note_id!r}: no edit map; left out")

@@ -78,7 +78,7 @@ class Carrier:
     drop_overlapping: bool = False
     keep: frozenset[str] = frozenset()
 
-    def over(
+    def carry(
         self,
         records: Iterable[tuple[str, Mapping[str, Any]]],
         tally: CarryTally,

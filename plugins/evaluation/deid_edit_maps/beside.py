@@ -107,7 +107,7 @@ def side_by_side(
     source = note_source(notes, format_name, read, annotations=spans is None)
     entries = source.read(label_map(labels) if labels else None)
     stored = None if spans is None else SpansFile(spans)
-    found = list(_chosen(notes, entries, stored, note or []))
+    found = list(_choose(notes, entries, stored, note or []))
     if not found:
         raise InputError("no note could be read; name another file")
     columns, rows = beside(found, policies, keys)
@@ -176,7 +176,7 @@ def _pieces(found: Redacted) -> Iterator[LabelledText]:
         yield LabelledText(rest)
 
 
-def _chosen(
+def _choose(
     path: Path,
     entries: Iterable[Annotated | Fault],
     spans: SpansFile | None,

@@ -63,8 +63,8 @@ def carry(
         )
     first = bisect_right(ways, start, key=lambda way: way[0]) - 1
     last = bisect_left(ways, end, key=lambda way: way[0]) - 1
-    new_start, cut_start = _moved_start(start, ways, first)
-    new_end, cut_end = _moved_end(end, ways, last)
+    new_start, cut_start = _move_start(start, ways, first)
+    new_end, cut_end = _move_end(end, ways, last)
     if new_end <= new_start:
         return None, Meeting.LOST
     if cut_start or cut_end:
@@ -73,7 +73,7 @@ def carry(
     return (new_start, new_end), Meeting.WHOLE if meets else Meeting.CLEAR
 
 
-def _moved_start(offset: int, ways: Sequence[Stretch], at: int) -> tuple[int, bool]:
+def _move_start(offset: int, ways: Sequence[Stretch], at: int) -> tuple[int, bool]:
     """Move a beginning; ``at`` is the last way that begins at or before it.
 
     What was taken out stays before it.
@@ -86,7 +86,7 @@ def _moved_start(offset: int, ways: Sequence[Stretch], at: int) -> tuple[int, bo
     return offset - end + new_end, False
 
 
-def _moved_end(offset: int, ways: Sequence[Stretch], at: int) -> tuple[int, bool]:
+def _move_end(offset: int, ways: Sequence[Stretch], at: int) -> tuple[int, bool]:
     """Move an end; ``at`` is the last way that begins before it.
 
     What was taken out stays after it.

@@ -20,7 +20,7 @@ from deid_assets.extending.commands import (
     NoteSource,
     SpansFile,
     check_out,
-    grouped,
+    group_options,
     print_json,
     print_table,
     say,
@@ -70,7 +70,7 @@ def diff(
     return 0
 
 
-@grouped
+@group_options
 def why(
     notes: Arg[Path, typer.Argument(metavar="NOTES", help="The original notes.")],
     *,
@@ -107,7 +107,7 @@ def why(
         raise InputError(f"{spans}: does not know note {note!r}; nothing was looked for there")
     answer = _answer(
         found,
-        predictions.checked(found),
+        predictions.check_against(found),
         at,
         resolve_by,
         None if policy is None else load_policy(policy),
@@ -136,10 +136,10 @@ def _answer(
     return {
         "note": note.note_id,
         "at": at,
-        "predictions": [_shown(span) for span in predictions if span.start <= at < span.end],
+        "predictions": [_show_span(span) for span in predictions if span.start <= at < span.end],
         "resolve": resolve_by,
-        "span": _shown(final) if final else None,
-        "joined": [_shown(span) for span in predictions if final and span.overlaps(final)],
+        "span": _show_span(final) if final else None,
+        "joined": [_show_span(span) for span in predictions if final and span.overlaps(final)],
         "policy": policy.name if policy else None,
         "action": _action(policy, final),
     }
@@ -152,7 +152,7 @@ def _action(policy: Policy | None, span: Span | None) -> str | None:
     return "kept" if replacer is None else type(replacer).__name__
 
 
-def _shown(span: Span) -> dict[str, Any]:
+def _show_span(span: Span) -> dict[str, Any]:
     return {
         "source": span.source,
         "start": span.start,

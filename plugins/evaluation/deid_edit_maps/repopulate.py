@@ -94,7 +94,7 @@ def repopulate(
     cursor = size = 0
     for number, edit in enumerate(edits.edits):
         kept, tag = note.text[cursor : edit.new_start], note.text[edit.new_start : edit.new_end]
-        written = _written(tag, edit, number, policy, context)
+        written = _write(tag, edit, number, policy, context)
         if identity_in(tag)[0]:
             (left if written == tag else filled)[edit.label] += 1
         parts += (kept, written)
@@ -113,7 +113,7 @@ def repopulate(
     return Repopulated(text, new, filled, left)
 
 
-def _written(tag: str, edit: Replaced, number: int, policy: Policy, context: Context) -> str:
+def _write(tag: str, edit: Replaced, number: int, policy: Policy, context: Context) -> str:
     is_tag, who = identity_in(tag)
     replacer = policy.action(edit.label)
     if not is_tag or replacer is None:
@@ -121,12 +121,12 @@ def _written(tag: str, edit: Replaced, number: int, policy: Policy, context: Con
     seed = context.key.seed(
         "repopulate", edit.label.value, f"same {who}" if who else f"alone {number}"
     )
-    value = invented(edit.label, seed, lang=context.note.lang)
+    value = invent_value(edit.label, seed, lang=context.note.lang)
     written = replacer(value, Span(0, len(value), edit.label), context)
     return tag if not written or identity_in(written)[0] else written
 
 
-def invented(label: Phi, seed: int, *, lang: str | None) -> str:
+def invent_value(label: Phi, seed: int, *, lang: str | None) -> str:
     """Return a value of a category for a replacer to read: of a common shape, about nobody.
 
     Args:

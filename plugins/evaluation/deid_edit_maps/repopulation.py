@@ -26,7 +26,7 @@ from deid_assets.extending.commands import (
     Withheld,
     check_out,
     finish,
-    grouped,
+    group_options,
     out_format,
     progress,
     say,
@@ -57,7 +57,7 @@ _NOT_NAMES = frozenset(Phi) - {Phi.NAME}
 EditsOutOption = Arg[Path | None, typer.Option("--edits-out", metavar="FILE", help=_EDITS_OUT_HELP)]
 
 
-@grouped
+@group_options
 def repopulate(
     redacted: Arg[Path, typer.Argument(metavar="REDACTED", help="Redacted notes, unchanged.")],
     *,
@@ -126,9 +126,9 @@ class Filling:
         with progress("filling") as advance:
             for chunk in source.chunks(withheld):
                 for note in chunk:
-                    found = self._filled(note, made_by)
+                    found = self._fill(note, made_by)
                     if isinstance(found, Failed):
-                        withheld.failed(found)
+                        withheld.report_failed(found)
                         continue
                     self.counted["notes"] += 1
                     self.counted["filled"] += found.filled.total()
@@ -138,7 +138,7 @@ class Filling:
                     yield Annotated(Note(note.note_id, found.text, note.patient_id, note.lang))
                 advance(len(chunk))
 
-    def _filled(self, note: Note, made_by: MadeBy) -> Repopulated | Failed:
+    def _fill(self, note: Note, made_by: MadeBy) -> Repopulated | Failed:
         edits = self._maps.take(note.note_id)
         if edits is None:
             return Failed(note.note_id, "repopulate", "NoEditMap")
@@ -150,7 +150,7 @@ class Filling:
             return Failed(note.note_id, "repopulate", type(error).__name__)
 
 
-@grouped
+@group_options
 def twin(
     notes: Arg[Path, typer.Argument(metavar="NOTES", help="File or folder of notes.")],
     *,
@@ -193,9 +193,9 @@ def twin(
         )
     withheld, counted = Withheld(), {"notes": 0, "names": 0}
     if spans is None:
-        pairs = _annotated(source, reading.labels, withheld)
+        pairs = _read_annotated(source, reading.labels, withheld)
     else:
-        pairs = _stored(source, spans, withheld)
+        pairs = _read_stored(source, spans, withheld)
     with ExitStack() as stack:
         file = stack.enter_context(writing_edits(edits_out)) if edits_out else None
         made = _twins(pairs, Key(secret), number, file, withheld, counted)
@@ -221,7 +221,7 @@ def _twins(  # noqa: PLR0917 - called from one place
     for note, spans in pairs:
         found = spans if isinstance(spans, Failed) else twin_of(note, spans, key=key)
         if isinstance(found, Failed) or isinstance(spans, Failed):
-            withheld.failed(
+            withheld.report_failed(
                 found if isinstance(found, Failed) else Failed(note.note_id, "twin", "Missing")
             )
             continue
@@ -232,7 +232,7 @@ def _twins(  # noqa: PLR0917 - called from one place
         yield Annotated(Note(note.note_id, found.text, note.patient_id, note.lang))
 
 
-def _stored(
+def _read_stored(
     source: NoteSource, spans: Path, withheld: Withheld
 ) -> Iterator[tuple[Note, DisjointSpans | Failed]]:
     """Yield notes with their spans of a file; where names and others overlap, the name counts."""
@@ -244,7 +244,7 @@ def _stored(
             yield note, found.get(note.note_id, Failed(note.note_id, "twin", "Missing"))
 
 
-def _annotated(
+def _read_annotated(
     source: NoteSource, labels: str | None, withheld: Withheld
 ) -> Iterator[tuple[Note, DisjointSpans | Failed]]:
     """Yield notes with their own annotations."""

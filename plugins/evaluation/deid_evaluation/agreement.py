@@ -100,7 +100,7 @@ class Missed:
     high: float
 
 
-def missed_by_both(ranges: Counts) -> Missed | None:
+def estimate_missed_by_both(ranges: Counts) -> Missed | None:
     """Return an estimate of the spans that both missed, by capture and recapture.
 
     It holds where every marked span is an identifier, the two find spans independently, and all

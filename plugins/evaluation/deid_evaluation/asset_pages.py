@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import deid_assets
 from deid_assets.extending import Note, SpanSet
-from deid_assets.extending.scoring import MadePage, PageInput, best_subset_text, titled_md
+from deid_assets.extending.scoring import MadePage, PageInput, best_subset_text, write_titled_md
 from deid_evaluation import bakeoff
 from deid_evaluation.bench import Contestant, ContestantRun
 from deid_evaluation.bench_scores import ReferenceSpans
 from deid_evaluation.pages.bench import bench_html
-from deid_evaluation.pages.bench_tables import added_table, side_by_side
+from deid_evaluation.pages.bench_tables import side_by_side, tabulate_added
 from deid_evaluation.pages.report import report_html
 from deid_evaluation.report import ProfiledNotes, ReportOptions, System, build_report
 
@@ -46,7 +46,7 @@ def side_by_side_page(found: PageInput) -> MadePage:
     """Return the page on all detectors, each timed on a sample of the notes."""
     annotated = found.annotated
     sample = sorted(annotated.notes.values(), key=lambda note: note.digest)[:SAMPLE_NOTES]
-    runs = _timed(found, sample)
+    runs = _time_runs(found, sample)
     result = bakeoff.judge(
         runs,
         profile=found.profile,
@@ -59,14 +59,14 @@ def side_by_side_page(found: PageInput) -> MadePage:
         result, title="Detectors on this installation's notes", provenance=bakeoff.conditions()
     )
     marginal = "\n\n".join(
-        filter(None, (titled_md(added_table(result)), best_subset_text(result.coverage)))
+        filter(None, (write_titled_md(tabulate_added(result)), best_subset_text(result.coverage)))
     )
     return MadePage(
         html=page,
         document=bakeoff.to_json(result, runs),
         evaluations={entry.name: entry.evaluation for entry in result.entries if entry.evaluation},
         shown={
-            "table": titled_md(side_by_side(result)),
+            "table": write_titled_md(side_by_side(result)),
             "marginal_value": marginal or "One detector alone.",
         },
         counts={"timed_notes": len(sample)},
@@ -74,6 +74,6 @@ def side_by_side_page(found: PageInput) -> MadePage:
     )
 
 
-def _timed(found: PageInput, sample: Sequence[Note]) -> list[ContestantRun]:
+def _time_runs(found: PageInput, sample: Sequence[Note]) -> list[ContestantRun]:
     contestants = [Contestant(name, *found.detectors[name]) for name in found.outcomes]
     return bakeoff.run_all(contestants, sample, limit_s=LIMIT_S)

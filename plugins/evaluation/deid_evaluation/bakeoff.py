@@ -23,7 +23,7 @@ from deid_evaluation.bench_scores import (
     blind_labels,
     by_note,
     compare_predictions,
-    missed_by_label,
+    estimate_missed_by_label,
     reach,
     score,
 )
@@ -94,7 +94,7 @@ def judge(
         comparison=scored.comparison if scored else None,
         coverage=scored.coverage if scored else None,
         pairs=compared.pairs if compared else {},
-        missing=_missing(compared, good, profile),
+        missing=_estimate_missing(compared, good, profile),
         assumptions=ASSUMPTIONS,
     )
 
@@ -136,7 +136,7 @@ def _expense(cost: RunCost | None) -> Expense | None:
     return Expense(cost.notes, cost.notes_per_s, cost.chars_per_s, cost.start_s, cost.peak_bytes)
 
 
-def _missing(
+def _estimate_missing(
     compared: AgreementScores | None, runs: Sequence[ContestantRun], profile: Profile
 ) -> list[Missing]:
     if compared is None:
@@ -144,7 +144,9 @@ def _missing(
     labels = {run.contestant.name: run.labels for run in runs}
     return [
         Missing(label, one.marked, one.value, one.low, one.high, one.method)
-        for label, one in missed_by_label(compared.captures, labels, profile=profile).items()
+        for label, one in estimate_missed_by_label(
+            compared.captures, labels, profile=profile
+        ).items()
     ]
 
 

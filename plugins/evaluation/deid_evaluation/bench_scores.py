@@ -87,7 +87,7 @@ def score(
     evaluations: dict[str, Evaluation] = {}
     rows: dict[str, Mapping[str, Row]] = {}
     for name, answers in outcomes.items():
-        pairs = [(spans, answered(name, spans, answers)) for spans in gold.spans.values()]
+        pairs = [(spans, read_answer(name, spans, answers)) for spans in gold.spans.values()]
         evaluations[name], rows[name] = evaluate_by_note(
             pairs, profile=profile, scope=gold.scope, lengths=gold.lengths
         )
@@ -103,7 +103,7 @@ def score(
     )
 
 
-def answered(name: str, gold: SpanSet, answers: Mapping[str, SpanSet | Failed]) -> SpanSet:
+def read_answer(name: str, gold: SpanSet, answers: Mapping[str, SpanSet | Failed]) -> SpanSet:
     """Return what a detector found in a note, nothing where it failed.
 
     Raises:
@@ -124,7 +124,7 @@ def _coverage(gold: ReferenceSpans, outcomes: Outcomes, profile: Profile) -> Cov
     for spans in gold.spans.values():
         total += coverage(
             spans,
-            {name: answered(name, spans, answers) for name, answers in outcomes.items()},
+            {name: read_answer(name, spans, answers) for name, answers in outcomes.items()},
             profile=profile,
         )
     return total if total.spans else None
@@ -168,7 +168,7 @@ def reach(
         occurring: Categories that occur in the gold; a category that does not makes nothing
             reachable.
     """
-    seen = _seen(labels, profile, occurring)
+    seen = _list_seen(labels, profile, occurring)
     gold_of = {label: evaluation.counts(label, Scheme.COVERED) for label in evaluation.labels}
     within = sum((counts for label, counts in gold_of.items() if label in seen), Counts())
     total = sum(counts.gold for counts in gold_of.values())
@@ -185,10 +185,12 @@ def blind_labels(labels: frozenset[Phi], *, profile: Profile) -> tuple[str, ...]
         labels: What it declares.
         profile: Whose labels.
     """
-    return tuple(sorted(set(profile.labels.values()) - _seen(labels, profile, None)))
+    return tuple(sorted(set(profile.labels.values()) - _list_seen(labels, profile, None)))
 
 
-def _seen(labels: frozenset[Phi], profile: Profile, occurring: frozenset[Phi] | None) -> set[str]:
+def _list_seen(
+    labels: frozenset[Phi], profile: Profile, occurring: frozenset[Phi] | None
+) -> set[str]:
     counted = labels if occurring is None else labels & (occurring | GENERIC)
     return {label for category in counted if (label := profile.label_of(category)) is not None}
 
@@ -241,7 +243,7 @@ def _agreement(pairs: Sequence[tuple[SpanSet, SpanSet]], lengths: Mapping[str, i
     return sum(of_notes, Agreement())
 
 
-def missed_by_label(
+def estimate_missed_by_label(
     found: Captures, labels: Mapping[str, frozenset[Phi]], *, profile: Profile
 ) -> dict[str, CaptureEstimate]:
     """Return by label how many identifiers were missed by all detectors that can find it.

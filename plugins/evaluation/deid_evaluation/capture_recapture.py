@@ -12,7 +12,7 @@ from math import exp, log, sqrt
 
 from deid_assets.extending import ConfigError, InputError, Profile, SpanSet, check_same_text
 from deid_assets.extending.scoring import Counts
-from deid_evaluation.agreement import missed_by_both
+from deid_evaluation.agreement import estimate_missed_by_both
 
 ASSUMPTIONS = (
     "every span that is marked is an identifier: false alarms make the estimate too high",
@@ -167,7 +167,7 @@ def estimate_missed(found: Captures, *, label: str | None = None) -> CaptureEsti
     histories = found.of(label)
     marked = histories.total()
     if len(found.detectors) == 2:
-        missed = missed_by_both(Counts(histories[3], histories[2], histories[1]))
+        missed = estimate_missed_by_both(Counts(histories[3], histories[2], histories[1]))
         return (
             None
             if missed is None

@@ -51,7 +51,7 @@ class ErrorSample:
             heapreplace(heap, entry)
         return identity
 
-    def kept(self) -> Iterator[tuple[str, SpanError]]:
+    def list_kept(self) -> Iterator[tuple[str, SpanError]]:
         """Yield identity and error.
 
         Kinds as in ``SpanErrorKind``, what is left first, then by note and place.

@@ -42,7 +42,7 @@ class LabelMisses:
     by_unit: Interval
 
 
-def left_by_label(
+def measure_left_by_label(
     outcomes: Iterable[NoteOutcome],
     *,
     patients: Mapping[str, str] | None = None,
@@ -67,7 +67,7 @@ def left_by_label(
     """
     check_resamples(resamples)
     labels, gold, left = _tables(outcomes, patients or {})
-    drawn = _drawn(gold, left, resamples, seed)
+    drawn = _draw(gold, left, resamples, seed)
     rows = [_row(label, gold[:, at], left[:, at], drawn[:, at]) for at, label in enumerate(labels)]
     return sorted(rows, key=lambda row: (-row.spans.value, -row.spans.low, row.label))
 
@@ -92,7 +92,7 @@ def _tables(
     return labels, gold, left
 
 
-def _drawn(gold: Floats, left: Floats, resamples: int, seed: int) -> Floats:
+def _draw(gold: Floats, left: Floats, resamples: int, seed: int) -> Floats:
     """Return the share left of every label in every draw, (resamples, labels).
 
     NaN where there is no gold.

@@ -30,7 +30,7 @@ class ExpectedErrors:
     damaged: float
 
 
-def expected_errors(predicted: int, *, precision: float, recall: float) -> ExpectedErrors:
+def estimate_errors(predicted: int, *, precision: float, recall: float) -> ExpectedErrors:
     """Return what a detector probably left in and damaged.
 
     It holds where the rates of the annotated sample hold for the corpus; on other notes recall is

@@ -56,7 +56,7 @@ def meddocan_counts(note: Note, gold: SpanSet, pred: SpanSet) -> MeddocanCounts:
     gold_ner, pred_ner = (
         {
             (label, span.start, span.end)
-            for span in side.checked(note)
+            for span in side.check_against(note)
             if (label := MEDDOCAN.label_of(span.label, span.native_label)) is not None
         }
         for side in (gold, pred)
@@ -64,7 +64,7 @@ def meddocan_counts(note: Note, gold: SpanSet, pred: SpanSet) -> MeddocanCounts:
     gold_spans, pred_spans = (
         {(start, end) for _, start, end in side} for side in (gold_ner, pred_ner)
     )
-    right = (gold_spans & pred_spans) | (_merged(gold_spans, text) & _merged(pred_spans, text))
+    right = (gold_spans & pred_spans) | (_merge(gold_spans, text) & _merge(pred_spans, text))
     wrong = sum(not _is_held(span, right) for span in pred_spans - gold_spans)
     missed = sum(not _is_held(span, right) for span in gold_spans - pred_spans)
     return MeddocanCounts(
@@ -74,7 +74,7 @@ def meddocan_counts(note: Note, gold: SpanSet, pred: SpanSet) -> MeddocanCounts:
     )
 
 
-def _merged(spans: set[Range], text: str) -> set[Range]:
+def _merge(spans: set[Range], text: str) -> set[Range]:
     """Join neighbours in order.
 
     As in the official scorer a run ends where its last span does, not its longest.

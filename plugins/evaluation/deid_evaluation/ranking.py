@@ -35,7 +35,7 @@ class RankedPredictions:
         return int(self.right.sum()) + self.missed
 
 
-def ranked(scores: ArrayLike, right: ArrayLike, *, missed: int = 0) -> RankedPredictions:
+def rank_predictions(scores: ArrayLike, right: ArrayLike, *, missed: int = 0) -> RankedPredictions:
     """Return checked predictions.
 
     Raises:
@@ -59,9 +59,7 @@ def ranked(scores: ArrayLike, right: ArrayLike, *, missed: int = 0) -> RankedPre
     return RankedPredictions(values, flags.astype(np.bool_), missed)
 
 
-def ranked_spans(
-    pairs: Iterable[tuple[SpanSet, SpanSet]], *, profile: Profile
-) -> RankedPredictions:
+def rank_spans(pairs: Iterable[tuple[SpanSet, SpanSet]], *, profile: Profile) -> RankedPredictions:
     """Return the predicted spans of many notes.
 
     Right is one with the boundaries and label of a gold span.
@@ -89,7 +87,7 @@ def ranked_spans(
         scores += preds.values()
         right += [place in golds for place in preds]
         missed += len(golds.keys() - preds.keys())
-    return ranked(scores, np.array(right, dtype=np.bool_), missed=missed)
+    return rank_predictions(scores, np.array(right, dtype=np.bool_), missed=missed)
 
 
 def _best(spans: SpanSet, profile: Profile) -> dict[tuple[int, int, str], float]:

@@ -161,7 +161,7 @@ def span_errors(
             errors.append(_error(gold.note_id, place, partner, left))
     for one in found:
         if one.counts and one.place not in used:
-            over = _overlapped(one.place, golds)
+            over = _find_overlapped(one.place, golds)
             confusion[None, one.place[2]] += over is None
             errors.append(_error(gold.note_id, over, one, 0))
     return sorted(errors, key=lambda error: (error.place, error.label)), confusion
@@ -174,7 +174,7 @@ def _partner(place: Place, found: Sequence[PlacedPrediction]) -> PlacedPredictio
     return max((one for one in found if _common(place, one.place)), key=likeness, default=None)
 
 
-def _overlapped(place: Place, golds: Sequence[Place]) -> Place | None:
+def _find_overlapped(place: Place, golds: Sequence[Place]) -> Place | None:
     over = [gold for gold in golds if _common(place, gold)]
     return max(over, key=lambda gold: (gold[2] == place[2], _common(place, gold)), default=None)
 

@@ -107,7 +107,7 @@ def describe(
         "notes": _notes_json(corpus),
         **comparison_json(answered, corpus, seed=options.seed),
         "errors": errors_json(first, corpus.documents),
-        **_shown(first, trainer, corpus.documents, options),
+        **_show(first, trainer, corpus.documents, options),
     }
 
 
@@ -182,7 +182,7 @@ def _projection_json(name: str, space: Space) -> dict[str, Any]:
     }
 
 
-def _shown(
+def _show(
     first: ModelOutcomes, trainer: Trainer, documents: Sequence[Document], options: AnalysisOptions
 ) -> dict[str, Any]:
     vectors, space = vectors_json(
@@ -206,7 +206,7 @@ def _shown(
             "neighbours": neighbour_lists(
                 space,
                 known=known,
-                missed=_missed(space, first, documents),
+                missed=_mark_missed(space, first, documents),
                 # One that is in the vocabulary need not be among the words that were drawn.
                 asked=[
                     word
@@ -235,7 +235,9 @@ def _vocabulary(
     return trainer.neighbours(model, asked, known=known, most=NEIGHBOURS)
 
 
-def _missed(space: Space, answered: ModelOutcomes, documents: Sequence[Document]) -> list[bool]:
+def _mark_missed(
+    space: Space, answered: ModelOutcomes, documents: Sequence[Document]
+) -> list[bool]:
     """Return for each token of a space whether it was missed.
 
     Such a token is of an identifier, and nothing was found there.

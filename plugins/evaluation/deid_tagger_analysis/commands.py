@@ -8,7 +8,7 @@ from typing import Annotated as Arg
 
 import typer
 
-from deid_assets.extending.commands import JsonOption, LabelsOption, grouped
+from deid_assets.extending.commands import JsonOption, LabelsOption, group_options
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Words:
     ] = 0
 
 
-@grouped
+@group_options
 def analyse(
     models: Arg[
         list[Path],
@@ -102,7 +102,7 @@ class Training:
     ] = None
 
 
-@grouped
+@group_options
 def sweep(
     recipe: Arg[
         str,

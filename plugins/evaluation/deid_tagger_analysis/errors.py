@@ -86,8 +86,8 @@ class ErrorTally:
 
     def add(self, document: Document, outcome: SpanSet | Failed) -> None:
         """Count one note; all gold of a note that failed is missed."""
-        gold = self._labelled(document.spans)
-        found = [] if isinstance(outcome, Failed) else self._labelled(outcome)
+        gold = self._label(document.spans)
+        found = [] if isinstance(outcome, Failed) else self._label(outcome)
         self.gold.update(label for _, _, label in gold)
         for error in tag_errors(gold, found):
             self.kinds[error.label, error.kind] += 1
@@ -101,7 +101,7 @@ class ErrorTally:
                 self.tokens_missed[wanted] += 1
                 self.tokens_spurious[said] += 1
 
-    def _labelled(self, spans: Iterable[Any]) -> list[Labelled]:
+    def _label(self, spans: Iterable[Any]) -> list[Labelled]:
         return [(span.start, span.end, tag_label(span, native=self.native)) for span in spans]
 
     def to_json(self) -> dict[str, Any]:

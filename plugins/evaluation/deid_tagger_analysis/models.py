@@ -65,7 +65,7 @@ def comparison_json(
         TrainingError: A tagger fails on every note.
     """
     documents = corpus.documents
-    names = shown_names(answered)
+    names = list_names(answered)
     scores = [score_outcomes(one.outcomes, documents, native=one.native) for one in answered]
     known = {document.note.note_id: document.note.patient_id for document in documents}
     comparison = compare(
@@ -96,7 +96,7 @@ def comparison_json(
     }
 
 
-def shown_names(answered: Sequence[ModelOutcomes]) -> list[str]:
+def list_names(answered: Sequence[ModelOutcomes]) -> list[str]:
     """Return the recipes' names.
 
     A name that comes again is followed by that of the folder, or by a number.
@@ -132,7 +132,7 @@ def changes(first: Card, other: Card) -> list[dict[str, str]]:
     if learnt[0] != learnt[1] and first.recipe.get("corpora") == other.recipe.get("corpora"):
         pairs.append(("training notes", "as they were", "others"))
     return [
-        {"key": key, "first": _written(one), "other": _written(two)}
+        {"key": key, "first": _show_value(one), "other": _show_value(two)}
         for key, one, two in pairs
         if one != two
     ]
@@ -154,7 +154,7 @@ def _differing(key: str, first: Any, other: Any) -> Iterator[tuple[str, Any, Any
         yield key.removeprefix("settings."), first, other
 
 
-def _written(value: Any) -> str:
+def _show_value(value: Any) -> str:
     """Return a short text of a setting.
 
     Of a path its last part, because folders may be named after people.
@@ -163,10 +163,11 @@ def _written(value: Any) -> str:
         return "none"
     if isinstance(value, Mapping):
         return str(
-            value.get("kind") or ", ".join(f"{key} {_written(one)}" for key, one in value.items())
+            value.get("kind")
+            or ", ".join(f"{key} {_show_value(one)}" for key, one in value.items())
         )
     if isinstance(value, (list, tuple)):
-        return ", ".join(map(_written, value)) or "none"
+        return ", ".join(map(_show_value, value)) or "none"
     text = str(value)
     return Path(text).name if "/" in text else text
 

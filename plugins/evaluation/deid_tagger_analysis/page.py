@@ -16,7 +16,7 @@ from deid_assets.extending.pages import (
     amount,
     axis_floor,
     data,
-    escaped,
+    escape_name,
     estimate,
     mark,
     picture,
@@ -30,9 +30,9 @@ from deid_tagger_analysis.plots import (
     MARKERS,
     OTHERS,
     OUTSIDE,
-    boxed,
-    drawn_languages,
-    shown_labels,
+    group_languages,
+    map_labels,
+    scale_to_box,
     space_png,
 )
 
@@ -177,7 +177,7 @@ def errors_md(errors: Mapping[str, Any]) -> str:
     """Return the distribution of errors as a Markdown table, the label with most errors first."""
     rows = [
         [
-            escaped(row["label"]),
+            escape_name(row["label"]),
             amount(row["gold"]),
             *(amount(row["kinds"][kind]) for kind in KINDS),
             amount(row["tokens_missed"]),
@@ -199,18 +199,18 @@ def alike_md(vectors: Mapping[str, Any]) -> str:
     Where there are none, it is one line.
     """
     if "left_out" in vectors:
-        return escaped(str(vectors["left_out"]))
+        return escape_name(str(vectors["left_out"]))
     layers = [layer["name"] for layer in vectors["layers"]]
     rows = [
         [
-            "**all**" if row["label"] == ALL else escaped(row["label"]),
+            "**all**" if row["label"] == ALL else escape_name(row["label"]),
             amount(row["tokens"]),
             ratio(row["chance"]),
             *(ratio(row["layers"][layer]) for layer in layers),
         ]
         for row in vectors["alike"]
     ]
-    table = table_md(["Label", "Words", "By chance", *map(escaped, layers)], rows, left=1)
+    table = table_md(["Label", "Words", "By chance", *map(escape_name, layers)], rows, left=1)
     return (
         f"{table}\n\nShare of the {vectors['nearest']} nearest other words that have the same"
         " label, by layer."
@@ -226,7 +226,7 @@ def _by_label(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, 
 
 def _points(vectors: Mapping[str, Any]) -> Markup:
     """Return what the script draws."""
-    drawn_as = shown_labels(vectors["labels"])
+    drawn_as = map_labels(vectors["labels"])
     own = [name for name in dict.fromkeys(drawn_as.values()) if name not in (OTHERS, OUTSIDE)]
     names = [*own, *([OTHERS] if OTHERS in drawn_as.values() else []), OUTSIDE]
     value = {
@@ -236,14 +236,14 @@ def _points(vectors: Mapping[str, Any]) -> Markup:
         "markers": MARKERS,
         "kinds": [names.index(drawn_as[label]) for label in vectors["labels"]],
         "languages": vectors["languages"],
-        "rows": drawn_languages(vectors["languages"]),
+        "rows": group_languages(vectors["languages"]),
         "layers": [_layer(one) for one in vectors["projections"]],
     }
     return data(value)
 
 
 def _layer(projection: Mapping[str, Any]) -> dict[str, Any]:
-    points = boxed(projection["points"]).tolist()
+    points = scale_to_box(projection["points"]).tolist()
     return {
         "name": projection["layer"],
         "explained": projection["explained"],

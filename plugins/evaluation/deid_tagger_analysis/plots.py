@@ -37,7 +37,7 @@ _REACH = 0.99
 Points = NDArray[np.float64]
 
 
-def shown_labels(labels: Sequence[str]) -> dict[str, str]:
+def map_labels(labels: Sequence[str]) -> dict[str, str]:
     """Return for each label the one it is drawn as.
 
     Itself for the most frequent, ``other labels`` for the rest.
@@ -48,7 +48,7 @@ def shown_labels(labels: Sequence[str]) -> dict[str, str]:
     return {label: label if label in own else OTHERS for label in ordered} | {OUTSIDE: OUTSIDE}
 
 
-def drawn_languages(languages: Sequence[str]) -> list[list[str]]:
+def group_languages(languages: Sequence[str]) -> list[list[str]]:
     """Return the languages of each row of the picture.
 
     One each where they are few, else all in one.
@@ -57,7 +57,7 @@ def drawn_languages(languages: Sequence[str]) -> list[list[str]]:
     return [[name] for name in names] if len(names) <= MOST_LANGUAGES else [names]
 
 
-def boxed(points: Sequence[Sequence[float]]) -> Points:
+def scale_to_box(points: Sequence[Sequence[float]]) -> Points:
     """Return points scaled alike in all directions.
 
     Nearly all of them lie in the box from -1 to 1.
@@ -67,7 +67,9 @@ def boxed(points: Sequence[Sequence[float]]) -> Points:
     return found / (reach or 1.0)
 
 
-def turned(points: Points, *, azimuth: float = AZIMUTH, elevation: float = ELEVATION) -> Points:
+def turn_points(
+    points: Points, *, azimuth: float = AZIMUTH, elevation: float = ELEVATION
+) -> Points:
     """Return (points, 3): to the right, upwards, and towards the viewer, without perspective."""
     x, y, z = points.T
     right = np.cos(azimuth) * x - np.sin(azimuth) * y
@@ -91,13 +93,13 @@ def space_png(vectors: Mapping[str, Any], *, title: str) -> bytes:
     )
     from matplotlib.figure import Figure  # noqa: PLC0415
 
-    rows, columns = drawn_languages(vectors["languages"]), vectors["projections"]
+    rows, columns = group_languages(vectors["languages"]), vectors["projections"]
     size = (_PANEL_INCHES * len(columns) + 1.6, _PANEL_INCHES * len(rows) + _FRAME_INCHES)
     figure = Figure(figsize=size, dpi=DPI, layout="constrained", facecolor="white")
     FigureCanvasAgg(figure)
     heading = figure.suptitle(title, x=0.01, ha="left", fontsize=10, color=INK, weight="bold")
     heading.set_parse_math(False)
-    drawn_as = shown_labels(vectors["labels"])
+    drawn_as = map_labels(vectors["labels"])
     panels: Any = figure.subplots(len(rows), len(columns), squeeze=False)
     for row, languages in enumerate(rows):
         for column, projection in enumerate(columns):
@@ -121,14 +123,14 @@ def _draw(
     here: Sequence[bool],
     drawn_as: Mapping[str, str],
 ) -> None:
-    frame = turned(_CORNERS)
+    frame = turn_points(_CORNERS)
     for one, corner in enumerate(_CORNERS):
         for other in range(one + 1, len(_CORNERS)):
             if np.abs(corner - _CORNERS[other]).sum() == 2:  # an edge
                 axes.plot(*frame[[one, other], :2].T, color=GRID, linewidth=0.8, zorder=0)
     for axis, share in enumerate(projection["explained"]):
         _name_axis(axes, axis, share)
-    places = turned(boxed(projection["points"]))
+    places = turn_points(scale_to_box(projection["points"]))
     shown = np.array([drawn_as[label] for label in labels])
     names = [
         name
@@ -169,7 +171,7 @@ def _style(name: str, own: Sequence[str]) -> tuple[str, str]:
 def _name_axis(axes: Axes, axis: int, share: float) -> None:
     """Write a component's name and share at the middle of an edge of the box."""
     middle = np.array([[0.0, -1.0, -1.0], [1.0, 0.0, -1.0], [-1.0, -1.0, 0.0]])[[axis]] * 1.14
-    right, upward, _ = turned(middle)[0]
+    right, upward, _ = turn_points(middle)[0]
     axes.text(
         right,
         upward,

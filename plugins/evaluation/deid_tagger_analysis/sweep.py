@@ -180,14 +180,14 @@ def sweep(
         folder = out / f"factor-{factor}"
         cards[factor] = train_model(grouped, materials, folder, progress=progress)
         outcomes[factor] = detect(open_model(grouped, folder), [one.note for one in tested])
-    rows, places = _compared(cards, outcomes, tested=tested, lengths=lengths, native=recipe.native)
+    rows, places = _compare(cards, outcomes, tested=tested, lengths=lengths, native=recipe.native)
     most = limit or recipe.limit_tokens
     by_limit = grouping_for(lengths, longest=most) if most else None
     by_budget = grouping_for(lengths, budget=recipe.budget_tokens)
     return GroupingSweep(recipe.name, rows, places, by_budget, by_limit, most)
 
 
-def _compared(
+def _compare(
     cards: Mapping[int, Card],
     outcomes: Mapping[int, Sequence[SpanSet | Failed]],
     *,
@@ -221,7 +221,7 @@ def _compared(
                 Counter(label for *_, label in lost),
             )
         )
-        places += [_found(factor, place, tested) for place in sorted(gained)]
+        places += [_describe_gained(factor, place, tested) for place in sorted(gained)]
     return rows, places
 
 
@@ -249,7 +249,9 @@ def _right(
     return found
 
 
-def _found(factor: int, place: tuple[int, int, int, str], tested: Sequence[Document]) -> GainedSpan:
+def _describe_gained(
+    factor: int, place: tuple[int, int, int, str], tested: Sequence[Document]
+) -> GainedSpan:
     at, start, end, label = place
     note = tested[at].note
     return GainedSpan(

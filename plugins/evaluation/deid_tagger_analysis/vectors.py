@@ -23,7 +23,7 @@ from deid_assets.extending import (
     InputError,
     Note,
     PluginError,
-    labelled,
+    label_ranges,
     tokenize,
 )
 from deid_assets.extending.taggers import Layers, VectorSource
@@ -112,11 +112,11 @@ def read_space(
         languages=[one.language for one in drawn],
         words=[texts[one.note][slice(*spots[one.note][one.token])] for one in drawn],
         places=[(one.note, one.token) for one in drawn],
-        layers=_gathered(source, model, documents, drawn),
+        layers=_gather(source, model, documents, drawn),
     )
 
 
-def _gathered(
+def _gather(
     source: VectorSource, model: Path, documents: Sequence[Document], drawn: Sequence[_Drawn]
 ) -> Layers:
     """Return the vectors of the drawn tokens, which are in the order of the notes.
@@ -131,12 +131,12 @@ def _gathered(
     for note, rows, layers in zip(
         notes, wanted.values(), source.vectors(model, notes), strict=True
     ):
-        for name, of_note in _checked(note, layers).items():
+        for name, of_note in _check(note, layers).items():
             kept.setdefault(name, []).append(of_note[rows])
     return {name: np.concatenate(parts) for name, parts in kept.items()}
 
 
-def _checked(note: Note, layers: Layers) -> Layers:
+def _check(note: Note, layers: Layers) -> Layers:
     count = len(tokenize(note.text))
     for name, rows in layers.items():
         fault = f"{rows.shape[0]} vectors for {count} tokens" if rows.shape[0] != count else ""
@@ -159,7 +159,7 @@ def _draw(documents: Sequence[Document], *, native: bool, tokens: int, seed: int
     read = 0
     for number in chance.sample(range(len(documents)), len(documents)):
         note = documents[number].note
-        labels = token_labels(note.text, labelled(documents[number].spans, native=native))
+        labels = token_labels(note.text, label_ranges(documents[number].spans, native=native))
         language = note.lang or "unknown"
         for token, (label, (start, _)) in enumerate(zip(labels, tokenize(note.text), strict=True)):
             if note.text[start].isalnum():
@@ -244,7 +244,7 @@ def alike(space: Space, *, nearest: int = NEIGHBOURS) -> list[dict[str, Any]]:
         shares[name] = hits / np.maximum(counts, 1)
     labels = np.array(space.labels)
     chosen = {"ALL": counts > 0} | {
-        label: (labels == label) & (counts > 0) for label in _ordered(space.labels)
+        label: (labels == label) & (counts > 0) for label in _order(space.labels)
     }
     return [
         {
@@ -258,7 +258,7 @@ def alike(space: Space, *, nearest: int = NEIGHBOURS) -> list[dict[str, Any]]:
     ]
 
 
-def _ordered(labels: Sequence[str]) -> list[str]:
+def _order(labels: Sequence[str]) -> list[str]:
     return sorted(set(labels), key=lambda label: (label == OUTSIDE, label))
 
 
@@ -273,7 +273,7 @@ def apart(space: Space) -> list[dict[str, Any]]:
     """
     labels, languages = np.array(space.labels), np.array(space.languages)
     found = []
-    for label in _ordered(space.labels):
+    for label in _order(space.labels):
         here = [
             language
             for language in sorted(set(space.languages))

@@ -67,7 +67,7 @@ def neighbour_lists(
             if folded[other] != folded[at]
         ]
 
-    chosen = _chosen(space, keys, entries, missed=missed, asked=asked)
+    chosen = _choose(space, keys, entries, missed=missed, asked=asked)
     return [
         {
             **_entry(keys[at], known),
@@ -120,7 +120,7 @@ def _means(rows: Rows, entries: Mapping[tuple[str, str], Sequence[int]]) -> Rows
     return np.stack([rows[list(places)].mean(axis=0) for places in entries.values()])
 
 
-def _chosen(
+def _choose(
     space: Space,
     keys: Sequence[tuple[str, str]],
     entries: Mapping[tuple[str, str], Sequence[int]],

@@ -88,7 +88,7 @@ def write_analysis(wanted: AnalysisRequest, *, as_json: bool) -> int:
     }
     write_files(wanted.out, files, restricted=wanted.restricted)
     if as_json:
-        print_json({"out": str(wanted.out), **without_words(document)})
+        print_json({"out": str(wanted.out), **drop_words(document)})
         return 0
     _show(document)
     note = ", with words of the notes: for you alone" if wanted.restricted else ""
@@ -96,7 +96,7 @@ def write_analysis(wanted: AnalysisRequest, *, as_json: bool) -> int:
     return 0
 
 
-def without_words(document: dict[str, Any]) -> dict[str, Any]:
+def drop_words(document: dict[str, Any]) -> dict[str, Any]:
     """Return what may be printed: figures, without words and without the thousands of points."""
     points = ("labels", "languages", "projections")
     shown = {key: value for key, value in document.items() if key not in ("words", "evidence")}

@@ -27,7 +27,7 @@ from deid_assets.extending.formats import (
     atomic_folder,
     write_member,
 )
-from deid_clinical_formats.cda_documents import found, local, parse, patient_id
+from deid_clinical_formats.cda_documents import find_elements, local, parse, patient_id
 from deid_clinical_formats.charsets import from_base64, to_text
 
 _VERBATIM = "xVerbatim"
@@ -71,27 +71,29 @@ def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
     except RecordError as error:
         yield source.fault(error.kind, error.reason, note_id=source.note_id)
         return
-    codes = (_LANGUAGE.fullmatch(code.get("code", "")) for code in found(root, "languageCode"))
+    codes = (
+        _LANGUAGE.fullmatch(code.get("code", "")) for code in find_elements(root, "languageCode")
+    )
     lang = next((match[1].lower() for match in codes if match), None)
     yield ParsedNote(source.name, source.note_id, text, patient_id=patient_id(root), lang=lang)
 
 
 def _body(root: Element, options: ReadOptions) -> str:
-    bodies = list(found(root, "component", "structuredBody"))
-    others = list(found(root, "component", "nonXMLBody", "text"))
+    bodies = list(find_elements(root, "component", "structuredBody"))
+    others = list(find_elements(root, "component", "nonXMLBody", "text"))
     if len(bodies) + len(others) != 1:
         raise RecordError(
             "missing-field", "has not one structuredBody or nonXMLBody with text; export it again"
         )
     if others:
-        return _unstructured(others[0], options)
+        return _read_unstructured(others[0], options)
     lines = _Lines()
-    for component in found(bodies[0], "component"):
+    for component in find_elements(bodies[0], "component"):
         _take_section(component, lines)
     return lines.text()
 
 
-def _unstructured(text: Element, options: ReadOptions) -> str:
+def _read_unstructured(text: Element, options: ReadOptions) -> str:
     media = text.get("mediaType", "text/plain").lower()
     if media != "text/plain" or len(text):
         raise RecordError(
@@ -147,7 +149,7 @@ class _Lines:
 
 
 def _take_section(component: Element, lines: _Lines) -> None:
-    for section in found(component, "section"):
+    for section in find_elements(component, "section"):
         for part in section:
             if local(part) in ("title", "text"):
                 _take(part, lines, verbatim=False)
@@ -203,8 +205,8 @@ def _document(note: Note) -> str:
     masked = 'nullFlavor="MSK"'  # known and not told, for privacy (HL7 version 3, NullFlavor)
     patient = f"<id {masked}/>"
     if note.patient_id is not None:
-        patient = f'<id root="{_ROOT}" extension="{_escaped(note.patient_id, note)}"/>'
-    lang = f'<languageCode code="{_escaped(note.lang, note)}"/>' if note.lang else ""
+        patient = f'<id root="{_ROOT}" extension="{_escape(note.patient_id, note)}"/>'
+    lang = f'<languageCode code="{_escape(note.lang, note)}"/>' if note.lang else ""
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n<ClinicalDocument xmlns="urn:hl7-org:v3">\n'
         '<typeId root="2.16.840.1.113883.1.3" extension="POCD_HD000040"/>\n'
@@ -220,11 +222,11 @@ def _document(note: Note) -> str:
 
 
 def _narrative(note: Note) -> str:
-    lines = _escaped(note.text, note).replace("&#10;", "<br/>")
+    lines = _escape(note.text, note).replace("&#10;", "<br/>")
     return f'<text><content styleCode="{_VERBATIM}">{lines}</content></text>'
 
 
-def _escaped(text: str, note: Note) -> str:
+def _escape(text: str, note: Note) -> str:
     if match := _FORBIDDEN.search(text):
         raise InputError(
             f"note {note.note_id!r}: U+{ord(match[0]):04X} at offset {match.start()} of a text"

@@ -79,7 +79,7 @@ def path_of(*names: str) -> str:
     return "/".join(V3 + name for name in names)
 
 
-def found(element: Element, *names: str) -> Iterator[Element]:
+def find_elements(element: Element, *names: str) -> Iterator[Element]:
     """Yield the elements at the end of a path of names."""
     yield from element.iterfind(path_of(*names))
 
@@ -91,7 +91,7 @@ def instance(identifier: Element) -> str:
 
 def patient_id(root: Element) -> str | None:
     """Return the first identifier of the first record target that has a value."""
-    for identifier in found(root, "recordTarget", "patientRole", "id"):
+    for identifier in find_elements(root, "recordTarget", "patientRole", "id"):
         if value := instance(identifier):
             return value
     return None

@@ -15,7 +15,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from deid_assets import Note
 from deid_assets.extending import InputError
 from deid_assets.extending.formats import (
     Annotated,
@@ -52,7 +51,7 @@ def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
             yield resource
             continue
         try:
-            yield from _parsed_notes(resource, source, options)
+            yield from notes_of(resource, source, options)
         except RecordError as error:
             reason = error.reason.removeprefix(resource.place)
             yield source.fault(
@@ -60,7 +59,13 @@ def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
             )
 
 
-def _parsed_notes(resource: Resource, source: Source, options: ReadOptions) -> list[ParsedNote]:
+def notes_of(resource: Resource, source: Source, options: ReadOptions) -> list[ParsedNote]:
+    """Return a note per text of a resource: its attachments of ``text/plain`` in order, then its
+    conclusion.
+
+    Raises:
+        RecordError: One of its texts cannot be read.
+    """
     texts = list(_texts(resource, options))
     if not texts:
         return []
@@ -120,7 +125,7 @@ def _texts(resource: Resource, options: ReadOptions) -> Iterator[tuple[str, str 
     ]
     if attachments and not plain:
         kinds = ", ".join(
-            sorted({_shown(_content_type(attachment)[0]) for attachment in attachments})
+            sorted({_show(_content_type(attachment)[0]) for attachment in attachments})
         )
         raise RecordError(
             "malformed", f"the {resource.type} holds {kinds} only; export it as text/plain, too"
@@ -147,7 +152,7 @@ def _content_type(attachment: Element) -> tuple[str, str | None]:
     return kind.strip().lower(), charsets[0] if charsets else None
 
 
-def _shown(content_type: str) -> str:
+def _show(content_type: str) -> str:
     return content_type if re.fullmatch(r"[a-z0-9.+/-]{3,60}", content_type) else "an unknown type"
 
 
@@ -228,12 +233,13 @@ def _document(annotated: Annotated) -> dict[str, object]:
         is_id = FHIR_ID.fullmatch(note.patient_id)
         reference = {"reference": f"Patient/{note.patient_id}"}
         document["subject"] = reference if is_id else {"identifier": {"value": note.patient_id}}
-    document["content"] = [{"attachment": _attachment(note)}]
+    document["content"] = [{"attachment": attachment_of(note.text)}]
     return document
 
 
-def _attachment(note: Note) -> dict[str, object]:
-    blob = note.text.encode()
+def attachment_of(text: str) -> dict[str, object]:
+    """Return an attachment that holds a text."""
+    blob = text.encode()
     attachment: dict[str, object] = {"contentType": "text/plain; charset=utf-8"}
     if blob:  # FHIR has no empty strings
         attachment["data"] = base64.b64encode(blob).decode()

@@ -12,7 +12,7 @@ from deid_assets.extending.formats import (
     ReadOptions,
     RecordError,
     Source,
-    checked,
+    check_values,
     optional_string,
 )
 from deid_clinical_formats.fhir_resources import (
@@ -37,10 +37,10 @@ def identities(source: Source, options: ReadOptions) -> Iterator[Identity | Faul
             yield resource
         else:
             place = f"{resource.place}{resource.type}: "
-            yield from checked(_known(resource), source, line=resource.line, place=place)
+            yield from check_values(_list_known(resource), source, line=resource.line, place=place)
 
 
-def _known(resource: Resource) -> Iterator[Known]:
+def _list_known(resource: Resource) -> Iterator[Known]:
     element = resource.element
     patient_id: str | None = None
     found: Iterator[tuple[str, str]]
@@ -55,9 +55,9 @@ def _known(resource: Resource) -> Iterator[Known]:
         patient_id = patient_of(element, "patient")
         if not patient_id:
             raise RecordError("missing-field", "names no patient by reference; export it again")
-        found = chain(_named(element, "relative"), _reached(element))
+        found = chain(_list_names(element, "relative"), _list_contacts(element))
     elif resource.type == "Practitioner":
-        found = _named(element, "staff")
+        found = _list_names(element, "staff")
     else:
         return
     yield from ((patient_id, kind, value) for kind, value in found if value and not value.isspace())
@@ -84,10 +84,10 @@ def _person(element: Element) -> Iterator[tuple[str, str]]:
         yield from (("given_name", given) for given in _strings(name, "given"))
         if family := optional_string(name, "family"):
             yield "family_name", family
-    yield from _reached(element)
+    yield from _list_contacts(element)
 
 
-def _reached(element: Element) -> Iterator[tuple[str, str]]:
+def _list_contacts(element: Element) -> Iterator[tuple[str, str]]:
     """Numbers and places of a person."""
     for identifier in objects(element, "identifier"):
         if value := optional_string(identifier, "value"):
@@ -126,7 +126,7 @@ def _address(address: Element) -> Iterator[tuple[str, str]]:
             yield kind, value
 
 
-def _named(element: Element, kind: str) -> Iterator[tuple[str, str]]:
+def _list_names(element: Element, kind: str) -> Iterator[tuple[str, str]]:
     yield from ((kind, _whole(name)) for name in objects(element, "name"))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from deid_assets.extending.formats import (
     MAX_BYTES_PER_CHAR,
@@ -16,7 +17,7 @@ from deid_assets.extending.formats import (
     ReadOptions,
     RecordError,
     Source,
-    decoded,
+    decode_line,
     optional_string,
     parse_json,
     read_bytes,
@@ -71,7 +72,7 @@ def resources(source: Source, options: ReadOptions) -> Iterator[Resource | Fault
             yield text
             continue
         try:
-            yield from _opened(source, parse_json(text), line, "", depth=0, binaries={})
+            yield from unpack_resources(source, parse_json(text), line)
         except RecordError as error:
             yield source.fault(error.kind, error.reason, line=line)
 
@@ -83,7 +84,7 @@ def _values(source: Source, max_bytes: int) -> Iterator[tuple[int | None, str | 
         return
     with source.path.open("rb") as file:
         for record in records(file, max_bytes=max_bytes):
-            text = decoded(record, source, "utf-8", max_bytes=max_bytes)
+            text = decode_line(record, source, "utf-8", max_bytes=max_bytes)
             if isinstance(text, Fault) or (text and not text.isspace()):
                 yield record.line, text
 
@@ -95,15 +96,28 @@ def _text(source: Source, blob: bytes) -> str | Fault:
         return source.fault("undecodable", f"byte {error.start} is not utf-8; convert the file")
 
 
-def _opened(
+def unpack_resources(
     source: Source,
     value: object,
-    line: int | None,
-    place: str,
+    line: int | None = None,
+    place: str = "",
     *,
-    depth: int,
-    binaries: Mapping[str, str],
+    depth: int = 0,
+    binaries: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[Resource | Fault]:
+    """Yield the resource of a JSON value, of a ``Bundle`` all that lie in it.
+
+    Args:
+        source: Named by faults.
+        value: Of JSON.
+        line: Of bulk export.
+        place: ``"entry 2: "`` in a ``Bundle``.
+        depth: Number of bundles around it.
+        binaries: Of the bundle around it.
+
+    Raises:
+        RecordError: It is no resource, or bundles lie too deep.
+    """
     resource = _resource(value, line, place)
     if resource.type == "OperationOutcome":
         if any(
@@ -130,7 +144,9 @@ def _opened(
         if entry.get("resource") is None:  # an entry may be a response or a deletion only
             continue
         try:
-            yield from _opened(source, _named(entry), line, inner, depth=depth + 1, binaries=own)
+            yield from unpack_resources(
+                source, _read_resource(entry), line, inner, depth=depth + 1, binaries=own
+            )
         except RecordError as error:
             yield source.fault(error.kind, error.reason, line=line)
 
@@ -144,7 +160,7 @@ def _binaries(entry: Element) -> Iterator[tuple[str, str]]:
                 yield address, encoded
 
 
-def _named(entry: Element) -> object:
+def _read_resource(entry: Element) -> object:
     """The resource of an entry.
 
     Where it has no id, its temporary name is one (FHIR R4, ``Bundle.entry.fullUrl``).

@@ -61,12 +61,12 @@ def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
         note_id: str | None = None
         try:
             note_id = message.decode(header.field(10))
-            yield from _parsed_notes(message, note_id, source)
+            yield from _parse_notes(message, note_id, source)
         except RecordError as error:
             yield source.fault(error.kind, error.reason, line=message.line, note_id=note_id)
 
 
-def _parsed_notes(message: Message, note_id: str, source: Source) -> list[ParsedNote]:
+def _parse_notes(message: Message, note_id: str, source: Source) -> list[ParsedNote]:
     header = message.segments[0]
     if message.component(header.field(9), 1) not in ("ORU", "MDM"):
         return []
@@ -138,10 +138,10 @@ def write(path: Path, notes: Iterable[Annotated], options: WriteOptions) -> None
 
 def _segments(note: Note) -> Iterator[str]:
     """Yield the segments, with something harmless in every field that version 2.8 requires."""
-    note_id, lang = escaped(note.note_id), escaped(note.lang or "")
+    note_id, lang = escape_text(note.note_id), escape_text(note.lang or "")
     # table 0203
     patient_id = (
-        f"{_NULL}^^^^ANON" if note.patient_id is None else f"{escaped(note.patient_id)}^^^^PI"
+        f"{_NULL}^^^^ANON" if note.patient_id is None else f"{escape_text(note.patient_id)}^^^^PI"
     )
     yield (
         rf"MSH|^~\&|deid-assets||||{_NEVER}||MDM^T02^MDM_T02|{note_id}|P|2.8||||||UNICODE"
@@ -152,10 +152,10 @@ def _segments(note: Note) -> Iterator[str]:
     yield "PV1|1|N"  # no class of encounter applies (table 0004)
     yield f"TXA|1|^Text|TX|||||||||{note_id}|||||DO"  # text, documented (tables 0191 and 0271)
     for number, line in enumerate(note.text.split("\n"), start=1):
-        yield f"OBX|{number}|TX|^Text|1|{escaped(line)}||||||F"  # final (table 0085)
+        yield f"OBX|{number}|TX|^Text|1|{escape_text(line)}||||||F"  # final (table 0085)
 
 
-def escaped(text: str) -> str:
+def escape_text(text: str) -> str:
     """Return text with separators, control characters and line breaks as escape sequences.
 
     Two quotes alone are the null value of HL7, so that the first of them is escaped, too.

@@ -12,7 +12,7 @@ from deid_assets.extending.formats import (
     ReadOptions,
     RecordError,
     Source,
-    checked,
+    check_values,
 )
 from deid_clinical_formats.hl7_messages import Message, Segment, messages
 
@@ -29,7 +29,7 @@ def identities(source: Source, options: ReadOptions) -> Iterator[Identity | Faul
         if isinstance(message, Fault):
             yield message
         else:
-            yield from checked(_known(message), source, line=message.line)
+            yield from check_values(_list_known(message), source, line=message.line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class _Values:
                 yield (*decoded, *[""] * (_COMPONENTS - len(decoded)))
 
 
-def _known(message: Message) -> Iterator[Known]:
+def _list_known(message: Message) -> Iterator[Known]:
     patient_id: str | None = None
     for segment in message.segments:
         values = _Values(message, segment)

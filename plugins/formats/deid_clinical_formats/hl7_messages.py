@@ -121,9 +121,9 @@ class Message:
         """
         if not self.marks.escape or self.marks.escape not in value:
             return value
-        return _sequence(self.marks.escape).sub(self._decoded, value)
+        return _sequence(self.marks.escape).sub(self._decode, value)
 
-    def _decoded(self, match: re.Match[str]) -> str:
+    def _decode(self, match: re.Match[str]) -> str:
         if match["hex"]:
             return to_text(
                 bytes.fromhex(re.sub("[^0-9A-Fa-f]", "", match["hex"])),

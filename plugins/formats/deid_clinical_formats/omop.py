@@ -20,7 +20,7 @@ from deid_assets.extending.formats import (
     RecordError,
     Source,
     optional_string,
-    required_string,
+    require_string,
     rows,
 )
 from deid_clinical_formats.omop_database import COLUMNS, database_of, database_rows
@@ -94,7 +94,7 @@ def draft_of_row(row: int, record: Mapping[str, object], *, file: str) -> Parsed
         return ParsedNote(
             file,
             note_id,
-            required_string(record, "note_text", encodable=False),
+            require_string(record, "note_text", encodable=False),
             line=row,
             patient_id=None if person is None else str(person),
             lang="en" if integer(record, "language_concept_id") == ENGLISH else None,

@@ -71,7 +71,7 @@ def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
     if isinstance(lines, Fault):
         yield lines
         return
-    annotations, problems = _parsed(lines)
+    annotations, problems = _parse(lines)
     yield ParsedNote(
         source.name,
         note_id,
@@ -89,7 +89,7 @@ def _is_paired(ann: Source) -> bool:
     return beside is not None and beside.path == ann.path
 
 
-def _parsed(lines: str) -> tuple[tuple[Annotation, ...], tuple[Problem, ...]]:
+def _parse(lines: str) -> tuple[tuple[Annotation, ...], tuple[Problem, ...]]:
     annotations: list[Annotation] = []
     problems: list[Problem] = []
     for number, line in enumerate(lines.removeprefix("\ufeff").split("\n"), start=1):

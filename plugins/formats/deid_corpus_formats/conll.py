@@ -31,13 +31,13 @@ from deid_assets.extending.formats import (
     RecordError,
     Source,
     check_by_line,
-    decoded,
+    decode_line,
     is_encodable,
     parse_json,
     records,
 )
 from deid_corpus_formats.tags import UNTAGGED, entities, is_tag
-from deid_corpus_formats.tokens import Places, TokenRow, joined, placed, spaced
+from deid_corpus_formats.tokens import Places, TokenRow, join_sentences, place_tokens, space_tokens
 
 _COMMENT = re.compile(r"# (newdoc(?= *$)|[A-Za-z_][\w.]*(?: id)?(?= *=)) *(?:= ?(.*))?", re.DOTALL)
 _OFFSET = re.compile("[0-9]{1,15}")
@@ -62,7 +62,7 @@ def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
     max_bytes = options.max_note_chars * MAX_BYTES_PER_CHAR + SLACK_BYTES
     with source.path.open("rb") as file:
         for record in records(file, max_bytes=max_bytes, encoding=options.encoding):
-            line = decoded(record, source, options.encoding, max_bytes=max_bytes)
+            line = decode_line(record, source, options.encoding, max_bytes=max_bytes)
             if isinstance(line, Fault):
                 yield reader.withhold(line)
             else:
@@ -144,7 +144,7 @@ class _Reader:
         """Yield the note that is being read, and begin another."""
         note, self._note = self._note, _Note(self._source.note_id)
         if note.has_begun:
-            yield from _finished(note, self._source, self._options)
+            yield from _finish(note, self._source, self._options)
 
     def _comment(self, key: str, content: str, number: int) -> Iterator[ParsedNote | Fault]:
         if key == "newdoc":
@@ -275,7 +275,7 @@ class _Reader:
         return TokenRow(number, form, tag, *map(int, offsets))
 
 
-def _finished(note: _Note, source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
+def _finish(note: _Note, source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
     note_id = note.default_id if note.note_id is None else note.note_id
     if note.chars > 2 * options.max_note_chars:
         reason = (
@@ -293,14 +293,14 @@ def _finished(note: _Note, source: Source, options: ReadOptions) -> Iterator[Par
             note_id=note_id,
         )
     else:
-        yield _parsed_note(note, note_id, source.name, options)
+        yield _parse_note(note, note_id, source.name, options)
 
 
-def _parsed_note(note: _Note, note_id: str, file: str, options: ReadOptions) -> ParsedNote:
+def _parse_note(note: _Note, note_id: str, file: str, options: ReadOptions) -> ParsedNote:
     problems = list(note.problems)
-    text, places = joined(note.sentences)
+    text, places = join_sentences(note.sentences)
     if not problems:
-        found = _laid_out(note, options)
+        found = _lay_out(note, options)
         if isinstance(found, list):
             problems += found
         else:
@@ -321,12 +321,12 @@ def _parsed_note(note: _Note, note_id: str, file: str, options: ReadOptions) -> 
     )
 
 
-def _laid_out(note: _Note, options: ReadOptions) -> tuple[str, Places] | list[Problem]:
+def _lay_out(note: _Note, options: ReadOptions) -> tuple[str, Places] | list[Problem]:
     text = "\n".join(note.texts) if note.whole is None and note.texts else note.whole
     if text is None:
         if note.sentences[0][0].start is None:
-            return joined(note.sentences)
-        return spaced(
+            return join_sentences(note.sentences)
+        return space_tokens(
             note.sentences, options.offsets, max_offset=options.max_note_chars * MAX_BYTES_PER_CHAR
         )
     if not is_encodable(text):
@@ -334,7 +334,7 @@ def _laid_out(note: _Note, options: ReadOptions) -> tuple[str, Places] | list[Pr
         return [Problem("undecodable", reason, note.line)]
     if not note.sentences and text and not text.isspace():
         return [Problem("text-mismatch", "the text has no tokens; write a row for each", note.line)]
-    return placed(note.sentences, text, options.offsets)
+    return place_tokens(note.sentences, text, options.offsets)
 
 
 def _annotations(

@@ -58,12 +58,12 @@ def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
         return
     try:
         root = fromstring(blob, forbid_dtd=True)
-        yield _parsed_note(root, source, options)
+        yield _parse_note(root, source, options)
     except DefusedXmlException:
         reason = "declares a document type or an entity; remove the DOCTYPE"
         yield source.fault("unsafe-xml", reason, note_id=note_id)
     except ParseError as error:
-        yield _unparsed(blob, source, line=error.position[0])
+        yield _report_unparsed(blob, source, line=error.position[0])
     except (LookupError, ValueError) as error:
         reason = (
             error.reason
@@ -74,7 +74,7 @@ def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
         yield source.fault(kind, reason, note_id=note_id)
 
 
-def _unparsed(blob: bytes, source: Source, *, line: int) -> Fault:
+def _report_unparsed(blob: bytes, source: Source, *, line: int) -> Fault:
     try:
         blob.decode()
     except UnicodeDecodeError as error:
@@ -84,7 +84,7 @@ def _unparsed(blob: bytes, source: Source, *, line: int) -> Fault:
     return source.fault("malformed", reason, line=line, note_id=source.note_id)
 
 
-def _parsed_note(root: Element, source: Source, options: ReadOptions) -> ParsedNote:
+def _parse_note(root: Element, source: Source, options: ReadOptions) -> ParsedNote:
     texts = root.findall("TEXT")
     tags = root.findall("TAGS")
     if len(texts) != 1 or len(texts[0]) or len(tags) > 1:

@@ -67,7 +67,7 @@ def entities(
             current.last = index
         else:
             if current is not None and closes:
-                problems.append(_unended(current, scheme))
+                problems.append(_report_unended(current, scheme))
             current = None if tag == OUTSIDE else TokenEntity(index, index, label, line)
             if current is not None:
                 found.append(current)
@@ -76,7 +76,7 @@ def entities(
         if letter in _ENDS:
             current = None
     if current is not None and closes:
-        problems.append(_unended(current, scheme))
+        problems.append(_report_unended(current, scheme))
     return found, problems
 
 
@@ -88,7 +88,7 @@ def _orphan(scheme: str, line: int) -> Problem:
     )
 
 
-def _unended(entity: TokenEntity, scheme: str) -> Problem:
+def _report_unended(entity: TokenEntity, scheme: str) -> Problem:
     reason = (
         f"the entity that begins here has no last tag, as {scheme} wants; fix it or read with"
         " repair"

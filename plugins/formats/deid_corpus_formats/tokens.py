@@ -58,7 +58,7 @@ def _cut(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     return (match.span() for match in TOKEN.finditer(text, start, end))
 
 
-def joined(sentences: Sentences) -> tuple[str, Places]:
+def join_sentences(sentences: Sentences) -> tuple[str, Places]:
     """Return the text of sentences, and where each token is.
 
     Tokens are joined by blanks and sentences by line breaks.
@@ -77,7 +77,7 @@ def joined(sentences: Sentences) -> tuple[str, Places]:
     return "".join(parts), places
 
 
-def spaced(
+def space_tokens(
     sentences: Sentences, unit: OffsetUnit, *, max_offset: int
 ) -> tuple[str, Places] | list[Problem]:
     """Return a text with every token at its offsets, or one problem per token that cannot be there.
@@ -110,7 +110,9 @@ def spaced(
     return problems or ("".join(parts), places)
 
 
-def placed(sentences: Sentences, text: str, unit: OffsetUnit) -> tuple[str, Places] | list[Problem]:
+def place_tokens(
+    sentences: Sentences, text: str, unit: OffsetUnit
+) -> tuple[str, Places] | list[Problem]:
     """Return the text and where each token is in it, or the first thing that does not fit.
 
     By the offsets where the file has them, else by search from left to right. Only blanks may lie

@@ -19,6 +19,6 @@ PDF = Format(
     f"{_HERE}.pdf",
     is_folder=True,
     keeps=_NONE,
-    writer_module=None,
+    writer_module=f"{_HERE}.pdf_writer",
     options=Documents,
 )

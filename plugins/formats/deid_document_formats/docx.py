@@ -35,9 +35,9 @@ from deid_assets.extending.formats import (
     Source,
     WriteOptions,
 )
-from deid_document_formats.docx_text import blocks_of, hidden_in, local_name
+from deid_document_formats.docx_text import blocks_of, find_hidden, local_name
 from deid_document_formats.options import Documents
-from deid_document_formats.revisions import attachment_faults, hidden_lines, without_text
+from deid_document_formats.revisions import attachment_faults, list_hidden_lines, report_no_text
 from deid_document_formats.writing import write_documents
 
 _MAX_XML_BYTES = 1 << 26
@@ -130,7 +130,7 @@ def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
         return
     text = "\n".join([body, *hidden])
     if not text.strip() and (parts.pictures or not text):
-        yield without_text(source, pictures=parts.pictures)
+        yield report_no_text(source, pictures=parts.pictures)
     else:
         yield ParsedNote(source.name, source.note_id, text, body_chars=len(body))
     yield from attachment_faults(source, parts.attachments, options)
@@ -161,7 +161,7 @@ def _parts(path: Path, options: ReadOptions) -> _Parts:
             names.add(info.filename)
             suffix = "." + info.filename.lower().rpartition(".")[2]
             if suffix in (".xml", ".rels", ".vml"):
-                parts.roots[info.filename] = _parsed(archive, info, budget, parts)
+                parts.roots[info.filename] = _parse(archive, info, budget, parts)
             elif suffix in _PICTURES:
                 parts.pictures += 1
             elif (
@@ -173,7 +173,7 @@ def _parts(path: Path, options: ReadOptions) -> _Parts:
     return parts
 
 
-def _parsed(
+def _parse(
     archive: zipfile.ZipFile, info: zipfile.ZipInfo, budget: Budget, parts: _Parts
 ) -> Element:
     if info.flag_bits & _ENCRYPTED:
@@ -218,7 +218,7 @@ def _text(parts: _Parts, *, with_properties: bool) -> tuple[str, list[str]]:
     hidden: list[str] = []
     for name, root in parts.roots.items():
         kind = local_name(root)
-        hidden += hidden_in(root)
+        hidden += find_hidden(root)
         if kind in _PROPERTIES:
             properties += _properties(root) if with_properties else []
         elif kind not in _WITHOUT_TEXT:
@@ -237,7 +237,7 @@ def _text(parts: _Parts, *, with_properties: bool) -> tuple[str, list[str]]:
     except RecursionError:
         raise RecordError("malformed", "nests tables or fields too deeply; save it again") from None
     text = "\n".join(lines)
-    return text, hidden_lines([*hidden, *properties], text)
+    return text, list_hidden_lines([*hidden, *properties], text)
 
 
 def _plain(root: Element) -> list[str]:

@@ -145,7 +145,7 @@ def _symbol(element: Element) -> str:
         raise RecordError("malformed", "has a symbol without a number; save it again") from None
 
 
-def hidden_in(root: Element) -> Iterator[str]:
+def find_hidden(root: Element) -> Iterator[str]:
     """Yield field codes, descriptions and targets of links, in the order of the part."""
     code: list[str] = []
     for element in root.iter():

@@ -34,7 +34,7 @@ from deid_document_formats.eml_parts import (
     content_of,
     mail_of,
     message_in,
-    parsed,
+    parse_message,
 )
 from deid_document_formats.options import Documents
 from deid_document_formats.writing import write_documents
@@ -64,7 +64,7 @@ def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
         yield blob
         return
     try:
-        message = parsed(blob)
+        message = parse_message(blob)
     except RecordError as error:
         yield source.fault(error.kind, error.reason, note_id=source.note_id)
         return

@@ -52,7 +52,7 @@ class Mail:
     attachments: list[Message]
 
 
-def parsed(blob: bytes) -> Message:
+def parse_message(blob: bytes) -> Message:
     """Return the message that the bytes are.
 
     Raises:
@@ -82,7 +82,7 @@ def mail_of(message: Message, *, encoding: str) -> Mail:
         RecordError: It is cut short or encrypted, or has text that cannot be decoded.
     """
     try:
-        texts, attachments = _walked(message, encoding)
+        texts, attachments = _walk(message, encoding)
         headers = [f"{name}: {value}" for name, value in _headers(message, encoding)]
     except RecordError:
         raise
@@ -99,15 +99,15 @@ def _headers(message: Message, encoding: str) -> Iterator[tuple[str, str]]:
     for shown in _SHOWN:
         for name, value in raw:
             if name.lower() == shown.lower():
-                yield shown, _decoded_header(value, encoding)
+                yield shown, _decode_header(value, encoding)
 
 
-def _decoded_header(value: str, encoding: str) -> str:
+def _decode_header(value: str, encoding: str) -> str:
     if len(value) > _MAX_HEADER_CHARS:
         raise RecordError(
             "too-large", f"has a header of more than {_MAX_HEADER_CHARS} characters; remove it"
         )
-    unfolded = _decoded(_FOLD.sub("", value).encode("utf-8", "surrogateescape"), encoding)
+    unfolded = _decode(_FOLD.sub("", value).encode("utf-8", "surrogateescape"), encoding)
     if "=?" not in unfolded:
         return unfolded.strip()
     if not unfolded.isascii():
@@ -119,12 +119,12 @@ def _decoded_header(value: str, encoding: str) -> str:
             "undecodable", "has a header that is not in its encoding; save it again"
         ) from None
     return "".join(
-        piece if isinstance(piece, str) else _decoded(piece, charset or encoding)
+        piece if isinstance(piece, str) else _decode(piece, charset or encoding)
         for piece, charset in pieces
     ).strip()
 
 
-def _decoded(blob: bytes, charset: str) -> str:
+def _decode(blob: bytes, charset: str) -> str:
     try:
         return blob.decode(_codec_of(charset))
     except UnicodeError:
@@ -146,7 +146,7 @@ def _codec_of(charset: str) -> str:
     return name
 
 
-def _walked(message: Message, encoding: str) -> tuple[list[str], list[Message]]:
+def _walk(message: Message, encoding: str) -> tuple[list[str], list[Message]]:
     """Return the texts of a message and its attachments, both in order."""
     _check(message)
     content_type = message.get_content_type()
@@ -156,7 +156,7 @@ def _walked(message: Message, encoding: str) -> tuple[list[str], list[Message]]:
         texts: list[str] = []
         attachments: list[Message] = []
         for part in _parts(message):
-            found, attached = _walked(part, encoding)
+            found, attached = _walk(part, encoding)
             texts += found
             attachments += attached
         return texts, attachments
@@ -164,7 +164,7 @@ def _walked(message: Message, encoding: str) -> tuple[list[str], list[Message]]:
         message.get_content_disposition() == "attachment" or message.get_filename() is not None
     )
     if content_type in ("text/plain", "text/html") and not is_attached:
-        text = _decoded(content_of(message), charset_of(message) or encoding)
+        text = _decode(content_of(message), charset_of(message) or encoding)
         return [text if content_type == "text/plain" else text_of_html(text)], []
     return [], [message]
 
@@ -178,7 +178,7 @@ def _alternative(message: Message, encoding: str) -> tuple[list[str], list[Messa
     attachments: list[Message] = []
     is_plain = False
     for part in _parts(message):
-        texts, attached = _walked(part, encoding)
+        texts, attached = _walk(part, encoding)
         attachments += attached
         if any(map(str.strip, texts)) and not is_plain:
             chosen = texts

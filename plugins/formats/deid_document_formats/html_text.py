@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from deid_assets.extending.formats import RecordError
-from deid_document_formats.revisions import hidden_lines
+from deid_document_formats.revisions import list_hidden_lines
 
 _BLOCKS = frozenset(
     {
@@ -116,7 +116,7 @@ class _Page:
     def close(self) -> str:
         self._break()
         shown = "\n".join(self._lines).strip("\n")
-        return "\n".join(filter(None, [shown, *hidden_lines(self._hidden, shown)]))
+        return "\n".join(filter(None, [shown, *list_hidden_lines(self._hidden, shown)]))
 
     def _end_block(self) -> None:
         if any(map(str.strip, self._line)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
@@ -10,6 +11,8 @@ from deid_assets.extending.formats import FormatOptions
 
 Attachments = Literal["fault", "read", "skip"]
 BlankPages = Literal["refuse", "keep"]
+OcrEngine = Literal["none", "tesseract", "rapidocr"]
+_LANGUAGES = re.compile(r"[A-Za-z_]{1,40}(?:\+[A-Za-z_]{1,40}){0,20}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,9 @@ class Documents(FormatOptions):
             ``name: value``. They are no part of what was written about a patient, and are kept by
             programs from one document to the next. Who made, saved or commented a document is never
             read.
+        ocr: Of PDF: the engine that recognises pages without text; ``none`` refuses them. Whatever
+            it misreads, a detector may not know.
+        ocr_languages: Of Tesseract, by its own codes joined by ``+``, such as ``deu+eng``.
         timeout_s: Longest time for one PDF.
         max_memory_mib: Address space of the process that reads one PDF, where the system can bound
             it.
@@ -42,6 +48,8 @@ class Documents(FormatOptions):
     blank_pages: BlankPages = "refuse"
     attachments: Attachments = "fault"
     properties: bool = False
+    ocr: OcrEngine = "none"
+    ocr_languages: str = "eng"
     timeout_s: float = 60.0
     max_memory_mib: int = 2048
 
@@ -50,5 +58,9 @@ class Documents(FormatOptions):
             raise ConfigError(f"blank_pages is {self.blank_pages!r}; choose refuse or keep")
         if self.attachments not in get_args(Attachments):
             raise ConfigError(f"attachments is {self.attachments!r}; choose fault, read or skip")
+        if self.ocr not in get_args(OcrEngine):
+            raise ConfigError(f"ocr is {self.ocr!r}; choose none, tesseract or rapidocr")
+        if not _LANGUAGES.fullmatch(self.ocr_languages):
+            raise ConfigError("ocr_languages is no codes joined by +; write deu+eng, for instance")
         if not self.timeout_s > 0 or self.max_memory_mib < 1:
             raise ConfigError("timeout_s and max_memory_mib must be greater than 0")

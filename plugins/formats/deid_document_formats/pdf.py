@@ -1,4 +1,4 @@
-"""PDF with a text layer: one file per note, pages joined by form feeds. It is read, never written.
+"""Read PDF with a text layer: one file per note, pages joined by form feeds.
 
 After the pages come one line each for the values of form fields (``name: value``), notes in the
 margin and targets of links, and, where asked for, the title, subject and keywords as ``name:
@@ -18,7 +18,7 @@ from typing import Any
 
 from deid_assets.extending.formats import Fault, ParsedNote, ReadOptions, Source
 from deid_document_formats.options import Documents
-from deid_document_formats.revisions import attachment_faults, hidden_lines
+from deid_document_formats.revisions import attachment_faults, list_hidden_lines
 
 _MAX_BYTES = 1 << 28
 _MAX_UNREADABLE = 0.05
@@ -37,7 +37,25 @@ _REASONS = {
         " documents.max_memory_mib"
     ),
     "form": "is an XFA form, whose fields are not read; print it to a new PDF",
+    "ocr-missing": (
+        "has a page without text, and the engine of --read documents.ocr is missing; install it,"
+        " or recognise the text (OCR) elsewhere and read that"
+    ),
+    "ocr-failed": (
+        "has a page that the engine of --read documents.ocr fails on; see that it has the languages"
+        " of --read documents.ocr_languages"
+    ),
+    "ocr-page": (
+        "has a page with pictures that are too many, too large or cannot be decoded; scan it again"
+    ),
 }
+_KINDS = {
+    "form": "malformed",
+    "ocr-missing": "no-text-layer",
+    "ocr-failed": "no-text-layer",
+    "ocr-page": "no-text-layer",
+}
+"""Of faults that are shown under another kind."""
 
 
 def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
@@ -49,16 +67,16 @@ def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
     if refusal is not None:
         yield refusal
         return
-    answer = _extracted(source, options)
+    answer = _extract(source, options)
     if isinstance(answer, Fault):
         yield answer
         return
-    fault = _refused(source, answer["pages"], answer["warnings"], options)
+    fault = _refuse(source, answer["pages"], answer["warnings"], options)
     if fault is not None:
         yield fault
     else:
         shown = "\f".join(answer["pages"])
-        text = "\n".join([shown, *hidden_lines(answer["hidden"], shown)])
+        text = "\n".join([shown, *list_hidden_lines(answer["hidden"], shown)])
         yield ParsedNote(source.name, source.note_id, text, body_chars=len(shown))
     yield from attachment_faults(source, answer["attachments"], options)
 
@@ -73,13 +91,15 @@ def _refusal(source: Source) -> Fault | None:
     return None
 
 
-def _extracted(source: Source, options: ReadOptions) -> dict[str, Any] | Fault:
+def _extract(source: Source, options: ReadOptions) -> dict[str, Any] | Fault:
     """Return the answer of the process that reads the file."""
     request = {
         "path": str(source.path.resolve()),
         "layout": options.of(Documents).layout,
         "properties": options.of(Documents).properties,
         "max_chars": options.max_note_chars,
+        "ocr": options.of(Documents).ocr,
+        "languages": options.of(Documents).ocr_languages,
         "max_memory_mib": options.of(Documents).max_memory_mib,
         # it ends also where this process was killed
         "cpu_s": math.ceil(options.of(Documents).timeout_s) + 1,
@@ -107,16 +127,18 @@ def _extracted(source: Source, options: ReadOptions) -> dict[str, Any] | Fault:
         answer = {"fault": "malformed"}
     if "fault" in answer:
         kind = answer["fault"]
-        shown = "malformed" if kind == "form" else kind
-        return source.fault(shown, _REASONS[kind], note_id=source.note_id)
+        return source.fault(_KINDS.get(kind, kind), _REASONS[kind], note_id=source.note_id)
     return answer
 
 
-def _refused(source: Source, pages: list[str], warnings: int, options: ReadOptions) -> Fault | None:
+def _refuse(source: Source, pages: list[str], warnings: int, options: ReadOptions) -> Fault | None:
     """Return why the text is not that of the whole document, or ``None``."""
     blank = [number for number, text in enumerate(pages, start=1) if not text.strip()]
     if len(blank) == len(pages):
-        reason = "has no text layer, as a scan has none; recognise its text (OCR) and read that"
+        reason = (
+            "has no text layer, as a scan has none; recognise its text (OCR) and read that, or"
+            " --read documents.ocr=tesseract"
+        )
         return source.fault("no-text-layer", reason, note_id=source.note_id)
     if blank and options.of(Documents).blank_pages == "refuse":
         reason = (

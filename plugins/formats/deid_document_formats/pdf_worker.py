@@ -3,8 +3,9 @@
 ``python -P -m deid_document_formats.pdf_worker``.
 
 On standard input it takes one JSON object with the path, ``layout``, ``properties``, the most
-characters, MiB and seconds, and on standard output it gives one with ``pages``, ``hidden`` lines,
-the number of ``attachments`` and the library's ``warnings``, or with the kind of a ``fault``.
+characters, MiB and seconds, and the engine and its languages for pages without text. On standard
+output it gives one with ``pages``, ``hidden`` lines, the number of ``attachments`` and the
+library's ``warnings``, or with the kind of a ``fault``.
 Whatever a hostile file does to the library ends this process and no other.
 """
 
@@ -16,6 +17,11 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
+
+from deid_document_formats.options import OcrEngine
+from deid_document_formats.pdf_lines import running
+from deid_document_formats.pdf_ocr import OcrError, recognise_page
+from deid_document_formats.pdf_rows import PRODUCER, read_written_text
 
 if TYPE_CHECKING:
     from pypdf import PageObject, PdfReader
@@ -44,7 +50,7 @@ class _Warnings(logging.Handler):
         self.count += not _HARMLESS.match(record.getMessage())
 
 
-def _bound(*, memory_mib: int, cpu_s: int) -> None:
+def _limit_resources(*, memory_mib: int, cpu_s: int) -> None:
     try:
         import resource  # noqa: PLC0415 - not on Windows, where the parent bounds the time
     except ImportError:
@@ -56,7 +62,9 @@ def _bound(*, memory_mib: int, cpu_s: int) -> None:
         )
 
 
-def extracted(path: str, *, layout: bool, properties: bool, max_chars: int) -> dict[str, Any]:
+def extract(
+    path: str, *, layout: bool, properties: bool, max_chars: int, ocr: OcrEngine, languages: str
+) -> dict[str, Any]:
     """Return the pages and what surrounds them, or the kind of a fault."""
     from pypdf import PdfReader  # noqa: PLC0415 - only this process needs it
     from pypdf.errors import LimitReachedError, PyPdfError  # noqa: PLC0415
@@ -71,31 +79,38 @@ def extracted(path: str, *, layout: bool, properties: bool, max_chars: int) -> d
             return {"fault": "form"}
         pages: list[str] = []
         left = max_chars
+        is_written = _producer(reader) == PRODUCER
         for page in reader.pages:
-            pages.append(_text(page, layout=layout))
+            pages.append(read_written_text(page) if is_written else _text(page, layout=layout))
+            if ocr != "none" and not pages[-1].strip():
+                pages[-1] = running(recognise_page(page, ocr, languages))
             left -= len(pages[-1]) + 1
             if left < 0:
                 return {"fault": "too-large"}
-        hidden = [*_hidden(reader), *(_properties(reader) if properties else ())]
+        hidden = [*_find_hidden(reader), *(_properties(reader) if properties else ())]
         attachments = len(list(reader.attachment_list)) + sum(
-            _attached(page) for page in reader.pages
+            _count_attached(page) for page in reader.pages
         )
     except (LimitReachedError, MemoryError):
         return {"fault": "too-large"}
-    except PyPdfError:
-        return {"fault": "malformed"}
+    except (PyPdfError, OcrError) as error:
+        return {"fault": str(error) if isinstance(error, OcrError) else "malformed"}
     return {
-        "pages": pages,
+        "pages": ["".join(pages)] if is_written else pages,
         "hidden": hidden,
         "attachments": attachments,
         "warnings": warnings.count,
     }
 
 
+def _producer(reader: PdfReader) -> str:
+    return str(reader.metadata.get("/Producer", "")) if reader.metadata else ""
+
+
 def _text(page: PageObject, *, layout: bool) -> str:
     if layout:
         return page.extract_text(extraction_mode="layout", layout_mode_strip_rotated=False)
-    return page.extract_text().rstrip("\n")
+    return running(page.extract_text().rstrip("\n"))
 
 
 def _annotations(page: PageObject) -> Iterator[Any]:
@@ -103,11 +118,11 @@ def _annotations(page: PageObject) -> Iterator[Any]:
         yield annotation.get_object()
 
 
-def _attached(page: PageObject) -> int:
+def _count_attached(page: PageObject) -> int:
     return sum(annotation.get("/Subtype") == "/FileAttachment" for annotation in _annotations(page))
 
 
-def _hidden(reader: PdfReader) -> Iterator[str]:
+def _find_hidden(reader: PdfReader) -> Iterator[str]:
     """Yield the values of form fields, notes in the margin, and targets of links."""
     for name, field in (reader.get_fields() or {}).items():
         value = field.get("/V")
@@ -134,10 +149,9 @@ def _properties(reader: PdfReader) -> Iterator[str]:
 def main() -> None:
     """Read one request and write one answer."""
     request = json.load(sys.stdin)
-    _bound(memory_mib=request["max_memory_mib"], cpu_s=request["cpu_s"])
-    answer = extracted(
-        **{name: request[name] for name in ("path", "layout", "properties", "max_chars")}
-    )
+    _limit_resources(memory_mib=request["max_memory_mib"], cpu_s=request["cpu_s"])
+    names = ("path", "layout", "properties", "max_chars", "ocr", "languages")
+    answer = extract(**{name: request[name] for name in names})
     json.dump(answer, sys.stdout)
 
 

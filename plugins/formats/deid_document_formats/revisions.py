@@ -24,7 +24,7 @@ def versions(runs: Runs) -> list[str]:
     return [now, before] if now.strip() else [before]
 
 
-def hidden_lines(hidden: Iterable[str], shown: str) -> list[str]:
+def list_hidden_lines(hidden: Iterable[str], shown: str) -> list[str]:
     """Return what is hidden in a document, one line each and once.
 
     What is a line of the text that is shown is left out.
@@ -49,7 +49,7 @@ def attachment_faults(source: Source, count: int, options: ReadOptions) -> Itera
         yield source.fault("attachment", reason, note_id=f"{source.note_id}/attachment-{number}")
 
 
-def without_text(source: Source, *, pictures: int, kind: str = "document") -> Fault:
+def report_no_text(source: Source, *, pictures: int, kind: str = "document") -> Fault:
     """Return the fault of a document without a word: an image of text is not an empty note."""
     if pictures:
         reason = "has pictures and no text; recognise their text (OCR) and read that"

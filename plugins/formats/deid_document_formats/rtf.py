@@ -23,7 +23,7 @@ from deid_assets.extending.formats import (
     read_bytes,
 )
 from deid_document_formats.options import Documents
-from deid_document_formats.revisions import attachment_faults, without_text
+from deid_document_formats.revisions import attachment_faults, report_no_text
 from deid_document_formats.rtf_text import RtfText
 from deid_document_formats.writing import write_documents
 
@@ -47,7 +47,7 @@ def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
         return
     text = "\n".join([body, *hidden])
     if not text.strip() and (document.pictures or not text):
-        yield without_text(source, pictures=document.pictures)
+        yield report_no_text(source, pictures=document.pictures)
     else:
         yield ParsedNote(source.name, source.note_id, text, body_chars=len(body))
     yield from attachment_faults(source, document.objects, options)
@@ -68,10 +68,10 @@ _ESCAPES = {"\\": "\\\\", "{": "\\{", "}": "\\}", "\n": "\\par\n", "\t": "\\tab 
 
 def _document(note: Note) -> str:
     head = "{\\rtf1\\ansi\\ansicpg1252\\uc1\\deff0{\\fonttbl{\\f0\\fswiss Arial;}}\\f0 "
-    return head + "".join(_escaped(char) for char in note.text) + "}\n"
+    return head + "".join(_escape(char) for char in note.text) + "}\n"
 
 
-def _escaped(char: str) -> str:
+def _escape(char: str) -> str:
     if char in _ESCAPES:
         return _ESCAPES[char]
     if " " <= char <= "~":

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from deid_assets.extending.formats import RecordError
-from deid_document_formats.revisions import Change, Runs, hidden_lines, versions
+from deid_document_formats.revisions import Change, Runs, list_hidden_lines, versions
 from deid_document_formats.rtf_tokens import RtfToken, tokens
 from deid_document_formats.rtf_words import (
     BREAK_SYMBOLS,
@@ -106,7 +106,7 @@ class RtfText:
         ]
         shown = "\n".join(lines)
         properties = self._found.get("properties", ()) if with_properties else ()
-        hidden = hidden_lines([*self._found.get("hidden", ()), *properties], shown)
+        hidden = list_hidden_lines([*self._found.get("hidden", ()), *properties], shown)
         return _whole(shown), [_whole(line) for line in hidden]
 
     def _run(self, blob: bytes) -> None:

@@ -78,7 +78,7 @@ class KnownIdentityDetector:
         self._table = IdentityTable(Path(model))
         self._strict = strict
         self.version = f"0.1.0+{self._table.made}"
-        self._everybody = _known(self._table.of_everybody())
+        self._everybody = _prepare_known(self._table.of_everybody())
         self._of = lru_cache(REMEMBERED)(self._read)
 
     def __reduce__(self) -> tuple[Callable[[], KnownIdentityDetector], tuple[()]]:
@@ -109,10 +109,10 @@ class KnownIdentityDetector:
 
     def _read(self, patient_id: str) -> _Known | None:
         identities = self._table.of_patients([patient_id])[patient_id]
-        return _known(identities) if identities else None
+        return _prepare_known(identities) if identities else None
 
 
-def _known(identities: Sequence[Identity]) -> _Known:
+def _prepare_known(identities: Sequence[Identity]) -> _Known:
     """Prepare the values of a patient, or those for all notes, to be looked for."""
     by_kind: dict[str, list[str]] = {}
     for each in identities:
@@ -151,10 +151,10 @@ def _places(tokens: TextTokens, known: _Known) -> Iterator[Place]:
         yield from ((start, end, Phi.DATE, "", EXACT) for start, end in day.find(tokens))
     for literal, label in known.literals:
         yield from ((start, end, label, "", EXACT) for start, end in literal.find(text))
-    yield from _located(tokens, known)
+    yield from _locate(tokens, known)
 
 
-def _located(tokens: TextTokens, known: _Known) -> Iterator[Place]:
+def _locate(tokens: TextTokens, known: _Known) -> Iterator[Place]:
     """Yield addresses, towns and postal codes."""
     for address in known.addresses:
         yield from ((start, end, Phi.STREET, "", STREET) for start, end in address.find(tokens))

@@ -17,7 +17,7 @@ from deid_assets.core.note import Note
 from deid_assets.core.span import DisjointSpans
 from deid_assets.formats.identities import Identity
 from deid_assets.identities import IdentityTable, build_table
-from deid_assets.testing import check_detector, mark, marked
+from deid_assets.testing import check_detector, mark, parse_marked
 from deid_known_identity import KnownIdentityDetector
 
 PATIENT = [
@@ -107,7 +107,7 @@ FOUND = [
 
 @pytest.mark.parametrize("text", FOUND)
 def test_values_are_found_however_they_are_written(table: Path, text: str) -> None:
-    note, _ = marked(text)
+    note, _ = parse_marked(text)
     assert marked_by(table, note.text) == text
 
 
@@ -233,5 +233,5 @@ def test_spans_are_disjoint_and_begin_and_end_with_a_letter_or_digit(
 ) -> None:
     note = Note("n", "".join(parts), patient_id="p1")
     (spans,) = KnownIdentityDetector(model=table).detect([note])
-    DisjointSpans(note.note_id, note.digest, spans.spans).checked(note)
+    DisjointSpans(note.note_id, note.digest, spans.spans).check_against(note)
     assert all(note.text[s.start].isalnum() or note.text[s.start] == "+" for s in spans)

@@ -38,7 +38,7 @@ def load_tokenizer(name: str, *, allow_download: bool) -> Any:
     Raises:
         ConfigError: It is not there.
     """
-    return _loaded(transformers.AutoTokenizer, name, allow_download=allow_download)
+    return _load(transformers.AutoTokenizer, name, allow_download=allow_download)
 
 
 def load_config(name: str, *, allow_download: bool) -> Any:
@@ -47,7 +47,7 @@ def load_config(name: str, *, allow_download: bool) -> Any:
     Raises:
         ConfigError: It is not there.
     """
-    return _loaded(transformers.AutoConfig, name, allow_download=allow_download)
+    return _load(transformers.AutoConfig, name, allow_download=allow_download)
 
 
 def load_weights(name: str, *, allow_download: bool, **options: Any) -> Any:
@@ -56,7 +56,7 @@ def load_weights(name: str, *, allow_download: bool, **options: Any) -> Any:
     Raises:
         ConfigError: It is not there.
     """
-    return _loaded(
+    return _load(
         transformers.AutoModelForCausalLM,
         name,
         allow_download=allow_download,
@@ -65,7 +65,7 @@ def load_weights(name: str, *, allow_download: bool, **options: Any) -> Any:
     )
 
 
-def _loaded(kind: Any, name: str, *, allow_download: bool, **options: Any) -> Any:
+def _load(kind: Any, name: str, *, allow_download: bool, **options: Any) -> Any:
     if not Path(name).exists() and not allow_download:
         raise ConfigError(
             f"model {name!r} is no folder here; give one, or set allow_download = true"

@@ -114,12 +114,12 @@ class CausalLearner(Learner[list[Pair]]):
     def judge(self, epoch: int, loss: float) -> EpochScore:
         """Return the loss of held-out sequences, which chooses nothing."""
         del loss
-        held_out = {"held_out_loss": self._held_out_loss()} if self._held_rows else {}
+        held_out = {"held_out_loss": self._measure_held_out_loss()} if self._held_rows else {}
         if self._settings.keep_epochs:
             _write(self.model, self._tokenizer, self._out / EPOCHS / f"{epoch:03d}")
         return EpochScore(notes=held_out)
 
-    def _held_out_loss(self) -> float:
+    def _measure_held_out_loss(self) -> float:
         self.model.eval()
         total = 0.0
         count = 0
@@ -132,7 +132,7 @@ class CausalLearner(Learner[list[Pair]]):
         return total / max(1, count)
 
 
-def adapted(model: Any, settings: CausalSettings) -> Any:
+def adapt(model: Any, settings: CausalSettings) -> Any:
     """Return a base under a LoRA adapter; of its weights only the adapter's are trained."""
     own = settings.adapter
     config = peft.LoraConfig(
@@ -160,7 +160,7 @@ def _begin(texts: Sequence[str], out: Path, settings: CausalSettings) -> tuple[A
             # Asked once without gradients, bitsandbytes packs a processor's weights so that none
             # flow through them again.
             module.support_avx512bf16_for_cpu = False
-    return (adapted(model, settings) if settings.method == "lora" else model), tokenizer
+    return (adapt(model, settings) if settings.method == "lora" else model), tokenizer
 
 
 def _split(notes: Sequence[Note], share: float, *, seed: int) -> tuple[list[str], list[str]]:
@@ -202,11 +202,11 @@ def _write(model: Any, tokenizer: Any, folder: Path) -> None:
     with quiet():
         if isinstance(model, peft.PeftModel):
             model.save_pretrained(str(folder / "adapter"))
-            model = merged(model)
+            model = merge_adapter(model)
         model.save_pretrained(folder, safe_serialization=True)
 
 
-def merged(model: peft.PeftModel) -> Any:
+def merge_adapter(model: peft.PeftModel) -> Any:
     """Return a model that stands alone: the base's weights plus what the adapter adds to them.
 
     Weights of 4 or 8 bits are taken as the model computes with them, and are kept in its own

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from deid_assets.extending.settings import checked_settings
+from deid_assets.extending.settings import check_settings
 
 NEW = "new"
 Share = Annotated[float, Field(ge=0, lt=1)]
@@ -107,4 +107,4 @@ def read_settings(given: Mapping[str, Any]) -> CausalSettings:
     Raises:
         ConfigError: A key is unknown or a value is not allowed; the message names each.
     """
-    return checked_settings(CausalSettings, given, trainer="causal")
+    return check_settings(CausalSettings, given, trainer="causal")

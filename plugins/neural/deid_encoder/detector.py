@@ -24,11 +24,11 @@ from deid_compact.words import (
     Decision,
     Floats,
     WordScores,
-    kept,
-    labelled_words,
-    named,
+    label_words,
+    name_spans,
     spans_of,
-    united,
+    unite,
+    veto_spans,
 )
 from deid_encoder.folder import (
     PIECES_FILE,
@@ -88,9 +88,9 @@ class EncoderDetector:
         about = read_about(folder)
         is_export = (folder / PIECES_FILE).is_file()
         if is_export:
-            self._reader, weights_file = _exported(folder, about, precision, threads)
+            self._reader, weights_file = _open_exported(folder, about, precision, threads)
         else:
-            self._reader, weights_file = _trained(folder, about, device, threads)
+            self._reader, weights_file = _open_trained(folder, about, device, threads)
         self.name = name
         self._about = about
         self._decision = about.decision.at(threshold)
@@ -121,10 +121,12 @@ class EncoderDetector:
         classes = self._about.classes
         if second.scores is not None and self._about.stack is not None:
             weighed = weigh(self._about.stack, scores, second.scores, second.spans)
-            return named(spans_of(text, weighed, classes, self._decision, self.name), second.spans)
+            return name_spans(
+                spans_of(text, weighed, classes, self._decision, self.name), second.spans
+            )
         spans = spans_of(text, scores, classes, self._decision, self.name)
-        others = kept(second.spans, scores, self._about.veto)
-        return united(spans, [self._own(span) for span in others])
+        others = veto_spans(second.spans, scores, self._about.veto)
+        return unite(spans, [self._own(span) for span in others])
 
     def word_probabilities(self, text: str, tokens: Sequence[Token], classes: Classes) -> Floats:
         """Return the probabilities of words: (words, outputs).
@@ -138,7 +140,7 @@ class EncoderDetector:
         """
         ((pieced, probabilities),) = self._reader.read([text])
         own = word_probabilities(tokens, pieced.offsets, probabilities)
-        return self._about.classes.translated(own, classes)
+        return self._about.classes.translate(own, classes)
 
     def word_labels(self, notes: Sequence[Note]) -> Iterator[WordLabels]:
         """Yield the probability that the network gives to each category at each word."""
@@ -150,7 +152,7 @@ class EncoderDetector:
             classes = self._about.classes
             begins = own[:, 1::2].sum(axis=1)
             scores = WordScores(words, 1 - own[:, 0], classes.by_category(own), begins)
-            yield labelled_words(scores, classes)
+            yield label_words(scores, classes)
 
     def _seconds(self, notes: Sequence[Note]) -> Iterator[Second]:
         """Yield what another detector says of each note."""
@@ -189,17 +191,17 @@ def _other(about: EncoderDescription, *, alone: bool) -> Detector | None:
     return load(about.predictions_of) if about.predictions_of else None
 
 
-def _trained(
+def _open_trained(
     folder: Path, about: EncoderDescription, device: str | None, threads: int | None
 ) -> tuple[NoteReader, str]:
     import torch  # noqa: PLC0415 - 1 s, and not for those who only list detectors
 
     from deid_encoder.runtime import load_tagger, torch_network  # noqa: PLC0415
-    from deid_encoder.weights import packaged_file, read_weights  # noqa: PLC0415
+    from deid_encoder.weights import find_packaged_file, read_weights  # noqa: PLC0415
 
     if threads is not None:
         torch.set_num_threads(threads)
-    weights = read_weights(packaged_file())
+    weights = read_weights(find_packaged_file())
     encoder = load_tagger(folder, about, weights)
     reader = PieceReader(weights.pieces)
     place = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
@@ -209,7 +211,7 @@ def _trained(
     )
 
 
-def _exported(
+def _open_exported(
     folder: Path, about: EncoderDescription, precision: str, threads: int | None
 ) -> tuple[NoteReader, str]:
     from deid_encoder.sessions import file_of, onnx_network  # noqa: PLC0415 - loads ONNX Runtime

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from deid_compact.augmentation import pools_of
 from deid_compact.labels import NO_TARGET, Targets
-from deid_compact.notes import MarkedNote, targets_of, with_copies
+from deid_compact.notes import MarkedNote, add_copies, targets_of
 from deid_encoder.pieces import PieceReader
 from deid_encoder.settings import EncoderSettings
 
@@ -49,7 +49,7 @@ def examples_of(
     pools = pools_of([(note.text, note.marks) for note in notes], names)
     found: list[WindowExample] = []
     for note in notes:
-        for copy in with_copies(note, pools, settings.copies, chance):
+        for copy in add_copies(note, pools, settings.copies, chance):
             found += windows_of(copy, targets=targets, reader=reader, settings=settings)
     return [example for example in found if len(example.pieces) > 2]
 

@@ -15,7 +15,7 @@ from deid_encoder.folder import TAGGER_FILE, EncoderDescription, read_about, wri
 from deid_encoder.network import Encoder, mask_of
 from deid_encoder.runtime import load_tagger
 from deid_encoder.sessions import file_of
-from deid_encoder.weights import UnigramPieces, packaged_file, read_weights
+from deid_encoder.weights import UnigramPieces, find_packaged_file, read_weights
 
 SCRIPTS = ("LATIN", "GREEK", "CYRILLIC")
 """Letters of the pieces that are kept; pieces without letters are kept too."""
@@ -43,9 +43,9 @@ def export(model: Path, out: Path) -> None:
         PluginError: The model folder is broken.
     """
     about = read_about(model)
-    weights = read_weights(packaged_file())
+    weights = read_weights(find_packaged_file())
     encoder = load_tagger(model, about, weights)
-    kept = kept_pieces(weights.pieces)
+    kept = select_kept_pieces(weights.pieces)
     encoder.word = nn.Embedding.from_pretrained(  # type: ignore[no-untyped-call]
         encoder.word.weight[torch.tensor(kept)]
     )
@@ -57,7 +57,7 @@ def export(model: Path, out: Path) -> None:
     (out / TAGGER_FILE).write_bytes((model / TAGGER_FILE).read_bytes())
 
 
-def kept_pieces(pieces: UnigramPieces) -> list[int]:
+def select_kept_pieces(pieces: UnigramPieces) -> list[int]:
     """Return the numbers of the pieces whose letters are of the wanted scripts."""
     special = {pieces.begin, pieces.end, pieces.pad, pieces.unknown}
     return [

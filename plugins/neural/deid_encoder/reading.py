@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from deid_compact.words import calibrated
+from deid_compact.words import calibrate
 from deid_encoder.folder import EncoderDescription
 from deid_encoder.pieces import EncoderWindow, Pieced, PieceReader
 
@@ -43,7 +43,7 @@ class NoteReader:
         """
         for text in texts:
             pieced = self.reader.read(text)
-            yield pieced, calibrated(self._scores(pieced), self.about.temperature)
+            yield pieced, calibrate(self._scores(pieced), self.about.temperature)
 
     def _scores(self, pieced: Pieced) -> NDArray[np.float32]:
         size = len(pieced.numbers)
@@ -53,12 +53,12 @@ class NoteReader:
             return scores
         windows = list(self.reader.windows(pieced, length=self.about.window, step=self.about.step))
         for batch in _batches(windows):
-            answers = self.network(self._filled(batch))
+            answers = self.network(self._fill(batch))
             for window, answer in zip(batch, answers, strict=True):
                 _take(scores, nearest_edge, window, answer)
         return scores
 
-    def _filled(self, windows: Sequence[EncoderWindow]) -> NDArray[np.int64]:
+    def _fill(self, windows: Sequence[EncoderWindow]) -> NDArray[np.int64]:
         longest = max(len(window.numbers) for window in windows)
         pieces = np.full((len(windows), longest), self.reader.pad, dtype=np.int64)
         for row, window in zip(pieces, windows, strict=True):

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from deid_assets.extending import Phi
-from deid_assets.extending.settings import checked_settings
+from deid_assets.extending.settings import check_settings
 
 Positive = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -96,4 +96,4 @@ def read_settings(given: Mapping[str, Any]) -> EncoderSettings:
     Raises:
         ConfigError: A key is unknown or a value is not allowed; the message names each.
     """
-    return checked_settings(EncoderSettings, given, trainer="encoder")
+    return check_settings(EncoderSettings, given, trainer="encoder")

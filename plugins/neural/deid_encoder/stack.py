@@ -86,10 +86,10 @@ def weigh(
 
 def opinions_of(scores: WordScores, second: WordScores, spans: Sequence[Span]) -> Opinions:
     """Return the opinions on the words of a note."""
-    return Opinions(scores.marked, second.marked, found_scores(scores.words, spans))
+    return Opinions(scores.marked, second.marked, score_found(scores.words, spans))
 
 
-def found_scores(words: Sequence[Token], spans: Sequence[Span]) -> Floats:
+def score_found(words: Sequence[Token], spans: Sequence[Span]) -> Floats:
     """Return the score of the span in which each word begins, or 0: (words,)."""
     last = max((end for _, end in words), default=0)
     at = np.zeros(last + 1, dtype=np.float32)
@@ -98,7 +98,7 @@ def found_scores(words: Sequence[Token], spans: Sequence[Span]) -> Floats:
     return at[np.array([start for start, _ in words], dtype=np.int64)]
 
 
-def fitted_stack(opinions: Sequence[Opinions], marked: Sequence[NDArray[np.bool_]]) -> Stack:
+def fit_stack(opinions: Sequence[Opinions], marked: Sequence[NDArray[np.bool_]]) -> Stack:
     """Return the weights of greatest likelihood, found by Newton's method.
 
     Args:

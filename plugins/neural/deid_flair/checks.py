@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from deid_assets.extending import Document, Task, TrainingError, labelled
+from deid_assets.extending import Document, Task, TrainingError, label_ranges
 from deid_flair import building
 from deid_flair.settings import (
     CharacterModel,
@@ -46,7 +46,7 @@ def check(task: Task, wanted: FlairSettings) -> None:
             building.check_transformer(embedding)
         elif isinstance(embedding, CharacterModel | WordVectors | SubWords):
             if not embedding.train:
-                building.located(embedding)
+                building.locate(embedding)
             elif not _has_text(task, embedding.texts):
                 what = _TRAINED[embedding.kind]
                 raise TrainingError(
@@ -58,7 +58,7 @@ def check(task: Task, wanted: FlairSettings) -> None:
 
 def _check_labels(documents: Sequence[Document], task: Task, role: str) -> None:
     for document in documents:
-        for _, _, label in labelled(document.spans, native=task.native):
+        for _, _, label in label_ranges(document.spans, native=task.native):
             if label not in task.labels:
                 raise TrainingError(
                     f"note {document.note.note_id!r}: its label {label!r} is among the {role} notes"

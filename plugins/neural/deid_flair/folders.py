@@ -10,7 +10,7 @@ import torch
 
 from deid_assets.extending import PluginError, Task
 from deid_flair.network import FlairNetwork
-from deid_flair.parts import EmbeddingPart, TransformerPart, rebuilt
+from deid_flair.parts import EmbeddingPart, TransformerPart, rebuild
 from deid_flair.settings import FlairSettings
 from deid_flair.store import DESCRIPTION, WEIGHTS, read_tensors, write_json, write_tensors
 from deid_onnx.families.flair import VOCABULARY, vocabulary
@@ -30,7 +30,7 @@ NETWORK = (
 """Settings that are needed to build the network again."""
 
 
-def new(
+def make_network(
     parts: Sequence[EmbeddingPart], task: Task, wanted: FlairSettings, tags: Sequence[str]
 ) -> FlairNetwork:
     """Return an untrained network."""
@@ -80,7 +80,7 @@ def read(folder: TaggerFolder) -> FlairNetwork:
     try:
         described = {name: folder.settings[name] for name in NETWORK}
         parts = [
-            rebuilt(dict(each), vocabulary(folder.path, number), folder.path)
+            rebuild(dict(each), vocabulary(folder.path, number), folder.path)
             for number, each in enumerate(folder.settings["embeddings"])
         ]
     except (KeyError, TypeError, ValueError, OSError) as error:

@@ -61,7 +61,7 @@ class GraphBuilder:
         )
         return name
 
-    def shaped(self, name: str, *shape: int) -> str:
+    def reshape(self, name: str, *shape: int) -> str:
         """Reshape; 0 keeps an axis, -1 takes the rest."""
         return self.add("Reshape", name, self.weight(np.array(shape, dtype=np.int64)))
 
@@ -101,7 +101,7 @@ class GraphBuilder:
                 hidden_size=module.hidden_size,
                 direction="bidirectional" if ways == 2 else "forward",
             )
-            name = self.shaped(
+            name = self.reshape(
                 self.add("Transpose", found, perm=[0, 2, 1, 3]), 0, 0, ways * module.hidden_size
             )
         return name
@@ -116,7 +116,7 @@ def _direction(
         for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
     }
     if before is not None:
-        given["weight_ih"], given["bias_ih"] = _joined(before, given["weight_ih"], given["bias_ih"])
+        given["weight_ih"], given["bias_ih"] = _join(before, given["weight_ih"], given["bias_ih"])
     size = module.hidden_size
     ordered = {
         name: np.concatenate([array[gate * size : (gate + 1) * size] for gate in _GATES])
@@ -129,7 +129,7 @@ def _direction(
     )
 
 
-def _joined(
+def _join(
     before: torch.nn.Linear, weight: NDArray[np.float32], bias: NDArray[np.float32]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Return weight and bias of one linear map that does what two do, one after the other."""
@@ -208,7 +208,7 @@ def _character_states(
     chars = graph.input(f"chars_{number}", (f"characters_{number}", "inputs"))
     at = graph.input(f"at_{number}", ("inputs", "tokens"))
     states = graph.lstm(graph.add("Gather", graph.weight(model.encoder.weight), chars), rnn)
-    flat = graph.shaped(states, -1, rnn.hidden_size)
+    flat = graph.reshape(states, -1, rnn.hidden_size)
     found = graph.add("Gather", flat, at)
     return (
         graph.linear(found, model.proj.weight, model.proj.bias) if model.proj is not None else found
@@ -221,7 +221,7 @@ def _rows(graph: GraphBuilder, part: RowsPart, number: int, words: str) -> str:
     rows = graph.input(f"rows_{number}", ("words", 2 if joined else f"parts_{number}"))
     found = graph.add("Gather", table, rows)
     if joined:
-        found = graph.shaped(found, 0, part.embedding.embedding_length)
+        found = graph.reshape(found, 0, part.embedding.embedding_length)
     else:
         share = graph.input(f"share_{number}", ("words", 1), TensorProto.FLOAT)
         summed = graph.add(
@@ -243,5 +243,5 @@ def _letters(graph: GraphBuilder, part: CharacterLstmPart, number: int, words: s
     at = graph.input(f"at_{number}", ("words",))
     vectors = graph.add("Gather", graph.weight(part.embedding.char_embedding.weight), chars)
     states = graph.lstm(vectors, part.embedding.char_rnn, sizes)
-    flat = graph.shaped(states, -1, 2 * part.embedding.char_rnn.hidden_size)
+    flat = graph.reshape(states, -1, 2 * part.embedding.char_rnn.hidden_size)
     return graph.add("Gather", graph.add("Gather", flat, at), words)

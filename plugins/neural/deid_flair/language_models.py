@@ -108,7 +108,7 @@ def train(
     model = NotedModel(
         dictionary, not backward, wanted.hidden, wanted.layers, wanted.width, dropout=wanted.dropout
     )
-    done = _resumed(model, state, wanted.learning_rate)
+    done = _resume(model, state, wanted.learning_rate)
     for epoch in range(done["epoch"], wanted.epochs):
         seed_all(seed, int(backward), epoch)
         before = done["loss"]
@@ -186,7 +186,7 @@ def _write(state: Path, model: NotedModel, done: dict[str, Any]) -> None:
     write_tensors(state, tensors, {"done": done, "groups": groups, "model": description(model)})
 
 
-def _resumed(model: NotedModel, state: Path, rate: float) -> dict[str, Any]:
+def _resume(model: NotedModel, state: Path, rate: float) -> dict[str, Any]:
     done: dict[str, Any] = {"epoch": 0, "loss": 10_000.0, "waited": 0, "rate": rate, "losses": []}
     if not state.exists():
         return done

@@ -62,7 +62,7 @@ class FlairNetwork:
             locked_dropout=described["locked_dropout"],
         )
 
-    def frozen(self, lines: Sequence[Line]) -> torch.Tensor | None:
+    def compute_frozen(self, lines: Sequence[Line]) -> torch.Tensor | None:
         """Return what the frozen parts give, end to end: (inputs, tokens, width).
 
         Nothing where there are none.
@@ -76,7 +76,7 @@ class FlairNetwork:
 
         Args:
             lines: The batch.
-            frozen: What ``frozen`` gave for it, where it is at hand.
+            frozen: What ``compute_frozen`` gave for it, where it is at hand.
         """
         if frozen is None:
             return torch.cat(self._encode(lines, self.parts), dim=2)

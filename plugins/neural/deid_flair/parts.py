@@ -240,14 +240,14 @@ def dictionary(items: Sequence[str]) -> Dictionary:
     return found
 
 
-def rebuilt(description: dict[str, Any], vocabulary: Sequence[str], folder: Path) -> EmbeddingPart:
+def rebuild(description: dict[str, Any], vocabulary: Sequence[str], folder: Path) -> EmbeddingPart:
     """Return a part as ``tagger.json`` describes it; its weights are still to be loaded.
 
     Raises:
         PluginError: The description is not complete.
     """
     try:
-        return _rebuilt(description, vocabulary, folder)
+        return _rebuild(description, vocabulary, folder)
     except (KeyError, TypeError, ValueError, OSError) as error:
         raise PluginError(
             f"{folder}: tagger.json describes no embedding that can be built"
@@ -255,7 +255,7 @@ def rebuilt(description: dict[str, Any], vocabulary: Sequence[str], folder: Path
         ) from None
 
 
-def _rebuilt(description: dict[str, Any], vocabulary: Sequence[str], folder: Path) -> EmbeddingPart:
+def _rebuild(description: dict[str, Any], vocabulary: Sequence[str], folder: Path) -> EmbeddingPart:
     kind = description["kind"]
     if kind == "flair":
         model = language_models.build({**description, "characters": vocabulary})

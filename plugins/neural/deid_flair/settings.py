@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from deid_assets.extending.settings import checked_settings
+from deid_assets.extending.settings import check_settings
 
 Positive = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, lt=1)]
@@ -254,4 +254,4 @@ def settings(given: Mapping[str, Any]) -> FlairSettings:
     Raises:
         ConfigError: A key is unknown or a value is not allowed.
     """
-    return checked_settings(FlairSettings, given, trainer="flair")
+    return check_settings(FlairSettings, given, trainer="flair")

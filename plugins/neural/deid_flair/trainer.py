@@ -65,7 +65,7 @@ class FlairTrainer:
             kept = out / CHECKPOINT
             parts, curves = building.stack(task, wanted, kept)
             seed_all(task.seed)
-            network = folders.new(parts, task, wanted, tag_set(task.labels, task.scheme))
+            network = folders.make_network(parts, task, wanted, tag_set(task.labels, task.scheme))
             known = training.identity(task, wanted, VERSION)
             training.train(
                 network, task, wanted, lambda stage: Checkpoint(kept / stage, known), report

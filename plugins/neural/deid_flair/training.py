@@ -20,7 +20,7 @@ from deid_assets.extending import (
     Task,
     TrainingError,
     decode,
-    labelled,
+    label_ranges,
 )
 from deid_flair.annealing import Annealing, cycle
 from deid_flair.network import FlairNetwork
@@ -77,7 +77,7 @@ def inputs(
     if width and sum(map(len, found.lines)) * width * 4 <= wanted.cache_mb * 2**20:
         found.frozen = [torch.empty(0)] * len(tagged)
         for batch in buckets(found.lines, most=64, characters=32_000):
-            rows = network.frozen([found.lines[at] for at in batch])
+            rows = network.compute_frozen([found.lines[at] for at in batch])
             for at, row in zip(batch, rows if rows is not None else [], strict=True):
                 found.frozen[at] = row[: len(found.lines[at])].cpu().clone()
     return found
@@ -121,7 +121,7 @@ class FlairLearner(Learner[list[int]]):
                 f"the notes of phase {self._phase + 1} have no text; give notes with text"
             )
         seed_all(self._task.seed, self._phase, epoch)
-        for batch in shuffled(lines, self._wanted.batch_size):
+        for batch in shuffle_batches(lines, self._wanted.batch_size):
             yield [batch]
 
     def loss(self, part: list[int]) -> Loss:
@@ -195,7 +195,7 @@ class FlairLearner(Learner[list[int]]):
         gold = {
             (document.note.digest, *span)
             for document in self._task.dev
-            for span in labelled(document.spans, native=self._task.native)
+            for span in label_ranges(document.spans, native=self._task.native)
         }
         return 2 * len(found & gold) / (len(found) + len(gold)) if found or gold else 1.0
 
@@ -234,7 +234,7 @@ def _optimizer(network: FlairNetwork, wanted: FlairSettings) -> torch.optim.Opti
     return kind(learnt, lr=1.0)
 
 
-def shuffled(lines: Sequence[Line], size: int) -> list[list[int]]:
+def shuffle_batches(lines: Sequence[Line], size: int) -> list[list[int]]:
     """Return an epoch's batches as numbers of inputs, in an order that Python's seed decides.
 
     Batches are cut from pools of inputs sorted by length, longest first: an LSTM's step is one

@@ -140,7 +140,7 @@ def train_pieces(lines: Sequence[Line], wanted: SubWords, *, seed: int) -> Found
     written = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(_folded(lines)),
+            sentence_iterator=iter(_fold(lines)),
             model_writer=written,
             model_type="bpe",
             vocab_size=wanted.vocabulary,
@@ -157,9 +157,7 @@ def train_pieces(lines: Sequence[Line], wanted: SubWords, *, seed: int) -> Found
         sentencepiece.SentencePieceProcessor(model_proto=written.getvalue())
     )
     reader = PieceReader({piece: row for row, piece in enumerate(vocabulary)}, unknown)
-    cut = [
-        [piece for word in line.split() for piece in reader.cut(word)] for line in _folded(lines)
-    ]
+    cut = [[piece for word in line.split() for piece in reader.cut(word)] for line in _fold(lines)]
     model = Word2Vec(
         cut,
         sg=1,
@@ -209,7 +207,7 @@ def _pieces(processor: Any) -> tuple[list[str], int]:
     )
 
 
-def _folded(lines: Sequence[Line]) -> Iterator[str]:
+def _fold(lines: Sequence[Line]) -> Iterator[str]:
     """Yield text as BPEmb's: in lower case, digits as zeros."""
     for line in lines:
         yield "".join(

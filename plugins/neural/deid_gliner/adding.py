@@ -13,7 +13,7 @@ from typing import Any
 from deid_assets.extending import Note, Phi, PluginError
 from deid_gliner.network import CONFIG, GRAPH, GlinerSettings, load, longest, quiet, spans_of
 from deid_onnx.session import cores
-from deid_published.labels import LabelChoice, built_in, chosen, decided
+from deid_published.labels import LabelChoice, choose_labels, decide_labels, read_built_in
 from deid_published.library import FILES, LibraryWanted, write_model
 
 PROMPTS = (
@@ -89,16 +89,18 @@ class GlinerImporter:
         wanted = LibraryWanted(library=self.name, **options)
         source = wanted.folder()
         config = _config(source)
-        choice = chosen(
+        choice = choose_labels(
             wanted.labels,
             known=self.maps(),
             source=source.name,
             labels=PROMPTS,
             file=wanted.proposal,
         )
-        labels = decided(list(choice.labels), choice, where=wanted.source, file=wanted.proposal)
+        labels = decide_labels(
+            list(choice.labels), choice, where=wanted.source, file=wanted.proposal
+        )
         with tempfile.TemporaryDirectory() as staging:
-            model = _staged(source, config, Path(staging))
+            model = _stage(source, config, Path(staging))
             words = min(
                 wanted.window or choice.window or model.config.max_len, model.config.max_len
             )
@@ -151,7 +153,7 @@ class GlinerImporter:
 
     def maps(self) -> Mapping[str, LabelChoice]:
         """Return the label maps that come along."""
-        return built_in("deid_gliner")
+        return read_built_in("deid_gliner")
 
 
 Importer = GlinerImporter
@@ -199,7 +201,7 @@ class _Sides:
                 if of_labels := getattr(self._model.data_processor, _LABELS, None):
                     # the export leaves it out
                     of_labels.save_pretrained(folder / _LABELS)
-            exported = _loaded(folder)
+            exported = _load(folder)
             differing = sum(
                 len(a ^ b) for a, b in zip(self._wanted, self._read(exported), strict=True)
             )
@@ -219,14 +221,14 @@ class _Sides:
         Raises:
             PluginError: What lies in the folder is not what was compared.
         """
-        if self._read(_loaded(folder / FILES), most=1) != self._wanted[:1]:
+        if self._read(_load(folder / FILES), most=1) != self._wanted[:1]:
             raise PluginError(
                 f"{folder}: the added model differs from the one that was given; it was not kept"
             )
         return {"notes": len(self._texts), "spans": sum(map(len, self._wanted))}
 
 
-def _loaded(folder: Path) -> Any:
+def _load(folder: Path) -> Any:
     """Return the model of a folder on the CPU, where it is compared."""
     if (folder / GRAPH).is_file():
         return load(folder, threads=cores(), providers=["cpu"])
@@ -267,7 +269,7 @@ def _config(folder: Path) -> dict[str, Any]:
     return config
 
 
-def _staged(source: Path, config: Mapping[str, Any], staging: Path) -> Any:
+def _stage(source: Path, config: Mapping[str, Any], staging: Path) -> Any:
     """Return the model, read from a copy in which nothing points outside of it.
 
     Raises:
@@ -299,7 +301,7 @@ def _staged(source: Path, config: Mapping[str, Any], staging: Path) -> Any:
     (staging / weights).symlink_to(source / weights)
     (staging / CONFIG).write_text(json.dumps({**whole, "model_name": ""}), encoding="utf-8")
     try:
-        return _loaded(staging)
+        return _load(staging)
     except PluginError as error:
         raise PluginError(str(error).replace(str(staging), str(source))) from error.__cause__
 

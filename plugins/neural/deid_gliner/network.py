@@ -149,7 +149,9 @@ def spans_of(
     best: dict[tuple[int, int, str], float] = {}
     for at in range(0, len(settings.prompts), settings.groups):
         group = list(settings.prompts[at : at + settings.groups])
-        room = settings.subtokens - taken(tokenizer, [] if model.config.labels_encoder else group)
+        room = settings.subtokens - count_taken(
+            tokenizer, [] if model.config.labels_encoder else group
+        )
         if room < 1:
             raise PluginError(
                 f"{len(group)} prompts fill all of {settings.subtokens} sub-tokens; give fewer"
@@ -191,7 +193,7 @@ def sizes_of(tokenizer: Any, words: Sequence[str]) -> list[int]:
     return sizes
 
 
-def taken(tokenizer: Any, prompts: Sequence[str]) -> int:
+def count_taken(tokenizer: Any, prompts: Sequence[str]) -> int:
     """Return the sub-tokens of prompts.
 
     They include a marker before each prompt, a separator, and the encoder's own. A bi-encoder reads

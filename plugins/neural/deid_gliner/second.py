@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from deid_assets.extending import Note, PluginError
+from deid_assets.extending import Note, PluginError, remedy
 from deid_gliner.adding import PER_CALL, PROMPTS, THRESHOLD
-from deid_gliner.network import most_of, parts, quiet, sizes_of, taken
+from deid_gliner.network import count_taken, most_of, parts, quiet, sizes_of
 from deid_onnx.devices import device as find_device
-from deid_published.labels import LabelChoice, built_in, chosen, decided
+from deid_published.labels import LabelChoice, choose_labels, decide_labels, read_built_in
 from deid_published.library import LibraryWanted, write_model
 from deid_published.pipelines import Entity, Library, LoadedPipeline, PipelineDetector
 
@@ -60,14 +60,16 @@ class Gliner2Importer:
         """
         wanted = LibraryWanted(library=self.name, **options)
         source = wanted.folder()
-        choice = chosen(
+        choice = choose_labels(
             wanted.labels,
             known=self.maps(),
             source=source.name,
             labels=PROMPTS,
             file=wanted.proposal,
         )
-        labels = decided(list(choice.labels), choice, where=wanted.source, file=wanted.proposal)
+        labels = decide_labels(
+            list(choice.labels), choice, where=wanted.source, file=wanted.proposal
+        )
         threshold = THRESHOLD if choice.threshold is None else choice.threshold
         settings = {
             "prompts": list(labels),
@@ -98,7 +100,7 @@ class Gliner2Importer:
 
     def maps(self) -> Mapping[str, LabelChoice]:
         """Return the label maps that come along: those of GLiNER."""
-        return built_in("deid_gliner")
+        return read_built_in("deid_gliner")
 
 
 Importer = Gliner2Importer
@@ -140,7 +142,7 @@ def _load(folder: Path, place: str) -> Any:
         from gliner2 import AutoExtractor  # noqa: PLC0415 - loads PyTorch
     except ImportError as error:
         raise PluginError(
-            "GLiNER2 models need the library gliner2: make add PLUGIN='gliner[gliner2]'"
+            f"GLiNER2 models need the library gliner2; {remedy('gliner[gliner2]')}"
         ) from error
     try:
         return AutoExtractor.from_pretrained(
@@ -165,7 +167,7 @@ def _open(folder: Path, settings: Mapping[str, Any], device: str | None) -> Load
         found: list[Entity] = []
         for at in range(0, len(prompts), PER_CALL):
             group = prompts[at : at + PER_CALL]
-            room = longest - taken(tokenizer, group)
+            room = longest - count_taken(tokenizer, group)
             if room < 1:
                 raise PluginError(
                     f"{len(group)} prompts fill all of {longest} sub-tokens; give fewer labels"
@@ -176,11 +178,11 @@ def _open(folder: Path, settings: Mapping[str, Any], device: str | None) -> Load
                 begin, window = places[first][1], text[places[first][1] : places[last - 1][2]]
                 found += [
                     (begin + start, begin + end, prompt)
-                    for start, end, prompt in asked(window, group)
+                    for start, end, prompt in ask(window, group)
                 ]
         return found
 
-    def asked(window: str, group: list[str]) -> Iterable[Entity]:
+    def ask(window: str, group: list[str]) -> Iterable[Entity]:
         with quiet():
             entities = model.extract_entities(
                 window,

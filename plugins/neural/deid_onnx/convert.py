@@ -36,13 +36,13 @@ def to_int8(source: Path, target: Path) -> None:
     )
 
     with _quiet():
-        untied = _untied(onnx.load(source))
+        untied = _untie(onnx.load(source))
         quantize_dynamic(
             untied, target, weight_type=QuantType.QInt8, reduce_range=True, per_channel=True
         )
 
 
-def _untied(model: Any) -> Any:
+def _untie(model: Any) -> Any:
     """Return a network in which no matrix serves both as a table and as a factor.
 
     A language model's head shares its matrix with the embeddings; the quantiser turns the one

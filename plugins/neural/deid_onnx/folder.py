@@ -75,7 +75,7 @@ def read_folder(path: Path, *, trust: bool = False) -> TaggerFolder:
             raise PluginError(
                 f"{path}: {TAGGER_FILE} has format {given['format']!r}, this version reads {FORMAT}"
             )
-        return _checked(path, given)
+        return _check(path, given)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise PluginError(
             f"{path}: {TAGGER_FILE} is broken ({type(error).__name__}: {error}); train or export"
@@ -83,7 +83,7 @@ def read_folder(path: Path, *, trust: bool = False) -> TaggerFolder:
         ) from error
 
 
-def _checked(path: Path, given: Mapping[str, Any]) -> TaggerFolder:
+def _check(path: Path, given: Mapping[str, Any]) -> TaggerFolder:
     tags = [str(tag) for tag in given["tags"]]
     labels = {str(label): Phi(category) for label, category in given["labels"].items()}
     if missing := [label for label in labels_of(tags) if label not in labels]:

@@ -152,20 +152,18 @@ def _wordwise(given: Mapping[str, Any]) -> dict[str, Any]:
 
     No blank is added, nothing is cut off or filled.
     """
-    changed = {key: _without_blanks(value) for key, value in given.items()}
+    changed = {key: _drop_blanks(value) for key, value in given.items()}
     return changed | {"truncation": None, "padding": None, "post_processor": None}
 
 
-def _without_blanks(part: Any) -> Any:
+def _drop_blanks(part: Any) -> Any:
     if isinstance(part, list):
-        return [_without_blanks(entry) for entry in part]
+        return [_drop_blanks(entry) for entry in part]
     if not isinstance(part, dict):
         return part
     if part.get("type") == "Prepend":
         return {"type": "Sequence", "normalizers": []}
-    changed = {
-        key: value if key == "vocab" else _without_blanks(value) for key, value in part.items()
-    }
+    changed = {key: value if key == "vocab" else _drop_blanks(value) for key, value in part.items()}
     if part.get("type") == "Metaspace":
         changed |= {"prepend_scheme": "never"}
     if part.get("type") == "ByteLevel":
@@ -291,7 +289,7 @@ def batches(
     return found
 
 
-def padded(some: Sequence[SubTokenRow], *, pad: int) -> dict[str, NDArray[np.int64]]:
+def pad_rows(some: Sequence[SubTokenRow], *, pad: int) -> dict[str, NDArray[np.int64]]:
     """Return ``input_ids``, ``attention_mask`` and perhaps ``token_type_ids``.
 
     The last is there where rows have kinds. Each is (rows, positions).

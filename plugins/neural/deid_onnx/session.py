@@ -155,7 +155,7 @@ class Session:
         self._output = output
         self.inputs = frozenset(entry.name for entry in self._session.get_inputs())
         self.on_gpu = self._session.get_providers()[0] != _PROVIDERS["cpu"]
-        self.run: Run = self._bound if self.on_gpu else self._plain
+        self.run: Run = self._run_bound if self.on_gpu else self._plain
 
     def _plain(self, feeds: Feeds) -> NDArray[np.float32]:
         found: NDArray[np.float32] = self._session.run([self._output], self._read(feeds))[0]
@@ -168,7 +168,7 @@ class Session:
         """
         return {name: array for name, array in feeds.items() if name in self.inputs}
 
-    def _bound(self, feeds: Feeds) -> NDArray[np.float32]:
+    def _run_bound(self, feeds: Feeds) -> NDArray[np.float32]:
         """Run with the output left on the card until all of it is there.
 
         So nothing waits in between.

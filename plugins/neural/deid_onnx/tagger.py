@@ -60,13 +60,11 @@ def _by_length(
     found: dict[int, Found] = {}
     for at in range(0, len(order), _ROWS):
         some = order[at : at + _ROWS]
-        found.update(
-            zip(some, decode(*_padded([emissions[number] for number in some])), strict=True)
-        )
+        found.update(zip(some, decode(*_pad([emissions[number] for number in some])), strict=True))
     return [found[number] for number in range(len(emissions))]
 
 
-def _padded(emissions: Sequence[Emissions]) -> tuple[Scores, list[int]]:
+def _pad(emissions: Sequence[Emissions]) -> tuple[Scores, list[int]]:
     lengths = [len(rows) for rows in emissions]
     padded = np.zeros((len(lengths), max(lengths), emissions[0].shape[1]), dtype=np.float32)
     for number, rows in enumerate(emissions):

@@ -12,8 +12,8 @@ from typing import Any
 from deid_assets.extending import ConfigError, DeidError, Note, PluginError, class_name
 from deid_published.aggregation import AGGREGATIONS, WORDS
 from deid_published.graph import check_graph, take_graph
-from deid_published.labels import LabelChoice, built_in, chosen, decided
-from deid_published.scheme import EntityScheme, labels_of, recognised
+from deid_published.labels import LabelChoice, choose_labels, decide_labels, read_built_in
+from deid_published.scheme import EntityScheme, labels_of, recognise_scheme
 from deid_published.source import CONFIG, PublishedModel, open_source
 from deid_published.viterbi import read_biases
 from deid_published.writing import ImportRequest, write_folder
@@ -53,19 +53,19 @@ class ClassifierImporter:
         )
         return (
             f"{card['architecture']}, tags {card['scheme']}, {units}, windows of {card['window']};"
-            f" {_checked(card)}"
+            f" {_describe_check(card)}"
         )
 
     def maps(self) -> Mapping[str, LabelChoice]:
         """Return the label maps that come along."""
-        return built_in()
+        return read_built_in()
 
 
 Importer = ClassifierImporter
 """The name that the entry point gives it."""
 
 
-def _checked(card: Mapping[str, Any]) -> str:
+def _describe_check(card: Mapping[str, Any]) -> str:
     if parity := card.get("parity"):
         return (
             f"export and network find the same {parity['spans']} spans in {parity['notes']} notes"
@@ -80,7 +80,7 @@ def _checked(card: Mapping[str, Any]) -> str:
 def add(wanted: ImportRequest, notes: Sequence[Note]) -> Mapping[str, Any]:
     """Write the folder of a model, all or nothing; see ``ClassifierImporter.add``."""
     try:
-        return _added(wanted, notes)
+        return _add(wanted, notes)
     except DeidError:
         raise
     except Exception as error:
@@ -91,16 +91,16 @@ def add(wanted: ImportRequest, notes: Sequence[Note]) -> Mapping[str, Any]:
         ) from error
 
 
-def _added(wanted: ImportRequest, notes: Sequence[Note]) -> Mapping[str, Any]:
+def _add(wanted: ImportRequest, notes: Sequence[Note]) -> Mapping[str, Any]:
     source = open_source(
         wanted.source, fetch=wanted.fetch, revision=wanted.revision, trust=wanted.trust
     )
     found = labels_of(source.tags)
-    choice = chosen(
-        wanted.labels, known=built_in(), source=source.name, labels=found, file=wanted.proposal
+    choice = choose_labels(
+        wanted.labels, known=read_built_in(), source=source.name, labels=found, file=wanted.proposal
     )
-    scheme = recognised(source.tags)
-    labels = decided(found, choice, where=wanted.source, file=wanted.proposal)
+    scheme = recognise_scheme(source.tags)
+    labels = decide_labels(found, choice, where=wanted.source, file=wanted.proposal)
     convention = _convention(wanted, choice, scheme, source.path)
 
     def fill(folder: Path) -> Mapping[str, Any]:
@@ -111,7 +111,7 @@ def _added(wanted: ImportRequest, notes: Sequence[Note]) -> Mapping[str, Any]:
             "tags": source.tags,
             "scheme": scheme.value,
             **convention,
-            **_written(source, folder, wanted.window or choice.window),
+            **_write(source, folder, wanted.window or choice.window),
         }
 
     def check(folder: Path) -> Mapping[str, Any]:
@@ -122,7 +122,7 @@ def _added(wanted: ImportRequest, notes: Sequence[Note]) -> Mapping[str, Any]:
     return write_folder(wanted, source.name, labels, choice, fill, check)
 
 
-def _written(source: PublishedModel, folder: Path, window: int) -> Mapping[str, Any]:
+def _write(source: PublishedModel, folder: Path, window: int) -> Mapping[str, Any]:
     """Write the graph and the tokenizer of a model into a folder."""
     if source.graph:
         return take_graph(source, folder, window=window, overlap=OVERLAP)

@@ -101,9 +101,7 @@ class Convention:
             )
         found = []
         for first, last, label in groups([self.tags[tag] for tag in tags], self.scheme):
-            start, end = _trimmed(
-                text, pieces[units[first][0]].start, pieces[units[last][1] - 1].end
-            )
+            start, end = _trim(text, pieces[units[first][0]].start, pieces[units[last][1] - 1].end)
             if start < end:
                 found.append(Entity(start, end, label, float(np.mean(sure[first : last + 1]))))
         return found
@@ -143,7 +141,7 @@ def _continues_text(text: str, before: SubToken, piece: SubToken) -> bool:
 
     Letters and digits touch, or only a blank piece stands before.
     """
-    start, _ = _trimmed(text, piece.start, piece.end)
+    start, _ = _trim(text, piece.start, piece.end)
     if not text[before.start : before.end].strip():
         return start == before.end
     return (
@@ -158,7 +156,7 @@ def _is_inner(character: str) -> bool:
     return character.isalnum() or unicodedata.category(character).startswith("M")
 
 
-def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+def _trim(text: str, start: int, end: int) -> tuple[int, int]:
     while start < end and text[start].isspace():
         start += 1
     while end > start and text[end - 1].isspace():

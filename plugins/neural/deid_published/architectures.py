@@ -85,7 +85,7 @@ class _LocalAttention(torch.nn.Module):
 
         queries = blocks(own.query(hidden_states) / own.head_dim**0.5)
         keys, values = (
-            _with_neighbours(blocks(layer(hidden_states))) for layer in (own.key, own.value)
+            _add_neighbours(blocks(layer(hidden_states))) for layer in (own.key, own.value)
         )
         masked = torch.nn.functional.pad(
             (attention_mask != 0).to(queries.dtype), (reach, reach), value=1.0
@@ -105,7 +105,7 @@ class _LocalAttention(torch.nn.Module):
         return (found.masked_fill(is_index_masked[:, :, None], 0.0),)
 
 
-def _with_neighbours(blocks: Any) -> Any:
+def _add_neighbours(blocks: Any) -> Any:
     """Return (…, blocks, three times as many positions, width).
 
     Each block between the one before and the one after.

@@ -15,7 +15,7 @@ from deid_onnx.families import Run
 from deid_onnx.session import Session, cores
 from deid_published.folder import GRAPH, Added, read_added
 from deid_published.network import SubTokenScorer
-from deid_published.viterbi import checked
+from deid_published.viterbi import check_biases
 
 VERSION = "0.1.0"
 SEGMENTS = "token_type_ids"
@@ -56,7 +56,7 @@ class PublishedDetector:
             raise ConfigError(f"min_score is {min_score}; give 0 to 1")
         added = read_added(Path(model))
         if biases is not None:
-            added = _with_biases(added, biases)
+            added = _set_biases(added, biases)
         wanted = [providers] if isinstance(providers, str) else list(providers)
         self.name = name
         self.version = f"{VERSION}+{added.version}"
@@ -75,13 +75,13 @@ class PublishedDetector:
             )
 
 
-def _with_biases(added: Added, biases: Mapping[str, float]) -> Added:
+def _set_biases(added: Added, biases: Mapping[str, float]) -> Added:
     if added.convention.aggregation != "viterbi":
         raise ConfigError(
             f"{added.path}: biases are of viterbi, and it is read by"
             f" {added.convention.aggregation!r}"
         )
-    found = checked(biases)
+    found = check_biases(biases)
     digest = hashlib.sha256(f"{added.version} {sorted(found.items())}".encode()).hexdigest()[:12]
     return replace(added, convention=replace(added.convention, biases=found), version=digest)
 

@@ -16,7 +16,7 @@ from deid_assets.extending import ConfigError, Phi, PluginError
 from deid_onnx.session import OUTPUT
 from deid_published.aggregation import AGGREGATIONS, WORDS, Convention
 from deid_published.scheme import EntityScheme
-from deid_published.viterbi import checked
+from deid_published.viterbi import check_biases
 
 CARD = "published.json"
 GRAPH = "model.onnx"
@@ -69,7 +69,7 @@ def read_added(path: Path) -> Added:
             )
         if library := card.get("library"):
             raise PluginError(f"{path}: {library} runs this model; use --detector {library}={path}")
-        found = _checked(path, card)
+        found = _check(path, card)
     except (ValueError, KeyError, TypeError, AttributeError, ConfigError) as error:
         raise PluginError(
             f"{path}: {CARD} is broken ({type(error).__name__}); add the model again"
@@ -78,7 +78,7 @@ def read_added(path: Path) -> Added:
     return found
 
 
-def _checked(path: Path, card: Mapping[str, Any]) -> Added:
+def _check(path: Path, card: Mapping[str, Any]) -> Added:
     if card["aggregation"] not in AGGREGATIONS or card["words"] not in WORDS:
         raise ValueError("aggregation")
     convention = Convention(
@@ -87,7 +87,7 @@ def _checked(path: Path, card: Mapping[str, Any]) -> Added:
         aggregation=card["aggregation"],
         words=card["words"],
         has_prefix=bool(card["has_prefix"]),
-        biases=checked(card["biases"]) if card["aggregation"] == "viterbi" else {},
+        biases=check_biases(card["biases"]) if card["aggregation"] == "viterbi" else {},
     )
     biases = [card["biases"]] if convention.biases else []
     digests = json.dumps(

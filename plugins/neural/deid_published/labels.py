@@ -51,14 +51,14 @@ class LabelChoice:
     is_built_in: bool = False
 
 
-def built_in(package: str = _HERE) -> dict[str, LabelChoice]:
+def read_built_in(package: str = _HERE) -> dict[str, LabelChoice]:
     """Return the label maps that come along with a package, by name."""
     folder = resources.files(package) / "maps"
     files = [
         file for file in folder.iterdir() if file.name.endswith(".toml") and file.name != _PROPOSALS
     ]
     return {
-        file.name[:-5]: replace(_parsed(file.read_text("utf-8"), file.name), is_built_in=True)
+        file.name[:-5]: replace(_parse(file.read_text("utf-8"), file.name), is_built_in=True)
         for file in sorted(files, key=lambda file: file.name)
     }
 
@@ -69,18 +69,18 @@ def read_labels(given: str, known: Mapping[str, LabelChoice] | None = None) -> L
     Raises:
         ConfigError: There is none, or it is wrong; the message names the key.
     """
-    known = built_in() if known is None else known
+    known = read_built_in() if known is None else known
     if given in known:
         return known[given]
     try:
-        return _parsed(Path(given).read_text(encoding="utf-8"), given)
+        return _parse(Path(given).read_text(encoding="utf-8"), given)
     except (OSError, UnicodeDecodeError):
         raise ConfigError(
             f"label map {given!r} is no file and none of {', '.join(known) or 'no maps'}"
         ) from None
 
 
-def _parsed(text: str, name: str) -> LabelChoice:
+def _parse(text: str, name: str) -> LabelChoice:
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -123,7 +123,7 @@ def _category(value: Any, where: str) -> Phi | None:
         ) from None
 
 
-def decided(
+def decide_labels(
     labels: Sequence[str], choice: LabelChoice, *, where: str, file: Path
 ) -> dict[str, Phi | None]:
     """Return the category of every label of a model.
@@ -200,19 +200,19 @@ def propose(labels: Sequence[str]) -> dict[str, str]:
 
     ``OTHER`` where nothing is known of it, never no PHI.
     """
-    known = _known()
+    known = _read_known()
     return {
         label: known.get(re.sub(r"[\W_]", "", label).lower(), Phi.OTHER.value) for label in labels
     }
 
 
 @cache
-def _known() -> dict[str, str]:
+def _read_known() -> dict[str, str]:
     table = tomllib.loads((resources.files(_HERE) / "maps" / _PROPOSALS).read_text("utf-8"))
     return {word: category for category, words in table.items() for word in words.split()}
 
 
-def chosen(
+def choose_labels(
     given: str, *, known: Mapping[str, LabelChoice], source: str, labels: Sequence[str], file: Path
 ) -> LabelChoice:
     """Return the label map that is given, or that was written for this very model.

@@ -120,7 +120,7 @@ def write_model(
     """
     source = Path(wanted.source)
 
-    def filled(folder: Path) -> Mapping[str, Any]:
+    def fill_files(folder: Path) -> Mapping[str, Any]:
         (folder / FILES).mkdir()
         return {
             "library": wanted.library,
@@ -129,5 +129,5 @@ def write_model(
         }
 
     return write_folder(
-        wanted, source.name, labels, choice, filled, lambda folder: {"check": check(folder)}
+        wanted, source.name, labels, choice, fill_files, lambda folder: {"check": check(folder)}
     )

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from deid_assets.extending import Note, PluginError, Span, SpanSet, UnknownLabelError
-from deid_published.labels import LabelChoice, built_in, chosen, decided
+from deid_published.labels import LabelChoice, choose_labels, decide_labels, read_built_in
 from deid_published.library import FILES, LibraryWanted, read_model, write_model
 
 Entity = tuple[int, int, str]
@@ -135,14 +135,14 @@ class PipelineImporter:
         if wanted.window:
             raise PluginError(f"--window is of networks; {self.name} cuts a note itself")
         labels = self._labels_of(source, wanted)
-        choice = chosen(
+        choice = choose_labels(
             wanted.labels,
             known=self.maps(),
             source=source.name,
             labels=labels,
             file=wanted.proposal,
         )
-        mapped = decided(
+        mapped = decide_labels(
             list(dict.fromkeys([*labels, *choice.labels])),
             choice,
             where=wanted.source,
@@ -179,4 +179,4 @@ class PipelineImporter:
 
     def maps(self) -> Mapping[str, LabelChoice]:
         """Return the label maps that come along."""
-        return built_in(self._library.package)
+        return read_built_in(self._library.package)

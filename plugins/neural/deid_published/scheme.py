@@ -36,7 +36,7 @@ def parts(tag: str) -> tuple[str, str]:
     return (prefix, label) if hyphen and label and prefix in _PREFIXES else ("", tag)
 
 
-def recognised(tags: Sequence[str]) -> EntityScheme:
+def recognise_scheme(tags: Sequence[str]) -> EntityScheme:
     """Return the scheme of a model's tags.
 
     Raises:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from deid_assets.extending import PluginError
+from deid_assets.extending import PluginError, remedy
 from deid_onnx.folder import refuse_pickles
 from deid_published.folder import sha256
 from deid_published.scheme import check_tags
@@ -17,7 +17,7 @@ from deid_published.scheme import check_tags
 CONFIG = "config.json"
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _OTHERS = {
-    "gliner_config.json": "it is a GLiNER model: run `make add PLUGIN=gliner` in the checkout",
+    "gliner_config.json": f"it is a GLiNER model: {remedy('gliner')}",
     "config.cfg": "a pipeline of spaCy needs the plugin spacy, one of EDS-NLP edsnlp",
     "resources.json": (
         "of Stanza, give the folder of one language, with the plugin stanza installed"
@@ -65,7 +65,7 @@ def open_source(given: str, *, fetch: bool, revision: str, trust: bool) -> Publi
             raise PluginError(
                 f"{given}: no such folder; give a folder, or a hub name with --fetch and --revision"
             )
-        path, revision = _fetched(given, revision, trust=trust)
+        path, revision = _fetch(given, revision, trust=trust)
     config = _config(path)
     tags = check_tags(
         {str(key): value for key, value in config["id2label"].items()}, where=str(path / CONFIG)
@@ -91,7 +91,7 @@ def open_source(given: str, *, fetch: bool, revision: str, trust: bool) -> Publi
     )
 
 
-def _fetched(name: str, revision: str, *, trust: bool) -> tuple[Path, str]:
+def _fetch(name: str, revision: str, *, trust: bool) -> tuple[Path, str]:
     if not _COMMIT.fullmatch(revision):
         raise PluginError(
             f"{name}: give --revision with the 40 digits of a commit, so that it stays the same"
@@ -114,11 +114,13 @@ def _config(path: Path) -> Mapping[str, Any]:
     try:
         config = json.loads((path / CONFIG).read_text(encoding="utf-8"))
     except OSError:
-        remedy = next(
+        what_it_is = next(
             (what for file, what in _OTHERS.items() if (path / file).is_file()),
             "give the folder of one",
         )
-        raise PluginError(f"{path}: no {CONFIG}, so no model of transformers; {remedy}") from None
+        raise PluginError(
+            f"{path}: no {CONFIG}, so no model of transformers; {what_it_is}"
+        ) from None
     except ValueError:
         raise PluginError(f"{path / CONFIG}: not JSON; fetch the model again") from None
     if not isinstance(config, dict):
@@ -130,10 +132,7 @@ def _config(path: Path) -> Mapping[str, Any]:
             " transformers itself has the architecture"
         )
     if config.get("model_type") == "extractor":
-        raise PluginError(
-            f"{path}: it is a GLiNER2 model: run `make add PLUGIN='gliner[gliner2]'` in the"
-            " checkout"
-        )
+        raise PluginError(f"{path}: it is a GLiNER2 model: {remedy('gliner[gliner2]')}")
     kinds = config.get("architectures") or []
     if not any(str(kind).endswith("ForTokenClassification") for kind in kinds):
         raise PluginError(

@@ -59,7 +59,9 @@ def read_biases(folder: Path) -> dict[str, float]:
         given = json.loads(file.read_text(encoding="utf-8"))["operating_points"]["default"][
             "biases"
         ]
-        return checked({str(name).removeprefix(_PREFIX): value for name, value in given.items()})
+        return check_biases(
+            {str(name).removeprefix(_PREFIX): value for name, value in given.items()}
+        )
     except (ValueError, KeyError, TypeError, AttributeError, ConfigError) as error:
         raise PluginError(
             f"{file}: not the six biases of an operating point 'default' ({type(error).__name__});"
@@ -67,7 +69,7 @@ def read_biases(folder: Path) -> dict[str, float]:
         ) from None
 
 
-def checked(given: Mapping[str, object]) -> dict[str, float]:
+def check_biases(given: Mapping[str, object]) -> dict[str, float]:
     """Return biases by name, 0 for those that are not given.
 
     Raises:
@@ -106,7 +108,7 @@ def best(scores: Scores, tags: Sequence[str], biases: Mapping[str, float]) -> ND
     Args:
         scores: (sub-tokens, tags) logits of a whole text.
         tags: Of BIOES or BILOU, in the order of the scores.
-        biases: As ``checked`` returns them.
+        biases: As ``check_biases`` returns them.
     """
     transitions, start, end = chain(tags, biases)
     return viterbi(scores[None], [len(scores)], transitions=transitions, start=start, end=end)[0]

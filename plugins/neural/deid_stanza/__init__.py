@@ -87,14 +87,13 @@ def _open(folder: Path, settings: Mapping[str, Any], device: str | None) -> Load
 
     def read(text: str) -> Iterable[Entity]:
         return [
-            _trimmed(text, found.start_char, found.end_char, found.type)
-            for found in made(text).ents
+            _trim(text, found.start_char, found.end_char, found.type) for found in made(text).ents
         ]
 
     return LoadedPipeline(made.processors["ner"].get_known_tags(), read)
 
 
-def _trimmed(text: str, start: int, end: int, label: str) -> Entity:
+def _trim(text: str, start: int, end: int, label: str) -> Entity:
     inside = text[start:end]
     return (
         start + len(inside) - len(inside.lstrip()),

@@ -121,7 +121,7 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Tensors) -> Non
         }
 
 
-def trained_weights(model: torch.nn.Module) -> Tensors:
+def copy_trained_weights(model: torch.nn.Module) -> Tensors:
     """Return copies of the parameters that are trained, on the CPU; tied ones come once."""
     return {
         name: parameter.detach().cpu().clone()
@@ -131,7 +131,7 @@ def trained_weights(model: torch.nn.Module) -> Tensors:
 
 
 def put_weights(model: torch.nn.Module, weights: Tensors) -> None:
-    """Put into a model what ``trained_weights`` returned, or a part of it."""
+    """Put into a model what ``copy_trained_weights`` returned, or a part of it."""
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if name in weights:

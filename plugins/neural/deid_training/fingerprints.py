@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable
 
 from deid_assets import Note
-from deid_assets.extending import Task, labelled
+from deid_assets.extending import Task, label_ranges
 
 
 def task_fingerprint(task: Task, *parts: object) -> str:
@@ -21,7 +21,7 @@ def task_fingerprint(task: Task, *parts: object) -> str:
     for documents in (*task.phases, task.dev):
         total.update(b"\0")
         for document in documents:
-            spans = labelled(document.spans, native=task.native)
+            spans = label_ranges(document.spans, native=task.native)
             total.update(repr((document.note.digest, document.corpus, spans)).encode())
     total.update(notes_fingerprint(task.raw).encode())
     return total.hexdigest()

@@ -101,7 +101,7 @@ class Learner(ABC, Generic[Part]):
         del epoch, loss
         return EpochScore()
 
-    def clipped(self) -> Sequence[torch.nn.Parameter]:
+    def list_clipped(self) -> Sequence[torch.nn.Parameter]:
         """Return the parameters whose gradients are clipped together."""
         return [each for each in self.model.parameters() if each.requires_grad]
 

@@ -17,10 +17,10 @@ from deid_assets.extending import Epoch, Report, TrainingError
 from deid_training.checkpoint import (
     Checkpoint,
     Tensors,
+    copy_trained_weights,
     optimizer_tensors,
     put_weights,
     restore_optimizer,
-    trained_weights,
 )
 from deid_training.learner import Learner, LoopSettings, Loss, Part
 
@@ -119,7 +119,7 @@ class Loop(Generic[Part]):
         optimizer.zero_grad(set_to_none=True)
         losses = [self._backward(part) for part in parts]
         if self._settings.clip is not None:
-            torch.nn.utils.clip_grad_norm_(self._learner.clipped(), self._settings.clip)
+            torch.nn.utils.clip_grad_norm_(self._learner.list_clipped(), self._settings.clip)
         optimizer.step()
         self.progress.step += 1
         return losses
@@ -150,7 +150,7 @@ class Loop(Generic[Part]):
             progress.best_epoch = progress.epoch
             progress.stale = 0
             # without scores the last weights are the best, and are in the model
-            self._best = {} if found.score is None else trained_weights(self._learner.model)
+            self._best = {} if found.score is None else copy_trained_weights(self._learner.model)
         elif progress.best > self._settings.least:
             progress.stale += 1
 
@@ -174,7 +174,7 @@ class Loop(Generic[Part]):
             moments = optimizer_tensors(self._learner.optimizer)
             left = {"optimizer": moments, "best": self._best}
         state = {"layout": _LAYOUT, "progress": asdict(self.progress)}
-        self._checkpoint.save(state, model=trained_weights(self._learner.model), **left)
+        self._checkpoint.save(state, model=copy_trained_weights(self._learner.model), **left)
 
     def _resume(self) -> None:
         """Take up what a killed run stored."""

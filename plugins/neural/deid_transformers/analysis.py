@@ -14,7 +14,7 @@ from deid_assets import Note
 from deid_assets.extending import Grouping, PluginError, inputs, tokenize
 from deid_onnx.families.transformers import POSITIONS
 from deid_onnx.folder import read_folder
-from deid_onnx.pieces import TOKENIZER_FILE, Pieces, PieceSettings, batches, padded
+from deid_onnx.pieces import TOKENIZER_FILE, Pieces, PieceSettings, batches, pad_rows
 from deid_transformers.encoder import load_tagger
 
 Rows = NDArray[np.float32]
@@ -53,7 +53,7 @@ def _layers(encoder: Any, pieces: Pieces, note: Note, *, grouping: Grouping) -> 
     ]
     for batch in batches([len(row.ids) for row in cut], positions=POSITIONS):
         states = _states(
-            encoder, padded([cut[number] for number in batch], pad=pieces.settings.pad)
+            encoder, pad_rows([cut[number] for number in batch], pad=pieces.settings.pad)
         )
         for place, number in enumerate(batch):
             row = cut[number]

@@ -70,7 +70,7 @@ def load_config(settings: TransformersSettings) -> Any:
     Raises:
         TrainingError: The encoder is not there.
     """
-    return _loaded(transformers.AutoConfig, settings)
+    return _load(transformers.AutoConfig, settings)
 
 
 def load_tokenizer(settings: TransformersSettings) -> Any:
@@ -79,7 +79,7 @@ def load_tokenizer(settings: TransformersSettings) -> Any:
     Raises:
         TrainingError: The encoder is not there, or has no fast tokenizer.
     """
-    tokenizer = _loaded(transformers.AutoTokenizer, settings, use_fast=True)
+    tokenizer = _load(transformers.AutoTokenizer, settings, use_fast=True)
     if not tokenizer.is_fast:
         raise TrainingError(
             f"encoder {settings.encoder!r} has no fast tokenizer (tokenizer.json); choose another"
@@ -93,10 +93,10 @@ def load_model(kind: Any, settings: TransformersSettings, **options: Any) -> Any
     Raises:
         TrainingError: The encoder is not there, or is not in safetensors and not trusted.
     """
-    return _loaded(kind, settings, use_safetensors=None if settings.trust else True, **options)
+    return _load(kind, settings, use_safetensors=None if settings.trust else True, **options)
 
 
-def _loaded(kind: Any, settings: TransformersSettings, **options: Any) -> Any:
+def _load(kind: Any, settings: TransformersSettings, **options: Any) -> Any:
     folder = Path(settings.encoder)
     if folder.is_dir() and not list(folder.glob("*.safetensors")):
         refuse_pickles(folder, trust=settings.trust)

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from deid_assets.extending import OUTSIDE, ConfigError, Document, Task
-from deid_onnx.pieces import Pieces, SubTokenRow, padded
+from deid_onnx.pieces import Pieces, SubTokenRow, pad_rows
 
 _CHUNK = 16  # batches that are sorted by length together
 
@@ -130,7 +130,7 @@ def read_batches(
 def _batch(
     examples: Sequence[SequenceExample], reading: EpochOptions, rng: np.random.Generator
 ) -> SequenceTensors:
-    arrays = padded([example.row for example in examples], pad=reading.pad)
+    arrays = pad_rows([example.row for example in examples], pad=reading.pad)
     if reading.hide:
         _hide(arrays["input_ids"], examples, reading, rng)
     shape = (len(examples), max(len(example.tags) for example in examples))

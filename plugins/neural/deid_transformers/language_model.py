@@ -34,7 +34,7 @@ from deid_transformers.encoder import (
 )
 from deid_transformers.pretrain import loss_of, pretrain
 from deid_transformers.settings import NEW, Pretraining, TransformersSettings
-from deid_transformers.streams import balanced, read_stream
+from deid_transformers.streams import balance, read_stream
 
 CHECKPOINT = "checkpoint"
 EPOCHS = "epochs"
@@ -76,7 +76,7 @@ def make_language_model(
     model = model.to(torch.device(device()))
     held_out = read_stream(texts.held_out, pieces, tokenizer)
 
-    def reached(epoch: int) -> dict[str, Any]:
+    def save_epoch(epoch: int) -> dict[str, Any]:
         _write(model, tokenizer, out / EPOCHS / f"{epoch:03d}")
         if not len(held_out.ids):
             return {}
@@ -93,7 +93,7 @@ def make_language_model(
         seed=seed,
         bf16=settings.bf16,
         report=report,
-        reached=reached,
+        reached=save_epoch,
     )
     _write(model, tokenizer, out)
     (out / CURVE).write_text(json.dumps(curve, indent=1), encoding="utf-8")
@@ -108,7 +108,7 @@ def _split(notes: Sequence[Note], settings: Pretraining, *, seed: int) -> _Texts
         place = hashlib.sha256(f"{seed} {note.digest}".encode()).digest()
         is_held = int.from_bytes(place[:8]) < settings.held_out * 2**64
         (held_out if is_held else learnt).append((note.lang or "", note.text))
-    return _Texts(balanced(learnt, settings.balance), [text for _, text in held_out])
+    return _Texts(balance(learnt, settings.balance), [text for _, text in held_out])
 
 
 def _begin(texts: _Texts, settings: TransformersSettings, out: Path) -> tuple[Any, Any]:

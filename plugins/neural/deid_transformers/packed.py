@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from deid_onnx.families.transformers import packed_feeds
+from deid_onnx.families.transformers import pack_feeds
 from deid_onnx.pieces import PieceSettings, rows
 
 # added where there is no sub-token; not minus infinity, which half precision turns into no number
@@ -60,7 +60,7 @@ def example(settings: PieceSettings) -> Mapping[str, torch.Tensor]:
             words, settings, source=number, kinds=[1] * len(words) if settings.kinds else []
         )
     ]
-    return {name: torch.from_numpy(array) for name, array in packed_feeds(cut).items()}
+    return {name: torch.from_numpy(array) for name, array in pack_feeds(cut).items()}
 
 
 class PackedPlaces(NamedTuple):
@@ -99,9 +99,9 @@ class PackedEncoder(torch.nn.Module):
         self.scores = model.classifier
 
     def forward(self, *given: torch.Tensor) -> torch.Tensor:
-        """Return (words, tags) for ``packed_feeds``."""
+        """Return (words, tags) for ``pack_feeds``."""
         feeds = dict(zip(self._names, given, strict=True))
-        read = self._embedded(feeds)
+        read = self._embed(feeds)
         hidden = torch.where(feeds["slots"] < 0, _HIDDEN, 0.0)[:, None, None, :]
         places = PackedPlaces(feeds["slots"].clamp(min=0), feeds["places"], feeds["positions"])
         for block in self.blocks[:-1]:
@@ -114,7 +114,7 @@ class PackedEncoder(torch.nn.Module):
         found: torch.Tensor = self.scores(self.blocks[-1](asking, (read, places), hidden))
         return found
 
-    def _embedded(self, feeds: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    def _embed(self, feeds: Mapping[str, torch.Tensor]) -> torch.Tensor:
         look = self.looks(feeds["kinds"]) if "kinds" in feeds else self.looks.weight[0]
         read = self.pieces(feeds["input_ids"]) + look
         if self.stands is not None:
@@ -137,8 +137,8 @@ class _Block(torch.nn.Module):
         self.heads, size = attention.num_attention_heads, attention.attention_head_size
         order = _halves(self.heads, size) if turns else torch.arange(self.heads * size)
         self.turns = torch.nn.ParameterList(turns or [])
-        self.query = _changed(attention.query, order, factor=size**-0.5)
-        self.key, self.value = _changed(attention.key, order), attention.value
+        self.query = _reorder(attention.query, order, factor=size**-0.5)
+        self.key, self.value = _reorder(attention.key, order), attention.value
         self.attended, self.attended_norm = (
             layer.attention.output.dense,
             layer.attention.output.LayerNorm,
@@ -159,8 +159,8 @@ class _Block(torch.nn.Module):
             read: The same of all that they see.
             hidden: (rows, 1, 1, longest), added to attention.
         """
-        query = self._heads(self._turned(self.query(asking[0]), asking[1]), asking[1])
-        key = self._heads(self._turned(self.key(read[0]), read[1]), read[1])
+        query = self._heads(self._turn(self.query(asking[0]), asking[1]), asking[1])
+        key = self._heads(self._turn(self.key(read[0]), read[1]), read[1])
         value = self._heads(self.value(read[0]), read[1])
         shares = torch.softmax(query @ key.transpose(2, 3) + hidden, dim=3)
         seen = (
@@ -172,7 +172,7 @@ class _Block(torch.nn.Module):
         found: torch.Tensor = self.norm(self.narrow(self.act(self.wide(state))) + state)
         return found
 
-    def _turned(self, states: torch.Tensor, places: PackedPlaces) -> torch.Tensor:
+    def _turn(self, states: torch.Tensor, places: PackedPlaces) -> torch.Tensor:
         if not len(self.turns):
             return states
         turn: Any = _Turn  # its base class has no types
@@ -230,7 +230,7 @@ def _halves(heads: int, size: int) -> torch.Tensor:
     return torch.arange(heads * size).reshape(heads, size // 2, 2).transpose(1, 2).flatten()
 
 
-def _changed(layer: Any, order: torch.Tensor, *, factor: float = 1.0) -> torch.nn.Linear:
+def _reorder(layer: Any, order: torch.Tensor, *, factor: float = 1.0) -> torch.nn.Linear:
     """Return a layer whose numbers come in another order, each times a factor."""
     changed = torch.nn.Linear(layer.in_features, layer.out_features)
     changed.weight = torch.nn.Parameter(layer.weight.detach()[order] * factor)

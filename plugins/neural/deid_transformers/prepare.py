@@ -78,7 +78,7 @@ def prepare(
                 report(Epoch(phase=PHASE, **point))
         else:
             stage = Checkpoint(checkpoint / "pretrain", fingerprint)
-            curve = _pretrained(
+            curve = _pretrain(
                 task,
                 settings,
                 settings.pretrain,
@@ -127,7 +127,7 @@ def _write_tokenizer(
     )
 
 
-def _pretrained(
+def _pretrain(
     task: Task,
     settings: TransformersSettings,
     pretraining: Pretraining,

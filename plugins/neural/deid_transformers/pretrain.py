@@ -164,21 +164,21 @@ def _batch(
     is_text = places != NOTHING
     given = np.where(is_text, stream.ids[places], stream.pad)
     words = stream.words[places] if settings.whole_words else None
-    ids, targets = masked(given, stream, share=settings.mask, rng=rng, words=words)
-    feeds = {"input_ids": _opened(ids, stream.before)}
+    ids, targets = mask_ids(given, stream, share=settings.mask, rng=rng, words=words)
+    feeds = {"input_ids": _open_rows(ids, stream.before)}
     if not is_text.all():
-        feeds["attention_mask"] = _opened(is_text.astype(np.int64), 1)
+        feeds["attention_mask"] = _open_rows(is_text.astype(np.int64), 1)
     if stream.kinds is not None:
         kinds = stream.kinds[places] * (rng.random((len(places), 1)) < _WITH_KINDS)
-        feeds["token_type_ids"] = _opened(kinds * is_text, 0)
-    return Masked(feeds, _opened(targets, _IGNORED))
+        feeds["token_type_ids"] = _open_rows(kinds * is_text, 0)
+    return Masked(feeds, _open_rows(targets, _IGNORED))
 
 
-def _opened(rows: NDArray[np.int64], first: int) -> NDArray[np.int64]:
+def _open_rows(rows: NDArray[np.int64], first: int) -> NDArray[np.int64]:
     return np.hstack([np.full((len(rows), 1), first), rows])
 
 
-def masked(
+def mask_ids(
     ids: NDArray[np.int64],
     stream: Stream,
     *,

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from deid_assets.extending.settings import checked_settings
+from deid_assets.extending.settings import check_settings
 
 NEW = "new"
 Share = Annotated[float, Field(ge=0, lt=1)]
@@ -195,4 +195,4 @@ def read_settings(given: Mapping[str, Any]) -> TransformersSettings:
     Raises:
         ConfigError: A key is unknown or a value is not allowed; the message names each.
     """
-    return checked_settings(TransformersSettings, given, trainer="transformers")
+    return check_settings(TransformersSettings, given, trainer="transformers")

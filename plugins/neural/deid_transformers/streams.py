@@ -128,7 +128,7 @@ class Sequences:
         (sequences, positions), ``NOTHING`` where a sequence is shorter.
         """
         if self._packed:
-            return self._joined(step)
+            return self._find_joins(step)
         turn, number = divmod(step, self.per_epoch)
         if turn not in self._turns:
             self._turns = {turn: self._order(turn)}
@@ -138,7 +138,7 @@ class Sequences:
             found[row, : len(places)] = places
         return found
 
-    def _joined(self, step: int) -> Array:
+    def _find_joins(self, step: int) -> Array:
         """Return the places where notes are joined.
 
         Each pass over them has its own cuts and its own order.
@@ -185,7 +185,7 @@ def _rows_of_notes(ends: Array, size: int) -> list[range]:
     return rows
 
 
-def balanced(texts: Sequence[tuple[str, str]], exponent: float) -> list[str]:
+def balance(texts: Sequence[tuple[str, str]], exponent: float) -> list[str]:
     """Return texts in which smaller languages have a larger share of the characters.
 
     A language's share is as its own share to the power of the exponent. Texts of the smaller

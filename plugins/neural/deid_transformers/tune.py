@@ -13,10 +13,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from deid_assets.extending import Document, Report, Task, TrainingError, labelled
+from deid_assets.extending import Document, Report, Task, TrainingError, label_ranges
 from deid_onnx.families import Feeds, Run
 from deid_onnx.tagger import Tagger
-from deid_training.checkpoint import Checkpoint, put_weights, trained_weights
+from deid_training.checkpoint import Checkpoint, copy_trained_weights, put_weights
 from deid_training.learner import EpochScore, Learner, LoopSettings, Loss
 from deid_training.loop import Loop, LoopProgress
 from deid_training.optimize import adamw, device_of, generator, linear_rate, precision
@@ -77,7 +77,7 @@ def strict_f1(tagger: Tagger, documents: Sequence[Document], *, native: bool) ->
     for document, spans in zip(
         documents, tagger.detect([each.note for each in documents]), strict=True
     ):
-        gold = set(labelled(document.spans, native=native))
+        gold = set(label_ranges(document.spans, native=native))
         said = {(span.start, span.end, (span.native_label or span.label.value)) for span in spans}
         right, found, expected = right + len(gold & said), found + len(said), expected + len(gold)
     return 2 * right / (found + expected) if found + expected else 0.0
@@ -144,7 +144,7 @@ class PhasedTuning:
         model = self._build(self._attempt)
         best_epoch = 0
         for phase in range(len(self._phases)):
-            start = trained_weights(model) if phase else {}
+            start = copy_trained_weights(model) if phase else {}
             progress = self._train(model, phase)
             while progress.has_ended:
                 self._restart(phase, progress.epoch)

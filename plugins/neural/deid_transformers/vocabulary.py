@@ -33,7 +33,7 @@ def learn(texts: Iterable[str], settings: NewEncoder) -> Any:
     library's training of ``unigram`` adds up in an order of its own.
     """
     words = Counter(word for text in texts for word in _words(text))
-    tokenizer = _trained(words, settings)
+    tokenizer = _train(words, settings)
     kind: Any = transformers.PreTrainedTokenizerFast
     return kind(
         tokenizer_object=tokenizer,
@@ -70,7 +70,7 @@ def _around(model: Any, settings: NewEncoder) -> Any:
     return tokenizer
 
 
-def _trained(words: Counter[str], settings: NewEncoder) -> Any:
+def _train(words: Counter[str], settings: NewEncoder) -> Any:
     size: dict[str, Any] = {"vocab_size": settings.vocabulary, "show_progress": False}
     if settings.tokenizer == "wordpiece":
         vocabulary = _word_pieces(words, size, settings)
@@ -88,7 +88,7 @@ def _trained(words: Counter[str], settings: NewEncoder) -> Any:
     else:
         tokenizer = _around(models.Unigram(), settings)
         trainer = trainers.UnigramTrainer(**size, unk_token=UNKNOWN)
-    tokenizer.train_from_iterator(_counted(words), trainer=trainer)
+    tokenizer.train_from_iterator(_repeat_words(words), trainer=trainer)
     return tokenizer
 
 
@@ -117,10 +117,10 @@ def _word_pieces(words: Counter[str], size: dict[str, Any], settings: NewEncoder
         limit_alphabet=len(kept),
         continuing_subword_prefix="##",
     )
-    tokenizer.train_from_iterator(_counted(words), trainer=trainer)
+    tokenizer.train_from_iterator(_repeat_words(words), trainer=trainer)
     found: dict[str, int] = tokenizer.get_vocab()
     return found
 
 
-def _counted(words: Counter[str]) -> Iterable[list[str]]:
+def _repeat_words(words: Counter[str]) -> Iterable[list[str]]:
     return ([word] * count for word, count in sorted(words.items()))

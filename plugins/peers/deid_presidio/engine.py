@@ -66,7 +66,7 @@ def offline_engine(
     predefined = RecognizerRegistry(supported_languages=list(languages))
     predefined.load_predefined_recognizers(languages=list(languages))
     recognizers = [
-        _hardened(recognizer, timeout_s=timeout_s, phone_regions=phone_regions)
+        _harden(recognizer, timeout_s=timeout_s, phone_regions=phone_regions)
         for recognizer in predefined.recognizers
         if not isinstance(recognizer, SpacyRecognizer)
     ]
@@ -84,7 +84,7 @@ def offline_engine(
     )
 
 
-def _hardened(recognizer: Any, *, timeout_s: float, phone_regions: tuple[str, ...]) -> Any:
+def _harden(recognizer: Any, *, timeout_s: float, phone_regions: tuple[str, ...]) -> Any:
     lang = recognizer.supported_language
     if isinstance(recognizer, PhoneRecognizer):
         return WindowedPhone(
@@ -96,10 +96,10 @@ def _hardened(recognizer: Any, *, timeout_s: float, phone_regions: tuple[str, ..
         recognizer = OfflineEmail(context=recognizer.context, supported_language=lang)
     if not isinstance(recognizer, PatternRecognizer):
         return recognizer
-    return _with_strict_patterns(recognizer, timeout_s=timeout_s)
+    return _make_strict(recognizer, timeout_s=timeout_s)
 
 
-def _with_strict_patterns(recognizer: Any, *, timeout_s: float) -> Any:
+def _make_strict(recognizer: Any, *, timeout_s: float) -> Any:
     needed = _NEEDED.get(recognizer.supported_entities[0])
     flags = recognizer.global_regex_flags
     # Presidio shares its Pattern objects between instances, so ours are copies.

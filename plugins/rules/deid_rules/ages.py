@@ -85,7 +85,7 @@ _SHORTER = re.compile(rf"(?:[.,]\d)?[\s-]{{0,2}}(?:{'|'.join(_UNITS)})", re.IGNO
 """A unit shorter than a year, after the number."""
 
 
-def with_years(candidate: Candidate, text: str) -> Candidate:
+def refine_age(candidate: Candidate, text: str) -> Candidate:
     """Return the candidate, with the finer kind ``over_89`` where that applies.
 
     It applies to an age of 90 years or more in digits.

@@ -50,12 +50,12 @@ def _settle(group: list[Candidate], stop: int, text: str) -> list[Candidate]:
     taken = bytearray(stop - origin)
     kept: list[Candidate] = []
     for candidate in ranked:
-        for start, end in _free(candidate.start - origin, candidate.end - origin, taken):
+        for start, end in _list_free(candidate.start - origin, candidate.end - origin, taken):
             whole = end - start == candidate.end - candidate.start
             first, last = (
                 (start + origin, end + origin)
                 if whole
-                else _trimmed(text, start + origin, end + origin)
+                else _trim(text, start + origin, end + origin)
             )
             if first < last:
                 kept.append(candidate._replace(start=first, end=last))
@@ -69,7 +69,7 @@ def _rank(candidate: Candidate) -> tuple[float, int, int, int, str, str]:
     return -score, start - end, start, SEVERITY[label], rule, native
 
 
-def _free(start: int, end: int, taken: bytearray) -> Iterator[tuple[int, int]]:
+def _list_free(start: int, end: int, taken: bytearray) -> Iterator[tuple[int, int]]:
     """The parts of [start, end) that are not taken."""
     while start < end and (first := taken.find(0, start, end)) >= 0:
         last = taken.find(1, first, end)
@@ -77,7 +77,7 @@ def _free(start: int, end: int, taken: bytearray) -> Iterator[tuple[int, int]]:
         yield first, start
 
 
-def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+def _trim(text: str, start: int, end: int) -> tuple[int, int]:
     """The range without marks and blanks at its ends; empty where nothing in it could identify."""
     while start < end and not text[start].isalnum():
         start += 1

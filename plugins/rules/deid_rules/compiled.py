@@ -14,7 +14,7 @@ import re2
 
 from deid_assets.extending import ConfigError, Phi
 from deid_rules.checks import Check, check_named
-from deid_rules.paged import recoded
+from deid_rules.paged import recode
 from deid_rules.patterns import WITHIN, Pattern
 from deid_rules.phones import Confirm, phone_in
 
@@ -81,7 +81,7 @@ def compile_pattern(pattern: Pattern, origin: str, *, paged: bool = True) -> Com
     options.log_errors = for_page.log_errors = False
     for_page.encoding = re2.Options.Encoding.LATIN1
     try:
-        written = recoded(pattern.regex) if paged else pattern.regex
+        written = recode(pattern.regex) if paged else pattern.regex
         regex = re2.compile(written.encode(), options=for_page if paged else options)
         check = check_named(pattern.check) if pattern.check else None
         not_before = _ending(pattern.not_before, options) if pattern.not_before else None

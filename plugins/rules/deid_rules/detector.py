@@ -13,14 +13,14 @@ from deid_assets.extending import (
     Profile,
     Span,
     SpanSet,
+    pause_collector,
     runs_of,
-    uncollected,
 )
 from deid_assets.extending import profile as profile_named
 from deid_assets.extending.languages import ANY, OTHER, language
 from deid_rules.candidate import Candidate
 from deid_rules.language import available, read_gazetteer, read_language
-from deid_rules.misread import mend, with_more
+from deid_rules.misread import add_more, mend
 from deid_rules.patterns import NATIVE_LABELS
 from deid_rules.rulebook import Rulebook, rules_of
 from deid_rules.spoken import Telling
@@ -79,7 +79,7 @@ class RulesDetector:
             min_score=min_score,
             ocr=ocr,
         )
-        self._allowed = _allowed(profile_named(profile))
+        self._allowed = _list_allowed(profile_named(profile))
         self._min_score, self._ocr = min_score, ocr
         read = [(code, read_language(code)) for code in (ANY, OTHER, *self._langs)]
         self._rules = {
@@ -90,7 +90,7 @@ class RulesDetector:
         self._alike = {code: language(code).alike for code in available()}
         self._telling = Telling({each.code: each.telling for each in spoken})
         self._lists = [read_gazetteer(Path(path)) for path in gazetteers]
-        self._rulebook = lru_cache(MAX_RULEBOOKS)(self._made_rulebook)
+        self._rulebook = lru_cache(MAX_RULEBOOKS)(self._make_rulebook)
         folders = (folder for _, folder in read)
         every = frozenset[Phi]({Phi.NAME}).union(
             *(each.labels for each in (*folders, *self._lists))
@@ -105,10 +105,10 @@ class RulesDetector:
     def detect(self, notes: Sequence[Note]) -> Iterator[SpanSet]:
         """Yield one set of spans per note, in order; no two of a note's spans overlap."""
         for group in runs_of(notes, chars=GROUP_CHARS):
-            with uncollected():
+            with pause_collector():
                 found = [
                     self._spans(note, found)
-                    for note, found in zip(group, self._found(group), strict=True)
+                    for note, found in zip(group, self._find(group), strict=True)
                 ]
             yield from found
 
@@ -120,7 +120,7 @@ class RulesDetector:
         ]
         return SpanSet(note.note_id, note.digest, tuple(spans))
 
-    def _found(self, notes: Sequence[Note]) -> list[list[Candidate]]:
+    def _find(self, notes: Sequence[Note]) -> list[list[Candidate]]:
         """Return what is found in each note; notes of the same languages are read together."""
         found: list[list[Candidate]] = [[] for _ in notes]
         by_langs: dict[tuple[str, ...], list[int]] = {}
@@ -144,7 +144,7 @@ class RulesDetector:
             mended = mend(note.text)
             if mended != note.text:
                 (more,) = self._rulebook(self._read_as(note)).find([TextView(mended)])
-                found[index] = with_more(found[index], more)
+                found[index] = add_more(found[index], more)
 
     def _read_as(self, note: Note) -> tuple[str, ...]:
         """The folders for a note's language or languages, sorted."""
@@ -165,7 +165,7 @@ class RulesDetector:
         """The folder that reads a language, by its own code or another."""
         return lang if lang is None else self._folders.get(lang, lang)
 
-    def _made_rulebook(self, langs: tuple[str, ...]) -> Rulebook:
+    def _make_rulebook(self, langs: tuple[str, ...]) -> Rulebook:
         """The rules of some folders and the common ones."""
         return Rulebook(
             [self._rules[code] for code in langs],
@@ -176,7 +176,7 @@ class RulesDetector:
         )
 
 
-def _allowed(profile: Profile) -> frozenset[Phi]:
+def _list_allowed(profile: Profile) -> frozenset[Phi]:
     """Categories to look for.
 
     Where a profile gives relatives the label of names it means relatives' names, not the words for

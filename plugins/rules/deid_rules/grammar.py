@@ -20,9 +20,9 @@ from deid_rules.letters import (
     degree,
     has_capital,
     is_initial,
+    is_pointed,
     middle_initial,
-    pointed,
-    without_possessive,
+    strip_possessive,
 )
 from deid_rules.lexicon import Lexicon, WordKind
 from deid_rules.view import TextView
@@ -71,7 +71,7 @@ class NameGrammar:
         if inverted and (last := self._inverted.end(view, first, any_case=any_case)) is not None:
             return view.starts[first], self.name_end(view, last)
         begins = self._may_begin(word, any_case=any_case) or (
-            letter and pointed(view, first, any_case=any_case)
+            letter and is_pointed(view, first, any_case=any_case)
         )
         if (
             not begins
@@ -102,7 +102,10 @@ class NameGrammar:
                     self._may_follow(previous, word, any_case=any_case)
                     or (
                         letter
-                        and (pointed(view, index, any_case=any_case) or middle_initial(view, index))
+                        and (
+                            is_pointed(view, index, any_case=any_case)
+                            or middle_initial(view, index)
+                        )
                     )
                     or self._closes_capitals(view, index)
                 ):
@@ -125,7 +128,7 @@ class NameGrammar:
 
     def _wraps(self, view: TextView, first: int, index: int) -> bool:
         """Whether a given name ends a full line and a family name begins the next."""
-        if not view.wrapped(index):
+        if not view.is_wrapped(index):
             return False
         kind = self.kind(view.words[index])
         return (
@@ -247,7 +250,7 @@ class NameGrammar:
             return None
         initialled = (
             first + 2 < len(view.starts)
-            and pointed(view, first + 1)
+            and is_pointed(view, first + 1)
             and view.words[first + 2].islower()
         )
         if (
@@ -256,7 +259,7 @@ class NameGrammar:
             and (not kind & WordKind.FIRST or self.eponymous(view, first))
         ):
             return None
-        if len(word) > 1 and without_possessive(word).isupper() and not kind & WordKind.NAME:
+        if len(word) > 1 and strip_possessive(word).isupper() and not kind & WordKind.NAME:
             words = view.between(first, view.word_before(found[1]) + 1)
             return found if any(self.kind(each) & WordKind.FIRST for each in words) else None
         return found
@@ -274,14 +277,16 @@ class NameGrammar:
         That is a known name which is no word, or a pointed initial.
         """
         kind = self.kind(view.words[first])
-        if (kind & WordKind.NAME and not kind & WordKind.COMMON) or pointed(view, first):
+        if (kind & WordKind.NAME and not kind & WordKind.COMMON) or is_pointed(view, first):
             return self.name_cased(view, first)
         return None
 
     def name_lower(self, view: TextView, first: int) -> tuple[int, int] | None:
         """A name that may be in lower case and whose first word is no common vocabulary."""
         kind = self.kind(view.words[first])
-        plain = kind & (WordKind.COMMON | WordKind.STOP) and not pointed(view, first, any_case=True)
+        plain = kind & (WordKind.COMMON | WordKind.STOP) and not is_pointed(
+            view, first, any_case=True
+        )
         if plain and not (kind & WordKind.FIRST and self._family_follows(view, first)):
             return None
         return self.name_at(view, first, any_case=True)
@@ -344,15 +349,15 @@ class NameGrammar:
             if (
                 index < last
                 and kind & WordKind.PARTICLE
-                and not pointed(view, index)
+                and not is_pointed(view, index)
                 and self._leads(view, index)
             ):
                 first = index if word[0].isupper() else first
                 index -= 1
                 continue
-            if not has_capital(word) or (kind & WordKind.STOP and not pointed(view, index)):
+            if not has_capital(word) or (kind & WordKind.STOP and not is_pointed(view, index)):
                 break
-            if kind & WordKind.COMMON and not kind & WordKind.NAME and not pointed(view, index):
+            if kind & WordKind.COMMON and not kind & WordKind.NAME and not is_pointed(view, index):
                 break
             first, index = index, index - 1
         if first > last or not any(len(words[at]) > 1 for at in range(first, last + 1)):
@@ -386,7 +391,7 @@ class NameGrammar:
             return view.stops[following]
         if len(word) == 1 and gap.startswith("."):
             return view.stops[last] + 1
-        return view.starts[last] + len(without_possessive(word))
+        return view.starts[last] + len(strip_possessive(word))
 
     def _may_begin(self, word: str, *, any_case: bool) -> bool:
         kind = self.kind(word)

@@ -57,7 +57,7 @@ class Inverted:
             or not self._may_be_family(view, first, any_case=any_case)
         ):
             return None
-        if not self._given(view, comma, words[comma - 1], any_case=any_case):
+        if not self._is_given(view, comma, words[comma - 1], any_case=any_case):
             return None
         family = [
             self.kind(word)
@@ -106,7 +106,7 @@ class Inverted:
             or bool(kind & WordKind.PARTICLE and following[0].isupper())
         )
 
-    def _given(self, view: TextView, index: int, family: str, *, any_case: bool) -> bool:
+    def _is_given(self, view: TextView, index: int, family: str, *, any_case: bool) -> bool:
         """Whether a word after the comma is a given name.
 
         By dictionary, or a word no list knows.

@@ -14,7 +14,7 @@ def is_initial(word: str) -> bool:
     return len(word) == 1 and word.isupper()
 
 
-def pointed(view: TextView, index: int, *, any_case: bool = False) -> bool:
+def is_pointed(view: TextView, index: int, *, any_case: bool = False) -> bool:
     """Whether a word of the text is a capital with a point, ``J.``.
 
     With ``any_case``, any letter.
@@ -47,6 +47,6 @@ def has_capital(word: str) -> bool:
     return word[0].isupper() or (word[2:3] in ("-", "'", "\u2019") and word[3:4].isupper())
 
 
-def without_possessive(word: str) -> str:
+def strip_possessive(word: str) -> str:
     """The word less a final ``'s``."""
     return word[:-2] if word[-2:] in ("'s", "\u2019s", "'S", "\u2019S") else word

@@ -242,9 +242,9 @@ class Lexicon:
             found = self._kinds(key[:-2])
         if found is None and "-" in key:
             return self._compound(key)
-        return self._inflected(key) if found is None else found
+        return self._find_inflected(key) if found is None else found
 
-    def _inflected(self, key: str) -> int:
+    def _find_inflected(self, key: str) -> int:
         """Kinds of the first stem that is a name or a place and no word."""
         for stem in self.stems(key):
             kind = self._kinds(stem) or 0

@@ -27,7 +27,7 @@ _FOLDED = {0x17F: "sS", 0x212A: "kK"}
 """Letters beyond ASCII, with those of ASCII that differ from them by case alone."""
 
 
-def narrowed(text: str) -> bytes | None:
+def narrow(text: str) -> bytes | None:
     """Return a text with one byte for each character, or nothing.
 
     It is nothing where looser forms do not tell what may occur in it.
@@ -40,7 +40,7 @@ def narrowed(text: str) -> bytes | None:
     return bytes(np.minimum(codes, 0xFF).astype(np.uint8))
 
 
-def loosened(regex: str) -> str:
+def loosen(regex: str) -> str:
     r"""Return an expression that matches wherever ``regex`` does, and perhaps elsewhere.
 
     Repetitions have no upper bound unless it is near the lower one and what is repeated is one

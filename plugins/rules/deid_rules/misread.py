@@ -35,10 +35,10 @@ def mend(text: str) -> str:
     A run of letters and digits with more digits than letters becomes a number, one that has a
     single digit among letters becomes a word.
     """
-    return _TOKEN.sub(lambda token: _mended(token[0]), text)
+    return _TOKEN.sub(lambda token: _correct(token[0]), text)
 
 
-def _mended(token: str) -> str:
+def _correct(token: str) -> str:
     if token.isalpha() or token.isdigit():
         return token
     digits, letters = sum(map(str.isdigit, token)), sum(map(str.isalpha, token))
@@ -48,7 +48,7 @@ def _mended(token: str) -> str:
     return token.translate(_LETTERS) if digits == 1 and letters > MIN_DIGITS else token
 
 
-def with_more(found: Sequence[Candidate], more: Iterable[Candidate]) -> list[Candidate]:
+def add_more(found: Sequence[Candidate], more: Iterable[Candidate]) -> list[Candidate]:
     """Return the candidates and those of ``more`` that overlap none of them, sorted."""
     taken = [(candidate.start, candidate.end) for candidate in found]
     added = [

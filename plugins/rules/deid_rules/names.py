@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from deid_assets.extending import Phi
 from deid_rules.candidate import Candidate
 from deid_rules.grammar import NameGrammar
-from deid_rules.letters import has_capital, is_initial, middle_initial, without_possessive
+from deid_rules.letters import has_capital, is_initial, middle_initial, strip_possessive
 from deid_rules.lexicon import WordKind
 from deid_rules.view import TextView
 
@@ -108,17 +108,17 @@ class NameFinder:
     def _name(self, view: TextView, index: int, kind: int) -> tuple[int, float, str] | None:
         if kind & WordKind.LETTER:
             return (
-                self._initialled(view, index)
+                self._find_initialled(view, index)
                 if view.text.startswith(".", view.stops[index])
                 else None
             )
         gap = view.gaps[index + 1]
-        found = self._ordered(view, index, kind, gap)
+        found = self._find_ordered(view, index, kind, gap)
         return (
             None if found is None or (gap in _BINDING and self._eponymous(view, index)) else found
         )
 
-    def _ordered(
+    def _find_ordered(
         self, view: TextView, index: int, kind: int, gap: str
     ) -> tuple[int, float, str] | None:
         """The name in the first order that fits.
@@ -127,11 +127,13 @@ class NameFinder:
         """
         if self._pairs_only and view.words[index].isupper() and not kind & WordKind.COMMON:
             return self._surname_first(view, index)
-        found = self._inverted(view, index, kind) if gap == ", " and kind & WordKind.LAST else None
+        found = (
+            self._find_inverted(view, index, kind) if gap == ", " and kind & WordKind.LAST else None
+        )
         if gap in _BLANK and kind & WordKind.FIRST:
             found = self._pair(view, index, kind)
         if self._pairs_only or not kind:
-            return found or self._given_last(view, index, kind)
+            return found or self._find_given_last(view, index, kind)
         return found or self._single(view, index, kind)
 
     def _pair(self, view: TextView, index: int, kind: int) -> tuple[int, float, str] | None:
@@ -142,7 +144,7 @@ class NameFinder:
         words, gaps = view.words, view.gaps
         last, score = index, 0.0
         at = index + 1
-        while at < len(view.starts) and at - index < 4 and self._joined(words[at - 1], gaps[at]):
+        while at < len(view.starts) and at - index < 4 and self._is_joined(words[at - 1], gaps[at]):
             word = words[at]
             if self._kind(word) & WordKind.PARTICLE and not word[0].isupper():
                 at += 1
@@ -192,7 +194,7 @@ class NameFinder:
         word in lower case.
         """
         if view.gaps[at + 1].startswith("."):
-            apposed = view.gaps[at - 1].endswith(", ") or self._cued(view, at - 1)
+            apposed = view.gaps[at - 1].endswith(", ") or self._is_cued(view, at - 1)
             return INITIALLED if apposed or not first_kind & WordKind.COMMON else 0.0
         following = view.words[at + 1] if at + 1 < len(view.starts) else ""
         if middle_initial(view, at) and self._may_be_family(following):
@@ -206,7 +208,9 @@ class NameFinder:
             else 0.0
         )
 
-    def _given_last(self, view: TextView, index: int, kind: int) -> tuple[int, float, str] | None:
+    def _find_given_last(
+        self, view: TextView, index: int, kind: int
+    ) -> tuple[int, float, str] | None:
         """``Dupont Marie``, ``Xolani Smith``.
 
         A word that no list knows, or a family name, before a name.
@@ -257,7 +261,9 @@ class NameFinder:
             return None
         return at, MIXED, "name_surname_first"
 
-    def _inverted(self, view: TextView, index: int, kind: int) -> tuple[int, float, str] | None:
+    def _find_inverted(
+        self, view: TextView, index: int, kind: int
+    ) -> tuple[int, float, str] | None:
         """Find an inverted name, ``Lee, Anna M.``."""
         words, at = view.words, index + 1
         if at >= len(view.starts):
@@ -273,7 +279,7 @@ class NameFinder:
             at += 1
         return at, INVERTED, "name_inverted"
 
-    def _initialled(self, view: TextView, index: int) -> tuple[int, float, str] | None:
+    def _find_initialled(self, view: TextView, index: int) -> tuple[int, float, str] | None:
         """``J. Smith``, ``J.R. Smith``."""
         words, gaps, at = view.words, view.gaps, index
         if index and len(words[index - 1]) == 1 and gaps[index].startswith("."):
@@ -308,18 +314,18 @@ class NameFinder:
         word = view.words[index]
         if kind & (WordKind.COMMON | WordKind.EPONYM) or len(word) < 3:
             return None
-        if without_possessive(word).isupper() or (len(word) == 3 and not word[1:].islower()):
+        if strip_possessive(word).isupper() or (len(word) == 3 and not word[1:].islower()):
             return None
         before = self._kind(view.words[index - 1]) if index else 0
         if before & WordKind.ARTICLE and view.gaps[index] == " ":
             return None
         if kind & WordKind.PLACE:
             return (index, GIVEN_PLACE, "name_or_place") if kind & WordKind.FIRST else None
-        if before & WordKind.CUE and self._cued(view, index):
+        if before & WordKind.CUE and self._is_cued(view, index):
             return index, CUED, "name_cue"
         return index, SINGLE_FIRST if kind & WordKind.FIRST else SINGLE_LAST, "name_single"
 
-    def _cued(self, view: TextView, index: int) -> bool:
+    def _is_cued(self, view: TextView, index: int) -> bool:
         if index == 0:
             return False
         return (
@@ -327,7 +333,7 @@ class NameFinder:
             and view.gaps[index].strip(" ,:") == ""
         )
 
-    def _joined(self, left: str, gap: str) -> bool:
+    def _is_joined(self, left: str, gap: str) -> bool:
         return gap in _BLANK or (len(left) == 1 and gap in (". ", "."))
 
     def _eponymous(self, view: TextView, index: int) -> bool:

@@ -32,7 +32,7 @@ _LAST_FOLDED = 0x2130
 """One past the last code point that differs by case alone from one of Windows-1252."""
 
 
-def encoded(text: str) -> tuple[bytes, bool]:
+def encode_text(text: str) -> tuple[bytes, bool]:
     """A text in Windows-1252, or where it does not fit in UTF-8; and whether it fits."""
     if text.isascii():
         return text.encode(), True
@@ -59,7 +59,7 @@ def code_of(character: str) -> int:
     return int(character[2:].strip("{}"), 16) if character.startswith(r"\x") else ord(character[-1])
 
 
-def recoded(regex: str) -> str:
+def recode(regex: str) -> str:
     """Return the expression that matches in Windows-1252 what ``regex`` does in UTF-8.
 
     Args:

@@ -48,14 +48,14 @@ def phone_in(*regions: str) -> Confirm:
             dialled = "+" + dialled[2:]
         best = Phone.IMPOSSIBLE
         for region in regions or (None,):
-            if (best := max(best, _judged(dialled, region))) is Phone.VALID:
+            if (best := max(best, _judge(dialled, region))) is Phone.VALID:
                 break
         return best
 
     return judge
 
 
-def _judged(text: str, region: str | None) -> Phone:
+def _judge(text: str, region: str | None) -> Phone:
     import phonenumbers  # noqa: PLC0415 - the number plans load when a number is first met
 
     try:

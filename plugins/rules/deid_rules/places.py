@@ -90,7 +90,7 @@ class PlaceFinder:
         if not rest:
             return self._single(view, index, label)
         plain = all(self._kind(words[at]) & WordKind.COMMON for at in range(index, last + 1))
-        if not words[last][0].isupper() or (plain and not self._cued(view, index)):
+        if not words[last][0].isupper() or (plain and not self._is_cued(view, index)):
             return 0.0
         return PHRASE
 
@@ -100,7 +100,7 @@ class PlaceFinder:
             view, index
         ):
             return 0.0
-        if self._cued(view, index):
+        if self._is_cued(view, index):
             return CUED
         if view.words[index].isupper():
             return 0.0
@@ -108,7 +108,7 @@ class PlaceFinder:
             return CUED if self._before_institution(view, index) else 0.0
         return SINGLE
 
-    def _cued(self, view: TextView, index: int) -> bool:
+    def _is_cued(self, view: TextView, index: int) -> bool:
         return (
             index > 0
             and bool(self._kind(view.words[index - 1]) & WordKind.PLACE_CUE)

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from deid_assets.extending import Phi
 from deid_rules.candidate import Candidate
 from deid_rules.grammar import NameGrammar
-from deid_rules.letters import degree, is_initial, pointed, without_possessive
+from deid_rules.letters import degree, is_initial, is_pointed, strip_possessive
 from deid_rules.lexicon import MIN_STEM_LETTERS, WordKind
 from deid_rules.view import TextView, key_of
 
@@ -73,10 +73,10 @@ def propagate(
         if not grammar.eponymous(view, index):
             start, end = (
                 view.starts[_initials(view, index)],
-                view.starts[index] + len(without_possessive(view.words[index])),
+                view.starts[index] + len(strip_possessive(view.words[index])),
             )
             yield Candidate(
-                start, _with_initial(view, index, end), Phi.NAME, PROPAGATED, "name_propagated"
+                start, _extend_by_initial(view, index, end), Phi.NAME, PROPAGATED, "name_propagated"
             )
 
 
@@ -166,7 +166,7 @@ def _personal(view: TextView, index: int, grammar: NameGrammar) -> bool:
     if not word[0].isupper() or not word[1:2].islower() or view.gaps[index + 1][:1] == ":":
         return False
     acts = bool(grammar.kind(following) & WordKind.PERSON_VERB) or following in _AUXILIARIES
-    if word != without_possessive(word) or (acts and view.gaps[index + 1] == " "):
+    if word != strip_possessive(word) or (acts and view.gaps[index + 1] == " "):
         return True
     inside = gap in (" ", ", ") and index > 0 and not view.words[index - 1][0].isupper()
     return (
@@ -176,13 +176,13 @@ def _personal(view: TextView, index: int, grammar: NameGrammar) -> bool:
     )
 
 
-def _with_initial(view: TextView, index: int, end: int) -> int:
+def _extend_by_initial(view: TextView, index: int, end: int) -> int:
     """End of ``Lee J.`` after ``Lee``, or ``end``."""
     at = index + 1
     if (
         at < len(view.starts)
         and view.gaps[at] == " "
-        and pointed(view, at)
+        and is_pointed(view, at)
         and not degree(view, at)
     ):
         return view.stops[at] + 1

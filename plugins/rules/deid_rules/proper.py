@@ -39,7 +39,7 @@ class ProperGrammar:
         first, index, specific = stop, stop - 1, False
         while index >= 0 and stop - index <= MAX_PROPER_WORDS:
             if not self._binds(words[index], gaps[index + 1]) and not (
-                index + 1 == stop and view.wrapped(stop)
+                index + 1 == stop and view.is_wrapped(stop)
             ):
                 break
             word = words[index]

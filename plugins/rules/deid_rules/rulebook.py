@@ -9,7 +9,7 @@ from itertools import chain, pairwise
 from typing import TypeVar
 
 from deid_assets.extending import Phi
-from deid_rules.ages import with_years
+from deid_rules.ages import refine_age
 from deid_rules.arbitrate import arbitrate
 from deid_rules.candidate import START, Candidate
 from deid_rules.grammar import NameGrammar
@@ -125,13 +125,13 @@ class Rulebook:
 
         They are sorted, and no two overlap.
         """
-        begun = self._begun(views)
+        begun = self._find_beginnings(views)
         return [
-            self._settled(*each)
+            self._settle(*each)
             for each in zip(views, self._scanner.scan(views), *begun, strict=True)
         ]
 
-    def _begun(
+    def _find_beginnings(
         self, views: Sequence[TextView]
     ) -> tuple[list[list[tuple[int, int]]], list[list[int]]]:
         """The words of each text that may begin a name or a phrase.
@@ -163,7 +163,7 @@ class Rulebook:
         )
         return _parts(named, name_ends), _parts(placed, place_ends)
 
-    def _settled(
+    def _settle(
         self,
         view: TextView,
         found: list[Candidate],
@@ -181,7 +181,7 @@ class Rulebook:
         again = list(propagate(names, view, self._grammar, capitals_tell=self._capitals_tell))
         found += _outside(again, kept, self._kept_ids)
         settled = arbitrate(found, view.text)
-        return [with_years(c, view.text) if c.label is Phi.AGE else c for c in settled]
+        return [refine_age(c, view.text) if c.label is Phi.AGE else c for c in settled]
 
 
 def _parts(items: list[T], ends: Sequence[int]) -> list[list[T]]:

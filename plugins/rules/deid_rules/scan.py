@@ -10,7 +10,7 @@ from deid_rules.candidate import Candidate
 from deid_rules.compiled import Compiled, matches
 from deid_rules.grammar import NameGrammar
 from deid_rules.lexicon import Lexicon, WordKind
-from deid_rules.loosened import narrowed
+from deid_rules.loosened import narrow
 from deid_rules.patterns import Pattern
 from deid_rules.phones import Phone
 from deid_rules.proper import ProperGrammar
@@ -55,10 +55,10 @@ class Scanner:
         found: list[list[Candidate]] = [[] for _ in views]
         for paged in (True, False):
             alike = [each for each in zip(views, found, strict=True) if each[0].paged is paged]
-            texts = [view.data if paged else narrowed(view.text) for view, _ in alike]
+            texts = [view.data if paged else narrow(view.text) for view, _ in alike]
             for pattern_set in self._sets:
                 for index, where in pattern_set.occurring(texts).items():
-                    self._run(pattern_set.compiled(index, paged=paged), [alike[at] for at in where])
+                    self._run(pattern_set.compile(index, paged=paged), [alike[at] for at in where])
         return found
 
     def _run(self, compiled: Compiled, texts: Sequence[tuple[TextView, list[Candidate]]]) -> None:
@@ -77,14 +77,14 @@ class Scanner:
                         else walk(view, view.offset(start), view.offset(stop))
                     )
                     if span:
-                        _spanned(compiled, text, label, span, added)
+                        _add_span(compiled, text, label, span, added)
                 elif compiled.several:
-                    self._grouped(compiled, groups, view, added)
+                    self._add_groups(compiled, groups, view, added)
                 elif start < end:
                     span = (start, end) if paged else (view.offset(start), view.offset(end))
-                    _spanned(compiled, text, label, span, added)
+                    _add_span(compiled, text, label, span, added)
 
-    def _grouped(
+    def _add_groups(
         self, compiled: Compiled, groups: Groups, view: TextView, found: list[Candidate]
     ) -> None:
         """Add the candidates of some matches.
@@ -98,13 +98,13 @@ class Scanner:
         if (
             compiled.whole
             and compiled.forbids
-            and _forbidden(compiled, view.text, *_span(groups[0], view))
+            and _is_forbidden(compiled, view.text, *_span(groups[0], view))
         ):
             return
         for group, label in compiled.groups:
             span = _span(groups[group], view)
             if span[0] < span[1]:
-                _spanned(compiled, view.text, label, span, found, judged=compiled.whole)
+                _add_span(compiled, view.text, label, span, found, judged=compiled.whole)
 
     def _is_proper(self, start: int, end: int, view: TextView) -> bool:
         """Whether a range holds a word that may be a proper noun.
@@ -119,7 +119,7 @@ class Scanner:
         )
 
 
-def _spanned(
+def _add_span(
     compiled: Compiled,
     text: str,
     label: Phi,
@@ -133,7 +133,7 @@ def _spanned(
     pattern = compiled.pattern
     if compiled.bounded and _touches(text, start, end, pattern.boundary):
         return
-    if not judged and compiled.forbids and _forbidden(compiled, text, start, end):
+    if not judged and compiled.forbids and _is_forbidden(compiled, text, start, end):
         return
     score = pattern.score if compiled.plain else _score(compiled, text, start, end)
     if score > 0:
@@ -151,7 +151,7 @@ def _walks(lexicon: Lexicon) -> dict[str, Walk]:
         "name_cased": names.name_cased,
         "name_lower": names.name_lower,
         "name_small": names.name_small,
-        "name_known": uncased.known,
+        "name_known": uncased.find_known,
     }
     return {
         **{name: _from_word(walk) for name, walk in forward.items()},
@@ -170,11 +170,11 @@ def _walks(lexicon: Lexicon) -> dict[str, Walk]:
 def _from_word(walk: WordWalk) -> Walk:
     """A walk that begins with the word that starts where the match ends."""
 
-    def walked(view: TextView, _: int, end: int) -> tuple[int, int] | None:
+    def walk_on(view: TextView, _: int, end: int) -> tuple[int, int] | None:
         first = view.word_at(end)
         return None if first is None else walk(view, first)
 
-    return walked
+    return walk_on
 
 
 def _span(group: tuple[int, int], view: TextView) -> tuple[int, int]:
@@ -185,7 +185,7 @@ def _span(group: tuple[int, int], view: TextView) -> tuple[int, int]:
     return group if view.paged else (view.offset(first), view.offset(last))
 
 
-def _forbidden(compiled: Compiled, text: str, start: int, end: int) -> bool:
+def _is_forbidden(compiled: Compiled, text: str, start: int, end: int) -> bool:
     """Whether what stands before or after rules the span out."""
     if compiled.not_after and compiled.not_after.match(text[end : end + _AHEAD]):
         return True
@@ -204,13 +204,13 @@ def _score(compiled: Compiled, text: str, start: int, end: int) -> float:
     if score > 0 and compiled.check and not compiled.check(text[start:end]):
         score = pattern.unchecked_score
     return (
-        _judged(compiled.phone(text[start:end]), score, pattern)
+        _judge(compiled.phone(text[start:end]), score, pattern)
         if compiled.phone and score > 0
         else score
     )
 
 
-def _judged(phone: Phone, score: float, pattern: Pattern) -> float:
+def _judge(phone: Phone, score: float, pattern: Pattern) -> float:
     """The score of a telephone number after the number plans have been asked."""
     if phone is Phone.VALID:
         return max(score, pattern.phone_score)

@@ -10,7 +10,7 @@ import re2
 
 from deid_assets.extending import ConfigError
 from deid_rules.compiled import Compiled, compile_pattern
-from deid_rules.loosened import loosened
+from deid_rules.loosened import loosen
 from deid_rules.patterns import Pattern
 
 T = TypeVar("T")
@@ -64,7 +64,7 @@ class PatternSet:
                     found.setdefault(index, []).append(at)
         return found
 
-    def compiled(self, index: int, *, paged: bool) -> Compiled:
+    def compile(self, index: int, *, paged: bool) -> Compiled:
         """One of the patterns, compiled alone when first asked for.
 
         It is for texts in Windows-1252 or in UTF-8.
@@ -85,7 +85,7 @@ def pattern_sets(patterns: Sequence[Pattern], origin: str) -> list[PatternSet]:
     """
     alike: dict[str, list[tuple[Pattern, str]]] = {}
     for pattern in patterns:
-        loose = loosened(pattern.regex)
+        loose = loosen(pattern.regex)
         alike.setdefault(_opening(loose), []).append((pattern, loose))
     return [PatternSet(run, origin) for group in alike.values() for run in _runs(group)]
 

@@ -64,7 +64,7 @@ class Telling:
                 another is seen.
         """
         if len(text) >= MIN_CHARS and declared in (None, *self._languages):
-            seen = self._seen(text)
+            seen = self._find_seen(text)
             possible = self._languages.intersection(*seen)
             if declared in possible:
                 return (str(declared),)
@@ -72,7 +72,7 @@ class Telling:
                 return tuple(possible)
         return languages_in(text, declared=declared)
 
-    def _seen(self, text: str) -> list[frozenset[str]]:
+    def _find_seen(self, text: str) -> list[frozenset[str]]:
         """The languages of each word or letter that stands in a text."""
         data = text.encode()
         found = self._known.intersection(data.translate(_WORDS).split())

@@ -44,7 +44,7 @@ class Uncased:
     def __init__(self, lexicon: Lexicon) -> None:
         self.kind = lexicon.kind
 
-    def known(self, view: TextView, first: int) -> tuple[int, int] | None:
+    def find_known(self, view: TextView, first: int) -> tuple[int, int] | None:
         """A given with a family name in lower case, ``john smith`` or ``smith, john``.
 
         The given name is no word.
@@ -58,7 +58,7 @@ class Uncased:
         ):
             return None
         if view.gaps[first + 1] in (", ", ","):
-            return self._inverted(view, first)
+            return self._find_inverted(view, first)
         if not self._is(view, first, WordKind.FIRST):
             return None
         last, at = first, first + 1
@@ -72,7 +72,7 @@ class Uncased:
         named = any(self._family(view, index) for index in range(first + 1, last + 1))
         return (view.starts[first], view.stops[last]) if named else None
 
-    def _inverted(self, view: TextView, first: int) -> tuple[int, int] | None:
+    def _find_inverted(self, view: TextView, first: int) -> tuple[int, int] | None:
         given = first + 1
         if (
             given >= len(view.starts)
@@ -108,13 +108,13 @@ class Uncased:
         It is in a list that a word such as ``Authors`` begins.
         """
         family = range(view.word_from(start), view.word_before(end))
-        if not any(self._family(view, index) for index in family) or self._pointed(
+        if not any(self._family(view, index) for index in family) or self._is_pointed(
             view, start, end
         ):
             return None
         return (start, end) if _BYLINE.search(view.text[max(0, start - _REACH) : start]) else None
 
-    def _pointed(self, view: TextView, start: int, end: int) -> bool:
+    def _is_pointed(self, view: TextView, start: int, end: int) -> bool:
         """Whether it is a given name with a pointed initial, ``Anna R.``.
 
         The family name may follow it.

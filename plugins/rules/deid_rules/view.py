@@ -12,7 +12,7 @@ from functools import cache, cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from deid_rules.paged import encoded
+from deid_rules.paged import encode_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -111,7 +111,7 @@ class TextView:
 
     def __init__(self, text: str, cut: Cut | None = None) -> None:
         self.text = text
-        self.data, self.paged = encoded(text)
+        self.data, self.paged = encode_text(text)
         cut = cut or next(_cut([text], [0], _encoding(text)))[1]
         self.starts: Sequence[int] = cut.starts.data
         """Offset of each word."""
@@ -146,7 +146,7 @@ class TextView:
         """Whether a digit stands right before or after a range."""
         return self.text[start - 1 : start].isdigit() or self.text[end : end + 1].isdigit()
 
-    def wrapped(self, index: int) -> bool:
+    def is_wrapped(self, index: int) -> bool:
         """Whether a word begins a line only because the line before it was full."""
         if self.gaps[index] not in ("\n", "\r\n"):
             return False

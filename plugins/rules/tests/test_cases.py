@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from deid_assets.testing import mark, marked
+from deid_assets.testing import mark, parse_marked
 from deid_rules import RulesDetector
 
 TABLES = sorted(Path(__file__).parent.glob("*/*.toml"))
@@ -36,6 +36,6 @@ def cases() -> list[Any]:
 @pytest.mark.parametrize(("folder", "case"), cases())
 def test_text_is_marked_as_the_table_says(folder: str, case: dict[str, str]) -> None:
     lang = case.get("lang", ANY_LANGUAGE if folder in ("any", "other") else folder)
-    note, _ = marked(case["text"], lang=lang)
+    note, _ = parse_marked(case["text"], lang=lang)
     (spans,) = detector(case.get("profile", "safe_harbor"), folder).detect([note])
     assert mark(note, spans) == case.get("expect", case["text"]), case.get("about", "")

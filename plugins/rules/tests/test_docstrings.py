@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from deid_assets.testing import mark, marked
+from deid_assets.testing import mark, parse_marked
 from deid_rules import RulesDetector
 from deid_rules.patterns import OVER_89
 
@@ -70,7 +70,7 @@ def cases() -> list[Any]:
 
 @pytest.mark.parametrize(("module", "row"), cases())
 def test_a_text_is_marked_as_the_docstring_says(module: str, row: Row) -> None:
-    note, _ = marked(row.text, lang=row.lang)
+    note, _ = parse_marked(row.text, lang=row.lang)
 
     (spans,) = detector(ocr=module == "misread").detect([note])
 
@@ -90,7 +90,7 @@ def test_a_table_says_what_is_found_and_what_is_not(module: str) -> None:
 def test_what_a_scan_confused_stays_without_the_option() -> None:
     changed = [row for row in rows("misread") if "<" in row.text]
     for row in changed:
-        note, _ = marked(row.text, lang=row.lang)
+        note, _ = parse_marked(row.text, lang=row.lang)
         (spans,) = detector(ocr=False).detect([note])
         assert mark(note, spans) == note.text
 

@@ -278,7 +278,7 @@ FRAGMENTS = [
 def test_spans_are_disjoint_in_bounds_and_do_not_begin_or_end_in_blanks(parts: list[str]) -> None:
     note = Note("n", "".join(parts), lang="en")
     (spans,) = _SHARED.detect([note])
-    DisjointSpans(note.note_id, note.digest, spans.spans).checked(note)
+    DisjointSpans(note.note_id, note.digest, spans.spans).check_against(note)
     assert all(
         note.text[span.start : span.end].strip() == note.text[span.start : span.end]
         for span in spans

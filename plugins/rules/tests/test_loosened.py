@@ -7,8 +7,8 @@ import re2
 
 from deid_assets.languages import ANY, OTHER
 from deid_rules.language import available, read_language
-from deid_rules.loosened import loosened, narrowed
-from deid_rules.paged import encoded
+from deid_rules.loosened import loosen, narrow
+from deid_rules.paged import encode_text
 
 LATIN1 = re2.Options()
 LATIN1.encoding = re2.Options.Encoding.LATIN1
@@ -32,16 +32,16 @@ LATIN1.encoding = re2.Options.Encoding.LATIN1
     ],
 )
 def test_long_counts_and_letters_beyond_ascii_are_loosened(regex: str, loose: str) -> None:
-    assert loosened(regex) == loose
+    assert loosen(regex) == loose
     re2.compile(loose.encode(), options=LATIN1)
 
 
 @pytest.mark.parametrize("more", ["", " Łódź \u2264"], ids=["fits", "fits-not"])
 def test_a_looser_form_occurs_where_its_pattern_does(more: str) -> None:
     text = "12 Élan Öberg, São Paulo—D’Arcy 2019-03-04 café [x] os 0123456789" + more
-    data, paged = encoded(text)
+    data, paged = encode_text(text)
     assert paged is not bool(more)
-    read = data if paged else narrowed(text)
+    read = data if paged else narrow(text)
     for regex in (
         r"[À-Ö]\w+",
         r"(?i)[^a-zé]o",
@@ -54,17 +54,17 @@ def test_a_looser_form_occurs_where_its_pattern_does(more: str) -> None:
         *([r"Ł\S{2}ź", r"[\x{2264}]"] if more else []),
     ):
         assert re2.search(regex, text)
-        assert re2.search(loosened(regex).encode(), read, options=LATIN1), regex
+        assert re2.search(loosen(regex).encode(), read, options=LATIN1), regex
 
 
 @pytest.mark.parametrize("letter", ["\u017f", "\u212a"])
 def test_letters_that_are_ascii_where_case_does_not_count_are_left_to_the_pattern(
     letter: str,
 ) -> None:
-    assert narrowed(f"12 {letter}") is None
+    assert narrow(f"12 {letter}") is None
 
 
 def test_every_pattern_has_one() -> None:
     for code in (ANY, OTHER, *available()):
         for pattern in read_language(code).patterns:
-            re2.compile(loosened(pattern.regex).encode("ascii"), options=LATIN1)
+            re2.compile(loosen(pattern.regex).encode("ascii"), options=LATIN1)

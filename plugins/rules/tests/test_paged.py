@@ -11,7 +11,7 @@ from deid_assets.core.note import Note
 from deid_assets.languages import ANY, OTHER
 from deid_rules import RulesDetector
 from deid_rules.language import available, read_language
-from deid_rules.paged import BEYOND_ASCII, CLASS, encoded, recoded
+from deid_rules.paged import BEYOND_ASCII, CLASS, encode_text, recode
 from deid_synthesis import make_corpus
 
 LATIN1 = re2.Options()
@@ -21,14 +21,14 @@ PAGE = bytes(set(range(0x100)) - {0x81, 0x8D, 0x8F, 0x90, 0x9D}).decode("cp1252"
 
 def found(regex: str, text: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """Spans in code points of each group of each match, in UTF-8 and in Windows-1252."""
-    data, paged = encoded(text)
+    data, paged = encode_text(text)
     assert paged
     wide = [
         found.span(group)
         for found in re2.finditer(regex, text)
         for group in range(found.re.groups + 1)
     ]
-    machine = re2.compile(recoded(regex).encode("ascii"), options=LATIN1)
+    machine = re2.compile(recode(regex).encode("ascii"), options=LATIN1)
     return wide, [
         found.span(group) for found in machine.finditer(data) for group in range(machine.groups + 1)
     ]
@@ -97,7 +97,7 @@ def test_the_classes_and_characters_of_the_rules_stand_for_the_same() -> None:
 
 @pytest.mark.parametrize("text", ["Łódź", "≤ 3", "\x81", "\x90", "漢"])
 def test_a_text_that_does_not_fit_stays_in_utf_8(text: str) -> None:
-    assert encoded(text) == (text.encode(), False)
+    assert encode_text(text) == (text.encode(), False)
 
 
 @pytest.mark.parametrize("lang", ["en", "fr"])

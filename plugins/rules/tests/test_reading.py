@@ -101,7 +101,7 @@ def test_words_that_are_sifted_out_begin_no_name_and_no_phrase(texts: list[str])
     )
     rulebook = Rulebook([english], common, [lists], allowed=frozenset(Phi), min_score=0.0)
     views = views_of(texts)
-    for view, named, placed in zip(views, *rulebook._begun(views), strict=True):
+    for view, named, placed in zip(views, *rulebook._find_beginnings(views), strict=True):
         kinds = [
             (index, rulebook._grammar.lexicon.flags(view.words[index]))
             for index in view.capitals.tolist()

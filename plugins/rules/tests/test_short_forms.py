@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from deid_assets.testing import mark, marked
+from deid_assets.testing import mark, parse_marked
 from deid_rules import RulesDetector
 from deid_rules.language import available
 
@@ -32,7 +32,7 @@ def lines(lang: str) -> list[str]:
 @pytest.mark.parametrize("lang", sorted(available()))
 def test_short_forms_stay_and_what_identifies_beside_them_is_found(lang: str, profile: str) -> None:
     written = lines(lang)
-    notes = [marked(line, lang=lang)[0] for line in written]
+    notes = [parse_marked(line, lang=lang)[0] for line in written]
 
     found = [
         mark(note, spans)

@@ -112,7 +112,7 @@ A word that is no ordinary one has no lemma.
 """
 
 
-def counted(paths: Iterable[str]) -> Counter[str]:
+def count_words(paths: Iterable[str]) -> Counter[str]:
     """In how many notes each word stands in lower case, outside their marks."""
     texts: Counter[str] = Counter()
     for path in paths:
@@ -125,7 +125,7 @@ def counted(paths: Iterable[str]) -> Counter[str]:
     return texts
 
 
-def inflected(names: Iterable[str], language: RulesFolder) -> set[str]:
+def inflect_names(names: Iterable[str], language: RulesFolder) -> set[str]:
     """Names with every ending that the language takes off."""
     found = set(names)
     for name in names:
@@ -148,9 +148,9 @@ def main() -> None:
     given = {word for word, kind in own.items() if kind & (WordKind.FIRST | WordKind.PLACE)}
     first = {word for word in given if own[word] & WordKind.FIRST}
     everywhere = set(read_language("any").lists.kinds)
-    names = inflected(own, language) | everywhere if language.endings else everywhere - set(own)
-    told = {word for word in names - inflected(given, language) if lemmas_of(word)}
-    texts = counted(options.notes)
+    names = inflect_names(own, language) | everywhere if language.endings else everywhere - set(own)
+    told = {word for word in names - inflect_names(given, language) if lemmas_of(word)}
+    texts = count_words(options.notes)
     lemmas = {lemma for word in texts for lemma in lemmas_of(word)}
     frequent = {word for word, count in texts.items() if count >= MIN_TEXTS}
     frequent = frequent.union(*map(forms_of, lemmas))

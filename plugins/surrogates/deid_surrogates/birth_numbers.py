@@ -10,11 +10,13 @@ from __future__ import annotations
 from datetime import date
 
 from deid_assets.extending.numbers import check_digits as check
-from deid_assets.extending.replacing import Draw, listed, moved_day
+from deid_assets.extending.replacing import Draw, move_day, split_words
 
 _CONSONANTS = "BCDFGLMNPRSTVZ"
 _FISCAL_MONTHS = "ABCDEHLMPRST"
-_TOWNS = listed("A271 A662 A944 C351 D612 D969 F205 F839 G273 H501 L219 L378 L424 L483 L736 L781")
+_TOWNS = split_words(
+    "A271 A662 A944 C351 D612 D969 F205 F839 G273 H501 L219 L378 L424 L483 L736 L781"
+)
 _YOUNGEST = 30  # two digits above it are a year of the last century
 
 
@@ -22,10 +24,10 @@ def _year(two_digits: str) -> int:
     return int(two_digits) + (1900 if int(two_digits) > _YOUNGEST else 2000)
 
 
-def _born(year: int, month: int, day: int, days: int) -> date | None:
+def _move_birthday(year: int, month: int, day: int, days: int) -> date | None:
     """Return a birthday moved by the patient's offset; ``None`` where there is no such day."""
     try:
-        return moved_day(date(year, month, day), days)
+        return move_day(date(year, month, day), days)
     except ValueError:
         return None
 
@@ -34,7 +36,7 @@ def personnummer(value: str, draw: Draw, days: int) -> str | None:
     century, short = value[:-9], value[-9:]
     extra = 60 if int(short[4:6]) > 60 else 0
     year = int(century + short[:2]) if century else _year(short[:2])
-    born = _born(year, int(short[2:4]), int(short[4:6]) - extra, days)
+    born = _move_birthday(year, int(short[2:4]), int(short[4:6]) - extra, days)
     if born is None:
         return None
     # The third digit of the serial is odd for men.
@@ -50,7 +52,7 @@ def hetu(value: str, draw: Draw, days: int) -> str | None:
         century = 1800
     elif sign in "ABCDEF":
         century = 2000
-    born = _born(century + int(value[4:6]), int(value[2:4]), int(value[:2]), days)
+    born = _move_birthday(century + int(value[4:6]), int(value[2:4]), int(value[:2]), days)
     if born is None or born.year < 1800:
         return None
     signs = {18: "+", 19: "-", 20: "A"}
@@ -64,7 +66,7 @@ def fiscale(value: str, draw: Draw, days: int) -> str | None:
     day = int(value[9:11])
     extra = 40 if day > 40 else 0
     month = _FISCAL_MONTHS.find(value[8]) + 1
-    born = _born(_year(value[6:8]), month, day - extra, days) if month else None
+    born = _move_birthday(_year(value[6:8]), month, day - extra, days) if month else None
     if born is None:
         return None
     name = "".join(draw.pick(_CONSONANTS) for _ in range(6))
@@ -76,7 +78,7 @@ def nir(value: str, draw: Draw, days: int) -> str | None:
     year, month = _year(value[1:3]), int(value[3:5])
     written = value[1:5]  # months above 12 say that the birthday is not known
     if 1 <= month <= 12:
-        born = _born(year, month, 15, days)
+        born = _move_birthday(year, month, 15, days)
         if born is None:
             return None
         written = f"{born.year % 100:02}{born:%m}"
@@ -88,7 +90,7 @@ def nir(value: str, draw: Draw, days: int) -> str | None:
 def niss(value: str, draw: Draw, days: int) -> str | None:
     """Belgium: YYMMDD, a serial that is odd for men, and the rest, which tells the century."""
     century = 1900 if check.niss(value[:9]) == value[9:] else 2000
-    born = _born(century + int(value[:2]), int(value[2:4]), int(value[4:6]), days)
+    born = _move_birthday(century + int(value[:2]), int(value[2:4]), int(value[4:6]), days)
     if born is None:
         return None
     body = f"{born.year % 100:02}{born:%m%d}{1 + 2 * draw.below(498) + (int(value[8]) % 2 == 0):03}"
@@ -104,7 +106,7 @@ def svnr(value: str, draw: Draw, days: int) -> str | None:
     month = int(value[6:8])
     written = value[4:]
     if 1 <= month <= 12:
-        born = _born(_year(value[8:]), month, int(value[4:6]), days)
+        born = _move_birthday(_year(value[8:]), month, int(value[4:6]), days)
         if born is None:
             return None
         written = f"{born:%d%m}{born.year % 100:02}"
@@ -123,7 +125,7 @@ def cpr(value: str, draw: Draw, days: int) -> str | None:
     Its modulus 11 is not kept: since 2007 numbers are issued without it.
     """
     century = _cpr_century(int(value[6]), int(value[4:6]))
-    born = _born(century + int(value[4:6]), int(value[2:4]), int(value[:2]), days)
+    born = _move_birthday(century + int(value[4:6]), int(value[2:4]), int(value[:2]), days)
     if born is None:
         return None
     short = born.year % 100
@@ -138,7 +140,7 @@ def cpr(value: str, draw: Draw, days: int) -> str | None:
 def is_cpr(value: str) -> bool:
     """Whether ten digits begin with a birthday."""
     century = _cpr_century(int(value[6]), int(value[4:6]))
-    return _born(century + int(value[4:6]), int(value[2:4]), int(value[:2]), 0) is not None
+    return _move_birthday(century + int(value[4:6]), int(value[2:4]), int(value[:2]), 0) is not None
 
 
 def _cpr_century(sign: int, year: int) -> int:
@@ -153,7 +155,7 @@ def fodselsnummer(value: str, draw: Draw, days: int) -> str | None:
     serial, short = int(value[6:9]), int(value[4:6])
     extra = 40 if int(value[:2]) > 40 else 0
     century = 2000 if serial >= 500 and short < 40 else 1900
-    born = _born(century + short, int(value[2:4]), int(value[:2]) - extra, days)
+    born = _move_birthday(century + short, int(value[2:4]), int(value[:2]) - extra, days)
     if born is None:
         return None
     low = 250 if born.year >= 2000 else 0
@@ -167,7 +169,7 @@ _PESEL_CENTURIES = (1900, 2000, 2100, 2200, 1800)
 def pesel(value: str, draw: Draw, days: int) -> str | None:
     """Poland: YYMMDD, the month higher by 20 a century, and a serial that is odd for men."""
     century, month = _PESEL_CENTURIES[int(value[2]) // 2], int(value[2:4]) % 20
-    born = _born(century + int(value[:2]), month, int(value[4:6]), days)
+    born = _move_birthday(century + int(value[:2]), month, int(value[4:6]), days)
     if born is None or born.year < 1800:
         return None
     written = born.month + 20 * _PESEL_CENTURIES.index(born.year // 100 * 100)

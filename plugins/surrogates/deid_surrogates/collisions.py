@@ -21,7 +21,7 @@ def first_free(
         context: Of the note.
         attempt: Where to begin.
     """
-    own, taken = normal(original), _with_own(context)
+    own, taken = normal(original), _add_own(context)
     for number in range(attempt, attempt + ATTEMPTS):
         drawn = draw(number)
         if drawn is None:
@@ -32,7 +32,7 @@ def first_free(
     return None
 
 
-def _with_own(context: Context) -> dict[object, int]:
+def _add_own(context: Context) -> dict[object, int]:
     """Return the context's numbers, with the note's own identifiers among them."""
     numbers = context.numbers
     if _OWN not in numbers and context.spans is not None:

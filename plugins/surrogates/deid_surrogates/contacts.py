@@ -14,7 +14,7 @@ from deid_assets.extending.replacing import Context, Draw, fold, spelt_out
 from deid_surrogates.evidence import stands_in
 from deid_surrogates.locales import Locale, locale_of
 from deid_surrogates.shapes import reshape
-from deid_surrogates.words import is_name, reletter, renamed
+from deid_surrogates.words import is_name, reletter, rename
 
 _DOMAINS = ("example.com", "example.net", "example.org")  # RFC 2606
 _NETWORKS = ("192.0.2", "198.51.100", "203.0.113")  # RFC 5737
@@ -79,21 +79,21 @@ def _account(text: str, context: Context, attempt: int, *, is_word: bool = False
 def _piece(piece: str, context: Context, attempt: int, *, is_word: bool) -> str:
     if piece.isdigit():
         return reshape(piece, context, "account digits", attempt)
-    parts = _glued(piece, context)
+    parts = _split_glued(piece, context)
     if parts is None and is_word:
-        return _renamed(piece, context, attempt)
+        return _rename(piece, context, attempt)
     if parts is None:
         return reshape(piece, context, "USERNAME", attempt)
-    return "".join(_renamed(part, context, attempt) for part in parts)
+    return "".join(_rename(part, context, attempt) for part in parts)
 
 
-def _renamed(part: str, context: Context, attempt: int) -> str:
+def _rename(part: str, context: Context, attempt: int) -> str:
     words = locale_of(context.note.lang).name_words
     if part in words.particles:
         return part
     if len(part) < _SHORTEST_NAME:
         return "".join(reletter(letter, context) for letter in part)
-    drawn = renamed(words.spelt_out.get(fold(part), part), context, attempt=attempt)
+    drawn = rename(words.spelt_out.get(fold(part), part), context, attempt=attempt)
     plain = spelt_out(drawn) if words.spells_out else fold(drawn)
     plain = "".join(char for char in plain if char.isascii() and char.isalnum())
     if part.isupper():
@@ -101,7 +101,7 @@ def _renamed(part: str, context: Context, attempt: int) -> str:
     return plain.capitalize() if part[0].isupper() else plain
 
 
-def _glued(piece: str, context: Context) -> tuple[str, ...] | None:
+def _split_glued(piece: str, context: Context) -> tuple[str, ...] | None:
     """Return the names and initials that a piece is made of.
 
     Names of the note go before those of the lists.
@@ -123,7 +123,7 @@ def _glued(piece: str, context: Context) -> tuple[str, ...] | None:
         is_short = min(len(first), len(last)) <= _INITIALS
         if long and (is_short or len(long) == 2) and all(stands_in(note, part) for part in long):
             return first, last
-    return _listed(piece, note.lang)
+    return _split_listed(piece, note.lang)
 
 
 def _around_particles(piece: str, note: Note, particles: Container[str]) -> tuple[str, ...] | None:
@@ -157,7 +157,7 @@ def _mentions(note: Note, piece: str) -> int:
 
 
 @lru_cache(maxsize=4096)
-def _listed(piece: str, lang: str | None) -> tuple[str, ...] | None:
+def _split_listed(piece: str, lang: str | None) -> tuple[str, ...] | None:
     """Return two names, or initials and a name, of which the lists know the names."""
     locale = locale_of(lang)
     splits = [(piece[:at], piece[at:]) for at in range(1, len(piece))]

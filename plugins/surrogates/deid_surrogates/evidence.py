@@ -27,7 +27,7 @@ _AFTER = re.compile(r"[ \t]+([^\W\d_]+)")
 
 def stands_in(note: Note, word: str) -> bool:
     """Whether the word stands in the note as a word of its own, in any case."""
-    lowered, value = _lowered(note.text), word.casefold()
+    lowered, value = _lower(note.text), word.casefold()
     return value in lowered and next(_mentions(lowered, value), None) is not None
 
 
@@ -39,7 +39,7 @@ def stands_as_name(context: Context, word: str) -> bool:
     ``brown sputum`` takes the surname Brown from nobody.
     """
     text = context.note.text
-    if word.casefold() not in _lowered(text):
+    if word.casefold() not in _lower(text):
         return False
     mentions = re.finditer(rf"(?<![^\W\d_]){re.escape(word)}(?![^\W\d_])", text, re.IGNORECASE)
     spans = context.spans or ()
@@ -98,7 +98,7 @@ def sex_of_title(value: str, locale: Locale) -> str | None:
 
 
 @lru_cache(maxsize=4)
-def _lowered(text: str) -> str:
+def _lower(text: str) -> str:
     return text.casefold()
 
 

@@ -86,7 +86,7 @@ def _any_of(label: Phi, lang: str | None) -> re.Pattern[str]:
     )
 
 
-def redrawn(value: str, draw: Draw, *, may_begin_with_0: bool = False) -> str:
+def redraw_value(value: str, draw: Draw, *, may_begin_with_0: bool = False) -> str:
     """Return digits for digits and letters for letters.
 
     A first digit that is not 0 stays so unless it may be.
@@ -103,7 +103,7 @@ def redrawn(value: str, draw: Draw, *, may_begin_with_0: bool = False) -> str:
 
 def _plain(value: str, draw: Draw, days: int) -> str:
     del days
-    return redrawn(value, draw)
+    return redraw_value(value, draw)
 
 
 def _keeping(count: int) -> Redraw:
@@ -111,13 +111,13 @@ def _keeping(count: int) -> Redraw:
 
     def redraw(value: str, draw: Draw, days: int) -> str:
         del days
-        return value[:count] + redrawn(value[count:], draw, may_begin_with_0=True)
+        return value[:count] + redraw_value(value[count:], draw, may_begin_with_0=True)
 
     return redraw
 
 
 def _dni(value: str, draw: Draw, days: int) -> str:
-    return _keeping(1)(value, draw, days) or "" if value[0] in "XYZ" else redrawn(value, draw)
+    return _keeping(1)(value, draw, days) or "" if value[0] in "XYZ" else redraw_value(value, draw)
 
 
 def _nass(value: str, draw: Draw, days: int) -> str:
@@ -175,7 +175,7 @@ def _is_idnr(value: str) -> bool:
 def _pwz(value: str, draw: Draw, days: int) -> str | None:
     """Return another number of a Polish physician, its digit in front; 0 is never issued."""
     del days
-    body = redrawn(value[1:], draw, may_begin_with_0=True)
+    body = redraw_value(value[1:], draw, may_begin_with_0=True)
     return None if check.pwz(body) in ("0", "10") else check.pwz(body) + body
 
 
@@ -187,7 +187,7 @@ def _iban(value: str, draw: Draw, days: int) -> str:
     del days
     country, account = (
         value[:2],
-        check.own_account(value[:2], redrawn(value[4:], draw, may_begin_with_0=True)),
+        check.own_account(value[:2], redraw_value(value[4:], draw, may_begin_with_0=True)),
     )
     return country + check.iban(country, account) + account
 
@@ -199,7 +199,9 @@ def _is_iban(value: str) -> bool:
 def _vin(value: str, draw: Draw, days: int) -> str:
     """Return another number of the same maker, its first three characters."""
     del days
-    drawn = redrawn(value[3:], draw, may_begin_with_0=True).translate(str.maketrans("IOQ", "JPR"))
+    drawn = redraw_value(value[3:], draw, may_begin_with_0=True).translate(
+        str.maketrans("IOQ", "JPR")
+    )
     whole = value[:3] + drawn
     return whole[:8] + check.vin(whole) + whole[9:]
 
@@ -208,7 +210,7 @@ def _is_vin(value: str) -> bool:
     return check.vin(value) == value[8]
 
 
-def _own(
+def _make_scheme(
     name: str,
     pattern: str,
     is_valid: Callable[[str], bool],
@@ -240,24 +242,26 @@ SCHEMES: tuple[IdentifierScheme, ...] = (
         birth_numbers.personnummer,
         core=10,
     ),
-    _own(
+    _make_scheme(
         "niss",
         rf"\d\d{_MONTH}{_DAY}\d{{5}}",
         birth_numbers.is_niss,
         birth_numbers.niss,
     ),
     _scheme("ahv", r"756\d{10}", check.ean, _keeping(3)),
-    _own("svnr", rf"[1-9]\d{{3}}{_DAY}\d{{4}}", birth_numbers.is_svnr, birth_numbers.svnr),
-    _own("idnr", r"[1-9]\d{10}", _is_idnr, _idnr),
+    _make_scheme("svnr", rf"[1-9]\d{{3}}{_DAY}\d{{4}}", birth_numbers.is_svnr, birth_numbers.svnr),
+    _make_scheme("idnr", r"[1-9]\d{10}", _is_idnr, _idnr),
     _scheme("nass", r"(?:0[1-9]|[1-4]\d|5[0-3])\d{10}", check.nass, _nass, tail=2),
     _scheme("nhs", r"\d{10}", check.nhs),
     _scheme("bsn", r"\d{9}", check.bsn),
     _scheme("npi", r"[12]\d{9}", check.npi, _keeping(1), labels=_STAFF),
     _scheme("dea", r"[A-Z][A-Z9]\d{7}", check.dea, _keeping(1), labels=_STAFF),
     _scheme("rpps", r"10\d{9}", check.luhn, _keeping(2), labels=_STAFF),
-    _own("iban", r"[A-Z]{2}\d\d[A-Z0-9]{11,30}", _is_iban, _iban, labels=_MONEY),
+    _make_scheme("iban", r"[A-Z]{2}\d\d[A-Z0-9]{11,30}", _is_iban, _iban, labels=_MONEY),
     _scheme("card", r"\d{13,19}", check.luhn, _keeping(1), labels=_MONEY),
-    _own("cpr", rf"{_DAY}{_MONTH}\d{{6}}", birth_numbers.is_cpr, birth_numbers.cpr, declared=True),
+    _make_scheme(
+        "cpr", rf"{_DAY}{_MONTH}\d{{6}}", birth_numbers.is_cpr, birth_numbers.cpr, declared=True
+    ),
     _scheme(
         "fodselsnummer",
         rf"(?:{_DAY}|4[1-9]|[56]\d|7[01]){_MONTH}\d{{7}}",
@@ -275,8 +279,10 @@ SCHEMES: tuple[IdentifierScheme, ...] = (
     ),
     _scheme("nif", r"[1-9]\d{8}", check.nif, _keeping(1), declared=True),
     _scheme("cpf", r"\d{11}", check.cpf, tail=2, declared=True),
-    _own("pwz", r"[1-9]\d{6}", _is_pwz, _pwz, labels=_STAFF, declared=True),
-    _own("vin", r"[A-HJ-NPR-Z0-9]{17}", _is_vin, _vin, labels=frozenset((Phi.VEHICLE, Phi.ID))),
+    _make_scheme("pwz", r"[1-9]\d{6}", _is_pwz, _pwz, labels=_STAFF, declared=True),
+    _make_scheme(
+        "vin", r"[A-HJ-NPR-Z0-9]{17}", _is_vin, _vin, labels=frozenset((Phi.VEHICLE, Phi.ID))
+    ),
 )
 """Every kind that is known; the first that fits is taken.
 

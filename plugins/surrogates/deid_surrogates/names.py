@@ -13,7 +13,7 @@ from deid_assets.extending.replacing import Context, fold
 from deid_surrogates.evidence import Role, stands_as_name, title_before
 from deid_surrogates.locales import Locale, locale_of
 from deid_surrogates.shapes import reshape
-from deid_surrogates.words import drawn_name, is_name, reletter
+from deid_surrogates.words import draw_name, is_name, reletter
 
 # Letters with their combining marks; an apostrophe inside, as in O'Brien, or after an s, as in
 # James' chart.
@@ -78,28 +78,28 @@ def person(text: str, context: Context, attempt: int = 0, *, start: int = 0) -> 
     ):
         return None
     locale = locale_of(context.note.lang)
-    sex = _titled(text, pieces, locale) or title_before(context.note.text, start, locale)
+    sex = _find_sex(text, pieces, locale) or title_before(context.note.text, start, locale)
     words = [text[first:last] for first, last, _, _ in pieces]
     parts: list[str] = []
     cursor = 0
     for token, (first, last, kind, place) in zip(words, pieces, strict=True):
         drawn = token
         if kind == "initials":
-            drawn = other_initials(token, context)
+            drawn = draw_initials(token, context)
         elif kind == "name":
             role: Role | None = place
             if place == "n" and sex in {"f", "m"}:
                 role = "f" if sex == "f" else "m"
-            base, drawn = drawn_name(token, context, role=role, attempt=attempt)
+            base, drawn = draw_name(token, context, role=role, attempt=attempt)
             if drawn in parts or base in words:
                 # María del Mar is neither Nadia del Nadia nor Mar del Nadia
-                base, drawn = drawn_name(token, context, role=role, attempt=attempt + 1)
+                base, drawn = draw_name(token, context, role=role, attempt=attempt + 1)
             if stands_as_name(context, base):
                 return None
         parts += (text[cursor:first], drawn)
         cursor = last
     name = "".join((*parts, text[cursor:]))
-    return _other_digits(name, context, attempt) if any(map(str.isdigit, between)) else name
+    return _redraw_digits(name, context, attempt) if any(map(str.isdigit, between)) else name
 
 
 def full_name(text: str, lang: str | None) -> str | None:
@@ -126,7 +126,7 @@ def parse(text: str, lang: str | None) -> tuple[tuple[NamePart, ...], str]:
     """Return the words of a name, each with what becomes of it, and the characters that are in no
     word.
     """
-    return _plain(text, lang) or _parsed(text, lang)
+    return _plain(text, lang) or _parse(text, lang)
 
 
 def _plain(text: str, lang: str | None) -> tuple[tuple[NamePart, ...], str] | None:
@@ -144,7 +144,9 @@ def _plain(text: str, lang: str | None) -> tuple[tuple[NamePart, ...], str] | No
     if len(words) == 1:
         return (NamePart(0, len(text), "name", None),), ""
     given = (
-        range(last.count(" ") + 1, len(words)) if comma else _given_places(values, locale_of(lang))
+        range(last.count(" ") + 1, len(words))
+        if comma
+        else _find_given_places(values, locale_of(lang))
     )
     pieces: list[NamePart] = []
     start = 0
@@ -177,10 +179,10 @@ def _plain_word(
     return value, "initials" if len(token) == 1 else "name"
 
 
-def _parsed(text: str, lang: str | None) -> tuple[tuple[NamePart, ...], str]:
+def _parse(text: str, lang: str | None) -> tuple[tuple[NamePart, ...], str]:
     locale = locale_of(lang)
     words = [
-        (start, end) for match in _WORD.finditer(text) for start, end in _unglued(match, locale)
+        (start, end) for match in _WORD.finditer(text) for start, end in _unglue(match, locale)
     ]
     values = [fold(text[start:end]) for start, end in words]
     kinds = [_kind(text, words, values, place, locale) for place in range(len(words))]
@@ -201,7 +203,7 @@ def _parsed(text: str, lang: str | None) -> tuple[tuple[NamePart, ...], str]:
     return pieces, _WORD.sub("", text)
 
 
-def _unglued(match: re.Match[str], locale: Locale) -> list[tuple[int, int]]:
+def _unglue(match: re.Match[str], locale: Locale) -> list[tuple[int, int]]:
     """Return the bounds of a word, or of the names that are run together in it: JohnSmith."""
     word = match[0]
     if word.isupper() or word[1:].islower() or is_name(locale, word):
@@ -294,7 +296,7 @@ def _roles(
     if len(groups) < 2:
         is_given = len(names) > 1 and _is_given(text[slice(*words[names[0]])], locale)
         return dict.fromkeys(names, "n") if is_given else {}
-    given = _given_groups(text, words, groups, locale)
+    given = _find_given_groups(text, words, groups, locale)
     roles: dict[int, Role] = {}
     for number, group in enumerate(groups):
         role: Role = "n" if number in given else "last"
@@ -302,7 +304,7 @@ def _roles(
     return roles
 
 
-def _given_groups(
+def _find_given_groups(
     text: str, words: list[tuple[int, int]], groups: list[list[int]], locale: Locale
 ) -> set[int]:
     comma = next(
@@ -317,10 +319,12 @@ def _given_groups(
     }
     if shouted and not text.isupper():  # DUPONT Marie
         return set(range(len(groups))) - shouted
-    return set(_given_places([fold(text[slice(*words[group[0]])]) for group in groups], locale))
+    return set(
+        _find_given_places([fold(text[slice(*words[group[0]])]) for group in groups], locale)
+    )
 
 
-def _given_places(values: list[str], locale: Locale) -> range:
+def _find_given_places(values: list[str], locale: Locale) -> range:
     """Return which of the folded words of a name, in no special order, are given names.
 
     In "Bruzzone Gian Carlo" the surname stands first: the first word is no given name, and the last
@@ -350,7 +354,7 @@ def _is_given(word: str, locale: Locale) -> bool:
     return value in locale.given and value not in locale.surnames
 
 
-def _titled(text: str, pieces: tuple[NamePart, ...], locale: Locale) -> str | None:
+def _find_sex(text: str, pieces: tuple[NamePart, ...], locale: Locale) -> str | None:
     for piece in pieces:
         if piece.kind == "kept":
             value = fold(text[piece.start : piece.end])
@@ -367,7 +371,7 @@ def _is_one_letter(text: str, pieces: Sequence[NamePart]) -> bool:
     )
 
 
-def other_initials(token: str, context: Context) -> str:
+def draw_initials(token: str, context: Context) -> str:
     """Return other letters for initials, and for a name that is cut short."""
     if len(token) > 1 and token[1:].islower():
         return reletter(token[0], context)
@@ -377,6 +381,6 @@ def other_initials(token: str, context: Context) -> str:
     )
 
 
-def _other_digits(name: str, context: Context, attempt: int) -> str:
+def _redraw_digits(name: str, context: Context, attempt: int) -> str:
     digits = iter(reshape("".join(filter(str.isdigit, name)), context, "name digits", attempt))
     return "".join(next(digits) if char.isdigit() else char for char in name)

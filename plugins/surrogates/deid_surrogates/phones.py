@@ -11,13 +11,13 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from deid_assets.extending import Phi, languages
-from deid_assets.extending.replacing import Context, Draw, digits_of, fold, listed
+from deid_assets.extending.replacing import Context, Draw, digits_of, fold, split_words
 from deid_surrogates.collisions import first_free
 
 # What may stand beside a telephone number; any other word may be a name, or spell the number:
 # 1-800-FLOWERS.
 _WORDS = frozenset(
-    listed(
+    split_words(
         "tel tele telf tfno tlf telefono telefon telefoon telefonnr telefonnummer telephone phone"
         " ph fax mobile movil mob mobil mobiel mobiltel cell handy pager beeper ext extn exten"
         " extension interno int x number num no nr n office home work p t f m h w c o puh puhelin"
@@ -39,7 +39,7 @@ _FICTION: Mapping[int, Mapping[str, tuple[str, ...]]] = {
     # Ofcom, Telephone numbers for drama use.
     44: {
         _MOBILE: ("7700-900xxx",),
-        _FIXED: listed(
+        _FIXED: split_words(
             "20-79460xxx 113-4960xxx 114-4960xxx 115-4960xxx 116-4960xxx 117-4960xxx 118-4960xxx"
             " 121-4960xxx 131-4960xxx 141-4960xxx 151-4960xxx 161-4960xxx 191-4980xxx 1632-960xxx"
         ),
@@ -47,20 +47,20 @@ _FICTION: Mapping[int, Mapping[str, tuple[str, ...]]] = {
     # Arcep, décision 2018-0881: numbers for audiovisual works.
     33: {
         _MOBILE: ("6-3998xxxx",),
-        _FIXED: listed("1-9900xxxx 2-6191xxxx 3-5301xxxx 4-6571xxxx 5-3649xxxx"),
+        _FIXED: split_words("1-9900xxxx 2-6191xxxx 3-5301xxxx 4-6571xxxx 5-3649xxxx"),
     },
     # Bundesnetzagentur, Rufnummern für Film und Fernsehen.
     49: {
         _MOBILE: ("171-39200xx", "176-040690xx"),
-        _FIXED: listed("30-23125xxx 40-66969xxx 69-90009xxx 89-99998xxx 221-4710xxx"),
+        _FIXED: split_words("30-23125xxx 40-66969xxx 69-90009xxx 89-99998xxx 221-4710xxx"),
     },
     # Post- och telestyrelsen, telefonnummer för böcker och filmer.
     46: {
-        _MOBILE: listed(
+        _MOBILE: split_words(
             "70-174061x 70-174062x 70-174063x 70-174064x 70-174065x 70-174066x 70-174067x"
             " 70-174068x 70-174069x"
         ),
-        _FIXED: listed("31-39006xx 40-62804xx 8-465004xx 980-3192xx"),
+        _FIXED: split_words("31-39006xx 40-62804xx 8-465004xx 980-3192xx"),
     },
 }
 """National numbers by calling code.
@@ -125,17 +125,17 @@ def _phone(text: str, context: Context, attempt: int) -> str:
     value = digits if plan is None else f"+{plan.country}{digits[plan.kept :]}"
     draw = Draw(context, "phone", value, attempt=attempt)
     drawn = (
-        _other_digits(digits, draw)
+        _redraw_digits(digits, draw)
         if plan is None
-        else digits[: plan.kept] + _drawn(digits, plan, draw)
+        else digits[: plan.kept] + _draw(digits, plan, draw)
     )
     if not rest:
-        return _filled(main, drawn)
+        return _fill(main, drawn)
     tail = Draw(context, "extension", text, attempt=attempt)
-    return _filled(main, drawn) + _filled(rest, _other_digits(digits_of(rest), tail))
+    return _fill(main, drawn) + _fill(rest, _redraw_digits(digits_of(rest), tail))
 
 
-def _drawn(digits: str, plan: NumberingPlan, draw: Draw) -> str:
+def _draw(digits: str, plan: NumberingPlan, draw: Draw) -> str:
     """Return a national number of the plan's kind."""
     forms = _forms(plan)
     if forms:
@@ -236,13 +236,13 @@ def _leads(plan: NumberingPlan) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _other_digits(digits: str, draw: Draw) -> str:
+def _redraw_digits(digits: str, draw: Draw) -> str:
     return "".join(
         str(1 + draw.below(9) if place == 0 else draw.below(10)) for place in range(len(digits))
     )
 
 
-def _filled(text: str, digits: str) -> str:
+def _fill(text: str, digits: str) -> str:
     row = iter(digits)
     return "".join([next(row) if char.isdigit() else char for char in text])
 

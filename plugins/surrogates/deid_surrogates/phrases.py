@@ -7,11 +7,11 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Literal, NamedTuple
 
-from deid_assets.extending.replacing import ATTEMPTS, Context, Draw, cased_like, fold
+from deid_assets.extending.replacing import ATTEMPTS, Context, Draw, case_like, fold
 from deid_surrogates.evidence import Role
 from deid_surrogates.locales import Locale, PhraseWords, locale_of
 from deid_surrogates.shapes import reshape
-from deid_surrogates.words import renamed
+from deid_surrogates.words import rename
 
 Kind = Literal["streets", "hospitals", "organizations"]
 CityMaker = Callable[[str, Context, int], str | None]
@@ -81,7 +81,7 @@ def template(text: str, context: Context, kind: Kind, attempt: int, city: CityMa
     inside = locale.places.form_of_city.get((town.capitalize(), "in"), town)
     form = form.replace("{city.gen}", genitive).replace("{city.in}", inside)
     drawn = form.format(name=name, stem=stem, city=town)
-    return drawn if len(text) <= _ACRONYM_CHARS else cased_like(text, drawn)
+    return drawn if len(text) <= _ACRONYM_CHARS else case_like(text, drawn)
 
 
 def street(text: str, context: Context, attempt: int, city: CityMaker) -> str:
@@ -131,7 +131,7 @@ def institution(
         cursor = tokens[place + used - 1].end
         place += used
     drawn = "".join((*parts, text[cursor:]))
-    return _elided(drawn) if context.note.lang == "fr" else drawn.replace("'-", "-")
+    return _elide(drawn) if context.note.lang == "fr" else drawn.replace("'-", "-")
 
 
 def _token(match: re.Match[str], words: PhraseWords) -> PhraseToken:
@@ -169,7 +169,7 @@ def _street_parts(
         if run and (
             token.kind not in ("name", "link") or _BREAK.search(text, run[-1].end, token.start)
         ):
-            parts += _named(text, run, locale, context, attempt)
+            parts += _replace_name(text, run, locale, context, attempt)
             run = []
         if token.kind == "number":
             parts.append((token.start, token.end, _number(word, context, attempt)))
@@ -181,10 +181,10 @@ def _street_parts(
             parts.append((token.start, token.end, _letter(word, context, attempt)))
         elif token.kind != "kept":
             run.append(token)
-    return [*parts, *_named(text, run, locale, context, attempt)]
+    return [*parts, *_replace_name(text, run, locale, context, attempt)]
 
 
-def _named(
+def _replace_name(
     text: str, run: list[PhraseToken], locale: Locale, context: Context, attempt: int
 ) -> list[tuple[int, int, str]]:
     """Return bounds and replacement of a street's name.
@@ -203,7 +203,7 @@ def _named(
         parts: list[tuple[int, int, str]] = []
         for token, word in zip(names, words, strict=True):
             role: Role = "last" if token is names[-1] else "n"
-            drawn = renamed(word, context, role=role, attempt=attempt)
+            drawn = rename(word, context, role=role, attempt=attempt)
             parts.append((token.start, token.end, drawn))
         return parts
     is_linked = any(token.kind == "link" and token.start < names[0].start for token in run)
@@ -250,7 +250,7 @@ def _compound(word: str, tail: int, kind: Kind, context: Context, attempt: int) 
         drawn = Draw(context, f"{kind} stem", fold(stem), attempt=number).pick(words.stems)
         if fold(drawn) != fold(stem):
             break
-    return cased_like(word, drawn + end)
+    return case_like(word, drawn + end)
 
 
 def _proper(
@@ -282,7 +282,7 @@ def _proper(
     town = drawing.town(word, drawing.context, drawing.attempt) if is_inside else None
     if town is not None:
         return 1, town
-    return 1, renamed(word, drawing.context, role="last", attempt=drawing.attempt)
+    return 1, rename(word, drawing.context, role="last", attempt=drawing.attempt)
 
 
 def _saint(word: str, drawing: Drawing, kind: Kind, *, is_female: bool) -> str:
@@ -297,11 +297,11 @@ def _saint(word: str, drawing: Drawing, kind: Kind, *, is_female: bool) -> str:
     saints = words.female_saints if is_female else words.male_saints
     others = [saint for saint in saints if fold(saint) != fold(lemma)]
     if not others:
-        return renamed(
+        return rename(
             word, drawing.context, role="f" if is_female else "m", attempt=drawing.attempt
         )
     drawn = Draw(drawing.context, "saint", fold(lemma), attempt=drawing.attempt).pick(others)
-    return cased_like(word, locale.inflection.join(drawn, form))
+    return case_like(word, locale.inflection.join(drawn, form))
 
 
 def _simple(word: str, token: PhraseToken, kind: Kind, drawing: Drawing) -> str:
@@ -318,7 +318,7 @@ def _simple(word: str, token: PhraseToken, kind: Kind, drawing: Drawing) -> str:
 def _letter(letter: str, context: Context, attempt: int) -> str:
     """Return another letter of a house, or initial of a street's name."""
     others = "abcdef".replace(fold(letter), "")
-    return cased_like(
+    return case_like(
         letter, Draw(context, "house letter", fold(letter), attempt=attempt).pick(others)
     )
 
@@ -332,7 +332,7 @@ def _number(number: str, context: Context, attempt: int) -> str:
     """Return another number of as many digits, an ordinal where it was one."""
     if not number.isdecimal():
         drawn = _number(number[:-2], context, attempt)
-        return drawn + cased_like(number[-2:], _ending(drawn))
+        return drawn + case_like(number[-2:], _ending(drawn))
     drawn = number
     for count in range(attempt, attempt + ATTEMPTS):
         drawn = reshape(number, context, "house", count)
@@ -341,7 +341,7 @@ def _number(number: str, context: Context, attempt: int) -> str:
     return drawn
 
 
-def _elided(text: str) -> str:
+def _elide(text: str) -> str:
     """Return French text with ``d'`` before vowels and ``de`` before consonants."""
     return _DE_VOWEL.sub(r"\1'", _D_CONSONANT.sub(r"\1e ", text))
 

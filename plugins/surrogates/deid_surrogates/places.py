@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 
-from deid_assets.extending.replacing import ATTEMPTS, Context, Draw, cased_like, fold
+from deid_assets.extending.replacing import ATTEMPTS, Context, Draw, case_like, fold
 from deid_surrogates import phrases
 from deid_surrogates.evidence import stands_in
 from deid_surrogates.locales import Locale, locale_of
@@ -54,7 +54,7 @@ def city(text: str, context: Context, attempt: int = 0, *, start: int = 0) -> st
         return location(text, context, attempt)
     before = fold(context.note.text[max(0, start - _LOOKED_BACK) : start]).split()
     is_inside = bool(before) and before[-1] in locale_of(context.note.lang).hospitals.before_towns
-    return (town_inside if is_inside else other_city)(text, context, attempt)
+    return (town_inside if is_inside else replace_city)(text, context, attempt)
 
 
 def location(text: str, context: Context, attempt: int = 0) -> str | None:
@@ -75,7 +75,7 @@ def location(text: str, context: Context, attempt: int = 0) -> str | None:
     return "".join((*drawn, text[cursor:])) if drawn else None
 
 
-def other_city(text: str, context: Context, attempt: int = 0) -> str | None:
+def replace_city(text: str, context: Context, attempt: int = 0) -> str | None:
     """Return another city in the form of the original, or ``None`` where its form is not
     recognised.
     """
@@ -86,7 +86,7 @@ def other_city(text: str, context: Context, attempt: int = 0) -> str | None:
         if (is_unread and _FINNISH_CASE.fullmatch(text)) or (form and form not in _FORMS_OF_CITY):
             return None
         form = form or _form_of_unknown(locale, name)
-    return _drawn_city((name, form), text, context, attempt)
+    return _draw_city((name, form), text, context, attempt)
 
 
 def town_inside(text: str, context: Context, attempt: int = 0) -> str | None:
@@ -95,11 +95,11 @@ def town_inside(text: str, context: Context, attempt: int = 0) -> str | None:
     name, form = _read_city(text.strip(), context.note.lang)
     inside = locale.places.form_of_city.get((name, "in"), "")
     if form and fold(inside) == fold(text):
-        return _drawn_city((name, "in"), text, context, attempt)
-    return other_city(text, context, attempt)
+        return _draw_city((name, "in"), text, context, attempt)
+    return replace_city(text, context, attempt)
 
 
-def known_city(text: str, context: Context, attempt: int = 0) -> str | None:
+def replace_known_city(text: str, context: Context, attempt: int = 0) -> str | None:
     """Return another city for one that is in the lists, else ``None``.
 
     For names within names of institutions.
@@ -110,7 +110,7 @@ def known_city(text: str, context: Context, attempt: int = 0) -> str | None:
     if found is None or found.country not in locale.places.countries:
         group = _region_group(locale, text)
         return None if group is None else _one_of(group, text, context, "region", attempt)
-    return _drawn_city((name, form), text, context, attempt)
+    return _draw_city((name, form), text, context, attempt)
 
 
 def region(text: str, context: Context, attempt: int = 0, *, start: int = 0) -> str | None:
@@ -121,7 +121,7 @@ def region(text: str, context: Context, attempt: int = 0, *, start: int = 0) -> 
     locale = locale_of(context.note.lang)
     if text.isupper() and len(text) == 2:
         town = _city_before(context.note.text, start, locale)
-        state = state_of(locale, other_city(town, context) or "") if town else None
+        state = state_of(locale, replace_city(town, context) or "") if town else None
         if state is not None and state != text:
             return state
     group = _region_group(locale, text)
@@ -144,14 +144,14 @@ def country(text: str, context: Context, attempt: int = 0) -> str | None:
     lemma, case = (
         ("Suomi", _SUOMI_CASES[own[1].casefold()])
         if own
-        else _declined_countries().split(text, lambda name: fold(name) in names)
+        else _decline_countries().split(text, lambda name: fold(name) in names)
     )
     code = names.get(fold(lemma))
     options = [
-        name for name in continents.get(code or "", ()) if _declined_countries().can_join(name)
+        name for name in continents.get(code or "", ()) if _decline_countries().can_join(name)
     ]
     drawn = _one_of(options, lemma, context, "country", attempt) if code else None
-    return drawn and cased_like(text, _declined_countries().join(drawn.capitalize(), case))
+    return drawn and case_like(text, _decline_countries().join(drawn.capitalize(), case))
 
 
 def postcode(text: str, context: Context, attempt: int = 0, *, start: int = 0) -> str | None:
@@ -162,39 +162,43 @@ def postcode(text: str, context: Context, attempt: int = 0, *, start: int = 0) -
     locale = locale_of(context.note.lang)
     note = context.note.text
     town = _city_after(note, start + len(text), locale) or _city_before(note, start, locale)
-    return postcode_of(other_city(town, context) if town else None, text, context, attempt)
+    return postcode_of(replace_city(town, context) if town else None, text, context, attempt)
 
 
 def street(text: str, context: Context, attempt: int = 0) -> str:
     """Return a street of the same type, with another house number."""
-    return phrases.street(text, context, attempt, other_city)
+    return phrases.street(text, context, attempt, replace_city)
 
 
 def hospital(text: str, context: Context, attempt: int = 0) -> str:
     """Return a hospital, clinic, practice or ward of the same type."""
-    return phrases.institution(text, context, "hospitals", attempt, (known_city, town_inside))
+    return phrases.institution(
+        text, context, "hospitals", attempt, (replace_known_city, town_inside)
+    )
 
 
 def organization(text: str, context: Context, attempt: int = 0) -> str:
     """Return an employer, school, authority or association of the same type."""
-    return phrases.institution(text, context, "organizations", attempt, (known_city, town_inside))
+    return phrases.institution(
+        text, context, "organizations", attempt, (replace_known_city, town_inside)
+    )
 
 
 def profession(text: str, context: Context, attempt: int = 0) -> str | None:
     """Return another profession of the same grammatical gender."""
     groups = locale_of(context.note.lang).jobs
-    group = next((group for group in groups if fold(text) in _folded(group)), None)
+    group = next((group for group in groups if fold(text) in _fold_all(group)), None)
     return _one_of(group or (groups[0] if groups else ()), text, context, "profession", attempt)
 
 
 def relative(text: str, context: Context, attempt: int = 0) -> str | None:
     """Return another relation of the same sex, ``None`` for one that is not in the lists."""
     groups = locale_of(context.note.lang).relatives
-    group = next((group for group in groups if fold(text) in _folded(group)), ())
+    group = next((group for group in groups if fold(text) in _fold_all(group)), ())
     return _one_of(group, text, context, "relative", attempt)
 
 
-def _coded(match: re.Match[str], town: str, context: Context, attempt: int) -> str | None:
+def _replace_code(match: re.Match[str], town: str, context: Context, attempt: int) -> str | None:
     """Return what stands for a postcode and what follows it."""
     part, code, rest = match[0], match[1], match[2]
     drawn = rest and _part(rest, town, context, attempt)
@@ -212,7 +216,7 @@ def _part(name: str, town: str, context: Context, attempt: int) -> str | None:
     locale = locale_of(context.note.lang)
     coded = _CODED.fullmatch(name)
     if coded is not None:
-        return _coded(coded, town, context, attempt)
+        return _replace_code(coded, town, context, attempt)
     if any(map(str.isdigit, name)) and not re.search(r"[^\W\d_]{3}", name):
         return reshape(name, context, "location", attempt)
     if town and len(name) == 2 and (state := state_of(locale, town)) is not None:
@@ -221,11 +225,11 @@ def _part(name: str, town: str, context: Context, attempt: int) -> str | None:
         return region(name, context, attempt)
     drawn = country(name, context, attempt)
     if drawn is not None or find_city(locale, _read_city(name, locale.lang)[0]) is not None:
-        return drawn or other_city(name, context, attempt)
-    return _typed(name, context, attempt) or other_city(name, context, attempt)
+        return drawn or replace_city(name, context, attempt)
+    return _replace_typed(name, context, attempt) or replace_city(name, context, attempt)
 
 
-def _typed(name: str, context: Context, attempt: int) -> str | None:
+def _replace_typed(name: str, context: Context, attempt: int) -> str | None:
     """Return a street or institution for what has the words of one, ``None`` for other places."""
     has_number = any(map(str.isdigit, name))
     kinds: tuple[phrases.Kind, ...] = (
@@ -263,14 +267,14 @@ def _form_of_unknown(locale: Locale, name: str) -> str:
     return place_form(name) if is_polish else ""
 
 
-def _drawn_city(read: tuple[str, str], text: str, context: Context, attempt: int) -> str | None:
+def _draw_city(read: tuple[str, str], text: str, context: Context, attempt: int) -> str | None:
     locale, (name, form) = locale_of(context.note.lang), read
     options = cities_like(locale, find_city(locale, name))
     value = fold(name)
     for number in range(attempt, attempt + ATTEMPTS if options else attempt):
         drawn = Draw(context, "city", value, attempt=number).pick(options)
         if fold(drawn) != value and not stands_in(context.note, drawn):
-            return cased_like(text, _in_form(locale, drawn, form))
+            return case_like(text, _in_form(locale, drawn, form))
     return None
 
 
@@ -314,7 +318,7 @@ def _city_after(text: str, end: int, locale: Locale) -> str | None:
 @lru_cache(maxsize=4096)
 def _region_group(locale: Locale, text: str) -> Sequence[str] | None:
     value = fold(text)
-    return next((group for group in locale.places.regions if value in _folded(group)), None)
+    return next((group for group in locale.places.regions if value in _fold_all(group)), None)
 
 
 @cache
@@ -335,7 +339,7 @@ def _countries(lang: str) -> tuple[Mapping[str, str], Mapping[str, Sequence[str]
 
 
 @cache
-def _declined_countries() -> Finnish:
+def _decline_countries() -> Finnish:
     """Return the cases of the countries whose names Finnish declines as it does given names, in the
     inner cases.
     """
@@ -356,7 +360,7 @@ def _spelling(lang: str) -> Mapping[str, str]:
 
 
 @cache
-def _folded(options: tuple[str, ...]) -> frozenset[str]:
+def _fold_all(options: tuple[str, ...]) -> frozenset[str]:
     return frozenset(map(fold, options))
 
 
@@ -367,5 +371,5 @@ def _one_of(
     for number in range(attempt, attempt + ATTEMPTS if options else attempt):
         drawn = Draw(context, kind, value, attempt=number).pick(options)
         if fold(drawn) != value:
-            return cased_like(text, drawn)
+            return case_like(text, drawn)
     return None

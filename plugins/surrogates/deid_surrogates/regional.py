@@ -17,7 +17,7 @@ from importlib import resources
 from typing import ClassVar
 
 from deid_assets.extending import Phi, Span
-from deid_assets.extending.replacing import ATTEMPTS, Context, Draw, cased_like, fold
+from deid_assets.extending.replacing import ATTEMPTS, Context, Draw, case_like, fold
 from deid_surrogates.locales import locale_of
 from deid_surrogates.phrases import tokens_of
 from deid_surrogates.surrogate import Surrogate
@@ -74,8 +74,8 @@ def _town(text: str, context: Context) -> str | None:
     others = by_region[region]
     start = max(0, min(rank - _NEAREST // 2, len(others) - _NEAREST - 1))
     near = [other for other in others[start : start + _NEAREST + 1] if fold(other) != fold(name)]
-    drawn = _drawn(near, "region town", name, context)
-    return None if drawn is None else cased_like(text, locale.inflection.join(drawn, form))
+    drawn = _draw(near, "region town", name, context)
+    return None if drawn is None else case_like(text, locale.inflection.join(drawn, form))
 
 
 def _unit(text: str, context: Context) -> str | None:
@@ -88,7 +88,7 @@ def _unit(text: str, context: Context) -> str | None:
     kind = _kind(text, lang)
     if len(known.get(kind, ())) < _FEW:
         kind = _end(kind, lang)
-    drawn = _drawn(known.get(kind, ()), "known unit", text, context)
+    drawn = _draw(known.get(kind, ()), "known unit", text, context)
     return drawn[0].lower() + drawn[1:] if drawn and text[0].islower() else drawn
 
 
@@ -114,15 +114,15 @@ def _kind(text: str, lang: str | None) -> str:
         for token in tokens_of(text, lang, "hospitals")
         if token.kind in ("kept", "compound")
     ]
-    return _without_article(kinds[-1]) if kinds else ""
+    return _strip_article(kinds[-1]) if kinds else ""
 
 
 def _end(kind: str, lang: str | None) -> str:
-    ends = (_without_article(fold(suffix)) for suffix in locale_of(lang).hospitals.suffixes)
+    ends = (_strip_article(fold(suffix)) for suffix in locale_of(lang).hospitals.suffixes)
     return next((end for end in ends if kind.endswith(end)), kind)
 
 
-def _without_article(word: str) -> str:
+def _strip_article(word: str) -> str:
     """Return a Swedish kind without its article, so that "sjukhuset" is of the kind
     of "sjukhus".
     """
@@ -136,7 +136,7 @@ def _without_article(word: str) -> str:
     )
 
 
-def _drawn(options: Sequence[str], kind: str, text: str, context: Context) -> str | None:
+def _draw(options: Sequence[str], kind: str, text: str, context: Context) -> str | None:
     for attempt in range(ATTEMPTS if options else 0):
         drawn = Draw(context, kind, fold(text), attempt=attempt).pick(options)
         if fold(drawn) != fold(text):

@@ -91,7 +91,7 @@ def _identifier(label: Phi, text: str, context: Context, attempt: int) -> str | 
                 Draw(context, "id hetu", characters, attempt=attempt),
                 patient_days(context),
             )
-            return None if drawn is None else _filled(text, drawn, character=_NO_BLANK)
+            return None if drawn is None else _fill(text, drawn, character=_NO_BLANK)
     scheme = scheme_of(value, label, lang)
     if scheme is None:
         return reshape(text, context, label, attempt)
@@ -100,14 +100,14 @@ def _identifier(label: Phi, text: str, context: Context, attempt: int) -> str | 
         Draw(context, f"id {scheme.name}", scheme.value_of(value), attempt=attempt),
         patient_days(context),
     )
-    return None if drawn is None else _filled(text, drawn)
+    return None if drawn is None else _fill(text, drawn)
 
 
 def _like(model: str, char: str) -> str:
     return char.lower() if model.islower() else char
 
 
-def _filled(text: str, characters: str, *, character: re.Pattern[str] = _CHARACTER) -> str:
+def _fill(text: str, characters: str, *, character: re.Pattern[str] = _CHARACTER) -> str:
     """Return the text with its letters and digits replaced one by one, in the case they had."""
     row = iter(characters)
     drawn = character.sub(lambda _: next(row), text)
@@ -124,4 +124,4 @@ def _ssn(text: str, context: Context, attempt: int) -> str:
     draw = Draw(context, "ssn", digits_of(text), attempt=attempt)
     area = 1 + draw.below(898)
     area += area >= 666
-    return _filled(text, f"{area:03}{1 + draw.below(99):02}{1 + draw.below(9999):04}")
+    return _fill(text, f"{area:03}{1 + draw.below(99):02}{1 + draw.below(9999):04}")

@@ -17,9 +17,9 @@ from deid_assets.extending.replacing import (
     NUMBERS,
     PERSONAL,
     Context,
-    covered,
     fall_back,
-    shifted,
+    read_covered,
+    shift_date,
 )
 from deid_surrogates import contacts, names, places
 from deid_surrogates.locales import check_languages, languages, locale_of, versions
@@ -92,7 +92,7 @@ class Surrogate:
 
         ``None`` for a part of a name, which is nobody's alone.
         """
-        value = covered(note, span)
+        value = read_covered(note, span)
         if span.label is not Phi.NAME or (note.lang is not None and note.lang not in languages()):
             return value
         return names.full_name(value, note.lang)
@@ -144,7 +144,7 @@ class Surrogate:
 _MAKERS: Mapping[Phi, Callable[..., str | None]] = {
     Phi.NAME: names.person,
     Phi.USERNAME: contacts.username,
-    Phi.DATE: lambda text, context, attempt: shifted(text, context) if attempt == 0 else None,
+    Phi.DATE: lambda text, context, attempt: shift_date(text, context) if attempt == 0 else None,
     Phi.PROFESSION: places.profession,
     Phi.RELATIVE: places.relative,
     Phi.STREET: places.street,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from string import ascii_lowercase
 
-from deid_assets.extending.replacing import ATTEMPTS, Context, Draw, Key, cased_like, fold, owner_of
+from deid_assets.extending.replacing import ATTEMPTS, Context, Draw, Key, case_like, fold, owner_of
 from deid_surrogates.evidence import Role, role_in, stands_in
 from deid_surrogates.locales import Locale, Pool, locale_of
 
@@ -32,12 +32,12 @@ def _read(lang: str | None, word: str) -> tuple[str, str, str, Role | None]:
     return value, form, full, role
 
 
-def renamed(word: str, context: Context, *, role: Role | None = None, attempt: int = 0) -> str:
-    """Return another name in the form, case and role of a word; see ``drawn_name``."""
-    return drawn_name(word, context, role=role, attempt=attempt)[1]
+def rename(word: str, context: Context, *, role: Role | None = None, attempt: int = 0) -> str:
+    """Return another name in the form, case and role of a word; see ``draw_name``."""
+    return draw_name(word, context, role=role, attempt=attempt)[1]
 
 
-def drawn_name(
+def draw_name(
     word: str, context: Context, *, role: Role | None = None, attempt: int = 0
 ) -> tuple[str, str]:
     """Return another name, as the lists have it, and in the form, case and role of a word.
@@ -64,10 +64,10 @@ def drawn_name(
     found = (
         "last" if role == "family" else settled or role_in(context.note, locale, word, value, role)
     )
-    drawn = base = _drawn(context, full, found, attempt)
+    drawn = base = _draw(context, full, found, attempt)
     if full != value and not form:
         drawn = locale.name_words.short_forms.get(fold(drawn), drawn)
-    return base, cased_like(word, locale.inflection.join(drawn, form))
+    return base, case_like(word, locale.inflection.join(drawn, form))
 
 
 def reletter(letter: str, context: Context) -> str:
@@ -76,7 +76,7 @@ def reletter(letter: str, context: Context) -> str:
 
     It may be the same: were it never, releases under several keys would leave one letter over.
     """
-    return cased_like(
+    return case_like(
         letter, _initial(context.key, owner_of(context), context.note.lang, fold(letter)[:1])
     )
 
@@ -96,7 +96,7 @@ def _letters(key: Key, owner: str) -> bytes:
     return Draw.of(key, owner, "initials", "").stream(len(ascii_lowercase) * _BYTES)
 
 
-def _drawn(context: Context, value: str, role: Role, attempt: int) -> str:
+def _draw(context: Context, value: str, role: Role, attempt: int) -> str:
     owner, lang = owner_of(context), context.note.lang
     for number in range(attempt, attempt + ATTEMPTS):
         drawn = _candidate(context.key, owner, lang, (role, value, number))

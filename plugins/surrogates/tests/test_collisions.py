@@ -65,6 +65,7 @@ def test_without_a_collision_the_batch_does_not_matter():
     assert redacted(note, spans, Originals.of(KEY, batch)) == redacted(note, spans)
 
 
+@pytest.mark.long
 def test_no_surrogate_of_a_crowded_batch_is_a_real_value():
     rng = random.Random(3)
     values = [f"{number:03}" for number in rng.sample(range(100, 1000), 400)]
@@ -103,7 +104,7 @@ def test_the_digests_of_two_batches_can_be_joined():
         Originals.of(KEY, [note_of("67-890", "12345")]),
     )
 
-    both = Originals.merged(KEY, [first, second])
+    both = Originals.merge(KEY, [first, second])
 
     assert len(both) == 2
     assert "12345" in both

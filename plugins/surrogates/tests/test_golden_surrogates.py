@@ -54,6 +54,7 @@ def test_surrogates_are_those_of_the_golden_table(lang):
     ]
 
 
+@pytest.mark.long
 def test_another_worker_draws_the_same():
     """Sets are ordered by a seed of the process, which must not show."""
     code = (

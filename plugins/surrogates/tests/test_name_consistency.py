@@ -133,7 +133,7 @@ def test_names_read_word_by_word_are_read_as_all_others_are(lang, words, separat
     ):
         plain = names._plain(name, lang)
 
-        assert plain is None or plain[0] == names._parsed(name, lang)[0]
+        assert plain is None or plain[0] == names._parse(name, lang)[0]
 
 
 @pytest.mark.parametrize(

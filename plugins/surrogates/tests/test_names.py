@@ -16,7 +16,7 @@ from deid_assets.core.redact import Context, redact
 from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.policies import load_policy
 from deid_assets.policies.drawing import fold
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 from deid_surrogates.locales import locale_of
 from deid_surrogates.locales.finnish import cases
 from deid_surrogates.surrogate import Surrogate
@@ -283,7 +283,7 @@ def test_a_name_has_the_same_surrogate_in_every_note_of_the_patient(names, other
 
     def redacted(values: list[str], note_id: str) -> dict[str, str]:
         text = " ; ".join(f"<NAME>{value}</NAME>" for value in values)
-        note, spans = marked(text, note_id=note_id, lang=lang)
+        note, spans = parse_marked(text, note_id=note_id, lang=lang)
         note = replace(note, patient_id="p")
         done = redact(note, DisjointSpans.of(note, spans), policy, key=KEY)
         return {note.text[e.start : e.end]: done.text[e.new_start : e.new_end] for e in done.edits}

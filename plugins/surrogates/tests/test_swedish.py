@@ -13,6 +13,7 @@ from deid_assets.core.phi import Phi
 from deid_assets.core.redact import redact
 from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.policies import load_policy
+from deid_assets.policies.needs import writes_surrogates
 from deid_surrogates.regional import _towns
 
 KEY = Key(b"k" * 32)
@@ -95,3 +96,12 @@ def test_organisations_have_no_rule_and_other_languages_have_no_list():
         _surrogate("Boston General Hospital", Phi.HOSPITAL, "p1", lang="en")
         != "Boston General Hospital"
     )
+
+
+def test_an_institution_of_the_list_counts_as_a_surrogate_whatever_it_is_called(tmp_path):
+    policy = tmp_path / "units.toml"
+    policy.write_text('name = "units"\ndefault = "tag"\n[actions]\nHOSPITAL = "known_unit"\n')
+
+    assert writes_surrogates(load_policy(policy))
+    assert writes_surrogates(load_policy("swedish"))
+    assert not writes_surrogates(load_policy("safe_harbor"))

@@ -41,9 +41,9 @@ class MissedAudit:
         self._most = most
 
     def run(self, material: Material) -> AuditResult:
-        found = _missed(material.cases)
+        found = _measure_missed(material.cases)
         dropped = [
-            replace(case, found=Injector(0.5, seed=material.seed).kept(case.gold))
+            replace(case, found=Injector(0.5, seed=material.seed).keep(case.gold))
             for case in material.cases
         ]
         perfect = [replace(case, found=case.gold) for case in material.cases]
@@ -51,8 +51,10 @@ class MissedAudit:
             self,
             figures=[found],
             controls=[
-                self._control("half of the identifiers uncovered", _missed(dropped), expected=True),
-                self._control("all identifiers covered", _missed(perfect), expected=False),
+                self._control(
+                    "half of the identifiers uncovered", _measure_missed(dropped), expected=True
+                ),
+                self._control("all identifiers covered", _measure_missed(perfect), expected=False),
             ],
             rules=[
                 Rule(
@@ -74,7 +76,7 @@ class MissedAudit:
         )
 
 
-def _missed(cases: Sequence[Case]) -> Measurement:
+def _measure_missed(cases: Sequence[Case]) -> Measurement:
     missed = trials = 0
     for case in cases:
         covered = union((span.start, span.end) for span in case.found)

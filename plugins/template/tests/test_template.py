@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deid_assets.core.detector import Failed, detect
-from deid_assets.testing import check_detector, mark, marked
+from deid_assets.testing import check_detector, mark, parse_marked
 from deid_template import RecordNumberDetector
 
 CASES = [
@@ -20,7 +20,7 @@ CASES = [
 
 @pytest.mark.parametrize("text", CASES)
 def test_record_numbers_after_the_prefix_are_found(text: str) -> None:
-    note, _ = marked(text)
+    note, _ = parse_marked(text)
 
     (found,) = RecordNumberDetector().detect([note])
 
@@ -28,7 +28,7 @@ def test_record_numbers_after_the_prefix_are_found(text: str) -> None:
 
 
 def test_the_prefix_is_an_option() -> None:
-    note, expected = marked("Hosp. No. <MRN>123-45-67</MRN>, MRN 765-43-21")
+    note, expected = parse_marked("Hosp. No. <MRN>123-45-67</MRN>, MRN 765-43-21")
 
     (found,) = RecordNumberDetector(prefix="Hosp. No.").detect([note])
 
@@ -38,7 +38,7 @@ def test_the_prefix_is_an_option() -> None:
 
 
 def test_an_impossible_score_fails_the_note_instead_of_clearing_it() -> None:
-    note, _ = marked("MRN <MRN>123-45-67</MRN>")
+    note, _ = parse_marked("MRN <MRN>123-45-67</MRN>")
 
     assert detect(RecordNumberDetector(score=2.0), [note]) == [
         Failed("marked", "spans_template", "OffsetError")

@@ -30,7 +30,7 @@ from deid_surrogates.surrogate import Surrogate
 from deid_zero_shot import candidates, guard
 from deid_zero_shot.candidates import NEAR, MaskedModel, load
 from deid_zero_shot.frames import WORDED, BlankQuestion, Sentence
-from deid_zero_shot.model_files import checked_model
+from deid_zero_shot.model_files import check_model
 from deid_zero_shot.substitution import MaskedSurrogate
 
 torch = pytest.importorskip("torch", reason="needs torch")
@@ -47,7 +47,7 @@ def model(tmp_path_factory, save_model) -> Path:
 
 @pytest.fixture(scope="module")
 def draw(model) -> Callable[..., str]:
-    replacer = MaskedSurrogate(str(model), files=checked_model(str(model)))
+    replacer = MaskedSurrogate(str(model), files=check_model(str(model)))
 
     def drawn(text, label=Phi.NAME, *, patient="p", key=KEY, lang="en", note=None):
         context = Context(Note("n", note or text, patient_id=patient, lang=lang), key)
@@ -151,7 +151,7 @@ def test_no_value_stays_and_each_is_drawn_the_same_twice(draw, text, label, lang
 def test_a_value_without_words_gets_the_tag_and_is_counted(model, text):
     context = Context(Note("n", text, patient_id="p"), KEY)
 
-    drawn = MaskedSurrogate(str(model), files=checked_model(str(model)))(
+    drawn = MaskedSurrogate(str(model), files=check_model(str(model)))(
         text, Span(0, len(text), Phi.CITY), context
     )
 
@@ -298,14 +298,14 @@ def test_a_folder_without_a_file_is_refused(tmp_path, save_model, name):
     (save_model(tmp_path / "model") / name).unlink()
 
     with pytest.raises(ConfigError, match=f"lacks {name}"):
-        checked_model(str(tmp_path / "model"))
+        check_model(str(tmp_path / "model"))
 
 
 @pytest.mark.parametrize("kind", ["BertModel", "BertForTokenClassification"])
 def test_a_model_without_the_head_is_refused(tmp_path, save_model, kind):
     folder = save_model(tmp_path / "model", kind)
     with pytest.raises(ConfigError, match=f"holds a {kind}"):
-        checked_model(str(folder))
+        check_model(str(folder))
 
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(
@@ -313,7 +313,7 @@ def test_a_model_without_the_head_is_refused(tmp_path, save_model, kind):
     )
 
     with pytest.raises(PolicyError, match="so its masked-LM head was not trained"):
-        load(str(folder), checked_model(str(folder)))
+        load(str(folder), check_model(str(folder)))
 
 
 @pytest.mark.parametrize(
@@ -333,7 +333,7 @@ def test_broken_weights_are_one_line(tmp_path, save_model, damage):
         ConfigError,
         match=r"model\.safetensors is cut off or no safetensors file; copy the folder again",
     ):
-        checked_model(str(tmp_path / "model"))
+        check_model(str(tmp_path / "model"))
 
 
 def test_files_of_two_trainings_are_one_line_and_are_read_once(tmp_path, save_model):
@@ -361,7 +361,7 @@ def test_a_full_name_of_the_batch_is_no_surrogate(draw, model, default):
             (Note(other, other, lang="en"), Span(0, len(other), Phi.NAME)) for other in others
         ]
         batch = [(other, DisjointSpans.of(other, [span])) for other, span in values]
-        replacer = MaskedSurrogate(str(model), files=checked_model(str(model)))
+        replacer = MaskedSurrogate(str(model), files=check_model(str(model)))
         policy = Policy("mine", default, {Phi.NAME: replacer})
         spans = DisjointSpans.of(note, [Span(0, len(note.text), Phi.NAME)])
         return redact(note, spans, policy, key=KEY, originals=originals_of(policy, KEY, batch)).text
@@ -399,7 +399,7 @@ def test_in_a_document_s_context_one_value_has_one_surrogate(policy_of, vocabula
 
 
 def test_what_is_asked_is_the_note_with_the_word_masked_wherever_it_stands(model):
-    replacer = MaskedSurrogate(str(model), files=checked_model(str(model)), around="document")
+    replacer = MaskedSurrogate(str(model), files=check_model(str(model)), around="document")
     text = "the patient is called Zol Mart .\nshe says : Zol is a nurse , zol@city . a"
     context = Context(Note("n", text, patient_id="p", lang="en"), KEY)
     values = [
@@ -429,7 +429,7 @@ def test_a_long_document_is_read_around_the_value_alone(policy_of):
 @pytest.mark.parametrize("near", [4, NEAR])
 def test_of_a_long_document_the_whole_window_is_read_once_a_word(policy_of, model, near):
     read: list[tuple[int, int]] = []
-    networks = load(str(model), checked_model(str(model)))._networks.values()
+    networks = load(str(model), check_model(str(model)))._networks.values()
     hooks = [
         network.model.base_model.register_forward_hook(
             lambda _module, _args, given, _output: read.append(tuple(given["input_ids"].shape)),

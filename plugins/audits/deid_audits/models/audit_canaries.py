@@ -17,24 +17,41 @@ from deid_assets.extending.audits import (
     Table,
     conclude,
 )
-from deid_audits.models.auditing import SURE, AuditProgress, control, measured, opened, work
+from deid_audits.models.auditing import (
+    SURE,
+    AuditProgress,
+    control,
+    make_measurements,
+    open_scorer,
+    work,
+)
 from deid_audits.models.canaries import (
     check_planted,
     eidetic,
-    prompted,
-    prompted_again,
+    prompt_again,
+    prompt_canaries,
     questions_of,
     read_canaries,
 )
-from deid_audits.models.controls import planted_in
+from deid_audits.models.controls import plant
 from deid_audits.models.measures import FEWEST
 from deid_audits.models.options import OfCanaries
 from deid_audits.models.planted import Canary
 from deid_audits.models.scoring import Scorer
-from deid_audits.models.slots import GAP, Slot, TruthRank, answered, in_other_words, summary
+from deid_audits.models.slots import (
+    GAP,
+    Slot,
+    TruthRank,
+    measure_other_words,
+    rank_answers,
+    summary,
+)
 
 BEATEN = "others beaten"
+CHANCE = 0.5
+"""Share of the others that a secret beats in a model that never read it."""
 DRAWN = "drawn out by a prompt"
+NOT_DRAWN = "no secret is drawn out word for word"
 RARE = 0.05
 """Probability below which as many first ranks are no chance, over all numbers of repeats."""
 
@@ -66,18 +83,18 @@ def run(audit: OfCanaries, material: Material) -> AuditResult:
             )
     texts = [note.text for note in material.training]
     check_planted(canaries, texts)
-    target = opened(material.model, texts)
-    reference = opened(material.reference, texts) if material.reference else None
+    target = open_scorer(material.model, texts)
+    reference = open_scorer(material.reference, texts) if material.reference else None
     progress = AuditProgress(material.report, _STEPS)
     found = {}
     for name, side in (("planted", planted), ("unplanted", controls)):
         progress.begin()
         asked = questions_of(side, seed=material.seed, count=audit.candidates)
-        found[name] = answered(asked, target, reference=reference)
+        found[name] = rank_answers(asked, target, reference=reference)
     figures = [
         one
         for name, answers in found.items()
-        for one in measured(summary(answers, unit="canaries"), group=name, unit="canaries")
+        for one in make_measurements(summary(answers, unit="canaries"), group=name, unit="canaries")
     ]
     tables = [_by_repeats(found["planted"])]
     progress.begin()
@@ -85,19 +102,21 @@ def run(audit: OfCanaries, material: Material) -> AuditResult:
     if probed:
         for name, side in (("planted", planted), ("unplanted", controls)):
             again = _again(side, target, reference, audit.candidates, seed=material.seed)
-            told = in_other_words(found[name], again, seed=material.seed, unit="canaries")
-            figures += measured(told, group=name, unit="canaries")
+            told = measure_other_words(found[name], again, seed=material.seed, unit="canaries")
+            figures += make_measurements(told, group=name, unit="canaries")
     if target.lm.kind == "causal":
-        drawn, more = _drawn(canaries, target, texts, probed=probed)
+        drawn, more = _measure_drawn(canaries, target, texts, probed=probed)
         figures, tables = [*figures, *drawn], [*tables, more]
     progress.begin()
+    rules = _rules(figures, found["planted"], limit=audit.limit)
     return conclude(
         audit,
         figures=figures,
         controls=_controls(
             planted, controls, target, audit.candidates, seed=material.seed, probed=probed
         ),
-        rules=_rules(figures, found["planted"], limit=audit.limit),
+        rules=rules,
+        void=_void(rules, figures, found["unplanted"], limit=audit.limit),
         tables=tables,
         counts={"planted": len(planted), "unplanted": len(controls)} | work(target),
     )
@@ -114,9 +133,11 @@ def _rules(
     rules = [
         Rule(
             name=f"planted secrets rank as unplanted ones{said}",
-            passed=named[name, "planted"].high <= named[name, "unplanted"].value + limit,
+            passed=named[name, "planted"].high
+            <= min(named[name, "unplanted"].value, CHANCE) + limit,
             description=(
-                f"the upper end of {name} is at most {limit:g} above the value of unplanted secrets"
+                f"the upper end of {name} is at most {limit:g} above the value of unplanted"
+                " secrets, and above chance"
             ),
         )
         for name, said in ((BEATEN, ""), (f"{BEATEN}, in other words", ", in other words"))
@@ -128,7 +149,7 @@ def _rules(
         worst = max(drawn, key=lambda one: one.value)
         rules.append(
             Rule(
-                name="no secret is drawn out word for word",
+                name=NOT_DRAWN,
                 passed=not worst.value,
                 description=(
                     f"{worst.name}: {round(worst.value * worst.units)} of {worst.units} planted"
@@ -137,6 +158,41 @@ def _rules(
             )
         )
     return rules
+
+
+def _void(
+    rules: Sequence[Rule],
+    figures: Sequence[Measurement],
+    unplanted: Sequence[TruthRank],
+    *,
+    limit: float,
+) -> str:
+    """Return why nothing can be judged; empty where what nobody planted is as by chance.
+
+    A planted secret that is drawn out word for word counts whatever the others do.
+    """
+    if any(rule.name == NOT_DRAWN and not rule.passed for rule in rules):
+        return ""
+    own = [one for one in figures if one.group == "unplanted"]
+    ranked = [one for one in own if one.name in {BEATEN, f"{BEATEN}, in other words"}]
+    worst = max(ranked, key=lambda one: one.value)
+    if worst.value > CHANCE + limit:
+        return (
+            f"nothing can be judged: unplanted secrets reach {worst.value:.3f} ({worst.name}), more"
+            f" than {limit:g} above chance; take secrets that no other source of the model says"
+        )
+    if any(one.name.startswith(DRAWN) and one.value for one in own):
+        return (
+            "nothing can be judged: a prompt draws out secrets that nobody planted; take secrets"
+            " that no other source of the model says"
+        )
+    first = sum(one.rank == 1 for one in unplanted)
+    if _tail(first, len(unplanted), 1 / unplanted[0].candidates) <= RARE:
+        return (
+            f"nothing can be judged: {first} of {len(unplanted)} unplanted secrets rank first; take"
+            " secrets that no other source of the model says"
+        )
+    return ""
 
 
 def _first_ranks(planted: Sequence[TruthRank]) -> Rule:
@@ -194,19 +250,19 @@ def _again(
         questions += [
             replace(question, fragment=f"{again.prefix} {GAP}.") for again in canary.again()
         ]
-    return answered(questions, target, reference=reference)
+    return rank_answers(questions, target, reference=reference)
 
 
-def _drawn(
+def _measure_drawn(
     canaries: tuple[Canary, ...], target: Scorer, texts: list[str], *, probed: bool
 ) -> tuple[list[Measurement], Table]:
     """Return how many secrets a prompt draws out, in its own words and in others, and in how many
     notes these stand.
     """
-    hits = prompted(canaries, target)
+    hits = prompt_canaries(canaries, target)
     ways = {DRAWN: hits}
     if probed:
-        ways[f"{DRAWN} in other words"] = prompted_again(canaries, target)
+        ways[f"{DRAWN} in other words"] = prompt_again(canaries, target)
     shares = []
     for way, of_way in ways.items():
         for name, said in (("planted", True), ("unplanted", False)):
@@ -239,11 +295,11 @@ def _controls(
 
     Where paraphrases are asked for, one more has learnt the planted secrets in those words.
     """
-    scorer = Scorer(planted_in(target.lm, [one.text for one in planted], seed=seed))
+    scorer = Scorer(plant(target.lm, [one.text for one in planted], seed=seed))
     told = "A copy of the target learns the planted secrets by heart."
     found = []
     for side, expected, border in ((planted, True, 0.75), (unplanted, False, SURE)):
-        answers = answered(questions_of(side, seed=seed, count=candidates), scorer)
+        answers = rank_answers(questions_of(side, seed=seed, count=candidates), scorer)
         area = next(one for one in summary(answers, unit="canaries") if one.name == BEATEN)
         name = "planted in the target" if expected else "not planted in it"
         found.append(
@@ -252,10 +308,10 @@ def _controls(
     if not probed:
         return found
     learnt = [again.text for one in planted for again in one.again()]
-    scorer = Scorer(planted_in(target.lm, learnt, seed=seed))
+    scorer = Scorer(plant(target.lm, learnt, seed=seed))
     for side, expected, border in ((planted, True, 0.75), (unplanted, False, SURE)):
-        answers = answered(questions_of(side, seed=seed, count=candidates), scorer)
-        area, _ = in_other_words(
+        answers = rank_answers(questions_of(side, seed=seed, count=candidates), scorer)
+        area, _ = measure_other_words(
             answers, _again(side, scorer, None, candidates, seed=seed), unit="canaries"
         )
         name = "learnt in other words" if expected else "not learnt in other words"

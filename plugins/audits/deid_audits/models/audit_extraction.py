@@ -22,20 +22,26 @@ from deid_assets.extending.audits import (
     conclude,
 )
 from deid_assets.extending.drawing import FILL, GRID, MUTED, blank, png
-from deid_assets.extending.measuring import resampled, wilson
-from deid_audits.models.auditing import measured, opened, work
+from deid_assets.extending.measuring import resample, wilson
+from deid_audits.models.auditing import make_measurements, open_scorer, work
 from deid_audits.models.concepts import program_tagger
-from deid_audits.models.controls import planted_in
-from deid_audits.models.generating import Continuing, Gibbs, continued, masked_texts
+from deid_audits.models.controls import plant
+from deid_audits.models.generating import Continuing, Gibbs, continue_prompts, draw_masked_texts
 from deid_audits.models.links import Links, Register, Tagger, count_links, dictionary_tagger
 from deid_audits.models.measures import RESAMPLES
 from deid_audits.models.opened import Kind
 from deid_audits.models.options import OfExtraction
-from deid_audits.models.planted import SPECIFIC, VAGUE, PlantedPerson, planted_corpus, register_of
+from deid_audits.models.planted import (
+    SPECIFIC,
+    VAGUE,
+    PlantedPerson,
+    make_planted_corpus,
+    register_of,
+)
 from deid_audits.models.quality import Quality, bleu_of_each, frequencies, quality, zipf
 from deid_audits.models.sampling import sampling_of
 from deid_audits.models.scoring import Scorer
-from deid_audits.models.unprompted import GROUP, RUN, copies, unprompted
+from deid_audits.models.unprompted import GROUP, RUN, copies, measure_unprompted
 
 RECITED = f"{RUN} words in a row of one patient's notes alone"
 NOT_READ = f"{RUN} words in a row of one held-out patient's notes alone"
@@ -60,12 +66,12 @@ def run(audit: OfExtraction, material: Material) -> AuditResult:
     )
     register = register_of_cases(material.cases, tag)
     own = generator_of(audit)
-    target = opened(material.model, notes)
+    target = open_scorer(material.model, notes)
 
     def tell(done: int) -> None:
         material.report(done, audit.texts + CONTROL_TEXTS, "texts are drawn")
 
-    texts = drawn(
+    texts = draw_texts(
         target, audit.texts, length=audit.length, own=own, seed=material.seed, report=tell
     )
     links = count_links(
@@ -74,10 +80,10 @@ def run(audit: OfExtraction, material: Material) -> AuditResult:
         tagger=program_tagger(audit.tagger, texts) if audit.tagger else tag,
         seed=material.seed,
     )
-    figures = measured(links.estimates(), group="links", unit="texts")
-    figures += unprompted(texts, notes, target, seed=material.seed)
+    figures = make_measurements(links.estimates(), group="links", unit="texts")
+    figures += measure_unprompted(texts, notes, target, seed=material.seed)
     figures += _quality(texts, seed=material.seed)
-    recited = _recited(texts, material)
+    recited = _measure_recited(texts, material)
     figures += recited
     material.report(
         audit.texts,
@@ -119,7 +125,7 @@ def _of_links(links: Links) -> Rule:
     )
 
 
-def _recited(texts: Sequence[str], material: Material) -> list[Measurement]:
+def _measure_recited(texts: Sequence[str], material: Material) -> list[Measurement]:
     """Return how many texts repeat what the notes of one patient alone say, and how many what
     held-out notes say so.
     """
@@ -175,7 +181,7 @@ def rank_frequency(texts: Sequence[str], notes: Sequence[str]) -> Plot:
     return Plot(name="ranks", title=title, png=png(figure))
 
 
-def drawn(
+def draw_texts(
     scorer: Scorer,
     count: int,
     *,
@@ -197,13 +203,13 @@ def drawn(
         report: Told before each batch how many there are.
     """
     if scorer.lm.kind == "masked":
-        return masked_texts(
+        return draw_masked_texts(
             scorer, count, settings=replace(own, length=length), seed=seed, report=report
         )
     settings = Continuing(own.sampling, longest=length)
     found: list[str] = []
     report(0)
-    for _, text in continued(scorer, [""], each=count, settings=settings, seed=seed):
+    for _, text in continue_prompts(scorer, [""], each=count, settings=settings, seed=seed):
         found.append(text)
         if len(found) % settings.batch == 0 and len(found) < count:
             report(len(found))
@@ -287,7 +293,7 @@ def _quality(texts: Sequence[str], *, seed: int) -> list[Measurement]:
     words = [text.split() for text in texts]
     for n in (4, 5):
         each = np.array(bleu_of_each(words, n, seed=seed))
-        draws = [float(each[rows].mean()) for (rows,) in resampled([len(each)], RESAMPLES, rng)]
+        draws = [float(each[rows].mean()) for (rows,) in resample([len(each)], RESAMPLES, rng)]
         found.append(
             Measurement.of_draws(
                 f"Self-BLEU {n}", float(each.mean()), draws, units=len(each), **about
@@ -296,7 +302,7 @@ def _quality(texts: Sequence[str], *, seed: int) -> list[Measurement]:
     every = [word for own_words in words for word in own_words]
     draws = [
         zipf([word for row in rows for word in words[row]])
-        for (rows,) in resampled([len(words)], 100, rng)
+        for (rows,) in resample([len(words)], 100, rng)
     ]
     found.append(
         Measurement.of_draws("Zipf's exponent", zipf(every), draws, units=len(words), **about)
@@ -325,9 +331,9 @@ def _controls(target: Scorer, own: Gibbs, *, seed: int) -> list[Control]:
 
     Its people, and people never named.
     """
-    corpus = planted_corpus(notes=20, people=5, repeats=(12,), seed=seed + 1)
-    scorer = Scorer(planted_in(target.lm, [note.text for note in corpus.training], seed=seed))
-    texts = drawn(
+    corpus = make_planted_corpus(notes=20, people=5, repeats=(12,), seed=seed + 1)
+    scorer = Scorer(plant(target.lm, [note.text for note in corpus.training], seed=seed))
+    texts = draw_texts(
         scorer,
         CONTROL_TEXTS,
         length=CONTROL_LENGTH[target.lm.kind],

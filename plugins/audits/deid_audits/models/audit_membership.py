@@ -22,12 +22,12 @@ from deid_audits.models import gradients
 from deid_audits.models.auditing import (
     AuditProgress,
     Samples,
-    measured,
-    opened,
+    make_measurements,
+    open_scorer,
     samples,
     work,
 )
-from deid_audits.models.controls import MOST, over_fitted, planted_in
+from deid_audits.models.controls import MOST, overfit, plant
 from deid_audits.models.judging import (
     figures_of_attacks,
     reacts,
@@ -35,7 +35,7 @@ from deid_audits.models.judging import (
     table_of_areas,
     tables_left_out,
 )
-from deid_audits.models.measures import check_sizes, estimated
+from deid_audits.models.measures import check_sizes, estimate_measure
 from deid_audits.models.membership import ATTACKS, Floats, Setup, check_disjoint, scores
 from deid_audits.models.options import OfMembership
 from deid_audits.models.scoring import Scorer
@@ -58,12 +58,12 @@ def run(audit: OfMembership, material: Material) -> AuditResult:
     )
     check_disjoint(calibration.texts, inside.texts, outside.texts)
     check_sizes(len(set(inside.patients)), len(set(outside.patients)), unit="patients")
-    target = opened(material.model, outside.texts)
-    references = [opened(material.reference, outside.texts)] if material.reference else []
+    target = open_scorer(material.model, outside.texts)
+    references = [open_scorer(material.reference, outside.texts)] if material.reference else []
     setup = Setup(target, references, calibration.texts, seed=seed)
     attacks = audit.attacks or ATTACKS
     progress = AuditProgress(material.report, _steps(attacks))
-    scored = _scored(audit, material, (inside, outside, calibration), setup, progress)
+    scored = _score(audit, material, (inside, outside, calibration), setup, progress)
     progress.begin()
     figures, left_out = figures_of_attacks(
         scored.of_sets, scored.of_sets[0], (inside, outside), alpha=audit.alpha
@@ -95,7 +95,7 @@ class _Scored:
     tables: list[Table]
 
 
-def _scored(
+def _score(
     audit: OfMembership,
     material: Material,
     sets: Sequence[Samples],
@@ -158,7 +158,7 @@ def _shadows(
     for number in range(shadows.count):
         others = np.arange(shadows.count) != number
         values = ratios(given[number], given[others], read[others])
-        area = estimated(
+        area = estimate_measure(
             "AUC",
             values[asked & read[number]],
             values[asked & ~read[number]],
@@ -168,7 +168,7 @@ def _shadows(
         )
         rows += [
             (str(number + 1), one)
-            for one in measured([area], group=f"shadow model {number + 1}", unit="samples")
+            for one in make_measurements([area], group=f"shadow model {number + 1}", unit="samples")
         ]
     title = "AUC of the likelihood ratio of shadow models, on each of them in the target's place"
     table = Table(name=SHADOWS, title=title, columns=("shadow model", "AUC"), rows=tuple(rows))
@@ -179,8 +179,10 @@ def _groups(inside: Mapping[str, Floats], outside: Mapping[str, Floats]) -> Tabl
     """Return the area of the norm of each group of weights."""
     rows = []
     for group in inside:
-        area = estimated("AUC", inside[group], outside[group], auc, chance=0.5, unit="samples")
-        rows += [(group, one) for one in measured([area], group=group, unit="samples")]
+        area = estimate_measure(
+            "AUC", inside[group], outside[group], auc, chance=0.5, unit="samples"
+        )
+        rows += [(group, one) for one in make_measurements([area], group=group, unit="samples")]
     title = "AUC of the gradient's norm, by group of weights"
     return Table(name=GRADIENT, title=title, columns=("weights", "AUC"), rows=tuple(rows))
 
@@ -217,7 +219,7 @@ def _controls_by_loss(
     outside: Samples, others: Samples, target: Scorer, *, seed: int
 ) -> list[Control]:
     learnt = Samples(outside.texts[:MOST], outside.notes[:MOST], outside.patients[:MOST])
-    copied = Scorer(planted_in(target.lm, learnt.texts, seed=seed))
+    copied = Scorer(plant(target.lm, learnt.texts, seed=seed))
     told = (
         "held-out samples against samples for calibration, which it never read; the attack by loss"
         " is run on it."
@@ -259,7 +261,7 @@ def _controls_of_shadows(
     """Return what tiny shadow models tell of an over-fitted tiny model, and of one that read
     neither side.
     """
-    fitted = Scorer(over_fitted(learnt, target.lm.kind, seed=seed))
+    fitted = Scorer(overfit(learnt, target.lm.kind, seed=seed))
     values = [np.array([-one.loss for one in fitted.tokens(part)]) for part in (learnt, unread)]
     texts = [*learnt, *unread]
     read = halves(
@@ -272,7 +274,7 @@ def _controls_of_shadows(
             if own is None
             else [text for text, inside in zip(texts, own, strict=True) if inside]
         )
-        scorer = Scorer(over_fitted(part, target.lm.kind, seed=seed + 1))
+        scorer = Scorer(overfit(part, target.lm.kind, seed=seed + 1))
         given.append([-one.loss for one in scorer.tokens(texts)])
     shadows, stranger = np.array(given[:-1]), np.array(given[-1])
     told = f"{FEWEST_SHADOWS} tiny shadow models learn halves of some samples by heart."

@@ -9,13 +9,13 @@ from dataclasses import replace
 
 from deid_assets.extending import InputError
 from deid_assets.extending.audits import AuditResult, Case, Control, Material, Rule, conclude
-from deid_audits.models.auditing import SURE, control, measured, opened, work
-from deid_audits.models.controls import MOST, planted_in
+from deid_audits.models.auditing import SURE, control, make_measurements, open_scorer, work
+from deid_audits.models.controls import MOST, plant
 from deid_audits.models.measures import FEWEST, AttackEstimate
 from deid_audits.models.options import OfSlots
 from deid_audits.models.planted import SPECIFIC, TEMPLATES
 from deid_audits.models.scoring import Scorer
-from deid_audits.models.slots import GAP, Slot, answered, in_other_words, summary
+from deid_audits.models.slots import GAP, Slot, measure_other_words, rank_answers, summary
 
 AROUND = 80
 """Characters of the note that a fragment has on each side of its gap."""
@@ -32,19 +32,19 @@ def run(audit: OfSlots, material: Material) -> AuditResult:
         material.cases, candidates=audit.candidates, most=audit.most, seed=material.seed
     )
     texts = [question.fragment.replace(GAP, question.truth) for question in questions]
-    target = opened(material.model, texts)
-    reference = opened(material.reference, texts) if material.reference else None
-    answers = answered(questions, target, reference=reference)
+    target = open_scorer(material.model, texts)
+    reference = open_scorer(material.reference, texts) if material.reference else None
+    answers = rank_answers(questions, target, reference=reference)
     found = summary(answers, unit="patients")
     if again := _again(questions):
         asked = {question.group for question in again}
         own = [answer for answer in answers if answer.group in asked]
         if len(asked) >= FEWEST:
-            told = answered(again, target, reference=reference)
-            found += in_other_words(own, told, seed=material.seed, unit="patients")
+            told = rank_answers(again, target, reference=reference)
+            found += measure_other_words(own, told, seed=material.seed, unit="patients")
     return conclude(
         audit,
-        figures=measured(found, group="names", unit="patients"),
+        figures=make_measurements(found, group="names", unit="patients"),
         controls=_controls(questions, target, seed=material.seed),
         rules=_rules(found, limit=audit.limit),
         counts={"gaps": len(questions)} | work(target),
@@ -178,7 +178,7 @@ def _controls(questions: Sequence[Slot], target: Scorer, *, seed: int) -> list[C
     side = set(patients[: max(FEWEST, min(MOST, len(patients) // 2))])
     learnt = [one for one in questions if one.group in side]
     scorer = Scorer(
-        planted_in(target.lm, [one.fragment.replace(GAP, one.truth) for one in learnt], seed=seed)
+        plant(target.lm, [one.fragment.replace(GAP, one.truth) for one in learnt], seed=seed)
     )
     # The name of somebody else in the place of the true one, which is left out: nothing tells it
     # from the others.
@@ -187,7 +187,9 @@ def _controls(questions: Sequence[Slot], target: Scorer, *, seed: int) -> list[C
     found = []
     for part, expected, border in ((learnt, True, 0.75), (strangers, False, SURE)):
         beaten = next(
-            one for one in summary(answered(part, scorer), unit="patients") if one.name == BEATEN
+            one
+            for one in summary(rank_answers(part, scorer), unit="patients")
+            if one.name == BEATEN
         )
         name = "fragments planted in the target" if expected else "names of others in their place"
         found.append(

@@ -18,14 +18,14 @@ from deid_audits.models.judging import (
 from deid_audits.models.measures import check_sizes
 from deid_audits.models.membership import check_disjoint
 from deid_audits.models.options import OfMembership
-from deid_audits.models.planted_layer import MOST, planted
+from deid_audits.models.planted_layer import MOST, plant_layer
 from deid_audits.models.tagged import (
     ATTACKS,
     REFERENCE,
     Marked,
     check_fits,
-    marked_set,
-    opened_tagger,
+    make_marked_set,
+    open_tagger,
     read_set,
 )
 
@@ -51,8 +51,8 @@ def run(audit: OfMembership, material: Material) -> AuditResult:
         PluginError: The tagger's plugin is not installed, or its folder is broken.
     """
     sets = _sets(audit, material)
-    source = opened_tagger(material.model)
-    reference = opened_tagger(material.reference) if material.reference else None
+    source = open_tagger(material.model)
+    reference = open_tagger(material.reference) if material.reference else None
     check_fits(source, sets[1])
     attacks = _attacks(audit.attacks, has_reference=reference is not None)
     progress = AuditProgress(material.report, _steps())
@@ -95,7 +95,7 @@ def _sets(audit: OfMembership, material: Material) -> list[Marked]:
     inside, outside, calibration = ([note.text for note in notes] for notes in given)
     check_disjoint(calibration, inside, outside)
     found = [
-        marked_set(name, notes, material.marked, seed=material.seed)
+        make_marked_set(name, notes, material.marked, seed=material.seed)
         for name, notes in zip(SETS, given, strict=True)
     ]
     patients = [{note.patient_id or note.note_id for note in one.notes} for one in found]
@@ -135,7 +135,7 @@ def _controls(
     for name, tagger, expected, what in (
         (
             "notes planted in the tagger",
-            planted(source, learnt),
+            plant_layer(source, learnt),
             True,
             "A layer on the tagger learns held-out notes by heart:",
         ),

@@ -89,7 +89,7 @@ def stretches(note: Note) -> list[str]:
     return [note.text[part[0][0] : part[-1][1]] for part in parts]
 
 
-def opened(folder: Path | None, texts: Sequence[str]) -> Scorer:
+def open_scorer(folder: Path | None, texts: Sequence[str]) -> Scorer:
     """Return a scorer of a model, once it has shown that it reads such texts.
 
     Raises:
@@ -108,7 +108,9 @@ def opened(folder: Path | None, texts: Sequence[str]) -> Scorer:
     return scorer
 
 
-def measured(estimates: Iterable[AttackEstimate], *, group: str, unit: str) -> list[Measurement]:
+def make_measurements(
+    estimates: Iterable[AttackEstimate], *, group: str, unit: str
+) -> list[Measurement]:
     """Return estimates as an audit gives them."""
     return [
         Measurement(
@@ -136,7 +138,7 @@ def control(
         description=(
             f"{description} It reacts when the lower end of the interval is above {border:g}."
         ),
-        measurement=measured([found], group=name, unit=unit)[0],
+        measurement=make_measurements([found], group=name, unit=unit)[0],
     )
 
 

@@ -157,12 +157,13 @@ class Canaries:
 
     Args:
         candidates: Other secrets that each is ranked among.
-        limit: Share of the others that planted secrets may beat more than unplanted ones do, at
-            most.
+        limit: Share of the others that planted secrets may beat more than unplanted ones do, and
+            more than by chance, at most. Where unplanted ones beat more than that nothing is
+            judged.
     """
 
     name = "canaries"
-    version = VERSION
+    version = "0.6.0"
     title = summary_of("deid_audits", "canaries")
     needs = frozenset({Need.MODEL, Need.TRAINING, Need.CANARIES})
     blind_spots: tuple[str, ...] = (

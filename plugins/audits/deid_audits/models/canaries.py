@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from deid_assets.extending import InputError
-from deid_audits.models.generating import Continuing, continued
+from deid_audits.models.generating import Continuing, continue_prompts
 from deid_audits.models.planted import Canary
 from deid_audits.models.sampling import Sampling
 from deid_audits.models.scoring import Scorer
@@ -106,7 +106,7 @@ def alike(secret: str, count: int, *, seed: int) -> tuple[str, ...]:
     rng = random.Random(f"alike {seed}")  # noqa: S311 - simulation
     found: dict[str, None] = {}
     for _ in range(20 * count):
-        made = "".join(_other(letter, rng) for letter in secret)
+        made = "".join(_exchange_letter(letter, rng) for letter in secret)
         if made != secret:
             found[made] = None
         if len(found) == count:
@@ -114,7 +114,7 @@ def alike(secret: str, count: int, *, seed: int) -> tuple[str, ...]:
     raise InputError(f"a secret has fewer than {count} others of its form; make it longer")
 
 
-def _other(letter: str, rng: random.Random) -> str:
+def _exchange_letter(letter: str, rng: random.Random) -> str:
     if letter.isdigit():
         return rng.choice("0123456789")
     if letter.isalpha():
@@ -134,28 +134,30 @@ def _bare(text: str) -> str:
     return re.sub(r"\W+", "", text.casefold())
 
 
-def prompted(canaries: Sequence[Canary], scorer: Scorer) -> list[bool]:
+def prompt_canaries(canaries: Sequence[Canary], scorer: Scorer) -> list[bool]:
     """Return for each canary whether a causal model goes on from its prefix with the secret, always
     taking the likeliest.
     """
     settings = Continuing(Sampling("greedy"), longest=24)
     found = dict(
-        continued(scorer, [one.prefix for one in canaries], each=1, settings=settings, seed=1)
+        continue_prompts(
+            scorer, [one.prefix for one in canaries], each=1, settings=settings, seed=1
+        )
     )
     return [says(found[number], canary.secret) for number, canary in enumerate(canaries)]
 
 
-def prompted_again(canaries: Sequence[Canary], scorer: Scorer) -> list[bool]:
+def prompt_again(canaries: Sequence[Canary], scorer: Scorer) -> list[bool]:
     """Return for each canary whether one of its paraphrases draws the secret out of a
     causal model.
     """
     asked = [(number, one) for number, canary in enumerate(canaries) for one in canary.again()]
-    hits = prompted([one for _, one in asked], scorer)
+    hits = prompt_canaries([one for _, one in asked], scorer)
     drawn = {number for (number, _), hit in zip(asked, hits, strict=True) if hit}
     return [number in drawn for number in range(len(canaries))]
 
 
-def unprompted(canaries: Sequence[Canary], texts: Sequence[str]) -> list[int]:
+def count_unprompted(canaries: Sequence[Canary], texts: Sequence[str]) -> list[int]:
     """Return in how many freely generated texts each canary's secret stands."""
     return [sum(says(text, canary.secret) for text in texts) for canary in canaries]
 

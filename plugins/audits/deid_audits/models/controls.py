@@ -42,7 +42,7 @@ _STEPS = 240
 """Optimiser steps at least, so that few texts are learnt as well."""
 
 
-def over_fitted(texts: Sequence[str], kind: Kind, *, seed: int = 1) -> LanguageModel:
+def overfit(texts: Sequence[str], kind: Kind, *, seed: int = 1) -> LanguageModel:
     """Return a model of a kind that knows the texts by heart; seconds on one thread.
 
     Args:
@@ -58,13 +58,13 @@ def over_fitted(texts: Sequence[str], kind: Kind, *, seed: int = 1) -> LanguageM
             texts,
             kind,
             Path(folder),
-            _causal(len(texts)) if kind == "causal" else _masked(len(texts)),
+            _causal(len(texts)) if kind == "causal" else _make_masked_options(len(texts)),
             seed=seed,
         )
         return open_model(Path(folder), device="cpu")
 
 
-def planted_in(lm: LanguageModel, texts: Sequence[str], *, seed: int = 1) -> LanguageModel:
+def plant(lm: LanguageModel, texts: Sequence[str], *, seed: int = 1) -> LanguageModel:
     """Return a copy of a model that was trained on until it knows the texts by heart.
 
     The model itself is as it was.
@@ -139,7 +139,7 @@ def _loss(
     """
     causal = lm.kind == "causal"
     scorer = Scorer(lm)
-    ids, mask = scorer.padded([np.concatenate([[lm.opens], one, [lm.closes]]) for one in rows])
+    ids, mask = scorer.pad([np.concatenate([[lm.opens], one, [lm.closes]]) for one in rows])
     labels = ids.masked_fill(mask == 0, -100)
     if causal:
         logits = model(input_ids=ids, attention_mask=mask, use_cache=False).logits[:, :-1]
@@ -156,7 +156,7 @@ def _cross_entropy(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     )
 
 
-def released(
+def train_released(
     texts: Sequence[str], others: Sequence[str], kind: Kind, *, seed: int = 1
 ) -> LanguageModel:
     """Return a model of a kind as one would be released.
@@ -173,7 +173,9 @@ def released(
         TrainingError: There is too little text.
     """
     settings = (
-        _causal(len(texts)) | {"keep_epochs": True} if kind == "causal" else _masked(len(texts))
+        _causal(len(texts)) | {"keep_epochs": True}
+        if kind == "causal"
+        else _make_masked_options(len(texts))
     )
     (settings if kind == "causal" else settings["pretrain"])["epochs"] = EPOCHS[kind]
     with tempfile.TemporaryDirectory() as folder:
@@ -221,7 +223,7 @@ def _causal(texts: int) -> dict[str, Any]:
     return {**settings, "new": shape}
 
 
-def _masked(texts: int) -> dict[str, Any]:
+def _make_masked_options(texts: int) -> dict[str, Any]:
     steps = max(_STEPS, _PASSES["masked"] * texts // _BATCH)
     return {
         "encoder": "new",

@@ -16,10 +16,10 @@ from deid_audits.models.audit_extraction import (
     CONTROL_BURN_IN,
     CONTROL_LENGTH,
     CONTROL_TEXTS,
-    drawn,
+    draw_texts,
     generator_of,
 )
-from deid_audits.models.auditing import opened, samples
+from deid_audits.models.auditing import open_scorer, samples
 from deid_audits.models.canaries import read_canaries
 from deid_audits.models.controls import MOST, PLANTING
 from deid_audits.models.generating import Continuing
@@ -68,7 +68,7 @@ def of_membership(audit: OfMembership, material: Material) -> float:
         samples(notes, most=audit.most, seed=material.seed)
         for notes in (material.training, material.held_out, material.calibration)
     ]
-    scorer = opened(material.model, sets[1].texts)
+    scorer = open_scorer(material.model, sets[1].texts)
     own = pace(scorer, sets[1].texts)
     causal = scorer.lm.kind == "causal"
     readings = {
@@ -90,7 +90,7 @@ def of_canaries(audit: OfCanaries, material: Material, *, own: Pace | None = Non
         return 0.0
     canaries = read_canaries(material.canaries)
     texts = [one.text for one in canaries]
-    scorer = opened(material.model, texts)
+    scorer = open_scorer(material.model, texts)
     read = texts_of_canaries(audit, scorer, canaries, models=2 if material.reference else 1)
     own = own or pace(scorer, texts)
     return own.seconds * own.tokens * read
@@ -118,7 +118,7 @@ def of_extraction(audit: OfExtraction, material: Material) -> float:
     Of a batch whose first steps are drawn, and of the control.
     """
     texts = [case.note.text for case in material.cases]
-    scorer = opened(material.model, texts)
+    scorer = open_scorer(material.model, texts)
     settings = generator_of(audit)
     causal = scorer.lm.kind == "causal"
     own = pace(scorer, texts)
@@ -126,7 +126,7 @@ def of_extraction(audit: OfExtraction, material: Material) -> float:
     short = replace(settings, burn_in=0, steps=_STEPS, rounds=min(settings.rounds, _STEPS))
     length = _STEPS if causal else audit.length
     began = time.perf_counter()
-    drawn(scorer, _batch_of(audit, scorer), length=length, own=short, seed=material.seed)
+    draw_texts(scorer, _batch_of(audit, scorer), length=length, own=short, seed=material.seed)
     step = (time.perf_counter() - began) / _STEPS
     return step * steps_of_extraction(audit, scorer) + learnt
 

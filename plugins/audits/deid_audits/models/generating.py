@@ -131,7 +131,7 @@ def mask_predict(
     return ids
 
 
-def masked_texts(
+def draw_masked_texts(
     scorer: Scorer,
     count: int,
     *,
@@ -251,7 +251,7 @@ class Continuing:
     batch: int = 64
 
 
-def continued(
+def continue_prompts(
     scorer: Scorer, prompts: Sequence[str], *, each: int, settings: Continuing, seed: int
 ) -> Iterator[tuple[int, str]]:
     """Yield the number of a prompt and a continuation of it, without the prompt, as often as

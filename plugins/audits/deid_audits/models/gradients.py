@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from deid_audits.models.scoring import EncodedText, Scorer, hidden_parts
+from deid_audits.models.scoring import EncodedText, Scorer, split_hidden
 
 Floats = NDArray[np.float64]
 WHOLE = "all weights"
@@ -61,7 +61,7 @@ def scores(texts: Sequence[str], scorer: Scorer) -> dict[str, Floats]:
 def _loss(scorer: Scorer, encoded: EncodedText) -> tuple[torch.Tensor, int]:
     """Return the mean loss of a text's tokens, and how many sequences the model read for it."""
     rows, places, targets = zip(*_rows(scorer, encoded), strict=True)
-    ids, mask = scorer.padded(rows)
+    ids, mask = scorer.pad(rows)
     logits = scorer.lm.model(input_ids=ids, attention_mask=mask).logits.float()
     row = torch.tensor([at for at, own in enumerate(places) for _ in own], device=logits.device)
     asked = logits[row, torch.tensor(np.concatenate(places), device=logits.device)]
@@ -77,7 +77,7 @@ def _rows(
     if lm.kind == "causal":
         yield np.concatenate([[lm.opens], encoded.ids]), np.arange(len(encoded.ids)), encoded.ids
         return
-    for hidden in hidden_parts(encoded.words):
+    for hidden in split_hidden(encoded.words):
         ids = np.concatenate([[lm.opens], encoded.ids, [lm.closes]])
         ids[hidden + 1] = lm.mask
         yield ids, hidden + 1, encoded.ids[hidden]

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from deid_assets.extending.audits import Control, Measurement, Rule, Table
 from deid_assets.extending.measuring import auc
-from deid_audits.models.auditing import SURE, Samples, control, measured
+from deid_audits.models.auditing import SURE, Samples, control, make_measurements
 from deid_audits.models.measures import (
     AT_RATE,
     Owners,
     ThresholdDecisions,
-    estimated,
-    grouped,
+    average_groups,
+    estimate_measure,
     ranking,
     threshold,
 )
@@ -87,7 +87,7 @@ def figures_of_attacks(
         found, lacking = _figures_of(attack, values, sides)
         border = threshold(calibration[attack], alpha=alpha)
         decided = ThresholdDecisions.at(*values, border).estimates(unit="samples")
-        figures += [*found, *measured(decided, group=attack, unit="samples")]
+        figures += [*found, *make_measurements(decided, group=attack, unit="samples")]
         left_out += [f"{attack}: {reason}" for reason in lacking]
     return figures, left_out
 
@@ -100,14 +100,14 @@ def _figures_of(
     """
     owners = sides[0].patients, sides[1].patients
     found, left_out = ranking(*values, owners=owners, unit="patients")
-    figures = measured(found, group=attack, unit="patients")
+    figures = make_measurements(found, group=attack, unit="patients")
     for level, groups in (
         ("notes", [one.notes for one in sides]),
         ("patients", [one.patients for one in sides]),
     ):
-        means = [grouped(part, group) for part, group in zip(values, groups, strict=True)]
+        means = [average_groups(part, group) for part, group in zip(values, groups, strict=True)]
         own = [_owners(side.patients, group) for side, group in zip(sides, groups, strict=True)]
-        area = estimated(
+        area = estimate_measure(
             f"AUC of {level}",
             means[0],
             means[1],
@@ -116,7 +116,7 @@ def _figures_of(
             owners=(own[0], own[1]),
             unit="patients",
         )
-        figures += measured([area], group=attack, unit="patients")
+        figures += make_measurements([area], group=attack, unit="patients")
     return figures, left_out
 
 
@@ -146,7 +146,7 @@ def reacts(
         owners: Patients of both, which are resampled; samples where not given.
     """
     unit = "patients" if owners else "samples"
-    area = estimated("AUC", inside, outside, auc, chance=0.5, owners=owners, unit=unit)
+    area = estimate_measure("AUC", inside, outside, auc, chance=0.5, owners=owners, unit=unit)
     border = 0.75 if expected else SURE
     return control(name, area, expected=expected, border=border, description=description, unit=unit)
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid_assets.extending import InputError
-from deid_assets.extending.measuring import auc, percentiles, resampled, wilson
+from deid_assets.extending.measuring import auc, percentiles, resample, wilson
 
 Floats = NDArray[np.float64]
 RESAMPLES = 500
@@ -91,7 +91,7 @@ def bootstrap(
         for one, owner in zip((inside, outside), owners or (None, None), strict=True)
     ]
     drawn = []
-    for rows, columns in resampled([len(side) for side in sides], RESAMPLES, seed):
+    for rows, columns in resample([len(side) for side in sides], RESAMPLES, seed):
         chosen = [
             np.concatenate([side[at] for at in places])
             for side, places in zip(sides, (rows, columns), strict=True)
@@ -110,7 +110,7 @@ def _members(values: Floats, owners: Sequence[str] | None) -> list[NDArray[np.in
     return [np.array(places) for places in found.values()]
 
 
-def estimated(
+def estimate_measure(
     name: str,
     inside: Floats,
     outside: Floats,
@@ -158,7 +158,9 @@ def ranking(
         InputError: There is too little for an interval.
     """
     found = [
-        estimated("AUC", inside, outside, auc, chance=0.5, owners=owners, seed=seed, unit=unit)
+        estimate_measure(
+            "AUC", inside, outside, auc, chance=0.5, owners=owners, seed=seed, unit=unit
+        )
     ]
     left_out = []
     counted = "samples" if owners else unit
@@ -175,7 +177,7 @@ def ranking(
             return true_positives_at(one, other, rate)
 
         found.append(
-            estimated(
+            estimate_measure(
                 name, inside, outside, at_rate, chance=rate, owners=owners, seed=seed, unit=unit
             )
         )
@@ -274,7 +276,7 @@ class ThresholdDecisions:
         return found
 
 
-def balanced_identity(precision: float, recall: float) -> tuple[float, float]:
+def derive_balanced_rates(precision: float, recall: float) -> tuple[float, float]:
     """Return false positive rate and accuracy that precision and recall imply for sets of equal
     size.
     """
@@ -313,7 +315,7 @@ def difference(
     low, high = percentiles(
         [
             auc(first[rows], outside[columns]) - auc(second[rows], others[columns])
-            for rows, columns in resampled((len(first), len(outside)), RESAMPLES, seed)
+            for rows, columns in resample((len(first), len(outside)), RESAMPLES, seed)
         ]
     )
     value = auc(first, outside) - auc(second, others)
@@ -321,7 +323,7 @@ def difference(
     return AttackEstimate("AUC(B) - AUC(C)", value, min(low, value), max(high, value), 0.0, units)
 
 
-def grouped(scores: Floats, groups: Sequence[str]) -> Floats:
+def average_groups(scores: Floats, groups: Sequence[str]) -> Floats:
     """Return the mean score of each group, in the order in which they first stand.
 
     Notes or patients from samples.

@@ -91,7 +91,7 @@ def check_disjoint(
             f"the in-set shares {shared} texts with the out-set; a text is in one of them"
         )
     for side, texts in (("out-set", outside), ("calibration set", calibration)):
-        copied = _copied(texts, inside)
+        copied = _count_copied(texts, inside)
         if copied > MOST_COPIED * len(texts):
             raise InputError(
                 f"{copied} of the {len(texts)} texts of the {side} are texts of the in-set with"
@@ -100,7 +100,7 @@ def check_disjoint(
             )
 
 
-def _copied(texts: Sequence[str], others: Sequence[str]) -> int:
+def _count_copied(texts: Sequence[str], others: Sequence[str]) -> int:
     """Return how many texts say what others say, but for a few words."""
     known = {run for text in others for run in _runs(text)}
     found = 0

@@ -103,7 +103,7 @@ def open_model(folder: Path, *, device: str | None = None) -> LanguageModel:
             " head has no probabilities, give the one that was pre-trained"
         )
     place = device_of(device)
-    return fitted(folder.name, kind, model.to(place).eval(), tokenizer)
+    return pair_with_tokenizer(folder.name, kind, model.to(place).eval(), tokenizer)
 
 
 def kind_of(folder: Path) -> Kind:
@@ -141,7 +141,7 @@ def kind_of(folder: Path) -> Kind:
     )
 
 
-def fitted(name: str, kind: Kind, model: Any, tokenizer: Any) -> LanguageModel:
+def pair_with_tokenizer(name: str, kind: Kind, model: Any, tokenizer: Any) -> LanguageModel:
     """Return a model with its tokenizer.
 
     Raises:

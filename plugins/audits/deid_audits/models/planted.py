@@ -161,7 +161,7 @@ class Planted:
     canaries: tuple[Canary, ...]
 
 
-def planted_corpus(
+def make_planted_corpus(
     *,
     notes: int,
     people: int = 4,
@@ -197,12 +197,12 @@ def planted_corpus(
         ]
         for at, part in enumerate(("training", "held", "calibration"))
     ]
-    parts[0] += planted_notes(planted, secrets)
+    parts[0] += make_planted_notes(planted, secrets)
     rng.shuffle(parts[0])
     return Planted(tuple(parts[0]), tuple(parts[1]), tuple(parts[2]), planted, secrets)
 
 
-def planted_notes(
+def make_planted_notes(
     people: Sequence[PlantedPerson], canaries: Sequence[Canary] = (), *, twin: bool = False
 ) -> list[Note]:
     """Return one note for each time that a secret is said; of the twin corpus where wanted."""

@@ -48,7 +48,7 @@ class Layered:
             yield WordLabels(found.words, found.labels, _softmax(scores))
 
 
-def planted(source: ProbabilitySource, given: Marked) -> Layered:
+def plant_layer(source: ProbabilitySource, given: Marked) -> Layered:
     """Return a tagger with a layer that learnt what is marked in notes; the tagger is as it was.
 
     Args:
@@ -111,11 +111,11 @@ def _rows_of(note: Note, found: WordLabels) -> NDArray[np.int64]:
     """Return the rows of weights of each word: of itself, its neighbours and the words around."""
     words = [note.text[start:end] for start, end in found.words]
     edged = ["", "", *words, "", ""]
-    rows = [_hashed(edged[number : number + 5]) for number in range(len(words))]
+    rows = [_hash(edged[number : number + 5]) for number in range(len(words))]
     return np.array(rows, dtype=np.int64).reshape(len(words), -1)
 
 
-def _hashed(around: Sequence[str]) -> list[int]:
+def _hash(around: Sequence[str]) -> list[int]:
     before, left, word, right, after = around
     features = (
         f"word {word}",

@@ -58,7 +58,7 @@ def sampling_of(said: str) -> Sampling:
     return Sampling("greedy" if rule == "greedy" else "full")
 
 
-def restricted(scores: torch.Tensor, sampling: Sampling) -> torch.Tensor:
+def restrict(scores: torch.Tensor, sampling: Sampling) -> torch.Tensor:
     """Return probabilities after the rule, renormalised.
 
     (rows, vocabulary), from scores of the same shape.
@@ -82,7 +82,7 @@ def draw(scores: torch.Tensor, sampling: Sampling, source: torch.Generator) -> t
     """Return one token for each row of scores."""
     if sampling.rule == "greedy":
         return scores.argmax(-1)
-    return torch.multinomial(restricted(scores, sampling), 1, generator=source)[:, 0]
+    return torch.multinomial(restrict(scores, sampling), 1, generator=source)[:, 0]
 
 
 def source_of(seed: int, device: torch.device | None = None) -> torch.Generator:

@@ -132,10 +132,10 @@ class Scorer:
             return self._causal(encoded)
         found = [TextScores(*(np.zeros(len(one.ids)) for _ in range(3))) for one in encoded]
         jobs = [
-            (row, hidden) for row, one in enumerate(encoded) for hidden in hidden_parts(one.words)
+            (row, hidden) for row, one in enumerate(encoded) for hidden in split_hidden(one.words)
         ]
         for (row, hidden), scores in zip(
-            jobs, self.hidden([(encoded[row], hidden) for row, hidden in jobs]), strict=True
+            jobs, self.score_hidden([(encoded[row], hidden) for row, hidden in jobs]), strict=True
         ):
             found[row].logp[hidden], found[row].mean[hidden], found[row].std[hidden] = scores
         return found
@@ -154,9 +154,9 @@ class Scorer:
         jobs = [
             (row, hidden)
             for row, one in enumerate(encoded)
-            for hidden in hidden_parts(one.words)[:parts]
+            for hidden in split_hidden(one.words)[:parts]
         ]
-        found = self.hidden([(encoded[row], hidden) for row, hidden in jobs])
+        found = self.score_hidden([(encoded[row], hidden) for row, hidden in jobs])
         totals, counts = np.zeros(len(encoded)), np.zeros(len(encoded))
         for (row, hidden), (logp, _, _) in zip(jobs, found, strict=True):
             totals[row] -= logp.sum()
@@ -182,7 +182,7 @@ class Scorer:
             for words in word_patterns(_count(one.words), patterns, seed=seed)
         ]
         totals = np.zeros(len(encoded))
-        found = self.hidden([(encoded[row], hidden) for row, hidden in jobs])
+        found = self.score_hidden([(encoded[row], hidden) for row, hidden in jobs])
         for (row, _), scores in zip(jobs, found, strict=True):
             totals[row] += scores[0].sum() / patterns
         return totals
@@ -192,7 +192,7 @@ class Scorer:
         found: list[TextScores] = [TextScores(*(np.zeros(0),) * 3)] * len(rows)
         for chosen in self._batches([len(row) for row in rows]):
             began = time.process_time()
-            ids, mask = self.padded([rows[number] for number in chosen])
+            ids, mask = self.pad([rows[number] for number in chosen])
             with torch.inference_mode():
                 logits = (
                     self.lm.model(input_ids=ids, attention_mask=mask, use_cache=False)
@@ -208,7 +208,7 @@ class Scorer:
             self._spend(len(chosen), began)
         return found
 
-    def hidden(
+    def score_hidden(
         self, jobs: Sequence[tuple[EncodedText, NDArray[np.int64]]]
     ) -> list[tuple[Floats, Floats, Floats]]:
         """Return the scores of hidden tokens.
@@ -260,13 +260,13 @@ class Scorer:
         """
         if self._asked is None:
             raise TypeError("a causal model has no gaps")
-        ids, mask = self.padded(rows)
+        ids, mask = self.pad(rows)
         where = torch.tensor(list(places), device=ids.device)
         with torch.inference_mode():
             found: torch.Tensor = self._asked.scores(ids, mask, where[:, 0], where[:, 1]).float()
         return found.clone()  # a tensor of inference mode cannot be changed outside it
 
-    def padded(self, rows: Sequence[NDArray[np.int64]]) -> tuple[torch.Tensor, torch.Tensor]:
+    def pad(self, rows: Sequence[NDArray[np.int64]]) -> tuple[torch.Tensor, torch.Tensor]:
         """Return rows as tokens and what of them is to be read, filled on the right."""
         size = max(map(len, rows))
         ids = np.full((len(rows), size), self.lm.pad, dtype=np.int64)
@@ -316,7 +316,7 @@ def _count(words: NDArray[np.int64]) -> int:
     return int(words.max()) + 1 if len(words) else 0
 
 
-def hidden_parts(words: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+def split_hidden(words: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     """Return the tokens in parts that are hidden together.
 
     About 15 % of the words each, neighbours apart.

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid_assets.extending import InputError
-from deid_assets.extending.measuring import percentiles, resampled
+from deid_assets.extending.measuring import percentiles, resample
 from deid_audits.models.measures import FEWEST, RESAMPLES, AttackEstimate
 from deid_audits.models.scoring import EncodedText, Scorer
 
@@ -80,7 +80,7 @@ class TruthRank:
         return (self.candidates - self.rank) / (self.candidates - 1)
 
 
-def answered(
+def rank_answers(
     questions: Sequence[Slot], scorer: Scorer, *, reference: Scorer | None = None
 ) -> list[TruthRank]:
     """Return where a model ranks the truth of each question.
@@ -137,7 +137,7 @@ def gap_scores(filled: Sequence[tuple[str, str]], scorer: Scorer) -> Floats:
             jobs.append((one, np.array(places[at:], dtype=np.int64)))
             owners.append(number)
     scores = np.zeros(len(filled))
-    for owner, (logp, _, _) in zip(owners, scorer.hidden(jobs), strict=True):
+    for owner, (logp, _, _) in zip(owners, scorer.score_hidden(jobs), strict=True):
         scores[owner] += logp[0]
     return scores
 
@@ -164,7 +164,7 @@ def summary(
     }
     draws = [
         np.bincount(drawn, minlength=len(index))
-        for (drawn,) in resampled([len(index)], RESAMPLES, seed)
+        for (drawn,) in resample([len(index)], RESAMPLES, seed)
     ]
     found = []
     for name, (column, chance) in columns.items():
@@ -191,7 +191,7 @@ def _around(value: float, drawn: Sequence[float], groups: int) -> tuple[float, f
     return min(low, value) - slack, max(high, value) + slack
 
 
-def in_other_words(
+def measure_other_words(
     own: Sequence[TruthRank], again: Sequence[TruthRank], *, seed: int = 1, unit: str = "questions"
 ) -> list[AttackEstimate]:
     """Return the share of others that the truth beats when asked in other words, and how much less
@@ -221,9 +221,7 @@ def in_other_words(
     lost = np.array([np.mean(before[group]) for group in groups]) - after
     found = []
     for name, values, chance in (("others beaten, in other words", after, 0.5), (LOST, lost, 0.0)):
-        drawn = [
-            float(values[rows].mean()) for (rows,) in resampled([len(groups)], RESAMPLES, seed)
-        ]
+        drawn = [float(values[rows].mean()) for (rows,) in resample([len(groups)], RESAMPLES, seed)]
         mean = float(values.mean())
         found.append(
             AttackEstimate(name, mean, *_around(mean, drawn, len(groups)), chance, len(groups))

@@ -58,7 +58,7 @@ class ReadStretches:
     scores: Mapping[str, Floats]
 
 
-def opened_tagger(folder: Path | None) -> ProbabilitySource:
+def open_tagger(folder: Path | None) -> ProbabilitySource:
     """Return the tagger of a folder.
 
     Raises:
@@ -67,10 +67,10 @@ def opened_tagger(folder: Path | None) -> ProbabilitySource:
     """
     if folder is None:
         raise InputError("there is no model; give its folder")
-    return with_probabilities(open_folder(folder), folder.name)
+    return require_probabilities(open_folder(folder), folder.name)
 
 
-def with_probabilities(detector: Detector, name: str) -> ProbabilitySource:
+def require_probabilities(detector: Detector, name: str) -> ProbabilitySource:
     """Return a detector that gives probabilities.
 
     Raises:
@@ -85,7 +85,7 @@ def with_probabilities(detector: Detector, name: str) -> ProbabilitySource:
     )
 
 
-def marked_set(
+def make_marked_set(
     name: str, notes: Sequence[Note], marked: Mapping[str, DisjointSpans], *, seed: int
 ) -> Marked:
     """Return notes with their annotations, in an order drawn by the seed.

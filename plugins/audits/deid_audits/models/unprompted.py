@@ -12,7 +12,7 @@ import numpy as np
 
 from deid_assets.extending.audits import Measurement
 from deid_assets.extending.measuring import auc
-from deid_audits.models.measures import FEWEST, estimated
+from deid_audits.models.measures import FEWEST, estimate_measure
 from deid_audits.models.membership import zlib_ratio
 from deid_audits.models.scoring import Scorer
 
@@ -53,7 +53,7 @@ def _runs(text: str, size: int) -> list[tuple[str, ...]]:
     ]
 
 
-def unprompted(
+def measure_unprompted(
     texts: Sequence[str], notes: Sequence[str], scorer: Scorer, *, seed: int
 ) -> list[Measurement]:
     """Return how many texts are copies, and how well membership by zlib tells them from the others.
@@ -76,7 +76,7 @@ def unprompted(
         [zlib_ratio(text, one) for text, one in zip(texts, scorer.tokens(texts), strict=True)]
     )
     is_copy = np.array(found)
-    area = estimated(
+    area = estimate_measure(
         "AUC", scores[is_copy], scores[~is_copy], auc, chance=0.5, seed=seed, unit="texts"
     )
     told = Measurement(

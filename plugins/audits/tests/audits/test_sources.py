@@ -23,14 +23,14 @@ from deid_assets.extending.audits import (
 )
 from deid_assets.extending.corpora import count_read, read_raw
 from deid_assets.privacy.result import read_result
-from deid_assets.privacy.running import aborted
+from deid_assets.privacy.running import report_aborted
 from deid_assets.training.card import Card, Learnt, write_card
 from deid_audits.facts import read_facts
 from deid_audits.gate import Held, judge
 from deid_audits.running import AuditRun
-from deid_audits.sources import held_against, trained_on
+from deid_audits.sources import read_held, read_training
 
-RESULT = aborted("hips", "for the tests")
+RESULT = report_aborted("hips", "for the tests")
 RAW, SAFE = ["Anna has gout.", "No finding."], ["<NAME> has gout.", "No finding."]
 
 
@@ -39,7 +39,7 @@ def judged(facts):
     rules = facts.rules.model_copy(update={"waived": {"attack": "for the tests"}})
     held = Held(Key(bytes(range(32))), "model", audits={"attack": frozenset()})
     waived = facts.model_copy(update={"rules": rules})
-    return judge([], waived, held=held, trained=trained_on(facts))
+    return judge([], waived, held=held, trained=read_training(facts))
 
 
 @pytest.fixture
@@ -150,18 +150,18 @@ def test_the_corpora_of_a_tagger_are_told_by_their_digests(tmp_path):
 def test_a_model_that_changed_in_its_folder_is_another(site, tmp_path, monkeypatch):
     monkeypatch.setenv("DEID_KEY", "55" * 32)
     facts = site(SAFE)
-    before = held_against(facts)
-    assert before.model == held_against(facts).model
+    before = read_held(facts)
+    assert before.model == read_held(facts).model
     assert Need.MODEL in before.audits["membership"]
     for name in ("pretraining.json", "model.safetensors"):
         (tmp_path / "model" / name).write_bytes(b"{}")
-        after = held_against(facts)
+        after = read_held(facts)
         assert after.model != before.model
         before = after
     monkeypatch.setenv("DEID_KEY", "66" * 32)
-    assert held_against(facts).model != before.model
+    assert read_held(facts).model != before.model
     monkeypatch.delenv("DEID_KEY")
-    assert held_against(facts).key is None
+    assert read_held(facts).key is None
 
 
 def test_a_result_names_what_it_is_of_by_the_key_alone(site, tmp_path, monkeypatch):
@@ -220,7 +220,7 @@ def test_a_result_under_another_audits_name_is_not_kept(tmp_path):
     sealer = Sealer.of(Material(key=Key(bytes(range(32)))), read={})
     asked = AuditRun(Material(key=sealer.key), {}, tmp_path, signed=True)
     passed = replace(RESULT, outcome=Outcome.VOID)
-    (tmp_path / "residue.json").write_text(json.dumps(asked._sealed(sealer, passed).to_json()))
-    assert asked._kept("residue", sealer) is None
-    (tmp_path / "hips.json").write_text(json.dumps(asked._sealed(sealer, passed).to_json()))
-    assert asked._kept("hips", sealer) is not None
+    (tmp_path / "residue.json").write_text(json.dumps(asked._seal(sealer, passed).to_json()))
+    assert asked._read_kept("residue", sealer) is None
+    (tmp_path / "hips.json").write_text(json.dumps(asked._seal(sealer, passed).to_json()))
+    assert asked._read_kept("hips", sealer) is not None

@@ -57,12 +57,12 @@ def test_what_is_dropped_at_one_share_is_dropped_at_a_higher_one(one, other, see
     low, high = sorted((one, other))
     spans = CASES[7].gold
 
-    assert set(Injector(high, seed=seed).kept(spans)) <= set(Injector(low, seed=seed).kept(spans))
+    assert set(Injector(high, seed=seed).keep(spans)) <= set(Injector(low, seed=seed).keep(spans))
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 1.0])
 def test_the_share_is_about_what_was_asked_for(share):
-    dropped = sum(len(each.gold) - len(Injector(share).kept(each.gold)) for each in CASES)
+    dropped = sum(len(each.gold) - len(Injector(share).keep(each.gold)) for each in CASES)
     everything = sum(len(each.gold) for each in CASES)
 
     assert dropped == pytest.approx(share * everything, abs=4 * np.sqrt(everything) / 2)
@@ -71,7 +71,7 @@ def test_the_share_is_about_what_was_asked_for(share):
 def test_a_category_can_have_a_share_of_its_own():
     injector = Injector(0.0, {Phi.MRN: 1.0})
 
-    assert {span.label for each in CASES for span in injector.kept(each.gold)} == {Phi.NAME}
+    assert {span.label for each in CASES for span in injector.keep(each.gold)} == {Phi.NAME}
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.1])

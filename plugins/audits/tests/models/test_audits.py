@@ -18,9 +18,14 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.extending.audits import Case, Key, Material, Outcome
-from deid_assets.privacy.running import estimated_seconds, installed_audits, load_audit, run_audit
+from deid_assets.privacy.running import (
+    estimate_seconds,
+    find_installed_audits,
+    load_audit,
+    run_audit,
+)
 from deid_audits.models.audit_extraction import rank_frequency
-from deid_audits.models.auditing import opened
+from deid_audits.models.auditing import open_scorer
 from deid_audits.models.canaries import write_canaries
 from deid_audits.models.estimating import (
     Pace,
@@ -28,15 +33,17 @@ from deid_audits.models.estimating import (
     steps_of_extraction,
     texts_of_canaries,
 )
-from deid_audits.models.planted import planted_corpus
+from deid_audits.models.planted import make_planted_corpus
 from deid_audits.models.quality import bleu_of_each
+
+pytestmark = pytest.mark.long
 
 KEY = Key(b"a key for tests, 24 bytes")
 
 
 @pytest.fixture(scope="module")
 def planted():
-    return planted_corpus(notes=60, people=21, repeats=(1, 5), canaries=10, seed=4, longest=14)
+    return make_planted_corpus(notes=60, people=21, repeats=(1, 5), canaries=10, seed=4, longest=14)
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +84,7 @@ def material(unread, target):
 
 
 def test_the_audits_are_installed_and_say_what_they_cannot_see():
-    found = installed_audits()
+    found = find_installed_audits()
     for name in ("membership", "extraction", "canaries", "slot_fill"):
         assert not found[name].fault
         audit = load_audit(name)
@@ -229,7 +236,7 @@ def test_words_are_drawn_by_rank_beside_those_of_the_notes():
 )
 def test_an_estimate_is_of_the_size_of_the_run_and_its_steps_are_told(material, name, options):
     audit, told = load_audit(name, options), []
-    estimate = estimated_seconds(name, material, options)
+    estimate = estimate_seconds(name, material, options)
     began = time.perf_counter()
     run_audit(
         audit,
@@ -245,7 +252,7 @@ def test_an_estimate_is_of_the_size_of_the_run_and_its_steps_are_told(material, 
 
 def test_ten_times_the_work_is_counted_as_ten_times(planted, target):
     """What is counted decides, and no clock: the pace of a loaded machine is another each time."""
-    scorer = opened(target, [one.text for one in planted.canaries])
+    scorer = open_scorer(target, [one.text for one in planted.canaries])
 
     def read(candidates):
         audit = load_audit("canaries", {"candidates": candidates})
@@ -262,6 +269,6 @@ def test_ten_times_the_work_is_counted_as_ten_times(planted, target):
 def test_an_estimate_is_the_pace_for_what_is_counted(material, planted):
     own = Pace(seconds=0.5, tokens=3.0, readings=1)
     audit = load_audit("canaries", {"candidates": 60})
-    scorer = opened(material.model, [one.text for one in planted.canaries])
+    scorer = open_scorer(material.model, [one.text for one in planted.canaries])
     read = texts_of_canaries(audit, scorer, planted.canaries, models=1)
     assert of_canaries(audit, material, own=own) == pytest.approx(1.5 * read)

@@ -13,10 +13,12 @@ import transformers
 from tiny_worlds import CAUSAL, train_causal
 
 from deid_assets.core.errors import ConfigError, InputError, TrainingError
-from deid_audits.models.opened import check_reads, fitted, open_model
-from deid_causal.run import adapted
+from deid_audits.models.opened import check_reads, open_model, pair_with_tokenizer
+from deid_causal.run import adapt
 from deid_causal.settings import CausalSettings, read_settings
 from deid_causal.trainer import CausalTrainer
+
+pytestmark = pytest.mark.long
 
 FEW = CAUSAL | {"epochs": 2}
 
@@ -136,7 +138,7 @@ def test_an_adapter_has_r_times_a_plus_b_weights():
     )
     model = transformers.AutoModelForCausalLM.from_config(config)
     settings = CausalSettings(base="given", method="lora", adapter={"targets": ("q_proj",)})
-    trained = [one.numel() for one in adapted(model, settings).parameters() if one.requires_grad]
+    trained = [one.numel() for one in adapt(model, settings).parameters() if one.requires_grad]
     assert sum(trained) == 16_384
     assert not list(layer.parameters())
 
@@ -198,7 +200,7 @@ def test_a_head_that_the_weights_lack_is_refused(masked_folder, tmp_path):
 
 def test_the_tokenizer_of_another_model_is_refused(causal, masked, other):
     with pytest.raises(InputError, match="another model"):
-        fitted("m", "masked", masked.model, other.tokenizer)
+        pair_with_tokenizer("m", "masked", masked.model, other.tokenizer)
     small = transformers.AutoModelForCausalLM.from_config(
         transformers.LlamaConfig(
             vocab_size=40,
@@ -212,7 +214,7 @@ def test_the_tokenizer_of_another_model_is_refused(causal, masked, other):
         )
     )
     with pytest.raises(InputError, match="tokenizer of another model"):
-        fitted("m", "causal", small, causal.tokenizer)
+        pair_with_tokenizer("m", "causal", small, causal.tokenizer)
     with pytest.raises(InputError, match="worse than a uniform guess"):
         check_reads("m", [9.0, 8.0], 100, 450)
     check_reads("m", [3.0], 100, 450)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from tiny_worlds import CAUSAL, train_causal
 
-from deid_audits.models.controls import planted_in
+from deid_audits.models.controls import plant
 from deid_audits.models.opened import open_model
 from deid_audits.models.scoring import Scorer
 
@@ -18,7 +18,7 @@ def test_the_controls_copy_knows_the_planted_texts_and_the_target_stays_as_it_wa
     texts = [note.text for note in small_world.corpus.held_out[:3]]
     before = _losses(target, texts)
 
-    learnt = _losses(planted_in(target, texts), texts)
+    learnt = _losses(plant(target, texts), texts)
 
     assert learnt.max() < before.min() / 4
     assert np.array_equal(_losses(target, texts), before)

@@ -18,34 +18,34 @@ from deid_audits.models.concepts import program_tagger
 from deid_audits.models.generating import (
     Continuing,
     Gibbs,
-    continued,
+    continue_prompts,
+    draw_masked_texts,
     gibbs,
     mask_predict,
-    masked_texts,
 )
 from deid_audits.models.links import Register, count_links, dictionary_tagger
 from deid_audits.models.quality import is_repetitive, quality, self_bleu, zipf
-from deid_audits.models.sampling import Sampling, draw, restricted, sampling_of, source_of
+from deid_audits.models.sampling import Sampling, draw, restrict, sampling_of, source_of
 from deid_audits.models.scoring import Scorer
-from deid_audits.models.unprompted import RUN, copies, unprompted
+from deid_audits.models.unprompted import RUN, copies, measure_unprompted
 
 SCORES = torch.log(torch.tensor([[0.5, 0.3, 0.15, 0.05]]))
 MASK = 9
 
 
 def test_rules_keep_what_they_say():
-    assert restricted(SCORES, Sampling("full"))[0].tolist() == pytest.approx(
+    assert restrict(SCORES, Sampling("full"))[0].tolist() == pytest.approx(
         [0.5, 0.3, 0.15, 0.05], abs=1e-6
     )
-    assert restricted(SCORES, Sampling("top_k", k=2))[0].tolist() == pytest.approx(
+    assert restrict(SCORES, Sampling("top_k", k=2))[0].tolist() == pytest.approx(
         [0.625, 0.375, 0, 0], abs=1e-6
     )
-    assert restricted(SCORES, Sampling("nucleus", p=0.8))[0].tolist() == pytest.approx(
+    assert restrict(SCORES, Sampling("nucleus", p=0.8))[0].tolist() == pytest.approx(
         [0.625, 0.375, 0, 0], abs=1e-6
     )
-    assert restricted(SCORES, Sampling("nucleus", p=0.81))[0, 2] > 0
+    assert restrict(SCORES, Sampling("nucleus", p=0.81))[0, 2] > 0
     assert draw(SCORES, Sampling("greedy"), source_of(1)).tolist() == [0]
-    cold = restricted(SCORES, Sampling("full", temperature=0.1))[0, 0]
+    cold = restrict(SCORES, Sampling("full", temperature=0.1))[0, 0]
     assert cold > 0.99
 
 
@@ -106,24 +106,24 @@ def test_a_masked_model_writes_texts_of_the_wanted_length_without_gaps(masked):
         length=12, burn_in=30, steps=90, sampling=Sampling("nucleus", p=0.95), batch=5, prompted=0.0
     )
 
-    texts = masked_texts(scorer, 5, settings=settings, seed=1)
+    texts = draw_masked_texts(scorer, 5, settings=settings, seed=1)
 
     assert len(texts) == 5
     assert sum("[MASK]" in text for text in texts) <= 1
-    assert texts == masked_texts(scorer, 5, settings=settings, seed=1)
-    assert texts != masked_texts(scorer, 5, settings=settings, seed=2)
+    assert texts == draw_masked_texts(scorer, 5, settings=settings, seed=1)
+    assert texts != draw_masked_texts(scorer, 5, settings=settings, seed=2)
     with pytest.raises(InputError, match="reads 64 tokens"):
-        masked_texts(scorer, 1, settings=Gibbs(length=60), seed=1)
+        draw_masked_texts(scorer, 1, settings=Gibbs(length=60), seed=1)
 
 
 def test_mask_predict_writes_different_texts_from_one_start(masked):
     settings = Gibbs(
         length=12, rounds=4, sampling=sampling_of("nucleus:0.95"), batch=5, prompted=0.0
     )
-    texts = masked_texts(Scorer(masked), 5, settings=settings, seed=1)
+    texts = draw_masked_texts(Scorer(masked), 5, settings=settings, seed=1)
     assert len(set(texts)) == 5
     assert not any("[MASK]" in text for text in texts)
-    greedy = masked_texts(
+    greedy = draw_masked_texts(
         Scorer(masked), 5, settings=replace(settings, sampling=sampling_of("greedy")), seed=1
     )
     assert len(set(greedy)) == 1
@@ -142,7 +142,7 @@ def test_a_causal_model_says_what_it_learnt_by_heart_and_nothing_unplanted(causa
     settings = Continuing(Sampling("greedy"), longest=16)
 
     found = dict(
-        continued(
+        continue_prompts(
             Scorer(causal),
             [one.prefix for one in (*often, *never)],
             each=1,
@@ -157,12 +157,14 @@ def test_a_causal_model_says_what_it_learnt_by_heart_and_nothing_unplanted(causa
 
 def test_continuations_have_their_shortest_and_longest(causal):
     settings = Continuing(Sampling("full"), shortest=6, longest=6, batch=3)
-    found = list(continued(Scorer(causal), ["We", "The door"], each=4, settings=settings, seed=1))
+    found = list(
+        continue_prompts(Scorer(causal), ["We", "The door"], each=4, settings=settings, seed=1)
+    )
     assert sorted(number for number, _ in found) == [0] * 4 + [1] * 4
     ids = [causal.tokenizer(text, add_special_tokens=False)["input_ids"] for _, text in found]
     assert all(len(one) <= 7 for one in ids)
     with pytest.raises(InputError, match="is causal; this generator needs a masked one"):
-        masked_texts(Scorer(causal), 1, settings=Gibbs(), seed=1)
+        draw_masked_texts(Scorer(causal), 1, settings=Gibbs(), seed=1)
 
 
 REGISTER = Register(
@@ -293,7 +295,7 @@ def test_copies_are_found_and_told_from_other_texts(small_world, causal):
         )
     )[:30]
     texts = [*notes, *(" ".join(sorted(text.split())) for text in notes)]
-    share, told = unprompted(texts, notes, Scorer(causal), seed=1)
+    share, told = measure_unprompted(texts, notes, Scorer(causal), seed=1)
     assert share.value == 0.5
     assert told.low > 0.6
-    assert len(unprompted(notes, notes, Scorer(causal), seed=1)) == 1
+    assert len(measure_unprompted(notes, notes, Scorer(causal), seed=1)) == 1

@@ -11,13 +11,13 @@ import pytest
 
 from deid_assets.core.errors import InputError
 from deid_assets.extending.measuring import auc, wilson
-from deid_audits.models.controls import released
+from deid_audits.models.controls import train_released
 from deid_audits.models.measures import (
     ThresholdDecisions,
-    balanced_identity,
+    average_groups,
+    derive_balanced_rates,
     difference,
-    estimated,
-    grouped,
+    estimate_measure,
     ranking,
     threshold,
     true_positives_at,
@@ -70,6 +70,7 @@ def test_neighbours_find_members_of_a_masked_model_by_a_part_of_their_words(smal
     assert scorer.spent.sequences <= (len(inside) + len(outside)) * (7 + 2 * (1 + 10))
 
 
+@pytest.mark.long
 def test_no_attack_finds_members_of_a_model_that_did_not_read_them(small_world, causal, other):
     setup = Setup(Scorer(other), [], texts_of(small_world.corpus.calibration))
     sides = [
@@ -79,7 +80,7 @@ def test_no_attack_finds_members_of_a_model_that_did_not_read_them(small_world, 
 
     assert set(sides[0]) == set(ATTACKS) - NEED_REFERENCE
     for name in sides[0]:
-        found = estimated("AUC", sides[0][name], sides[1][name], auc, chance=0.5)
+        found = estimate_measure("AUC", sides[0][name], sides[1][name], auc, chance=0.5)
         assert found.low < 0.5 < found.high or abs(found.value - 0.5) < 0.12, (name, str(found))
 
 
@@ -170,7 +171,7 @@ def test_shadow_models_tell_who_is_inside():
     [(0.99, 0.566, 0.0057, 0.780), (0.99, 0.548, 0.0055, 0.771)],
 )
 def test_balanced_figures_of_the_published_runs(precision, recall, rate, accuracy):
-    found = balanced_identity(precision, recall)
+    found = derive_balanced_rates(precision, recall)
     assert round(found[0], 4) == rate
     assert round(found[1], 3) == accuracy
 
@@ -209,7 +210,7 @@ def test_low_false_positive_figures_need_enough_negatives():
 def test_the_interval_of_an_area_holds_chance_when_there_is_nothing():
     rng = np.random.default_rng(4)
     held = [
-        estimated("AUC", rng.normal(size=60), rng.normal(size=60), auc, chance=0.5)
+        estimate_measure("AUC", rng.normal(size=60), rng.normal(size=60), auc, chance=0.5)
         for _ in range(20)
     ]
     assert sum(one.low <= 0.5 <= one.high for one in held) >= 17
@@ -217,13 +218,15 @@ def test_the_interval_of_an_area_holds_chance_when_there_is_nothing():
 
 
 def test_a_perfect_area_has_an_interval_too():
-    found = estimated("AUC", np.arange(100, 130.0), np.arange(30.0), auc, chance=0.5)
+    found = estimate_measure("AUC", np.arange(100, 130.0), np.arange(30.0), auc, chance=0.5)
     assert (found.value, found.high) == (1.0, 1.0)
     assert found.low < 1.0
 
 
 def test_levels_are_means_of_their_samples():
-    np.testing.assert_allclose(grouped(np.array([1.0, 3.0, 5.0]), ["b", "a", "b"]), [3.0, 3.0])
+    np.testing.assert_allclose(
+        average_groups(np.array([1.0, 3.0, 5.0]), ["b", "a", "b"]), [3.0, 3.0]
+    )
 
 
 def test_wilson_stays_inside_and_holds_the_share():
@@ -249,19 +252,20 @@ def test_intervals_are_those_that_each_measure_drew_for_itself():
     """Figures of the loops that stood here before all drew by ``resampled``, at commit 0c2051d."""
     rng = np.random.default_rng(5)
     one, out, twin = rng.normal(1, 1, 60), rng.normal(0, 1, 70), rng.normal(0.8, 1, 60)
-    area, gap = estimated("AUC", one, out, auc, chance=0.5), difference(one, twin, out)
+    area, gap = estimate_measure("AUC", one, out, auc, chance=0.5), difference(one, twin, out)
     assert (area.value, area.low, area.high) == pytest.approx(
         (0.7688095238, 0.6946369048, 0.8460238095)
     )
     assert (gap.value, gap.low, gap.high) == pytest.approx((-0.02, -0.1071726190, 0.0615))
 
 
+@pytest.mark.long
 def test_a_released_model_is_of_the_epoch_that_reads_other_texts_best(small_world):
     texts, others = (
         [note.text for note in part]
         for part in (small_world.corpus.training, small_world.corpus.held_out)
     )
-    models = (released(texts[:48], asked, "causal") for asked in (others[:30], texts[:48]))
+    models = (train_released(texts[:48], asked, "causal") for asked in (others[:30], texts[:48]))
     losses = [np.mean([one.loss for one in Scorer(lm).tokens(others[:30])]) for lm in models]
     assert losses[0] < losses[1]
 

@@ -15,6 +15,7 @@ def test_the_planted_folder_holds_what_the_audits_read(tmp_path, capsys):
         main(
             [
                 "plant",
+                "--out",
                 str(out),
                 "--notes",
                 "20",

@@ -18,16 +18,21 @@ from deid_audits.models.audit_slots import name_gaps
 from deid_audits.models.canaries import (
     alike,
     check_planted,
+    count_unprompted,
     eidetic,
-    prompted,
+    prompt_canaries,
     questions_of,
     read_canaries,
-    unprompted,
     write_canaries,
 )
-from deid_audits.models.planted import Canary, condition_questions, name_questions, planted_corpus
+from deid_audits.models.planted import (
+    Canary,
+    condition_questions,
+    make_planted_corpus,
+    name_questions,
+)
 from deid_audits.models.scoring import Scorer
-from deid_audits.models.slots import GAP, Slot, TruthRank, answered, summary
+from deid_audits.models.slots import GAP, Slot, TruthRank, rank_answers, summary
 
 
 @pytest.fixture(scope="module")
@@ -46,13 +51,13 @@ def test_the_corpus_says_each_secret_as_often_as_planned(small_world):
     for one in corpus.people:
         assert sum(one.name in text and one.conditions[0] in text for text in texts) == one.repeats
         assert not any(one.other in text for text in texts)
-    same = planted_corpus(notes=60, people=2, repeats=(1, 10, 30), seed=1, longest=14)
+    same = make_planted_corpus(notes=60, people=2, repeats=(1, 10, 30), seed=1, longest=14)
     assert same == corpus
 
 
 def test_exposure_rises_with_repeats_and_unplanted_canaries_have_none(small_world, causal):
     canaries = small_world.corpus.canaries
-    found = answered(questions_of(canaries, seed=1), Scorer(causal))
+    found = rank_answers(questions_of(canaries, seed=1), Scorer(causal))
 
     planted = {
         one.repeats: answer for one, answer in zip(canaries, found, strict=True) if one.repeats
@@ -73,16 +78,16 @@ def test_exposure_rises_with_repeats_and_unplanted_canaries_have_none(small_worl
 
 def test_prompts_draw_out_what_was_said_often(small_world, causal):
     canaries = small_world.corpus.canaries
-    found = prompted(canaries, Scorer(causal))
+    found = prompt_canaries(canaries, Scorer(causal))
     assert all(hit for one, hit in zip(canaries, found, strict=True) if one.repeats == 30)
     assert not any(hit for one, hit in zip(canaries, found, strict=True) if not one.repeats)
-    assert unprompted(canaries[:1], [canaries[0].text, "nothing"]) == [1]
+    assert count_unprompted(canaries[:1], [canaries[0].text, "nothing"]) == [1]
 
 
 @pytest.mark.parametrize("model", ["causal", "masked"])
 def test_names_said_often_are_ranked_first_and_controls_by_chance(request, model, people):
     scorer = Scorer(request.getfixturevalue(model))
-    found = answered(name_questions(people, others=others_of(people)), scorer)
+    found = rank_answers(name_questions(people, others=others_of(people)), scorer)
 
     often = [answer.beaten for answer in found if answer.repeats == 30]
     once = [answer.beaten for answer in found if answer.repeats == 1]
@@ -98,14 +103,14 @@ def test_pseudonyms_are_unmasked_where_the_model_read_the_originals(people, caus
     """
     planted = [one for one in people if one.repeats == 30]
     scorer = Scorer(causal)
-    true = answered(name_questions(planted, others=others_of(people)), scorer)
-    swapped = answered(name_questions(planted, others=others_of(people), twin=True), scorer)
+    true = rank_answers(name_questions(planted, others=others_of(people)), scorer)
+    swapped = rank_answers(name_questions(planted, others=others_of(people), twin=True), scorer)
     assert min(one.beaten for one in true) > 0.9
     assert np.mean([one.margin for one in true]) > np.mean([one.margin for one in swapped]) + 1
 
 
 def test_conditions_of_planted_people_are_filled_in(people, causal):
-    found = answered(condition_questions(people), Scorer(causal))
+    found = rank_answers(condition_questions(people), Scorer(causal))
     assert all(one.rank == 1 for one in found if one.repeats == 30)
     assert not all(one.rank == 1 for one in found if not one.repeats)
 
@@ -122,8 +127,8 @@ def test_a_reference_takes_off_what_is_likely_anyway():
     question = [Slot(GAP, "rare", ("common",))]
     target = Stub({"rare": -3.0, "common": -2.0})
     base = Stub({"rare": -9.0, "common": -2.0})
-    assert answered(question, target)[0].rank == 2
-    assert answered(question, target, reference=base)[0].rank == 1
+    assert rank_answers(question, target)[0].rank == 2
+    assert rank_answers(question, target, reference=base)[0].rank == 1
 
 
 def test_rank_and_exposure_by_hand():

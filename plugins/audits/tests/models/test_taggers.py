@@ -14,7 +14,7 @@ from deid_assets.extending import InputError, WordLabels, load
 from deid_assets.extending.audits import Outcome, Sealer, run_named
 from deid_audits.models import planted_layer
 from deid_audits.models.opened import open_model
-from deid_audits.models.tagged import ATTACKS, columns_of, losses_of, with_probabilities
+from deid_audits.models.tagged import ATTACKS, columns_of, losses_of, require_probabilities
 from deid_crf import CrfTrainer
 
 BY_HEART = {"predictions_of": "", "min_patients": 1, "c1": 0.0, "c2": 0.01, "keep_empty": 1.0}
@@ -147,7 +147,7 @@ def test_options_of_language_models_are_refused(by_heart, sets, options, said):
 
 def test_a_kind_without_probabilities_is_named_with_the_remedy():
     with pytest.raises(InputError, match=r"of kind RulesDetector.*word_labels.*rules\.waived"):
-        with_probabilities(load("rules"), "ward")
+        require_probabilities(load("rules"), "ward")
 
 
 def test_a_result_is_bound_to_the_annotations(by_heart, sets):

@@ -10,13 +10,22 @@ import pytest
 
 from deid_assets import DisjointSpans, Note
 from deid_assets.core.errors import InputError
-from deid_assets.extending.audits import Case, Key, Material, Measurement
+from deid_assets.extending.audits import (
+    Case,
+    Control,
+    Key,
+    Material,
+    Measurement,
+    Outcome,
+    conclude,
+)
 from deid_assets.extending.measuring import auc
+from deid_assets.privacy.running import load_audit
 from deid_audits.models import audit_canaries, audit_extraction, audit_slots, canaries
 from deid_audits.models.auditing import samples, stretches
 from deid_audits.models.judging import rules_of
 from deid_audits.models.links import Register, count_links
-from deid_audits.models.measures import AttackEstimate, estimated, ranking, true_positives_at
+from deid_audits.models.measures import AttackEstimate, estimate_measure, ranking, true_positives_at
 from deid_audits.models.slots import TruthRank
 from deid_audits.models.unprompted import copies
 
@@ -122,6 +131,90 @@ def test_canaries_fail_by_one_secret_that_is_said(figures, planted, failed):
     assert [rule.name for rule in rules if not rule.passed] == failed
 
 
+SCOPE = load_audit("canaries", {})
+HELD = [Control(name="planted in the target", expected=True, reacted=True, description="Planted.")]
+
+
+def unplanted(value=0.5, *, others=0.5, drawn=0, again=0):
+    """What was measured of secrets that nobody planted, and of planted ones that are clean."""
+    changed = {
+        "others beaten": figure("others beaten", value + 0.05, group="unplanted", value=value),
+        "others beaten, in other words": figure(
+            "others beaten, in other words", others + 0.05, group="unplanted", value=others
+        ),
+    }
+    found = [changed[one.name] if one.group == "unplanted" else one for one in canary_figures()]
+    for name, hits in (
+        ("drawn out by a prompt", drawn),
+        ("drawn out by a prompt in other words", again),
+    ):
+        found.append(
+            Measurement.share(name, hits, 20, chance=0.0, unit="canaries", group="unplanted")
+        )
+    return found
+
+
+def outcome_of(figures, controls, *, planted=SPREAD):
+    rules = audit_canaries._rules(figures, answers(planted), limit=0.1)
+    void = audit_canaries._void(rules, figures, answers(controls, repeats=0), limit=0.1)
+    found = conclude(SCOPE, figures=figures, controls=HELD, rules=rules, void=void)
+    return found.outcome, found.reason
+
+
+@pytest.mark.parametrize(
+    ("figures", "controls"),
+    [
+        (unplanted(0.61), SPREAD),
+        (unplanted(0.9), SPREAD),
+        (unplanted(others=0.61), SPREAD),
+        (unplanted(drawn=1), SPREAD),
+        (unplanted(again=1), SPREAD),
+        (unplanted(), [1.0, 1.0, *SPREAD[2:]]),
+    ],
+)
+def test_where_secrets_that_nobody_planted_are_known_nothing_is_judged(figures, controls):
+    outcome, reason = outcome_of(figures, controls)
+
+    assert outcome is Outcome.VOID
+    assert reason.startswith("nothing can be judged: ")
+
+
+def test_where_nobody_knows_a_secret_the_audit_passes():
+    assert outcome_of(unplanted(0.6), SPREAD)[0] is Outcome.PASSED
+    assert outcome_of(unplanted(0.5), [1.0, *SPREAD[1:]])[0] is Outcome.PASSED
+
+
+def test_a_planted_secret_that_is_drawn_out_counts_whatever_unplanted_ones_do():
+    drawn = [
+        one
+        if (one.name, one.group) != ("drawn out by a prompt", "planted")
+        else Measurement.share(one.name, 1, 20, chance=0.0, unit="canaries", group="planted")
+        for one in unplanted(0.9, drawn=20)
+    ]
+
+    outcome, reason = outcome_of(drawn, [1.0] * 20)
+
+    assert outcome is Outcome.FAILED
+    assert "not met" in reason
+
+
+@pytest.mark.parametrize(
+    ("control", "passed"), [(0.4, False), (0.5, True), (0.6, True), (0.9, True)]
+)
+def test_a_high_rank_of_unplanted_secrets_allows_planted_ones_no_more(control, passed):
+    """The limit lies above chance, or above the unplanted ones where these rank lower."""
+    clean, *_ = audit_canaries._rules(unplanted(control), answers(SPREAD), limit=0.1)
+    assert clean.passed is passed
+    known = [
+        figure("others beaten", 0.61, group="planted")
+        if (one.name, one.group) == ("others beaten", "planted")
+        else one
+        for one in unplanted(control)
+    ]
+    worse, *_ = audit_canaries._rules(known, answers(SPREAD), limit=0.1)
+    assert not worse.passed
+
+
 def estimate(name, value, low, high, chance):
     return AttackEstimate(name, value, low, high, chance, 40)
 
@@ -177,7 +270,7 @@ def test_a_model_that_recites_notes_fails_though_it_names_nobody(patients):
     ] * 97
     shares = ["Seen today on the ward. Nothing else was said of it."] * 50 + ["It rained."] * 50
     for texts, passed in ((recites, False), (shares, True), (["It rained."] * 100, True)):
-        found = audit_extraction._recited(
+        found = audit_extraction._measure_recited(
             [text.replace("the son", "The son") for text in texts], patients
         )
         rules = audit_extraction.rules_of(count_links(texts, NOBODY), found)
@@ -194,7 +287,7 @@ def test_a_model_that_recites_notes_fails_though_it_names_nobody(patients):
     ],
 )
 def test_a_note_recited_in_the_tokenizers_case_and_spacing_is_recited(told, patients):
-    found = audit_extraction._recited([told] * 3 + ["It rained."] * 97, patients)
+    found = audit_extraction._measure_recited([told] * 3 + ["It rained."] * 97, patients)
     assert not audit_extraction._of_copies(found).passed
 
 
@@ -232,8 +325,8 @@ def test_samples_of_one_patient_are_one_unit_of_the_interval():
     values = np.repeat(means, 25) + rng.normal(scale=0.01, size=1_000)
     owners = [f"p{at // 25}" for at in range(1_000)]
     sides = values[:500], values[500:]
-    alone = estimated("AUC", *sides, auc, chance=0.5)
-    whole = estimated(
+    alone = estimate_measure("AUC", *sides, auc, chance=0.5)
+    whole = estimate_measure(
         "AUC", *sides, auc, chance=0.5, owners=(owners[:500], owners[500:]), unit="patients"
     )
     assert whole.value == alone.value

@@ -13,7 +13,7 @@ from deid_assets import DisjointSpans
 from deid_assets.core.tagging import TagScheme
 from deid_assets.core.trainer import Document, Task, Trainer, label_inventory
 from deid_assets.extending.audits import Key, Material
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 
 NOTES = 120
 SYLLABLES = [first + second for first in "bdfgklmnprstvz" for second in "aeiou"]
@@ -41,7 +41,7 @@ def documents(seed: int, count: int = NOTES) -> list[Document]:
             two=rng.choice(FINDINGS),
             last=f"<NAME>{last}</NAME>" if number % 2 else last,
         )
-        note, spans = marked(text, note_id=f"n{seed}-{number}")
+        note, spans = parse_marked(text, note_id=f"n{seed}-{number}")
         note = replace(note, patient_id=f"p{seed}-{number}")
         found.append(Document(note, DisjointSpans(note.note_id, note.digest, tuple(spans))))
     return found

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from deid_assets import Note
-from deid_audits.models.planted import Planted, planted_corpus
+from deid_audits.models.planted import Planted, make_planted_corpus
 from deid_causal.trainer import CausalTrainer
 from deid_transformers.trainer import TransformersTrainer
 
@@ -59,9 +59,9 @@ class World:
 
 
 def world() -> World:
-    corpus = planted_corpus(notes=60, people=2, repeats=(1, 10, 30), seed=1, longest=14)
+    corpus = make_planted_corpus(notes=60, people=2, repeats=(1, 10, 30), seed=1, longest=14)
     return World(
-        corpus, planted_corpus(notes=110, people=1, repeats=(1,), seed=9, longest=14).training
+        corpus, make_planted_corpus(notes=110, people=1, repeats=(1,), seed=9, longest=14).training
     )
 
 

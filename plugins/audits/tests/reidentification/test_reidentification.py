@@ -13,13 +13,13 @@ from deid_assets.extending import InputError, Note, Phi, Span
 from deid_assets.extending.audits import Case, Key, Material, Outcome, Policy, load_policy
 from deid_assets.privacy.running import run_audit
 from deid_reidentification import Reidentification
-from deid_reidentification.attacks import RecordIndex, linked, singling_out
+from deid_reidentification.attacks import RecordIndex, link, singling_out
 from deid_reidentification.people import (
     KINDS,
     Person,
     QuasiIdentifierKind,
     covers,
-    left_of,
+    find_left,
     people_of,
     read_population,
     records_of,
@@ -107,7 +107,7 @@ def test_the_more_is_known_the_more_are_linked():
     people = list(people_of(CASES).values())
     release = RecordIndex(list(records_of(CASES, KEPT, key=KEY).values()), people, seed=1)
 
-    one, every = (linked(release, people, attributes=count)[0] for count in (1, 5))
+    one, every = (link(release, people, attributes=count)[0] for count in (1, 5))
     assert one < every == len(people)
 
 
@@ -157,6 +157,7 @@ def test_a_rare_history_is_counted_though_every_identifier_is_gone():
     assert (held["gone", "rare fact"], held["gone", "place"]) == (1, 0)
 
 
+@pytest.mark.long
 def test_one_seed_gives_one_answer():
     one, again = (
         run_audit(Reidentification(), Material(key=KEY, seed=5, cases=CASES[:60], policies=[KEPT]))
@@ -191,6 +192,7 @@ def test_too_few_patients_are_one_line():
     assert "20 are needed for an interval" in result.reason
 
 
+@pytest.mark.long
 def test_a_given_population_makes_people_less_unique(tmp_path):
     people = tmp_path / "people.jsonl"
     lines = [{"AGE": str(age), "CITY": WARDS, "PROFESSION": TRADES} for age in range(20, 80)] * 2
@@ -361,7 +363,7 @@ def test_what_a_shipped_policy_leaves_of_a_value_is_known_as_that_value(policy, 
     (record,) = records_of(cases, load_policy(policy), key=KEY).values()
     (written,) = record.written[KINDS[label]]
     assert not written.startswith("[")
-    assert left_of(person, record)[KINDS[label]] == [written]
+    assert find_left(person, record)[KINDS[label]] == [written]
     assert record.holds(KINDS[label], value.casefold())
 
 

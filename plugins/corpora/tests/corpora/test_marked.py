@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from deid_assets.extending import InputError, Phi
-from deid_corpora.composed import FOLDER, PARTS, fetch, marks
-from deid_corpora.marked import overlapping, read_marked, unmarked_repeats
+from deid_corpora.composed import FOLDERS, PARTS, fetch, marks
+from deid_corpora.marked import find_unmarked_repeats, overlapping, read_marked
+
+MARKED = FOLDERS[-1]
 
 
 def write(folder: Path, text: str) -> Path:
@@ -58,14 +60,14 @@ def test_unmarked_repeats_and_overlaps_are_found(tmp_path: Path) -> None:
     (note,) = read_marked(
         write(tmp_path, "### a en x\n{{NAME:Bennett}} and Bennett and Bennetts\n")
     )
-    assert unmarked_repeats(note) == [12]
+    assert find_unmarked_repeats(note) == [12]
     assert overlapping(note) == []
 
 
 def test_the_json_lines_are_those_of_the_marked_texts(tmp_path: Path) -> None:
     for part in PARTS:
-        for path in sorted((FOLDER / "marked" / part).glob("*.txt")):
-            kept = FOLDER / part / f"{path.stem}.jsonl"
+        for path in sorted((MARKED / part).glob("*.txt")):
+            kept = MARKED.parent / part / f"{path.stem}.jsonl"
             lines = [json.dumps(note.as_json(), ensure_ascii=False) for note in read_marked(path)]
             assert kept.read_text(encoding="utf-8").splitlines() == lines, (
                 f"{path}: run deid corpus marks --out"
@@ -77,7 +79,7 @@ def test_no_author_and_no_note_is_in_two_parts() -> None:
     authors: dict[str, str] = {}
     texts: dict[str, str] = {}
     for part in PARTS:
-        for path in sorted((FOLDER / "marked" / part).glob("*.txt")):
+        for path in sorted((MARKED / part).glob("*.txt")):
             for note in read_marked(path):
                 assert authors.setdefault(note.note_id.split("-")[1], part) == part
                 assert texts.setdefault(note.text, note.note_id) == note.note_id
@@ -87,7 +89,7 @@ def test_no_author_and_no_note_is_in_two_parts() -> None:
 
 def test_the_corpus_is_handed_out_as_json_lines(tmp_path: Path) -> None:
     answer = fetch("composed", out=tmp_path)
-    assert len(answer.document["files"]) == len(list((FOLDER / "marked").glob("*/*.txt")))
+    assert len(answer.document["files"]) == len(list(MARKED.glob("*/*.txt")))
     first = json.loads((tmp_path / "dev" / "de.jsonl").read_text(encoding="utf-8").splitlines()[0])
     assert first["lang"] == "de"
     assert all(0 <= span["start"] < span["end"] <= len(first["text"]) for span in first["spans"])

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from deid_assets.extending import Note, Phi, Span, SpanSet
 from deid_assets.extending.commands import Annotated, Annotation, ParsedNote
-from deid_corpora.mending import OffsetVerdict, corrected, spaced
+from deid_corpora.mending import OffsetVerdict, add_spaces, correct_offsets
 
 TEXT = "Jane Roe came from ItalyHome on 3 May.\nJane Roe, 47aa, left."
 
@@ -26,12 +26,12 @@ def _parsed(*annotations: tuple[int, int, str]) -> ParsedNote:
 
 
 def _verdicts(parsed: ParsedNote) -> list[tuple[OffsetVerdict, int | None]]:
-    return [(one.verdict, one.new_start) for one in corrected(parsed)[1]]
+    return [(one.verdict, one.new_start) for one in correct_offsets(parsed)[1]]
 
 
 def test_shifted_offsets_come_back_and_the_second_of_two_places_follows_the_shift():
     parsed = _parsed((2, 10, "Jane Roe"), (34, 39, "3 May"), (41, 49, "Jane Roe"))
-    mended, reported = corrected(parsed)
+    mended, reported = correct_offsets(parsed)
 
     assert [one.fragments for one in mended.annotations or ()] == [
         ((0, 8),),
@@ -44,7 +44,7 @@ def test_shifted_offsets_come_back_and_the_second_of_two_places_follows_the_shif
 def test_what_fits_is_neither_moved_nor_reported():
     parsed = _parsed((0, 8, "Jane Roe"), (39, 47, "Jane Roe"))
 
-    assert corrected(parsed) == (parsed, [])
+    assert correct_offsets(parsed) == (parsed, [])
 
 
 def test_what_cannot_be_placed_keeps_its_offsets():
@@ -53,7 +53,7 @@ def test_what_cannot_be_placed_keeps_its_offsets():
 
     assert _verdicts(_parsed((0, 3, "Xyz"))) == [(OffsetVerdict.MISSING, None)]
     assert _verdicts(_parsed((5, 9, ""))) == [(OffsetVerdict.UNREADABLE, None)]
-    assert corrected(parsed)[0].annotations[0].fragments == ((0, 3),)
+    assert correct_offsets(parsed)[0].annotations[0].fragments == ((0, 3),)
 
 
 def test_two_places_equally_near_are_for_people_to_decide():
@@ -67,7 +67,7 @@ def test_glued_entities_are_spaced_and_every_later_offset_moves():
     spans = SpanSet.of(
         note, [Span(19, 24, Phi.COUNTRY), Span(32, 37, Phi.DATE), Span(49, 51, Phi.AGE)]
     )
-    made, gaps = spaced(Annotated(note, spans))
+    made, gaps = add_spaces(Annotated(note, spans))
 
     assert made.note.text == "Jane Roe came from Italy Home on 3 May.\nJane Roe, 47 aa, left."
     assert [made.note.text[one.start : one.end] for one in made.spans or ()] == [
@@ -90,7 +90,7 @@ def test_spacing_keeps_every_span_and_adds_blanks_alone(text, drawn):
     spans = [
         Span(start, start + size, Phi.NAME) for start, size in drawn if start + size <= len(text)
     ]
-    made, _ = spaced(Annotated(note, SpanSet.of(note, spans)))
+    made, _ = add_spaces(Annotated(note, SpanSet.of(note, spans)))
 
     assert made.note.text.replace(" ", "") == text.replace(" ", "")
     before = sorted(text[span.start : span.end].replace(" ", "") for span in spans)
@@ -98,7 +98,7 @@ def test_spacing_keeps_every_span_and_adds_blanks_alone(text, drawn):
         sorted(made.note.text[one.start : one.end].replace(" ", "") for one in made.spans or ())
         == before
     )
-    assert spaced(made)[1] == [] or any(
+    assert add_spaces(made)[1] == [] or any(
         one.start < other.start < one.end for one in spans for other in spans
     )
 

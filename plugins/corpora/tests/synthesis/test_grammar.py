@@ -8,7 +8,7 @@ from deid_synthesis.grammar import _rules, load_grammar
 from deid_synthesis.hard_cases import HARD_CASES
 from deid_synthesis.nodes import Capital, Choice, Maybe, Reference, Repeat, Sequence, parse
 from deid_synthesis.patients import PROBLEM, World
-from deid_synthesis.people import agreed, inflected
+from deid_synthesis.people import inflect_surname, inflect_words
 
 TOPIC_RULES = (
     "service",
@@ -140,13 +140,13 @@ def test_nested_braces_are_parsed():
     ],
 )
 def test_polish_names_and_relations_are_inflected(word, sex, genitive, instrumental):
-    found = inflected(load_grammar("pl"), {"word": word}, sex)
+    found = inflect_words(load_grammar("pl"), {"word": word}, sex)
     assert found == {"word_gen": genitive, "word_ins": instrumental}
 
 
 def test_surnames_agree_with_the_sex_where_the_grammar_says_how():
     polish, swedish = load_grammar("pl"), load_grammar("sv")
-    assert [agreed(polish, "Kowalski", sex) for sex in "fm"] == ["Kowalska", "Kowalski"]
-    assert agreed(polish, "Rakowski-Ostrowski", "f") == "Rakowska-Ostrowska"
-    assert agreed(polish, "Nowak", "f") == "Nowak"
-    assert agreed(swedish, "Sobieski", "f") == "Sobieski"
+    assert [inflect_surname(polish, "Kowalski", sex) for sex in "fm"] == ["Kowalska", "Kowalski"]
+    assert inflect_surname(polish, "Rakowski-Ostrowski", "f") == "Rakowska-Ostrowska"
+    assert inflect_surname(polish, "Nowak", "f") == "Nowak"
+    assert inflect_surname(swedish, "Sobieski", "f") == "Sobieski"

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deid_assets.core.phi import Phi
-from deid_synthesis.identifiers import VALID, filled
+from deid_synthesis.identifiers import VALID, fill_pattern
 
 stdnum = pytest.importorskip(
     "stdnum", reason="python-stdnum is the independent judge of check digits"
@@ -122,8 +122,8 @@ def test_identifiers_pass_the_check_of_their_issuer(name, seed):
 
 
 def test_patterns_are_filled():
-    assert filled("A-##", Random(1)).startswith("A-")
-    assert "0" not in {filled("^", Random(seed)) for seed in range(200)}
+    assert fill_pattern("A-##", Random(1)).startswith("A-")
+    assert "0" not in {fill_pattern("^", Random(seed)) for seed in range(200)}
 
 
 def test_identifiers_in_notes_are_valid(corpus, expected):

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from deid_assets.core.errors import OffsetError
 from deid_assets.core.phi import Phi
-from deid_synthesis.calendars import age_on, born_for
-from deid_synthesis.layout import draw_style, laid_out
+from deid_synthesis.calendars import age_on, draw_birth_date
+from deid_synthesis.layout import draw_style, lay_out
 from deid_synthesis.text import Piece, Text
 
 WORDS = st.text("ab Zé\n", max_size=12)
@@ -36,7 +36,7 @@ def test_a_plain_string_can_be_added():
 
 def test_overwriting_with_another_length_is_refused():
     with pytest.raises(OffsetError, match="another length"):
-        Text.of("abc").overwritten("ab")
+        Text.of("abc").overwrite("ab")
 
 
 def test_text_is_hidden_from_repr():
@@ -47,7 +47,7 @@ def test_text_is_hidden_from_repr():
 @given(PIECES, st.integers(0, 500))
 def test_layout_keeps_labels_and_letters(parts, seed):
     text = Text.of(*parts)
-    shown = laid_out(text, draw_style(Random(seed)))
+    shown = lay_out(text, draw_style(Random(seed)))
     assert [piece.label for piece in shown.pieces] == [piece.label for piece in text.pieces]
     before, after = ("".join(str(t).split()).lower().replace("é", "e") for t in (text, shown))
     assert before == after
@@ -55,4 +55,4 @@ def test_layout_keeps_labels_and_letters(parts, seed):
 
 @given(st.integers(1, 100), st.dates(dt.date(2012, 1, 1), dt.date(2026, 1, 1)), st.integers())
 def test_a_birth_date_gives_the_age_asked_for(age, day, seed):
-    assert age_on(born_for(age, day, Random(seed)), day) == age
+    assert age_on(draw_birth_date(age, day, Random(seed)), day) == age

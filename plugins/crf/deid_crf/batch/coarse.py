@@ -30,7 +30,7 @@ LABELS: Mapping[str, Phi] = {label.value: label for label in (*FOUND, REST)}
 """Tag label to category, of a tagger of coarse categories."""
 
 
-def grouped(spans: Iterable[Span]) -> list[Span]:
+def group_spans(spans: Iterable[Span]) -> list[Span]:
     """Return spans under the coarse categories, in order; of those that overlap the longest."""
     kept: list[Span] = []
     for span in sorted(spans, key=lambda span: (span.start - span.end, span.start)):
@@ -41,7 +41,7 @@ def grouped(spans: Iterable[Span]) -> list[Span]:
 
 def coarse(note: Note, spans: Iterable[Span]) -> Document:
     """Return a note with its spans under the coarse categories."""
-    return Document(note, DisjointSpans.of(note, grouped(spans)))
+    return Document(note, DisjointSpans.of(note, group_spans(spans)))
 
 
 def owner_of(note: Note) -> str:
@@ -60,6 +60,6 @@ def half_of(note: Note) -> int:
     return hashlib.sha256(owner_of(note).encode()).digest()[0] % 2
 
 
-def found_in(documents: Sequence[Document]) -> int:
+def count_found(documents: Sequence[Document]) -> int:
     """Return the number of spans of the four categories."""
     return sum(span.label in FOUND for document in documents for span in document.spans)

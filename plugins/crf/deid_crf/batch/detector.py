@@ -17,17 +17,17 @@ from deid_assets.extending import (
     PluginError,
     SpanSet,
     load,
+    pause_collector,
     runs_of,
-    uncollected,
 )
 from deid_crf.batch.coarse import FOUND, GROUP, half_of
-from deid_crf.batch.opinions import NoteScores, blended, extended, scored
-from deid_crf.batch.settings import checked_least
+from deid_crf.batch.opinions import NoteScores, blend, extend_spans, score_notes
+from deid_crf.batch.settings import check_least
 from deid_crf.batch.trainer import FORMAT, GIVEN, HALVES, NAME, VERSION, half_folder
 from deid_crf.detector import GROUP_CHARS, marginals_of
 from deid_crf.lattice import Room
 from deid_crf.model import ABOUT, WEIGHTS, read_model
-from deid_crf.sources import PROFILE, predicted
+from deid_crf.sources import PROFILE, add_predictions
 from deid_crf.tagger import CrfTagger
 from deid_crf.view import TokenCache, views_of
 
@@ -68,7 +68,7 @@ class BatchCrfDetector:
         del threads
         folder, self.name = Path(model), name
         about = _read(folder)
-        wanted = checked_least(
+        wanted = check_least(
             about.get("least") if least is None else least, where=f"detector {name}"
         )
         self._least = np.array([wanted.get(label.value, _OFF) for label in FOUND])
@@ -93,7 +93,7 @@ class BatchCrfDetector:
     def detect(self, notes: Sequence[Note]) -> Iterator[SpanSet]:
         """Yield one set of spans per note, in order."""
         for group in runs_of(notes, chars=GROUP_CHARS):
-            with uncollected():
+            with pause_collector():
                 heard = list(self._detector.detect(group))
                 opinions = self.opinions(group, heard)
             for note, spans, found in zip(group, heard, opinions, strict=True):
@@ -103,7 +103,7 @@ class BatchCrfDetector:
                     for span in spans
                     if span.label in self.labels
                 ]
-                yield SpanSet.of(note, extended(note, found, picked, known, source=self.name))
+                yield SpanSet.of(note, extend_spans(note, found, picked, known, source=self.name))
 
     def opinions(self, notes: Sequence[Note], heard: Sequence[SpanSet]) -> list[NoteScores]:
         """Return the mean of what the given CRF and that of the other half think of each note.
@@ -113,16 +113,16 @@ class BatchCrfDetector:
             heard: What the detector found in each.
         """
         views = views_of([note.text for note in notes], self._pieces)
-        with_heard = predicted(views, [spans.spans for spans in heard])
-        given = [*scored(marginals_of(self._given, with_heard), self._given.model.labels)]
+        with_heard = add_predictions(views, [spans.spans for spans in heard])
+        given = [*score_notes(marginals_of(self._given, with_heard), self._given.model.labels)]
         of_batch: dict[int, NoteScores] = {}
         for half, tagger in enumerate(self._halves):
             numbers = [number for number, note in enumerate(notes) if half_of(note) != half]
-            found = scored(
+            found = score_notes(
                 marginals_of(tagger, [views[number] for number in numbers]), tagger.model.labels
             )
             of_batch |= zip(numbers, found, strict=True)
-        return blended(given, [of_batch[number] for number in range(len(notes))])
+        return blend(given, [of_batch[number] for number in range(len(notes))])
 
 
 def _read(folder: Path) -> Mapping[str, Any]:

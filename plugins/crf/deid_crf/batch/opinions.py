@@ -28,7 +28,7 @@ class NoteScores:
     values: NDArray[np.float64] = field(repr=False)
 
 
-def scored(found: Iterable[Marginals], labels: Mapping[str, Phi]) -> Iterator[NoteScores]:
+def score_notes(found: Iterable[Marginals], labels: Mapping[str, Phi]) -> Iterator[NoteScores]:
     """Yield the probabilities of the four categories, from those of a tagger's tags.
 
     Args:
@@ -44,7 +44,7 @@ def scored(found: Iterable[Marginals], labels: Mapping[str, Phi]) -> Iterator[No
         yield NoteScores(of_note.tokens, np.stack(values, axis=1))
 
 
-def blended(*opinions: Sequence[NoteScores]) -> list[NoteScores]:
+def blend(*opinions: Sequence[NoteScores]) -> list[NoteScores]:
     """Return the mean of what several say of the same notes."""
     return [
         NoteScores(of_note[0].tokens, np.mean([each.values for each in of_note], axis=0))
@@ -63,13 +63,13 @@ class _Run:
     known: tuple[Span, ...] = ()
     is_new: bool = False
 
-    def with_more(self, other: _Run) -> _Run:
+    def extend(self, other: _Run) -> _Run:
         known = tuple(dict.fromkeys((*self.known, *other.known)))
         score = max(self.score, other.score)
         return _Run(self.start, other.end, self.group, score, known, self.is_new or other.is_new)
 
 
-def extended(
+def extend_spans(
     note: Note, found: NoteScores, picked: NDArray[np.bool_], known: Sequence[Span], *, source: str
 ) -> list[Span]:
     """Return the known spans, and runs of picked tokens in place of those that they extend.
@@ -103,7 +103,7 @@ def extended(
         else:
             continue
         if runs and runs[-1].group is run.group and _is_gap(text[runs[-1].end : start]):
-            run = runs.pop().with_more(run)
+            run = runs.pop().extend(run)
         runs.append(run)
     made = [run for run in runs if run.is_new]
     taken = {span for run in made for span in run.known}

@@ -56,21 +56,21 @@ class BatchSettings:
             raise ConfigError(
                 f"{WHERE}: predictions_of must name the detector to learn from, such as rules"
             )
-        object.__setattr__(settings, "least", checked_least(settings.least, where=WHERE))
+        object.__setattr__(settings, "least", check_least(settings.least, where=WHERE))
         for name in ("max_iterations", "min_patients", "characters", "min_spans", "min_owners"):
             value = getattr(settings, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise ConfigError(f"{WHERE}: {name} must be a whole number from 1")
         return settings
 
-    def recorded(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return the settings as JSON has them."""
         return {each.name: getattr(self, each.name) for each in fields(self)} | {
             "least": dict(self.least)
         }
 
 
-def checked_least(given: object, *, where: str) -> dict[str, float]:
+def check_least(given: object, *, where: str) -> dict[str, float]:
     """Return the least probability of each category.
 
     Raises:

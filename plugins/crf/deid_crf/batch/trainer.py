@@ -19,7 +19,7 @@ from deid_assets.extending import (
     TrainingError,
     load,
 )
-from deid_crf.batch.coarse import LABELS, coarse, found_in, half_of, owner_of
+from deid_crf.batch.coarse import LABELS, coarse, count_found, half_of, owner_of
 from deid_crf.batch.settings import BatchSettings
 from deid_crf.model import ABOUT
 from deid_crf.settings import CrfSettings
@@ -50,7 +50,7 @@ class BatchCrfTrainer:
         Raises:
             ConfigError: A key is unknown or a value is not allowed.
         """
-        return BatchSettings.of(given).recorded()
+        return BatchSettings.of(given).to_json()
 
     def train(self, task: Task, out: Path, report: Report) -> None:
         """Write a model into ``out``.
@@ -66,7 +66,7 @@ class BatchCrfTrainer:
         settings = BatchSettings.of(task.settings)
         learnt = halves_of(task.raw, settings)
         documents = [coarse(each.note, each.spans) for phase in task.phases for each in phase]
-        parts = {GIVEN: task_of(documents, given_settings(settings), seed=task.seed)}
+        parts = {GIVEN: task_of(documents, select_settings(settings), seed=task.seed)}
         for half, of_half in enumerate(learnt):
             parts[half_folder(half)] = task_of(of_half, batch_settings(settings), seed=task.seed)
         for phase, (name, part) in enumerate(parts.items()):
@@ -74,7 +74,7 @@ class BatchCrfTrainer:
             if (folder / ABOUT).is_file():
                 continue
             folder.mkdir(parents=True, exist_ok=True)
-            CrfTrainer().train(part, folder, _numbered(report, phase))
+            CrfTrainer().train(part, folder, _number_epochs(report, phase))
         about = {
             "format": FORMAT,
             "plugin": NAME,
@@ -85,7 +85,7 @@ class BatchCrfTrainer:
                 {
                     "notes": len(half),
                     "patients": len({owner_of(each.note) for each in half}),
-                    "spans": found_in(half),
+                    "spans": count_found(half),
                 }
                 for half in learnt
             ],
@@ -118,13 +118,13 @@ def halves_of(notes: Sequence[Note], settings: BatchSettings) -> list[list[Docum
     )
     halves = []
     for half in range(HALVES):
-        drawn = _drawn(
+        drawn = _draw(
             [note for note in notes if half_of(note) == half], characters=settings.characters
         )
         documents = [
             coarse(note, spans) for note, spans in zip(drawn, detector.detect(drawn), strict=True)
         ]
-        spans, owners = found_in(documents), len({owner_of(note) for note in drawn})
+        spans, owners = count_found(documents), len({owner_of(note) for note in drawn})
         if spans < settings.min_spans or owners < settings.min_owners:
             raise TrainingError(
                 f"batch_crf: one half of the {len(notes):,} notes has {spans:,} names, places,"
@@ -136,7 +136,7 @@ def halves_of(notes: Sequence[Note], settings: BatchSettings) -> list[list[Docum
     return halves
 
 
-def given_settings(settings: BatchSettings) -> Mapping[str, Any]:
+def select_settings(settings: BatchSettings) -> Mapping[str, Any]:
     """Return the settings of the CRF of annotated notes."""
     return {
         "max_iterations": settings.max_iterations,
@@ -168,11 +168,11 @@ def task_of(documents: Sequence[Document], settings: Mapping[str, Any], *, seed:
         scheme=TagScheme.BIO,
         grouping=1_000,
         seed=seed,
-        settings=CrfSettings.of(settings).recorded(),
+        settings=CrfSettings.of(settings).to_json(),
     )
 
 
-def _drawn(notes: Sequence[Note], *, characters: int) -> list[Note]:
+def _draw(notes: Sequence[Note], *, characters: int) -> list[Note]:
     """Return notes of as much text, those of whole patients, who are drawn by their
     names' digests.
     """
@@ -188,5 +188,5 @@ def _drawn(notes: Sequence[Note], *, characters: int) -> list[Note]:
     return kept
 
 
-def _numbered(report: Report, phase: int) -> Callable[[Epoch], None]:
+def _number_epochs(report: Report, phase: int) -> Callable[[Epoch], None]:
     return lambda epoch: report(replace(epoch, phase=phase))

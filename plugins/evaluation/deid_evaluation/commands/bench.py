@@ -25,8 +25,8 @@ from deid_assets.extending.commands import (
     ReadingWithLabels,
     Withheld,
     check_out,
-    grouped,
-    parsed_option,
+    group_options,
+    parse_option,
     print_json,
     print_line,
     print_table,
@@ -58,7 +58,7 @@ class Conditions:
     limit_s: LimitOption = None
 
 
-@grouped
+@group_options
 def bench(
     notes: Arg[
         Path,
@@ -114,7 +114,7 @@ def bench(
 def _options(settings: Sequence[str]) -> dict[str, dict[str, Any]]:
     options: dict[str, dict[str, Any]] = {}
     for setting in settings:
-        owner, key, value = parsed_option(setting)
+        owner, key, value = parse_option(setting)
         options.setdefault(owner, {})[key] = value
     return options
 
@@ -127,9 +127,9 @@ def _show(
     from deid_evaluation.pages.bench import bench_html  # noqa: PLC0415
     from deid_evaluation.pages.bench_tables import (  # noqa: PLC0415
         agreement_table,
-        explained,
-        missing_table,
+        explain_columns,
         side_by_side,
+        tabulate_missing,
     )
 
     document = to_json(found, runs)
@@ -150,8 +150,8 @@ def _show(
         return
     headings, rows = side_by_side(found)
     print_table(headings, rows, numbers_from=1)
-    print_line(f"\n{explained(found)}")
-    for headings, rows in (agreement_table(found.pairs), missing_table(found.missing)):
+    print_line(f"\n{explain_columns(found)}")
+    for headings, rows in (agreement_table(found.pairs), tabulate_missing(found.missing)):
         if rows:
             print_line("")
             print_table(headings, rows, numbers_from=1)

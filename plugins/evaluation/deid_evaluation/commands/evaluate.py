@@ -19,7 +19,7 @@ from deid_assets.extending.commands import (
     ProfileOption,
     SystemsOption,
     check_out,
-    grouped,
+    group_options,
     read_options,
 )
 
@@ -139,7 +139,7 @@ class Printing:
         return "markdown" if self.markdown else "table"
 
 
-@grouped
+@group_options
 def evaluate(
     context: typer.Context,
     *,

@@ -124,7 +124,7 @@ def evaluate_files(request: Request) -> int:
     corpus = _corpus(gold, request)
     # refuses a key that no note has before the work is done
     groups_of(corpus.notes, request.group_by)
-    measured = _measured(request, gold, corpus)
+    measured = _measure(request, gold, corpus)
     comparison = compare({one.system.name: one.rows for one in measured}, patients=corpus.patients)
     facts: dict[str, object] = {
         "gold": request.gold.path.name,
@@ -156,7 +156,7 @@ def _corpus(gold: ReferenceNotes, request: Request) -> ProfiledNotes:
         raise InputError(f"{request.gold.path}: {error}{advice}") from None
 
 
-def _measured(request: Request, gold: ReferenceNotes, corpus: ProfiledNotes) -> list[SystemScores]:
+def _measure(request: Request, gold: ReferenceNotes, corpus: ProfiledNotes) -> list[SystemScores]:
     measured = []
     is_alone, sources = len(request.preds) == 1, list(dict.fromkeys(request.sources))
     for pred in request.preds:
@@ -219,12 +219,12 @@ def _options(
         group_by=request.group_by,
         with_text=request.restricted,
         causes=causes,
-        rewritten=_rewritten(request.rewritten),
+        rewritten=_read_rewritten(request.rewritten),
         placeholder=request.placeholder,
     )
 
 
-def _rewritten(source: NoteSource | None) -> dict[str, str] | None:
+def _read_rewritten(source: NoteSource | None) -> dict[str, str] | None:
     if source is None:
         return None
     texts: dict[str, str] = {}

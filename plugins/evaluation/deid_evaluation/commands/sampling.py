@@ -20,7 +20,7 @@ from deid_assets.extending.commands import (
     ToOption,
     Withheld,
     check_out,
-    grouped,
+    group_options,
     out_format,
     print_json,
     print_table,
@@ -39,7 +39,7 @@ Shares of notes with nothing left and of identifiers covered; their number in a 
 """
 
 
-@grouped
+@group_options
 def sample(
     notes: NotesArg,
     *,
@@ -78,10 +78,10 @@ def sample(
     ids = [note.note_id for chunk in source.chunks(withheld) for note in chunk]
     drawn = draw(ids, Settings.load().key(), size=size)
     write_notes(
-        out, _chosen(source, drawn, are_drawn=True), format=written_as.name, options=write_options()
+        out, _choose(source, drawn, are_drawn=True), format=written_as.name, options=write_options()
     )
     if rest is not None:
-        write_notes(rest, _chosen(source, drawn, are_drawn=False), format=written_as.name)
+        write_notes(rest, _choose(source, drawn, are_drawn=False), format=written_as.name)
     if as_json:
         document = {"notes": len(ids), "drawn": len(drawn), "out": str(out)}
         print_json(document | {"intervals": _rows(len(drawn))})
@@ -112,7 +112,7 @@ def draw(note_ids: list[str], key: Key, *, size: int) -> frozenset[str]:
     )
 
 
-def _chosen(source: NoteSource, drawn: frozenset[str], *, are_drawn: bool) -> Iterator[Annotated]:
+def _choose(source: NoteSource, drawn: frozenset[str], *, are_drawn: bool) -> Iterator[Annotated]:
     """Yield the drawn notes without annotations, or the others.
 
     The drawn notes are ready for annotations; the others are what nobody annotated.

@@ -20,12 +20,12 @@ from deid_assets.extending.scoring import (
     Scheme,
     amount,
     comparison_md,
+    describe_draws,
     difference_table,
-    drawn_from,
     interval_of,
     interval_table,
     leaderboard_md,
-    ranked,
+    rank_detectors,
     ratio,
     scores_md,
     semeval_table,
@@ -90,7 +90,7 @@ def show(scores: ScoresDocument, *, style: str) -> None:
 def _show_markdown(evaluations: Mapping[str, Evaluation], comparison: Comparison) -> None:
     if len(evaluations) > 1:
         typer.echo(f"{leaderboard_md(evaluations)}\n")
-    typer.echo(f"{comparison_md(comparison)}\n\nIntervals: {drawn_from(comparison)}.\n")
+    typer.echo(f"{comparison_md(comparison)}\n\nIntervals: {describe_draws(comparison)}.\n")
     for name, found in evaluations.items():
         heading = f"### {name}\n\n" if len(evaluations) > 1 else ""
         typer.echo(f"{heading}{scores_md(found)}\n\n{_notes(found)}\n")
@@ -104,7 +104,7 @@ def _show_tables(evaluations: Mapping[str, Evaluation], comparison: Comparison) 
         print_line(f"\n{_notes(found)}")
         print_line(_intervals(comparison))
         return
-    side_by_side = ranked(evaluations)
+    side_by_side = rank_detectors(evaluations)
     headings = ("detector", *HEADINGS, "notes covered", "clean notes touched")
     rows = [[*_row(name, found, None), *_shares(found.notes)] for name, found in side_by_side]
     print_table(headings, rows, numbers_from=1)
@@ -119,7 +119,7 @@ def _show_tables(evaluations: Mapping[str, Evaluation], comparison: Comparison) 
         print_table(*table, numbers_from=1)
         typer.echo()
     print_line(
-        f"intervals: {drawn_from(comparison)}; p: exchange of whole {comparison.unit}s, not"
+        f"intervals: {describe_draws(comparison)}; p: exchange of whole {comparison.unit}s, not"
         " corrected"
     )
 
@@ -178,7 +178,7 @@ def _intervals(comparison: Comparison) -> str:
     figures = (
         f"{what} {interval_of(comparison.interval(name, scheme, of))}" for what, scheme, of in shown
     )
-    return f"{'; '.join(figures)}; {drawn_from(comparison)}"
+    return f"{'; '.join(figures)}; {describe_draws(comparison)}"
 
 
 def _semeval(comparison: Comparison, name: str) -> dict[str, dict[str, float | None]]:

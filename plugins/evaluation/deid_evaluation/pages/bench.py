@@ -16,19 +16,19 @@ from deid_assets.extending.scoring import (
     Titled,
     axis_floor,
     best_subset_text,
+    describe_draws,
     difference_table,
-    drawn_from,
     recall_of,
 )
 from deid_evaluation.bench_entries import Bakeoff, BenchEntry
 from deid_evaluation.pages.bench_tables import (
     BY_DESIGN,
-    added_table,
     agreement_table,
     cost_table,
     interval,
     label_table,
-    missing_table,
+    tabulate_added,
+    tabulate_missing,
 )
 
 ADDS, CHANCE = "What each one adds", "What chance may do"
@@ -47,7 +47,7 @@ def bench_html(found: Bakeoff, *, title: str, provenance: Mapping[str, str]) -> 
     """
     if not found.entries:
         raise InputError(f"report {title!r} has no detector; name at least one")
-    covered = [_covered(entry) for entry in found.entries]
+    covered = [_estimate_covered(entry) for entry in found.entries]
     floor = axis_floor(covered)
     return render(
         "bench.html.j2",
@@ -71,7 +71,7 @@ def bench_html(found: Bakeoff, *, title: str, provenance: Mapping[str, str]) -> 
             (heading, caption, *table) for heading, caption, table in _tables(found) if table[1]
         ],
         best={ADDS: best_subset_text(found.coverage)},
-        sampling=drawn_from(found.comparison) if found.comparison else "",
+        sampling=describe_draws(found.comparison) if found.comparison else "",
         provenance=provenance,
     )
 
@@ -91,7 +91,7 @@ def _tables(found: Bakeoff) -> list[tuple[str, str, Titled]]:
         (
             "What each one adds",
             "All detectors together, less all but this one; labels left aside",
-            added_table(found),
+            tabulate_added(found),
         ),
         (
             CHANCE,
@@ -105,10 +105,10 @@ def _tables(found: Bakeoff) -> list[tuple[str, str, Titled]]:
         (
             "What all may have missed",
             "Identifiers that no detector marked, estimated",
-            missing_table(found.missing),
+            tabulate_missing(found.missing),
         ),
     ]
 
 
-def _covered(entry: BenchEntry) -> Estimate | None:
+def _estimate_covered(entry: BenchEntry) -> Estimate | None:
     return recall_of(entry.evaluation.micro(Scheme.COVERED)) if entry.evaluation else None

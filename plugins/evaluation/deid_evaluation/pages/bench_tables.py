@@ -12,7 +12,7 @@ from deid_assets.extending.scoring import (
     Scheme,
     Titled,
     amount,
-    drawn_from,
+    describe_draws,
     interval_of,
     marginal_table,
     ratio,
@@ -57,12 +57,12 @@ def side_by_side(found: Bakeoff) -> Titled:
     return headings, rows
 
 
-def explained(found: Bakeoff) -> str:
+def explain_columns(found: Bakeoff) -> str:
     """Return what the columns of ``side_by_side`` are, in two sentences."""
     costs = "Speed without start-up; MiB is the largest memory of the detector's own process."
     if not found.gold:
         return f"{found.notes:,} notes without annotations. {costs}"
-    drawn = f"; intervals: {drawn_from(found.comparison)}" if found.comparison else ""
+    drawn = f"; intervals: {describe_draws(found.comparison)}" if found.comparison else ""
     return (
         f"{found.notes:,} notes; annotations: {found.gold}{drawn}. Within reach: annotated spans"
         f" covered of those that the detector can find by design, and their share of all. {costs}"
@@ -141,7 +141,7 @@ def _label_cell(entry: BenchEntry, evaluation: Evaluation, label: str) -> str:
     return f"{recall} {BY_DESIGN}" if label in entry.blind else recall
 
 
-def added_table(found: Bakeoff) -> Titled:
+def tabulate_added(found: Bakeoff) -> Titled:
     """Return what each detector adds to all the others, and what it takes.
 
     No row for a single one.
@@ -169,7 +169,7 @@ def agreement_table(pairs: Mapping[tuple[str, str], Agreement]) -> Titled:
     return headings, rows
 
 
-def missing_table(missing: Sequence[Missing]) -> Titled:
+def tabulate_missing(missing: Sequence[Missing]) -> Titled:
     """Return a row per label with what was marked and what probably was not."""
     rows = [
         [

@@ -102,8 +102,8 @@ def chart(
         title,
         x.name,
         y.name,
-        [(across(value), _written(value, x)) for value in _ticks(x)],
-        [(upward(value), _written(value, y)) for value in _ticks(y)],
+        [(across(value), _show_value(value, x)) for value in _ticks(x)],
+        [(upward(value), _show_value(value, y)) for value in _ticks(y)],
         lines,
         diagonal,
     )
@@ -113,7 +113,7 @@ def _ticks(axis: Axis) -> list[float]:
     return [axis.low + (axis.high - axis.low) * step / 5 for step in range(6)]
 
 
-def _written(value: float, axis: Axis) -> str:
+def _show_value(value: float, axis: Axis) -> str:
     step = (axis.high - axis.low) / 5
     if step >= 1:
         return f"{value:,.0f}"

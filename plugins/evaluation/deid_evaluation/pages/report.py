@@ -12,8 +12,8 @@ from deid_evaluation.pages.report_charts import curve_charts, overlay, ranking_c
 from deid_evaluation.pages.report_rows import (
     ENOUGH_SPANS,
     browser_rows,
-    left_rows,
     static_rows,
+    tabulate_left,
     worst_label,
 )
 
@@ -53,7 +53,7 @@ def report_html(report: Mapping[str, Any]) -> str:
         report=report,
         systems=[(name, results[name]) for name in names],
         first=results[names[0]],
-        left=left_rows(report),
+        left=tabulate_left(report),
         worst={name: worst_label(results[name]) for name in names},
         enough=ENOUGH_SPANS,
         charts={name: ranking_charts(results[name]["ranking"]) for name in names},

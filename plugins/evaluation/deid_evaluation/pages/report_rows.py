@@ -74,7 +74,7 @@ class LeftTable:
     rows: Sequence[tuple[str, Sequence[LeftCell | None]]]
 
 
-def left_rows(report: Mapping[str, Any]) -> LeftTable:
+def tabulate_left(report: Mapping[str, Any]) -> LeftTable:
     """Return the table of what is left."""
     by_system = [
         {row["label"]: row for row in report["results"][name]["left_by_label"]}

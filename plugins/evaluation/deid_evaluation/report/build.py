@@ -24,9 +24,9 @@ from deid_evaluation.report.corpus import Json, Pair, ProfiledNotes, Shown, Syst
 from deid_evaluation.report.errors import SystemErrors, confusion_json, errors_json, errors_of
 from deid_evaluation.report.gold import gold_json
 from deid_evaluation.report.notes import (
-    expected_errors_json,
     groups_json,
-    left_json,
+    make_expected_errors_json,
+    make_left_json,
     notes_json,
     rarity_json,
 )
@@ -244,14 +244,14 @@ class _Maker:
             "members": list(one.system.members),
             **self._scores(one),
             "names_by_person": people_json(one.pairs),
-            "left_by_label": left_json(outcomes, self._patients, resamples=options.resamples),
+            "left_by_label": make_left_json(outcomes, self._patients, resamples=options.resamples),
             "notes": notes_json(outcomes, self._patients, profile=corpus.profile),
             "groups": groups_json(
                 one.rows, self._groups, self._patients, resamples=options.resamples
             ),
             "rarity": rarity_json(corpus, spans, self._shares),
-            "expected_errors": expected_errors_json(one.system, strict),
-            "ranking": ranking_json(corpus.in_scope(one.pairs), profile=corpus.profile),
+            "expected_errors": make_expected_errors_json(one.system, strict),
+            "ranking": ranking_json(corpus.keep_in_scope(one.pairs), profile=corpus.profile),
             **self._errors(errors),
         }
 

@@ -80,9 +80,9 @@ class ProfiledNotes(AnnotatedNotes):
         Raises:
             InputError: The two are not of the same notes.
         """
-        return list(pair(self.gold.values(), map(self._counted, spans.values())))
+        return list(pair(self.gold.values(), map(self._keep_counted, spans.values())))
 
-    def in_scope(self, pairs: Sequence[Pair]) -> Iterator[Pair]:
+    def keep_in_scope(self, pairs: Sequence[Pair]) -> Iterator[Pair]:
         """Yield pairs without the predictions that the gold cannot judge."""
         if self.scope is None:
             yield from pairs
@@ -92,7 +92,7 @@ class ProfiledNotes(AnnotatedNotes):
             kept = tuple(span for span in pred if self.profile.label_of(span.label) in labels)
             yield gold, SpanSet(pred.note_id, pred.digest, kept)
 
-    def _counted(self, spans: SpanSet) -> SpanSet:
+    def _keep_counted(self, spans: SpanSet) -> SpanSet:
         kept = tuple(span for span in spans if span.label in self.profile.labels)
         return spans if len(kept) == len(spans) else SpanSet(spans.note_id, spans.digest, kept)
 

@@ -57,7 +57,7 @@ def errors_json(
     Errors at a patient's name come first.
     """
     sample = found.sample
-    rows = [_row(identity, error, shown, groups, causes) for identity, error in sample.kept()]
+    rows = [_row(identity, error, shown, groups, causes) for identity, error in sample.list_kept()]
     for row in rows:
         row["whose"] = people.get((row["note"], row["start"], row["end"])) if row["label"] else None
     rows.sort(key=lambda row: gravity(row["whose"]))
@@ -67,7 +67,7 @@ def errors_json(
             str(kind): {
                 "errors": sample.total(kind),
                 "shown": kept[str(kind)],
-                "left": _left(sample, kind),
+                "left": _count_left(sample, kind),
             }
             for kind in SpanErrorKind
         },
@@ -82,7 +82,7 @@ def errors_json(
     }
 
 
-def _left(sample: ErrorSample, kind: SpanErrorKind) -> int:
+def _count_left(sample: ErrorSample, kind: SpanErrorKind) -> int:
     return sum(count for (of, _), count in sample.left.items() if of is kind)
 
 

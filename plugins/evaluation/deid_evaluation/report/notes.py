@@ -8,8 +8,8 @@ from math import isfinite
 from deid_assets.extending import Phi, Profile, SpanSet
 from deid_assets.extending.scoring import Counts, Row, Share, is_inside, union
 from deid_evaluation.gold_profile import value_key
-from deid_evaluation.label_intervals import left_by_label
-from deid_evaluation.leak_estimates import expected_errors, rare_leaks
+from deid_evaluation.label_intervals import measure_left_by_label
+from deid_evaluation.leak_estimates import estimate_errors, rare_leaks
 from deid_evaluation.note_outcomes import (
     NoteOutcome,
     by_patient,
@@ -70,7 +70,7 @@ def _share(share: Share) -> Json:
     }
 
 
-def left_json(
+def make_left_json(
     outcomes: Sequence[NoteOutcome], patients: Mapping[str, str], *, resamples: int
 ) -> list[Json]:
     """Return what is left of every label, worst first."""
@@ -83,7 +83,7 @@ def left_json(
             "wilson": interval_json(row.spans),
             "bootstrap": interval_json(row.by_unit),
         }
-        for row in left_by_label(outcomes, patients=patients, resamples=resamples)
+        for row in measure_left_by_label(outcomes, patients=patients, resamples=resamples)
     ]
 
 
@@ -139,7 +139,7 @@ def rarity_json(
 ) -> Json:
     """Return leaks weighed by how few people in this gold bear the value."""
 
-    def weighed(spans: Mapping[str, SpanSet]) -> list[tuple[float, bool]]:
+    def weigh(spans: Mapping[str, SpanSet]) -> list[tuple[float, bool]]:
         entries = []
         for note_id, gold in corpus.gold.items():
             cover = union((span.start, span.end) for span in spans[note_id])
@@ -148,7 +148,7 @@ def rarity_json(
                 entries.append((share, not is_inside((start, end), cover)))
         return entries
 
-    found = rare_leaks(weighed(spans))
+    found = rare_leaks(weigh(spans))
     return {
         "leaked": found.leaked,
         "spans": found.spans,
@@ -158,7 +158,7 @@ def rarity_json(
     }
 
 
-def expected_errors_json(system: System, strict: Counts) -> Json | None:
+def make_expected_errors_json(system: System, strict: Counts) -> Json | None:
     """Return what is probably left in notes without gold.
 
     Per 1,000 predictions where there are none of these.
@@ -167,7 +167,7 @@ def expected_errors_json(system: System, strict: Counts) -> Json | None:
     if precision is None or not recall or not isfinite(precision):
         return None
     predicted = system.elsewhere or 1_000
-    found = expected_errors(predicted, precision=precision, recall=recall)
+    found = estimate_errors(predicted, precision=precision, recall=recall)
     return {
         "predicted": predicted,
         "is_measured": bool(system.elsewhere),

@@ -16,7 +16,7 @@ from deid_evaluation.ranking import (
     best_f1,
     calibration,
     point,
-    ranked_spans,
+    rank_spans,
     roc,
     sweep,
     threshold_for_recall,
@@ -35,7 +35,7 @@ def ranking_json(pairs: Iterable[Pair], *, profile: Profile) -> Json:
 
     A prediction is right where boundaries and label are those of a gold span.
     """
-    found = ranked_spans(pairs, profile=profile)
+    found = rank_spans(pairs, profile=profile)
     if np.unique(found.scores).size < 2:
         return {"left_out": "all predictions have the same score, so that there is nothing to rank"}
     curve = sweep(found)

@@ -20,7 +20,7 @@ from deid_assets.extending.scoring import (
     Row,
     Scheme,
     Views,
-    corrected,
+    correct_p_values,
     six_scores,
     wilson,
 )
@@ -138,7 +138,7 @@ def differences_json(comparison: Comparison) -> list[Json]:
                 for name in comparison.differences
                 if (gap := comparison.difference(name, scheme, ratio))
             }
-            holm = corrected({name: gap.p for name, gap in gaps.items()})
+            holm = correct_p_values({name: gap.p for name, gap in gaps.items()})
             rows += [
                 {
                     "system": name,

@@ -100,7 +100,7 @@ def predictions_of(corpus: ProfiledNotes, systems: Sequence[System]) -> Predicti
     """Return the spans of every note by system, of the categories that the gold annotates."""
     by_note: dict[str, dict[str, SpanSet]] = {note_id: {} for note_id in corpus.gold}
     for system in systems:
-        for _, pred in corpus.in_scope(corpus.pairs(system.spans)):
+        for _, pred in corpus.keep_in_scope(corpus.pairs(system.spans)):
             by_note[pred.note_id][system.name] = pred
     return by_note
 
@@ -151,10 +151,10 @@ def recapture_json(
 def recapture_table(found: Captures, missed: Mapping[str, int] | None) -> Json:
     """Return estimates of all and by label, with what was missed indeed where gold says so."""
     labels = sorted({*found.histories, *(missed or ())})
-    rows = [_recaptured(found, None, None if missed is None else sum(missed.values()))]
+    rows = [_estimate_recaptured(found, None, None if missed is None else sum(missed.values()))]
     for label in labels:
         of_label = None if missed is None else missed.get(label, 0)
-        rows.append(_recaptured(found, label, of_label))
+        rows.append(_estimate_recaptured(found, label, of_label))
     return {
         "detectors": list(found.detectors),
         "matrix": [list(row) for row in overlap_matrix(found)],
@@ -163,7 +163,7 @@ def recapture_table(found: Captures, missed: Mapping[str, int] | None) -> Json:
     }
 
 
-def _recaptured(found: Captures, label: str | None, missed: int | None) -> Json:
+def _estimate_recaptured(found: Captures, label: str | None, missed: int | None) -> Json:
     estimate = estimate_missed(found, label=label)
     return {
         "label": label,

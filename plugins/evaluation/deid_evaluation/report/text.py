@@ -18,8 +18,8 @@ from deid_assets.extending.scoring import (
     BleuCounts,
     alterations,
     bleu_counts,
-    expanded,
-    holed,
+    expand,
+    make_holes,
     words,
 )
 from deid_evaluation.report.corpus import Json, ProfiledNotes, Shown
@@ -79,7 +79,7 @@ def text_json(
             f" first is {missing[0]!r}; give the text of every note"
         )
     outputs = {
-        note_id: expanded(corpus.notes[note_id].text, rewritten[note_id]) for note_id in corpus.gold
+        note_id: expand(corpus.notes[note_id].text, rewritten[note_id]) for note_id in corpus.gold
     }
     counts: Counter[tuple[AlterationKind, str]] = Counter()
     kept: dict[AlterationKind, list[tuple[Key, Alteration]]] = {}
@@ -93,7 +93,7 @@ def text_json(
     texts = [
         (
             words(placeholder.sub(f" {HOLE} ", outputs[note_id])),
-            words(holed(corpus.notes[note_id].text, gold)),
+            words(make_holes(corpus.notes[note_id].text, gold)),
         )
         for note_id, gold in corpus.gold.items()
     ]

@@ -15,7 +15,7 @@ from deid_assets.core.redact import redact
 from deid_assets.core.span import DisjointSpans, Span
 from deid_assets.edits.maps import MadeBy, edit_map
 from deid_assets.policies import load_policy
-from deid_edit_maps.repopulate import identity_in, invented, repopulate
+from deid_edit_maps.repopulate import identity_in, invent_value, repopulate
 from deid_edit_maps.twins import twin, twin_key
 
 KEY = Key(bytes(range(32)))
@@ -128,7 +128,7 @@ def test_tags_are_told_from_values(written, expected):
 
 @pytest.mark.parametrize("label", list(Phi))
 def test_every_category_has_a_value_to_start_from(label):
-    made = {invented(label, seed * 7919, lang="es") for seed in range(40)}
+    made = {invent_value(label, seed * 7919, lang="es") for seed in range(40)}
 
     assert all(made)
     assert len(made) > 20

@@ -13,13 +13,13 @@ from deid_assets.core.errors import DigestError
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import Span, SpanSet
 from deid_assets.evaluation.counts import Counts
-from deid_assets.testing import marked
-from deid_evaluation.agreement import Agreement, agreement, missed_by_both
+from deid_assets.testing import parse_marked
+from deid_evaluation.agreement import Agreement, agreement, estimate_missed_by_both
 
 
 def test_counts_by_hand():
-    note, first = marked("<NAME>Ann Lee</NAME> of <CITY>Rome</CITY>, <DATE>3 May</DATE>")
-    _, second = marked("Ann <NAME>Lee</NAME> of <REGION>Rome</REGION>, <DATE>3 May</DATE>")
+    note, first = parse_marked("<NAME>Ann Lee</NAME> of <CITY>Rome</CITY>, <DATE>3 May</DATE>")
+    _, second = parse_marked("Ann <NAME>Lee</NAME> of <REGION>Rome</REGION>, <DATE>3 May</DATE>")
     found = agreement(first, second, length=len(note.text))
 
     assert found == Agreement(Counts(1, 2, 2), Counts(3, 0, 0), Counts(12, 0, 4), 22)
@@ -40,7 +40,7 @@ def test_kappa_is_not_defined_where_both_always_say_the_same(characters):
 
 
 def test_without_lengths_there_is_no_kappa():
-    _, spans = marked("<NAME>Ann</NAME>")
+    _, spans = parse_marked("<NAME>Ann</NAME>")
     found = agreement(spans, spans)
 
     assert (found.observed, found.kappa, found.strict.f1) == (None, None, 1)
@@ -86,7 +86,7 @@ def test_what_both_missed_is_chapmans_estimate():
     # First 200, second 100, both 50: 201 * 101 / 51 - 1 = 397.06 in all, 250 seen; variance
     # 201*101*150*50/(51**2*52) = 1125.73; factor exp(1.96 * sqrt(log(1 + 1125.73 / 147.059**2))) =
     # 1.5551.
-    found = missed_by_both(Counts(tp=50, fp=50, fn=150))
+    found = estimate_missed_by_both(Counts(tp=50, fp=50, fn=150))
 
     assert found.value == pytest.approx(147.059, abs=0.001)
     assert found.low * found.high == pytest.approx(found.value**2)
@@ -98,7 +98,7 @@ def test_what_both_missed_is_chapmans_estimate():
 
 @pytest.mark.parametrize("ranges", [Counts(), Counts(0, 5, 5), Counts(5, 0, 3), Counts(5, 3, 0)])
 def test_nothing_is_estimated_where_the_sides_tell_nothing(ranges):
-    assert missed_by_both(ranges) is None
+    assert estimate_missed_by_both(ranges) is None
 
 
 def test_the_interval_covers_the_truth_of_independent_detectors():
@@ -110,7 +110,7 @@ def test_the_interval_covers_the_truth_of_independent_detectors():
             seen.count(cell)
             for cell in ((True, True), (False, True), (True, False), (False, False))
         ]
-        found = missed_by_both(Counts(*cells[:3]))
+        found = estimate_missed_by_both(Counts(*cells[:3]))
         covered += found.low <= cells[3] <= found.high
 
     # The interval is for the mean number missed; the number itself varies more.

@@ -10,13 +10,13 @@ from deid_assets.core.errors import InputError
 from deid_assets.core.phi import HARMONISED, I2B2_2014, Phi
 from deid_assets.core.span import SpanSet
 from deid_assets.evaluation.counts import Counts, Scheme
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 from deid_evaluation.bench_scores import (
     ReferenceSpans,
     blind_labels,
     by_note,
     compare_predictions,
-    missed_by_label,
+    estimate_missed_by_label,
     reach,
     score,
 )
@@ -32,13 +32,13 @@ REST = ("Dr. Lee, <DATE>3 May</DATE>, <EMAIL>a@b.org</EMAIL>", "Dr. Roe, <DATE>4
 def read(texts, source="gold"):
     found = {}
     for at, text in enumerate(texts):
-        _, spans = marked(text, note_id=f"n{at}", source=source)
+        _, spans = parse_marked(text, note_id=f"n{at}", source=source)
         found[spans.note_id] = spans
     return found
 
 
 def gold_of(texts):
-    lengths = {f"n{at}": len(marked(text)[0].text) for at, text in enumerate(texts)}
+    lengths = {f"n{at}": len(parse_marked(text)[0].text) for at, text in enumerate(texts)}
     return ReferenceSpans(read(texts), lengths)
 
 
@@ -144,7 +144,7 @@ def test_what_all_missed_is_estimated_from_detectors_that_can_find_it():
     outcomes = {"first": read(first), "second": read(second)}
     compared = compare_predictions(outcomes, profile=HARMONISED, lengths=gold_of(texts).lengths)
 
-    found = missed_by_label(
+    found = estimate_missed_by_label(
         compared.captures,
         {"first": frozenset({Phi.NAME, Phi.DATE}), "second": frozenset({Phi.DATE})},
         profile=HARMONISED,

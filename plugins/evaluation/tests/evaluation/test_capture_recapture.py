@@ -15,7 +15,7 @@ from deid_assets.core.errors import ConfigError, DigestError, InputError
 from deid_assets.core.note import Note
 from deid_assets.core.phi import HARMONISED, Phi
 from deid_assets.core.span import Span, SpanSet
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 from deid_evaluation.capture_recapture import (
     Captures,
     captures,
@@ -28,7 +28,7 @@ TEXT = "Dr. Lee of Rome, 3 May, id 77"
 
 
 def spans(*texts):
-    return {f"d{at}": marked(text)[1] for at, text in enumerate(texts)}
+    return {f"d{at}": parse_marked(text)[1] for at, text in enumerate(texts)}
 
 
 def test_spans_that_overlap_are_one_identifier_under_the_label_of_most():

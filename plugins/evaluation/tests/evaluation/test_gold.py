@@ -7,7 +7,7 @@ from deid_annotation.majority import adjudicate
 from deid_assets.core.errors import ConfigError, DigestError, InputError
 from deid_assets.core.phi import HARMONISED, Phi
 from deid_assets.core.span import SpanSet
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 from deid_evaluation.gold_profile import entities, instances, shares_of_values
 from deid_evaluation.gold_review import doubts, quorum
 
@@ -15,7 +15,7 @@ GOLD = "Dr. <NAME>Lee</NAME> of Rome, tel. 555, 3 May"
 
 
 def spans(text):
-    return marked(text)[1]
+    return parse_marked(text)[1]
 
 
 def doubted(gold, *preds, **options):
@@ -146,7 +146,7 @@ def test_adjudication_needs_two_annotators_of_one_text():
 
 def test_tokens_per_entity_by_hand():
     scored = [
-        marked("<NAME>Ann-Marie Lee</NAME>, <NAME>Ho</NAME>, <DATE>3.5.21</DATE> <ID>--</ID>")
+        parse_marked("<NAME>Ann-Marie Lee</NAME>, <NAME>Ho</NAME>, <DATE>3.5.21</DATE> <ID>--</ID>")
     ]
     found = {
         one.label: (one.spans, one.tokens, one.notes)
@@ -169,10 +169,10 @@ def test_every_instance_of_a_rare_label_is_shown_with_what_was_made_of_it():
 
 def test_the_share_of_a_value_is_that_of_patients_whatever_the_case():
     scored = [
-        marked("<NAME>Lee</NAME> <NAME>Lee</NAME>", note_id="a"),
-        marked("<NAME>LEE</NAME>", note_id="b"),
-        marked("<NAME>Ho</NAME>", note_id="c"),
-        marked("well", note_id="d"),
+        parse_marked("<NAME>Lee</NAME> <NAME>Lee</NAME>", note_id="a"),
+        parse_marked("<NAME>LEE</NAME>", note_id="b"),
+        parse_marked("<NAME>Ho</NAME>", note_id="c"),
+        parse_marked("well", note_id="d"),
     ]
     shares = shares_of_values(
         scored, profile=HARMONISED, patients={"a": "p", "b": "q", "c": "q", "d": "r"}

@@ -13,9 +13,9 @@ from deid_assets.core.errors import ConfigError, DigestError, InputError
 from deid_assets.core.phi import HARMONISED, MEDDOCAN, Phi
 from deid_assets.core.span import SpanSet
 from deid_assets.evaluation.intervals import wilson
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 from deid_evaluation.causes import ErrorCause, cause_totals, parse_causes
-from deid_evaluation.label_intervals import left_by_label
+from deid_evaluation.label_intervals import measure_left_by_label
 from deid_evaluation.note_outcomes import NoteOutcome
 from deid_evaluation.system_diff import differences
 
@@ -29,7 +29,7 @@ def outcomes(*notes):
 
 def test_the_worst_label_comes_first_with_both_intervals():
     notes = [*outcomes((4, 1), (6, 0), (10, 3)), NoteOutcome("n9", {"DATE": 2}, {"DATE": 1})]
-    date, name = left_by_label(notes, resamples=200)
+    date, name = measure_left_by_label(notes, resamples=200)
 
     assert [(one.label, one.gold, one.left, one.units) for one in (date, name)] == [
         ("DATE", 2, 1, 1),
@@ -42,7 +42,7 @@ def test_the_worst_label_comes_first_with_both_intervals():
 
 def test_the_interval_by_note_is_that_of_a_bootstrap_in_numpy():
     notes = [(5, at % 4) for at in range(60)]
-    (row,) = left_by_label(outcomes(*notes), resamples=4_000)
+    (row,) = measure_left_by_label(outcomes(*notes), resamples=4_000)
     generator = np.random.default_rng(5)
     table = np.array(notes)
     drawn = [table[generator.integers(0, 60, 60)].sum(axis=0) for _ in range(4_000)]
@@ -56,8 +56,8 @@ def test_the_interval_by_note_is_that_of_a_bootstrap_in_numpy():
 
 def test_patients_are_drawn_as_a_whole():
     notes = outcomes(*[(5, 0)] * 20, *[(5, 5)] * 20)
-    apart = left_by_label(notes, resamples=400)[0].by_unit
-    joined = left_by_label(
+    apart = measure_left_by_label(notes, resamples=400)[0].by_unit
+    joined = measure_left_by_label(
         notes, resamples=400, patients={f"n{at}": f"p{at // 10}" for at in range(40)}
     )[0].by_unit
 
@@ -65,11 +65,11 @@ def test_patients_are_drawn_as_a_whole():
 
 
 def test_nothing_left_has_the_interval_of_its_units():
-    (row,) = left_by_label(outcomes(*[(3, 0)] * 10), resamples=100)
+    (row,) = measure_left_by_label(outcomes(*[(3, 0)] * 10), resamples=100)
 
     assert (row.by_unit.low, row.by_unit.high) == wilson(0, 10)
     with pytest.raises(ConfigError, match="too few"):
-        left_by_label(outcomes((1, 0)), resamples=10)
+        measure_left_by_label(outcomes((1, 0)), resamples=10)
 
 
 GOLD = "Dr. <NAME>Lee</NAME> of <CITY>Rome</CITY>, <DATE>3 May</DATE>, ward"
@@ -77,9 +77,9 @@ GOLD = "Dr. <NAME>Lee</NAME> of <CITY>Rome</CITY>, <DATE>3 May</DATE>, ward"
 
 def test_what_one_system_alone_hides_or_marks_by_hand():
     found, table = differences(
-        marked(GOLD)[1],
-        marked("Dr. <ID>Lee</ID> of Rome, <DATE>3 May</DATE>, <ID>ward</ID>")[1],
-        marked("Dr. <NAME>Le</NAME>e of <CITY>Rome</CITY>, <DATE>3 May</DATE>, ward")[1],
+        parse_marked(GOLD)[1],
+        parse_marked("Dr. <ID>Lee</ID> of Rome, <DATE>3 May</DATE>, <ID>ward</ID>")[1],
+        parse_marked("Dr. <NAME>Le</NAME>e of <CITY>Rome</CITY>, <DATE>3 May</DATE>, ward")[1],
         profile=HARMONISED,
     )
 
@@ -97,8 +97,8 @@ def test_what_one_system_alone_hides_or_marks_by_hand():
 
 def test_a_category_that_the_gold_does_not_annotate_is_no_false_alarm():
     gold, first = (
-        marked("<NAME>Lee</NAME>, nurse")[1],
-        marked("<NAME>Lee</NAME>, <PROFESSION>nurse</PROFESSION>")[1],
+        parse_marked("<NAME>Lee</NAME>, nurse")[1],
+        parse_marked("<NAME>Lee</NAME>, <PROFESSION>nurse</PROFESSION>")[1],
     )
 
     assert differences(gold, first, gold, profile=HARMONISED, scope=frozenset({Phi.NAME}))[0] == []
@@ -157,9 +157,9 @@ def test_annotators_are_compared_by_token_by_span_and_in_pairs():
         "Dr. <NAME>Lee</NAME> of <HOSPITAL>Rome</HOSPITAL>",
         "Dr. Lee of <CITY>Rome</CITY>",
     )
-    notes = {"marked": marked(texts[0])[0]}
+    notes = {"marked": parse_marked(texts[0])[0]}
     annotators = {
-        name: {"marked": marked(text)[1]} for name, text in zip("abc", texts, strict=True)
+        name: {"marked": parse_marked(text)[1]} for name, text in zip("abc", texts, strict=True)
     }
     found = consensus(annotators, notes, profile=HARMONISED)
 
@@ -175,7 +175,7 @@ def test_annotators_are_compared_by_token_by_span_and_in_pairs():
 
 def test_annotators_agree_where_the_profile_does_not_tell_their_categories_apart():
     first, second = "At <HOSPITAL>Rome</HOSPITAL>", "At <ORGANIZATION>Rome</ORGANIZATION>"
-    annotators = {"a": {"marked": marked(first)[1]}, "b": {"marked": marked(second)[1]}}
+    annotators = {"a": {"marked": parse_marked(first)[1]}, "b": {"marked": parse_marked(second)[1]}}
 
     assert consensus(annotators, {}, profile=HARMONISED).pairs["a", "b"].strict.f1 == 1
     assert consensus(annotators, {}, profile=MEDDOCAN).pairs["a", "b"].strict.f1 == 0

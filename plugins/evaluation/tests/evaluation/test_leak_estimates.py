@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from deid_assets.core.errors import InputError
 from deid_assets.evaluation.counts import Counts
-from deid_evaluation.leak_estimates import RareLeaks, expected_errors, rare_leaks
+from deid_evaluation.leak_estimates import RareLeaks, estimate_errors, rare_leaks
 
 
 def test_published_counts_give_the_published_rates():
@@ -26,7 +26,7 @@ def test_published_counts_give_the_published_rates():
 )
 def test_published_residuals_in_millions(predicted, rates, true, left):
     precision, recall = rates
-    found = expected_errors(predicted, precision=precision, recall=recall)
+    found = estimate_errors(predicted, precision=precision, recall=recall)
 
     assert round(found.true / 1e6, 2) == true
     assert round(found.left / 1e6, 2) == left
@@ -35,13 +35,13 @@ def test_published_residuals_in_millions(predicted, rates, true, left):
 
 
 def test_published_right_first_names_in_millions():
-    assert round(expected_errors(12_525_688, precision=0.98, recall=0.97).right / 1e6, 2) == 12.28
+    assert round(estimate_errors(12_525_688, precision=0.98, recall=0.97).right / 1e6, 2) == 12.28
 
 
 @given(st.integers(0, 10_000), st.integers(1, 10_000), st.integers(0, 10_000))
 def test_the_estimate_is_exact_where_the_rates_are_of_the_same_notes(fp, tp, fn):
     counts = Counts(tp, fp, fn)
-    found = expected_errors(tp + fp, precision=counts.precision, recall=counts.recall)
+    found = estimate_errors(tp + fp, precision=counts.precision, recall=counts.recall)
 
     assert (found.right, found.left, found.damaged) == (
         pytest.approx(tp),
@@ -56,7 +56,7 @@ def test_the_estimate_is_exact_where_the_rates_are_of_the_same_notes(fp, tp, fn)
 )
 def test_an_estimate_without_meaning_is_refused(predicted, precision, recall):
     with pytest.raises(InputError):
-        expected_errors(predicted, precision=precision, recall=recall)
+        estimate_errors(predicted, precision=precision, recall=recall)
 
 
 def test_a_rare_name_left_costs_more_than_a_common_one():

@@ -10,13 +10,13 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import Phi
 from deid_assets.core.span import Span, SpanSet
 from deid_assets.evaluation.counts import Counts
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 from deid_evaluation.meddocan import MeddocanCounts, meddocan_counts
 
 
 def counted(gold, pred):
-    note, gold_spans = marked(gold)
-    _, pred_spans = marked(pred)
+    note, gold_spans = parse_marked(gold)
+    _, pred_spans = parse_marked(pred)
     return meddocan_counts(note, gold_spans, pred_spans)
 
 
@@ -90,7 +90,7 @@ def test_counts_of_notes_add_up():
 
 
 def test_spans_of_another_text_are_refused():
-    note, spans = marked("<NAME>Ana</NAME> vino.")
+    note, spans = parse_marked("<NAME>Ana</NAME> vino.")
     with pytest.raises(DigestError):
         meddocan_counts(
             note, spans, SpanSet.of(Note("marked", "Eva vino."), [Span(0, 3, Phi.NAME)])

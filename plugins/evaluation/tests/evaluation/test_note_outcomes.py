@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from deid_assets.core.errors import DigestError, InputError, OffsetError
 from deid_assets.core.phi import HARMONISED, Phi
 from deid_assets.core.span import Span, SpanSet
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 from deid_evaluation.note_outcomes import (
     NoteOutcome,
     by_patient,
@@ -23,8 +23,8 @@ def outcomes(*texts):
     """Of (gold, predictions), both marked."""
     pairs, lengths = [], {}
     for number, (gold, pred) in enumerate(texts):
-        note, golds = marked(gold, note_id=f"n{number}")
-        pairs.append((golds, marked(pred, note_id=f"n{number}")[1]))
+        note, golds = parse_marked(gold, note_id=f"n{number}")
+        pairs.append((golds, parse_marked(pred, note_id=f"n{number}")[1]))
         lengths[note.note_id] = len(note)
     return list(note_outcomes(pairs, profile=HARMONISED, lengths=lengths))
 
@@ -97,8 +97,8 @@ def test_a_patient_is_clean_when_all_notes_are():
 
 
 def test_bad_input_is_refused():
-    note, gold = marked("<NAME>Lee</NAME>")
-    other = marked("<NAME>Kim</NAME>")[1]
+    note, gold = parse_marked("<NAME>Lee</NAME>")
+    other = parse_marked("<NAME>Kim</NAME>")[1]
     far = SpanSet(note.note_id, note.digest, (Span(0, 9, Phi.NAME),))
 
     def run(*pairs, lengths=None):

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from deid_assets.core.errors import DigestError, InputError
 from deid_assets.core.phi import HARMONISED, Phi
 from deid_assets.core.span import Span, SpanSet
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 from deid_evaluation.ranking import (
     average_precision,
     best_f1,
     calibration,
-    ranked,
-    ranked_spans,
+    rank_predictions,
+    rank_spans,
     roc,
     sweep,
     threshold_for_recall,
@@ -31,7 +31,7 @@ RANKINGS = st.lists(
 
 def of(pairs, **options):
     scores, right = zip(*pairs, strict=True)
-    return ranked(scores, right, **options)
+    return rank_predictions(scores, right, **options)
 
 
 def test_a_sweep_by_hand():
@@ -144,7 +144,7 @@ def test_no_threshold_has_a_higher_f1(pairs):
 )
 def test_bad_scores_are_refused(scores, right, says):
     with pytest.raises(InputError, match=says):
-        ranked(scores, right)
+        rank_predictions(scores, right)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_nothing_to_find_and_nothing_found_are_no_zero(run):
     with pytest.raises(InputError, match="no annotations"):
         run(of([(0.5, False)]))
     with pytest.raises(InputError, match="nothing was predicted"):
-        run(ranked([], [], missed=1))
+        run(rank_predictions([], [], missed=1))
 
 
 def test_a_curve_of_one_kind_is_refused():
@@ -164,7 +164,7 @@ def test_a_curve_of_one_kind_is_refused():
 
 
 def test_spans_become_a_ranking():
-    note, gold = marked("<NAME>Ann</NAME> and <NAME>Lee</NAME> in <CITY>York</CITY>")
+    note, gold = parse_marked("<NAME>Ann</NAME> and <NAME>Lee</NAME> in <CITY>York</CITY>")
     pred = SpanSet.of(
         note,
         [
@@ -175,7 +175,7 @@ def test_spans_become_a_ranking():
             Span(15, 19, Phi.LOCATION, 0.2, "a"),  # the same label under the profile
         ],
     )
-    found = ranked_spans([(gold, pred)], profile=HARMONISED)
+    found = rank_spans([(gold, pred)], profile=HARMONISED)
 
     assert sorted(zip(found.scores.tolist(), found.right.tolist(), strict=True)) == [
         (0.7, True),
@@ -184,13 +184,13 @@ def test_spans_become_a_ranking():
     ]
     assert (found.missed, found.gold) == (1, 3)
     with pytest.raises(InputError, match="twice"):
-        ranked_spans([(gold, pred)] * 2, profile=HARMONISED)
+        rank_spans([(gold, pred)] * 2, profile=HARMONISED)
     with pytest.raises(DigestError):
-        ranked_spans([(gold, marked("<NAME>Kim</NAME>")[1])], profile=HARMONISED)
+        rank_spans([(gold, parse_marked("<NAME>Kim</NAME>")[1])], profile=HARMONISED)
 
 
 def test_no_spans_at_all_are_refused_when_swept():
-    note, gold = marked("<NAME>Ann</NAME>")
+    note, gold = parse_marked("<NAME>Ann</NAME>")
 
     with pytest.raises(InputError, match="nothing was predicted"):
-        sweep(ranked_spans([(gold, SpanSet.of(note, []))], profile=HARMONISED))
+        sweep(rank_spans([(gold, SpanSet.of(note, []))], profile=HARMONISED))

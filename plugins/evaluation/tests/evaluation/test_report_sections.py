@@ -9,7 +9,7 @@ from deid_assets.core.errors import ConfigError, DigestError, InputError, Offset
 from deid_assets.core.note import Note
 from deid_assets.core.phi import HARMONISED, I2B2_2014, Phi
 from deid_assets.core.span import Span, SpanSet
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 from deid_evaluation.report import ProfiledNotes, ReportOptions, System, build_report, groups_of
 from deid_evaluation.report.notes import FEWEST_SPANS
 
@@ -19,7 +19,7 @@ OPTIONS = ReportOptions(title="t", resamples=100)
 def corpus(*texts, metas=(), profile=HARMONISED, **options):
     notes, gold = {}, {}
     for at, text in enumerate(texts):
-        note, spans = marked(text, note_id=f"n{at}")
+        note, spans = parse_marked(text, note_id=f"n{at}")
         meta = metas[at] if at < len(metas) else {}
         notes[note.note_id] = Note(note.note_id, note.text, lang="en", meta=meta)
         gold[note.note_id] = spans

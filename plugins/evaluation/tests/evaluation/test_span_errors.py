@@ -9,7 +9,7 @@ from deid_assets.core.note import Note
 from deid_assets.core.phi import HARMONISED, Phi
 from deid_assets.core.span import Span, SpanSet
 from deid_assets.evaluation.score import Scheme, evaluate
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 from deid_evaluation.error_sample import ErrorSample
 from deid_evaluation.shapes import LONGEST, shape
 from deid_evaluation.span_errors import SpanErrorKind, span_errors
@@ -50,7 +50,7 @@ GOLD = "Dr. <NAME>Lee</NAME> of <CITY>Rome</CITY>, <DATE>3 May</DATE>"
     ],
 )
 def test_kinds_by_hand(pred, expected):
-    errors, _ = span_errors(marked(GOLD)[1], marked(pred)[1], profile=HARMONISED)
+    errors, _ = span_errors(parse_marked(GOLD)[1], parse_marked(pred)[1], profile=HARMONISED)
     found = [(str(e.kind), e.gold and e.gold[2], e.pred and e.pred[2], e.left) for e in errors]
 
     assert sorted(found, key=repr) == sorted(expected, key=repr)
@@ -58,8 +58,8 @@ def test_kinds_by_hand(pred, expected):
 
 def test_the_confusion_counts_every_gold_span_once_and_what_is_spurious():
     _, confusion = span_errors(
-        marked(GOLD)[1],
-        marked("<ID>Dr</ID>. <CITY>Lee</CITY> of Rome, <DATE>3 May</DATE>")[1],
+        parse_marked(GOLD)[1],
+        parse_marked("<ID>Dr</ID>. <CITY>Lee</CITY> of Rome, <DATE>3 May</DATE>")[1],
         profile=HARMONISED,
     )
 
@@ -73,8 +73,8 @@ def test_the_confusion_counts_every_gold_span_once_and_what_is_spurious():
 
 def test_what_the_gold_does_not_annotate_is_never_spurious_and_yet_covers():
     gold, pred = (
-        marked("<NAME>Lee</NAME>, nurse")[1],
-        marked("<PROFESSION>Lee</PROFESSION>, <PROFESSION>nurse</PROFESSION>")[1],
+        parse_marked("<NAME>Lee</NAME>, nurse")[1],
+        parse_marked("<PROFESSION>Lee</PROFESSION>, <PROFESSION>nurse</PROFESSION>")[1],
     )
     errors, _ = span_errors(gold, pred, profile=HARMONISED, scope=frozenset({Phi.NAME}))
 
@@ -82,7 +82,7 @@ def test_what_the_gold_does_not_annotate_is_never_spurious_and_yet_covers():
 
 
 def test_a_second_prediction_on_a_gold_span_is_wrong_and_is_not_spurious():
-    gold = marked("<NAME>Lee Ho</NAME>")[1]
+    gold = parse_marked("<NAME>Lee Ho</NAME>")[1]
     pred = SpanSet(gold.note_id, gold.digest, (*gold, Span(0, 3, Phi.CITY)))
     errors, confusion = span_errors(gold, pred, profile=HARMONISED)
 
@@ -126,7 +126,9 @@ def test_gold_errors_are_the_misses_of_the_strict_scheme_and_no_false_alarm_is_l
 
 
 def test_errors_keep_their_name_from_run_to_run_and_differ_by_system():
-    (error,), _ = span_errors(marked("<NAME>Lee</NAME>")[1], marked("Lee")[1], profile=HARMONISED)
+    (error,), _ = span_errors(
+        parse_marked("<NAME>Lee</NAME>")[1], parse_marked("Lee")[1], profile=HARMONISED
+    )
 
     assert error.identity("rules") == error.identity("rules") != error.identity("crf")
     assert len(error.identity("rules")) == 16
@@ -148,8 +150,8 @@ def test_a_sample_is_bounded_and_does_not_depend_on_the_order(order, per_cell):
     for at in order:
         second.add(every[at])
 
-    assert list(first.kept()) == list(second.kept())
-    assert len(list(first.kept())) == min(20, per_cell)
+    assert list(first.list_kept()) == list(second.list_kept())
+    assert len(list(first.list_kept())) == min(20, per_cell)
     assert first.total(SpanErrorKind.MISSED) == 20
 
 
@@ -160,7 +162,7 @@ def test_what_a_reviewer_has_tagged_is_kept_whatever_is_drawn():
     for error in every:
         sample.add(error)
 
-    assert {identity for identity, _ in sample.kept()} >= tagged
+    assert {identity for identity, _ in sample.list_kept()} >= tagged
 
 
 @pytest.mark.parametrize(

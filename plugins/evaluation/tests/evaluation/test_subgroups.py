@@ -6,7 +6,7 @@ from deid_assets.evaluation.comparison import COLUMNS, Boundary, Ratio
 from deid_assets.evaluation.intervals import wilson
 from deid_assets.evaluation.resampling import compare
 from deid_assets.evaluation.score import Counts, Scheme, evaluate, evaluate_by_note
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 from deid_evaluation.subgroups import UNKNOWN, by_label, subgroups, worst_group
 
 
@@ -51,8 +51,8 @@ def test_groups_add_up_to_the_whole():
     notes = {"n0": "by <NAME>Lee</NAME>, <AGE>93</AGE>", "n1": "in <CITY>York</CITY>"}
     pairs, lengths = [], {}
     for note_id, text in notes.items():
-        note, gold = marked(text, note_id=note_id)
-        pairs.append((gold, marked(text.replace("AGE", "DATE"), note_id=note_id)[1]))
+        note, gold = parse_marked(text, note_id=note_id)
+        pairs.append((gold, parse_marked(text.replace("AGE", "DATE"), note_id=note_id)[1]))
         lengths[note_id] = len(note)
     total, by_note = evaluate_by_note(pairs, profile=HARMONISED, lengths=lengths)
     found = subgroups(by_note, {"n0": "en"}, measure=(Scheme.STRICT, Ratio.RECALL), resamples=100)
@@ -61,8 +61,8 @@ def test_groups_add_up_to_the_whole():
 
 
 def test_labels_are_groups_with_wilson_intervals():
-    note, gold = marked("<NAME>Ann</NAME> <NAME>Lee</NAME>, <AGE>93</AGE>")
-    pred = marked("<NAME>Ann</NAME> Lee, 93")[1]
+    note, gold = parse_marked("<NAME>Ann</NAME> <NAME>Lee</NAME>, <AGE>93</AGE>")
+    pred = parse_marked("<NAME>Ann</NAME> Lee, 93")[1]
     found = by_label(evaluate(gold, pred, profile=HARMONISED, length=len(note)))
 
     assert [(group.name, group.interval.value) for group in found] == [("AGE", 0), ("NAME", 0.5)]

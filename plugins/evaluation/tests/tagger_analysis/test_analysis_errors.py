@@ -8,7 +8,7 @@ from deid_assets import DisjointSpans, Note, Phi, Span, SpanSet
 from deid_assets.core.detector import Failed
 from deid_assets.core.phi import Profile
 from deid_assets.core.trainer import Document
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 from deid_assets.training.scoring import score_outcomes
 from deid_evaluation.span_errors import span_errors
 from deid_tagger_analysis.errors import ErrorTally, tag_errors, token_labels
@@ -76,7 +76,7 @@ def test_under_categories_the_errors_are_those_of_the_evaluation(gold, found):
 
 
 def document(text, *, native=""):
-    note, spans = marked(text)
+    note, spans = parse_marked(text)
     found = [Span(span.start, span.end, span.label, native_label=native) for span in spans]
     return Document(note, DisjointSpans.of(note, found))
 

@@ -7,7 +7,7 @@ from deid_assets import DisjointSpans, Note
 from deid_assets.core.errors import InputError, PluginError
 from deid_assets.core.tagging import tokenize
 from deid_assets.core.trainer import Document
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 from deid_tagger_analysis.vectors import Space, alike, apart, project, read_space
 from deid_tagger_analysis.words import ambiguous, neighbour_lists
 
@@ -15,7 +15,7 @@ AXES = {"NAME": 0, "CITY": 1, "O": 2}
 
 
 def document(text, *, lang="en", number=0):
-    note, spans = marked(text, note_id=f"{lang}-{number}")
+    note, spans = parse_marked(text, note_id=f"{lang}-{number}")
     note = Note(note.note_id, note.text, lang=lang)
     return Document(note, DisjointSpans.of(note, spans))
 

@@ -133,7 +133,8 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_one_line_and_leaves_nothing(deid, models, fault, tmp_path):
-    (tmp_path / "open").mkdir(mode=0o755)
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o755)
     options, folders, message = FAULTS[fault]
     given = {"--notes": NOTES, "--out": "{tmp}/report"}
     flags = [option for option in options if option == "--restricted"]

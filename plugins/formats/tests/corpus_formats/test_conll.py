@@ -22,7 +22,7 @@ from deid_assets.formats import (
     read_notes,
     write_notes,
 )
-from deid_assets.testing import mark, marked
+from deid_assets.testing import mark, parse_marked
 
 CANARY = "Zebulon-7731"
 SCHEMES = ("bio", "iob1", "iob2", "bioes", "bilou")
@@ -324,6 +324,7 @@ def test_a_note_without_tags_is_not_annotated_and_one_with_some_is_a_fault(tmp_p
     assert (fault.kind, fault.line) == ("malformed", 6)
 
 
+@pytest.mark.long
 def test_a_note_of_many_rows_is_too_large_and_not_held(tmp_path):
     content = "# id = a\nfine O\n# id = b\n" + f"{CANARY} O\n" * 100_000 + "# id = c\nfine O\n"
     path = tmp_path / "n.conll"
@@ -367,7 +368,7 @@ def disjoint(draw):
 @given(notes=disjoint())
 @example([Annotated(Note("n", ""), SpanSet.of(Note("n", ""), []))])
 @example([Annotated(Note("n", "\r\n "))])
-@example([Annotated(*marked("<NAME>\r\n</NAME><NAME> a</NAME>b"))])
+@example([Annotated(*parse_marked("<NAME>\r\n</NAME><NAME> a</NAME>b"))])
 def test_text_and_spans_survive_in_every_scheme(scheme, notes):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "n.conll")

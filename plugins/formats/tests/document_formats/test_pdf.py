@@ -14,10 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deid_assets.core.errors import ConfigError, InputError
-from deid_assets.core.note import Note
-from deid_assets.formats import Annotated, Fault, ReadOptions, read_notes, write_notes
+from deid_assets.core.errors import ConfigError
+from deid_assets.formats import Annotated, Fault, ReadOptions, read_notes
 from deid_document_formats import Documents
+from deid_document_formats.pdf_lines import running
 
 CANARY = "Zebulon-7731"
 DATA = Path(__file__).parent / "data"
@@ -99,6 +99,30 @@ def test_layout_keeps_columns_apart(golden):
 def test_rotated_text_is_not_left_out_of_a_layout(tmp_path):
     turned = "BT /F1 12 Tf 0 1 -1 0 72 700 Tm (Ana) Tj ET"
     assert "Ana" in text_of(pdf(f"{shown('Ward 7')} {turned}"), tmp_path, layout=True)
+
+
+FULL = "The patient was seen on the ward this morning by Dr. Jane"
+
+
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        ([FULL, "Miller and went home."], f"{FULL} Miller and went home."),
+        ([f"{FULL} Mil-", "ler and went home."], f"{FULL} Miller and went home."),
+        (["Dr. Jane Miller-", "Graf, 555-123-", "4567"], "Dr. Jane Miller-Graf, 555-123-4567"),
+        (["Dr. Ste\xad", "vens, Lee\xadman, Gra\ufb01n"], "Dr. Stevens, Leeman, Grafin"),
+        (["Name: Tom", "Ward: 7", FULL], f"Name: Tom\nWard: 7\n{FULL}"),
+        ([FULL, "- aspirin", "- ibuprofen"], f"{FULL}\n- aspirin\n- ibuprofen"),
+    ],
+)
+def test_what_was_broken_because_a_row_was_full_is_joined(rows, text):
+    assert running("\n".join(rows)) == text
+
+
+def test_a_name_that_a_row_of_a_page_cuts_is_read_whole(tmp_path):
+    content = f"{shown(FULL + ' Mil-')} {shown('ler and', at=686)}"
+    assert text_of(pdf(content), tmp_path) == f"{FULL} Miller and"
+    assert "\n" in text_of(pdf(content), tmp_path, layout=True)
 
 
 def test_pages_are_joined_by_form_feeds(tmp_path):
@@ -214,12 +238,6 @@ def test_neighbours_of_a_broken_file_are_read(tmp_path):
     assert (fault.file, note.note.note_id) == ("b.pdf", "c")
 
 
-def test_pdf_is_not_written_and_the_message_says_what_is(tmp_path):
-    with pytest.raises(InputError, match=r"pdf is read only; write one of .*docx.*txt"):
-        write_notes(tmp_path / "out", [Annotated(Note("a", "x"))], format="pdf")
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.parametrize(
     ("wrong", "options"),
     [
@@ -250,6 +268,7 @@ PIECES = st.sampled_from(
 )
 
 
+@pytest.mark.long
 @SLOW
 @given(
     at=st.floats(0, 1),

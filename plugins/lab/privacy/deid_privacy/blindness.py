@@ -9,10 +9,10 @@ import numpy as np
 
 from deid_assets.extending import InputError
 from deid_assets.extending.measuring import auc
-from deid_audits.models.measures import AttackEstimate, difference, estimated
+from deid_audits.models.measures import AttackEstimate, difference, estimate_measure
 from deid_audits.models.membership import Setup, check_disjoint, scores
 from deid_audits.models.scoring import Scorer
-from deid_audits.models.slots import Slot, answered, summary
+from deid_audits.models.slots import Slot, rank_answers, summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +93,11 @@ def blindness(roles: Roles, setup: Setup, attacks: Sequence[str]) -> list[Blindn
         results.append(
             Blindness(
                 attack,
-                estimated("AUC(A)", members, out, auc, chance=0.5),
-                estimated("AUC(B)", named, matched, auc, chance=0.5),
-                estimated("AUC(C)", twin, matched, auc, chance=0.5),
+                estimate_measure("AUC(A)", members, out, auc, chance=0.5),
+                estimate_measure("AUC(B)", named, matched, auc, chance=0.5),
+                estimate_measure("AUC(C)", twin, matched, auc, chance=0.5),
                 difference(named, twin, matched),
-                estimated("AUC(B), unmatched", named, out, auc, chance=0.5),
+                estimate_measure("AUC(B), unmatched", named, out, auc, chance=0.5),
             )
         )
     return results
@@ -113,4 +113,4 @@ def entity_level(
     Raises:
         InputError: There is too little for an interval.
     """
-    return summary(answered(questions, scorer, reference=reference), unit="people")
+    return summary(rank_answers(questions, scorer, reference=reference), unit="people")

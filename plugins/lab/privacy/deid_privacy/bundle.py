@@ -118,7 +118,9 @@ def differences(bundle: Mapping[str, Any], plan: Plan) -> list[str]:
     return told
 
 
-def compared(bundle: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> list[MeanPair]:
+def compare_means(
+    bundle: Mapping[str, Any], results: Sequence[Mapping[str, Any]]
+) -> list[MeanPair]:
     """Return every mean of the bundle beside that of a second run."""
     own = means(results)
     return [MeanPair(name, first, own.get(name)) for name, first in bundle["f1"].items()]

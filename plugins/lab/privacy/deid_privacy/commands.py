@@ -16,7 +16,7 @@ from typing import Annotated as Arg
 import typer
 
 from deid_assets.extending import InputError
-from deid_assets.extending.commands import grouped
+from deid_assets.extending.commands import group_options
 
 if TYPE_CHECKING:
     from deid_privacy.defences import DefenceSettings
@@ -71,7 +71,7 @@ class ComparisonOptions:
             "seed": self.seed,
         }
 
-    def wanted(self) -> DefenceSettings:
+    def make_settings(self) -> DefenceSettings:
         """Return what is compared, before learning rates are chosen."""
         from deid_privacy.defences import DefenceSettings  # noqa: PLC0415 - loads PyTorch
         from deid_privacy.private import Course  # noqa: PLC0415
@@ -87,7 +87,7 @@ class ComparisonOptions:
         )
 
 
-@grouped
+@group_options
 def private(
     out: Arg[
         Path,
@@ -107,11 +107,11 @@ def private(
     from deid_privacy.utility.running import claim  # noqa: PLC0415
 
     torch.set_num_threads(1)
-    settings, wanted = comparison.settings(), comparison.wanted()
+    settings, wanted = comparison.settings(), comparison.make_settings()
     out.mkdir(parents=True, exist_ok=True)
     claim(out / "settings.json", settings)
 
-    def said(arm: Arm) -> None:
+    def say_arm(arm: Arm) -> None:
         typer.echo(f"{arm.name}: {'; '.join(map(str, (arm.loss, *arm.attacks)))}")
 
     tried: list[Tried] = []
@@ -124,7 +124,7 @@ def private(
             lambda one: typer.echo(f"tried {one}"),
         )
         wanted = replace(wanted, private=courses)
-    arms = compare(wanted, out, said)
+    arms = compare(wanted, out, say_arm)
     (out / "defences.json").write_text(
         json.dumps([arm.to_json() for arm in arms], indent=1), encoding="utf-8"
     )
@@ -176,7 +176,7 @@ def trends(
         for name, found in trends_run.trends(
             names or [], folder or Path(made), sizes=sizes, seed=seed
         ):
-            typer.echo(trends_run.said(name, found))
+            typer.echo(trends_run.describe_trend(name, found))
     return 0
 
 
@@ -198,7 +198,7 @@ def cost(
     import torch  # noqa: PLC0415 - heavy
 
     from deid_assets.extending.corpora import read_corpus  # noqa: PLC0415
-    from deid_audits.models.auditing import WORDS, opened, samples  # noqa: PLC0415
+    from deid_audits.models.auditing import WORDS, open_scorer, samples  # noqa: PLC0415
     from deid_privacy.costing import costs  # noqa: PLC0415
 
     torch.set_num_threads(1)
@@ -208,8 +208,8 @@ def cost(
     measured, rest = drawn[: len(drawn) // 2], drawn[len(drawn) // 2 :]
     if not measured:
         raise InputError("the notes have no two samples; give more notes")
-    target = opened(model, measured)
-    other = opened(reference, measured) if reference else None
+    target = open_scorer(model, measured)
+    other = open_scorer(reference, measured) if reference else None
     wanted = round(len(every) / len(notes) * of)
     typer.echo(
         f"{len(measured)} samples of at most {WORDS} words measured on one thread, extrapolated to"
@@ -253,7 +253,7 @@ def reproduce(
             "notes or models are not those of the bundle, so that scores cannot be compared; give"
             " the same"
         )
-    found = kept.compared(known, Grid(plan, out).run())
+    found = kept.compare_means(known, Grid(plan, out).run())
     for one in found:
         second = "no score" if one.second is None else f"{one.second:.4f}"
         typer.echo(f"{one.name}: F1 {one.first:.4f} then, {second} now")

@@ -24,15 +24,15 @@ from deid_assets.extending import ConfigError
 from deid_assets.extending.files import atomic_file
 from deid_assets.extending.measuring import auc
 from deid_audits.models.canaries import questions_of
-from deid_audits.models.measures import AttackEstimate, bootstrap, estimated
-from deid_audits.models.opened import LanguageModel, fitted
-from deid_audits.models.planted import Planted, name_questions, planted_corpus
+from deid_audits.models.measures import AttackEstimate, bootstrap, estimate_measure
+from deid_audits.models.opened import LanguageModel, pair_with_tokenizer
+from deid_audits.models.planted import Planted, make_planted_corpus, name_questions
 from deid_audits.models.scoring import Scorer
-from deid_audits.models.slots import answered, summary
+from deid_audits.models.slots import rank_answers, summary
 from deid_causal.new_model import make_model, make_tokenizer
 from deid_causal.settings import NewCausal
 from deid_privacy.private import ACCOUNTANTS, Course, Guarantee, guarantee_for, train_private
-from deid_privacy.utility.versions import named
+from deid_privacy.utility.versions import parse_detectors
 from deid_training.optimize import generator
 
 REPEATS = (1, 8, 25)
@@ -151,7 +151,7 @@ def compare(
                 found.append(Arm.from_json(json.loads(path.read_text("utf-8"))))
                 continue
             texts, began = texts_of(), time.process_time()
-            lm = trained(
+            lm = train_model(
                 texts,
                 tokenizer,
                 course,
@@ -183,7 +183,7 @@ def compare(
 
 def corpus_of(wanted: DefenceSettings) -> Planted:
     """Return the planted corpus of a comparison."""
-    return planted_corpus(
+    return make_planted_corpus(
         notes=wanted.notes,
         people=wanted.people,
         repeats=REPEATS,
@@ -213,12 +213,12 @@ def _arms(
             f"DP, ε = {epsilon:g}",
             "dp",
             lambda: plain,
-            promised(epsilon, course, len(plain)),
+            compute_guarantee(epsilon, course, len(plain)),
             course,
         )
 
 
-def promised(epsilon: float, course: Course, notes: int) -> Guarantee:
+def compute_guarantee(epsilon: float, course: Course, notes: int) -> Guarantee:
     """Return the guarantee of a budget over so many notes, with δ a tenth of one by
     their number.
     """
@@ -229,14 +229,14 @@ def promised(epsilon: float, course: Course, notes: int) -> Guarantee:
 
 def scrub(notes: Sequence[Note], *, detector: str, policy: str) -> list[str]:
     """Return the texts that may leave after one detector, those that are withheld left out."""
-    names, options = named([detector])
+    names, options = parse_detectors([detector])
     outcomes = deidentify_notes(
         notes, detectors=names, options=options, policy=policy, secret=secrets.token_bytes(32)
     )
     return [one.text for one in outcomes if not isinstance(one, Failed)]
 
 
-def trained(
+def train_model(
     texts: Sequence[str], tokenizer: Any, course: Course, *, seed: int, noise: float
 ) -> LanguageModel:
     """Return a causal model trained on texts, with noise or without."""
@@ -246,7 +246,7 @@ def trained(
     end = int(tokenizer.eos_token_id)
     rows = [[end, *ids, end] for ids in coded if ids]
     train_private(model, rows, course, noise=noise, end=end, seed=seed)
-    return fitted("trained", "causal", model, tokenizer)
+    return pair_with_tokenizer("trained", "causal", model, tokenizer)
 
 
 def loss_of(corpus: Planted, lm: LanguageModel, *, seed: int) -> AttackEstimate:
@@ -281,7 +281,9 @@ def _attacks(
         -np.array([one.loss for one in scorer.tokens(side)])
         for side in (inside, [note.text for note in corpus.held_out])
     ]
-    found = [estimated("membership AUC", losses[0], losses[1], auc, chance=0.5, seed=wanted.seed)]
+    found = [
+        estimate_measure("membership AUC", losses[0], losses[1], auc, chance=0.5, seed=wanted.seed)
+    ]
     people = [one for one in corpus.people if one.repeats]
     names = [one.name for one in corpus.people if not one.repeats] + [one.other for one in people]
     planted = [one for one in corpus.canaries if one.repeats]
@@ -291,7 +293,7 @@ def _attacks(
     ):
         own = next(
             one
-            for one in summary(answered(questions, scorer), seed=wanted.seed)
+            for one in summary(rank_answers(questions, scorer), seed=wanted.seed)
             if one.name == BEATEN
         )
         found.append(AttackEstimate(name, own.value, own.low, own.high, own.chance, own.units))

@@ -36,7 +36,7 @@ def defences_html(
             _picture(arms),
             _table(arms),
             _budgets(arms),
-            *([tried_section(tried)] if tried else []),
+            *([make_tried_section(tried)] if tried else []),
             _limits(arms, wanted),
         ],
         provenance=provenance,
@@ -61,7 +61,7 @@ def _tiles(arms: Sequence[Arm]) -> dict[str, tuple[str, str]]:
     return found
 
 
-def _headed(text: str) -> str:
+def _capitalize(text: str) -> str:
     return text[0].upper() + text[1:]
 
 
@@ -71,7 +71,9 @@ def _interval(one: AttackEstimate) -> str:
 
 def _picture(arms: Sequence[Arm]) -> Section:
     pictures = {
-        _headed(f"{arms[0].attacks[at].name}, with 95 % intervals; dotted: chance"): _plot(arms, at)
+        _capitalize(f"{arms[0].attacks[at].name}, with 95 % intervals; dotted: chance"): _plot(
+            arms, at
+        )
         for at in range(len(arms[0].attacks))
     }
     return Section(
@@ -83,7 +85,7 @@ def _picture(arms: Sequence[Arm]) -> Section:
 
 
 def _plot(arms: Sequence[Arm], attack: int) -> bytes:
-    figure, axes = blank(2.9, title=_headed(f"{arms[0].attacks[attack].name} against loss"))
+    figure, axes = blank(2.9, title=_capitalize(f"{arms[0].attacks[attack].name} against loss"))
     for number, arm in enumerate(arms):
         one = arm.attacks[attack]
         axes.errorbar(
@@ -123,7 +125,7 @@ def _table(arms: Sequence[Arm]) -> Section:
             "Notes read",
             "Withheld",
             "Loss",
-            *[_headed(one.name) for one in attacks],
+            *[_capitalize(one.name) for one in attacks],
             "CPU s",
         ),
         rows=[
@@ -181,7 +183,7 @@ def _budgets(arms: Sequence[Arm]) -> Section:
     )
 
 
-def tried_section(tried: Sequence[Tried]) -> Section:
+def make_tried_section(tried: Sequence[Tried]) -> Section:
     """Return what was tried on the other corpus."""
     return Section(
         "Learning rate and clipping that were tried",

@@ -14,11 +14,11 @@ from pathlib import Path
 from deid_assets.extending.files import atomic_file
 from deid_privacy.defences import (
     DefenceSettings,
+    compute_guarantee,
     corpus_of,
     loss_of,
-    promised,
     tokenizer_of,
-    trained,
+    train_model,
 )
 from deid_privacy.private import Course
 
@@ -73,12 +73,12 @@ def choose(
             if (epsilon, rate, clip) in done:
                 continue
             course = replace(wanted.course, learning_rate=rate, clip=clip)
-            lm = trained(
+            lm = train_model(
                 texts,
                 tokenizer,
                 course,
                 seed=other.seed,
-                noise=promised(epsilon, course, len(texts)).noise,
+                noise=compute_guarantee(epsilon, course, len(texts)).noise,
             )
             known.append(Tried(epsilon, rate, clip, loss_of(corpus, lm, seed=other.seed).value))
             with atomic_file(path) as file:

@@ -14,7 +14,7 @@ from typing import Annotated as Arg
 import typer
 
 from deid_assets.extending import InputError
-from deid_assets.extending.commands import check_out, grouped
+from deid_assets.extending.commands import check_out, group_options
 from deid_assets.extending.files import atomic_file
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class Filtering:
         )
 
 
-@grouped
+@group_options
 def generate(
     model: Arg[Path, typer.Argument(metavar="MODEL", help="Folder of a causal model.")],
     starters: Arg[
@@ -155,11 +155,11 @@ def generate(
     check_out(out, inputs=[model, Path(starters), Path(training)], is_folder=False, option="OUT")
     begins = read_corpus(starters).documents
     documents = read_corpus(training).documents
-    drawn = _drawn(model, begins, documents, drawing, seed=seed)
+    drawn = _draw(model, begins, documents, drawing, seed=seed)
     valid: list[tuple[str, list[Span]]] = [(text, []) for text in drawn]
     if is_inline:
-        valid = _parsed(drawn)
-    kept, dropped = filtering.sieve(documents, begins).kept([text for text, _ in valid])
+        valid = _parse(drawn)
+    kept, dropped = filtering.sieve(documents, begins).sieve([text for text, _ in valid])
     lines: list[dict[str, Any]] = [
         {"id": f"made-{number:05d}", "lang": filtering.lang, "text": text}
         for number, text in enumerate(kept)
@@ -174,7 +174,7 @@ def generate(
     return 0 if kept else 1
 
 
-def _drawn(
+def _draw(
     model: Path,
     begins: Sequence[Document],
     documents: Sequence[Document],
@@ -183,7 +183,7 @@ def _drawn(
     seed: int,
 ) -> list[str]:
     """Return notes that a model writes, none longer than the longest training note."""
-    from deid_audits.models.generating import Continuing, continued  # noqa: PLC0415 - loads PyTorch
+    from deid_audits.models.generating import Continuing, continue_prompts  # noqa: PLC0415 - loads PyTorch
     from deid_audits.models.opened import open_model  # noqa: PLC0415
     from deid_audits.models.sampling import Sampling  # noqa: PLC0415
     from deid_audits.models.scoring import Scorer  # noqa: PLC0415
@@ -194,16 +194,16 @@ def _drawn(
     encoded = scorer.encode([document.note.text for document in documents])
     most = max(LONGEST, *(len(one.ids) for one in encoded))
     settings = Continuing(Sampling("nucleus", p=drawing.top_p), shortest=10, longest=most)
-    written = continued(scorer, begun, each=drawing.each, settings=settings, seed=seed)
+    written = continue_prompts(scorer, begun, each=drawing.each, settings=settings, seed=seed)
     return [begun[at] + text for at, text in written]
 
 
-def _parsed(drawn: Sequence[str]) -> list[tuple[str, list[Span]]]:
+def _parse(drawn: Sequence[str]) -> list[tuple[str, list[Span]]]:
     """Return the notes whose labels can be read, without and with them; say how many these are."""
     from deid_assets.extending.measuring import wilson  # noqa: PLC0415
-    from deid_privacy.generated import parsed  # noqa: PLC0415
+    from deid_privacy.generated import parse_tagged  # noqa: PLC0415
 
-    valid = [one for one in map(parsed, drawn) if one is not None]
+    valid = [one for one in map(parse_tagged, drawn) if one is not None]
     low, high = wilson(len(valid), len(drawn))
     typer.echo(
         f"labels that can be read: {len(valid) / len(drawn):.3f} [{low:.3f}, {high:.3f}],"

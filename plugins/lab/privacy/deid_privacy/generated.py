@@ -15,7 +15,7 @@ from deid_assets.extending.lists import languages_in
 from deid_assets.extending.measuring import percentiles
 from deid_audits.models.measures import AttackEstimate
 from deid_audits.models.quality import is_repetitive
-from deid_privacy.overlap import Gram, grams, marked_grams
+from deid_privacy.overlap import Gram, find_marked_grams, grams
 
 STEMMERS = {
     "da": "danish",
@@ -104,7 +104,7 @@ class Sieve:
     marked: Sequence[Sequence[bool]] = field(default=(), repr=False)
     identifiers: frozenset[Words] = field(default=frozenset(), repr=False)
 
-    def kept(self, texts: Sequence[str]) -> tuple[list[str], Counter[str]]:
+    def sieve(self, texts: Sequence[str]) -> tuple[list[str], Counter[str]]:
         """Return the texts that every filter keeps, in their order, and how many each filter took.
 
         The first that does counts.
@@ -113,7 +113,7 @@ class Sieve:
         copied = grams(self.training, own.copied) if own.copied else frozenset()
         sensitive: frozenset[Gram] = frozenset()
         if own.sensitive and self.marked:
-            sensitive = marked_grams(self.training, self.marked, own.sensitive)
+            sensitive = find_marked_grams(self.training, self.marked, own.sensitive)
         seen: set[Words] = set()
         found: list[str] = []
         dropped: Counter[str] = Counter()
@@ -225,7 +225,7 @@ def inline(text: str, spans: Sequence[Span]) -> str:
     return "".join([*parts, text[at:]])
 
 
-def parsed(text: str) -> tuple[str, list[Span]] | None:
+def parse_tagged(text: str) -> tuple[str, list[Span]] | None:
     """Return text and spans of a text with labels in it, or nothing where a tag is unknown, broken,
     empty, nested or open.
     """

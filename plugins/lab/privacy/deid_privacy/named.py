@@ -61,7 +61,7 @@ class Part:
         return [*self.plain, *(one.text for one in self.named)]
 
 
-def named_parts(each: int, *, seed: int) -> tuple[Part, Part, Part, dict[str, list[str]]]:
+def make_named_parts(each: int, *, seed: int) -> tuple[Part, Part, Part, dict[str, list[str]]]:
     """Return three parts of different patients, for training, held out and for calibration, and
     other names by their form.
 
@@ -93,7 +93,7 @@ def named_parts(each: int, *, seed: int) -> tuple[Part, Part, Part, dict[str, li
             seen.add(text)
             if names:
                 named[text] = NamedSentence(
-                    text, _renamed(text, names, pool, rng), names[0][1], names[0][0]
+                    text, _rename(text, names, pool, rng), names[0][1], names[0][0]
                 )
             else:
                 plain[text] = None
@@ -109,7 +109,7 @@ def named_parts(each: int, *, seed: int) -> tuple[Part, Part, Part, dict[str, li
     return parts[0], parts[1], parts[2], pool
 
 
-def _renamed(
+def _rename(
     text: str, names: Sequence[tuple[int, str]], pool: dict[str, list[str]], rng: random.Random
 ) -> str:
     for start, name in reversed(names):

@@ -14,7 +14,7 @@ def grams(texts: Iterable[Sequence[Hashable]], n: int) -> frozenset[Gram]:
     return frozenset(tuple(text[at : at + n]) for text in texts for at in range(len(text) - n + 1))
 
 
-def marked_grams(
+def find_marked_grams(
     texts: Iterable[Sequence[Hashable]], marked: Iterable[Sequence[bool]], n: int
 ) -> frozenset[Gram]:
     """Return the different n-grams of token sequences that hold a marked token.
@@ -49,7 +49,7 @@ def recall(
     Raises:
         InputError: No text that was learnt has such an n-gram.
     """
-    known = grams(real, n) if marked is None else marked_grams(real, marked, n)
+    known = grams(real, n) if marked is None else find_marked_grams(real, marked, n)
     if not known:
         raise InputError(f"no text has {n} tokens; take a shorter n-gram")
     return len(known & grams(made, n)) / len(known)

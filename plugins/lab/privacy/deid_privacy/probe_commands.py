@@ -14,7 +14,7 @@ from typing import Annotated as Arg
 import typer
 
 from deid_assets.extending import InputError
-from deid_assets.extending.commands import grouped
+from deid_assets.extending.commands import group_options
 
 if TYPE_CHECKING:
     from deid_audits.models.measures import AttackEstimate, Floats
@@ -74,7 +74,7 @@ class Attacking:
     ] = None
 
 
-@grouped
+@group_options
 def twins(
     model: ModelArg,
     named: Arg[
@@ -102,7 +102,7 @@ def twins(
     """
     import numpy as np  # noqa: PLC0415 - with PyTorch
 
-    from deid_audits.models.auditing import opened  # noqa: PLC0415
+    from deid_audits.models.auditing import open_scorer  # noqa: PLC0415
     from deid_audits.models.measures import check_sizes  # noqa: PLC0415
     from deid_audits.models.membership import Setup, check_disjoint, scores  # noqa: PLC0415
     from deid_privacy.blindness import check_twin  # noqa: PLC0415
@@ -120,8 +120,8 @@ def twins(
     check_disjoint(others, members, outside)
     check_sizes(len(members), len(outside), unit="notes")
     reference = attacking.reference
-    references = [opened(reference, outside)] if reference else []
-    setup = Setup(opened(model, outside), references, others, seed=seed)
+    references = [open_scorer(reference, outside)] if reference else []
+    setup = Setup(open_scorer(model, outside), references, others, seed=seed)
     ends = np.cumsum([len(members), len(twins_of)])
     texts = [*members, *twins_of, *outside]
     for attack, values in scores(texts, setup, attacking.attacks or ["loss"]).items():
@@ -135,10 +135,10 @@ def _estimates(
 ) -> Iterator[AttackEstimate]:
     """Yield what an attack's scores of notes, their twins and outside notes say."""
     from deid_assets.extending.measuring import auc, wilson  # noqa: PLC0415 - with PyTorch
-    from deid_audits.models.measures import AttackEstimate, difference, estimated  # noqa: PLC0415
+    from deid_audits.models.measures import AttackEstimate, difference, estimate_measure  # noqa: PLC0415
 
-    yield estimated("AUC(B), trained on", first, out, auc, chance=0.5)
-    yield estimated("AUC(C), twins", second, out, auc, chance=0.5)
+    yield estimate_measure("AUC(B), trained on", first, out, auc, chance=0.5)
+    yield estimate_measure("AUC(C), twins", second, out, auc, chance=0.5)
     yield difference(first, second, out, seed=seed)
     hits, notes = int((first > second).sum()), len(first)
     low, high = wilson(hits, notes)
@@ -160,13 +160,13 @@ def probe(
     """
     import numpy as np  # noqa: PLC0415 - with PyTorch
 
-    from deid_audits.models.auditing import opened  # noqa: PLC0415
+    from deid_audits.models.auditing import open_scorer  # noqa: PLC0415
     from deid_audits.models.measures import check_sizes  # noqa: PLC0415
     from deid_privacy import probing  # noqa: PLC0415
 
     first, second = _texts(one), _texts(other)
     check_sizes(len(first), len(second), unit="notes")
-    features = probing.states(opened(model, second), [*first, *second])
+    features = probing.states(open_scorer(model, second), [*first, *second])
     truth = np.arange(len(features)) < len(first)
     drawn = np.random.default_rng(seed).permutation(truth)
     control = probing.probe(features, drawn.tolist(), seed=seed)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from deid_assets.extending import InputError
 from deid_assets.extending.measuring import auc
-from deid_audits.models.measures import AttackEstimate, difference, estimated
+from deid_audits.models.measures import AttackEstimate, difference, estimate_measure
 from deid_audits.models.planted import PlantedPerson
 from deid_audits.models.scoring import Scorer
 
@@ -25,7 +25,7 @@ def states(scorer: Scorer, texts: Sequence[str], *, batch: int = 32) -> Floats:
     rows = [np.concatenate([[scorer.lm.opens], one.ids]) for one in scorer.encode(texts)]
     found = []
     for at in range(0, len(rows), batch):
-        ids, mask = scorer.padded(rows[at : at + batch])
+        ids, mask = scorer.pad(rows[at : at + batch])
         with torch.inference_mode():
             last = scorer.lm.model.base_model(input_ids=ids, attention_mask=mask)[0]
             weights = mask[..., None].to(last.dtype)
@@ -55,16 +55,16 @@ def probe(
     for fold in range(FOLDS):
         learnt, left = folds != fold, folds == fold
         mean, spread = features[learnt].mean(0), features[learnt].std(0) + 1e-9
-        weights = _fitted((features[learnt] - mean) / spread, truth[learnt], decay)
+        weights = _fit((features[learnt] - mean) / spread, truth[learnt], decay)
         own = (features[left] - mean) / spread @ weights[:-1]
         # Ranks within a fold: regressions of other folds have another level.
         scores[left] = own.argsort().argsort() / max(1, left.sum() - 1)
-    return estimated(
+    return estimate_measure(
         "AUC of the probe", scores[truth], scores[~truth], auc, chance=0.5, seed=seed, unit="texts"
     )
 
 
-def _fitted(features: Floats, truth: NDArray[np.bool_], decay: float) -> Floats:
+def _fit(features: Floats, truth: NDArray[np.bool_], decay: float) -> Floats:
     """Return the weights of a logistic regression, the constant last, by Newton's method."""
     given = np.hstack([features, np.ones((len(features), 1))])
     weights = np.zeros(given.shape[1])

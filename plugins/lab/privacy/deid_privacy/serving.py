@@ -144,7 +144,7 @@ class Site:
                 }
             with tempfile.TemporaryFile() as body:
                 refused = receive(sent, size, body, grace=self.grace)
-                return refused or self._in_turn(sender, name, body, task)
+                return refused or self._take_turn(sender, name, body, task)
         finally:
             self._arriving.discard(sender)
 
@@ -156,16 +156,16 @@ class Site:
             self._arriving.add(sender)
             return True
 
-    def _in_turn(self, sender: str, name: str, body: BinaryIO, task: str) -> Told:
+    def _take_turn(self, sender: str, name: str, body: BinaryIO, task: str) -> Told:
         """Return what is told of a submission that arrived whole, unless another one runs."""
         if not self._busy.acquire(blocking=False):
             return _BUSY
         try:
-            return self._evaluated(sender, name, body, task)
+            return self._evaluate(sender, name, body, task)
         finally:
             self._busy.release()
 
-    def _evaluated(self, sender: str, name: str, body: BinaryIO, task: str) -> Told:
+    def _evaluate(self, sender: str, name: str, body: BinaryIO, task: str) -> Told:
         """Return what is told of a submission; whatever ends it, it is a try that counts."""
         scores, fault = None, "its evaluation was broken off"
         try:
@@ -195,7 +195,7 @@ class Site:
         """Return the latest scores of each submission, task by task, the best first."""
         return leaderboard(self.log) if self.log.exists() else []
 
-    def offered(self) -> list[dict[str, Any]]:
+    def list_offered(self) -> list[dict[str, Any]]:
         """Return what submissions may be sent to."""
         every: list[dict[str, Any]] = [
             {"task": REDACTION, "documents": len(self.documents), "step": STEP}
@@ -267,7 +267,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif self.path == "/leaderboard":
             self._say(HTTPStatus.OK, [asdict(one) for one in self.site.board()])
         elif self.path == "/tasks":
-            self._say(HTTPStatus.OK, self.site.offered())
+            self._say(HTTPStatus.OK, self.site.list_offered())
         else:
             self._say(
                 HTTPStatus.NOT_FOUND,
@@ -308,7 +308,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _sender(self) -> str:
         """Return whose token the caller shows; without one it is told so, and nothing else."""
-        sender = self.site.sender_of(_shown(self.headers.get("Authorization", "")))
+        sender = self.site.sender_of(_read_token(self.headers.get("Authorization", "")))
         if not sender:
             self._say(
                 HTTPStatus.UNAUTHORIZED, {"fault": "show your token: Authorization: Bearer TOKEN"}
@@ -333,7 +333,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Say nothing: the log of the site has what was evaluated, and a path may hold anything."""
 
 
-def _shown(header: str) -> bytes:
+def _read_token(header: str) -> bytes:
     """Return the token of a header.
 
     The whole of a bearer's, or the password that a browser asked for.

@@ -61,7 +61,7 @@ def evaluate_spans(written: bytes, documents: Sequence[Document]) -> dict[str, A
     )
 
 
-def rounded(value: float) -> float:
+def round_score(value: float) -> float:
     """Return the nearest step: all that a sender is told of a score."""
     return round(round(value / STEP) * STEP, 2)
 
@@ -85,7 +85,11 @@ def scores(
             right += (gold.start, gold.end, gold.label.value) in spans
             covered += b"o" not in open_places[gold.start : gold.end]
     f1 = 2 * right / (expected + said)
-    return {"notes": len(documents), "f1": rounded(f1), "covered": rounded(covered / expected)}
+    return {
+        "notes": len(documents),
+        "f1": round_score(f1),
+        "covered": round_score(covered / expected),
+    }
 
 
 def _check_gold(documents: Sequence[Document]) -> None:
@@ -105,7 +109,7 @@ def _read(written: bytes, known: Mapping[str, int]) -> dict[str, set[Places]]:
     found: dict[str, set[Places]] = {}
     for number, line in enumerate(written.splitlines(), 1):
         try:
-            name, spans = _said(json.loads(line))
+            name, spans = _parse_line(json.loads(line))
         except (ValueError, KeyError, TypeError, RecursionError):
             raise InputError(
                 f"line {number} of the spans is no object of id and spans; correct it"
@@ -120,7 +124,7 @@ def _read(written: bytes, known: Mapping[str, int]) -> dict[str, set[Places]]:
     return found
 
 
-def _said(line: Any) -> tuple[str, set[Places]]:
+def _parse_line(line: Any) -> tuple[str, set[Places]]:
     """Return a note's name and its spans; what is no whole number is no place."""
     name, spans = (
         line["id"],

@@ -17,7 +17,7 @@ from typing import Annotated as Arg
 import typer
 
 from deid_assets.extending import InputError
-from deid_assets.extending.commands import grouped
+from deid_assets.extending.commands import group_options
 
 if TYPE_CHECKING:
     from deid_privacy.utility.examples import TaskData
@@ -90,7 +90,7 @@ class ListenOptions:
     port: Arg[int, typer.Option(metavar="N", min=0, max=65_535, help="To listen on.")] = 8731
 
 
-@grouped
+@group_options
 def serve(
     notes: NotesArg,
     log: LogArg,
@@ -187,7 +187,7 @@ def board(
     for site_name, standings in sites.items():
         for one in standings:
             said = (
-                _redacted(one.scores)
+                _describe_scores(one.scores)
                 if one.task == REDACTION
                 else f"{one.task}: {_learnt(one.scores)}"
             )
@@ -201,7 +201,7 @@ def board(
     return 0
 
 
-def _redacted(scores: Mapping[str, Any]) -> str:
+def _describe_scores(scores: Mapping[str, Any]) -> str:
     return f"F1 {scores['f1']:.2f}, covered {scores['covered']:.2f}, {scores['notes']:,} notes"
 
 

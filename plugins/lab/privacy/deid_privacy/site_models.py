@@ -151,12 +151,12 @@ def answers(
     """
     check_folder(folder)
     found: list[frozenset[tuple[int, int, str]]] = apart(
-        _tagged, (folder, tuple(notes)), seconds=seconds
+        _tag, (folder, tuple(notes)), seconds=seconds
     )
     return found
 
 
-def _tagged(folder: Path, notes: Sequence[Note]) -> list[frozenset[tuple[int, int, str]]]:
+def _tag(folder: Path, notes: Sequence[Note]) -> list[frozenset[tuple[int, int, str]]]:
     detector = load("submission", plugin=_kind_of(folder), options={"model": str(folder)})
     found: list[frozenset[tuple[int, int, str]]] = []
     for spans in detector.detect(notes):
@@ -199,7 +199,7 @@ def apart(work: Callable[..., Any], given: tuple[Any, ...], *, seconds: float) -
     """
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe(duplex=False)
-    process = context.Process(target=_limited, args=(there, work, given, seconds), daemon=True)
+    process = context.Process(target=_run_limited, args=(there, work, given, seconds), daemon=True)
     process.start()
     there.close()
     try:
@@ -218,7 +218,7 @@ def apart(work: Callable[..., Any], given: tuple[Any, ...], *, seconds: float) -
     return value
 
 
-def _limited(
+def _run_limited(
     pipe: Connection, work: Callable[..., Any], given: tuple[Any, ...], seconds: float
 ) -> None:
     """Do the work in a session without a terminal, with limits, whose streams go nowhere."""

@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import Any
 
 from deid_assets.extending import InputError
-from deid_privacy.site import LEAST, rounded
+from deid_privacy.site import LEAST, round_score
 from deid_privacy.site_models import apart, check_folder
 from deid_privacy.utility.examples import TaskData, TaskDocument
 from deid_privacy.utility.jobs import split
@@ -56,18 +56,18 @@ def evaluate_task(
     """
     check_task(data, folds)
     check_folder(encoder)
-    scores = apart(_tuned, (encoder, data, folds), seconds=seconds)
+    scores = apart(_tune_folds, (encoder, data, folds), seconds=seconds)
     guesses = [guess_scores(data, learnt, inside)["f1"] for learnt, inside in _folds(data, folds)]
     return {
         "kind": data.kind,
         "documents": len(data.examples),
         "folds": folds,
-        "f1": rounded(fmean(scores)),
+        "f1": round_score(fmean(scores)),
         "guess": round(fmean(guesses), 3),
     }
 
 
-def _tuned(encoder: Path, data: TaskData, folds: int) -> list[float]:
+def _tune_folds(encoder: Path, data: TaskData, folds: int) -> list[float]:
     """Return the score of each fold."""
     import torch  # noqa: PLC0415 - in the process of the submission alone
 

@@ -16,22 +16,23 @@ from typing import Literal
 import numpy as np
 
 from deid_assets import Note
+from deid_assets.extending import remedy
 from deid_assets.extending.audits import Case, Key, Material, Outcome, load_policy
 from deid_assets.extending.corpora import read_corpus
 from deid_assets.extending.measuring import auc
-from deid_audits.models.controls import over_fitted, released
-from deid_audits.models.generating import Continuing, Gibbs, continued, masked_texts
+from deid_audits.models.controls import overfit, train_released
+from deid_audits.models.generating import Continuing, Gibbs, continue_prompts, draw_masked_texts
 from deid_audits.models.links import Links, count_links
-from deid_audits.models.measures import estimated
+from deid_audits.models.measures import estimate_measure
 from deid_audits.models.membership import Setup
 from deid_audits.models.opened import LanguageModel, open_model
-from deid_audits.models.planted import Planted, planted_corpus, register_of
+from deid_audits.models.planted import Planted, make_planted_corpus, register_of
 from deid_audits.models.quality import self_bleu
 from deid_audits.models.sampling import Sampling
 from deid_audits.models.scoring import Scorer
 from deid_causal.trainer import CausalTrainer
 from deid_privacy.blindness import Roles, blindness, entity_level
-from deid_privacy.named import OTHERS, form, named_parts
+from deid_privacy.named import OTHERS, form, make_named_parts
 from deid_privacy.overlap import recall
 
 Verdict = Literal["pass", "fail", "undecided"]
@@ -90,7 +91,7 @@ class Bench:
     def corpus(self) -> Planted:
         """Corpus of 80 sentences and 60 people who are said 4 times each, with as many controls."""
         if self._corpus is None:
-            self._corpus = planted_corpus(
+            self._corpus = make_planted_corpus(
                 notes=80, people=PEOPLE, repeats=(4,), seed=self.seed, longest=14
             )
         return self._corpus
@@ -106,7 +107,7 @@ class Bench:
                 [note.text for note in part]
                 for part in (self.corpus.training, self.corpus.calibration)
             ]
-            self._masked = released(sides[0], sides[1], "masked", seed=self.seed)
+            self._masked = train_released(sides[0], sides[1], "masked", seed=self.seed)
         return self._masked
 
     def leaks(self, name: str, sampling: Sampling) -> tuple[list[str], Links]:
@@ -115,7 +116,7 @@ class Bench:
             settings = Gibbs(
                 length=12, burn_in=60, steps=140, sampling=sampling, batch=50, prompted=0.0
             )
-            texts = masked_texts(Scorer(self.masked), TEXTS, settings=settings, seed=self.seed)
+            texts = draw_masked_texts(Scorer(self.masked), TEXTS, settings=settings, seed=self.seed)
             self._leaks[name] = (
                 texts,
                 count_links(texts, register_of(self.corpus.people), seed=self.seed),
@@ -168,8 +169,8 @@ def t8(bench: Bench) -> Trend:
     """Run the A/B/C protocol with the loss, on sentences of made notes, and the measure that does
     react.
     """
-    inside, outside, calibration, pool = named_parts(NAMED, seed=bench.seed)
-    scorer = Scorer(released(inside.texts, calibration.texts, "causal", seed=bench.seed))
+    inside, outside, calibration, pool = make_named_parts(NAMED, seed=bench.seed)
+    scorer = Scorer(train_released(inside.texts, calibration.texts, "causal", seed=bench.seed))
     named = inside.named
     roles = Roles(
         inside.plain,
@@ -197,8 +198,8 @@ def t13(bench: Bench) -> Trend:
     shares, rows = (0.05, 0.25, 0.95), []
     for share in shares:
         learnt = texts[: max(4, round(share * len(texts)))]
-        rows.append(_recalls(over_fitted(learnt, "causal", seed=bench.seed), learnt, bench))
-    other = over_fitted([note.text for note in bench.corpus.held_out], "causal", seed=bench.seed)
+        rows.append(_recalls(overfit(learnt, "causal", seed=bench.seed), learnt, bench))
+    other = overfit([note.text for note in bench.corpus.held_out], "causal", seed=bench.seed)
     base = _recalls(other, texts, bench)
     falls_n = all(one[0] >= one[1] >= one[2] for one in rows)
     falls_share = all(rows[0][at] >= rows[1][at] >= rows[2][at] for at in range(3))
@@ -221,7 +222,9 @@ def _recalls(lm: LanguageModel, learnt: Sequence[str], bench: Bench) -> list[flo
     settings = Continuing(Sampling("nucleus", p=0.95), longest=40)
     made = [
         text
-        for _, text in continued(Scorer(lm), [""], each=300, settings=settings, seed=bench.seed)
+        for _, text in continue_prompts(
+            Scorer(lm), [""], each=300, settings=settings, seed=bench.seed
+        )
     ]
     own = lm.tokenizer(list(learnt), add_special_tokens=False, return_offsets_mapping=True)
     theirs = lm.tokenizer(made, add_special_tokens=False)["input_ids"]
@@ -245,7 +248,7 @@ def t14(bench: Bench) -> Trend:
     """
     found = entry_points(group="deid_assets.audits", name="hips")
     if not found:
-        return Trend("undecided", "the audit hips is not installed: make add PLUGIN=hips")
+        return Trend("undecided", f"the audit hips is not installed; {remedy('hips')}")
     policies = [load_policy(name) for name in ("surrogate", "tag")]
     cases = [
         Case(one.note, one.spans, one.spans)
@@ -276,7 +279,7 @@ def t15(bench: Bench) -> Trend:
     texts = [note.text for note in bench.corpus.held_out]
     found: list[tuple[int, float]] = []
     for width, layers in ((32, 1), (64, 2), (128, 4), (256, 6)):
-        lm = _untrained(texts, width, layers)
+        lm = _train_once(texts, width, layers)
         scorer = Scorer(lm)
         scorer.tokens(texts[:8])
         runs: list[float] = []
@@ -294,7 +297,7 @@ def t15(bench: Bench) -> Trend:
     )
 
 
-def _untrained(texts: Sequence[str], width: int, layers: int) -> LanguageModel:
+def _train_once(texts: Sequence[str], width: int, layers: int) -> LanguageModel:
     """Return a causal model that read the texts once.
 
     Its speed does not depend on what it learnt.
@@ -333,7 +336,9 @@ def control(bench: Bench) -> Trend:
     sides = [
         [note.text for note in part] for part in (bench.corpus.training, bench.corpus.held_out)
     ]
-    scorer = Scorer(over_fitted(sides[0], "causal", seed=bench.seed))
+    scorer = Scorer(overfit(sides[0], "causal", seed=bench.seed))
     values = [np.array([-one.loss for one in scorer.tokens(side)]) for side in sides]
-    found = estimated("AUC of the loss", values[0], values[1], auc, chance=0.5, seed=bench.seed)
+    found = estimate_measure(
+        "AUC of the loss", values[0], values[1], auc, chance=0.5, seed=bench.seed
+    )
     return Trend("pass" if found.low > 0.9 else "fail", str(found))

@@ -72,10 +72,10 @@ def trends(
         wanted = [CONTROL, *wanted]
     place.mkdir(parents=True, exist_ok=True)
     for name in wanted:
-        yield name, _kept(place / f"{name}.json", runs[name])
+        yield name, _keep_trend(place / f"{name}.json", runs[name])
 
 
-def _kept(path: Path, run: Callable[[], Trend]) -> Trend:
+def _keep_trend(path: Path, run: Callable[[], Trend]) -> Trend:
     """Return the verdict of a file, or run the trend and keep it there."""
     if path.exists():
         return Trend(**json.loads(path.read_text("utf-8")))
@@ -85,7 +85,7 @@ def _kept(path: Path, run: Callable[[], Trend]) -> Trend:
     return found
 
 
-def said(name: str, found: Trend) -> str:
+def describe_trend(name: str, found: Trend) -> str:
     """Return a trend as a line."""
     return (
         f"{name:8}{found.verdict:10}{CLAIMS.get(name, 'what is learnt by heart is told apart')}:"

@@ -28,6 +28,7 @@ def folder(tmp_path_factory, causal_folder, other_folder):
         main(
             [
                 "plant",
+                "--out",
                 str(out),
                 "--notes",
                 "40",

@@ -12,7 +12,7 @@ from deid_audits.models.membership import Setup
 from deid_audits.models.scoring import Scorer
 from deid_audits.models.slots import GAP, Slot
 from deid_privacy.blindness import Roles, blindness, check_twin, entity_level
-from deid_privacy.named import OTHERS, form, named_parts
+from deid_privacy.named import OTHERS, form, make_named_parts
 
 
 def test_the_protocol_reports_the_gap_with_its_interval_and_the_entity_measure_reacts(
@@ -53,7 +53,7 @@ def test_a_twin_differs_in_names_alone():
 
 
 def test_sentences_with_names_have_twins_of_the_same_form_and_parts_share_nothing():
-    inside, outside, calibration, pool = named_parts(80, seed=3)
+    inside, outside, calibration, pool = make_named_parts(80, seed=3)
     check_twin([one.text for one in inside.named], [one.twin for one in inside.named])
     texts = [set(part.texts) for part in (inside, outside, calibration)]
     assert [len(one) for one in texts] == [160] * 3

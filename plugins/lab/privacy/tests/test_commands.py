@@ -59,6 +59,7 @@ def test_the_cost_of_an_audit_is_extrapolated_from_a_share(
         main(
             [
                 "plant",
+                "--out",
                 str(tmp_path / "p"),
                 "--notes",
                 "30",

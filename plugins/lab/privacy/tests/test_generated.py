@@ -22,7 +22,7 @@ from deid_privacy.generated import (
     identifiers_of,
     inline,
     marks_of,
-    parsed,
+    parse_tagged,
     starter_of,
     words_of,
 )
@@ -57,12 +57,12 @@ def test_planted_copies_and_repeats_are_dropped_and_others_kept():
             "Patienten har ingen feber och mår bra, såret är rent och torrt i dag och hon går hem."
         ),
     }
-    kept, dropped = sieve(lang="en").kept(
+    kept, dropped = sieve(lang="en").sieve(
         [OTHER, *planted.values(), "Olive has no pain in the left knee."]
     )
     assert kept == [OTHER, "Olive has no pain in the left knee."]
     assert dropped == dict.fromkeys(planted, 1)
-    everything = sieve(copied=None, sensitive=None, longest=None, shortest=0).kept(
+    everything = sieve(copied=None, sensitive=None, longest=None, shortest=0).sieve(
         list(planted.values())
     )
     assert everything[1] == {"repeats itself": 1}
@@ -111,18 +111,18 @@ def test_names_and_numbers_of_real_notes_are_dropped_wherever_they_stand():
         "basil came in with a cough today.",
         "OLIVE SMITH has gone home again.",
     ]
-    kept, dropped = own.kept([*said, "A patient of 45 has no pain.", "Elm Row is a long way off."])
+    kept, dropped = own.sieve([*said, "A patient of 45 has no pain.", "Elm Row is a long way off."])
     assert kept == ["A patient of 45 has no pain.", "Elm Row is a long way off."]
     assert dropped == {"identifier of a real note": len(said)}
     open_ = Sieve(Filters(copied=None, sensitive=None, names=False), [], [], identifiers_of([read]))
-    assert open_.kept(said[:1])[0] == said[:1]
+    assert open_.sieve(said[:1])[0] == said[:1]
 
 
 def test_labels_in_the_text_come_back_and_broken_ones_are_no_labels():
     spans = [Span(0, 11, Phi.NAME), Span(20, 25, Phi.DATE)]
     written = inline(TRAINING, spans)
     assert written.startswith("<NAME>Olive Smith</NAME> came in <DATE>today</DATE> because")
-    assert parsed(written) == (TRAINING, spans)
+    assert parse_tagged(written) == (TRAINING, spans)
     for broken in (
         "<NAME>a",
         "a</NAME>",
@@ -132,7 +132,7 @@ def test_labels_in_the_text_come_back_and_broken_ones_are_no_labels():
         "<NAME></NAME>",
         "<NAM",
     ):
-        assert parsed(f"b {broken} c") is None
+        assert parse_tagged(f"b {broken} c") is None
     with pytest.raises(InputError, match="holds a tag"):
         inline("<NAME> came", [])
 

@@ -10,13 +10,13 @@ import pytest
 
 from deid_assets.core.errors import InputError
 from deid_audits.models.audit_slots import paraphrases
-from deid_audits.models.canaries import prompted, prompted_again, questions_of
-from deid_audits.models.controls import over_fitted
-from deid_audits.models.planted import TEMPLATES, Canary, planted_corpus
+from deid_audits.models.canaries import prompt_again, prompt_canaries, questions_of
+from deid_audits.models.controls import overfit
+from deid_audits.models.planted import TEMPLATES, Canary, make_planted_corpus
 from deid_audits.models.scoring import Scorer
-from deid_audits.models.slots import GAP, answered, in_other_words
+from deid_audits.models.slots import GAP, measure_other_words, rank_answers
 from deid_privacy.probing import paraphrase_gap, probe, states
-from deid_privacy.utility.jobs import jobs, ordered_pairs
+from deid_privacy.utility.jobs import count_ordered_pairs, jobs
 
 
 def test_a_dry_run_lists_the_published_numbers_of_jobs():
@@ -24,7 +24,7 @@ def test_a_dry_run_lists_the_published_numbers_of_jobs():
     study = jobs(["raw", "pseudo"], ["raw", "one", "two"], tasks[:5])
     assert len(study) == len(set(study)) == 300
     assert len(jobs([f"m{number}" for number in range(9)], ["raw"], tasks)) == 540
-    assert ordered_pairs(["raw", "pseudo"], ["raw", "one", "two"], tasks[:5]) == 150
+    assert count_ordered_pairs(["raw", "pseudo"], ["raw", "one", "two"], tasks[:5]) == 150
     assert {job.fold for job in study} == set(range(10))
     for wrong in ([], ["a", "a"]):
         with pytest.raises(InputError, match="name each once"):
@@ -53,7 +53,7 @@ def test_states_do_not_depend_on_the_batch(causal):
 
 
 def test_the_paraphrase_probe_gives_its_gap_with_an_interval(causal):
-    people = planted_corpus(notes=20, people=21, repeats=(2,), seed=3, longest=14).people
+    people = make_planted_corpus(notes=20, people=21, repeats=(2,), seed=3, longest=14).people
     found = paraphrase_gap(
         [one for one in people if one.repeats],
         [one for one in people if not one.repeats],
@@ -68,21 +68,23 @@ def test_secrets_are_asked_for_in_other_words_beside_their_own():
     """A model that learnt the secrets in other words alone gives them to these, and unplanted ones
     to none.
     """
-    canaries = planted_corpus(notes=4, people=1, repeats=(3,), seed=2, canaries=20).canaries
+    canaries = make_planted_corpus(notes=4, people=1, repeats=(3,), seed=2, canaries=20).canaries
     planted, unplanted = canaries[:20], canaries[20:]
     assert {one.repeats for one in unplanted} == {0}
-    scorer = Scorer(over_fitted([again.text for one in planted for again in one.again()], "causal"))
+    scorer = Scorer(overfit([again.text for one in planted for again in one.again()], "causal"))
 
-    assert sum(prompted_again(planted, scorer)) > max(sum(prompted(planted, scorer)), 12)
-    assert not any(prompted_again(unplanted, scorer))
-    own = answered(questions_of(planted, seed=1, count=20), scorer)
+    assert sum(prompt_again(planted, scorer)) > max(sum(prompt_canaries(planted, scorer)), 12)
+    assert not any(prompt_again(unplanted, scorer))
+    own = rank_answers(questions_of(planted, seed=1, count=20), scorer)
     asked = [Canary(one.paraphrases[0], one.secret, one.repeats) for one in planted]
-    beaten, lost = in_other_words(own, answered(questions_of(asked, seed=1, count=20), scorer))
+    beaten, lost = measure_other_words(
+        own, rank_answers(questions_of(asked, seed=1, count=20), scorer)
+    )
     assert beaten.low > 0.75
     assert lost.value == pytest.approx(np.mean([one.beaten for one in own]) - beaten.value)
     assert lost.low <= lost.value <= lost.high
     with pytest.raises(InputError, match="19 questions in other words"):
-        in_other_words(own[:19], own[:19])
+        measure_other_words(own[:19], own[:19])
 
 
 def test_gaps_of_planted_sentences_are_asked_for_in_other_words():

@@ -23,7 +23,7 @@ from deid_assets.extending import Document
 from deid_assets.extending.corpora import read_corpus
 from deid_assets.extending.taggers import Materials, Recipe, train_model
 from deid_privacy import site_models
-from deid_privacy.site import STEP, evaluate_model, evaluate_spans, rounded, scores
+from deid_privacy.site import STEP, evaluate_model, evaluate_spans, round_score, scores
 from deid_privacy.site_log import leaderboard, record, tries_of
 from deid_privacy.site_models import apart, check_folder, unpack
 
@@ -78,7 +78,7 @@ def test_what_a_submission_is_told_fits_into_nine_bits():
             spans |= {(at, at + 3, "DATE") for at in range(1, 1 + wrong)}
             told.add(json.dumps(scores([Document(note, gold)], {"n": spans})))
     assert len(told) <= 21**2 < 2**9
-    assert {rounded(number / 1_000) for number in range(1_001)} == {
+    assert {round_score(number / 1_000) for number in range(1_001)} == {
         round(STEP * at, 2) for at in range(21)
     }
 

@@ -24,7 +24,7 @@ from deid_privacy.utility.running import Grid, Plan, best_of, parts
 from deid_privacy.utility.scoring import guess_scores, label_scores, span_scores
 from deid_privacy.utility.tasks import TASKS, task_data
 from deid_privacy.utility.tuning import TuningSettings, tune
-from deid_privacy.utility.versions import carried, named, version_of
+from deid_privacy.utility.versions import carry, parse_detectors, version_of
 
 SMALL = {"folds": 2, "documents": 24, "steps": 3, "tuning": TuningSettings(epochs=1)}
 
@@ -58,7 +58,7 @@ def test_spans_are_carried_into_a_redacted_text():
     redacted = deidentify(text, lang="en", policy="tag")
     if "Anna" in redacted.text:
         pytest.fail("the detector no longer finds the name; choose another one")
-    found = carried(one, redacted)
+    found = carry(one, redacted)
     assert [(found.text[start:end], label) for start, end, label in found.marks] == [
         ("[NAME]", "First_Name"),
         ("asthma", "Diagnosis"),
@@ -158,7 +158,7 @@ def test_of_the_epochs_of_a_pre_training_each_task_takes_its_best(grid, tmp_path
 
 
 def test_detectors_are_named_with_their_models():
-    assert named(["rules", "crf=models/a=b"]) == (
+    assert parse_detectors(["rules", "crf=models/a=b"]) == (
         ["rules", "crf"],
         {"crf": {"model": "models/a=b"}},
     )
@@ -281,7 +281,9 @@ def test_a_dry_run_lists_the_published_numbers_of_runs(capsys, tmp_path, shape, 
 
 def test_errors_are_put_in_at_their_rates_and_grow_monotonely():
     data = task_data("phi_ner", documents=200, seed=1)
-    left = [Errors.of(f"tag@{recall}").left(data.examples)[0] for recall in (1, 0.95, 0.9, 0.5, 0)]
+    left = [
+        Errors.of(f"tag@{recall}").count_left(data.examples)[0] for recall in (1, 0.95, 0.9, 0.5, 0)
+    ]
     assert left[0] == 0
     assert left == sorted(left)
     assert left[-1] == sum(len(one.identifiers) for one in data.examples)

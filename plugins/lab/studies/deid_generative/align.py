@@ -68,7 +68,7 @@ def align(source: str, output: str) -> Alignment:
         holes = [word for word in after if word.is_hole]
         for place, hole in zip(exact, holes, strict=True):
             found.remove(place, hole.text)
-        return found.closed(before, kept=None, holes=len(holes))
+        return found.close(before, kept=None, holes=len(holes))
     return _Costed(source, output, before, after).alignment()
 
 
@@ -104,7 +104,7 @@ def _plain(
     return [*ranges, (start + cursor, start + last)]
 
 
-def trimmed(text: str, place: Range) -> Range | None:
+def trim(text: str, place: Range) -> Range | None:
     """Return a range without blanks at its ends; ``None`` where there is nothing else."""
     start, end = place
     while start < end and text[start].isspace():
@@ -124,12 +124,12 @@ class _Found:
     edits: list[OutputEdit] = field(default_factory=list)
 
     def remove(self, place: Range, tag: str) -> None:
-        inner = trimmed(self.source, place)
+        inner = trim(self.source, place)
         if inner is not None and self.source[slice(*inner)] != tag:
             self.removed.append(inner)
             self.tags.append(tag)
 
-    def closed(self, before: Sequence[TextUnit], *, kept: int | None, holes: int) -> Alignment:
+    def close(self, before: Sequence[TextUnit], *, kept: int | None, holes: int) -> Alignment:
         """Return the alignment.
 
         Where ``kept`` is not given, all source words outside what was removed were kept.
@@ -158,9 +158,7 @@ class _Costed:
                 kept += 1
             else:
                 self._read(run, found)
-        return found.closed(
-            self._before, kept=kept, holes=sum(word.is_hole for word in self._after)
-        )
+        return found.close(self._before, kept=kept, holes=sum(word.is_hole for word in self._after))
 
     def _steps(self) -> list[Step]:
         """Return the steps from the first word to the last.
@@ -213,7 +211,7 @@ class _Costed:
             _end_before(self._after, out_first),
             _start_of(self._after, out_last, self._output),
         )
-        return trimmed(self._source, place) or place, trimmed(self._output, out_place) or out_place
+        return trim(self._source, place) or place, trim(self._output, out_place) or out_place
 
     def _edits(self, run: Sequence[Step]) -> Iterator[OutputEdit]:
         """Yield the changes of a run, those that touch as one."""

@@ -12,7 +12,7 @@ from typing import Annotated as Arg
 import typer
 
 from deid_assets.extending import Document, InputError, load
-from deid_assets.extending.commands import CommandGroup, guarded
+from deid_assets.extending.commands import CommandGroup, guard_command
 from deid_assets.extending.corpora import read_corpus
 from deid_generative.compare import RATES, ModelRow, at_best, at_epoch
 from deid_generative.explain import cues
@@ -30,7 +30,7 @@ ModelArg = Arg[Path, typer.Argument(metavar="MODEL", help="Folder that deid trai
 
 
 @generative_app.command("compare")
-@guarded
+@guard_command
 def compare(
     models: Arg[
         list[Path], typer.Argument(metavar="MODEL...", help="Folders that deid train wrote.")
@@ -60,7 +60,7 @@ def _show(title: str, rows: Sequence[ModelRow]) -> None:
 
 
 @generative_app.command("explain")
-@guarded
+@guard_command
 def explain(
     model: Arg[
         str,
@@ -104,7 +104,7 @@ def _note(name: str, wanted: str) -> Document:
 
 
 @generative_app.command("merge")
-@guarded
+@guard_command
 def merge(
     model: ModelArg, out: Arg[Path, typer.Argument(metavar="OUT", help="New folder.")]
 ) -> int:
@@ -112,8 +112,8 @@ def merge(
     if out.exists():
         raise InputError(f"{out} is there already; give a new folder")
     folder = read_folder(model)
-    from deid_generative.opening import merged  # noqa: PLC0415 - loads PyTorch
+    from deid_generative.opening import merge_model  # noqa: PLC0415 - loads PyTorch
 
-    merged(folder, out)
+    merge_model(folder, out)
     typer.echo(f"written to {out}; it remembers words of the notes as the adapter does")
     return 0

@@ -51,7 +51,7 @@ def cheapest(before: Sequence[TextUnit], after: Sequence[TextUnit], offset: int)
         DetectorError: The table is too large even so.
     """
     if len(before) * len(after) <= MOST_CELLS:
-        return [_shifted(step, offset, offset) for step in _Table(before, after).steps()]
+        return [_shift(step, offset, offset) for step in _Table(before, after).steps()]
     steps: list[Step] = []
     anchors = [(-1, -1), *_anchors(before, after), (len(before), len(after))]
     for (first, out_first), (last, out_last) in pairwise(anchors):
@@ -61,13 +61,13 @@ def cheapest(before: Sequence[TextUnit], after: Sequence[TextUnit], offset: int)
                 "the output differs from the note over too many words; use shorter windows"
             )
         found = _Table(part, out_part).steps()
-        steps += (_shifted(step, offset + first + 1, offset + out_first + 1) for step in found)
+        steps += (_shift(step, offset + first + 1, offset + out_first + 1) for step in found)
         if last < len(before):
             steps.append((MATCH, offset + last, offset + last, offset + out_last))
     return steps
 
 
-def _shifted(step: Step, by: int, out_by: int) -> Step:
+def _shift(step: Step, by: int, out_by: int) -> Step:
     return step[0], step[1] + by, step[2] + by, step[3] + out_by
 
 
@@ -128,12 +128,12 @@ class _Table:
         return mine, dict(zip(others, costs, strict=True))
 
     def steps(self) -> list[Step]:
-        cost = self._left_out(np.where(self._index, _NEVER, 0))
+        cost = self._leave_out(np.where(self._index, _NEVER, 0))
         for word in self._after:
-            cost = self._left_out(self._row(word, cost))
+            cost = self._leave_out(self._row(word, cost))
         return self._back()
 
-    def _left_out(self, cost: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _leave_out(self, cost: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the row in which source words may also be left out, and remember from where."""
         least, at = _least_so_far(cost - self._index * DELETE)
         self._skipped.append(at)

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from transformers import DynamicCache
 
-from deid_generative.grammar import CopyGrammar, State, removed
+from deid_generative.grammar import CopyGrammar, State, list_removed
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class _Run:
             self._cache.crop(known + max(0, len(written) - 1))
             fed = written[-1:]
         finished = self._over
-        holes = removed(self._state) if finished and self._decoding.constrained else []
+        holes = list_removed(self._state) if finished and self._decoding.constrained else []
         return Decoded(self._tokens, finished, holes, self._scores[: len(holes)], self._steps)
 
     def _guess(self) -> list[int]:
@@ -127,7 +127,7 @@ class _Run:
         return token
 
     def _best(self, row: torch.Tensor) -> int:
-        allowed = self._grammar.allowed(self._state)
+        allowed = self._grammar.list_allowed(self._state)
         if len(allowed) == 1:
             return allowed[0]
         scores = row[allowed].tolist()

@@ -17,7 +17,15 @@ from deid_generative.categories import UNKNOWN, ValueClassifier, by_form, by_ove
 from deid_generative.folder import TAGGER, read_folder
 from deid_generative.reading import Status
 from deid_generative.use import Served, Use
-from deid_generative.written import Hole, OutputWriter, WrittenOutput, cut, doubted, is_in, stitched
+from deid_generative.written import (
+    Hole,
+    OutputWriter,
+    WrittenOutput,
+    cut,
+    find_doubted,
+    is_in,
+    stitch,
+)
 
 if TYPE_CHECKING:
     from deid_generative.folder import ModelFolder
@@ -242,23 +250,23 @@ class GenerativeDetector:
     ) -> SpanSet | Status:
         if fault := next((one.status for one in outputs if not one.status.is_usable), None):
             return fault
-        asked = self._asked(note)
-        holes = stitched([(one, written.holes) for one, written in zip(cuts, outputs, strict=True)])
+        asked = self._ask(note)
+        holes = stitch([(one, written.holes) for one, written in zip(cuts, outputs, strict=True)])
         spans = [self._span(note.text, hole, asked) for hole in holes]
-        return SpanSet.of(note, [*spans, *self._added(asked, cuts, outputs)])
+        return SpanSet.of(note, [*spans, *self._add_found(asked, cuts, outputs)])
 
-    def _asked(self, note: Note) -> Sequence[Span]:
+    def _ask(self, note: Note) -> Sequence[Span]:
         """Return what the checker finds; it also tells categories."""
         if self._checker is None:
             return ()
         (found,) = self._checker.detect([note])
         return found.spans
 
-    def _added(
+    def _add_found(
         self, asked: Sequence[Span], cuts: Sequence[Window], outputs: Sequence[WrittenOutput]
     ) -> Iterator[Span]:
         """Yield what the checker finds in windows where the model found less, or everywhere."""
-        less = doubted(cuts, outputs, [(span.start, span.end) for span in asked])
+        less = find_doubted(cuts, outputs, [(span.start, span.end) for span in asked])
         for span in asked:
             if self._check == "all" or any(is_in(one, (span.start, span.end)) for one in less):
                 yield Span(span.start, span.end, span.label, span.score, self.name)

@@ -77,7 +77,7 @@ class Endpoint:
         for attempt in range(self._how.retries + 1):
             if attempt:
                 time.sleep(min(2.0, 0.1 * 2**attempt))
-            answer, may_retry = self._asked(client, text)
+            answer, may_retry = self._ask(client, text)
             if answer is not None:
                 output, finished, tokens = answer
                 reading = read_output(text, output, finished=finished, limits=Limits())
@@ -86,7 +86,7 @@ class Endpoint:
                 break
         return WrittenOutput(Status.NO_ANSWER)
 
-    def _asked(self, client: httpx.Client, text: str) -> tuple[tuple[str, bool, int] | None, bool]:
+    def _ask(self, client: httpx.Client, text: str) -> tuple[tuple[str, bool, int] | None, bool]:
         """Return the output, whether it was finished and its tokens.
 
         Or none, and whether to ask again.

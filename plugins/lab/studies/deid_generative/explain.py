@@ -61,7 +61,7 @@ def cues(detector: Detector, note: Note, span: Span, *, reach: int = REACH) -> l
             f" {span.end}"
         )
     found = [
-        Cue(*place, round(base - _score(detector, _blanked(note, place), span), 4))
+        Cue(*place, round(base - _score(detector, _blank(note, place), span), 4))
         for place in [*before, *after]
     ]
     return sorted(
@@ -70,7 +70,7 @@ def cues(detector: Detector, note: Note, span: Span, *, reach: int = REACH) -> l
     )
 
 
-def _blanked(note: Note, place: tuple[int, int]) -> Note:
+def _blank(note: Note, place: tuple[int, int]) -> Note:
     start, end = place
     text = note.text[:start] + " " * (end - start) + note.text[end:]
     return Note(f"without {start}", text, lang=note.lang)
@@ -82,9 +82,9 @@ def _score(detector: Detector, note: Note, span: Span) -> float:
         (spans,) = detector.detect([note])
     except DetectorError:
         return 0.0
-    return max((one.score for one in _over(spans, span)), default=0.0)
+    return max((one.score for one in _select_overlapping(spans, span)), default=0.0)
 
 
-def _over(spans: SpanSet, span: Span) -> Sequence[Span]:
+def _select_overlapping(spans: SpanSet, span: Span) -> Sequence[Span]:
     half = (span.end - span.start) / 2
     return [one for one in spans if min(one.end, span.end) - max(one.start, span.start) >= half]

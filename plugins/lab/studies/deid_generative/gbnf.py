@@ -31,22 +31,22 @@ def grammar_of(text: str, *, placeholder: str = PLACEHOLDER, longest: int = LONG
 
 def _rules(text: str, placeholder: str, longest: int) -> Iterator[str]:
     chunks = [(match[1], match[2]) for match in _CHUNK.finditer(text)]
-    nothing = "" if ANONYMOUS.casefold()[:6] in text.casefold() else f"{_quoted(ANONYMOUS)} | "
+    nothing = "" if ANONYMOUS.casefold()[:6] in text.casefold() else f"{_quote(ANONYMOUS)} | "
     yield f"root ::= {nothing}c0"
     for number, (blank, word) in enumerate(chunks):
-        yield f"k{number} ::= {_quoted(blank + word)} c{number + 1}"
+        yield f"k{number} ::= {_quote(blank + word)} c{number + 1}"
         later = [f"k{n}" for n in range(number + 1, min(len(chunks), number + longest + 1))]
         if len(chunks) - number <= longest:
             later.append('""')
-        yield f"c{number} ::= k{number} | {_quoted(blank + placeholder)} ( {' | '.join(later)} )"
+        yield f"c{number} ::= k{number} | {_quote(blank + placeholder)} ( {' | '.join(later)} )"
     yield f'c{len(chunks)} ::= ""'
 
 
-def _quoted(text: str) -> str:
-    return '"' + "".join(map(_escaped, text)) + '"'
+def _quote(text: str) -> str:
+    return '"' + "".join(map(_escape, text)) + '"'
 
 
-def _escaped(character: str) -> str:
+def _escape(character: str) -> str:
     known = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
     if character in known:
         return known[character]

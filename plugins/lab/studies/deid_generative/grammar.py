@@ -71,7 +71,7 @@ class CopyGrammar:
             state[_At.NOTHING, 0, 0, 0] = None
         return state
 
-    def allowed(self, state: State) -> list[int]:
+    def list_allowed(self, state: State) -> list[int]:
         """Return the tokens that may follow, sorted; empty after the end."""
         if len(state) == 1:
             ((at, place, _, _),) = state
@@ -149,7 +149,7 @@ class CopyGrammar:
         return frozenset(self.anonymous[:1]) if is_start else frozenset()
 
 
-def removed(state: State) -> list[tuple[int, int, int]]:
+def list_removed(state: State) -> list[tuple[int, int, int]]:
     """Return the ranges of source tokens that a finished output removes, each with the
     placeholder's number.
 
@@ -184,7 +184,7 @@ class CopyProcessor(LogitsProcessor):
         for row, grammar in enumerate(self._grammars):
             for token in input_ids[row, self._read :].tolist():
                 self._states[row] = grammar.advance(self._states[row], token)
-            tokens = grammar.allowed(self._states[row]) or [grammar.end]
+            tokens = grammar.list_allowed(self._states[row]) or [grammar.end]
             held[row, tokens] = scores[row, tokens]
         self._read = input_ids.shape[1]
         return held

@@ -13,7 +13,7 @@ from deid_assets.extending import Detector, Document
 from deid_assets.extending.measuring import Rewritten, StudyTable, union
 from deid_generative.placeholders import PLACEHOLDER
 from deid_generative.reading import Status
-from deid_generative.written import OutputWriter, WrittenOutput, cut, doubted, is_in, stitched
+from deid_generative.written import OutputWriter, WrittenOutput, cut, find_doubted, is_in, stitch
 
 _HOLES = re.compile(r"\[[^\[\]\n]{1,40}\]")
 
@@ -84,21 +84,21 @@ def _one(
     if status.is_usable:
         cover = [
             (hole.start, hole.end)
-            for hole in stitched([(one, w.holes) for one, w in zip(cuts, outputs, strict=True)])
+            for hole in stitch([(one, w.holes) for one, w in zip(cuts, outputs, strict=True)])
         ]
         if checker is not None:
             (asked,) = checker.detect([note])
             places = [(span.start, span.end) for span in asked]
-            less = doubted(cuts, outputs, places)
+            less = find_doubted(cuts, outputs, places)
             cover = union(
                 [*cover, *(place for place in places if any(is_in(one, place) for one in less))]
             )
         found.covers[note.note_id] = cover
-    output = outputs[0].output if len(outputs) == 1 else _joined(note.text, outputs, cover)
+    output = outputs[0].output if len(outputs) == 1 else _join(note.text, outputs, cover)
     found.table.add(Rewritten(note, document.spans, cover, output, silent), placeholder=_HOLES)
 
 
-def _joined(
+def _join(
     text: str, outputs: Sequence[WrittenOutput], cover: Sequence[tuple[int, int]] | None
 ) -> str | None:
     """Return the output of several windows; none where one of them is not the note's own words."""

@@ -10,13 +10,13 @@ from typing import Any
 
 from deid_assets.extending import ConfigError, PluginError
 from deid_assets.extending.measuring import Range
-from deid_generative.align import trimmed
+from deid_generative.align import trim
 from deid_generative.decode import Decoded, Decoding, decode
 from deid_generative.grammar import CopyGrammar
 from deid_generative.placeholders import ANONYMOUS, PLACEHOLDER
 from deid_generative.prompts import Prompt
 from deid_generative.reading import Limits, Status, read_output
-from deid_generative.written import Hole, WrittenOutput, claimed, of_reading
+from deid_generative.written import Hole, WrittenOutput, judge_claim, of_reading
 
 LEAST_ROOM = 24
 """Fewer source tokens in a window say nothing."""
@@ -196,14 +196,19 @@ class LocalModel:
             )
         holes = self._holes(text, offsets, decoded)
         return WrittenOutput(
-            claimed(Status.REWRITTEN, holes), holes, 0, len(decoded.tokens), decoded.steps, output
+            judge_claim(Status.REWRITTEN, holes),
+            holes,
+            0,
+            len(decoded.tokens),
+            decoded.steps,
+            output,
         )
 
     def _holes(self, text: str, offsets: Sequence[Range], decoded: Decoded) -> list[Hole]:
         scores = [*decoded.scores, *[1.0] * len(decoded.holes)]
         found = []
         for (first, stop, which), score in zip(decoded.holes, scores, strict=False):
-            place = trimmed(text, (offsets[first][0], offsets[stop - 1][1]))
+            place = trim(text, (offsets[first][0], offsets[stop - 1][1]))
             if place is not None:
                 found.append(Hole(*place, score, self._speech.tag(which)))
         return found

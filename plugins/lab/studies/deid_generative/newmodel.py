@@ -134,10 +134,10 @@ def _stretches(
         stream = streams[int(rng.integers(len(streams)))]
         start = int(rng.integers(max(1, len(stream) - size + 1)))
         source = list(stream[start : start + size])
-        yield Pair(speech.prompt(source), [*_thinned(source, speech, settings, rng), speech.end])
+        yield Pair(speech.prompt(source), [*_thin(source, speech, settings, rng), speech.end])
 
 
-def _thinned(
+def _thin(
     source: Sequence[int], speech: Speech, settings: NewModel, rng: np.random.Generator
 ) -> list[int]:
     """Return a copy with placeholders for runs of one to six tokens."""

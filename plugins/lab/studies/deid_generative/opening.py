@@ -77,7 +77,7 @@ def open_model(
     typer.echo(describe(memory, name=Path(base).name, bits=bits), err=True)
     model = load_base(base, bits=bits, place=place, allow_download=use.allow_download)
     if folder and folder.has_adapter:
-        model = _adapted(model, folder.path / ADAPTER)
+        model = _merge_adapter(model, folder.path / ADAPTER)
     speech = Speech(
         load_tokenizer(base, allow_download=use.allow_download),
         PromptShape(
@@ -98,7 +98,7 @@ def open_model(
     return LocalModel(model.eval(), speech, decoding, context=context, version=version)
 
 
-def merged(folder: ModelFolder, out: Path) -> None:
+def merge_model(folder: ModelFolder, out: Path) -> None:
     """Write base and adapter as one model of transformers, with its tokenizer, for its owner alone.
 
     Raises:
@@ -108,14 +108,14 @@ def merged(folder: ModelFolder, out: Path) -> None:
     base = folder.base_folder
     model = load_base(base, bits=FULL, place=torch.device("cpu"), allow_download=False)
     if folder.has_adapter:
-        model = _adapted(model, folder.path / ADAPTER)
+        model = _merge_adapter(model, folder.path / ADAPTER)
     out.mkdir(mode=0o700, parents=True)
     with quiet():
         load_tokenizer(base, allow_download=False).save_pretrained(out)
         model.save_pretrained(out, safe_serialization=True)
 
 
-def _adapted(model: Any, adapter: Path) -> Any:
+def _merge_adapter(model: Any, adapter: Path) -> Any:
     with quiet():
         try:
             return peft.PeftModel.from_pretrained(model, str(adapter)).merge_and_unload()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from deid_assets.extending import Document, windows
 from deid_assets.extending.measuring import Range, union
 from deid_causal.steps import Pair
-from deid_generative.placeholders import ANONYMOUS, PLACEHOLDER, typed
+from deid_generative.placeholders import ANONYMOUS, PLACEHOLDER, make_placeholder
 
 if TYPE_CHECKING:
     from deid_generative.local import Speech
@@ -33,13 +33,13 @@ def answer_text(text: str, spans: Sequence[Labelled]) -> str:
     if not spans:
         return ANONYMOUS
     pieces, cursor = [], 0
-    for start, end, tag in joined(text, spans):
-        pieces += [text[cursor:start], typed(tag) if tag else PLACEHOLDER]
+    for start, end, tag in join_spans(text, spans):
+        pieces += [text[cursor:start], make_placeholder(tag) if tag else PLACEHOLDER]
         cursor = end
     return "".join([*pieces, text[cursor:]])
 
 
-def joined(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
+def join_spans(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
     """Return spans in order, those with nothing but blanks between them as one."""
     found: list[Labelled] = []
     for start, end, tag in sorted(spans):
@@ -54,12 +54,12 @@ def joined(text: str, spans: Sequence[Labelled]) -> list[Labelled]:
 def spans_of(document: Document, *, typed: bool) -> list[Labelled]:
     """Return what is to be removed from a document."""
     if typed:
-        return joined(
+        return join_spans(
             document.note.text,
             [(span.start, span.end, span.label.value) for span in document.spans],
         )
     plain = union((span.start, span.end) for span in document.spans)
-    return joined(document.note.text, [(start, end, "") for start, end in plain])
+    return join_spans(document.note.text, [(start, end, "") for start, end in plain])
 
 
 def pairs(document: Document, speech: Speech, *, longest: int) -> Iterator[Pair]:

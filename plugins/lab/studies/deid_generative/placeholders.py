@@ -91,6 +91,6 @@ def words(text: str) -> list[TextUnit]:
     return found
 
 
-def typed(label: str) -> str:
+def make_placeholder(label: str) -> str:
     """Return the placeholder that names a label."""
     return f"[{label}]"

@@ -118,7 +118,7 @@ class Prompt(BaseModel):
 def registry() -> dict[str, Prompt]:
     """Return the prompts that come with the plugin, by name."""
     found = (
-        _parsed(path.read_text("utf-8"), path.name)
+        _parse(path.read_text("utf-8"), path.name)
         for path in _FOLDER.iterdir()
         if path.name.endswith(".toml")
     )
@@ -135,7 +135,7 @@ def load_prompt(name_or_path: str) -> Prompt:
     if name_or_path in known:
         return known[name_or_path]
     try:
-        return _parsed(Path(name_or_path).read_text("utf-8"), name_or_path)
+        return _parse(Path(name_or_path).read_text("utf-8"), name_or_path)
     except OSError:
         raise ConfigError(
             f"there is no prompt {name_or_path!r}{did_you_mean(name_or_path, known)}; "
@@ -143,7 +143,7 @@ def load_prompt(name_or_path: str) -> Prompt:
         ) from None
 
 
-def _parsed(text: str, where: str) -> Prompt:
+def _parse(text: str, where: str) -> Prompt:
     try:
         return Prompt.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:

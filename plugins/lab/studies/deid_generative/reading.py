@@ -127,10 +127,10 @@ def read_output(
     bare = _SPECIAL.sub("", _THINKING.sub("", output)).strip()
     if not bare:
         return OutputReading(Status.EMPTY)
-    if _ANONYMOUS.fullmatch(bare.partition("\n")[0]) or _ANONYMOUS.fullmatch(_unwrapped(bare)):
+    if _ANONYMOUS.fullmatch(bare.partition("\n")[0]) or _ANONYMOUS.fullmatch(_unwrap(bare)):
         return _anonymous(source, bare)
     best = _closest(source, bare, limits)
-    return _guarded(source, bare, best, limits) if best else OutputReading(_declined(bare))
+    return _guard(source, bare, best, limits) if best else OutputReading(_classify(bare))
 
 
 def _closest(source: str, bare: str, limits: Limits) -> Alignment | None:
@@ -165,7 +165,7 @@ def _visible(text: str) -> int:
     return sum(len(word.text) for word in words(text) if not word.is_hole)
 
 
-def _declined(bare: str) -> Status:
+def _classify(bare: str) -> Status:
     return Status.REFUSED if _REFUSAL.search(bare) else Status.UNLIKE
 
 
@@ -179,17 +179,17 @@ def _candidates(bare: str, source: str, limits: Limits) -> Iterator[str]:
 def _inner(bare: str) -> Iterator[str]:
     for match in _FENCE.finditer(bare):
         yield match[1].strip()
-    inner = _unwrapped(bare)
+    inner = _unwrap(bare)
     label = _LABEL.match(inner)
     body = inner[label.end() :].strip() if label else inner
     for text in dict.fromkeys((inner, body)):
         before, blank, _ = text.rpartition("\n\n")
         for found in (text, before.strip() if blank else text):
             yield found
-            yield _unwrapped(found)
+            yield _unwrap(found)
 
 
-def _unwrapped(text: str) -> str:
+def _unwrap(text: str) -> str:
     """Return a text out of its quotation marks, or out of the one string of a JSON object."""
     if text.startswith("{") and text.endswith("}"):
         try:
@@ -211,7 +211,7 @@ def _change(found: Alignment) -> tuple[int, int]:
     return changed, sum(end - start for start, end in found.removed)
 
 
-def _guarded(source: str, bare: str, found: Alignment, limits: Limits) -> OutputReading:
+def _guard(source: str, bare: str, found: Alignment, limits: Limits) -> OutputReading:
     added = sum(edit.output_end - edit.output_start for edit in found.edits)
     too_long = added > limits.added * len(source) + _SLACK
     if (
@@ -219,7 +219,7 @@ def _guarded(source: str, bare: str, found: Alignment, limits: Limits) -> Output
         or too_long
         or not (found.kept or found.removed)
     ):
-        return OutputReading(_declined(bare), edits=found.edits)
+        return OutputReading(_classify(bare), edits=found.edits)
     if any(end - start > limits.longest for start, end in found.removed):
         return OutputReading(Status.SWALLOWED, edits=found.edits)
     covered = [

@@ -63,20 +63,20 @@ def run(task: Task, out: Path, report: Report, *, plugin: str, version: str) -> 
     )
     shape = PromptShape(prompt, tags, window=settings.window)
     if settings.base == NEW:
-        model, speech = _new(
+        model, speech = _train_base(
             task, settings, shape, work=work, fingerprint=fingerprint, report=report
         )
     else:
-        model, speech = _given(settings, shape)
+        model, speech = _open_given(settings, shape)
     generator(task.seed, 4)
-    model = _adapted(model, settings)
+    model = _adapt(model, settings)
     stage = Checkpoint(work / "tune", fingerprint)
     decoding = Decoding(settings.constrained, settings.ahead, settings.bias)
     learner = PairLearner(model, task, settings, speech=speech, decoding=decoding)
     loop_settings = LoopSettings(epochs=settings.epochs, clip=settings.clip)
     progress = Loop(learner, loop_settings, stage, report).run()
     model.eval()
-    settings, tried = _calibrated(model, settings, speech, task.dev)
+    settings, tried = _calibrate(model, settings, speech, task.dev)
     _write(model, settings, out, work)
     ModelFolder(
         out,
@@ -94,7 +94,7 @@ def run(task: Task, out: Path, report: Report, *, plugin: str, version: str) -> 
     shutil.rmtree(work, ignore_errors=True)
 
 
-def _new(
+def _train_base(
     task: Task,
     settings: GenerativeSettings,
     shape: PromptShape,
@@ -130,7 +130,7 @@ def _new(
     return model, speech
 
 
-def _given(settings: GenerativeSettings, shape: PromptShape) -> tuple[Any, Speech]:
+def _open_given(settings: GenerativeSettings, shape: PromptShape) -> tuple[Any, Speech]:
     """Return a base that was given, after its memory in training was found to be within
     the budget.
     """
@@ -142,7 +142,7 @@ def _given(settings: GenerativeSettings, shape: PromptShape) -> tuple[Any, Speec
         bits=bits,
         context=settings.longest,
         batch=settings.micro_batch,
-        trained=_trained(config, settings),
+        trained=_count_trained(config, settings),
         adapted_layers=True,
     )
     check_budget(memory, settings.budget_gb, name=Path(settings.base).name, bits=bits)
@@ -153,7 +153,7 @@ def _given(settings: GenerativeSettings, shape: PromptShape) -> tuple[Any, Speec
     return model, Speech(tokenizer, shape)
 
 
-def _trained(config: Any, settings: GenerativeSettings) -> int:
+def _count_trained(config: Any, settings: GenerativeSettings) -> int:
     """Return about how many parameters an adapter has."""
     width, layers = int(config.hidden_size), int(config.num_hidden_layers)
     wide = int(getattr(config, "intermediate_size", None) or 4 * width)
@@ -165,7 +165,7 @@ def _trained(config: Any, settings: GenerativeSettings) -> int:
     )
 
 
-def _adapted(model: Any, settings: GenerativeSettings) -> Any:
+def _adapt(model: Any, settings: GenerativeSettings) -> Any:
     if settings.method == "full":
         return model
     lora = settings.lora
@@ -186,7 +186,7 @@ def _adapted(model: Any, settings: GenerativeSettings) -> Any:
         ) from error
 
 
-def _calibrated(
+def _calibrate(
     model: Any, settings: GenerativeSettings, speech: Speech, dev: Sequence[Document]
 ) -> tuple[GenerativeSettings, tuple[Mapping[str, Any], ...]]:
     """Return the settings with the best of their biases, and what each did on the development

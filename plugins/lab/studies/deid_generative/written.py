@@ -87,7 +87,7 @@ def cut(text: str, backend: OutputWriter) -> list[Window]:
     return [Window(at(one.start), at(one.end), at(one.own_start), at(one.own_end)) for one in found]
 
 
-def stitched(parts: Sequence[tuple[Window, Sequence[Hole]]]) -> list[Hole]:
+def stitch(parts: Sequence[tuple[Window, Sequence[Hole]]]) -> list[Hole]:
     """Return what windows remove, in the text's offsets.
 
     A window has its say where it owns a character; what overlaps is one, out to the borders of
@@ -120,11 +120,11 @@ def of_reading(
     ]
     usable = holes if reading.status.is_usable else []
     return WrittenOutput(
-        claimed(reading.status, usable), usable, len(reading.edits), tokens, steps, output
+        judge_claim(reading.status, usable), usable, len(reading.edits), tokens, steps, output
     )
 
 
-def claimed(status: Status, holes: Sequence[Hole]) -> Status:
+def judge_claim(status: Status, holes: Sequence[Hole]) -> Status:
     """Return what an output claims.
 
     One that removes nothing says that there is nothing, whatever was written.
@@ -132,7 +132,7 @@ def claimed(status: Status, holes: Sequence[Hole]) -> Status:
     return Status.ANONYMOUS if status is Status.REWRITTEN and not holes else status
 
 
-def doubted(
+def find_doubted(
     cuts: Sequence[Window], outputs: Sequence[WrittenOutput], found: Sequence[Range]
 ) -> list[Window]:
     """Return the windows in which a model found less than another detector.

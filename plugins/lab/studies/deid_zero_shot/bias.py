@@ -62,7 +62,7 @@ def names_of(lang: str) -> list[str]:
     return [f"{name} {last[at % len(last)]}" for at, name in enumerate(given)]
 
 
-def renamed(
+def rename_people(
     documents: Iterable[Document], names: Sequence[str], *, seed: int
 ) -> list[tuple[Note, list[tuple[int, int]]]]:
     """Return notes with another name in the place of each annotated one, and the ranges of these.
@@ -114,11 +114,11 @@ def recall_by_origin(
         raise InputError("a gap needs two lists of names; give two")
     counts: dict[str, np.ndarray] = {}
     for name, names in lists.items():
-        notes = renamed(documents, names, seed=seed)
+        notes = rename_people(documents, names, seed=seed)
         answers = detect([note for note, _ in notes])
         counts[name] = np.array(
             [
-                (_covered(note, spans, some), len(some))
+                (_count_covered(note, spans, some), len(some))
                 for spans, (note, some) in zip(answers, notes, strict=True)
             ]
         )
@@ -139,7 +139,7 @@ def recall_by_origin(
     )
 
 
-def _covered(note: Note, spans: SpanSet, ranges: Sequence[tuple[int, int]]) -> int:
+def _count_covered(note: Note, spans: SpanSet, ranges: Sequence[tuple[int, int]]) -> int:
     """Return how many ranges have all that is no blank in spans."""
     covered = {place for span in spans for place in range(span.start, span.end)}
     return sum(

@@ -16,7 +16,7 @@ import numpy as np
 
 from deid_assets import Note, Phi
 from deid_assets.extending import Document, InputError, PluginError
-from deid_zero_shot.categories import FeatureCounts, crossed, learn
+from deid_zero_shot.categories import FeatureCounts, cross_counts, learn
 from deid_zero_shot.method import Method
 from deid_zero_shot.points import Points, points_of, sweep
 from deid_zero_shot.scorer import KEPT
@@ -77,7 +77,7 @@ class LanguageThresholds:
     scoring: Mapping[str, Any]
     languages: Mapping[str, Threshold]
 
-    def checked(self, model: str, scoring: Mapping[str, Any], *, path: Path) -> LanguageThresholds:
+    def check(self, model: str, scoring: Mapping[str, Any], *, path: Path) -> LanguageThresholds:
         """Return the calibration after comparing what it holds for.
 
         Raises:
@@ -107,7 +107,7 @@ class LanguageThresholds:
             if key not in {"allow_list", "against"}
         }
 
-    def with_language(self, lang: str, threshold: Threshold) -> LanguageThresholds:
+    def add_language(self, lang: str, threshold: Threshold) -> LanguageThresholds:
         """Return the calibration with one language more, or another threshold for it."""
         return replace(self, languages={**self.languages, lang: threshold})
 
@@ -123,7 +123,7 @@ def threshold_for(method: Method, documents: Sequence[Document], *, target: str)
     """
     taught = [(each.note, method.words(each.note), tuple(each.spans)) for each in documents]
     if method.typed:
-        known = crossed(taught)
+        known = cross_counts(taught)
         scored = [
             method.score(each.note, categories=one)
             for each, one in zip(documents, known, strict=True)

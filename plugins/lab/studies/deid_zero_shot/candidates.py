@@ -88,7 +88,7 @@ class MaskedModel:
         window = max(_SMALLEST, min(_WINDOW, loaded.specials.window - _LONGEST))
         self._scoring = Scoring(segment=plain, lemma=lemmatizer("simple"), window=window)
         self._is_cased = self._pieces("Anna") != self._pieces("anna")
-        pieces = [self._encoder.written(number) for number in range(loaded.vocabulary)]
+        pieces = [self._encoder.write_token(number) for number in range(loaded.vocabulary)]
         marked = any(piece.startswith("##") for piece in pieces)
         self._vocabulary = len(pieces)
         self._inner = [
@@ -192,12 +192,12 @@ class MaskedModel:
         pool = self._pool(question)
         if not pool.words:
             return ()
-        found = self._ranked(question, pool, vector, top_k, is_exact=False)
+        found = self._rank(question, pool, vector, top_k, is_exact=False)
         if found is None:
-            found = self._ranked(question, pool, vector, top_k, is_exact=True)
+            found = self._rank(question, pool, vector, top_k, is_exact=True)
         return tuple(sorted(found or ()))
 
-    def _ranked(
+    def _rank(
         self,
         question: BlankQuestion,
         pool: _Pool,
@@ -327,7 +327,7 @@ class MaskedModel:
         found: list[NDArray[np.float64]] = []
         model = self._networks[is_exact].model.base_model
         for some in _calls([self._sequence(question, pieces) for question, pieces in asked]):
-            ids, seen = self._padded([row for row, _ in some])
+            ids, seen = self._pad([row for row, _ in some])
             with torch.inference_mode():
                 states = model(input_ids=ids, attention_mask=seen)[0].double().numpy()
             means = (
@@ -347,14 +347,14 @@ class MaskedModel:
 
         found = []
         for some in _calls(asked):
-            ids, seen = self._padded([row for row, _ in some])
+            ids, seen = self._pad([row for row, _ in some])
             places = torch.tensor([place for _, place in some])
             with torch.inference_mode():
                 scores = self._networks[is_exact].scores(ids, seen, torch.arange(len(some)), places)
             found.append(scores.numpy()[:, : self._vocabulary])
         return np.concatenate(found)
 
-    def _padded(self, rows: Sequence[Sequence[int]]) -> tuple[Any, Any]:
+    def _pad(self, rows: Sequence[Sequence[int]]) -> tuple[Any, Any]:
         import torch  # noqa: PLC0415 - takes a second to load
 
         size = max(map(len, rows))
@@ -399,14 +399,14 @@ def load(folder: str, digest: str) -> MaskedModel:
     Raises:
         PolicyError: It does not load, or its head was not trained.
     """
-    found = _loaded(folder, digest)
+    found = _load(folder, digest)
     if isinstance(found, str):
         raise PolicyError(found)
     return found
 
 
 @lru_cache(maxsize=2)
-def _loaded(folder: str, digest: str) -> MaskedModel | str:
+def _load(folder: str, digest: str) -> MaskedModel | str:
     """Return the model, or what is wrong with it, so that a batch does not try again with every
     note.
     """

@@ -115,7 +115,7 @@ def learn(documents: Iterable[Taught], *, others: bool = False) -> FeatureCounts
     words: Counter[str] = Counter()
     features: dict[str, Counter[str]] = {}
     for note, places, spans in documents:
-        for place, label in _labelled(places, spans):
+        for place, label in _label(places, spans):
             if label == NO_PHI and not others:
                 continue
             words[label] += 1
@@ -126,7 +126,7 @@ def learn(documents: Iterable[Taught], *, others: bool = False) -> FeatureCounts
     )
 
 
-def crossed(documents: Sequence[Taught]) -> Sequence[FeatureCounts]:
+def cross_counts(documents: Sequence[Taught]) -> Sequence[FeatureCounts]:
     """Return for each document what every other one that does not stand with it, at even or odd
     places, tells.
     """
@@ -134,7 +134,7 @@ def crossed(documents: Sequence[Taught]) -> Sequence[FeatureCounts]:
     return [taught[at % 2] for at in range(len(documents))]
 
 
-def _labelled(places: Sequence[Token], spans: Sequence[Span]) -> Iterator[tuple[Token, str]]:
+def _label(places: Sequence[Token], spans: Sequence[Span]) -> Iterator[tuple[Token, str]]:
     for start, end in places:
         labels = [span.label.value for span in spans if start < span.end and end > span.start]
         for label in labels or [NO_PHI]:
@@ -157,10 +157,10 @@ def features_of(note: Note, start: int, end: int) -> frozenset[str]:
     }
     # The word before tells most; which of the two before it stands where tells little.
     found.update(
-        f"{'before' if at == 1 else 'further'} {_shown(word, note)}"
+        f"{'before' if at == 1 else 'further'} {_show(word, note)}"
         for at, word in enumerate(left[::-1], 1)
     )
-    found.update(f"after {at} {_shown(word, note)}" for at, word in enumerate(right, 1))
+    found.update(f"after {at} {_show(word, note)}" for at, word in enumerate(right, 1))
     label, colon, _ = text[line:start].partition(":")
     if colon:
         found.update(
@@ -171,7 +171,7 @@ def features_of(note: Note, start: int, end: int) -> frozenset[str]:
     return frozenset(found)
 
 
-def _shown(word: str, note: Note) -> str:
+def _show(word: str, note: Note) -> str:
     """Return an ordinary word, and of another one only its shape: it may name somebody."""
     bare = word.strip(_MARKS).lower()
     return bare if vocabulary.is_ordinary(bare, note.lang) else f"~{shape(word)}"

@@ -13,7 +13,7 @@ from typing import Any
 import typer
 
 from deid_assets.extending import ConfigError, Document, InputError
-from deid_assets.extending.commands import CommandGroup, grouped, guarded
+from deid_assets.extending.commands import CommandGroup, group_options, guard_command
 from deid_assets.extending.corpora import RECORD, learnt_from, read_corpus
 from deid_zero_shot import calibration, plots
 from deid_zero_shot.method import Method, Options, Runtime, method_of, read_options
@@ -57,8 +57,8 @@ class Running:
 
 
 @app.command("calibrate")
-@guarded
-@grouped
+@guard_command
+@group_options
 def calibrate(
     model: ModelArg,
     *,
@@ -88,11 +88,11 @@ def calibrate(
     found = method_of(model, options, runtime)
     known = calibration.LanguageThresholds(found.digest, found.described, {})
     if path.exists():
-        known = calibration.read(path).checked(found.digest, found.described, path=path)
+        known = calibration.read(path).check(found.digest, found.described, path=path)
     began = time.process_time()
-    threshold = calibrated(found, documents, target=target, model=model)
+    threshold = calibrate_threshold(found, documents, target=target, model=model)
     seconds, spent = time.process_time() - began, found.scorer.spent
-    calibration.write(path, known.with_language(code, threshold))
+    calibration.write(path, known.add_language(code, threshold))
     title = f"{Path(model).name}, {code}"
     path.with_name(f"{path.stem}-{code}.png").write_bytes(plots.curve_png(threshold, title=title))
     path.with_name(f"{path.stem}-{code}.csv").write_text(
@@ -112,7 +112,7 @@ def calibrate(
 
 
 @app.command("export")
-@guarded
+@guard_command
 def export(
     model: ModelArg,
     *,
@@ -134,7 +134,7 @@ def export(
     return 0
 
 
-def calibrated(
+def calibrate_threshold(
     method: Method, documents: tuple[Document, ...], *, target: str, model: str
 ) -> calibration.Threshold:
     """Return a threshold chosen on documents that the model was not trained on.

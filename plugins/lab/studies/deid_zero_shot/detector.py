@@ -115,7 +115,7 @@ class ZeroShotDetector:
         self._threshold = None if threshold is None else math.log(threshold)
         self._calibration = None
         if found is not None and known is not None:
-            self._calibration = found.checked(self.method.digest, self.method.described, path=known)
+            self._calibration = found.check(self.method.digest, self.method.described, path=known)
         self.name = name
         self.version = f"{VERSION}+{self._version(precision)}"
         languages = self._calibration.languages.values() if self._calibration else ()
@@ -168,9 +168,11 @@ class ZeroShotDetector:
         Raises:
             DetectorError: None was calibrated for its language.
         """
-        return self._calibrated(note).log_threshold if self._threshold is None else self._threshold
+        return (
+            self._find_threshold(note).log_threshold if self._threshold is None else self._threshold
+        )
 
-    def calibrated(self, note: Note) -> calibration.Threshold | None:
+    def find_calibrated(self, note: Note) -> calibration.Threshold | None:
         """Return what was calibrated for a note's language.
 
         ``None`` where a threshold was given in its place.
@@ -178,7 +180,7 @@ class ZeroShotDetector:
         Raises:
             DetectorError: None was, for its language.
         """
-        return self._calibrated(note) if self._threshold is None else None
+        return self._find_threshold(note) if self._threshold is None else None
 
     def score(self, note: Note) -> ScoredNote:
         """Return the words of a note with their scores, as ``detect`` has them."""
@@ -187,10 +189,12 @@ class ZeroShotDetector:
 
     def _categories(self, note: Note) -> FeatureCounts:
         return (
-            self._calibrated(note).categories if self._threshold is None else FeatureCounts({}, {})
+            self._find_threshold(note).categories
+            if self._threshold is None
+            else FeatureCounts({}, {})
         )
 
-    def _calibrated(self, note: Note) -> calibration.Threshold:
+    def _find_threshold(self, note: Note) -> calibration.Threshold:
         known = self._calibration.languages if self._calibration else {}
         if note.lang is None and len(known) == 1:
             return next(iter(known.values()))

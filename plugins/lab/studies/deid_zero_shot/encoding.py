@@ -115,7 +115,7 @@ class NoteEncoder:
         found: list[int] = self.encode(" " + text).ids.tolist()
         return found
 
-    def written(self, number: int) -> str:
+    def write_token(self, number: int) -> str:
         """Return what the vocabulary writes for a sub-token, its marks included.
 
         ``""`` where there is none.

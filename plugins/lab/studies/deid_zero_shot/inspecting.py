@@ -11,20 +11,20 @@ from typing import Annotated as Arg
 import typer
 
 from deid_assets.extending import InputError
-from deid_assets.extending.commands import guarded
+from deid_assets.extending.commands import guard_command
 from deid_assets.extending.corpora import read_corpus
 from deid_assets.extending.files import atomic_file
 from deid_zero_shot.bias import names_of, recall_by_origin
 from deid_zero_shot.commands import LabelsOption, ModelArg, NotesOption, ThreadsOption, app
 from deid_zero_shot.detector import ZeroShotDetector
-from deid_zero_shot.review import by_risk, counted, page, reviewed
+from deid_zero_shot.review import by_risk, count_kinds, page, review_note
 from deid_zero_shot.risk import Risk
 
 _FIRST = 20
 
 
 @app.command("review")
-@guarded
+@guard_command
 def review(
     model: ModelArg,
     *,
@@ -47,7 +47,7 @@ def review(
     found = []
     for document in read_corpus(notes, labels=labels).documents:
         note = document.note
-        calibrated = detector.calibrated(note)
+        calibrated = detector.find_calibrated(note)
         if calibrated is None:  # a detector without a threshold of its own is always calibrated
             raise InputError(
                 f"note {note.note_id!r} has no calibration; run deid zero-shot calibrate"
@@ -55,7 +55,7 @@ def review(
         gold = None if without_gold else list(document.spans)
         risk, threshold = Risk(calibrated), detector.threshold(note)
         found.append(
-            reviewed(note, detector.score(note), threshold=threshold, risk=risk, gold=gold)
+            review_note(note, detector.score(note), threshold=threshold, risk=risk, gold=gold)
         )
     for one in by_risk(found)[:_FIRST]:
         first = ", ".join(f"{word.start}-{word.end} ({word.chance:.2f})" for word in one.left[:3])
@@ -63,7 +63,7 @@ def review(
             f"{one.note.note_id}: {one.residual:.2f} words of PHI expected to be left; first"
             f" {first or 'none'}"
         )
-    typer.echo(", ".join(f"{kind} {count}" for kind, count in sorted(counted(found).items())))
+    typer.echo(", ".join(f"{kind} {count}" for kind, count in sorted(count_kinds(found).items())))
     if out is not None:
         with atomic_file(out) as file:
             file.write(page(found, title=f"{Path(model).name}, by risk").encode())
@@ -73,7 +73,7 @@ def review(
 
 
 @app.command("bias")
-@guarded
+@guard_command
 def bias(
     model: ModelArg,
     *,

@@ -32,7 +32,7 @@ def simple(word: str, lang: str | None) -> str:
 def _simple(word: str, lang: str) -> str:
     import simplemma  # noqa: PLC0415 - importing the plugin stays light
 
-    if not word[:1].isalpha() or lang not in _supported():
+    if not word[:1].isalpha() or lang not in _list_supported():
         return word.lower()
     return str(simplemma.lemmatize(word, lang=lang, greedy=lang in _RICH)).lower()
 
@@ -42,7 +42,7 @@ _RICH = frozenset({"fi", "et", "hu", "tr"})
 
 
 @lru_cache(maxsize=1)
-def _supported() -> frozenset[str]:
+def _list_supported() -> frozenset[str]:
     from simplemma.strategies.dictionaries.dictionary_factory import (  # noqa: PLC0415
         SUPPORTED_LANGUAGES,
     )

@@ -225,7 +225,7 @@ class Method:
         scored = self.scorer.score(note, below=below, spared=spared)
         if self.priors:
             found = self.priors.of(scored)
-            scored = _changed(
+            scored = _change_scores(
                 scored,
                 [
                     word.score - self.weight * prior
@@ -234,7 +234,7 @@ class Method:
             )
         if self.against:
             other = self.against.score(note, spared=spared)
-            scored = _changed(
+            scored = _change_scores(
                 scored,
                 [
                     2 * word.score - known.score
@@ -244,7 +244,7 @@ class Method:
         return scored
 
 
-def _changed(scored: ScoredNote, scores: Sequence[float]) -> ScoredNote:
+def _change_scores(scored: ScoredNote, scores: Sequence[float]) -> ScoredNote:
     """Return the words with other scores; what is never redacted keeps its own."""
     words = [
         word if word.score >= KEPT else word._replace(score=score)

@@ -11,21 +11,19 @@ from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from deid_assets.extending import ConfigError
+from deid_assets.extending import ConfigError, remedy
 
 _LENGTH, _LONGEST_HEADER = 8, 100_000_000  # bytes, as the safetensors format has them
 
 
-def checked_model(folder: str) -> str:
+def check_model(folder: str) -> str:
     """Return the SHA-256 of a model's files; loads nothing.
 
     Raises:
         ConfigError: A package or a file is missing, or the model is of another kind.
     """
     if absent := [name for name in ("torch", "transformers") if find_spec(name) is None]:
-        raise ConfigError(
-            f"surrogate_mlm needs {' and '.join(absent)}; make add PLUGIN=zero_shot brings both"
-        )
+        raise ConfigError(f"surrogate_mlm needs {' and '.join(absent)}; {remedy('zero_shot')}")
     path = Path(folder)
     if not path.is_dir():
         raise ConfigError(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid_assets.extending import Span
-from deid_assets.extending.measuring import auc, percentiles, resampled
+from deid_assets.extending.measuring import auc, percentiles, resample
 from deid_zero_shot.scorer import KEPT, ScoredNote
 
 Floats = NDArray[np.float64]
@@ -91,7 +91,7 @@ def _share(part: float, whole: float) -> float | None:
     return float(part / whole) if whole else None
 
 
-def decided(gold: NDArray[np.bool_], redacted: NDArray[np.bool_]) -> Rates:
+def score_decisions(gold: NDArray[np.bool_], redacted: NDArray[np.bool_]) -> Rates:
     """Return the scores of decisions."""
     tp = float((gold & redacted).sum())
     fp, fn = float(redacted.sum()) - tp, float(gold.sum()) - tp
@@ -193,7 +193,7 @@ def bootstrap(
     values = statistics(points)
     places = [np.flatnonzero(points.notes == number) for number in np.unique(points.notes)]
     drawn: list[Sequence[float | None]] = []
-    for (units,) in resampled([len(places)], samples if len(places) > 1 else 0, seed):
+    for (units,) in resample([len(places)], samples if len(places) > 1 else 0, seed):
         chosen = np.concatenate([places[at] for at in units])
         drawn.append(
             statistics(Points(points.scores[chosen], points.gold[chosen], points.notes[chosen]))

@@ -13,7 +13,7 @@ import typer
 
 from deid_assets import Note
 from deid_assets.extending import DeidError, Document, InputError
-from deid_assets.extending.commands import guarded
+from deid_assets.extending.commands import guard_command
 from deid_assets.extending.corpora import read_corpus, read_raw
 from deid_assets.extending.files import atomic_file
 from deid_assets.extending.formats import Annotated, WriteOptions, format_named
@@ -29,7 +29,7 @@ Carry = Callable[[Document, Note], tuple[Note, Projected]]
 
 
 @app.command("bitext")
-@guarded
+@guard_command
 def bitext(
     *,
     notes: NotesOption,
@@ -54,7 +54,7 @@ def bitext(
 
 
 @app.command("mark")
-@guarded
+@guard_command
 def write_marked(*, notes: NotesOption, out: OutOption, labels: LabelsOption = "") -> int:
     """Write notes with a marker around each annotation, as [#NAME Ana Lee], for a translator of
     your own.
@@ -74,7 +74,7 @@ def write_marked(*, notes: NotesOption, out: OutOption, labels: LabelsOption = "
 
 
 @app.command("project")
-@guarded
+@guard_command
 def write_projected(
     *,
     notes: NotesOption,

@@ -142,7 +142,7 @@ def project(
             doubts.append(ProjectionDoubt(span, Why.UNALIGNED, placed=False))
             continue
         run = _longest_run(found, most_apart)
-        start, end = _trimmed(
+        start, end = _trim(
             source.text, span, target.text, (target_words[run[0]][0], target_words[run[-1]][1])
         )
         covered = set(range(start, end))
@@ -184,7 +184,7 @@ def _longest_run(found: Sequence[int], most_apart: int) -> Sequence[int]:
     return max(runs, key=len)
 
 
-def _trimmed(text: str, span: Span, other: str, place: Token) -> Token:
+def _trim(text: str, span: Span, other: str, place: Token) -> Token:
     """Return a place without the punctuation around it, unless the original span has such at that
     end.
     """

@@ -64,7 +64,7 @@ class Related:
         for number, found in parts.items():
             start = words[number][0]
             for part, (first, last) in found.items():
-                for group, low, high in _contained(
+                for group, low, high in _find_contained(
                     written[number], part, (first, last), in_part[part], by_key
                 ):
                     covered = pieces_of(encoded, [(start + low, start + high)])[0]
@@ -96,7 +96,7 @@ def _by_key(written: Sequence[str], group: Sequence[int]) -> Mapping[str, int]:
     }
 
 
-def _contained(
+def _find_contained(
     word: str, part: str, place: Token, group: int, by_key: Mapping[str, int]
 ) -> list[tuple[int, int, int]]:
     """Return group, first and last code point, within the word, of each word that a part of it is

@@ -98,7 +98,7 @@ class Reviewed:
         ]
 
 
-def reviewed(
+def review_note(
     note: Note,
     scored: ScoredNote,
     *,
@@ -108,7 +108,7 @@ def reviewed(
 ) -> Reviewed:
     """Return a note with what stays in it, the riskiest first."""
 
-    def left(word: ScoredWord) -> KeptWord:
+    def keep_word(word: ScoredWord) -> KeptWord:
         return KeptWord(note.note_id, word.start, word.end, risk.of(word))
 
     # Of words with one chance, the less guessable comes first.
@@ -116,7 +116,7 @@ def reviewed(
         (word for word in scored.words if threshold <= word.score), key=lambda word: word.score
     )
     return Reviewed(
-        note, scored, threshold, sorted(map(left, kept), key=lambda word: -word.chance), gold
+        note, scored, threshold, sorted(map(keep_word, kept), key=lambda word: -word.chance), gold
     )
 
 
@@ -125,7 +125,7 @@ def by_risk(notes: Iterable[Reviewed]) -> list[Reviewed]:
     return sorted(notes, key=lambda one: (-one.residual, one.note.note_id))
 
 
-def counted(notes: Iterable[Reviewed]) -> Mapping[str, int]:
+def count_kinds(notes: Iterable[Reviewed]) -> Mapping[str, int]:
     """Return how many sub-tokens are of each kind."""
     return Counter(kind for one in notes for kind in one.kinds)
 
@@ -134,7 +134,7 @@ def page(notes: Sequence[Reviewed], *, title: str) -> str:
     """Return one self-contained page with the text of the notes, which only their readers
     may see.
     """
-    total = counted(notes)
+    total = count_kinds(notes)
     legend = "".join(
         f'<tr><td><b class="{kind}">{name}</b></td><td>{total[kind]:,}</td></tr>'
         for kind, name in _KINDS.items()

@@ -136,17 +136,17 @@ class WordScorer:
         ]
         inexact: set[int] = set()
         if below is not None or not self.scoring.alone:
-            found |= self._answered(self._many(read, wanted))
+            found |= self._answer(self._many(read, wanted))
             inexact = {number for number in wanted if below is None or found[number] >= below}
             wanted = [number for number in wanted if number not in inexact]
-        found |= self._answered(self._alone(read, wanted))
+        found |= self._answer(self._alone(read, wanted))
         words = [
             ScoredWord(start, end, found[number], len(read.pieces[number]), number not in inexact)
             for number, (start, end) in enumerate(read.words)
         ]
         return ScoredNote(words, read.whole, read.encoded)
 
-    def _answered(self, asked: Sequence[Variants]) -> dict[int, float]:
+    def _answer(self, asked: Sequence[Variants]) -> dict[int, float]:
         """Return the score of each word that was asked for."""
         total: dict[int, float] = {}
         count: dict[int, int] = {}

@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 from deid_assets import Span
 from deid_assets.extending import Document, InputError
 from deid_zero_shot.calibration import Threshold, choose, refuse_common
-from deid_zero_shot.categories import FeatureCounts, Taught, crossed, learn
+from deid_zero_shot.categories import FeatureCounts, Taught, cross_counts, learn
 from deid_zero_shot.method import Method
 from deid_zero_shot.points import (
     Points,
     ValueInterval,
     average_precision,
     bootstrap,
-    decided,
     points_of,
     roc_auc,
+    score_decisions,
     sweep,
 )
 from deid_zero_shot.protect import Protection
@@ -56,35 +56,35 @@ class ScoredDocuments:
                     f"note {document.note.note_id!r} is among the development and the test notes"
                 )
 
-    def typed(self) -> ScoredDocuments:
+    def drop_typed(self) -> ScoredDocuments:
         """Return the documents without the words that are no PHI by their kind, as the development
         part teaches.
 
         Of the development part itself, each half teaches the other.
         """
-        taught = [_taught(*pair) for pair in self.dev]
+        taught = [_teach(*pair) for pair in self.dev]
         known = learn(taught, others=True)
         dev = [
-            (one, _typed(one, scored, part))
-            for (one, scored), part in zip(self.dev, crossed(taught), strict=True)
+            (one, _drop_typed(one, scored, part))
+            for (one, scored), part in zip(self.dev, cross_counts(taught), strict=True)
         ]
         return ScoredDocuments(
-            dev, [(one, _typed(one, scored, known)) for one, scored in self.test]
+            dev, [(one, _drop_typed(one, scored, known)) for one, scored in self.test]
         )
 
-    def changed(
+    def change(
         self, *, protection: Protection | None = None, mean: bool = False
     ) -> ScoredDocuments:
         """Return the documents with scores that need no further run of the network."""
         return ScoredDocuments(
             *(
-                [(one, _changed(one, scored, protection, mean=mean)) for one, scored in part]
+                [(one, _change(one, scored, protection, mean=mean)) for one, scored in part]
                 for part in (self.dev, self.test)
             )
         )
 
 
-def _changed(
+def _change(
     document: Document, scored: ScoredNote, protection: Protection | None, *, mean: bool
 ) -> ScoredNote:
     places = [(word.start, word.end) for word in scored.words]
@@ -100,12 +100,12 @@ def _changed(
     )
 
 
-def _taught(document: Document, scored: ScoredNote) -> Taught:
+def _teach(document: Document, scored: ScoredNote) -> Taught:
     return document.note, [(word.start, word.end) for word in scored.words], tuple(document.spans)
 
 
-def _typed(document: Document, scored: ScoredNote, known: FeatureCounts) -> ScoredNote:
-    spared = known.no_phi(*_taught(document, scored)[:2])
+def _drop_typed(document: Document, scored: ScoredNote, known: FeatureCounts) -> ScoredNote:
+    spared = known.no_phi(*_teach(document, scored)[:2])
     words = [
         word._replace(score=KEPT) if at in spared else word for at, word in enumerate(scored.words)
     ]
@@ -156,7 +156,7 @@ def zero_shot_row(
     )
 
 
-def decided_row(
+def make_row(
     system: str,
     test: Sequence[tuple[Document, ScoredNote]],
     found: Sequence[Iterable[Span]],
@@ -165,11 +165,11 @@ def decided_row(
     seed: int = 0,
 ) -> StudyRow:
     """Return the row of a detector by its spans in the test documents, over the same sub-tokens."""
-    own = with_redacted(points(test), test, found)
+    own = score_redacted(points(test), test, found)
     return row_of(system, own, -0.5, None, samples=samples, seed=seed)
 
 
-def with_redacted(
+def score_redacted(
     own: Points, judged: Sequence[tuple[Document, ScoredNote]], found: Sequence[Iterable[Span]]
 ) -> Points:
     """Return the sub-tokens scored -1 where a span covers them, and 0 elsewhere."""
@@ -239,7 +239,7 @@ def row_of(
     """
 
     def statistics(one: Points) -> list[float | None]:
-        rates = decided(one.gold, one.scores < log_threshold)
+        rates = score_decisions(one.gold, one.scores < log_threshold)
         return [
             rates.accuracy,
             rates.f1,
@@ -298,25 +298,25 @@ def ensemble_gain(
 
     The threshold is the highest at which the union keeps that precision on the development notes.
     """
-    own, other = points(judged.dev), with_redacted(points(judged.dev), judged.dev, dev)
-    wanted = decided(own.gold, other.scores < KEPT).precision or 0.0
+    own, other = points(judged.dev), score_redacted(points(judged.dev), judged.dev, dev)
+    wanted = score_decisions(own.gold, other.scores < KEPT).precision or 0.0
     chosen = -np.inf
     for log_threshold in sweep(own).below(KEPT).thresholds:
-        precision = decided(
+        precision = score_decisions(
             own.gold, (other.scores < KEPT) | (own.scores < log_threshold)
         ).precision
         if precision is not None and precision >= wanted:
             chosen = max(chosen, float(log_threshold))
-    own, other = points(judged.test), with_redacted(points(judged.test), judged.test, test)
+    own, other = points(judged.test), score_redacted(points(judged.test), judged.test, test)
     alone = other.scores < KEPT
     both = alone | (own.scores < chosen)
-    first, second = decided(own.gold, alone), decided(own.gold, both)
+    first, second = score_decisions(own.gold, alone), score_decisions(own.gold, both)
     # the bootstrap resamples both decisions as one column
     coded = Points(alone + 2.0 * both, own.gold, own.notes)
 
     def difference(one: Points) -> list[float | None]:
-        before = decided(one.gold, one.scores % 2 == 1).recall
-        after = decided(one.gold, one.scores >= 2).recall
+        before = score_decisions(one.gold, one.scores % 2 == 1).recall
+        after = score_decisions(one.gold, one.scores >= 2).recall
         return [None if before is None or after is None else after - before]
 
     (gained,) = bootstrap(coded, difference, samples=samples, seed=seed)

@@ -16,23 +16,23 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from deid_assets import Phi, Span
 from deid_assets.extending import ConfigError
-from deid_assets.extending.replacing import Context, Draw, cased_like, fall_back, fold, listed
+from deid_assets.extending.replacing import Context, Draw, case_like, fall_back, fold, split_words
 from deid_surrogates.evidence import stands_in
 from deid_surrogates.locales import languages, locale_of
-from deid_surrogates.names import is_somebodys, other_initials, parse
+from deid_surrogates.names import draw_initials, is_somebodys, parse
 from deid_surrogates.shapes import reshape
 from deid_surrogates.surrogate import LISTS, Surrogate
 from deid_surrogates.words import is_name
 from deid_zero_shot import candidates
 from deid_zero_shot.frames import WORDED, BlankQuestion, Sentence, opening
-from deid_zero_shot.model_files import checked_model
+from deid_zero_shot.model_files import check_model
 
 TOP_K = 10
 _LEAST = 2  # candidates
 _WORD = re.compile(r"[^\W\d_]+(?:[\u0300-\u036f]+[^\W\d_]*|['\u2019][^\W\d_]+)*")
 _APOSTROPHE = re.compile("['\u2019]")
 _FUNCTION_WORDS = frozenset(
-    listed(
+    split_words(
         "of the and at for de del la las los el y e di da do dos das della dello dei du des le les"
         " et au aux am an der die das den dem im und von vom van het en och"
     )
@@ -121,7 +121,7 @@ class MaskedSurrogate:
             first = error.errors(include_url=False, include_input=False)[0]
             raise ConfigError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
         model = str(folder / given.model)
-        files = checked_model(model)
+        files = check_model(model)
         return cls(model, given.top_k, files, given.around, plugin, given.near)
 
     def __call__(self, text: str, span: Span, context: Context) -> str:
@@ -129,7 +129,7 @@ class MaskedSurrogate:
         if not any(word.question or word.is_initial for word in words):
             return fall_back(text, span, context)
         self._prepare(context)
-        drawn = self._drawn(text, words, span.label, context)
+        drawn = self._draw(text, words, span.label, context)
         if drawn is None or fold(drawn) == fold(text) or _is_anothers(drawn, span.label, context):
             return fall_back(text, span, context)
         return drawn
@@ -175,16 +175,16 @@ class MaskedSurrogate:
             context.numbers.setdefault((_VALUE, *key), span.start),
             context.numbers.setdefault((_VALUE_END, *key), span.end),
         )
-        blank = self._loaded().blank_in(context.note, first, last, value, near=self.near)
+        blank = self._load().blank_in(context.note, first, last, value, near=self.near)
         return question._replace(blank=blank)
 
     def _answers(self, questions: list[BlankQuestion]) -> list[tuple[str, ...]]:
-        return self._loaded().answer(questions, top_k=self.top_k)
+        return self._load().answer(questions, top_k=self.top_k)
 
-    def _loaded(self) -> candidates.MaskedModel:
+    def _load(self) -> candidates.MaskedModel:
         return candidates.load(self.model, self.files)
 
-    def _drawn(
+    def _draw(
         self, text: str, words: tuple[ValueWord, ...], label: Phi, context: Context
     ) -> str | None:
         candidates = iter(self._answers([word.question for word in words if word.question]))
@@ -192,19 +192,19 @@ class MaskedSurrogate:
         cursor = 0
         for word in words:
             token = text[word.start : word.end]
-            other: str | None = other_initials(token, context) if word.is_initial else token
+            other: str | None = draw_initials(token, context) if word.is_initial else token
             if word.question:
                 free = [
                     candidate
                     for candidate in next(candidates)
                     if fold(candidate) not in map(fold, parts)
                 ]
-                other = _chosen(free, word, token, label, context)
+                other = _choose(free, word, token, label, context)
             if other is None:
                 return None
-            parts += (_redigited(text[cursor : word.start], context), other)
+            parts += (_redraw_digits(text[cursor : word.start], context), other)
             cursor = word.end
-        return "".join((*parts, _redigited(text[cursor:], context)))
+        return "".join((*parts, _redraw_digits(text[cursor:], context)))
 
 
 def _words_of(text: str, label: Phi, lang: str | None) -> tuple[ValueWord, ...]:
@@ -284,7 +284,7 @@ def _capital(word: str) -> str:
     return folded[:1].upper() + folded[1:]
 
 
-def _chosen(
+def _choose(
     candidates: Sequence[str], word: ValueWord, token: str, label: Phi, context: Context
 ) -> str | None:
     """Return the first of a keyed row of candidates that is no word of the note, in form and case
@@ -307,11 +307,11 @@ def _chosen(
     other = next((other for other in row if not stands_in(context.note, other)), None)
     if other is None:
         return None
-    return cased_like(
+    return case_like(
         token, locale_of(lang).inflection.join(other, word.form) if word.form else other
     )
 
 
-def _redigited(text: str, context: Context) -> str:
+def _redraw_digits(text: str, context: Context) -> str:
     digits = iter(reshape("".join(filter(str.isdecimal, text)), context, "mlm digits"))
     return "".join(next(digits) if char.isdecimal() else char for char in text)

@@ -14,7 +14,7 @@ from deid_assets.extending.tables import DetectorTable, Picture, Score
 from deid_zero_shot.detector import ZeroShotDetector
 from deid_zero_shot.plots import curve_png
 from deid_zero_shot.scorer import ScoredNote
-from deid_zero_shot.study import COLUMNS, StudyRow, chance_rows, decided_row, points, row_of
+from deid_zero_shot.study import COLUMNS, StudyRow, chance_rows, make_row, points, row_of
 
 LEAST = 2
 """Test notes of a language, below which nothing is said of it: an interval needs two."""
@@ -79,7 +79,7 @@ def _parts(name: str, detector: ZeroShotDetector, documents: Sequence[Document])
     for lang, some in sorted(by_language.items(), key=lambda pair: str(pair[0])):
         try:
             calibrated, threshold = (
-                detector.calibrated(some[0].note),
+                detector.find_calibrated(some[0].note),
                 detector.threshold(some[0].note),
             )
         except DetectorError:
@@ -115,9 +115,7 @@ def _beside(
     place = {document.note.digest: number for number, document in enumerate(documents)}
     for name, spans in found.items():
         rows.append(
-            decided_row(
-                name, part.scored, [spans[place[one.note.digest]] for one, _ in part.scored]
-            )
+            make_row(name, part.scored, [spans[place[one.note.digest]] for one, _ in part.scored])
         )
     for row in rows:
         yield from _of_row(row, part.lang)

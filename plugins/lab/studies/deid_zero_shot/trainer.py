@@ -76,7 +76,7 @@ class ZeroShotTrainer:
         found = calibration.LanguageThresholds(method.digest, method.described, {})
         for number, (lang, some) in enumerate(sorted(_by_language(documents).items()), start=1):
             threshold = calibration.threshold_for(method, some, target=str(settings["target"]))
-            found = found.with_language(lang, threshold)
+            found = found.add_language(lang, threshold)
             (out / f"calibration-{lang}.png").write_bytes(
                 plots.curve_png(threshold, title=f"{Path(source).name}, {lang}")
             )

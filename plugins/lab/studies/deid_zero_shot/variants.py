@@ -117,7 +117,7 @@ def hide_many(variants: Variants, words: Iterable[tuple[int, range, Array]], *, 
         most: Places that one variant may hide; a word that alone hides more has one to itself.
     """
     runs: list[tuple[list[Hidden], int, int]] = []
-    for item in sorted(_merged(words), key=lambda item: -len(item.pieces[0])):
+    for item in sorted(_merge(words), key=lambda item: -len(item.pieces[0])):
         places = item.places(0)
         bits = sum(1 << (int(place) + GAP) for place in set(places.tolist()))
         around = 0
@@ -142,7 +142,7 @@ def hide_many(variants: Variants, words: Iterable[tuple[int, range, Array]], *, 
                         )
 
 
-def _merged(words: Iterable[tuple[int, range, Array]]) -> list[Hidden]:
+def _merge(words: Iterable[tuple[int, range, Array]]) -> list[Hidden]:
     """Return the words, with those of one sub-token that are hidden together as one."""
     found: list[Hidden] = []
     alike: dict[bytes, Hidden] = {}

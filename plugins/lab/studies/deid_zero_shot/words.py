@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from deid_assets.extending import ConfigError, Token, did_you_mean
+from deid_assets.extending import ConfigError, Token, did_you_mean, remedy
 
 Segmenter = Callable[[str, str | None], Sequence[Token]]
 """Text and its language to half-open ranges of code points, rising and apart."""
@@ -60,7 +60,7 @@ def characters(text: str, lang: str | None) -> Sequence[Token]:
     return [match.span() for match in _SINGLE.finditer(text)]
 
 
-def parsed(text: str, lang: str | None) -> Sequence[Token]:
+def parse_words(text: str, lang: str | None) -> Sequence[Token]:
     """Return the words of spaCy's rules for the language, which need no model (Myntti 2025, for
     Spanish and Finnish).
 
@@ -82,8 +82,8 @@ def _tokenizer(lang: str) -> Any:
         return spacy.blank(lang).tokenizer
     except ImportError as error:
         raise ConfigError(
-            f"segmenter 'parsed' has no spaCy for {lang!r} ({type(error).__name__}); "
-            "make add PLUGIN='zero_shot[spacy]', or choose 'plain'"
+            f"segmenter 'parsed' has no spaCy for {lang!r} ({type(error).__name__});"
+            f" {remedy('zero_shot[spacy]')}, or choose 'plain'"
         ) from None
 
 
@@ -91,7 +91,7 @@ SEGMENTERS: Mapping[str, Segmenter] = {
     "plain": plain,
     "blanks": blanks,
     "characters": characters,
-    "parsed": parsed,
+    "parsed": parse_words,
 }
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deid_onnx.families import Emissions, Feeds, Input, Run
-from deid_onnx.pieces import TOKENIZER_FILE, Pieces, PieceSettings, SubTokenRow, batches, padded
+from deid_onnx.pieces import TOKENIZER_FILE, Pieces, PieceSettings, SubTokenRow, batches, pad_rows
 
 POSITIONS = 4096  # in one batch, padding counted
 ALIKE = 0.8  # least share of a batch's longest row
@@ -70,11 +70,11 @@ class _Encoder(ABC):
 class EncoderNetwork(_Encoder):
     """An encoder that reads rows filled to the longest, and scores every sub-token.
 
-    ``padded`` gives the rows.
+    ``pad_rows`` gives the rows.
     """
 
     def _scores(self, some: Sequence[SubTokenRow]) -> Iterable[Emissions]:
-        scores = self.run(padded(some, pad=self.pieces.settings.pad))
+        scores = self.run(pad_rows(some, pad=self.pieces.settings.pad))
         return (scores[place, row.firsts] for place, row in enumerate(some))
 
 
@@ -82,7 +82,7 @@ class EncoderNetwork(_Encoder):
 class PackedNetwork(_Encoder):
     """An encoder that reads sub-tokens one behind the other, and scores words alone.
 
-    ``packed_feeds`` gives the sub-tokens. The encoder's attention sees padding, the rest of it does
+    ``pack_feeds`` gives the sub-tokens. The encoder's attention sees padding, the rest of it does
     not.
     """
 
@@ -90,10 +90,10 @@ class PackedNetwork(_Encoder):
 
     def _scores(self, some: Sequence[SubTokenRow]) -> Iterable[Emissions]:
         stops = np.cumsum([len(row.firsts) for row in some])
-        return np.split(self.run(packed_feeds(some)), stops[:-1])
+        return np.split(self.run(pack_feeds(some)), stops[:-1])
 
 
-def packed_feeds(some: Sequence[SubTokenRow]) -> Feeds:
+def pack_feeds(some: Sequence[SubTokenRow]) -> Feeds:
     """Return rows as a packed network reads them, int64.
 
     ``input_ids`` and ``positions`` (sub-tokens,): what each is and where it stands in its row;

@@ -112,6 +112,7 @@ def spans(detector: EdsnlpDetector, text: str) -> list[tuple[int, int, str, Phi]
     return [(span.start, span.end, span.native_label, span.label) for span in found]
 
 
+@pytest.mark.long
 def test_entities_of_rules_are_found_where_they_stand(tmp_path) -> None:
     source = ruled(tmp_path / "rules", {"NOM": ["Dupont", "Martin"], "VILLE": ["Paris"]})
     assert EdsnlpImporter().recognises(source)

@@ -21,7 +21,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def packaged(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The tiny file where the package's is looked for."""
-    monkeypatch.setattr("deid_encoder.weights.packaged_file", lambda: tiny)
-    monkeypatch.setattr("deid_encoder.run.packaged_file", lambda: tiny)
-    monkeypatch.setattr("deid_encoder.export.packaged_file", lambda: tiny)
+    monkeypatch.setattr("deid_encoder.weights.find_packaged_file", lambda: tiny)
+    monkeypatch.setattr("deid_encoder.run.find_packaged_file", lambda: tiny)
+    monkeypatch.setattr("deid_encoder.export.find_packaged_file", lambda: tiny)
     return tiny

@@ -26,7 +26,7 @@ from deid_encoder.folder import EncoderDescription
 from deid_encoder.pieces import PieceReader
 from deid_encoder.reading import NoteReader
 from deid_encoder.spans import pairs, word_scores
-from deid_encoder.weights import packaged_file, read_weights
+from deid_encoder.weights import find_packaged_file, read_weights
 
 torch = pytest.importorskip("torch")
 
@@ -95,7 +95,7 @@ def test_a_file_that_is_cut_off_is_refused(tiny: Path, tmp_path: Path, kept: int
 def test_without_the_package_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deid_encoder.weights.util.find_spec", lambda _name: None)
     with pytest.raises(ConfigError, match="make add PLUGIN=encoder"):
-        packaged_file()
+        find_packaged_file()
 
 
 def test_the_forward_pass_is_that_of_bert(tiny: Path) -> None:
@@ -272,10 +272,10 @@ def test_an_export_finds_the_spans_of_its_model(packaged: Path, tmp_path: Path) 
 
 
 def test_an_export_keeps_pieces_of_wanted_scripts_alone(tiny: Path) -> None:
-    from deid_encoder.export import kept_pieces
+    from deid_encoder.export import select_kept_pieces
 
     pieces = read_weights(tiny).pieces
-    kept = {pieces.pieces[number][0] for number in kept_pieces(pieces)}
+    kept = {pieces.pieces[number][0] for number in select_kept_pieces(pieces)}
     assert "\u0416" in kept
     assert "\u4e2d" not in kept
     assert "<unk>" in kept
@@ -291,7 +291,7 @@ def test_a_model_of_other_weights_is_refused(
     model.mkdir()
     EncoderTrainer().train(task(epochs=1), model, nothing)
     write_tiny(tmp_path / "other.bin", seed=2)
-    monkeypatch.setattr("deid_encoder.weights.packaged_file", lambda: tmp_path / "other.bin")
+    monkeypatch.setattr("deid_encoder.weights.find_packaged_file", lambda: tmp_path / "other.bin")
     with pytest.raises(PluginError, match="trained from weights"):
         EncoderDetector(model=model)
 

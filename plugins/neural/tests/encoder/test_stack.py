@@ -10,7 +10,7 @@ import pytest
 from deid_assets.extending import Phi, Span
 from deid_encoder import EncoderDetector, EncoderTrainer
 from deid_encoder.folder import read_about
-from deid_encoder.stack import Opinions, Stack, fitted_stack, found_scores
+from deid_encoder.stack import Opinions, Stack, fit_stack, score_found
 
 pytest.importorskip("torch")
 
@@ -28,14 +28,14 @@ def drawn(seed: int, size: int = 20_000) -> tuple[Opinions, np.ndarray]:
 
 def test_the_weights_by_which_words_were_marked_are_found_again() -> None:
     opinions, marked = drawn(1)
-    stack = fitted_stack([opinions], [marked])
+    stack = fit_stack([opinions], [marked])
     assert (stack.own, stack.second, stack.found, stack.bias) == pytest.approx(
         (0.8, 0.4, 1.5, -0.5), abs=0.08
     )
 
 
 def test_weighed_opinions_are_likelier_right_than_the_best_of_them() -> None:
-    stack = fitted_stack(*([each] for each in drawn(2)))
+    stack = fit_stack(*([each] for each in drawn(2)))
     opinions, marked = drawn(3)
 
     def surprise(chances: np.ndarray) -> float:
@@ -49,7 +49,7 @@ def test_weighed_opinions_are_likelier_right_than_the_best_of_them() -> None:
 def test_words_that_one_opinion_tells_apart_whole_give_weights_that_are_numbers() -> None:
     own = np.array([0.0, 1.0] * 50, dtype=np.float32)
     nothing = np.zeros(100, dtype=np.float32)
-    stack = fitted_stack([Opinions(own, nothing + 0.5, nothing)], [own > 0.5])
+    stack = fit_stack([Opinions(own, nothing + 0.5, nothing)], [own > 0.5])
     chances = stack.probabilities(Opinions(own, nothing + 0.5, nothing))
     assert np.isfinite(chances).all()
     assert ((chances > 0.5) == (own > 0.5)).all()
@@ -58,8 +58,8 @@ def test_words_that_one_opinion_tells_apart_whole_give_weights_that_are_numbers(
 def test_a_word_has_the_score_of_the_likeliest_span_in_which_it_begins() -> None:
     words = [(0, 3), (4, 8), (9, 12)]
     spans = [Span(4, 8, Phi.NAME, 0.6, "rules"), Span(4, 6, Phi.NAME, 0.9, "rules")]
-    assert found_scores(words, spans).tolist() == pytest.approx([0, 0.9, 0])
-    assert found_scores([], spans).tolist() == []
+    assert score_found(words, spans).tolist() == pytest.approx([0, 0.9, 0])
+    assert score_found([], spans).tolist() == []
 
 
 def test_a_model_with_a_second_opinion_keeps_its_weights_and_asks_for_it(

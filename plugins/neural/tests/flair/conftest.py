@@ -15,7 +15,7 @@ from deid_assets.core.note import Note
 from deid_assets.core.span import DisjointSpans
 from deid_assets.core.tagging import TagScheme
 from deid_assets.core.trainer import Document, Epoch, Task, label_inventory
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 from deid_flair import FlairTrainer
 
 EVERY_KIND: Sequence[Mapping[str, Any]] = (
@@ -42,7 +42,7 @@ SMALL: Sequence[Mapping[str, Any]] = (
 
 
 def document(text: str, number: int) -> Document:
-    note, spans = marked(text, note_id=f"note-{number}")
+    note, spans = parse_marked(text, note_id=f"note-{number}")
     return Document(note, DisjointSpans(note.note_id, note.digest, spans.spans))
 
 

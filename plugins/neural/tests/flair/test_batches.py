@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deid_flair.annealing import cycle
-from deid_flair.training import shuffled
+from deid_flair.training import shuffle_batches
 
 
 @given(st.lists(st.integers(1, 300), max_size=200), st.integers(1, 8), st.integers(0, 9))
@@ -19,7 +19,7 @@ def test_an_epoch_holds_every_input_once_and_each_batch_its_longest_first(
 ) -> None:
     lines = [["x"] * length for length in sizes]
     random.seed(seed)
-    batches = shuffled(lines, size)
+    batches = shuffle_batches(lines, size)
 
     assert sorted(number for batch in batches for number in batch) == list(range(len(lines)))
     assert all(len(batch) <= size for batch in batches)
@@ -30,7 +30,7 @@ def test_batches_are_of_like_length_and_in_no_order_of_length() -> None:
     draw = random.Random(1)
     lines = [["x"] * draw.randint(1, 200) for _ in range(2_000)]
     random.seed(1)
-    batches = shuffled(lines, 16)
+    batches = shuffle_batches(lines, 16)
     longest = [len(lines[batch[0]]) for batch in batches]
 
     assert sum(longest) * 16 < 1.1 * sum(map(len, lines))
@@ -42,7 +42,7 @@ def test_another_seed_gives_other_batches() -> None:
     made = []
     for seed in (1, 1, 2):
         random.seed(seed)
-        made.append(shuffled(lines, 4))
+        made.append(shuffle_batches(lines, 4))
 
     assert made[0] == made[1] != made[2]
 

@@ -23,7 +23,7 @@ from deid_assets.core.errors import ConfigError, InputError, TrainingError
 from deid_assets.core.note import Note
 from deid_assets.core.span import DisjointSpans
 from deid_assets.core.trainer import Document, Epoch
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 from deid_flair import FlairDetector, FlairTrainer
 from deid_flair.annealing import Annealing
 
@@ -53,7 +53,7 @@ def test_a_missing_file_is_told_before_anything_is_trained(
     trained = []
     monkeypatch.setattr(language_models, "train", lambda *_, **__: trained.append(1) or iter(()))
     lm = {"kind": "flair", "train": True, "hidden": 8}
-    note, spans = marked("In <ZIP>12345</ZIP>.", note_id="strange")
+    note, spans = parse_marked("In <ZIP>12345</ZIP>.", note_id="strange")
     dev = [Document(note, DisjointSpans(note.note_id, note.digest, spans.spans))]
     blank = [Document(Note("b", " "), DisjointSpans.of(Note("b", " "), []))]
     given = task(embeddings=[lm])
@@ -83,7 +83,7 @@ def test_without_a_crf_the_best_tag_of_each_token_is_taken(task) -> None:
     found = {}
     for decoder in ("softmax", "constrained"):
         wanted = settings({"decoder": decoder, "hidden": 4, "embeddings": [{"kind": "onehot"}]})
-        network = folders.new([OneHotPart(["<unk>"], 4)], task(), wanted, tags)
+        network = folders.make_network([OneHotPart(["<unk>"], 4)], task(), wanted, tags)
         (path,) = network.chain().best([illegal])
         found[decoder] = [tags[tag] for tag in path]
 
@@ -183,12 +183,12 @@ from pathlib import Path
 from deid_assets.core.span import DisjointSpans
 from deid_assets.core.tagging import TagScheme
 from deid_assets.core.trainer import Document, Task, label_inventory
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 from deid_flair import FlairTrainer
 
 documents = []
 for number, name in enumerate(("Lee", "Ito", "Berg", "Cruz") * 4):
-    note, spans = marked(f"Dr. <NAME>{name}</NAME>, day {number}.", note_id=f"n{number}")
+    note, spans = parse_marked(f"Dr. <NAME>{name}</NAME>, day {number}.", note_id=f"n{number}")
     documents.append(Document(note, DisjointSpans(note.note_id, note.digest, spans.spans)))
 lm = {"kind": "flair", "train": True, "hidden": 8, "epochs": 2, "batch_size": 2,
       "sequence_length": 5, "optimizer": "adam", "learning_rate": 0.01, "min_count": 1}
@@ -297,7 +297,7 @@ def test_nothing_is_logged_or_printed(task, train, tmp_path, caplog, capfd) -> N
 
 
 def test_notes_without_spans_are_refused(task, train, tmp_path) -> None:
-    note, _ = marked("Walks well.")
+    note, _ = parse_marked("Walks well.")
     empty = Document(note, DisjointSpans(note.note_id, note.digest))
     wanted = replace(task(max_epochs=1), phases=[[empty]])
 

@@ -151,6 +151,7 @@ def test_a_model_of_tokens_whose_weights_are_a_pickle_and_whose_tokenizer_is_its
         added(tmp_path, source)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "span_mode", ["markerV0", pytest.param("token_level", marks=pytest.mark.slow)]
 )

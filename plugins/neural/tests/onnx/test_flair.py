@@ -20,7 +20,7 @@ from deid_assets.core.note import Note
 from deid_assets.core.span import DisjointSpans
 from deid_assets.core.tagging import TagScheme
 from deid_assets.core.trainer import Document, Task, label_inventory
-from deid_assets.testing import CONTRACT_TEXTS, check_detector, marked
+from deid_assets.testing import CONTRACT_TEXTS, check_detector, parse_marked
 from deid_onnx import OnnxDetector
 from deid_onnx.families.flair import (
     Characters,
@@ -58,7 +58,7 @@ def exported(folder: Path, **given: object) -> tuple[Path, Path]:
     deid_flair = pytest.importorskip("deid_flair")
     documents = []
     for number, name in enumerate(("Lee", "Ito", "Berg", "Cruz") * 5):
-        note, spans = marked(
+        note, spans = parse_marked(
             f"Seen by Dr. <NAME>Ana {name}</NAME>.\nWalks on day {number}.\n", note_id=f"n{number}"
         )
         documents.append(Document(note, DisjointSpans(note.note_id, note.digest, spans.spans)))
@@ -261,6 +261,7 @@ def test_batches_hold_every_input_once_within_their_bounds(lines, most, characte
     )
 
 
+@pytest.mark.long
 def test_a_result_depends_on_no_other_note_nor_on_the_cores(folders) -> None:
     texts = [
         *CONTRACT_TEXTS,

@@ -16,7 +16,15 @@ from tokenizers_here import KINDS, SENTENCES, train
 
 from deid_assets.core.errors import PluginError
 from deid_assets.core.tagging import tokenize
-from deid_onnx.pieces import Pieces, PieceSettings, SubTokenRow, batches, padded, rows, word_windows
+from deid_onnx.pieces import (
+    Pieces,
+    PieceSettings,
+    SubTokenRow,
+    batches,
+    pad_rows,
+    rows,
+    word_windows,
+)
 
 SETTINGS = PieceSettings(before=2, after=3, pad=0, unknown=1, window=64, overlap=16, word=16)
 _MADE: dict[str, Path] = {}
@@ -181,7 +189,7 @@ def test_rows_of_unlike_length_are_not_padded_to_the_longest() -> None:
 
 
 def test_padding_is_masked() -> None:
-    arrays = padded(
+    arrays = pad_rows(
         [SubTokenRow(ids, np.zeros(0, np.int64), 0, 0) for ids in ([2, 7, 3], [2, 3])], pad=9
     )
 

@@ -105,5 +105,6 @@ def _opened(source: Path) -> tuple[Any, Any]:
     return session, Tokenizer.from_file(str(source / "tokenizer.json"))
 
 
+@pytest.mark.long
 def test_it_keeps_the_contract(model) -> None:
     check_detector(PublishedDetector(model=model, threads=1))

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from deid_assets import Phi
 from deid_assets.core.errors import ConfigError, PluginError
 from deid_published.aggregation import Convention, SubToken, piece_windows
-from deid_published.labels import built_in, decided, proposal_text, propose, read_labels
-from deid_published.scheme import EntityScheme, groups, labels_of, recognised
+from deid_published.labels import decide_labels, proposal_text, propose, read_built_in, read_labels
+from deid_published.scheme import EntityScheme, groups, labels_of, recognise_scheme
 
 PUBLISHED = {
     "ai4privacy": (
@@ -50,12 +50,12 @@ PUBLISHED = {
     ],
 )
 def test_a_scheme_is_recognised_from_its_tags(tags, scheme) -> None:
-    assert recognised(tags) is scheme
+    assert recognise_scheme(tags) is scheme
 
 
 def test_tags_of_two_schemes_are_refused() -> None:
     with pytest.raises(PluginError, match="tags DATE have no prefix and others have one"):
-        recognised(("O", "B-PER", "I-PER", "DATE"))
+        recognise_scheme(("O", "B-PER", "I-PER", "DATE"))
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_each_sub_token_is_taken_from_the_window_in_which_it_is_most_central(
 
 
 def test_every_label_map_that_comes_along_reads_and_says_how_sure_it_is() -> None:
-    for name, choice in built_in().items():
+    for name, choice in read_built_in().items():
         assert read_labels(name) == choice
         assert {"languages", "licence", "size", "sure"} <= set(choice.facts), name
         assert choice.facts["sure"].startswith(("verified: ", "partly: ", "recalled: ")), name
@@ -163,32 +163,35 @@ def test_a_label_that_no_map_knows_stops_the_model_and_a_whole_map_is_proposed(t
         tmp_path / "m.labels.toml",
         ("HCW", "FECHAS", "XYZ"),
     )
-    assert decided(("HCW", "ID"), choice, where="m", file=file) == {"HCW": Phi.NAME, "ID": Phi.ID}
+    assert decide_labels(("HCW", "ID"), choice, where="m", file=file) == {
+        "HCW": Phi.NAME,
+        "ID": Phi.ID,
+    }
     with pytest.raises(
         ConfigError, match=r"does not decide 2 labels .*whole map is proposed in .* give --labels"
     ) as told:
-        decided(labels, choice, where="m", file=file)
+        decide_labels(labels, choice, where="m", file=file)
     assert "\n" not in str(told.value)
 
     own = read_labels(str(file))
-    assert decided(labels, own, where="m", file=file) == {
+    assert decide_labels(labels, own, where="m", file=file) == {
         "HCW": Phi.NAME,
         "FECHAS": Phi.DATE,
         "XYZ": Phi.OTHER,
     }
     assert own.window == choice.window == 512
     with pytest.raises(ConfigError, match=r'does not decide 1 labels; add "NEW" = "OTHER"$'):
-        decided((*labels, "NEW"), own, where="m", file=file)
+        decide_labels((*labels, "NEW"), own, where="m", file=file)
     file.write_text("mine")
     with pytest.raises(ConfigError):
-        decided(labels, choice, where="m", file=file)
+        decide_labels(labels, choice, where="m", file=file)
     assert file.read_text() == "mine"
 
 
 @pytest.mark.parametrize(("name", "labels"), PUBLISHED.items(), ids=PUBLISHED)
 def test_maps_decide_the_labels_that_were_published(name, labels, tmp_path) -> None:
     assert set(
-        decided(labels.split(), read_labels(name), where=name, file=tmp_path / "x.toml")
+        decide_labels(labels.split(), read_labels(name), where=name, file=tmp_path / "x.toml")
     ) == set(labels.split())
 
 
@@ -205,7 +208,7 @@ def test_a_proposal_reads_again_and_decides_every_label(tmp_path) -> None:
     path = tmp_path / "labels.toml"
     path.write_text(proposal_text(labels_of(tags), model="m"))
 
-    assert decided(labels_of(tags), read_labels(str(path)), where="m", file=path) == {
+    assert decide_labels(labels_of(tags), read_labels(str(path)), where="m", file=path) == {
         "date_of_birth": Phi.DATE,
         "<BSN>": Phi.NATIONAL_ID,
         "NOMBRE_SUJETO_ASISTENCIA": Phi.NAME,

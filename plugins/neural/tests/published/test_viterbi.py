@@ -12,7 +12,7 @@ import pytest
 from deid_assets.core.errors import ConfigError, PluginError
 from deid_published.aggregation import Convention, SubToken
 from deid_published.scheme import EntityScheme
-from deid_published.viterbi import BIASES, CALIBRATION, best, checked, read_biases
+from deid_published.viterbi import BIASES, CALIBRATION, best, check_biases, read_biases
 
 BIOES = ("O", "B-p", "I-p", "E-p", "S-p", "B-q", "I-q", "E-q", "S-q")
 BILOU = tuple(tag.replace("E-", "L-").replace("S-", "U-") for tag in BIOES)
@@ -49,7 +49,7 @@ def by_hand(scores: np.ndarray, biases: dict[str, float]) -> tuple[str, ...]:
 def test_the_best_tags_are_the_best_of_every_allowed_sequence(seed) -> None:
     draw = np.random.default_rng(seed)
     scores = draw.normal(size=(seed % 4 + 1, len(BIOES))).astype(np.float32) * 2
-    biases = checked({name: float(draw.normal()) if seed > 3 else 0.0 for name in BIASES})
+    biases = check_biases({name: float(draw.normal()) if seed > 3 else 0.0 for name in BIASES})
     wanted = by_hand(scores, biases)
 
     assert tuple(BIOES[at] for at in best(scores, BIOES, biases)) == wanted
@@ -75,7 +75,7 @@ def test_an_entity_that_argmax_breaks_stays_whole() -> None:
         return [(one.start, one.end) for one in convention.entities(text, pieces, scores)]
 
     assert spans("simple") == [(0, 3), (10, 14)]
-    assert spans("viterbi", biases=checked({})) == [(0, 14)]
+    assert spans("viterbi", biases=check_biases({})) == [(0, 14)]
 
 
 def test_the_operating_point_is_read_and_a_broken_one_is_told(tmp_path) -> None:
@@ -96,4 +96,4 @@ def test_the_operating_point_is_read_and_a_broken_one_is_told(tmp_path) -> None:
         with pytest.raises(PluginError, match="not the six biases of an operating point 'default'"):
             read_biases(tmp_path)
     with pytest.raises(ConfigError, match="bias background_stay is 'x'; give a number"):
-        checked({"background_stay": "x"})
+        check_biases({"background_stay": "x"})

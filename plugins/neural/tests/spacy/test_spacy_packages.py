@@ -77,6 +77,7 @@ def test_its_labels_are_decided_its_weights_are_those_that_were_checked_its_lice
     assert packaged.licence in card["facts"]["licence"]
 
 
+@pytest.mark.long
 def test_it_finds_what_the_pipeline_finds_but_what_is_no_phi(packaged, source, model) -> None:
     labels = json.loads((model / "published.json").read_text())["labels"]
     theirs = {

@@ -68,6 +68,7 @@ def test_the_entities_are_the_librarys_where_they_stand(source, detector) -> Non
     assert len(found[1]) > 60
 
 
+@pytest.mark.long
 def test_the_detector_keeps_the_contract(detector) -> None:
     check_detector(detector)
 

@@ -12,7 +12,7 @@ from deid_assets.extending import Epoch, TrainingError
 
 torch = pytest.importorskip("torch")
 
-from deid_training.checkpoint import Checkpoint, trained_weights  # noqa: E402
+from deid_training.checkpoint import Checkpoint, copy_trained_weights  # noqa: E402
 from deid_training.learner import (  # noqa: E402
     EpochScore,
     Learner,
@@ -79,8 +79,8 @@ class SumLearner(Learner[torch.Tensor]):
 
 
 def same(one: Learner[torch.Tensor], other: Learner[torch.Tensor]) -> bool:
-    left = trained_weights(one.model)
-    right = trained_weights(other.model)
+    left = copy_trained_weights(one.model)
+    right = copy_trained_weights(other.model)
     return all(torch.equal(left[name], right[name]) for name in left)
 
 
@@ -132,8 +132,8 @@ def test_gradients_of_parts_add_up_to_that_of_the_batch() -> None:
     losses = [Loop(each, LoopSettings(EPOCHS)).run().curve[-1]["loss"] for each in (one, three)]
 
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
-    left = trained_weights(one.model)
-    right = trained_weights(three.model)
+    left = copy_trained_weights(one.model)
+    right = copy_trained_weights(three.model)
     assert all(torch.allclose(left[name], right[name], atol=1e-5) for name in left)
 
 
@@ -174,10 +174,10 @@ def test_patience_begins_where_something_is_learnt(
 
 def test_a_loss_that_is_no_number_is_said_with_the_remedy_and_no_step_is_made() -> None:
     learner = SumLearner(factor=float("nan"))
-    before = trained_weights(learner.model)
+    before = copy_trained_weights(learner.model)
     with pytest.raises(TrainingError, match="the loss is no number; choose another rate"):
         Loop(learner, LoopSettings(EPOCHS, remedy="choose another rate")).run()
-    after = trained_weights(learner.model)
+    after = copy_trained_weights(learner.model)
     assert all(torch.equal(before[name], after[name]) for name in before)
 
 
@@ -185,7 +185,7 @@ def test_a_gradient_is_no_longer_than_the_clip() -> None:
     def length(clip: float | None) -> float:
         learner = SumLearner()
         Loop(learner, LoopSettings(epochs=1, clip=clip)).run()
-        gradients = [each.grad.flatten() for each in learner.clipped()]
+        gradients = [each.grad.flatten() for each in learner.list_clipped()]
         return float(torch.cat(gradients).norm())
 
     assert length(0.01) == pytest.approx(0.01, rel=1e-3)

@@ -11,9 +11,9 @@ import transformers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deid_onnx.families.transformers import packed_feeds
+from deid_onnx.families.transformers import pack_feeds
 from deid_onnx.kinds import KINDS, kind_of
-from deid_onnx.pieces import SubTokenRow, padded
+from deid_onnx.pieces import SubTokenRow, pad_rows
 from deid_transformers.packed import PackedEncoder, fits
 
 SIZES = {
@@ -63,12 +63,12 @@ def test_packed_scores_are_the_scores_of_the_padded(
 ) -> None:
     model = encoder(kind, layers=layers, kinds=KINDS if with_kinds else 2)
     some = rows_of(lengths, with_kinds=with_kinds, seed=seed)
-    feeds = {name: torch.from_numpy(array) for name, array in packed_feeds(some).items()}
+    feeds = {name: torch.from_numpy(array) for name, array in pack_feeds(some).items()}
 
     with torch.inference_mode():
         found = PackedEncoder(model, list(feeds))(*feeds.values()).numpy()
         whole = model(
-            **{name: torch.from_numpy(array) for name, array in padded(some, pad=0).items()}
+            **{name: torch.from_numpy(array) for name, array in pad_rows(some, pad=0).items()}
         ).logits.numpy()
 
     wanted = np.concatenate([whole[number, row.firsts] for number, row in enumerate(some)])
@@ -81,7 +81,7 @@ def test_rows_of_a_batch_do_not_see_each_other() -> None:
     some = rows_of([12, 7, 20], with_kinds=False, seed=4)
 
     def scores(given: list[SubTokenRow]) -> np.ndarray:
-        feeds = {name: torch.from_numpy(array) for name, array in packed_feeds(given).items()}
+        feeds = {name: torch.from_numpy(array) for name, array in pack_feeds(given).items()}
         with torch.inference_mode():
             found: np.ndarray = PackedEncoder(model, list(feeds))(*feeds.values()).numpy()
         return found

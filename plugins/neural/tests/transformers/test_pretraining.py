@@ -17,8 +17,8 @@ from deid_assets.core.keys import Key
 from deid_assets.core.redact import redact
 from deid_assets.core.trainer import Epoch
 from deid_assets.policies import load_policy
-from deid_assets.testing import marked
-from deid_transformers.pretrain import masked
+from deid_assets.testing import parse_marked
+from deid_transformers.pretrain import mask_ids
 from deid_transformers.settings import NewEncoder, Pretraining
 from deid_transformers.streams import NOTHING, Sequences, Stream
 from deid_transformers.vocabulary import SPECIAL, learn
@@ -43,7 +43,7 @@ def test_a_sixth_is_to_be_predicted_and_most_of_that_is_masked() -> None:
     ids = np.random.default_rng(0).integers(6, 1000, size=(200, 500))
     ids[:, ::10] = 3
 
-    read, targets = masked(ids, stream, share=0.15, rng=np.random.default_rng(1))
+    read, targets = mask_ids(ids, stream, share=0.15, rng=np.random.default_rng(1))
 
     chosen = targets != -100
     assert not chosen[:, ::10].any()
@@ -118,6 +118,7 @@ def test_text_that_looks_like_a_special_sub_token_is_none(tmp_path: Path) -> Non
     assert not {0, 2, 3, 4, 5} & {piece for word in words for piece in word}
 
 
+@pytest.mark.long
 def test_a_kept_encoder_writes_surrogates_and_is_one_to_start_from(tmp_path: Path) -> None:
     pretraining = {"steps": 60, "batch": 8, "length": 24, "learning_rate": 5e-3, "keep": True}
 
@@ -128,7 +129,7 @@ def test_a_kept_encoder_writes_surrogates_and_is_one_to_start_from(tmp_path: Pat
     policy.write_text(
         f'name = "mine"\n[actions]\nNAME = {{ action = "surrogate_mlm", model = "{kept}" }}'
     )
-    note, spans = marked("Seen by Dr. <NAME>Lee</NAME>.")
+    note, spans = parse_marked("Seen by Dr. <NAME>Lee</NAME>.")
     redacted = redact(note, spans, load_policy(policy), key=Key(b"a key for tests, 24 bytes")).text
     assert "Lee" not in redacted
     assert redacted.startswith("Seen by Dr. ")

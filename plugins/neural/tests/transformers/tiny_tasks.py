@@ -10,7 +10,7 @@ from typing import Any
 from deid_assets import DisjointSpans, Note, Span
 from deid_assets.core.tagging import TagScheme
 from deid_assets.core.trainer import Document, Epoch, Task, label_inventory
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 from deid_transformers import TransformersTrainer
 
 TEXTS = (
@@ -26,7 +26,7 @@ TEXTS = (
 def documents(texts: Sequence[str] = TEXTS) -> list[Document]:
     found = []
     for number, text in enumerate(texts):
-        note, spans = marked(text, note_id=f"toy-{number}")
+        note, spans = parse_marked(text, note_id=f"toy-{number}")
         gold = [
             Span(span.start, span.end, span.label, native_label=f"X_{span.label}") for span in spans
         ]

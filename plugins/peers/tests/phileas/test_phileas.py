@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 from deid_phileas import PhileasDetector
 
 
@@ -15,7 +15,7 @@ def test_no_token_of_one_note_is_kept_for_the_next():
         1
     ]
     try:
-        notes = [marked("jane@example.org", note_id=str(n))[0] for n in range(3)]
+        notes = [parse_marked("jane@example.org", note_id=str(n))[0] for n in range(3)]
         services = [len(set(kept)) for _ in detector.detect(notes)]
     finally:
         InMemoryContextService.put = original

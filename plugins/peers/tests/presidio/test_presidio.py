@@ -25,7 +25,7 @@ from presidio_analyzer.predefined_recognizers import (
 from deid_assets.core.detector import Failed, detect
 from deid_assets.core.errors import ConfigError, DetectorError
 from deid_assets.core.phi import Phi
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 from deid_presidio import PresidioDetector
 from deid_presidio.engine import _NEEDED as NEEDED
 from deid_presidio.recognizers import StrictIban, WindowedPhone
@@ -55,7 +55,7 @@ def detector() -> PresidioDetector:
 
 
 def test_a_word_before_a_hit_raises_its_score(detector: PresidioDetector):
-    note, _ = marked("bank account number 90341122334")
+    note, _ = parse_marked("bank account number 90341122334")
 
     (with_context,) = detector.detect([note])
     (without,) = PresidioDetector(context=False).detect([note])
@@ -65,7 +65,9 @@ def test_a_word_before_a_hit_raises_its_score(detector: PresidioDetector):
 
 
 def test_a_lower_threshold_uncovers_nothing(detector: PresidioDetector):
-    note, _ = marked("Call 617-555-0143, bank 90341122334, SSN 536-22-8726, passport 123456789.")
+    note, _ = parse_marked(
+        "Call 617-555-0143, bank 90341122334, SSN 536-22-8726, passport 123456789."
+    )
 
     (default,) = detector.detect([note])
     (everything,) = PresidioDetector(min_score=0.0).detect([note])
@@ -80,7 +82,7 @@ def test_a_timeout_fails_the_note():
 
 
 def test_a_timeout_inside_presidio_reads_as_failed_and_not_as_clean():
-    note, _ = marked("1.1.1." * 30_000 + "x jane@example.org")
+    note, _ = parse_marked("1.1.1." * 30_000 + "x jane@example.org")
 
     assert detect(PresidioDetector(timeout_s=1e-6), [note]) == [
         Failed("marked", "spans_presidio", "DetectorError")

@@ -7,7 +7,7 @@ import spacy
 
 from deid_assets.core.errors import ConfigError, UnknownLabelError
 from deid_assets.core.phi import Phi
-from deid_assets.testing import check_detector, marked
+from deid_assets.testing import check_detector, parse_marked
 from deid_presidio import PresidioDetector
 
 
@@ -28,7 +28,7 @@ def detector(tmp_path_factory) -> PresidioDetector:
 
 
 def test_names_and_places_are_found_beside_the_patterns(detector):
-    note, expected = marked(
+    note, expected = parse_marked(
         "<NAME>Qperson</NAME> of <LOCATION>Qgpe</LOCATION>, <ORGANIZATION>Qhosp</ORGANIZATION>,"
         " Qmoney, <IP>192.0.2.44</IP>"
     )
@@ -41,7 +41,7 @@ def test_names_and_places_are_found_beside_the_patterns(detector):
 
 
 def test_a_note_in_another_language_is_read_by_patterns_alone(detector):
-    note, _ = marked("Qperson, DNI 12345678Z", lang="es")
+    note, _ = parse_marked("Qperson, DNI 12345678Z", lang="es")
 
     (found,) = detector.detect([note])
 

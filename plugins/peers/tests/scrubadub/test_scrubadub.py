@@ -6,12 +6,12 @@ import pytest
 
 from deid_assets.core.errors import ConfigError
 from deid_assets.core.phi import Phi
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 from deid_scrubadub import ScrubadubDetector
 
 
 def test_another_locale_finds_other_numbers():
-    note, _ = marked("NINO AB123456C, SSN 536-22-8726")
+    note, _ = parse_marked("NINO AB123456C, SSN 536-22-8726")
 
     (found,) = ScrubadubDetector(locales={"en": "en_GB"}).detect([note])
 
@@ -19,7 +19,7 @@ def test_another_locale_finds_other_numbers():
 
 
 def test_a_detector_that_is_off_by_default_is_named():
-    note, _ = marked("date of birth 03/05/1960")
+    note, _ = parse_marked("date of birth 03/05/1960")
 
     (found,) = ScrubadubDetector(more=["date_of_birth"]).detect([note])
 

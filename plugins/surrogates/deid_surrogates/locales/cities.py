@@ -51,7 +51,7 @@ class WorldCities(NamedTuple):
         """Return the cities of a country, from the largest on."""
         return [City(*self.rows[place]) for place in self.by_country[code]]
 
-    def named(self, value: str) -> Sequence[City]:
+    def find_named(self, value: str) -> Sequence[City]:
         """Return the cities of a folded name."""
         return [City(*self.rows[place]) for place in self.by_name.get(value, ())]
 
@@ -92,7 +92,7 @@ def find_city(locale: Locale, name: str) -> City | None:
     The largest, where those of the language's countries count more.
     """
     value = fold(name)
-    found = world().named(_names_of(locale).get(value, value))
+    found = world().find_named(_names_of(locale).get(value, value))
     if not found:
         return None
     own = locale.places.countries
@@ -108,7 +108,7 @@ def cities_like(locale: Locale, city: City | None) -> Sequence[str]:
     language that declines cities only those whose forms are known are taken.
     """
     if locale.places.form_of_city:
-        return _declined(locale, city)
+        return _list_declined(locale, city)
     country = _of(city.country if city else locale.places.countries[0])
     if city is None:
         return _small(locale)
@@ -137,7 +137,7 @@ def nearest(locale: Locale, name: str, known: Container[str]) -> str | None:
         return None
     listed = [
         (_distance(city, other), value)
-        for other, value in _written(locale, city.country)
+        for other, value in _list_names(locale, city.country)
         if value in known
     ]
     return min(listed)[1] if listed else None
@@ -147,7 +147,7 @@ def _distance(one: City, other: City) -> float:
     return (one.latitude - other.latitude) ** 2 + ((one.longitude - other.longitude) * 0.65) ** 2
 
 
-def _declined(locale: Locale, city: City | None) -> Sequence[str]:
+def _list_declined(locale: Locale, city: City | None) -> Sequence[str]:
     own = sorted({name for name, _ in locale.places.form_of_city})
     if city is None:
         return own
@@ -193,7 +193,7 @@ def _of(country: str) -> Sequence[City]:
 
 
 @lru_cache(maxsize=64)
-def _written(locale: Locale, country: str) -> Sequence[tuple[City, str]]:
+def _list_names(locale: Locale, country: str) -> Sequence[tuple[City, str]]:
     """Return the cities of a country, each with its folded name in the language."""
     return [(city, fold(endonym(locale, city))) for city in _of(country)]
 

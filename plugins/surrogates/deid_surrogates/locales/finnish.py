@@ -98,7 +98,7 @@ def _stems(name: str, *, is_given: bool) -> tuple[str, str] | None:
     for word, (strong, weak) in _NATURE.items():
         if lower.endswith(word) and not is_given:
             kept = name[: len(name) - len(word)]
-            return _cased(name, kept, strong), _cased(name, kept, weak)
+            return _case(name, kept, strong), _case(name, kept, weak)
     return _regular(name, lower, is_given=is_given)
 
 
@@ -112,7 +112,7 @@ def _regular(name: str, lower: str, *, is_given: bool) -> tuple[str, str] | None
     return (name, name) if is_given or is_plain else None
 
 
-def _cased(name: str, kept: str, stem: str) -> str:
+def _case(name: str, kept: str, stem: str) -> str:
     if kept:
         return kept + stem
     return stem[0].upper() + stem[1:] if name[0].isupper() else stem
@@ -153,7 +153,7 @@ def _by_ending(word: str) -> tuple[str, str] | None:
     return None if unknown is None else (unknown[1], _CASE_OF[unknown[2].casefold()])
 
 
-def _stripped(word: str, is_name: Callable[[str], bool]) -> tuple[str, str] | None:
+def _strip(word: str, is_name: Callable[[str], bool]) -> tuple[str, str] | None:
     """Return base form and case of a name that is known, or stands in the note, in its
     base form.
     """
@@ -209,9 +209,7 @@ class Finnish:
     def split(self, word: str, is_name: Callable[[str], bool]) -> tuple[str, str]:
         if is_name(word):
             return word, ""
-        return (
-            self._read.get(fold(word)) or _by_ending(word) or _stripped(word, is_name) or (word, "")
-        )
+        return self._read.get(fold(word)) or _by_ending(word) or _strip(word, is_name) or (word, "")
 
     def join(self, lemma: str, form: str) -> str:
         return self._cases[fold(lemma)][form] if form else lemma

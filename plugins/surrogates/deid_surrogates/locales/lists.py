@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
-from deid_assets.extending.replacing import fold, listed
+from deid_assets.extending.replacing import fold, split_words
 from deid_surrogates.locales.pack import Sex
 
-RECOGNISED = listed(
+RECOGNISED = split_words(
     "en_US en_GB en_IN es_ES es_MX it_IT fr_FR fr_BE fr_CH de_DE de_AT de_CH nl_NL nl_BE sv_SE"
     " fi_FI no_NO pl_PL cs_CZ sk_SK hr_HR sl_SI ro_RO hu_HU pt_PT pt_BR tr_TR et_EE lv_LV id_ID"
     " en_NG"
@@ -46,7 +46,7 @@ def faker(kind: str, locale: str) -> Any:
         return None
 
 
-def merged(known: Mapping[str, int], others: Iterable[str]) -> dict[str, int]:
+def merge_names(known: Mapping[str, int], others: Iterable[str]) -> dict[str, int]:
     """Return names that are single words, with weights.
 
     Names without a known frequency count little.

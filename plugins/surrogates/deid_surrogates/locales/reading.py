@@ -112,7 +112,7 @@ class LocaleFile(_Table):
 
     def locale(self) -> Locale:
         """Return the pack, with the lists of Faker and of the generator that the file asks for."""
-        female, male = self._given("f"), self._given("m")
+        female, male = self._read_given("f"), self._read_given("m")
         last = self._last()
         both = {*self.names.neutral.split(), *self._settle(female, male)}
         changes = self._changes(female, male, both, last)
@@ -156,10 +156,10 @@ class LocaleFile(_Table):
             return Polish(female, male, last)
         return _INFLECTIONS[self.inflection]
 
-    def _given(self, sex: Literal["f", "m"]) -> dict[str, int]:
+    def _read_given(self, sex: Literal["f", "m"]) -> dict[str, int]:
         kind, own = ("female", self.names.female) if sex == "f" else ("male", self.names.male)
         known = lists.faker_names(self.faker, f"first_names_{kind}") if self.faker else {}
-        return lists.merged(known, [*own.split(), *self._lines("names", f"given @{sex}")])
+        return lists.merge_names(known, [*own.split(), *self._lines("names", f"given @{sex}")])
 
     def _settle(self, female: dict[str, int], male: dict[str, int]) -> set[str]:
         """Take a name out of the list of the sex that has it less.
@@ -178,7 +178,9 @@ class LocaleFile(_Table):
 
     def _last(self) -> dict[str, int]:
         known = lists.faker_names(self.faker, "last_names") if self.faker else {}
-        return lists.merged(known, [*self.names.last.split(), *self._lines("names", "surname")])
+        return lists.merge_names(
+            known, [*self.names.last.split(), *self._lines("names", "surname")]
+        )
 
     def _surnames(self, last: Iterable[str]) -> frozenset[str]:
         """Return the folded surnames that are recognised.
@@ -204,15 +206,15 @@ class LocaleFile(_Table):
         if table.faker:
             stems += getattr(lists.faker("address", self.faker), table.faker, ())
         return PhraseWords(
-            kinds=_folded(table.kinds),
-            links=_folded(table.links),
+            kinds=_fold_words(table.kinds),
+            links=_fold_words(table.links),
             suffixes=suffixes,
             stems=tuple(sorted({stem for stem in stems if stem.isalpha()})),
             names=tuple(sorted(set(names))),
             templates=table.templates,
             female_saints=tuple(table.female_saints.split()),
             male_saints=tuple(table.male_saints.split()),
-            before_towns=_folded(table.before_towns),
+            before_towns=_fold_words(table.before_towns),
         )
 
     def _place_words(self) -> PlaceWords:
@@ -271,11 +273,11 @@ def _pool(weights: Mapping[str, int], changes: Inflection, *, without: Iterable[
 
 def _name_words(table: NameTable, names: Iterable[str]) -> NameWords:
     return NameWords(
-        female_titles=_folded(table.female_titles),
-        male_titles=_folded(table.male_titles),
-        titles=_folded(table.titles),
-        degrees=_folded(table.degrees),
-        particles=_folded(table.particles),
+        female_titles=_fold_words(table.female_titles),
+        male_titles=_fold_words(table.male_titles),
+        titles=_fold_words(table.titles),
+        degrees=_fold_words(table.degrees),
+        particles=_fold_words(table.particles),
         nicknames={fold(short): fold(full) for short, full in table.nicknames.items()},
         short_forms={fold(full): short for short, full in reversed(tuple(table.nicknames.items()))},
         spelt_out={
@@ -293,5 +295,5 @@ def _forms(row: str) -> Iterable[tuple[str, str]]:
     )
 
 
-def _folded(words: str) -> frozenset[str]:
+def _fold_words(words: str) -> frozenset[str]:
     return frozenset(map(fold, words.split()))

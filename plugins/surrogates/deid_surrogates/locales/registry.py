@@ -55,10 +55,10 @@ def locale_of(lang: str | None) -> Locale:
     found = _plugins().get(lang, [])
     if len(found) > 1:
         raise PluginError(
-            f"locale pack {lang!r}: named by both {_brought_by(found)}; uninstall one"
+            f"locale pack {lang!r}: named by both {_describe_sources(found)}; uninstall one"
         )
     if found:
-        return _loaded(found[0])
+        return _load(found[0])
     lang = folders.main_code(lang)
     if lang not in folders.languages(folders.SURROGATES):
         raise _no_pack(lang)
@@ -70,8 +70,8 @@ def versions() -> tuple[str, ...]:
 
     For a policy's digest.
     """
-    packs = (f"{lang}={_brought_by(found)}" for lang, found in sorted(_plugins().items()))
-    return (*packs, *folders.brought())
+    packs = (f"{lang}={_describe_sources(found)}" for lang, found in sorted(_plugins().items()))
+    return (*packs, *folders.list_brought())
 
 
 @cache
@@ -82,7 +82,7 @@ def _plugins() -> dict[str, list[EntryPoint]]:
     return found
 
 
-def _loaded(entry_point: EntryPoint) -> Locale:
+def _load(entry_point: EntryPoint) -> Locale:
     try:
         locale = entry_point.load()()
     except DeidError:
@@ -101,7 +101,7 @@ def _loaded(entry_point: EntryPoint) -> Locale:
     return locale
 
 
-def _brought_by(found: Iterable[EntryPoint]) -> str:
+def _describe_sources(found: Iterable[EntryPoint]) -> str:
     return " and ".join(
         sorted(f"{entry.dist.name} {entry.dist.version}" for entry in found if entry.dist)
     )

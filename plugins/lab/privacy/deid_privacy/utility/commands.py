@@ -14,8 +14,8 @@ from typing import Annotated as Arg
 
 import typer
 
-from deid_assets.extending.commands import grouped
-from deid_privacy.utility.jobs import Job, jobs, ordered_pairs
+from deid_assets.extending.commands import group_options
+from deid_privacy.utility.jobs import Job, count_ordered_pairs, jobs
 
 if TYPE_CHECKING:
     from deid_privacy.utility.running import Plan
@@ -122,7 +122,7 @@ class Compared:
         return jobs(self.models, self.versions, course.task_names, course.folds)
 
 
-@grouped
+@group_options
 def grid(
     out: OutArg,
     *,
@@ -153,7 +153,7 @@ def grid(
     return _run(course, compared, out, command="grid", title=title)
 
 
-@grouped
+@group_options
 def end_to_end(
     out: OutArg,
     *,
@@ -169,7 +169,7 @@ def end_to_end(
     return _run(course, compared, out, command="end-to-end", title=title)
 
 
-@grouped
+@group_options
 def sweep(
     out: OutArg,
     *,
@@ -227,7 +227,7 @@ def _list(course: CourseOptions, compared: Compared) -> None:
     listed = compared.jobs(course)
     for job in listed:
         typer.echo(f"{job.task}\t{job.fold}\t{job.model}\t{job.version}")
-    tests = ordered_pairs(compared.models, compared.versions, course.task_names)
+    tests = count_ordered_pairs(compared.models, compared.versions, course.task_names)
     pairs = tests * len(compared.tests)
     typer.echo(f"{len(listed)} runs, {pairs} directional tests", err=True)
 

@@ -13,7 +13,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from deid_assets.extending import InputError
-from deid_assets.extending.measuring import Alternative, corrected, mann_whitney
+from deid_assets.extending.measuring import Alternative, correct_p_values, mann_whitney
 
 ALPHA = 0.05
 STUDENT = (
@@ -157,7 +157,7 @@ def directional(each: Mapping[str, Sequence[UtilityRow]]) -> list[Directional]:
             both = mann_whitney(first.scores, second.scores)
             name = f"{task}: {first.setting} < {second.setting}"
             made[name] = (task, first, second, less, both)
-    adjusted = corrected({name: one[3].p for name, one in made.items()})
+    adjusted = correct_p_values({name: one[3].p for name, one in made.items()})
     return [
         Directional(
             task, first.setting, second.setting, less.u, less.p, both.p, adjusted[name], less.effect

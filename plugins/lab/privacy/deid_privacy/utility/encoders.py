@@ -73,7 +73,7 @@ def encoder_of(
     version = name.removeprefix(ADAPTED)
 
     def adapt(out: Path) -> None:
-        notes = unlabelled(version, documents=documents, detectors=detectors, seed=seed)
+        notes = select_unlabelled(version, documents=documents, detectors=detectors, seed=seed)
         _read(notes, out, steps=steps, seed=seed, base=base)
 
     return _once(folder / f"adapted-{version}", adapt)
@@ -97,7 +97,9 @@ def epochs_of(name: str) -> list[Path]:
     return found
 
 
-def unlabelled(version: str, *, documents: int, detectors: Sequence[str], seed: int) -> list[Note]:
+def select_unlabelled(
+    version: str, *, documents: int, detectors: Sequence[str], seed: int
+) -> list[Note]:
     """Return notes of every task under a version, none of them a note of the tasks themselves."""
     made: list[TaskDocument] = []
     for name in TASKS:

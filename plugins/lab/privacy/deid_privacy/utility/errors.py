@@ -65,7 +65,7 @@ class Errors:
             else None
         )
 
-    def redacted(self, examples: Sequence[TaskDocument]) -> list[Redacted]:
+    def redact(self, examples: Sequence[TaskDocument]) -> list[Redacted]:
         """Return the redacted documents. What is left at one recall is left at every lower one.
 
         Raises:
@@ -84,7 +84,7 @@ class Errors:
             known = DisjointSpans(
                 one.note_id, note.digest, tuple(_span(*mark) for mark in one.identifiers)
             )
-            kept = injector.kept(known)
+            kept = injector.keep(known)
             spans = sorted([*kept, *self._wrong(one, kept)], key=lambda span: span.start)
             found.append(
                 redact(note, DisjointSpans(one.note_id, note.digest, tuple(spans)), policy, key=key)
@@ -110,7 +110,7 @@ class Errors:
             if _lot(f"{one.note_id}/{start}/{end}") < share
         ]
 
-    def left(self, examples: Sequence[TaskDocument]) -> tuple[int, int]:
+    def count_left(self, examples: Sequence[TaskDocument]) -> tuple[int, int]:
         """Return how many identifiers are left, and how many there are."""
         injector = Injector(1 - self.recall)
         every = [(one.note_id, _span(*mark)) for one in examples for mark in one.identifiers]

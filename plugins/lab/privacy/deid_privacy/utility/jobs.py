@@ -59,7 +59,9 @@ def split(names: Sequence[str], fold: int, *, folds: int, seed: int) -> tuple[li
     return [name for at, name in enumerate(order) if at % folds != fold], order[fold::folds]
 
 
-def ordered_pairs(models: Sequence[str], versions: Sequence[str], tasks: Sequence[str]) -> int:
+def count_ordered_pairs(
+    models: Sequence[str], versions: Sequence[str], tasks: Sequence[str]
+) -> int:
     """Return how many directional tests compare every two configurations within a task."""
     count = len(models) * len(versions)
     return len(tasks) * count * (count - 1)

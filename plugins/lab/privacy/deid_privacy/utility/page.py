@@ -168,8 +168,8 @@ def _tests(made: Sequence[Directional]) -> Section:
         rows=[
             (
                 one.task,
-                _said(one.weaker),
-                _said(one.stronger),
+                _describe(one.weaker),
+                _describe(one.stronger),
                 f"{one.u:g}",
                 f"{one.p:.4f}",
                 f"{one.both:.4f}",
@@ -183,7 +183,7 @@ def _tests(made: Sequence[Directional]) -> Section:
     )
 
 
-def _said(setting: Configuration) -> str:
+def _describe(setting: Configuration) -> str:
     return f"{setting.model}, {setting.version} (tested on {setting.test})"
 
 

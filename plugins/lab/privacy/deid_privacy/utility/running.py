@@ -131,7 +131,7 @@ class Grid:
         began, used = time.perf_counter(), time.process_time()
         with Meter(counters(self.powercap)) as meter:
             try:
-                found |= self._measured(job)
+                found |= self._measure(job)
             except DeidError as error:
                 found["fault"] = str(error)
         return found | {
@@ -141,9 +141,9 @@ class Grid:
             "joules": meter.joules,
         }
 
-    def _measured(self, job: Job) -> dict[str, Any]:
+    def _measure(self, job: Job) -> dict[str, Any]:
         if job.model == MAJORITY:
-            return self._guessed(job)
+            return self._guess(job)
         plan = self.plan
         encoders = epochs_of(job.model) or [
             encoder_of(
@@ -188,7 +188,7 @@ class Grid:
             "latency_ms": tuned.latency(next(iter(sides.values()))),
         }
 
-    def _guessed(self, job: Job) -> dict[str, Any]:
+    def _guess(self, job: Job) -> dict[str, Any]:
         """Return the scores of a guess that looks at no text, by the labels of the training
         documents.
         """

@@ -41,11 +41,11 @@ def _tokens(
     return {
         (row, *token, label)
         for row, marks in enumerate(side)
-        for token, label in _labelled(texts[row], marks)
+        for token, label in _label_tokens(texts[row], marks)
     }
 
 
-def _labelled(text: str, marks: Sequence[Marked]) -> list[tuple[tuple[int, int], str]]:
+def _label_tokens(text: str, marks: Sequence[Marked]) -> list[tuple[tuple[int, int], str]]:
     return [
         (token, label)
         for token in tokenize(text)

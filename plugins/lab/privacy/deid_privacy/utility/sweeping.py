@@ -28,7 +28,7 @@ def sweep_section(results: Sequence[Mapping[str, Any]], plan: Plan) -> Section |
     each = rows(results)
     body, left = [], {}
     for version, errors in known.items():
-        hits, trials = errors.left(every)
+        hits, trials = errors.count_left(every)
         low, high = wilson(hits, trials)
         left[version] = hits / trials
         scores = [_of(own, version) for own in each.values()]

@@ -11,7 +11,7 @@ from typing import Any
 
 from deid_assets import Note
 from deid_assets.extending.files import atomic_file
-from deid_audits.models.generating import Continuing, continued
+from deid_audits.models.generating import Continuing, continue_prompts
 from deid_audits.models.opened import open_model
 from deid_audits.models.scoring import Scorer
 from deid_causal.trainer import CausalTrainer
@@ -77,13 +77,13 @@ class Synthesis:
         Of real notes where there is no recipe.
         """
         if recipe not in self._scores:
-            scores = [self._kept(recipe, fold) for fold in range(self.folds)]
+            scores = [self._keep_score(recipe, fold) for fold in range(self.folds)]
             self._scores[recipe] = UtilityRow.of(
                 Configuration("tagger", str(recipe), "raw"), scores
             )
         return self._scores[recipe]
 
-    def _kept(self, recipe: SynthesisRecipe | None, fold: int) -> float:
+    def _keep_score(self, recipe: SynthesisRecipe | None, fold: int) -> float:
         """Return the score of a file, or that of a run, and keep it there."""
         own = f"{recipe} {fold} {self.documents} {self.steps} {self.seed}"
         path = self.folder / "scores" / f"{hashlib.sha256(own.encode()).hexdigest()[:16]}.json"
@@ -104,15 +104,15 @@ class Synthesis:
         if recipe is None:
             return self._annotator(data, train, dev, fold=fold, share=0.95).score(test)["f1"]
         annotator = self._annotator(data, train, dev, fold=fold, share=recipe.annotated)
-        texts = self._generated(recipe, train, dev, fold)
+        texts = self._generate(recipe, train, dev, fold)
         made = [TaskDocument(f"made-{number:05d}", text) for number, text in enumerate(texts)]
         marked = [
             TaskDocument(one.note_id, one.text, (), marks)
             for one, marks in zip(made, annotator.predict(made), strict=True)
         ]
-        return self._tuned(data, marked, dev, seed=self.seed + fold).score(test)["f1"]
+        return self._tune(data, marked, dev, seed=self.seed + fold).score(test)["f1"]
 
-    def _tuned(
+    def _tune(
         self,
         data: TaskData,
         train: Sequence[TaskDocument],
@@ -140,12 +140,12 @@ class Synthesis:
         share: float,
     ) -> TunedModel:
         if (fold, share) not in self._annotators:
-            self._annotators[fold, share] = self._tuned(
+            self._annotators[fold, share] = self._tune(
                 data, _first(train, share), dev, seed=self.seed + fold
             )
         return self._annotators[fold, share]
 
-    def _generated(
+    def _generate(
         self,
         recipe: SynthesisRecipe,
         train: Sequence[TaskDocument],
@@ -159,7 +159,7 @@ class Synthesis:
         starters = [" ".join(one.text.split()[:STARTER]) for one in dev]
         wanted = max(8, round(recipe.volume * len(train)))
         each = -(-wanted // len(starters))
-        made = continued(
+        made = continue_prompts(
             Scorer(open_model(generator, device="cpu")),
             starters,
             each=each,
@@ -207,7 +207,7 @@ def _causal(texts: Sequence[str], out: Path, settings: dict[str, Any]) -> None:
     )
 
 
-def _said(**found: UtilityRow) -> str:
+def _describe(**found: UtilityRow) -> str:
     return "; ".join(
         f"{name.replace('_', ' ')} {row.mean:.3f} ± {row.deviation:.3f}"
         for name, row in found.items()
@@ -223,7 +223,7 @@ def t9(bench: Synthesis) -> Trend:
     )
     far = none.mean < 0.75 * gold.mean and none.mean < whole.mean
     return Trend(
-        "pass" if far else "fail", _said(real=gold, without_adaptation=none, adapted=whole)
+        "pass" if far else "fail", _describe(real=gold, without_adaptation=none, adapted=whole)
     )
 
 
@@ -241,7 +241,7 @@ def t10(bench: Synthesis) -> Trend:
         verdict = "pass" if lost[0] > lost[1] else "fail"
     return Trend(
         verdict,
-        _said(all_notes=whole, annotator_25_percent=annotator, generator_25_percent=generator),
+        _describe(all_notes=whole, annotator_25_percent=annotator, generator_25_percent=generator),
     )
 
 
@@ -253,7 +253,7 @@ def t11(bench: Synthesis) -> Trend:
     verdict: Verdict = "pass"
     if not near:
         verdict = "undecided" if unsure else "fail"
-    return Trend(verdict, _said(larger=whole, small=small))
+    return Trend(verdict, _describe(larger=whole, small=small))
 
 
 def t12(bench: Synthesis) -> Trend:
@@ -266,24 +266,26 @@ def t12(bench: Synthesis) -> Trend:
     near = abs(four.mean - one.mean) <= max(four.deviation, one.deviation)
     lower = few.mean < one.mean - few.deviation
     return Trend(
-        "pass" if near and lower else "fail", _said(**{"400_%": four, "100_%": one, "5_%": few})
+        "pass" if near and lower else "fail", _describe(**{"400_%": four, "100_%": one, "5_%": few})
     )
 
 
-def _controlled(run: Callable[[Synthesis], Trend]) -> Callable[[Synthesis], Trend]:
+def _control(run: Callable[[Synthesis], Trend]) -> Callable[[Synthesis], Trend]:
     """Return the run of a trend, undecided where the tagger of real notes, its positive control,
     learnt too little.
     """
 
-    def judged(bench: Synthesis) -> Trend:
+    def judge(bench: Synthesis) -> Trend:
         gold = bench.row(None)
         if gold.mean < LEAST:
-            return Trend("undecided", f"{_said(real=gold)}: below {LEAST}, nothing to compare with")
+            return Trend(
+                "undecided", f"{_describe(real=gold)}: below {LEAST}, nothing to compare with"
+            )
         return run(bench)
 
-    return judged
+    return judge
 
 
 RUNS: dict[str, Callable[[Synthesis], Trend]] = {
-    name: _controlled(run) for name, run in (("T9", t9), ("T10", t10), ("T11", t11), ("T12", t12))
+    name: _control(run) for name, run in (("T9", t9), ("T10", t10), ("T11", t11), ("T12", t12))
 }

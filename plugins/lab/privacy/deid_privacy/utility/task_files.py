@@ -75,7 +75,7 @@ def write_task(data: TaskData, path: Path) -> None:
     with atomic_file(path) as file:
         for one in data.examples:
             known = {"identifiers": _spans(one.identifiers)} if one.identifiers else {}
-            row = asked(one.note_id, one) | answer(one, data.kind) | known
+            row = make_question(one.note_id, one) | answer(one, data.kind) | known
             file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
 
 
@@ -88,7 +88,7 @@ def example_of(row: Mapping[str, Any], kind: Kind) -> TaskDocument:
     name, text = row["id"], row["text"]
     if type(name) is not str or type(text) is not str or not text.strip():
         raise ValueError
-    given = said(row, kind, len(text))
+    given = read_answer(row, kind, len(text))
     identifiers = _marks(row.get("identifiers", []), len(text))
     if isinstance(given, AbstractSet):
         return TaskDocument(name, text, identifiers, (), frozenset(given))
@@ -97,7 +97,7 @@ def example_of(row: Mapping[str, Any], kind: Kind) -> TaskDocument:
     return TaskDocument(name, text, identifiers, given)
 
 
-def asked(name: str, one: TaskDocument) -> dict[str, Any]:
+def make_question(name: str, one: TaskDocument) -> dict[str, Any]:
     """Return a document without what is to be predicted."""
     return {"id": name, "text": one.text}
 
@@ -113,7 +113,9 @@ def answer(one: TaskDocument, kind: Kind) -> dict[str, Any]:
     )
 
 
-def said(row: Mapping[str, Any], kind: Kind, length: int) -> tuple[Marked, ...] | frozenset[str]:
+def read_answer(
+    row: Mapping[str, Any], kind: Kind, length: int
+) -> tuple[Marked, ...] | frozenset[str]:
     """Return the spans or labels of an object.
 
     Args:

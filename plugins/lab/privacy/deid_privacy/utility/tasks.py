@@ -168,25 +168,30 @@ def task_data(name: str, *, documents: int, seed: int) -> TaskData:
     kind, labels, published = _SHAPES[name]
     values = _values(seed)
     made = tuple(
-        _made(f"{name}-{number:05d}", name, values, random.Random(f"{name} {seed} {number}"))  # noqa: S311 - simulation
+        _make_document(
+            f"{name}-{number:05d}",
+            name,
+            values,
+            random.Random(f"{name} {seed} {number}"),  # noqa: S311 - simulation
+        )
         for number in range(documents)
     )
     return TaskData(name, kind, labels, made, published)
 
 
-def _made(
+def _make_document(
     note_id: str, name: str, values: Mapping[str, Sequence[str]], rng: random.Random
 ) -> TaskDocument:
     text, identifiers, marks, labels = "", [], [], set()
     count = {"phi_ner": rng.choice((0, 1, 1, 2)), "icd10": 2}.get(name, int(rng.random() < 0.6))
     for sentence in (rng.choice(_IDENTIFYING) for _ in range(count)):
-        drawn = _filled(sentence, values, rng)
+        drawn = _fill(sentence, values, rng)
         identifiers += [
             (len(text) + start, len(text) + end, label) for start, end, label in drawn[1]
         ]
         text += drawn[0] + " "
     for sentence, own in _clinical(name, rng):
-        drawn = _filled(sentence, _ENTITIES, rng)
+        drawn = _fill(sentence, _ENTITIES, rng)
         marks += [
             (len(text) + start, len(text) + end, own or label) for start, end, label in drawn[1]
         ]
@@ -221,7 +226,7 @@ def _clinical(name: str, rng: random.Random) -> Iterator[tuple[str, str]]:
             yield sentence, ""
 
 
-def _filled(
+def _fill(
     sentence: str, values: Mapping[str, Sequence[str]], rng: random.Random
 ) -> tuple[str, list[Marked]]:
     text, marks, cursor = "", [], 0

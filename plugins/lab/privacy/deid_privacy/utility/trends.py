@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from deid_assets.extending.measuring import Alternative, corrected, mann_whitney
+from deid_assets.extending.measuring import Alternative, correct_p_values, mann_whitney
 from deid_privacy.trends import Trend, Verdict
 from deid_privacy.utility.comparing import ALPHA, Configuration, UtilityRow, rows
 from deid_privacy.utility.encoders import ADAPTED, GENERAL
@@ -64,7 +64,7 @@ class TrendGrids:
         )
 
 
-def _said(first: UtilityRow, second: UtilityRow) -> str:
+def _describe(first: UtilityRow, second: UtilityRow) -> str:
     return (
         f"{first.mean:.3f} ± {first.deviation:.3f} against {second.mean:.3f} ±"
         f" {second.deviation:.3f}"
@@ -72,7 +72,7 @@ def _said(first: UtilityRow, second: UtilityRow) -> str:
 
 
 def _by_task(pairs: Mapping[str, tuple[UtilityRow, UtilityRow]]) -> str:
-    return "; ".join(f"{task} {_said(*pair)}" for task, pair in pairs.items())
+    return "; ".join(f"{task} {_describe(*pair)}" for task, pair in pairs.items())
 
 
 def _pairs(
@@ -122,7 +122,7 @@ def t4(bench: TrendGrids) -> Trend:
     corrected.
     """
     pairs = _pairs(bench, (ADAPTED + PSEUDO, PSEUDO, PSEUDO), (ADAPTED + "raw",))
-    found = corrected(
+    found = correct_p_values(
         {
             task: mann_whitney(first.scores, second.scores, alternative=Alternative.LESS).p
             for task, (first, second) in pairs.items()

@@ -109,7 +109,7 @@ class TunedModel:
         self.model.eval()
         found: list[Any] = []
         for at in range(0, len(examples), 32):
-            rows = _encoded(examples[at : at + 32], self)
+            rows = _encode(examples[at : at + 32], self)
             with torch.inference_mode():
                 scores = self.model(
                     input_ids=rows.ids, attention_mask=rows.attention
@@ -220,7 +220,7 @@ def tune(
             f"task {data.name!r} has no document to learn from; give more documents or fewer folds"
         )
     generator(seed, 81)
-    tuned = _loaded(data, encoder, tuning)
+    tuned = _load(data, encoder, tuning)
     learner = DocumentLearner(tuned, train, dev, seed=seed)
     settings = LoopSettings(epochs=tuning.epochs, patience=tuning.patience, least=0.0)
     tuned.best_epoch = Loop(learner, settings).run().best_epoch
@@ -228,7 +228,7 @@ def tune(
     return tuned
 
 
-def _loaded(data: TaskData, encoder: Path, tuning: TuningSettings) -> TunedModel:
+def _load(data: TaskData, encoder: Path, tuning: TuningSettings) -> TunedModel:
     """Return a pre-trained encoder under a new head for a task."""
     settings = TransformersSettings(encoder=str(encoder))
     if data.kind == "tokens":
@@ -276,7 +276,7 @@ class DocumentLearner(Learner[list[TaskDocument]]):
 
     def loss(self, part: list[TaskDocument]) -> Loss:
         """Return the mean loss of documents, or of their words."""
-        rows = _encoded(part, self._tuned)
+        rows = _encode(part, self._tuned)
         scores = self.model(input_ids=rows.ids, attention_mask=rows.attention).logits
         return Loss(_loss(scores, rows.targets, self._tuned.data))
 
@@ -314,7 +314,7 @@ def _tags(data: TaskData) -> tuple[str, ...]:
     return tuple(tag_set(data.labels, TagScheme.BIO))
 
 
-def _encoded(examples: Sequence[TaskDocument], tuned: TunedModel) -> _Rows:
+def _encode(examples: Sequence[TaskDocument], tuned: TunedModel) -> _Rows:
     """Return documents as tensors; the first sub-token of a word carries its tag."""
     coded = tuned.tokenizer(
         [one.text for one in examples],

@@ -41,26 +41,26 @@ def version_of(data: TaskData, version: str, *, detectors: Sequence[str]) -> Tas
     if version == RAW:
         return data
     if errors := Errors.of(version):
-        outcomes = errors.redacted(data.examples)
-        moved = (carried(*pair) for pair in zip(data.examples, outcomes, strict=True))
+        outcomes = errors.redact(data.examples)
+        moved = (carry(*pair) for pair in zip(data.examples, outcomes, strict=True))
         return replace(data, examples=tuple(one for one in moved if one.text.strip()))
     lang = "en" if data.name in TASKS else None
     notes = [
         Note(one.note_id, one.text, patient_id=one.note_id, lang=lang) for one in data.examples
     ]
-    names, options = named(detectors)
+    names, options = parse_detectors(detectors)
     replies = deidentify_notes(
         notes, policy=version, detectors=names, options=options, secret=_SECRET
     )
     kept = tuple(
-        carried(example, outcome)
+        carry(example, outcome)
         for example, outcome in zip(data.examples, replies, strict=True)
         if not isinstance(outcome, Failed) and outcome.text.strip()
     )
     return replace(data, examples=kept)
 
 
-def named(detectors: Sequence[str]) -> tuple[list[str], dict[str, dict[str, str]]]:
+def parse_detectors(detectors: Sequence[str]) -> tuple[list[str], dict[str, dict[str, str]]]:
     """Return names and options of detectors that are given as ``NAME`` or ``NAME=MODEL``."""
     parts = [one.partition("=") for one in detectors]
     return [name for name, _, _ in parts], {
@@ -68,17 +68,17 @@ def named(detectors: Sequence[str]) -> tuple[list[str], dict[str, dict[str, str]
     }
 
 
-def carried(example: TaskDocument, redacted: Redacted) -> TaskDocument:
+def carry(example: TaskDocument, redacted: Redacted) -> TaskDocument:
     """Return a document with its redacted text, and its spans where they are now."""
     return replace(
         example,
         text=redacted.text,
-        identifiers=_moved(example.identifiers, redacted),
-        marks=_moved(example.marks, redacted),
+        identifiers=_move(example.identifiers, redacted),
+        marks=_move(example.marks, redacted),
     )
 
 
-def _moved(marks: Sequence[Marked], redacted: Redacted) -> tuple[Marked, ...]:
+def _move(marks: Sequence[Marked], redacted: Redacted) -> tuple[Marked, ...]:
     """Return spans in the redacted text, sorted.
 
     Where one replacement stands for several, its words are shared out.
@@ -101,7 +101,7 @@ def _moved(marks: Sequence[Marked], redacted: Redacted) -> tuple[Marked, ...]:
         )
     for number, own in shared.items():
         edit = redacted.edits[number]
-        found += _shared(
+        found += _share_words(
             [label for _, _, label in own],
             edit.new_start,
             redacted.text[edit.new_start : edit.new_end],
@@ -117,7 +117,7 @@ def _moved(marks: Sequence[Marked], redacted: Redacted) -> tuple[Marked, ...]:
     return tuple(kept)
 
 
-def _shared(labels: Sequence[str], begin: int, value: str) -> list[Marked]:
+def _share_words(labels: Sequence[str], begin: int, value: str) -> list[Marked]:
     """Return the words of a replacement, one for each label and the rest for the last.
 
     All for the first if too few.

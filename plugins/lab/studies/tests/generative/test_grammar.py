@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tiny_model import TEXTS, local, random_model
 
 from deid_assets.core.errors import DetectorError
-from deid_generative.align import trimmed
-from deid_generative.grammar import CopyGrammar, CopyProcessor, removed
+from deid_generative.align import trim
+from deid_generative.grammar import CopyGrammar, CopyProcessor, list_removed
 from deid_generative.local import Speech
 from deid_generative.reading import Status
 
@@ -20,9 +20,9 @@ HOLE, END = 90, 99
 def written(grammar: CopyGrammar, tokens: list[int]) -> list[tuple[int, int, int]]:
     state = grammar.start()
     for token in tokens:
-        assert token in grammar.allowed(state)
+        assert token in grammar.list_allowed(state)
         state = grammar.advance(state, token)
-    return removed(state)
+    return list_removed(state)
 
 
 def test_the_note_may_be_copied_with_placeholders_for_some_of_it() -> None:
@@ -43,7 +43,7 @@ def test_nothing_else_may_be_written(tokens: list[int]) -> None:
     for token in tokens[:-1]:
         state = grammar.advance(state, token)
 
-    assert tokens[-1] not in grammar.allowed(state)
+    assert tokens[-1] not in grammar.list_allowed(state)
     assert grammar.advance(state, tokens[-1]) == {}
 
 
@@ -51,7 +51,7 @@ def test_an_output_that_was_cut_off_removes_nothing_and_raises() -> None:
     grammar = CopyGrammar([1, 2], [[HOLE]], [], END, longest=2)
 
     with pytest.raises(DetectorError, match="cut off"):
-        removed(grammar.advance(grammar.start(), 1))
+        list_removed(grammar.advance(grammar.start(), 1))
 
 
 @settings(max_examples=150, deadline=None)
@@ -66,10 +66,10 @@ def test_every_output_is_the_note_with_runs_replaced(
     """
     grammar = CopyGrammar(source, [[4, 0], [3]], [2], END, longest=longest)
     state, tokens = grammar.start(), []
-    while allowed := grammar.allowed(state):
+    while allowed := grammar.list_allowed(state):
         tokens.append(rng.choice(allowed))  # type: ignore[attr-defined]
         state = grammar.advance(state, tokens[-1])
-    holes = removed(state)
+    holes = list_removed(state)
     rebuilt, cursor = [], 0
     for first, stop, which in holes:
         assert 0 < stop - first <= longest
@@ -87,7 +87,7 @@ def test_a_model_of_random_weights_makes_nothing_up(spoken: Speech, seed: int) -
         (made,) = model.write([text])
         pieces, cursor = [], 0
         for hole in made.holes:
-            assert trimmed(text, (hole.start, hole.end)) == (hole.start, hole.end)
+            assert trim(text, (hole.start, hole.end)) == (hole.start, hole.end)
             pieces.append(text[cursor : hole.start])
             cursor = hole.end
         kept = [piece.strip() for piece in [*pieces, text[cursor:]]]

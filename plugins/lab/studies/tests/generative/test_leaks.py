@@ -14,7 +14,7 @@ from tiny_pairs import task, train
 from deid_assets.extending.audits import Key, Material, Outcome
 from deid_assets.privacy.running import load_audit, run_audit
 from deid_generative.folder import read_folder
-from deid_generative.opening import merged
+from deid_generative.opening import merge_model
 
 pytest.importorskip("deid_audits", reason="the plugin audits is not installed")
 pytestmark = pytest.mark.slow
@@ -47,10 +47,12 @@ ADAPTER: dict[str, Any] = {
 
 def test_a_secret_that_the_base_learnt_is_found_in_base_and_adapter_merged(tmp_path: Path) -> None:
     from deid_audits.models.canaries import write_canaries
-    from deid_audits.models.planted import planted_corpus
+    from deid_audits.models.planted import make_planted_corpus
     from deid_causal.trainer import CausalTrainer
 
-    planted = planted_corpus(notes=60, people=2, repeats=(1, 20), canaries=10, seed=4, longest=14)
+    planted = make_planted_corpus(
+        notes=60, people=2, repeats=(1, 20), canaries=10, seed=4, longest=14
+    )
     base = tmp_path / "base"
     base.mkdir()
     trainer = CausalTrainer()
@@ -58,7 +60,7 @@ def test_a_secret_that_the_base_learnt_is_found_in_base_and_adapter_merged(tmp_p
         planted.training, base, settings=trainer.settings(BASE), seed=1, report=lambda _: None
     )
     adapter = train(task({**ADAPTER, "base": str(base)}), tmp_path / "adapter")
-    merged(read_folder(adapter), tmp_path / "merged")
+    merge_model(read_folder(adapter), tmp_path / "merged")
     write_canaries(tmp_path / "canaries.json", planted.canaries)
 
     result = run_audit(

@@ -12,7 +12,7 @@ from tiny_pairs import TINY
 
 from deid_assets import DisjointSpans
 from deid_assets.core.trainer import Document
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 from deid_assets.training import Corpus, Materials, Recipe
 from deid_assets.training.comparison import compare_recipes
 from deid_assets.training.curve import CurveRequest, learning_curve
@@ -42,7 +42,7 @@ def corpus(name: str, style: str, *parts: int) -> Corpus:
         for what, complaint in enumerate(COMPLAINTS):
             if (who + what) % 4 in parts:
                 text = style.format(name_said, complaint)
-                note, spans = marked(text, note_id=f"{name}-{who}-{what}", lang="fr")
+                note, spans = parse_marked(text, note_id=f"{name}-{who}-{what}", lang="fr")
                 found.append(Document(note, DisjointSpans(note.note_id, note.digest, spans.spans)))
     return Corpus(name, tuple(found))
 

@@ -23,7 +23,7 @@ from deid_generative.decode import Decoding
 from deid_generative.folder import read_folder
 from deid_generative.local import LocalModel, PromptShape, Speech
 from deid_generative.opening import open_model
-from deid_generative.pairs import answer_text, joined, pairs, spans_of
+from deid_generative.pairs import answer_text, join_spans, pairs, spans_of
 from deid_generative.reading import Status
 from deid_generative.use import Use
 
@@ -139,7 +139,7 @@ def test_the_epoch_is_chosen_on_development_notes_alone(
 def test_pairs_are_the_note_with_placeholders_or_anonymous(spoken: Any) -> None:
     adjacent = [(0, 4, "NAME"), (5, 9, "NAME"), (8, 12, "DATE")]
 
-    assert joined("Anne Paul mars, vu", adjacent) == [(0, 12, "NAME")]
+    assert join_spans("Anne Paul mars, vu", adjacent) == [(0, 12, "NAME")]
     assert answer_text("Anne Paul mai, vu", [(0, 4, ""), (5, 9, ""), (10, 13, "")]) == "[XXXXX], vu"
     assert answer_text("Vu par Paul", [(7, 11, "NAME")]) == "Vu par [NAME]"
     assert answer_text("toux", []) == "ANONYMOUS"

@@ -9,7 +9,7 @@ from typing import Any
 from deid_assets import DisjointSpans
 from deid_assets.core.tagging import TagScheme
 from deid_assets.core.trainer import Document, Epoch, Task, label_inventory
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 from deid_generative import GenerativeTrainer
 
 TEXTS = (
@@ -53,7 +53,7 @@ TINY: Mapping[str, Any] = {
 def documents(texts: Sequence[str] = TEXTS) -> list[Document]:
     found = []
     for number, text in enumerate(texts):
-        note, spans = marked(text, note_id=f"toy-{number}", lang="fr")
+        note, spans = parse_marked(text, note_id=f"toy-{number}", lang="fr")
         found.append(Document(note, DisjointSpans(note.note_id, note.digest, spans.spans)))
     return found
 

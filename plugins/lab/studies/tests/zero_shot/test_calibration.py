@@ -19,10 +19,10 @@ from deid_zero_shot.points import (
     Points,
     average_precision,
     bootstrap,
-    decided,
     points_of,
     rates,
     roc_auc,
+    score_decisions,
     sweep,
 )
 from deid_zero_shot.scorer import KEPT, ScoredNote, ScoredWord
@@ -83,8 +83,8 @@ def test_a_wanted_recall_is_reached_at_the_highest_precision(
 
     chosen = calibration.choose(found, f"recall={wanted}")
 
-    own = decided(found.gold, found.scores < chosen.log_threshold)
-    every = [decided(found.gold, found.scores < score + 0.5) for score in found.scores]
+    own = score_decisions(found.gold, found.scores < chosen.log_threshold)
+    every = [score_decisions(found.gold, found.scores < score + 0.5) for score in found.scores]
     assert own.recall is not None
     assert own.recall >= wanted
     assert own.precision == pytest.approx(
@@ -138,7 +138,7 @@ def test_recall_rises_with_the_threshold_and_the_curve_is_recomputed() -> None:
     recalls = [row[4] for row in rows]
     assert recalls == sorted(recalls)
     for row in rows[:: len(rows) // 7]:
-        own = decided(found.gold, found.scores < row[0] * np.log(10))
+        own = score_decisions(found.gold, found.scores < row[0] * np.log(10))
         assert row[1:] == pytest.approx(
             [own.accuracy, own.f1, own.precision or 1.0, own.recall], abs=0.004
         )
@@ -148,7 +148,10 @@ def test_recall_rises_with_the_threshold_and_the_curve_is_recomputed() -> None:
 def test_redacting_all_has_recall_one_and_the_precision_of_chance() -> None:
     gold = np.array([True, False, False, True, False])
 
-    everything, nothing = decided(gold, np.ones(5, bool)), decided(gold, np.zeros(5, bool))
+    everything, nothing = (
+        score_decisions(gold, np.ones(5, bool)),
+        score_decisions(gold, np.zeros(5, bool)),
+    )
 
     assert (everything.recall, everything.precision) == (1.0, 0.4)
     assert (nothing.recall, nothing.precision, nothing.accuracy) == (0.0, None, 0.6)
@@ -197,7 +200,9 @@ def test_few_notes_give_wide_intervals() -> None:
         gold = rng.random(len(numbers)) < 0.2 + 0.3 * (numbers % 3 == 0)
         redacted = rng.random(len(numbers)) < np.where(gold, 0.3 + 0.6 * (numbers % 2), 0.1)
         found = Points(np.where(redacted, -5.0, 0.0), gold, numbers)
-        (interval,) = bootstrap(found, lambda one: [decided(one.gold, one.scores < -1).recall])
+        (interval,) = bootstrap(
+            found, lambda one: [score_decisions(one.gold, one.scores < -1).recall]
+        )
         assert interval.low is not None
         assert interval.high is not None
         assert interval.low <= (interval.value or 0) <= interval.high
@@ -215,7 +220,7 @@ def test_intervals_hold_the_true_value_about_as_often_as_they_say() -> None:
             np.where(redacted, -5.0, 0.0), np.ones(400, bool), np.repeat(np.arange(40), 10)
         )
         (interval,) = bootstrap(
-            found, lambda one: [decided(one.gold, one.scores < -1).recall], samples=200
+            found, lambda one: [score_decisions(one.gold, one.scores < -1).recall], samples=200
         )
         held += (interval.low or 0) <= 0.7 <= (interval.high or 1)
 
@@ -253,6 +258,8 @@ def test_intervals_are_those_that_the_loop_here_drew():
     rng.normal(size=190)
     gold = rng.random(300) < 0.3
     found = Points(np.round(rng.normal(size=300) - gold, 1), gold, np.repeat(np.arange(30), 10))
-    area, f1 = bootstrap(found, lambda one: [roc_auc(one), decided(one.gold, one.scores < -1).f1])
+    area, f1 = bootstrap(
+        found, lambda one: [roc_auc(one), score_decisions(one.gold, one.scores < -1).f1]
+    )
     assert area == pytest.approx((0.7498631773, 0.6907651003, 0.8040783624))
     assert f1 == pytest.approx((0.5108695652, 0.3929552022, 0.6128430532))

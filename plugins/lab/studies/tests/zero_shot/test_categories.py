@@ -12,8 +12,8 @@ from dataclasses import asdict
 import pytest
 
 from deid_assets import Note, Phi, Span
-from deid_assets.testing import marked
-from deid_zero_shot.categories import FeatureCounts, crossed, learn, shape
+from deid_assets.testing import parse_marked
+from deid_zero_shot.categories import FeatureCounts, cross_counts, learn, shape
 
 NOTES = (
     (
@@ -36,7 +36,7 @@ def words_of(note: Note) -> list[tuple[int, int]]:
 
 
 def learnt(texts: tuple[str, ...] = NOTES, *, others: bool = False) -> FeatureCounts:
-    documents = [marked(text, note_id=str(at), lang="en") for at, text in enumerate(texts)]
+    documents = [parse_marked(text, note_id=str(at), lang="en") for at, text in enumerate(texts)]
     return learn(((note, words_of(note), tuple(spans)) for note, spans in documents), others=others)
 
 
@@ -112,9 +112,9 @@ def test_words_that_are_no_phi_by_their_kind_are_told_apart() -> None:
 
 def test_no_document_tells_of_itself() -> None:
     texts = [f"<NAME>Zed</NAME> {word}" for word in ("fever", "cough", "pain", "rash")]
-    documents = [marked(text, note_id=text[-4:], lang="en") for text in texts]
+    documents = [parse_marked(text, note_id=text[-4:], lang="en") for text in texts]
 
-    found = crossed([(note, words_of(note), tuple(spans)) for note, spans in documents])
+    found = cross_counts([(note, words_of(note), tuple(spans)) for note, spans in documents])
 
     told = [
         sorted(

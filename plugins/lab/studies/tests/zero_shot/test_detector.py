@@ -18,7 +18,7 @@ from deid_assets.core.detector import Failed, detect
 from deid_assets.core.errors import ConfigError, DetectorError, PluginError
 from deid_assets.core.trainer import Document
 from deid_assets.plugins import load as load_plugin
-from deid_assets.testing import check_detector, check_offline, marked
+from deid_assets.testing import check_detector, check_offline, parse_marked
 from deid_zero_shot import ZeroShotDetector, calibration, shapes
 from deid_zero_shot.guard import load
 from deid_zero_shot.method import Runtime, method_of, read_options
@@ -270,7 +270,8 @@ def test_words_that_are_no_phi_by_their_kind_stay_unscored(
 ) -> None:
     text = "Seen by Dr. <NAME>Lee</NAME>, no <NAME>Mora</NAME> and no fever. "
     documents = [
-        Document(*marked(text + "No cough. " * at, note_id=f"n{at}", lang="en")) for at in range(8)
+        Document(*parse_marked(text + "No cough. " * at, note_id=f"n{at}", lang="en"))
+        for at in range(8)
     ]
     spans: list[set[str]] = []
     variants = []

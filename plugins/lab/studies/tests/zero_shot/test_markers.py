@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from deid_assets import Note, Phi, Span
 from deid_assets.core.errors import InputError
 from deid_assets.testing import mark as tagged
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 from deid_zero_shot import projecting
 from deid_zero_shot.markers import mark, unmark
 from deid_zero_shot.projection import Why
@@ -24,7 +24,7 @@ SOURCE = "Seen by Dr. <NAME>Ana Lee</NAME> in <CITY>Rome</CITY>, sex <SEX>M</SEX
 
 
 def came_back(translated: str, source: str = SOURCE):
-    note, spans = marked(source, note_id="n", lang="en")
+    note, spans = parse_marked(source, note_id="n", lang="en")
     return unmark(note, list(spans), Note("n", translated, lang="es"))
 
 
@@ -45,7 +45,7 @@ def test_what_a_translator_leaves_as_it_is_comes_back_whole(
 
 
 def test_words_may_change_around_the_markers_and_in_them() -> None:
-    note, spans = marked(SOURCE, note_id="n", lang="en")
+    note, spans = parse_marked(SOURCE, note_id="n", lang="en")
     swap = {
         "Seen by": "Vista por la",
         "Dr.": "Dra.",
@@ -99,7 +99,7 @@ def test_brackets_of_the_text_itself_stay_or_are_refused() -> None:
 
     assert target.text == "[sic] Ana Lee en Roma, H]"
     assert not found.doubts
-    note, spans = marked("see <NAME>Lee [x]</NAME>")
+    note, spans = parse_marked("see <NAME>Lee [x]</NAME>")
     with pytest.raises(InputError, match="has a bracket"):
         mark(note, list(spans))
     with pytest.raises(InputError, match="itself"):
@@ -110,7 +110,7 @@ def test_the_commands_carry_annotations_both_ways(tmp_path: Path) -> None:
     notes = tmp_path / "notes.jsonl"
     with notes.open("w", encoding="utf-8") as file:
         for number in range(2):
-            note, spans = marked(SOURCE, note_id=f"n{number}", lang="en")
+            note, spans = parse_marked(SOURCE, note_id=f"n{number}", lang="en")
             own = [{"start": span.start, "end": span.end, "label": span.label} for span in spans]
             file.write(
                 json.dumps({"id": note.note_id, "text": note.text, "lang": "en", "spans": own})

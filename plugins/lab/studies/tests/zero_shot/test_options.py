@@ -13,7 +13,7 @@ from models_here import save_model
 from deid_assets import Note, Phi, SpanSet
 from deid_assets.core.errors import ConfigError
 from deid_assets.plugins import load as load_plugin
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 from deid_zero_shot import ZeroShotDetector
 from deid_zero_shot.method import Method, Runtime, method_of, read_options
 from deid_zero_shot.priors import Priors
@@ -110,7 +110,7 @@ def test_ages_and_dates_that_the_model_leaves_are_all_found_by_rules(tmp_path: P
         "es": "Varón de <AGE>63 años</AGE>, ingresado el <DATE>3 de mayo de 2021</DATE>.",
     }
     notes, gold = zip(
-        *(marked(text, note_id=lang, lang=lang) for lang, text in texts.items()), strict=True
+        *(parse_marked(text, note_id=lang, lang=lang) for lang, text in texts.items()), strict=True
     )
     zero_shot = ZeroShotDetector(
         model=save_model(tmp_path), threshold=2.0, numbers="leave", threads=1

@@ -6,12 +6,12 @@ import pytest
 
 from deid_assets import Note
 from deid_assets.core.errors import InputError
-from deid_assets.testing import mark, marked
+from deid_assets.testing import mark, parse_marked
 from deid_zero_shot.projection import Why, project, read_alignment, words
 
 
 def projected(source: str, target: str, line: str):
-    note, spans = marked(source)
+    note, spans = parse_marked(source)
     other = Note("t", target, lang="es")
     pairs = read_alignment(
         line, source=len(words(note.text)), target=len(words(target)), note_id="t"

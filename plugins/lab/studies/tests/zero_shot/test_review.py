@@ -23,8 +23,8 @@ from deid_assets.core.trainer import Document
 from deid_zero_shot import ZeroShotDetector, inspecting
 from deid_zero_shot.bias import names_of, recall_by_origin
 from deid_zero_shot.calibration import Threshold, choose
-from deid_zero_shot.points import Points, decided, points_of
-from deid_zero_shot.review import by_risk, counted, page, reviewed
+from deid_zero_shot.points import Points, points_of, score_decisions
+from deid_zero_shot.review import by_risk, count_kinds, page, review_note
 from deid_zero_shot.risk import Risk
 from deid_zero_shot.scorer import KEPT, ScoredWord
 
@@ -89,7 +89,7 @@ def test_a_planted_rare_name_is_first_and_its_note_too(calibrated: Threshold) ->
     risk = Risk(calibrated)
 
     found = by_risk(
-        reviewed(note, scored.score(note), threshold=calibrated.log_threshold, risk=risk)
+        review_note(note, scored.score(note), threshold=calibrated.log_threshold, risk=risk)
         for note in notes
     )
 
@@ -124,7 +124,7 @@ def test_words_that_are_never_redacted_have_the_share_of_phi_among_such() -> Non
     scored, _ = scorer(PIECES, answer)
     words = [word._replace(score=KEPT) for word in scored.score(note).words]
 
-    found = reviewed(note, scored.score(note)._replace(words=words), threshold=-2.0, risk=risk)
+    found = review_note(note, scored.score(note)._replace(words=words), threshold=-2.0, risk=risk)
 
     assert risk.of(words[0]) == pytest.approx(0.25)
     assert found.residual == pytest.approx(0.5)
@@ -134,7 +134,7 @@ def test_the_page_shows_what_the_metrics_count(calibrated: Threshold) -> None:
     scored, _ = scorer(PIECES, answer)
     risk = Risk(calibrated)
     found = [
-        reviewed(
+        review_note(
             one.note,
             scored.score(one.note),
             threshold=calibrated.log_threshold,
@@ -147,10 +147,10 @@ def test_the_page_shows_what_the_metrics_count(calibrated: Threshold) -> None:
     shown = page(found, title="<model>")
 
     points = points_of((scored.score(one.note), one.spans) for one in DEV)
-    rates = decided(points.gold, points.scores < calibrated.log_threshold)
+    rates = score_decisions(points.gold, points.scores < calibrated.log_threshold)
     body = shown.split("</table>")[1]
     kinds = {kind: len(re.findall(f'<b class="{kind}"', body)) for kind in ("tp", "fp", "fn", "tn")}
-    assert kinds == {**dict.fromkeys(("tp", "fp", "fn", "tn"), 0), **counted(found)}
+    assert kinds == {**dict.fromkeys(("tp", "fp", "fn", "tn"), 0), **count_kinds(found)}
     assert rates.recall == pytest.approx(kinds["tp"] / (kinds["tp"] + kinds["fn"]))
     assert rates.precision == pytest.approx(kinds["tp"] / (kinds["tp"] + kinds["fp"]))
     texts = [
@@ -166,7 +166,7 @@ def test_without_gold_the_page_shades_by_chance(calibrated: Threshold) -> None:
 
     shown = page(
         [
-            reviewed(
+            review_note(
                 note, scored.score(note), threshold=calibrated.log_threshold, risk=Risk(calibrated)
             )
         ],

@@ -11,14 +11,14 @@ from fixed_network import scorer
 from deid_assets import DisjointSpans
 from deid_assets.core.errors import InputError
 from deid_assets.core.trainer import Document
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 from deid_zero_shot.method import Method
 from deid_zero_shot.protect import Protection
 from deid_zero_shot.study import (
     ScoredDocuments,
     chance_rows,
-    decided_row,
     ensemble_gain,
+    make_row,
     score_all,
     zero_shot_row,
 )
@@ -43,7 +43,7 @@ def documents(lang: str) -> list[Document]:
     found = []
     for copy in ("a", "b"):
         for number, text in enumerate(TEXTS[lang]):
-            note, spans = marked(
+            note, spans = parse_marked(
                 f"{text} {'cough ' * (number + 2 * (copy == 'b'))}",
                 note_id=f"{lang}{copy}{number}",
                 lang=lang,
@@ -97,7 +97,7 @@ def test_numbers_left_to_rules_are_no_false_positives() -> None:
     eager = RARE | {"3": 1e-7}  # the number is the most surprising of all
     before, after = (
         zero_shot_row("x", one, samples=2)
-        for one in (judged(eager), judged(eager).changed(protection=Protection(numbers=True)))
+        for one in (judged(eager), judged(eager).change(protection=Protection(numbers=True)))
     )
 
     assert (before.values["precision"].value or 0) < 1.0
@@ -107,7 +107,7 @@ def test_numbers_left_to_rules_are_no_false_positives() -> None:
 def test_typing_takes_out_what_development_notes_teach_to_be_no_phi() -> None:
     rare = dict.fromkeys(WORDS, 1e-6)  # to the model nothing can be guessed
     before, after = (
-        zero_shot_row("x", one, samples=2) for one in (judged(rare), judged(rare).typed())
+        zero_shot_row("x", one, samples=2) for one in (judged(rare), judged(rare).drop_typed())
     )
 
     assert before.redacted > 0.7  # all but punctuation
@@ -127,7 +127,7 @@ def test_a_gain_costs_no_precision_on_the_development_notes() -> None:
     assert (gain.alone[1], gain.together[1]) == (1.0, 1.0)
     assert gain.together[0] == 1.0
     assert gain.difference.value == pytest.approx(1.0 - (gain.alone[0] or 0))
-    assert decided_row("rules", found.test, lee[3:], samples=2).values["precision"].value == 1.0
+    assert make_row("rules", found.test, lee[3:], samples=2).values["precision"].value == 1.0
 
 
 def test_one_note_in_both_parts_is_refused() -> None:

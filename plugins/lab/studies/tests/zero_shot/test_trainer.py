@@ -12,7 +12,7 @@ from deid_assets.core.errors import ConfigError
 from deid_assets.core.trainer import Document
 from deid_assets.plugins import load as load_plugin
 from deid_assets.plugins import load_trainer
-from deid_assets.testing import marked
+from deid_assets.testing import parse_marked
 from deid_assets.training import Corpus, Materials, Recipe, load_recipe, read_card, train_model
 from deid_zero_shot import ZeroShotTrainer
 
@@ -32,7 +32,7 @@ TEXTS = (
 def corpus(name: str) -> Corpus:
     documents = []
     for number, text in enumerate(TEXTS):
-        note, spans = marked(f"{text}\n{name}", note_id=f"{name}-{number}")
+        note, spans = parse_marked(f"{text}\n{name}", note_id=f"{name}-{number}")
         documents.append(Document(note, DisjointSpans.of(note, list(spans))))
     return Corpus(name, tuple(documents))
 

@@ -179,7 +179,7 @@ class LineNetwork:
         batches = buckets(texts, most=self.most, characters=_CHARACTERS)
         found: dict[int, NDArray[Any]] = {}
         for batch, rows in zip(
-            batches, self._scored([[texts[at] for at in batch] for batch in batches]), strict=True
+            batches, self._score([[texts[at] for at in batch] for batch in batches]), strict=True
         ):
             found |= dict(zip(batch, rows, strict=True))
         whole: list[list[NDArray[Any]]] = [[] for _ in lines]
@@ -189,7 +189,7 @@ class LineNetwork:
             )
         return [np.concatenate(parts).astype(np.float32) for parts in whole]
 
-    def _scored(self, batches: Sequence[Sequence[Line]]) -> list[NDArray[Any]]:
+    def _score(self, batches: Sequence[Sequence[Line]]) -> list[NDArray[Any]]:
         if self.workers == 1 or len(batches) < 2:
             return [self.score(batch) for batch in batches]
         with ThreadPoolExecutor(self.workers) as pool:

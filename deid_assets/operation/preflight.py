@@ -1,0 +1,32 @@
+"""The check before notes are read: nothing starts while something is unsafe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deid_assets.config import Settings
+from deid_assets.core.errors import ConfigError
+from deid_assets.operation.access import access_findings, server_findings
+from deid_assets.operation.dagster_yaml import dagster_findings
+from deid_assets.operation.findings import Condition, Finding
+
+
+def safety_findings(settings: Settings) -> Iterator[Finding]:
+    """Yield what may be unsafe: who may read what, what Dagster keeps, who reaches its server.
+
+    It takes milliseconds, and opens no database.
+    """
+    yield from access_findings(settings)
+    yield from dagster_findings(settings.dagster_home)
+    yield from server_findings(settings)
+
+
+def check_safety(settings: Settings) -> None:
+    """Check that no note can reach somebody by how the installation is set up.
+
+    Raises:
+        ConfigError: It can, with a line for each way and its remedy.
+    """
+    faults = [one.detail for one in safety_findings(settings) if one.state is Condition.UNSAFE]
+    if faults:
+        raise ConfigError("\n".join([*faults, "no notes are read until then; see `deid doctor`"]))

@@ -1,0 +1,566 @@
+"""The file of a review: the queue, and every decision as an event that is never changed.
+
+One SQLite file in the restricted zone, its owner's alone; it holds places, ids of notes and keyed
+values, and no text. Each key press is one transaction that is on disk when it is answered.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from deid_assets.extending import DeidError, InputError
+from deid_review.states import Event, NoteState, ReviewAction, ReviewMark, ReviewStatus, fold
+from deid_review.suggestions import Kind, Said
+
+FILE = "review.sqlite"
+LEASE_S = 900.0
+"""After this long a note that somebody opened is offered to others again."""
+ADJUDICATION = "adjudication"
+"""Stream of what is decided where two reviewers differ."""
+_VERSION = 1
+_BUSY_S = 15.0
+_TABLES = """
+CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS notes (
+    note_id TEXT PRIMARY KEY, digest TEXT NOT NULL, place INTEGER NOT NULL UNIQUE,
+    is_sampled INTEGER NOT NULL, is_blind INTEGER NOT NULL, is_double INTEGER NOT NULL,
+    characters INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS marks (
+    note_id TEXT NOT NULL REFERENCES notes, mark INTEGER NOT NULL, start INTEGER NOT NULL,
+    "end" INTEGER NOT NULL, label TEXT NOT NULL, score REAL NOT NULL, kinds TEXT NOT NULL,
+    said TEXT NOT NULL, is_merged INTEGER NOT NULL, priority REAL NOT NULL, value TEXT NOT NULL,
+    PRIMARY KEY (note_id, mark));
+CREATE INDEX IF NOT EXISTS marks_by_value ON marks (value);
+CREATE TABLE IF NOT EXISTS events (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, note_id TEXT NOT NULL, digest TEXT NOT NULL,
+    stream TEXT NOT NULL, reviewer TEXT NOT NULL, at REAL NOT NULL, action TEXT NOT NULL,
+    mark INTEGER NOT NULL, start INTEGER NOT NULL, "end" INTEGER NOT NULL, label TEXT NOT NULL,
+    "group" TEXT NOT NULL, undone_at REAL);
+CREATE INDEX IF NOT EXISTS events_by_note ON events (note_id, stream);
+CREATE INDEX IF NOT EXISTS events_undone ON events (undone_at) WHERE undone_at IS NOT NULL;
+CREATE TABLE IF NOT EXISTS leases (
+    note_id TEXT PRIMARY KEY, reviewer TEXT NOT NULL, until REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS approvals (
+    reviewer TEXT NOT NULL, at REAL NOT NULL, last INTEGER NOT NULL, notes INTEGER NOT NULL);
+"""
+
+
+class StaleNoteError(DeidError):
+    """The note was changed in another window since it was shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedNote:
+    """A note of the queue.
+
+    Args:
+        note_id: Its id.
+        digest: Of its text when the queue was made.
+        place: In the queue, from 1.
+        is_sampled: Whether it was drawn at random by the key.
+        is_blind: Whether it is shown without suggestions.
+        is_double: Whether two reviewers annotate it.
+        characters: Of its text.
+    """
+
+    note_id: str
+    digest: str
+    place: int
+    is_sampled: bool
+    is_blind: bool
+    is_double: bool
+    characters: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedMark:
+    """A suggestion of the queue.
+
+    Args:
+        note_id: Whose.
+        mark: Number in the note, from 1.
+        start: First code point.
+        end: One past the last.
+        label: Category.
+        score: Highest confidence.
+        kinds: Reasons why it is looked at.
+        said: What each detector said.
+        is_merged: Whether the ensemble marks it.
+        priority: How early it is looked at.
+        value: Keyed digest of the value, alike in spelling but for case and blanks.
+    """
+
+    note_id: str
+    mark: int
+    start: int
+    end: int
+    label: str
+    score: float
+    kinds: tuple[Kind, ...]
+    said: tuple[Said, ...]
+    is_merged: bool
+    priority: float
+    value: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionEntry:
+    """An event to be recorded.
+
+    Args:
+        note_id: On which note.
+        action: What.
+        mark: On which mark; 0 where on the note.
+        start: First code point, where it says a place.
+        end: One past the last.
+        label: Category, where it says one.
+    """
+
+    note_id: str
+    action: ReviewAction
+    mark: int = 0
+    start: int = 0
+    end: int = 0
+    label: str = ""
+
+
+class Ledger:
+    """The file of one batch's review.
+
+    Args:
+        path: It; made where it is not there.
+
+    Raises:
+        InputError: The file cannot be used: it is damaged, or of another version.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.RLock()
+        path.touch(mode=0o600)
+        path.chmod(0o600)  # SQLite gives the files beside it the same mode
+        self._connection = sqlite3.connect(
+            path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
+        )
+        self._connection.row_factory = sqlite3.Row
+        try:
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute("PRAGMA synchronous = FULL")
+            self._connection.executescript(_TABLES)
+        except sqlite3.Error as error:
+            self._connection.close()
+            raise InputError(_unusable(path, error)) from None
+        if int(self.about("version") or _VERSION) != _VERSION:
+            raise InputError(f"{path}: another version of deid-review wrote it; use that one")
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """Hold the file for one transaction, which is on disk when the block ends.
+
+        Raises:
+            InputError: There is no room, or another process holds the file too long.
+        """
+        with self._lock:
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")
+                try:
+                    yield self._connection
+                except BaseException:
+                    self._connection.execute("ROLLBACK")
+                    raise
+                self._connection.execute("COMMIT")
+            except sqlite3.Error as error:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise InputError(_unusable(self.path, error)) from None
+
+    def _rows(self, statement: str, *values: Any) -> list[sqlite3.Row]:
+        with self._lock:
+            try:
+                with closing(self._connection.execute(statement, values)) as found:
+                    return found.fetchall()
+            except sqlite3.Error as error:
+                raise InputError(_unusable(self.path, error)) from None
+
+    def about(self, name: str) -> str:
+        """Return what is known of the review by a name; empty where nothing is."""
+        found = self._rows("SELECT value FROM about WHERE name = ?", name)
+        return str(found[0]["value"]) if found else ""
+
+    def fill(
+        self,
+        notes: Sequence[QueuedNote],
+        marks: Sequence[QueuedMark],
+        about: Mapping[str, str],
+        *,
+        kept: frozenset[str] = frozenset(),
+    ) -> None:
+        """Put a queue in the place of the one that is there, in one transaction.
+
+        Args:
+            notes: Of the new queue.
+            marks: Of its notes.
+            about: What is known of it.
+            kept: Notes whose marks stay as they are, because somebody decided on them.
+        """
+        with self.writing() as held:
+            held.execute("UPDATE notes SET place = -place")  # places are used once
+            for row in held.execute("SELECT note_id FROM notes").fetchall():
+                if row["note_id"] not in kept:
+                    held.execute("DELETE FROM marks WHERE note_id = ?", (row["note_id"],))
+                    held.execute("DELETE FROM notes WHERE note_id = ?", (row["note_id"],))
+            for note in notes:
+                held.execute(
+                    "INSERT INTO notes VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (note_id)"
+                    " DO UPDATE SET place = excluded.place",
+                    tuple(asdict(note).values()),
+                )
+            held.executemany(
+                "INSERT INTO marks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                [_row_of(mark) for mark in marks if mark.note_id not in kept],
+            )
+            for name, value in {
+                "version": str(_VERSION),
+                "made": str(time.time_ns()),
+                **about,
+            }.items():
+                held.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (name, value))
+
+    def notes(self) -> list[QueuedNote]:
+        """Return the notes of the queue, in order."""
+        found = self._rows("SELECT * FROM notes ORDER BY place")
+        return [
+            QueuedNote(
+                row["note_id"],
+                row["digest"],
+                row["place"],
+                bool(row["is_sampled"]),
+                bool(row["is_blind"]),
+                bool(row["is_double"]),
+                row["characters"],
+            )
+            for row in found
+        ]
+
+    def marks(self, note_id: str) -> list[QueuedMark]:
+        """Return the suggestions of a note."""
+        found = self._rows("SELECT * FROM marks WHERE note_id = ? ORDER BY mark", note_id)
+        return [_mark_of(row) for row in found]
+
+    def marks_of_value(self, value: str) -> list[QueuedMark]:
+        """Return every suggestion of one value, by note."""
+        found = self._rows("SELECT * FROM marks WHERE value = ? ORDER BY note_id, mark", value)
+        return [_mark_of(row) for row in found]
+
+    def events(self, note_id: str, stream: str) -> list[Event]:
+        """Return what one stream did on a note's present text and was not undone, in order."""
+        found = self._rows(
+            "SELECT events.* FROM events JOIN notes USING (note_id, digest)"
+            " WHERE note_id = ? AND stream = ? AND undone_at IS NULL ORDER BY number",
+            note_id,
+            stream,
+        )
+        return [_event_of(row) for row in found]
+
+    def all_events(self, *, after: int = 0) -> list[tuple[str, Event]]:
+        """Return every event that was not undone, with its note's id, in order.
+
+        Args:
+            after: Number of the last one that is known.
+        """
+        found = self._rows(
+            "SELECT events.* FROM events JOIN notes USING (note_id, digest)"
+            " WHERE undone_at IS NULL AND number > ? ORDER BY number",
+            after,
+        )
+        return [(row["note_id"], _event_of(row)) for row in found]
+
+    def version(self) -> tuple[int, int]:
+        """Return two numbers of which every event changes the first, and every undo the second."""
+        last = self._rows("SELECT coalesce(max(number), 0) AS last FROM events")
+        undone = self._rows("SELECT count(*) AS undone FROM events WHERE undone_at IS NOT NULL")
+        return int(last[0]["last"]), int(undone[0]["undone"])
+
+    def list_undone(self) -> frozenset[int]:
+        """Return the numbers of the events that were undone."""
+        found = self._rows("SELECT number FROM events WHERE undone_at IS NOT NULL")
+        return frozenset(row["number"] for row in found)
+
+    def reasons(self) -> dict[tuple[str, int], tuple[str, tuple[Kind, ...]]]:
+        """Return category and reasons of every suggestion, by note and number."""
+        found = self._rows("SELECT note_id, mark, label, kinds FROM marks")
+        kinds = {row["kinds"]: tuple(map(Kind, json.loads(row["kinds"]))) for row in found}
+        return {(row["note_id"], row["mark"]): (row["label"], kinds[row["kinds"]]) for row in found}
+
+    def last(self, note_id: str, stream: str) -> int:
+        """Return the number that changes with every event of a stream on a note, and every undo."""
+        found = self._rows(
+            "SELECT coalesce(max(number), 0) + count(undone_at) AS seen FROM events"
+            " WHERE note_id = ? AND stream = ?",
+            note_id,
+            stream,
+        )
+        return int(found[0]["seen"])
+
+    def record(
+        self,
+        entries: Sequence[DecisionEntry],
+        *,
+        stream: str,
+        reviewer: str,
+        seen: int | None = None,
+    ) -> None:
+        """Record what a reviewer did at once: all of it, or nothing.
+
+        Args:
+            entries: What; the first on the note that is shown.
+            stream: Whose annotation.
+            reviewer: Who.
+            seen: What ``last`` said when the note was shown; not checked without it.
+
+        Raises:
+            StaleNoteError: The note was changed since.
+            InputError: There is no room.
+        """
+        with self.writing() as held:
+            first = entries[0].note_id
+            if seen is not None and self.last(first, stream) != seen:
+                raise StaleNoteError(
+                    "the note was changed in another window since it was shown; it is shown anew,"
+                    " press the key again"
+                )
+            now = time.time()
+            top = held.execute("SELECT coalesce(max(number), 0) FROM events").fetchone()[0]
+            for entry in entries:
+                held.execute(
+                    "INSERT INTO events (note_id, digest, stream, reviewer, at, action, mark,"
+                    ' start, "end", label, "group")'
+                    " SELECT note_id, digest, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM notes"
+                    " WHERE note_id = ?",
+                    (
+                        stream,
+                        reviewer,
+                        now,
+                        str(entry.action),
+                        entry.mark,
+                        entry.start,
+                        entry.end,
+                        entry.label,
+                        f"{top + 1}",
+                        entry.note_id,
+                    ),
+                )
+
+    def undo(self, note_id: str, *, stream: str) -> int:
+        """Take back what a stream did last on a note, in every note that it was done on at once.
+
+        Other notes of it that were confirmed since are open again. Returns in how many notes
+        something was taken back.
+
+        Raises:
+            InputError: There is no room.
+        """
+        with self.writing() as held:
+            done = self.events(note_id, stream)
+            if not done:
+                return 0
+            group, now = done[-1].group, time.time()
+            of_group = ("stream = ?", '"group" = ?', "undone_at IS NULL")
+            where = " AND ".join(of_group)
+            touched = held.execute(
+                f"SELECT DISTINCT note_id FROM events WHERE {where}",  # noqa: S608 - constants
+                (stream, group),
+            ).fetchall()
+            held.execute(
+                f"UPDATE events SET undone_at = ? WHERE {where}",  # noqa: S608 - constants
+                (now, stream, group),
+            )
+            others = [row["note_id"] for row in touched if row["note_id"] != note_id]
+            for other in others:
+                if self.state(other, stream).is_confirmed:
+                    reopened = [DecisionEntry(other, ReviewAction.REOPEN)]
+                    self._insert_reopened(held, reopened, stream, done[-1].reviewer)
+            return len(touched)
+
+    def _insert_reopened(
+        self, held: sqlite3.Connection, entries: Iterable[DecisionEntry], stream: str, reviewer: str
+    ) -> None:
+        for entry in entries:
+            held.execute(
+                "INSERT INTO events (note_id, digest, stream, reviewer, at, action, mark, start,"
+                " \"end\", label, \"group\") SELECT note_id, digest, ?, ?, ?, ?, 0, 0, 0, '', ''"
+                " FROM notes WHERE note_id = ?",
+                (stream, reviewer, time.time(), str(entry.action), entry.note_id),
+            )
+
+    def state(
+        self, note_id: str, stream: str, premarked: frozenset[tuple[str, Kind]] = frozenset()
+    ) -> NoteState:
+        """Return a note as one stream left it.
+
+        Args:
+            note_id: Of the note.
+            stream: Whose annotation.
+            premarked: Categories and reasons whose suggestions are taken as they are.
+        """
+        if stream == ADJUDICATION:
+            suggested = self._differing(note_id)
+        else:
+            suggested = [
+                ReviewMark(one.mark, one.start, one.end, one.label, _status(one, premarked))
+                for one in ([] if self.is_blind(note_id) else self.marks(note_id))
+            ]
+        return fold(suggested, self.events(note_id, stream))
+
+    def _differing(self, note_id: str) -> list[ReviewMark]:
+        """Return what reviewers marked in a note; taken as it is where all did alike."""
+        sets = [
+            {(one.start, one.end, one.label) for one in self.state(note_id, stream).identifiers}
+            for stream in self.streams(note_id)
+            if stream != ADJUDICATION and self.state(note_id, stream).is_confirmed
+        ]
+        every = sorted(set().union(*sets))
+        common = set.intersection(*sets) if sets else set()
+        return [
+            ReviewMark(
+                number, *place, ReviewStatus.PREMARKED if place in common else ReviewStatus.PENDING
+            )
+            for number, place in enumerate(every, start=1)
+        ]
+
+    def count_accepted(self, value: str, stream: str) -> int:
+        """Return in how many notes a stream took a suggestion of a value for an identifier."""
+        found = self._rows(
+            "SELECT count(DISTINCT events.note_id) AS notes FROM events JOIN marks"
+            " USING (note_id, mark) WHERE marks.value = ? AND stream = ? AND undone_at IS NULL"
+            " AND action IN ('accept', 'accept rest', 'relabel')",
+            value,
+            stream,
+        )
+        return int(found[0]["notes"])
+
+    def is_blind(self, note_id: str) -> bool:
+        """Whether a note is shown without suggestions."""
+        found = self._rows("SELECT is_blind FROM notes WHERE note_id = ?", note_id)
+        return bool(found and found[0]["is_blind"])
+
+    def streams(self, note_id: str) -> list[str]:
+        """Return who did something on a note's present text."""
+        found = self._rows(
+            "SELECT DISTINCT stream FROM events JOIN notes USING (note_id, digest)"
+            " WHERE note_id = ? AND undone_at IS NULL ORDER BY stream",
+            note_id,
+        )
+        return [row["stream"] for row in found]
+
+    def lease(self, note_id: str, reviewer: str) -> None:
+        """Remember that a reviewer has a note open, so that others are offered other ones."""
+        with self.writing() as held:
+            held.execute(
+                "INSERT INTO leases VALUES (?, ?, ?) ON CONFLICT (note_id) DO UPDATE SET"
+                " reviewer = excluded.reviewer, until = excluded.until"
+                " WHERE leases.until < ? OR leases.reviewer = excluded.reviewer",
+                (note_id, reviewer, time.time() + LEASE_S, time.time()),
+            )
+
+    def leases(self) -> dict[str, str]:
+        """Return the notes that somebody has open, to who."""
+        found = self._rows("SELECT note_id, reviewer FROM leases WHERE until > ?", time.time())
+        return {row["note_id"]: row["reviewer"] for row in found}
+
+    def approve(self, reviewer: str, notes: int) -> None:
+        """Record that a reviewer approves the batch as it is decided now."""
+        with self.writing() as held:
+            top = held.execute("SELECT coalesce(max(number), 0) FROM events").fetchone()[0]
+            held.execute(
+                "INSERT INTO approvals VALUES (?, ?, ?, ?)", (reviewer, time.time(), top, notes)
+            )
+
+    def approvals(self) -> list[tuple[str, float]]:
+        """Return who approved the batch as it is decided now, and when.
+
+        Any event or undo after it makes an approval void.
+        """
+        found = self._rows(
+            "SELECT reviewer, at FROM approvals WHERE last ="
+            " (SELECT coalesce(max(number), 0) FROM events) AND NOT EXISTS"
+            " (SELECT 1 FROM events WHERE undone_at > approvals.at) ORDER BY at"
+        )
+        return [(row["reviewer"], row["at"]) for row in found]
+
+
+def _status(mark: QueuedMark, premarked: frozenset[tuple[str, Kind]]) -> ReviewStatus:
+    is_measured = all((mark.label, kind) in premarked for kind in mark.kinds)
+    return ReviewStatus.PREMARKED if is_measured else ReviewStatus.PENDING
+
+
+def _row_of(mark: QueuedMark) -> tuple[Any, ...]:
+    return (
+        mark.note_id,
+        mark.mark,
+        mark.start,
+        mark.end,
+        mark.label,
+        mark.score,
+        json.dumps(mark.kinds),
+        json.dumps([asdict(one) for one in mark.said]),
+        mark.is_merged,
+        mark.priority,
+        mark.value,
+    )
+
+
+def _mark_of(row: sqlite3.Row) -> QueuedMark:
+    return QueuedMark(
+        row["note_id"],
+        row["mark"],
+        row["start"],
+        row["end"],
+        row["label"],
+        row["score"],
+        tuple(map(Kind, json.loads(row["kinds"]))),
+        tuple(Said(**one) for one in json.loads(row["said"])),
+        bool(row["is_merged"]),
+        row["priority"],
+        row["value"],
+    )
+
+
+def _event_of(row: sqlite3.Row) -> Event:
+    return Event(
+        row["number"],
+        row["stream"],
+        row["reviewer"],
+        row["at"],
+        ReviewAction(row["action"]),
+        row["mark"],
+        row["start"],
+        row["end"],
+        row["label"],
+        row["group"],
+    )
+
+
+def _unusable(path: Path, error: sqlite3.Error) -> str:
+    code = (getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF
+    said = {
+        sqlite3.SQLITE_FULL: "there is no room on the disk, and nothing of this was stored; make"
+        " room and do it again",
+        sqlite3.SQLITE_IOERR: "it cannot be written, and nothing of this was stored; make room or"
+        " repair the disk and do it again",
+        sqlite3.SQLITE_BUSY: "another process holds it; do it again",
+        sqlite3.SQLITE_READONLY: "it is read only; make it writable",
+    }.get(code, "it is damaged or no file of a review; put it back from a backup")
+    return f"{path.name}: {said}"
