@@ -23,7 +23,7 @@ from deid_assets.reports.rewriting import alterations_md, audit_md, biases_md, e
 from deid_assets.reports.tables import escape_name, table_md
 from deid_assets.runtime.installation import Installation
 from deid_assets.runtime.taggers import card_digest, check_packed, pack
-from deid_assets.store.atomic import lock_folder
+from deid_assets.store.atomic import lock_by_file
 from deid_assets.store.files import ALL
 from deid_assets.system.atomic import atomic_file
 from deid_assets.training import Card, Recipe, read_card, train_model
@@ -297,9 +297,7 @@ def hold_work(installation: Installation, name: str) -> Iterator[Path]:
     What is there then is of the same making, and is taken as it is.
     """
     folder = work_folder(installation)
-    lock = folder / f".{name}.lock"
-    lock.touch(0o600)
-    with lock_folder(lock):
+    with lock_by_file(folder / f".{name}.lock"):
         yield folder / name
 
 

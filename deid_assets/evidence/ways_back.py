@@ -50,7 +50,8 @@ class VaultEvidence:
         sealed: Replacements of the batch that its receipt, of the newest redaction, says were
             sealed.
         counts: What the vault holds, each value opened now; ``None`` where it was not.
-        restored: Released notes that it can give back.
+        notes: Of the release.
+        restored: Of these, notes that it can give back.
         log: Rows of its log, followed now.
         reason: Why it was not opened.
         sources: The receipt, and the vault where it was opened.
@@ -58,6 +59,7 @@ class VaultEvidence:
 
     sealed: int
     counts: Mapping[str, int] | None = None
+    notes: int = 0
     restored: int = 0
     log: tuple[LogRow, ...] = field(default=(), repr=False)
     reason: str = ""
@@ -89,7 +91,7 @@ def vault_of(release: VerifiedRelease) -> VaultEvidence | None:
     try:
         with open_vault(settings.url, settings.key_file) as (vault, _):
             counts, log = verify(vault), tuple(vault.log_rows())
-            restored = _count_restored(release, vault)
+            notes, restored = _count_restored(release, vault)
     except (ConfigError, InputError):
         reason = "it cannot be opened with the keys that are given"
         return VaultEvidence(sealed, reason=reason, sources=(source,))
@@ -101,7 +103,7 @@ def vault_of(release: VerifiedRelease) -> VaultEvidence | None:
         made_at=release.checked_at.isoformat(timespec="seconds"),
         checked="Every value was opened, and its log followed to the end; the digest is keyed.",
     )
-    return VaultEvidence(sealed, counts, restored, log, sources=(source, opened))
+    return VaultEvidence(sealed, counts, notes, restored, log, sources=(source, opened))
 
 
 def _redaction_source(release: VerifiedRelease) -> CitedSource:
@@ -148,12 +150,14 @@ def _why_not_there(url: str) -> str:
     return ""
 
 
-def _count_restored(release: VerifiedRelease, vault: Vault) -> int:
+def _count_restored(release: VerifiedRelease, vault: Vault) -> tuple[int, int]:
+    """Return the notes of a release, and how many of them the vault can give back."""
     names = release.installation.names
     notes = release.installation.files.read(names.released, release.batch, "notes")
     rows = notes.select(["id", "text"]).to_pylist()
     with vault.begin() as connection:
-        return sum(vault.record_of(connection, row["id"], row["text"]) is not None for row in rows)
+        records = (vault.record_of(connection, row["id"], row["text"]) for row in rows)
+        return len(rows), sum(record is not None for record in records)
 
 
 def missing_of_vault(vault: VaultEvidence | None) -> Iterator[MissingMeasure]:
@@ -234,14 +238,11 @@ def _of_vault(release: VerifiedRelease, vault: VaultEvidence | None) -> Iterator
     if vault.counts is None:
         yield make_statement(f"The vault was not checked: {vault.reason}.", *sources)
         return
-    notes = release.installation.files.read(
-        release.installation.names.released, release.batch, "notes"
-    ).num_rows
     yield make_statement(
         f"The vault was opened now: it holds the originals of {many(vault.counts['notes'], 'note')}"
         f" of {many(vault.counts['patients'], 'patient')}, all intact, and gives back"
-        f" {vault.restored:,} of the {many(notes, 'note')} of this release from their released"
-        " ids.",
+        f" {vault.restored:,} of the {many(vault.notes, 'note')} of this release from their"
+        " released ids.",
         *sources,
     )
     if not vault.log:

@@ -107,11 +107,10 @@ class LayoutClusters:
     """Clusters that grow one point at a time.
 
     Args:
-        radius: A point further from every centre begins a cluster of its own.
-        most: Clusters; then a point joins the nearest however far.
+        most: Clusters. Until there are as many, a point further than half of ``RADIUS`` from
+            every centre begins one of its own; then it joins the nearest however far.
     """
 
-    radius: float = RADIUS
     most: int = MOST
     _centres: Any = field(default=None, repr=False)
     _notes: list[float] = field(default_factory=list, repr=False)
@@ -127,7 +126,7 @@ class LayoutClusters:
         at, distance = self._nearest(point)
         if self._centres is None:
             self._centres = np.empty((self.most, len(point)))
-        if distance > self.radius and len(self._notes) < self.most:
+        if distance > RADIUS / 2 and len(self._notes) < self.most:
             self._centres[len(self._notes)] = point
             self._notes.append(notes)
             return
@@ -155,7 +154,7 @@ class LayoutClusters:
 
 def cluster_layouts(texts: Iterable[str]) -> list[list[float]]:
     """Return the clusters of the notes of a batch, each as its size and its centre."""
-    clusters = LayoutClusters(RADIUS / 2, MOST_OF_BATCH)
+    clusters = LayoutClusters(MOST_OF_BATCH)
     for text in texts:
         clusters.add(layout_of(text))
     return clusters.rows()
@@ -170,7 +169,7 @@ def new_layout_shares(batches: Sequence[Clusters]) -> list[float]:
     Returns:
         1 for the first that has notes, and 0 for those without.
     """
-    known = LayoutClusters(RADIUS / 2)
+    known = LayoutClusters()
     shares: list[float] = []
     for clusters in batches:
         notes = sum(row[0] for row in clusters)

@@ -145,26 +145,24 @@ def make_lexicon() -> ListIndex:
         "eponyms": _vocabulary("eponyms"),
         "villages": _towns(LEAST_OF_ALL),
     }
-    bits = _bits_of(lists)
+    bits: dict[str, int] = {}
+    _add_lists(bits, lists)
     names = {word for word, held in bits.items() if held & _NAMES}
-    for word, held in _bits_of(_dictionaries(names)).items():
-        bits[word] = bits.get(word, 0) | held
-    for word, held in _bits_of({"institutions": institution_words(bits)}).items():
-        bits[word] = bits.get(word, 0) | held
+    _add_lists(bits, _dictionaries(names))
+    _add_lists(bits, {"institutions": list(institution_words(bits))})
     return ListIndex(
         marisa_trie.RecordTrie(_FORMAT, [(word, (held,)) for word, held in sorted(bits.items())])
     )
 
 
-def _bits_of(lists: Mapping[str, Iterable[str]]) -> dict[str, int]:
-    bits: dict[str, int] = {}
+def _add_lists(bits: dict[str, int], lists: Mapping[str, Iterable[str]]) -> None:
+    """Set the bit of each list at each of its words, in lower case."""
     for name, words in lists.items():
         bit = 1 << LISTS.index(name)
         for word in words:
             if len(word) > 1:
                 low = word.lower()
                 bits[low] = bits.get(low, 0) | bit
-    return bits
 
 
 def _dictionaries(names: Container[str]) -> dict[str, list[str]]:

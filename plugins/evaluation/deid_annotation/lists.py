@@ -11,7 +11,7 @@ from typing import Any
 
 from deid_assets.extending import InputError
 from deid_assets.extending.commands import write_options
-from deid_assets.extending.files import atomic_file, escaped_formula
+from deid_assets.extending.files import atomic_file, escape_formula
 
 
 def check_list(out: Path | None) -> None:
@@ -33,7 +33,7 @@ def write_list(out: Path, rows: Sequence[Mapping[str, Any]], *, columns: Sequenc
         buffer = io.StringIO()
         writer = csv.writer(buffer, lineterminator="\n")
         writer.writerow(columns)
-        finished = escaped_formula if write_options().formulas == "escaped" else str
+        finished = escape_formula if write_options().formulas == "escaped" else str
         writer.writerows([finished(_cell(row.get(name))) for name in columns] for row in rows)
         text = buffer.getvalue()
     else:

@@ -12,7 +12,7 @@ from typing import Any
 
 from deid_assets.extending import Document
 from deid_assets.extending.corpora import read_raw
-from deid_assets.extending.files import atomic_file, digest_of_files, owner_only
+from deid_assets.extending.files import atomic_file, digest_of_path, owner_only
 from deid_assets.extending.taggers import Recipe
 from deid_privacy import bundle
 from deid_privacy.synthetic.files import StageStore
@@ -150,12 +150,7 @@ class SynthesisStudy:
 def _digest_bases(plan: SynthesisPlan) -> dict[str, str]:
     """Return the digest of each base model that is given, of all its files."""
     given = {base: plan.generator.find_given(base) for base in (LARGER, SMALLER)}
-    return {base: _digest_folder(Path(folder)) for base, folder in given.items() if folder}
-
-
-def _digest_folder(folder: Path) -> str:
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    return digest_of_files((path.relative_to(folder).as_posix(), path) for path in files)
+    return {base: digest_of_path(Path(folder)) for base, folder in given.items() if folder}
 
 
 def _annotators(plan: SynthesisPlan) -> list[int]:
