@@ -1,12 +1,13 @@
 """spans_<detector>: one detector's predictions on every note, kept apart from all others."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
 from deid_assets.assets.answering import (
     VERSION,
     Asked,
+    BatchAnswers,
     add_questions,
     answer_notes,
     discard_begun,
@@ -24,9 +25,8 @@ from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
 from deid_assets.pipeline.batch import Outcome
 from deid_assets.pipeline.resolving import by_note
-from deid_assets.quality import check_share
+from deid_assets.quality import Verdict, check_share
 from deid_assets.runtime.installation import Installation
-from deid_assets.store.files import Receipt
 from deid_assets.store.frames import (
     failed_from_table,
     failed_to_table,
@@ -70,13 +70,6 @@ def make_spans(
     found = [outcome for outcome in outcomes if isinstance(outcome, SpanSet)]
     failed = [outcome for outcome in outcomes if isinstance(outcome, Failed)]
     note_table, span_table = spans_to_tables(found)
-
-    def publish(_: Receipt) -> None:
-        record_spans(
-            installation, batch, detector, found, notes=answers.read, seconds=answers.seconds
-        )
-        discard_begun(asked)
-
     return AssetOutput(
         tables={
             "spans": span_table,
@@ -87,13 +80,7 @@ def make_spans(
         sources=[source, *([of_model] if of_model else [])],
         verdicts=[
             *judge_spans(notes, found, sources=[detector]),
-            check_share(
-                "answered",
-                "Notes without an answer go to quarantine.",
-                part=len(failed),
-                whole=len(answers.outcomes),
-                limit=installation.settings.gates.quarantined,
-            ),
+            _judge_answered(failed, answers, limit=installation.settings.gates.quarantined),
         ],
         counts={
             "notes": len(found),
@@ -109,8 +96,31 @@ def make_spans(
             **show_labels(label_counts(found), title=f"Spans of {detector}"),
         },
         remarks=answers.remarks,
-        publish=publish,
+        publish=lambda _: _publish(asked, found, answers),
     )
+
+
+def _judge_answered(failed: Sequence[Failed], answers: BatchAnswers, *, limit: float) -> Verdict:
+    return check_share(
+        "answered",
+        "Notes without an answer go to quarantine.",
+        part=len(failed),
+        whole=len(answers.outcomes),
+        limit=limit,
+    )
+
+
+def _publish(asked: Asked, found: Sequence[SpanSet], answers: BatchAnswers) -> None:
+    """Record the spans in the database; what a killed run left is of no use any more."""
+    record_spans(
+        asked.installation,
+        asked.batch,
+        asked.detector,
+        found,
+        notes=answers.read,
+        seconds=answers.seconds,
+    )
+    discard_begun(asked)
 
 
 def _add_questions(

@@ -4,7 +4,7 @@ Pages about detectors, over every batch that has gold, as a plugin makes them.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -47,7 +47,7 @@ BAKEOFF_CHECKS = (
 
 
 @dataclass(frozen=True, slots=True)
-class _AnnotatedOutcomes:
+class AnnotatedOutcomes:
     """Notes with gold of several batches.
 
     Ids are unique in a batch only, so each is ``batch/id`` here.
@@ -60,7 +60,7 @@ class _AnnotatedOutcomes:
 
 def read_answers(
     installation: Installation, batches: Sequence[str], detectors: Sequence[str]
-) -> _AnnotatedOutcomes:
+) -> AnnotatedOutcomes:
     """Return the notes with gold of some batches, and what detectors with spans in all of them
     found.
     """
@@ -92,7 +92,7 @@ def read_answers(
                     )
     assets = (RAW_NOTES, GOLD, *(Family.SPANS.of(name) for name in detectors))
     sources = [installation.files.receipt(asset, batch) for batch in batches for asset in assets]
-    return _AnnotatedOutcomes(AnnotatedNotes(notes=notes, gold=gold), outcomes, sources)
+    return AnnotatedOutcomes(AnnotatedNotes(notes=notes, gold=gold), outcomes, sources)
 
 
 def make_evaluation_report(
@@ -151,11 +151,7 @@ def make_bakeoff(
     ordered = sorted(
         detectors, key=lambda name: name not in installation.settings.ensemble
     )  # which others are compared with
-    present = [
-        name
-        for name in ordered
-        if batches and list_scored_batches(installation, Family.SPANS.of(name)) == batches
-    ]
+    present = list_complete(installation, ordered, batches)
     if not present:
         raise InputError(
             "no detector has spans in every batch with annotated notes; annotate notes, and"
@@ -169,12 +165,12 @@ def make_bakeoff(
         tables={"scores": scores_to_table(made.evaluations)},
         sources=found.sources,
         verdicts=[
-            _warning(
+            warn_of_missing(
                 "all_took_part",
                 len(detectors) - len(present),
                 "Back-fill the detectors that miss batches.",
             ),
-            _warning("all_ran", made.faults, "The page says why one did not run."),
+            warn_of_missing("all_ran", made.faults, "The page says why one did not run."),
         ],
         counts={
             "detectors": len(present),
@@ -190,8 +186,21 @@ def make_bakeoff(
     )
 
 
+def list_complete(
+    installation: Installation, detectors: Iterable[str], batches: Sequence[str]
+) -> list[str]:
+    """Return the detectors that have spans in every one of the batches with gold; none where there
+    is no such batch.
+    """
+    return [
+        name
+        for name in detectors
+        if batches and list_scored_batches(installation, Family.SPANS.of(name)) == batches
+    ]
+
+
 def _make_page(
-    plugin: Plugin, installation: Installation, found: _AnnotatedOutcomes, asset: str
+    plugin: Plugin, installation: Installation, found: AnnotatedOutcomes, asset: str
 ) -> MadePage:
     """Return what a plugin makes of answers.
 
@@ -218,7 +227,8 @@ def _make_page(
     return made
 
 
-def _warning(name: str, short: int, description: str) -> Verdict:
+def warn_of_missing(name: str, short: int, description: str) -> Verdict:
+    """Return a verdict that stops nothing, and passes where nothing is missing."""
     return Verdict(
         name, passed=not short, blocking=False, counts={"missing": short}, description=description
     )

@@ -20,6 +20,7 @@ from deid_assets.assets.release import recipients_of, release_chain, verify_curr
 from deid_assets.config import Settings
 from deid_assets.core.assets import QUARANTINE, Family, family_of, study_part
 from deid_assets.core.redact import Policy
+from deid_assets.evaluation.score import Evaluation
 from deid_assets.intake.reader import languages_of_word
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.policies.wording import in_words
@@ -140,7 +141,6 @@ def summarize(
     chain = release_chain(held, installation)
     scored = score(batch, installation)
     measured = measurement(scored, installation.settings)
-    whose = "study in this batch" if installation.study else "batch"
     redacted = files.receipt(redacted_notes, batch)
     actions, default_action = in_words(policy)
     return ReleaseSummary(
@@ -153,23 +153,12 @@ def summarize(
         actions=actions,
         default_action=default_action,
         redacted=_labels(files.read(redacted_notes, batch, "edits")),
-        found={
-            name: _labels(files.read(Family.SPANS.of(name), batch, "spans"))
-            for name in detectors
-            if files.find(Family.SPANS.of(name), batch)
-        },
+        found=_found_by(detectors, batch, installation),
         quarantined=_count_quarantined(files.read(names.quarantine, batch, "failed")),
         ensemble=_ensemble(installation, detectors),
-        chain=tuple(
-            ProvenanceStep(link.asset, link.batch, link.digest, link.code_version, link.created_at)
-            for link in chain
-        ),
+        chain=_steps(chain),
         evaluation=scored.scores,
-        gold=(
-            f"{scored.scores.notes.notes:,} annotated notes of this {whose}"
-            if scored.scores
-            else ""
-        ),
+        gold=_name_gold(scored.scores, installation),
         limits=LIMITS,
         audits=tuple(
             read_audit(name, installation.house) for name in sorted(installation.snapshot.audits)
@@ -185,6 +174,33 @@ def summarize(
         study=installation.settings.study,
         recipients=recipients_of(installation),
     )
+
+
+def _found_by(
+    detectors: Sequence[str], batch: str, installation: Installation
+) -> dict[str, dict[str, int]]:
+    """Return the spans by label of each detector that has some of the batch."""
+    files = installation.files
+    return {
+        name: _labels(files.read(Family.SPANS.of(name), batch, "spans"))
+        for name in detectors
+        if files.find(Family.SPANS.of(name), batch)
+    }
+
+
+def _steps(chain: Sequence[Receipt]) -> tuple[ProvenanceStep, ...]:
+    return tuple(
+        ProvenanceStep(link.asset, link.batch, link.digest, link.code_version, link.created_at)
+        for link in chain
+    )
+
+
+def _name_gold(scores: Evaluation | None, installation: Installation) -> str:
+    """Return which notes the scores are of; nothing where there are none."""
+    if not scores:
+        return ""
+    whose = "study in this batch" if installation.study else "batch"
+    return f"{scores.notes.notes:,} annotated notes of this {whose}"
 
 
 def _read_received(batch: str, installation: Installation) -> Received:

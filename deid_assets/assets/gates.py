@@ -72,7 +72,7 @@ Pairs = Sequence[tuple[SpanSet, SpanSet]]
 
 
 @dataclass(frozen=True, slots=True)
-class _ScoredBatch:
+class ScoredBatch:
     """A batch with gold.
 
     Args:
@@ -86,14 +86,14 @@ class _ScoredBatch:
     scores: Evaluation
 
 
-def score_pairs(notes: Sequence[Note], pairs: Pairs, *, counted: Profile) -> _ScoredBatch:
+def score_pairs(notes: Sequence[Note], pairs: Pairs, *, counted: Profile) -> ScoredBatch:
     """Score pairs under a profile."""
-    return _ScoredBatch(
+    return ScoredBatch(
         notes, pairs, evaluate_corpus(pairs, profile=counted, lengths=_lengths(notes))
     )
 
 
-def judge_gold(found: _ScoredBatch, installation: Installation, batch: str) -> list[Verdict]:
+def judge_gold(found: ScoredBatch, installation: Installation, batch: str) -> list[Verdict]:
     """Return a verdict for each of ``CHECKS``.
 
     Raises:
@@ -119,7 +119,7 @@ def judge_gold(found: _ScoredBatch, installation: Installation, batch: str) -> l
     ]
 
 
-def _groups(found: _ScoredBatch, limits: Gates, counted: Profile) -> dict[str, Counts]:
+def _groups(found: ScoredBatch, limits: Gates, counted: Profile) -> dict[str, Counts]:
     """Return gold spans covered by group; notes without the field are a group of their own."""
     if not limits.worst_group_by:
         return {}
@@ -139,7 +139,7 @@ def _group(note: Note, field: str) -> str:
     return "unknown" if value is None else str(value)
 
 
-def _regression(found: _ScoredBatch, installation: Installation, batch: str) -> Verdict:
+def _regression(found: ScoredBatch, installation: Installation, batch: str) -> Verdict:
     tolerance = installation.settings.gates.regression_tolerance
     before = {} if tolerance >= 1 else read_baseline(installation, batch)
     text_of = {note.note_id: note.digest for note in found.notes}

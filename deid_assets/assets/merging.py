@@ -1,7 +1,7 @@
 """merged_spans: the ensemble's predictions resolved, then spread over each patient's notes."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 import pyarrow as pa
 
@@ -10,7 +10,7 @@ from deid_assets.assets.declarations import AssetOutput, Check
 from deid_assets.assets.denying import RULES_HOLD, rules_hold
 from deid_assets.assets.detection import read_notes_of, read_outcomes
 from deid_assets.assets.display import label_counts, show_labels, show_scores
-from deid_assets.assets.gates import judge_gold, score_pairs
+from deid_assets.assets.gates import ScoredBatch, judge_gold, score_pairs
 from deid_assets.assets.ingest import GOLD, RAW_NOTES
 from deid_assets.assets.judging import judge_spans, span_checks
 from deid_assets.assets.parts import ALLOWED
@@ -69,6 +69,25 @@ def checks_of(limits: Gates) -> list[Check]:
     return [check for check in CHECKS if check.name not in off]
 
 
+@dataclass(frozen=True, slots=True)
+class _Merged:
+    """What the steps of merging made of a batch.
+
+    Args:
+        done: The batch after them.
+        resolve: The step that resolved the ensemble's spans.
+        denials: Rules of people.
+        places: Note id to where values stand that somebody denied.
+        left: Note id to what allow rules left in the text.
+    """
+
+    done: Batch
+    resolve: Resolve
+    denials: DenyList
+    places: Mapping[str, Sequence[LeakPlace]]
+    left: Mapping[str, Sequence[AllowedPlace]]
+
+
 def make_merged_spans(
     batch: str, installation: Installation, *, yielding: frozenset[Phi]
 ) -> AssetOutput:
@@ -83,6 +102,50 @@ def make_merged_spans(
     """
     settings = installation.settings
     notes = read_notes_of(batch, installation)
+    merged = _merge(batch, installation, notes, yielding=yielding)
+    done = merged.done
+    spans = list(done.spans.values())
+    note_table, span_table = spans_to_tables(spans)
+    gold = read_held_out(batch, installation, notes)
+    of_canaries = canaries.score(batch, installation, merged.resolve)
+    found = score_pairs(notes, pair_with_gold(gold, done.spans), counted=profile(settings.profile))
+    return AssetOutput(
+        tables={
+            "spans": span_table,
+            "notes": note_table,
+            "failed": failed_to_table(done.withheld.values()),
+            "scores": scores_to_table({MERGED_SPANS: found.scores} if gold else {}),
+            canaries.CANARIES: of_canaries.table,
+            ALLOWED: _tabulate_allowed(merged.left),
+        },
+        sources=_sources(batch, installation, merged.places, merged.left),
+        verdicts=[
+            *judge_spans(notes, spans, sources=(*settings.ensemble, SPREAD, DENIED), disjoint=True),
+            rules_hold(merged.denials),
+            *of_canaries.verdicts,
+            *_judge_on_gold(found, installation, batch),
+        ],
+        counts={
+            **_counts(done),
+            "denied": sum(map(len, merged.places.values())),
+            "allowed": sum(map(len, merged.left.values())),
+        },
+        metadata={
+            **(
+                show_scores(found.scores, title="Ensemble on annotated notes")
+                if gold
+                else show_labels(label_counts(spans), title="Merged spans")
+            ),
+            **of_canaries.metadata,
+        },
+    )
+
+
+def _merge(
+    batch: str, installation: Installation, notes: Sequence[Note], *, yielding: frozenset[Phi]
+) -> _Merged:
+    """Resolve what the ensemble found, and apply the rules of people to it."""
+    settings = installation.settings
     predictions = {
         name: read_outcomes(Family.SPANS.of(name), batch, installation)
         for name in settings.ensemble
@@ -93,50 +156,15 @@ def make_merged_spans(
     deny = Deny(places, denials.categories, yielding)
     allow = Allow(find_allowed_places(notes, denials.allowed_values, predictions))
     done = Pipeline((resolve, allow, Spread(), deny)).run(Batch(notes, predictions=predictions))
-    merged = list(done.spans.values())
-    left = allow.list_left(done.spans)
-    note_table, span_table = spans_to_tables(merged)
-    gold = read_held_out(batch, installation, notes)
-    of_canaries = canaries.score(batch, installation, resolve)
-    found = score_pairs(notes, pair_with_gold(gold, done.spans), counted=profile(settings.profile))
-    scores = found.scores
-    on_gold = [recall_gate(scores, settings.gates), *judge_gold(found, installation, batch)]
-    return AssetOutput(
-        tables={
-            "spans": span_table,
-            "notes": note_table,
-            "failed": failed_to_table(done.withheld.values()),
-            "scores": scores_to_table({MERGED_SPANS: scores} if gold else {}),
-            canaries.CANARIES: of_canaries.table,
-            ALLOWED: _tabulate_allowed(left),
-        },
-        sources=_sources(batch, installation, places, left),
-        verdicts=[
-            *judge_spans(
-                notes, merged, sources=(*settings.ensemble, SPREAD, DENIED), disjoint=True
-            ),
-            rules_hold(denials),
-            *of_canaries.verdicts,
-            *(
-                verdict
-                for verdict in on_gold
-                if verdict.name not in gates.list_switched_off(settings.gates)
-            ),
-        ],
-        counts={
-            **_counts(done),
-            "denied": sum(map(len, places.values())),
-            "allowed": sum(map(len, left.values())),
-        },
-        metadata={
-            **(
-                show_scores(scores, title="Ensemble on annotated notes")
-                if gold
-                else show_labels(label_counts(merged), title="Merged spans")
-            ),
-            **of_canaries.metadata,
-        },
-    )
+    return _Merged(done, resolve, denials, places, allow.list_left(done.spans))
+
+
+def _judge_on_gold(found: ScoredBatch, installation: Installation, batch: str) -> list[Verdict]:
+    """Return the gates on annotated notes, without those that are switched off."""
+    limits = installation.settings.gates
+    off = gates.list_switched_off(limits)
+    judged = [recall_gate(found.scores, limits), *judge_gold(found, installation, batch)]
+    return [verdict for verdict in judged if verdict.name not in off]
 
 
 def _denials(batch: str, installation: Installation, notes: Sequence[Note]) -> DenyList:

@@ -362,18 +362,6 @@ def drift_html(
 ) -> str:
     """Return the page on drift."""
     off = [one for one in found if one.is_off]
-    rows = [
-        (
-            one.batch,
-            one.arrived_at[:16].replace("T", " "),
-            f"{one.notes:,}",
-            f"{one.words:,}",
-            f"{one.spans_per_1000:,.1f}",
-            f"{one.unknown_share:.1%}",
-            ", ".join(f"{lang} {n:,}" for lang, n in one.languages.items()),
-        )
-        for one in reversed(profiles[-_ON_PAGE:])
-    ]
     return study_html(
         kind="Operation",
         title="Drift over the batches",
@@ -391,25 +379,36 @@ def drift_html(
                 Section(_SAID[name][0], pictures={_describe_picture(name): png})
                 for name, png in plots.items()
             ),
-            Section(
-                "Batches",
-                columns=(
-                    "Batch",
-                    "Arrived",
-                    "Notes",
-                    "Words",
-                    "Spans in 1,000 words",
-                    "Unknown words",
-                    "Languages",
-                )
-                if rows
-                else (),
-                rows=rows,
-                left=2,
-            ),
+            _list_profiles(profiles[-_ON_PAGE:]),
         ],
         provenance={"made": datetime.now(UTC).isoformat(timespec="seconds")},
     )
+
+
+def _list_profiles(profiles: Sequence[BatchProfile]) -> Section:
+    """Return a row per batch, the newest first."""
+    rows = [
+        (
+            one.batch,
+            one.arrived_at[:16].replace("T", " "),
+            f"{one.notes:,}",
+            f"{one.words:,}",
+            f"{one.spans_per_1000:,.1f}",
+            f"{one.unknown_share:.1%}",
+            ", ".join(f"{lang} {n:,}" for lang, n in one.languages.items()),
+        )
+        for one in reversed(profiles)
+    ]
+    columns = (
+        "Batch",
+        "Arrived",
+        "Notes",
+        "Words",
+        "Spans in 1,000 words",
+        "Unknown words",
+        "Languages",
+    )
+    return Section("Batches", columns=columns if rows else (), rows=rows, left=2)
 
 
 def _describe_picture(name: str) -> str:

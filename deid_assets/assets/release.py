@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from deid_assets.intake.consent import AGREED, digest_of_consent, take_back_revo
 from deid_assets.intake.withdrawal import take_back
 from deid_assets.pipeline.resolving import MERGED_SPANS
 from deid_assets.quality import Verdict
+from deid_assets.quality.measurement import BatchMeasurement
 from deid_assets.quality.text_checks import complete
 from deid_assets.runtime.installation import Installation
 from deid_assets.store.approvals import PAGE, find_approval, proof_in_words
@@ -64,6 +66,27 @@ def checks_of(settings: Settings) -> Sequence[Check]:
     return (*CHECKS, _APPROVED) if settings.release.approval else CHECKS
 
 
+@dataclass(frozen=True, slots=True)
+class _Leaving:
+    """What is to leave of a batch, as it is stored.
+
+    Args:
+        receipts: Of what the release rests on.
+        notes: Redacted notes under the ids with which they came.
+        edits: What was replaced in them.
+        entered: What was received.
+        held: Ids of the notes in quarantine.
+        approval: Of the present page, where the settings ask for one and somebody gave it.
+    """
+
+    receipts: Sequence[Receipt]
+    notes: pa.Table
+    edits: pa.Table
+    entered: ReceivedNotes
+    held: Sequence[str]
+    approval: Receipt | None
+
+
 def make_released_corpus(
     batch: str, installation: Installation, *, policy: Policy, code_versions: Mapping[str, str]
 ) -> AssetOutput:
@@ -82,43 +105,21 @@ def make_released_corpus(
         ProvenanceError: A receipt or file on the way is missing, altered, out of date or did not
             pass.
     """
-    names, files = installation.names, installation.files
-    redacted = names.name_redacted(policy.name)
-    verify_current(names.report, batch, installation, code_versions=code_versions)
-    sources = [
-        files.receipt(asset, batch)
-        for asset in (RAW_NOTES, redacted, names.quarantine, names.report)
-    ]
-    asks = installation.settings.release.approval
-    approval = find_approval(files, batch, names) if asks else None
+    verify_current(installation.names.report, batch, installation, code_versions=code_versions)
+    leaving = _gather(batch, installation, policy)
     found = measure(batch, installation)
-    notes = files.read(redacted, batch, "notes")
-    released = _give_new_ids(notes, installation)
-    entered = read_received(batch, installation)
-    held = files.read(names.quarantine, batch, "failed").column("note_id").to_pylist()
+    released = _give_new_ids(leaving.notes, installation)
     kept = _baseline(batch, installation)
     return AssetOutput(
         tables={"notes": released},
-        sources=[*sources, *([approval] if approval else [])],
-        verdicts=[
-            Verdict(
-                "provenance",
-                True,
-                True,
-                {"receipts": len(sources)},
-                "Checked back to the raw notes.",
-            ),
-            complete(entered.note_ids, notes.column("note_id").to_pylist(), held),
-            found.judge(),
-            no_denied_value(batch, installation, notes, files.read(redacted, batch, "edits")),
-            *_judge_approval(approval, installation),
-        ],
+        sources=[*leaving.receipts, *([leaving.approval] if leaving.approval else [])],
+        verdicts=_judge(leaving, found, batch, installation),
         counts={
             "policy": policy.name,
             "policy_digest": policy.digest[:12],
             "notes": released.num_rows,
-            "quarantined": len(held),
-            "unreadable": len(entered.unread),
+            "quarantined": len(leaving.held),
+            "unreadable": len(leaving.entered.unread),
             "measured": int(found.measured),
             **({BASELINE_NOTES: len(kept)} if installation.study is None else {}),
             **_read_agreed(installation),
@@ -127,6 +128,40 @@ def make_released_corpus(
         publish=lambda receipt: _record(installation, policy, receipt, kept=kept),
         release=lambda receipt: _release(installation, policy, released, receipt),
     )
+
+
+def _gather(batch: str, installation: Installation, policy: Policy) -> _Leaving:
+    names, files = installation.names, installation.files
+    redacted = names.name_redacted(policy.name)
+    asks = installation.settings.release.approval
+    return _Leaving(
+        receipts=[
+            files.receipt(asset, batch)
+            for asset in (RAW_NOTES, redacted, names.quarantine, names.report)
+        ],
+        notes=files.read(redacted, batch, "notes"),
+        edits=files.read(redacted, batch, "edits"),
+        entered=read_received(batch, installation),
+        held=files.read(names.quarantine, batch, "failed").column("note_id").to_pylist(),
+        approval=find_approval(files, batch, names) if asks else None,
+    )
+
+
+def _judge(
+    leaving: _Leaving, found: BatchMeasurement, batch: str, installation: Installation
+) -> list[Verdict]:
+    proved = {"receipts": len(leaving.receipts)}
+    return [
+        Verdict("provenance", True, True, proved, "Checked back to the raw notes."),
+        complete(
+            leaving.entered.note_ids,
+            leaving.notes.column("note_id").to_pylist(),
+            leaving.held,
+        ),
+        found.judge(),
+        no_denied_value(batch, installation, leaving.notes, leaving.edits),
+        *_judge_approval(leaving.approval, installation),
+    ]
 
 
 def _give_new_ids(notes: pa.Table, installation: Installation) -> pa.Table:

@@ -4,16 +4,19 @@ Models by languages, with every score's interval.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
 from deid_assets.assets.declarations import AssetOutput, Check
 from deid_assets.assets.display import Markdown, Shown, show_png
-from deid_assets.assets.evaluating import _AnnotatedOutcomes, read_answers
+from deid_assets.assets.evaluating import (
+    AnnotatedOutcomes,
+    list_complete,
+    read_answers,
+    warn_of_missing,
+)
 from deid_assets.assets.repeats import gold_batches
-from deid_assets.assets.scoring import list_scored_batches
-from deid_assets.core.assets import Family
 from deid_assets.core.errors import InputError, PluginError
 from deid_assets.core.resolve import Ensemble, resolve
 from deid_assets.core.span import SpanSet
@@ -73,11 +76,7 @@ def make_table(
         PluginError: What the plugin names makes no table.
     """
     batches = gold_batches(installation)
-    whole = [
-        name
-        for name in (*detectors, *beside)
-        if batches and list_scored_batches(installation, Family.SPANS.of(name)) == batches
-    ]
+    whole = list_complete(installation, (*detectors, *beside), batches)
     present = [name for name in detectors if name in whole]
     if not present:
         raise InputError(
@@ -86,15 +85,13 @@ def make_table(
         )
     found = read_answers(installation, batches, whole)
     documents = _documents(found)
-    options = {name: installation.taggers.locate(name)[1] for name in present}
     answers = {
         name: [_spans(found.outcomes[name].get(one.note.note_id), one.spans) for one in documents]
         for name in beside
         if name in whole
     }
-    result = _function_of(plugin)(options, documents, answers)
-    if not isinstance(result, DetectorTable):
-        raise PluginError(f"table {plugin.name!r}: what its function returns is no table")
+    options = {name: installation.taggers.locate(name)[1] for name in present}
+    result = _call(plugin, options, documents, answers)
     stored = [_map_score(score) for score in result.scores]
     counts = {"detectors": len(present), "annotated_notes": len(documents), **result.counts}
     return AssetOutput(
@@ -106,16 +103,24 @@ def make_table(
     )
 
 
-def _function_of(plugin: Plugin) -> Callable[..., object]:
-    """Return the function that makes a plugin's table.
+def _call(
+    plugin: Plugin,
+    options: Mapping[str, Mapping[str, object]],
+    documents: Sequence[Document],
+    answers: Mapping[str, Sequence[SpanSet]],
+) -> DetectorTable:
+    """Return the table that a plugin makes of its own detectors, and of others' answers.
 
     Raises:
-        PluginError: What the plugin names is no function.
+        PluginError: What the plugin names is no function, or makes no table.
     """
     make = load_declaration(plugin, "table")
     if not callable(make):
         raise PluginError(f"table {plugin.name!r}: what its plugin names is no function")
-    return make
+    made = make(options, documents, answers)
+    if not isinstance(made, DetectorTable):
+        raise PluginError(f"table {plugin.name!r}: what its function returns is no table")
+    return made
 
 
 def _verdicts(
@@ -125,8 +130,8 @@ def _verdicts(
     rows = {(score.system, score.lang) for score in result.scores}
     missing = sum((name, lang) not in rows for name in present for lang in languages)
     return [
-        _warning("all_took_part", absent, "Back-fill the detectors that miss batches."),
-        _warning(
+        warn_of_missing("all_took_part", absent, "Back-fill the detectors that miss batches."),
+        warn_of_missing(
             "every_language_scored",
             missing,
             "A language without a threshold or with too few notes has none.",
@@ -141,7 +146,7 @@ def _plots(result: DetectorTable) -> Shown:
     }
 
 
-def _documents(found: _AnnotatedOutcomes) -> list[Document]:
+def _documents(found: AnnotatedOutcomes) -> list[Document]:
     """Return notes with gold, of each language those whose digests come first."""
     counted: Counter[str | None] = Counter()
     documents = []
@@ -162,12 +167,6 @@ def _spans(outcome: object, gold: SpanSet) -> SpanSet:
 
 def _map_score(score: Score) -> Mapping[str, object]:
     return {name: getattr(score, _FIELDS.get(name, name)) for name in SCORES.names}
-
-
-def _warning(name: str, short: int, description: str) -> Verdict:
-    return Verdict(
-        name, passed=not short, blocking=False, counts={"missing": short}, description=description
-    )
 
 
 def scores_md(scores: Sequence[Score]) -> str:

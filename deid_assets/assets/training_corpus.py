@@ -61,33 +61,10 @@ def make_training_corpus(
     notes: list[Note] = []
     spans: list[DisjointSpans] = []
     sources: list[Receipt] = []
-    for number, (name, labels, annotated) in enumerate(_list_wanted(recipes)):
-        if name == GOLD:
-            documents, receipts = _gold(installation, learnt=True)
-            sources += receipts
-            if not documents:
-                raise InputError(
-                    "no note of a patient to learn from is annotated; annotate some, or name"
-                    " another corpus"
-                )
-        elif name == RECEIVED and not annotated:
-            batches = installation.files.batches(RAW_NOTES)
-            sources += (installation.files.receipt(RAW_NOTES, batch) for batch in batches)
-            received = (
-                (at, note)
-                for at, batch in enumerate(batches)
-                for note in read_notes_of(batch, installation)
-            )
-            documents = [
-                Document(note, DisjointSpans.of(note, ())) for note in starmap(_number, received)
-            ]
-            if not documents:
-                raise InputError(
-                    "no note has arrived to learn from; run the job train_taggers when one has"
-                )
-        else:
-            (documents,) = installation.detectors.map(_read, [(name, labels, annotated)])
-        rows.append((f"corpus_{number}", name, labels, annotated))
+    for number, corpus in enumerate(_list_wanted(recipes)):
+        documents, receipts = _gather(corpus, installation)
+        sources += receipts
+        rows.append((f"corpus_{number}", *corpus))
         found = [document.spans for document in documents]
         tables[f"corpus_{number}"] = notes_to_table([document.note for document in documents])
         tables[f"corpus_{number}_sets"], tables[f"corpus_{number}_spans"] = spans_to_tables(found)
@@ -101,6 +78,44 @@ def make_training_corpus(
         counts={"corpora": len(rows), "notes": len(notes), "spans": sum(map(len, spans))},
         metadata={"corpora": Markdown(_corpora_md(rows, tables))},
     )
+
+
+def _gather(
+    corpus: _Key, installation: Installation
+) -> tuple[Sequence[Document], Sequence[Receipt]]:
+    """Return what a corpus holds, and the receipts of it where it is of this installation.
+
+    Raises:
+        InputError: It is of this installation, and there is nothing in it yet.
+    """
+    name, _, annotated = corpus
+    if name == GOLD:
+        documents, receipts = _gold(installation, learnt=True)
+        if not documents:
+            raise InputError(
+                "no note of a patient to learn from is annotated; annotate some, or name"
+                " another corpus"
+            )
+        return documents, receipts
+    if name == RECEIVED and not annotated:
+        return _gather_received(installation)
+    (documents,) = installation.detectors.map(_read, [corpus])
+    return documents, ()
+
+
+def _gather_received(installation: Installation) -> tuple[list[Document], list[Receipt]]:
+    batches = installation.files.batches(RAW_NOTES)
+    received = (
+        (at, note)
+        for at, batch in enumerate(batches)
+        for note in read_notes_of(batch, installation)
+    )
+    documents = [Document(note, DisjointSpans.of(note, ())) for note in starmap(_number, received)]
+    if not documents:
+        raise InputError(
+            "no note has arrived to learn from; run the job train_taggers when one has"
+        )
+    return documents, [installation.files.receipt(RAW_NOTES, batch) for batch in batches]
 
 
 def _read(corpus: _Key) -> list[Document]:
