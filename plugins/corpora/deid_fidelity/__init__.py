@@ -1,0 +1,1 @@
+"""How like the real notes synthetic ones are, and whether they rank detectors as these do."""
