@@ -23,7 +23,7 @@ from deid_compact.words import (
     veto_spans,
 )
 
-VERSION = "0.1.1"
+VERSION = "0.1.2"
 NAME = "compact"
 PACKAGED = Path(__file__).parent / "model"
 """The model that comes with the plugin; its card lies beside it."""

@@ -146,7 +146,7 @@ def run(task: Task, out: Path, report: Report) -> None:
         classes=classes,
         labels=materials.labels,
         temperature=fit_temperature(learner.dev_scores(), allowed),
-        decision=Decision(settings.threshold, {}, settings.silent),
+        decision=Decision(settings.threshold, {}, settings.silent, settings.beside),
         predictions_of=settings.predictions_of,
         veto=settings.veto,
     )
@@ -200,7 +200,7 @@ def _set_thresholds(
         silent=settings.silent,
         highest=settings.highest_threshold,
     )
-    return replace(about, decision=Decision(settings.threshold, thresholds, settings.silent))
+    return replace(about, decision=replace(about.decision, thresholds=thresholds))
 
 
 def _judge_notes(

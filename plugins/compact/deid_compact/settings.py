@@ -41,6 +41,8 @@ class CompactSettings(BaseModel):
         wanted_precision: Of each category on the development notes; its threshold is the lowest
             that reaches it.
         highest_threshold: That a category gets where its threshold reaches no such precision.
+        beside: Probability from which a word is marked beside a marked name, place or institution;
+            1 for never.
         silent: Categories that are learnt and not returned.
         teacher: Model folder of an encoder whose probabilities for the raw notes are learnt, or
             empty.
@@ -67,6 +69,7 @@ class CompactSettings(BaseModel):
     threshold: Rate = 0.5
     wanted_precision: Share | None = None
     highest_threshold: Rate = 0.95
+    beside: Annotated[float, Field(gt=0, le=1)] = 1.0
     silent: frozenset[Phi] = frozenset({Phi.PROFESSION})
     teacher: str = ""
     teacher_share: Share = 0.5

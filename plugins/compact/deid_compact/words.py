@@ -9,7 +9,7 @@ import re
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 import numpy as np
@@ -45,6 +45,22 @@ MAY_BE_VETOED = frozenset(
 
 Numbers and addresses that a rule knows by form stay.
 """
+EXTENDED = frozenset(
+    {
+        Phi.NAME,
+        Phi.STREET,
+        Phi.ZIP,
+        Phi.CITY,
+        Phi.REGION,
+        Phi.COUNTRY,
+        Phi.LOCATION,
+        Phi.HOSPITAL,
+        Phi.ORGANIZATION,
+    }
+)
+"""Categories whose spans have several words, of which some are ordinary: *farmacia del ahorro*."""
+_NEAR = frozenset({"", " "})
+"""What may stand between a marked word and one that is marked for standing beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +88,14 @@ class Decision:
         threshold: Of categories without one of their own.
         thresholds: Category to threshold.
         silent: Categories that are not returned.
+        beside: From which probability a word is marked beside a marked word of ``EXTENDED``
+            (hysteresis: Canny 1986); 1 where standing beside one counts for nothing.
     """
 
     threshold: float
     thresholds: Mapping[Phi, float]
     silent: frozenset[Phi]
+    beside: float = 1.0
 
     def as_json(self) -> dict[str, object]:
         """Return what a model folder keeps."""
@@ -86,6 +105,7 @@ class Decision:
                 str(category): value for category, value in sorted(self.thresholds.items())
             },
             "silent": sorted(self.silent),
+            "beside": self.beside,
         }
 
     @classmethod
@@ -105,13 +125,16 @@ class Decision:
             threshold=float(str(given["threshold"])),
             thresholds={Phi(name): float(value) for name, value in thresholds.items()},
             silent=frozenset(Phi(name) for name in silent),
+            beside=float(str(given.get("beside", 1.0))),  # models before 0.1.2 have none
         )
 
     def at(self, threshold: float | None) -> Decision:
         """Return this decision with one threshold for all categories, or itself where none is
         given.
         """
-        return self if threshold is None else Decision(threshold, {}, self.silent)
+        if threshold is None:
+            return self
+        return replace(self, threshold=threshold, thresholds={})
 
     def least(self, classes: Classes) -> Floats:
         """Return the threshold of each category: (categories,)."""
@@ -145,25 +168,73 @@ def spans_of(
     """Return the spans of a note, in order."""
     if not scores.words:
         return []
-    allowed = np.where(decision.mark_returned(classes), scores.categories, -1.0)
-    best = allowed.argmax(axis=1)
-    chosen = np.flatnonzero(scores.marked >= decision.least(classes)[best])
+    marks = _choose_words(text, scores, classes, decision)
     spans: list[Span] = []
-    for number in chosen.tolist():
+    for number in np.flatnonzero(marks.is_chosen).tolist():
         start, end = scores.words[number]
-        label = classes.categories[int(best[number])]
+        label = classes.categories[int(marks.best[number])]
         score = round(min(max(float(scores.marked[number]), 0.0), 1.0), _DIGITS)
         last = spans[-1] if spans else None
         if (
             last
             and last.label is label
-            and scores.begins[number] < 0.5
+            and not marks.begins[number]
             and _joins(text[last.end : start])
         ):
             spans[-1] = Span(last.start, end, label, min(last.score, score), source)
         else:
             spans.append(Span(start, end, label, score, source))
     return [span for found in spans if (span := _trim(text, found)) is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Marks:
+    """Which words are marked, as what: each (words,).
+
+    Args:
+        is_chosen: Whether it is marked.
+        best: Number of its category.
+        begins: Whether it begins a span.
+    """
+
+    is_chosen: NDArray[np.bool_]
+    best: NDArray[np.int64]
+    begins: NDArray[np.bool_]
+
+
+def _choose_words(text: str, scores: WordScores, classes: Classes, decision: Decision) -> _Marks:
+    allowed = np.where(decision.mark_returned(classes), scores.categories, -1.0)
+    best = allowed.argmax(axis=1)
+    is_chosen = scores.marked >= decision.least(classes)[best]
+    marks = _Marks(is_chosen, best, scores.begins >= 0.5)
+    waiting = np.flatnonzero((scores.marked >= decision.beside) & ~is_chosen).tolist()
+    is_extended = np.array([category in EXTENDED for category in classes.categories])
+    _extend(marks, waiting, is_extended, text, scores.words, step=-1)
+    _extend(marks, waiting[::-1], is_extended, text, scores.words, step=1)
+    return marks
+
+
+def _extend(
+    marks: _Marks,
+    waiting: Sequence[int],
+    is_extended: NDArray[np.bool_],
+    text: str,
+    words: Sequence[Token],
+    *,
+    step: int,
+) -> None:
+    """Mark each waiting word whose neighbour is marked, as the same span."""
+    for number in waiting:
+        other = number + step
+        if marks.is_chosen[number] or not 0 <= other < len(words):
+            continue
+        if not marks.is_chosen[other] or not is_extended[marks.best[other]]:
+            continue
+        first, second = sorted((number, other))
+        if text[words[first][1] : words[second][0]] in _NEAR:
+            marks.is_chosen[number] = True
+            marks.best[number] = marks.best[other]
+            marks.begins[second] = False
 
 
 def _trim(text: str, span: Span) -> Span | None:

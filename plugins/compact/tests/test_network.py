@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -219,6 +220,43 @@ def test_words_under_their_threshold_and_silent_categories_are_left() -> None:
     scores = scores_of(text, {"Lee": (Phi.NAME, 0.6, 1.0), "Rome": (Phi.CITY, 0.6, 1.0)})
     strict = Decision(0.5, {Phi.NAME: 0.7}, frozenset())
     assert [span.label for span in spans_of(text, scores, CLASSES, strict, "x")] == [Phi.CITY]
+
+
+@pytest.mark.parametrize(
+    ("text", "probabilities", "found"),
+    [
+        ("Anna Maria Lee", (0.4, 0.9, 0.4), ["Anna Maria Lee"]),  # on both sides
+        ("Anna de la Lee", (0.9, 0.4, 0.4, 0.2), ["Anna de la"]),  # as far as they go on
+        ("Anna de Lee", (0.9, 0.2, 0.9), ["Anna", "Lee"]),
+        ("Anna, Lee", (0.9, 0.1, 0.4), ["Anna"]),  # a comma parts
+        ("Anna\nLee", (0.9, 0.4), ["Anna"]),  # so does the end of a line
+        ("Saint-Lee", (0.9, 0.4, 0.4), ["Saint-Lee"]),
+        ("Anna Lee", (0.4, 0.4), []),  # none is likely enough by itself
+    ],
+)
+def test_less_likely_words_beside_a_marked_one_are_marked(
+    text: str, probabilities: tuple[float, ...], found: list[str]
+) -> None:
+    scores = likely_names(text, probabilities)
+    beside = Decision(0.5, {}, frozenset(), beside=0.3)
+    spans = spans_of(text, scores, CLASSES, beside, "x")
+    assert [text[span.start : span.end] for span in spans] == found
+    assert all(span.score >= 0.5 for span in spans_of(text, scores, CLASSES, DECISION, "x"))
+
+
+def likely_names(text: str, probabilities: Sequence[float], category: int = 2) -> WordScores:
+    words = tokenize(text)
+    certain = np.array(probabilities, dtype=np.float32)
+    categories = np.zeros((len(words), len(CLASSES.categories)), dtype=np.float32)
+    categories[:, category] = certain
+    return WordScores(words, certain, categories, np.zeros(len(words), dtype=np.float32))
+
+
+def test_numbers_are_not_marked_for_what_stands_beside_them() -> None:
+    scores = likely_names("12 34", (0.9, 0.4), category=1)
+    beside = Decision(0.5, {}, frozenset(), beside=0.3)
+    (span,) = spans_of("12 34", scores, CLASSES, beside, "x")
+    assert (span.start, span.end) == (0, 2)
 
 
 @pytest.mark.parametrize(

@@ -168,5 +168,5 @@ def _judge_notes(
 
 
 def _set_thresholds(about: EncoderDescription, thresholds: dict[Phi, float]) -> EncoderDescription:
-    decision = Decision(about.decision.threshold, thresholds, about.decision.silent)
+    decision = replace(about.decision, thresholds=thresholds)
     return replace(about, decision=decision)
