@@ -9,7 +9,7 @@ from pathlib import Path
 from deid_assets.assets.declarations import AssetOutput, Check
 from deid_assets.assets.display import Markdown, Shown, show_page, show_png
 from deid_assets.assets.training_corpus import TRAINING_CORPUS, read_held_out_gold, read_materials
-from deid_assets.config.settings import Gates
+from deid_assets.config import Gates
 from deid_assets.core.detector import Failed, detect
 from deid_assets.core.errors import DeidError, InputError, PluginError
 from deid_assets.core.span import SpanSet

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
+from deid_assets.config.frozen import Frozen
 
 
-class PrivacySettings(BaseModel):
+class PrivacySettings(Frozen):
     """What the privacy audits are given beside the notes with gold.
 
     An audit that lacks what it needs is not assessed.
@@ -22,8 +22,6 @@ class PrivacySettings(BaseModel):
         canaries: File of secrets that were planted in the training notes.
         population: File of people among whom a patient is to be found.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     model: Path | None = None
     reference: Path | None = None

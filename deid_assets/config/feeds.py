@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 from urllib.parse import parse_qsl, urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from deid_assets.config.faults import faults_in
+from deid_assets.config.frozen import Frozen
 from deid_assets.core.errors import did_you_mean
 from deid_assets.own_plugins import describe_missing
 from deid_assets.plugins import FEEDS, available
@@ -25,7 +26,7 @@ _SECRETS = re.compile(
 _CRON_RANGES = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
 
 
-class FeedSettings(BaseModel):
+class FeedSettings(Frozen):
     """What every feed has, and the options of its kind beside it.
 
     Args:
@@ -38,8 +39,6 @@ class FeedSettings(BaseModel):
         schedule: When Dagster runs it, as cron has it; by hand only when empty.
         options: Of its kind.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,40}$")]
     notes: int = Field(default=5_000, ge=1, le=100_000)
@@ -59,11 +58,7 @@ class FeedSettings(BaseModel):
         return {**{key: values[key] for key in values.keys() & common}, "options": options}
 
 
-class _FeedOptions(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class SqlOptions(_FeedOptions):
+class SqlOptions(Frozen):
     """Options of a feed from a database.
 
     Args:
@@ -95,7 +90,7 @@ class SqlOptions(_FeedOptions):
     fetch: int = Field(default=500, ge=1, le=100_000)
 
 
-class ObjectsOptions(_FeedOptions):
+class ObjectsOptions(Frozen):
     """Options of a feed from an object store.
 
     Args:

@@ -8,17 +8,15 @@ from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from deid_assets.config.frozen import Frozen
 
 Address = Annotated[str, Field(pattern=r"^[^@\s,<>]{1,64}@[^@\s,<>]{1,190}$")]
 """E-mail address without a name."""
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class MailSettings(_Frozen):
+class MailSettings(Frozen):
     """Mail server that alerts are sent by.
 
     Args:
@@ -40,7 +38,7 @@ class MailSettings(_Frozen):
     password_file: Path | None = None
 
 
-class WebhookSettings(_Frozen):
+class WebhookSettings(Frozen):
     """Web address that alerts are posted to as JSON.
 
     Args:
@@ -52,7 +50,7 @@ class WebhookSettings(_Frozen):
     url_file: Path | None = None
 
 
-class AlertSettings(_Frozen):
+class AlertSettings(Frozen):
     """Who is told of runs that failed and of checks that stopped a batch; nobody by default.
 
     Args:
@@ -115,7 +113,7 @@ def _is_here(host: str) -> bool:
         return False
 
 
-class WatchSettings(_Frozen):
+class WatchSettings(Frozen):
     """What is watched from day to day.
 
     Args:
@@ -142,7 +140,7 @@ class WatchSettings(_Frozen):
 Days = Annotated[int, Field(ge=1)]
 
 
-class RetentionSettings(_Frozen):
+class RetentionSettings(Frozen):
     """How many days what nobody needs any more is kept; for ever where not given.
 
     Args:

@@ -1,4 +1,6 @@
-"""Settings of releases: the conditions of one, and the studies that have releases of their own."""
+"""Settings of releases: the conditions of one, who approves it, and the studies that have releases
+of their own.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +10,17 @@ from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from deid_assets.config.frozen import Frozen, Share
 from deid_assets.core.errors import ConfigError
 
-Share = Annotated[float, Field(ge=0, le=1)]
 Recipient = Annotated[str, Field(pattern=r"^[\w .:@/+-]{1,100}$")]
 """Who gets a release: a person, a team or an address, on one line."""
 STUDY_NAME = re.compile(r"[a-z][a-z0-9_]{0,30}")
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class ReleaseSettings(_Frozen):
+class ReleaseSettings(Frozen):
     """Conditions of a release.
 
     Args:
@@ -44,7 +42,25 @@ class ReleaseSettings(_Frozen):
     shuffle: bool = False
 
 
-class StudyNotes(_Frozen):
+class ApprovalSettings(Frozen):
+    """How the names of those who approve releases are proved.
+
+    Args:
+        keys: Name of an approver to the file with their public key, Ed25519 in PEM. They alone
+            approve under that name.
+        login_header: Header in which a reverse proxy names who is logged in, such as
+            ``X-Remote-User``. The proxy must set or remove it in every request.
+        login_secret: File with a secret that the proxy alone sends with it, in the header
+            ``X-Deid-Proxy``, as ``openssl rand -hex 32`` gives one. Without it a login proves
+            nothing, whoever the request comes from.
+    """
+
+    keys: Mapping[str, Path] = Field(default_factory=dict)
+    login_header: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{0,64}$")] = ""
+    login_secret: Path | None = None
+
+
+class StudyNotes(Frozen):
     """Which notes are in a study: those that meet everything that is named here.
 
     Args:
@@ -62,7 +78,7 @@ class StudyNotes(_Frozen):
     until: Mapping[str, date] = Field(default_factory=dict)
 
 
-class StudySettings(_Frozen):
+class StudySettings(Frozen):
     """A study: a release of its own from the spans that were found once.
 
     Args:

@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
+from pydantic import Field, PrivateAttr, ValidationError
 
 from deid_assets.config.audited import PrivacySettings
 from deid_assets.config.faults import faults_in, read_toml
 from deid_assets.config.feeds import FeedSettings, faults_of_feeds
+from deid_assets.config.frozen import Frozen, Share
+from deid_assets.config.gates import Gates
 from deid_assets.config.operation import (
     AlertSettings,
     RetentionSettings,
@@ -21,16 +23,13 @@ from deid_assets.config.operation import (
     faults_of_alerts,
 )
 from deid_assets.config.releases import (
+    ApprovalSettings,
     ReleaseSettings,
     StudySettings,
     faults_of_studies,
     faults_of_study_names,
 )
-from deid_assets.config.secret import (
-    secret_of_environment,
-    secret_of_file,
-    secret_of_home,
-)
+from deid_assets.config.secret import secret_of_environment, secret_of_file, secret_of_home
 from deid_assets.config.tables import TableSettings, faults_of_table_names, faults_of_tables
 from deid_assets.core.errors import ConfigError, did_you_mean
 from deid_assets.core.keys import Key
@@ -43,78 +42,12 @@ from deid_assets.plugins.environments import set_apart
 from deid_assets.system.digests import digest_of_path, paths_in
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,40}$")]
-Share = Annotated[float, Field(ge=0, le=1)]
 Pool = Annotated[str, Field(pattern=r"^([a-z][a-z0-9_]{0,40})?$")]
 Owner = Annotated[str, Field(pattern=r"^(team:[A-Za-z0-9_-]+|[^@\s]+@[^@\s]+)$")]
 """As the Dagster UI shows it: a team or an e-mail address."""
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Gates(_Frozen):
-    """The limits that stop a batch.
-
-    Args:
-        tagger_f1: Smallest strict F1 of a trained tagger on its development notes.
-        tagger_label_f1: The same of each label that has enough development spans, unless
-            ``tagger_labels`` says another.
-        tagger_labels: Smallest strict F1 per label of the tagger's tags, however few development
-            spans there are of it; where there is none, it is not met.
-        tagger_label_spans: A label with fewer development spans is not gated by itself, unless
-            ``tagger_labels`` names it.
-        near_duplicates: Largest share of notes that nearly repeat another note of the batch.
-        quarantined: Largest share of received notes that may go to quarantine.
-        residual_sample: Redacted notes of a batch, drawn by key, on which the ensemble runs again;
-            0 takes all.
-        residual: Largest share of notes with a hit that the draw may leave likely (one-sided 95 %
-            bound); above it the ensemble runs on the rest of the batch too.
-        recall: Smallest recall per label of the profile where gold exists, as covered characters.
-            ``ALL`` is every label together.
-        min_gold_characters: A label with less gold than this in a batch is reported, not gated.
-        recall_lower_bound: Smallest lower end of the 95 % interval of the share of gold spans
-            covered, per label of the profile; ``ALL`` is every label together.
-        notes_covered_lower_bound: Smallest lower end of the 95 % interval of the share of notes
-            with nothing left.
-        min_gold_spans: A label or group with fewer gold spans in a batch is not gated by a lower
-            bound.
-        min_gold_notes: A batch with fewer notes with gold is not gated by
-            ``notes_covered_lower_bound``.
-        worst_group_by: ``lang``, or a field of the notes' ``meta``, whose groups are gated apart;
-            none when empty.
-        worst_group_lower_bound: As ``recall_lower_bound``, for the worst of these groups.
-        regression_tolerance: Fall of the share covered since a batch's last release that is
-            accepted. The batch is stopped where the whole 95 % interval of the difference lies
-            below it.
-        canaries: Synthetic notes, in each language of the installation, that are read with every
-            batch and taken out before it is redacted; 0 for none.
-        canary_recall: As ``recall_lower_bound``, on these notes; a language too is gated by
-            ``ALL``, or by its code.
-    """
-
-    tagger_f1: Share = 0.5
-    tagger_label_f1: Share = 0.1
-    tagger_labels: Mapping[str, Share] = Field(default_factory=dict)
-    tagger_label_spans: int = Field(default=20, ge=1)
-    near_duplicates: Share = 0.5
-    quarantined: Share = 0.2
-    residual_sample: int = Field(default=1000, ge=0)
-    residual: Share = 0.01
-    recall: Mapping[str, Share] = Field(default={"ALL": 0.9})
-    min_gold_characters: int = Field(default=200, ge=1)
-    recall_lower_bound: Mapping[str, Share] = Field(default={"ALL": 0.9})
-    notes_covered_lower_bound: Share = 0.4
-    min_gold_spans: int = Field(default=100, ge=1)
-    min_gold_notes: int = Field(default=50, ge=1)
-    worst_group_by: str = ""
-    worst_group_lower_bound: Share = 0.8
-    regression_tolerance: Share = 0.01
-    canaries: int = Field(default=0, ge=0, le=1000)
-    canary_recall: Mapping[str, Share] = Field(default={"ALL": 0.9})
-
-
-class Batches(_Frozen):
+class Batches(Frozen):
     """Limits on the size of a batch.
 
     Args:
@@ -126,7 +59,7 @@ class Batches(_Frozen):
     max_characters: int = Field(default=16_000_000, ge=1)
 
 
-class BackfillSettings(_Frozen):
+class BackfillSettings(Frozen):
     """What is made of detectors without anybody asking for it.
 
     Args:
@@ -139,25 +72,7 @@ class BackfillSettings(_Frozen):
     only: tuple[Name, ...] = ()
 
 
-class ApprovalSettings(_Frozen):
-    """How the names of those who approve releases are proved.
-
-    Args:
-        keys: Name of an approver to the file with their public key, Ed25519 in PEM. They alone
-            approve under that name.
-        login_header: Header in which a reverse proxy names who is logged in, such as
-            ``X-Remote-User``. The proxy must set or remove it in every request.
-        login_secret: File with a secret that the proxy alone sends with it, in the header
-            ``X-Deid-Proxy``, as ``openssl rand -hex 32`` gives one. Without it a login proves
-            nothing, whoever the request comes from.
-    """
-
-    keys: Mapping[str, Path] = Field(default_factory=dict)
-    login_header: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{0,64}$")] = ""
-    login_secret: Path | None = None
-
-
-class VaultSettings(_Frozen):
+class VaultSettings(Frozen):
     """The vault in which originals are encrypted, so that they can be restored.
 
     None unless ``url`` is set.
@@ -174,7 +89,7 @@ class VaultSettings(_Frozen):
     require_patient: bool = True
 
 
-class ReadingSettings(_Frozen):
+class ReadingSettings(Frozen):
     """Options for reading arrivals; a ``batch.toml`` in a dropped folder has the same keys.
 
     Args:
@@ -192,7 +107,7 @@ class ReadingSettings(_Frozen):
     read: Mapping[str, Any] = Field(default_factory=dict)
 
 
-class Settings(_Frozen):
+class Settings(Frozen):
     """Settings of an installation.
 
     Args:

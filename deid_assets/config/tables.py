@@ -12,9 +12,10 @@ from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from deid_assets.config.feeds import Variable, faults_of_url
+from deid_assets.config.frozen import Frozen
 
 TABLE_NAME = re.compile(r"[a-z][a-z0-9_]{0,30}")
 RELEASED_PART = "released_table"
@@ -26,11 +27,7 @@ ROLES = ("dates", "births", "birth_years", "ages", "notes", "drop", "keep")
 """Roles of which each names columns."""
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class TableSql(_Frozen):
+class TableSql(Frozen):
     """A query whose rows are a table.
 
     Args:
@@ -46,7 +43,7 @@ class TableSql(_Frozen):
     fetch: int = Field(default=20_000, ge=1, le=1_000_000)
 
 
-class TableSettings(_Frozen):
+class TableSettings(Frozen):
     """A table of the same patients, released with their notes. Every column has a role.
 
     Args:

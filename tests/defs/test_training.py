@@ -12,7 +12,7 @@ from rich.console import Console
 
 from deid_assets import plugins
 from deid_assets.assets.training import describe_basis, labels_learnt, make_tagger
-from deid_assets.config.settings import Gates
+from deid_assets.config import Gates
 from deid_assets.core.detector import detect
 from deid_assets.core.errors import ProvenanceError
 from deid_assets.core.note import Note
