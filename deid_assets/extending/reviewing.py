@@ -14,7 +14,7 @@ from deid_assets.core.errors import InputError
 from deid_assets.core.keys import Key
 from deid_assets.core.note import Note
 from deid_assets.core.span import Span, SpanSet
-from deid_assets.erasure.denying import AllowedBatches, AllowOrder, FalseAlarm, allow
+from deid_assets.erasure.allowing import AllowedBatches, AllowOrder, FalseAlarm, allow
 from deid_assets.formats import Annotated, Fault, read_notes
 from deid_assets.intake.reviewed import return_annotations
 from deid_assets.intake.states import batch_ids

@@ -12,7 +12,8 @@ from deid_assets.assets.release import release_chain, verify_current
 from deid_assets.cli import app
 from deid_assets.core.errors import ProvenanceError
 from deid_assets.core.redact import Edit, Redacted
-from deid_assets.erasure.denying import AllowOrder, FalseAlarm, allow, forget
+from deid_assets.erasure.allowing import AllowOrder, FalseAlarm, allow
+from deid_assets.erasure.denying import forget
 from deid_assets.evidence.build import build_evidence
 from deid_assets.evidence.document import Regime
 from deid_assets.pipeline.denying import (

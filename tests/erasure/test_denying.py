@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from deid_assets.cli import app
-from deid_assets.erasure.denying import MOST_CASES
+from deid_assets.erasure.reach import MOST_CASES
 from deid_assets.intake.states import open_batches
 from deid_assets.store.denials import DENIED_VALUES, Denials
 from deid_assets.store.files import ALL
