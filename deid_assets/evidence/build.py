@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import deid_assets
 from deid_assets.core.errors import InputError
+from deid_assets.evidence.attacks import part_on_audit
 from deid_assets.evidence.audits import audits_of
 from deid_assets.evidence.detection import section_on_recall
 from deid_assets.evidence.document import EvidenceFile, Regime
@@ -24,7 +25,7 @@ from deid_assets.evidence.requirements import (
     list_required_audits,
     results_of,
 )
-from deid_assets.evidence.risk import part_on_audit, section_on_risk
+from deid_assets.evidence.risk import section_on_risk
 from deid_assets.evidence.verifying import check_approval, verify_evidence
 from deid_assets.evidence.ways_back import vault_of
 from deid_assets.evidence.wording import at

@@ -10,19 +10,14 @@ from deid_assets.assets.ingest import GOLD
 from deid_assets.core.phi import PROFILES, profile
 from deid_assets.core.redact import Policy
 from deid_assets.core.verdicts import State
+from deid_assets.evidence.attacks import source_of
 from deid_assets.evidence.audits import AuditRecord
 from deid_assets.evidence.detection import LEAST_SPANS
-from deid_assets.evidence.document import (
-    EvidencePart,
-    EvidenceSection,
-    Statement,
-    make_statement,
-)
+from deid_assets.evidence.document import EvidencePart, EvidenceSection, Statement, make_statement
 from deid_assets.evidence.leaving_models import OF_MODELS
 from deid_assets.evidence.leaving_tables import limits_of_tables
 from deid_assets.evidence.recall import DetectionRecall
 from deid_assets.evidence.requirements import BesideNotes
-from deid_assets.evidence.risk import source_of
 from deid_assets.evidence.verifying import ApprovalCheck, VerifiedRelease
 from deid_assets.evidence.wording import at, language, list_words, many
 from deid_assets.pipeline.resolving import MERGED_SPANS

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from deid_assets.core.redact import Policy
 from deid_assets.core.verdicts import State
+from deid_assets.evidence.attacks import source_of
 from deid_assets.evidence.audits import AuditRecord
 from deid_assets.evidence.document import MeasuredResult, MeasureStanding, MissingMeasure
 from deid_assets.evidence.leaving_models import (
@@ -17,7 +18,6 @@ from deid_assets.evidence.leaving_models import (
 )
 from deid_assets.evidence.leaving_tables import LeavingTable, missing_of_tables
 from deid_assets.evidence.recall import DetectionRecall
-from deid_assets.evidence.risk import source_of
 from deid_assets.evidence.verifying import ApprovalCheck, VerifiedRelease
 from deid_assets.evidence.ways_back import VaultEvidence, missing_of_vault
 from deid_assets.policies.needs import writes_surrogates

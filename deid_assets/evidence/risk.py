@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from deid_assets.assets.canaries import CANARIES
 from deid_assets.evaluation.counts import Counts
 from deid_assets.evaluation.numbers import estimate
+from deid_assets.evidence.attacks import part_on_audit
 from deid_assets.evidence.audits import AuditRecord
 from deid_assets.evidence.document import (
     CitedSource,
@@ -28,23 +29,10 @@ from deid_assets.evidence.rates import (
 )
 from deid_assets.evidence.recall import DIRECT, DetectionRecall
 from deid_assets.evidence.verifying import VerifiedRelease
-from deid_assets.evidence.wording import (
-    by_chance,
-    language,
-    list_words,
-    many,
-    precision,
-    recall,
-    share,
-    show_measurement,
-)
+from deid_assets.evidence.wording import language, list_words, many, precision, recall, share
 from deid_assets.pipeline.resolving import MERGED_SPANS
-from deid_assets.privacy.measurement import Measurement
 from deid_assets.store.denials import DENIED_VALUES
 
-OF_RELEASES = ("reidentification", "hips")
-"""Audits whose figures say how likely it is that somebody is found."""
-_MOST_FIGURES = 24
 _KINDS = {
     "direct": "Identify by themselves",
     "indirect": "Identify together with others",
@@ -276,86 +264,6 @@ def _identifying(release: VerifiedRelease, known: DetectionRecall) -> EvidencePa
         ),
     ]
     return EvidencePart("How likely it identifies", tuple(statements))
-
-
-def part_on_audit(audit: AuditRecord, release: VerifiedRelease) -> EvidencePart:
-    """Return one audit with its verdict and figures of the release's policy."""
-    source = source_of(audit, release)
-    statements = [
-        make_statement(f"{audit.title} {audit.outcome.value.capitalize()}: {audit.reason}.", source)
-    ]
-    if audit.outcome.value == "void":
-        statements.append(
-            make_statement(
-                "Void means that its figures prove nothing, in either direction.", source
-            )
-        )
-    if audit.options:
-        told = ", ".join(f"{name} = {value}" for name, value in sorted(audit.options.items()))
-        statements.append(
-            make_statement(f"It was run with options that are not its own: {told}.", source)
-        )
-    figures = _select_shown(audit, release.policy)
-    if audit.counts and (left := len(audit.figures(release.policy)) - len(figures)):
-        statements.append(
-            make_statement(
-                f"Of {len(figures) + left:,} figures {len(figures):,} are shown: those of all"
-                " categories together, or those farthest from what a guess gets. The verdict rests"
-                " on all.",
-                source,
-            )
-        )
-    title = f"Audit: {audit.name}"
-    if not figures:
-        return EvidencePart(title, tuple(statements))
-    rows = [
-        EvidenceRow(
-            (
-                one.name,
-                _group(one, release.policy),
-                show_measurement(one),
-                by_chance(one),
-                many(one.units, one.unit.removesuffix("s"), one.unit),
-            ),
-            (source,),
-        )
-        for one in figures
-    ]
-    table = EvidenceTable(
-        "Figures with 95 % intervals, and what a guess gets.",
-        ("Measure", "Of", "Value", "By chance", "On"),
-        tuple(rows),
-        frozenset({2, 3, 4}),
-    )
-    return EvidencePart(title, tuple(statements), (table,))
-
-
-def _group(figure: Measurement, policy: str) -> str:
-    """Return what a figure is of, without the name of the release's policy."""
-    group = figure.group.removeprefix(policy).lstrip(", ")
-    return "all" if group in {"", "ALL"} else group
-
-
-def _select_shown(audit: AuditRecord, policy: str) -> Sequence[Measurement]:
-    """Return the figures of an audit that the document shows: of many by category those of all
-    together, and of many others those that are farthest from a guess.
-    """
-    figures = audit.figures(policy) if audit.counts else ()
-    if len(figures) <= _MOST_FIGURES:
-        return figures
-    whole = [one for one in figures if one.group == "ALL"]
-    far = sorted(whole or figures, key=_from_chance, reverse=True)[:_MOST_FIGURES]
-    return [one for one in figures if one in far]
-
-
-def _from_chance(figure: Measurement) -> float:
-    """Return how far a figure is from what a guess gets; 0 where no guess is a number."""
-    return 0.0 if isinstance(figure.chance, str) else abs(figure.value - float(figure.chance))
-
-
-def source_of(audit: AuditRecord, release: VerifiedRelease) -> CitedSource:
-    """Return the appendix entry of an audit; where it was not made, the settings that name none."""
-    return release.book.receipt(audit.receipt) if audit.receipt else release.settings_source
 
 
 def _small_groups(release: VerifiedRelease) -> EvidencePart:
