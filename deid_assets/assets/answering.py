@@ -79,6 +79,11 @@ class Asked:
         return f"begun_{self.detector}"
 
     @property
+    def sources(self) -> list[Receipt]:
+        """Receipts of what the answers rest on."""
+        return [self.source, *([self.model] if self.model else [])]
+
+    @property
     def version(self) -> str:
         """Keyed digest of all that decides what the detector answers, but for the notes."""
         versions = versions_of(self.installation.snapshot, self.detector)
@@ -318,7 +323,7 @@ class _Keeper:
             {"notes": add_questions(notes, self._questions), "spans": spans},
             receipt=UnsignedReceipt(
                 code_version=self._version,
-                inputs=inputs_of([asked.source, *([asked.model] if asked.model else [])]),
+                inputs=inputs_of(asked.sources),
                 counts={VERSION: self._version, "notes": notes.num_rows},
             ),
         )

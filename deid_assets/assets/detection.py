@@ -20,6 +20,7 @@ from deid_assets.assets.ingest import RAW_NOTES
 from deid_assets.assets.judging import judge_spans, span_checks
 from deid_assets.assets.records import record_spans
 from deid_assets.assets.shadow import draw_notes, sample_counts
+from deid_assets.config import Gates
 from deid_assets.core.detector import Failed
 from deid_assets.core.note import Note
 from deid_assets.core.span import SpanSet
@@ -48,23 +49,39 @@ def make_spans(
 
     Notes that are unchanged since it read them are not read again. A note that it raises on is
     listed as failed, never as empty. Canary patients' notes are read with the others, and parted
-    from them then.
-
-    Args:
-        batch: Partition.
-        installation: The installation.
-        detector: Which.
-        model: Asset of the model that it runs, where the graph trains it.
+    from them then. Where the graph trains the model that it runs, ``model`` is the asset of that.
     """
-    files = installation.files
-    source = files.receipt(RAW_NOTES, batch)
     received = read_notes_of(batch, installation)
     notes = draw_notes(received, detector, installation)
-    of_model = installation.taggers.receipt(model) if model else None
     is_used = detector in installation.settings.ensemble
     canaries = read_canaries(batch, installation) if is_used else []
-    asked = Asked(installation, detector, batch, [*notes, *canaries], source, of_model)
-    every = answer_notes(asked)
+    asked = Asked(
+        installation,
+        detector,
+        batch,
+        [*notes, *canaries],
+        source=installation.files.receipt(RAW_NOTES, batch),
+        model=installation.taggers.receipt(model) if model else None,
+    )
+    return _make_output(asked, answer_notes(asked), received, notes, canaries)
+
+
+def _make_output(
+    asked: Asked,
+    every: BatchAnswers,
+    received: Sequence[Note],
+    notes: Sequence[Note],
+    canaries: Sequence[Note],
+) -> AssetOutput:
+    """Return the answers as they are stored.
+
+    Args:
+        asked: The question.
+        every: The answers, those on canary patients among them.
+        received: All notes of the batch.
+        notes: Those of them that were asked about.
+        canaries: Notes of canary patients.
+    """
     outcomes, of_canaries = answers_apart(every.outcomes, canaries)
     answers = every.drop({note.note_id for note in canaries}, outcomes)
     found = [outcome for outcome in outcomes if isinstance(outcome, SpanSet)]
@@ -77,10 +94,10 @@ def make_spans(
             "failed": failed_to_table(failed),
             **_add_questions(of_canaries, every.questions),
         },
-        sources=[source, *([of_model] if of_model else [])],
+        sources=asked.sources,
         verdicts=[
-            *judge_spans(notes, found, sources=[detector]),
-            _judge_answered(failed, answers, limit=installation.settings.gates.quarantined),
+            *judge_spans(notes, found, sources=[asked.detector]),
+            _judge_answered(failed, answers, asked.installation.settings.gates),
         ],
         counts={
             "notes": len(found),
@@ -93,20 +110,20 @@ def make_spans(
             "read": answers.in_words,
             "notes_read": answers.read,
             "detection_seconds": round(answers.seconds, 3),
-            **show_labels(label_counts(found), title=f"Spans of {detector}"),
+            **show_labels(label_counts(found), title=f"Spans of {asked.detector}"),
         },
         remarks=answers.remarks,
         publish=lambda _: _publish(asked, found, answers),
     )
 
 
-def _judge_answered(failed: Sequence[Failed], answers: BatchAnswers, *, limit: float) -> Verdict:
+def _judge_answered(failed: Sequence[Failed], answers: BatchAnswers, limits: Gates) -> Verdict:
     return check_share(
         "answered",
         "Notes without an answer go to quarantine.",
         part=len(failed),
         whole=len(answers.outcomes),
-        limit=limit,
+        limit=limits.quarantined,
     )
 
 

@@ -9,7 +9,7 @@ from deid_assets.assets import canaries, gates
 from deid_assets.assets.declarations import AssetOutput, Check
 from deid_assets.assets.denying import RULES_HOLD, rules_hold
 from deid_assets.assets.detection import read_notes_of, read_outcomes
-from deid_assets.assets.display import label_counts, show_labels, show_scores
+from deid_assets.assets.display import Shown, label_counts, show_labels, show_scores
 from deid_assets.assets.gates import ScoredBatch, judge_gold, score_pairs
 from deid_assets.assets.ingest import GOLD, RAW_NOTES
 from deid_assets.assets.judging import judge_spans, span_checks
@@ -130,14 +130,7 @@ def make_merged_spans(
             "denied": sum(map(len, merged.places.values())),
             "allowed": sum(map(len, merged.left.values())),
         },
-        metadata={
-            **(
-                show_scores(found.scores, title="Ensemble on annotated notes")
-                if gold
-                else show_labels(label_counts(spans), title="Merged spans")
-            ),
-            **of_canaries.metadata,
-        },
+        metadata={**_show(spans, found.scores if gold else None), **of_canaries.metadata},
     )
 
 
@@ -157,6 +150,13 @@ def _merge(
     allow = Allow(find_allowed_places(notes, denials.allowed_values, predictions))
     done = Pipeline((resolve, allow, Spread(), deny)).run(Batch(notes, predictions=predictions))
     return _Merged(done, resolve, denials, places, allow.list_left(done.spans))
+
+
+def _show(spans: Sequence[SpanSet], scores: Evaluation | None) -> Shown:
+    """Return what the UI shows: scores where there are some, else how many spans of each label."""
+    if scores is not None:
+        return show_scores(scores, title="Ensemble on annotated notes")
+    return show_labels(label_counts(spans), title="Merged spans")
 
 
 def _judge_on_gold(found: ScoredBatch, installation: Installation, batch: str) -> list[Verdict]:

@@ -1,18 +1,24 @@
-"""table_NAME and released_table_NAME: structured tables that leave with the notes."""
+"""released_table_NAME: a structured table that leaves with the notes."""
 
 from __future__ import annotations
 
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 import deid_assets
+from deid_assets.assets.checked_tables import (
+    DIGEST,
+    ROWS,
+    SETTINGS,
+    judge_faults,
+    key_digest,
+    naming,
+    tabulate_columns,
+)
 from deid_assets.assets.declarations import AssetOutput, Check
 from deid_assets.assets.ingest import RAW_NOTES
 from deid_assets.assets.release import check_released, pseudonym, recipients_of
@@ -34,25 +40,13 @@ from deid_assets.store.table_withdrawals import TableWithdrawals
 from deid_assets.system.atomic import atomic_file
 from deid_assets.system.digests import sha256_of
 from deid_assets.tables.acting import PolicyActions
-from deid_assets.tables.checking import TableCheck, begin, check_table
+from deid_assets.tables.checking import begin
 from deid_assets.tables.columns import PATIENT_KIND, TablePlan
 from deid_assets.tables.counting import SIZES, GroupCounts
-from deid_assets.tables.faults import Faults
 from deid_assets.tables.rewriting import ReleasedNotes, RewritingCounts, TableRewriter
 from deid_assets.tables.sources import open_table, report_changed
 from deid_assets.tables.writing import write_rows
 
-CHECKS = (
-    Check("readable", "Every cell is what its column is declared as."),
-    Check("in_range", "No date is a filler: each lies in the range, and few patients share one."),
-    Check("no_free_text", "No cell that is kept looks like free text, or like a date."),
-    Check("unique_ids", "Ids of columns in unique occur once."),
-    Check(
-        "values_known",
-        "No unit or version of a FHIR resource is left out since it may be any text.",
-        blocking=False,
-    ),
-)
 JOINED = Check("joined", "Rows belong to patients, and to notes, of the release.")
 REMAINING = Check(
     "survivors",
@@ -60,75 +54,12 @@ REMAINING = Check(
     " value.",
 )
 _QUASI = "At least smallest_group patients share each combination of quasi-identifiers."
-COLUMNS = pa.schema([("column", pa.string()), ("role", pa.string()), ("kind", pa.string())])
-_DIGEST, _ROWS, _SETTINGS = "digest", "rows", "settings"
 
 
 def list_released_checks(settings: TableSettings) -> tuple[Check, ...]:
     """Return the checks of a released table."""
     blocking = settings.smallest_group > 0
     return (JOINED, REMAINING, Check("quasi_identifiers", _QUASI, blocking=blocking))
-
-
-def make_table(batch: str, installation: Installation, *, table: str) -> AssetOutput:
-    """Read a table once, and say what is wrong with it. Nothing of its rows is stored.
-
-    Raises:
-        InputError: It cannot be read, changed meanwhile, or a column has no role.
-    """
-    del batch
-    settings = installation.settings.tables[table]
-    with _naming(table):
-        found = check_table(settings)
-    return AssetOutput(
-        tables={"columns": _columns_of(found.plan)},
-        sources=[],
-        verdicts=verdicts_of(found),
-        counts={
-            _ROWS: found.rows,
-            _DIGEST: _key_digest(installation, found.digest),
-            _SETTINGS: settings.digest[:12],
-        },
-    )
-
-
-def verdicts_of(found: TableCheck) -> list[Verdict]:
-    """Return what the first reading of a table says of it."""
-    faults = (found.unread, found.out_of_range, found.free_text, found.doubled, found.left_out)
-    return [_of_faults(check, one) for check, one in zip(CHECKS, faults, strict=True)]
-
-
-def _of_faults(check: Check, faults: Faults) -> Verdict:
-    return Verdict(
-        check.name,
-        passed=not faults.count,
-        blocking=check.blocking,
-        counts={"bad": faults.count},
-        description=check.description,
-        reasons=faults.told,
-    )
-
-
-def _columns_of(plan: TablePlan) -> pa.Table:
-    rows = [{"column": one.name, "role": one.role.value, "kind": one.kind} for one in plan.columns]
-    return pa.Table.from_pylist(rows, schema=COLUMNS)
-
-
-def _key_digest(installation: Installation, digest: str) -> str:
-    return installation.house.key.derive("table", digest).hex()[:32]
-
-
-@contextmanager
-def _naming(table: str) -> Iterator[None]:
-    """Name the table in what is wrong with it.
-
-    Raises:
-        InputError: As raised inside.
-    """
-    try:
-        yield
-    except InputError as error:
-        raise InputError(f"table {table}: {error}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +124,7 @@ def make_released_table(
     folder = _staging(order)
     path = folder / f"{table}{_suffix(order.settings)}"
     try:
-        with _naming(table):
+        with naming(table):
             rewriter, plan = _rewrite(order, out.notes, checked, path)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
@@ -201,13 +132,13 @@ def make_released_table(
     counts, groups = rewriter.counts, rewriter.groups.counts()
     verdicts = [
         _judge_joined(counts, out, order.settings),
-        _of_faults(REMAINING, counts.surviving),
+        judge_faults(REMAINING, counts.surviving),
         _judge_groups(order.settings, groups, plan),
     ]
     if any(verdict.stops for verdict in verdicts):
         shutil.rmtree(folder, ignore_errors=True)
     return AssetOutput(
-        tables={"columns": _columns_of(plan)},
+        tables={"columns": tabulate_columns(plan)},
         sources=[checked, *out.receipts],
         verdicts=verdicts,
         counts=_counts(counts, groups, policy, plan),
@@ -242,7 +173,7 @@ def _rewrite(
         InputError: The table is not the one that was checked, or cannot be read.
     """
     installation = order.installation
-    if checked.counts.get(_SETTINGS) != order.settings.digest[:12]:
+    if checked.counts.get(SETTINGS) != order.settings.digest[:12]:
         raise InputError("its settings are not those that it was checked with; check it again")
     key, is_shuffled = installation.key, installation.settings.release.shuffle
     with open_table(order.settings) as source:
@@ -257,9 +188,9 @@ def _rewrite(
             rewriter.batches(),
             path,
             seed=key.seed("order of a table", order.table) if is_shuffled else None,
-            rows=int(checked.counts[_ROWS]),
+            rows=int(checked.counts[ROWS]),
         )
-    if _key_digest(installation, source.digest) != checked.counts[_DIGEST]:
+    if key_digest(installation, source.digest) != checked.counts[DIGEST]:
         raise report_changed()
     return rewriter, reading.plan
 

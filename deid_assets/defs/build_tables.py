@@ -6,7 +6,7 @@ from pathlib import Path
 
 from dagster import AssetsDefinition, AssetSelection, AssetSpec, define_asset_job
 
-from deid_assets.assets import released_tables
+from deid_assets.assets import checked_tables, released_tables
 from deid_assets.assets.declarations import AssetDeclaration
 from deid_assets.config.tables import TableSettings
 from deid_assets.core.assets import Family, family_of, study_part
@@ -32,16 +32,16 @@ def table_assets(
     """
     version = f"{software_version()}+{settings.digest[:12]}"
     source = build_audited_asset(
-        partial(released_tables.make_table, table=name),
+        partial(checked_tables.make_table, table=name),
         AssetDeclaration(
             key=Family.TABLE.of(name),
-            checks=released_tables.CHECKS,
+            checks=checked_tables.CHECKS,
             deps=[],
             code_version=f"{version}+{_stamp(settings.file)}",
             group="tables",
             description=f"Table `{name}` as it stands at its source, checked. None of its rows.",
             kinds={"table"},
-            schema=released_tables.COLUMNS,
+            schema=checked_tables.COLUMNS,
             partitioned=False,
             automatic=False,
         ),
@@ -70,7 +70,7 @@ def _build_released_table(
                 f" manifest.{line.whose}"
             ),
             kinds={"table", "published"},
-            schema=released_tables.COLUMNS,
+            schema=checked_tables.COLUMNS,
             partitioned=False,
             automatic=False,
             may_wait=True,

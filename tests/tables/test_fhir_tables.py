@@ -5,7 +5,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from deid_assets.assets.released_tables import verdicts_of
+from deid_assets.assets.checked_tables import verdicts_of
 from deid_assets.config import Settings
 from deid_assets.config.tables import TableSettings
 from deid_assets.core.errors import ConfigError, InputError
