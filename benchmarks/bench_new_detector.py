@@ -22,7 +22,7 @@ from conditions import conditions
 
 from deid_assets.config import Settings
 from deid_assets.core.assets import Family
-from deid_assets.defs.build import list_expected_spans
+from deid_assets.defs.build_spans import list_expected_spans
 from deid_assets.defs.histories import batches_under_way, tick
 from deid_assets.defs.placing import Place
 from deid_assets.runtime.histories import histories

@@ -385,17 +385,21 @@ def jobs(selections: Selections, detectors: Sequence[str], *, with_bakeoff: bool
             "Taggers of all recipes, from their corpora to their ONNX exports. The landing sensor"
             " starts it once.",
         ),
-        splitting=step_job(
-            SPLITTING_JOB,
-            "split_arrivals",
-            _split,
-            description=(
-                "Makes several batches of a large file, folder or archive, the notes of a patient"
-                " together. The landing sensor starts it."
-            ),
-            step_description=(
-                "Reads what arrived and may be too large for a batch, and makes batches of it."
-            ),
-        ),
+        splitting=_splitting_job(),
         others=[*([bakeoff] if with_bakeoff else []), privacy, *of_detectors],
+    )
+
+
+def _splitting_job() -> Job:
+    return step_job(
+        SPLITTING_JOB,
+        "split_arrivals",
+        _split,
+        description=(
+            "Makes several batches of a large file, folder or archive, the notes of a patient"
+            " together. The landing sensor starts it."
+        ),
+        step_description=(
+            "Reads what arrived and may be too large for a batch, and makes batches of it."
+        ),
     )

@@ -13,7 +13,8 @@ from dagster._core.test_utils import create_run_for_test
 
 from deid_assets import plugins
 from deid_assets.core.assets import Family
-from deid_assets.defs.build import definitions_of, list_expected_spans
+from deid_assets.defs.build import definitions_of
+from deid_assets.defs.build_spans import list_expected_spans
 from deid_assets.defs.histories import LAUNCHES, SENSOR
 from deid_assets.intake.stops import record_stop
 from deid_assets.runtime.histories import DetectorState, histories
