@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Annotated as Arg
@@ -18,6 +19,38 @@ from deid_assets.core.errors import InputError
 
 if TYPE_CHECKING:
     from deid_assets.store.files import StoreFiles
+
+
+@dataclass(frozen=True, slots=True)
+class _Approved:
+    """An approval, as it is told to who gave it.
+
+    Args:
+        batch: Of the release.
+        by: Who approved.
+        proof: How that is proved, in words.
+        at: When.
+        page: Digest of the page that was read.
+    """
+
+    batch: str
+    by: str
+    proof: str
+    at: str
+    page: str
+
+    def to_json(self, study: str) -> dict[str, str]:
+        """Return what JSON says; of a release of the installation without a study."""
+        told = asdict(self)
+        return {"batch": told.pop("batch"), **({"study": study} if study else {}), **told}
+
+    def in_words(self, study: str) -> str:
+        """Return a line for people."""
+        of_study = f" of study {study}" if study else ""
+        return (
+            f"batch {self.batch}: release{of_study} approved by {self.by} ({self.proof}), who read"
+            f" the page {self.page[:12]}; `deid run` makes it"
+        )
 
 
 @app.command()
@@ -53,12 +86,7 @@ def approve(
     settings = Settings.load()
     files = StoreFiles(settings.store, key=settings.receipt_key())
     digest = approvals.digest_of_page(page)
-    found = _batch_of(settings, files, digest)
-    if found is None:
-        raise InputError(
-            f"{page}: not the present page on any batch; read the one under {settings.reports}"
-        )
-    batch, names = found
+    batch, names = _batch_of(settings, files, digest, page=page)
     declared = settings.approvals.keys
     proof = approvals.Proof()
     if key:
@@ -66,17 +94,11 @@ def approve(
     receipt = approvals.approve(
         files, batch, by=by, page=digest, proof=proof, declared=declared, names=names
     )
-    proved = approvals.proof_in_words(receipt)
-    study = {"study": names.study} if names.study else {}
+    made = _Approved(batch, by, approvals.proof_in_words(receipt), receipt.created_at, digest)
     if as_json:
-        told = {"by": by, "proof": proved, "at": receipt.created_at, "page": digest}
-        print_json({"batch": batch, **study, **told})
+        print_json(made.to_json(names.study))
         return 0
-    of_study = f" of study {names.study}" if names.study else ""
-    say(
-        f"batch {batch}: release{of_study} approved by {by} ({proved}), who read the page"
-        f" {digest[:12]}; `deid run` makes it"
-    )
+    say(made.in_words(names.study))
     whose = settings.of_study(names.study) if names.study in settings.studies else settings
     if not whose.release.approval:
         say("release.approval is off, so the release does not ask for it")
@@ -84,13 +106,19 @@ def approve(
 
 
 def _batch_of(
-    settings: Settings, files: StoreFiles, digest: str
-) -> tuple[str, ReleaseAssets] | None:
-    """Return the batch whose present page has the digest, and whose release the page is on."""
+    settings: Settings, files: StoreFiles, digest: str, *, page: Path
+) -> tuple[str, ReleaseAssets]:
+    """Return the batch whose present page has the digest, and whose release the page is on.
+
+    Raises:
+        InputError: It is the present page on no batch.
+    """
     from deid_assets.store.approvals import PAGE  # noqa: PLC0415 - loads pyarrow
 
     for names in (MAIN, *map(ReleaseAssets, settings.studies)):
         for batch in files.batches(names.report):
             if files.receipt(names.report, batch).counts.get(PAGE) == digest:
                 return batch, names
-    return None
+    raise InputError(
+        f"{page}: not the present page on any batch; read the one under {settings.reports}"
+    )

@@ -17,7 +17,9 @@ from deid_assets.cli.tables import print_json, print_table
 from deid_assets.core.errors import InputError
 
 if TYPE_CHECKING:
+    from deid_assets.config import Settings
     from deid_assets.erasure.certificate import CertificateItem
+    from deid_assets.erasure.planning import ErasureOrder
 
 _HEADINGS = ("What", "Which", "Status", "Notes", "Remark")
 
@@ -69,12 +71,7 @@ def erase(
     from deid_assets.cli.installation.batch_actions import (  # noqa: PLC0415 - loads the store
         installation_here,
     )
-    from deid_assets.erasure.carrying import (  # noqa: PLC0415
-        erase_patient,
-        look_for,
-        next_number,
-    )
-    from deid_assets.erasure.certificate import items_of  # noqa: PLC0415
+    from deid_assets.erasure.carrying import erase_patient, next_number  # noqa: PLC0415
     from deid_assets.erasure.planning import ErasureOrder  # noqa: PLC0415
     from deid_assets.vault.log import AccessRequest  # noqa: PLC0415
 
@@ -88,12 +85,7 @@ def erase(
         number=next_number(settings, patient),
     )
     if options.plan:
-        found = look_for(settings, order)
-        if found.is_nothing:
-            return _say_nothing_is_held(order.number)
-        _show(list(items_of(settings, found)), as_json=as_json)
-        say("nothing was erased: leave --plan out")
-        return 0
+        return _show_plan(settings, order, as_json=as_json)
     certificate = erase_patient(settings, order)
     if certificate is None:
         return _say_nothing_is_held(order.number)
@@ -112,6 +104,19 @@ def _patient(given: str) -> str:
     if len(lines) != 1 or not lines[0]:
         raise InputError("standard input must be one line, the id of the patient")
     return lines[0]
+
+
+def _show_plan(settings: Settings, order: ErasureOrder, *, as_json: bool) -> int:
+    """Show what an erasure would reach, and return the exit code."""
+    from deid_assets.erasure.carrying import look_for  # noqa: PLC0415 - loads the store
+    from deid_assets.erasure.certificate import items_of  # noqa: PLC0415 - likewise
+
+    found = look_for(settings, order)
+    if found.is_nothing:
+        return _say_nothing_is_held(order.number)
+    _show(list(items_of(settings, found)), as_json=as_json)
+    say("nothing was erased: leave --plan out")
+    return 0
 
 
 def _say_nothing_is_held(number: int) -> int:

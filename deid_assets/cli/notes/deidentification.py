@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -141,9 +141,7 @@ def deidentify(
     what was missed: that takes annotated notes.
     """
     source, path = reading.source(notes), _path_of_notes(out, to)
-    check_out(out, inputs=[notes, *filter(Path.is_file, [Path(policy)])], is_folder=True)
-    if out.exists() and any(out.iterdir()):
-        raise InputError(f"--out {out} is not empty; name a new folder")
+    _check_new(out, inputs=[notes, *filter(Path.is_file, [Path(policy)])])
     redaction = Redaction.load(policy, keep_patient_ids=keep_patient_ids)
     named = detectors.select()
     detection = Detection.load(named)
@@ -152,21 +150,9 @@ def deidentify(
     out.mkdir(parents=True, exist_ok=True)
     redacted = _redact(source, detection, redaction, withheld, report)
     write_notes(path, redacted, format=to, options=write_options())
-    document = {
-        "software": f"deid-assets {deid_assets.__version__}",
-        "policy": {"name": redaction.policy.name, "digest": redaction.policy.digest},
-        "detectors": versions_of(named),
-        "resolve": named.resolve_by,
-    }
     measured = describe_unmeasured(report.notes)
-    unreadable = len(withheld) - sum(report.withheld.values())
-    with atomic_file(out / REPORT) as file:
-        told = {**document, **measured, **report.figures(), "unreadable": unreadable}
-        file.write((json.dumps(told, indent=1) + "\n").encode())
-    counts = {"notes": report.redacted, "withheld": len(withheld)}
-    fingerprint = sign_folder(
-        out, {"made_by": "deid deidentify", **document, **measured, "counts": counts}
-    )
+    document = {**_describe_making(redaction, named), **measured}
+    fingerprint = _write_report(out, document, report, withheld)
     _say_what_is_known(report, measured, out, fingerprint)
     counted = {
         "notes": report.notes,
@@ -175,6 +161,38 @@ def deidentify(
     }
     more = {**report.figures(), **measured, "fingerprint": fingerprint}
     return finish(counted, withheld, out, more=more, as_json=as_json)
+
+
+def _check_new(out: Path, *, inputs: Sequence[Path]) -> None:
+    """Check that the folder is none of the inputs, and new or empty.
+
+    Raises:
+        InputError: It is not.
+    """
+    check_out(out, inputs=inputs, is_folder=True)
+    if out.exists() and any(out.iterdir()):
+        raise InputError(f"--out {out} is not empty; name a new folder")
+
+
+def _describe_making(redaction: Redaction, named: Named) -> dict[str, Any]:
+    """Return by what the notes are de-identified."""
+    return {
+        "software": f"deid-assets {deid_assets.__version__}",
+        "policy": {"name": redaction.policy.name, "digest": redaction.policy.digest},
+        "detectors": versions_of(named),
+        "resolve": named.resolve_by,
+    }
+
+
+def _write_report(
+    out: Path, document: Mapping[str, Any], report: _Report, withheld: Withheld
+) -> str:
+    """Write the report and the signed manifest, and return the fingerprint of the key."""
+    unreadable = len(withheld) - sum(report.withheld.values())
+    told = {**document, **report.figures(), "unreadable": unreadable}
+    _write(out / REPORT, (json.dumps(told, indent=1) + "\n").encode())
+    counts = {"notes": report.redacted, "withheld": len(withheld)}
+    return sign_folder(out, {"made_by": "deid deidentify", **document, "counts": counts})
 
 
 def _path_of_notes(out: Path, to: str) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated as Arg
 
@@ -39,6 +39,7 @@ from deid_assets.cli.outputs import check_out, finish, out_format, write_options
 from deid_assets.cli.streams import (
     BATCH_CHARS,
     PATIENTS_CHARS,
+    NoteSource,
     SpansFile,
     Withheld,
     progress,
@@ -161,6 +162,42 @@ class Recording:
         return VaultOptions(self.vault, self.vault_key_file, self.vault_by_note)
 
 
+@dataclass(frozen=True, slots=True)
+class _Redacting:
+    """Notes that are redacted, and what is counted of them.
+
+    Args:
+        source: The notes.
+        detection: Detectors, where there is no file of spans.
+        redaction: The policy.
+        file: Spans that were stored.
+    """
+
+    source: NoteSource
+    detection: Detection
+    redaction: Redaction
+    file: SpansFile | None
+    withheld: Withheld = field(default_factory=Withheld)
+    done: Done = field(default_factory=Done)
+
+    def redact(self, recorder: Recorder) -> Iterator[Annotated]:
+        """Yield the redacted notes; say how many of the spans file are not among them."""
+        with progress("redacting") as advance:
+            if self.file is None:
+                chars = BATCH_CHARS
+                pipeline = pipeline_of(self.detection, self.redaction, advance)
+            else:
+                chars = PATIENTS_CHARS
+                pipeline = pipeline_on(self.file, self.redaction, advance)
+            for batch in self.source.batches(self.withheld, chars=chars):
+                yield from self.redaction.run(
+                    batch, pipeline, withheld=self.withheld, done=self.done, keep=recorder
+                )
+        recorder.finish()
+        if others := len(self.file.rest()) if self.file is not None else 0:
+            say(f"{others:,} notes of the spans file are not among the notes")
+
+
 @app.command()
 @guard_command
 @group_options
@@ -193,31 +230,15 @@ def redact(
     detection = Detection.load(named)
     file = SpansFile(origin.spans) if origin.spans is not None else None
     redaction.require_packs(source)
-    withheld, done = Withheld(), Done()
-
-    def redact_notes(recorder: Recorder) -> Iterator[Annotated]:
-        with progress("redacting") as advance:
-            if file is None:
-                chars = BATCH_CHARS
-                pipeline = pipeline_of(detection, redaction, advance)
-            else:
-                chars = PATIENTS_CHARS
-                pipeline = pipeline_on(file, redaction, advance)
-            for batch in source.batches(withheld, chars=chars):
-                yield from redaction.run(
-                    batch, pipeline, withheld=withheld, done=done, keep=recorder
-                )
-        recorder.finish()
-        if others := len(file.rest()) if file is not None else 0:
-            say(f"{others:,} notes of the spans file are not among the notes")
-
+    work = _Redacting(source, detection, redaction, file)
     with recording(
         redaction, edits=records.edits, named=named, vault=records.vault_options()
     ) as recorder:
-        write_notes(out, redact_notes(recorder), format=written_as.name, options=write_options())
+        write_notes(out, work.redact(recorder), format=written_as.name, options=write_options())
+    done = work.done
     if line := done.fallback_line():
         say(line)
     more = {"fallbacks": dict(sorted(done.fallbacks.items()))}
     return finish(
-        {"notes": done.notes, "edits": done.edits}, withheld, out, more=more, as_json=as_json
+        {"notes": done.notes, "edits": done.edits}, work.withheld, out, more=more, as_json=as_json
     )
