@@ -42,15 +42,7 @@ def assemble(parsed: ParsedNote, labels: LabelMap, options: ReadOptions) -> Anno
     annotations = parsed.annotations or ()
     if (count := len(annotations) + len(parsed.problems)) > MAX_SPANS:
         reason = f"{count} spans, more than {MAX_SPANS}; cut the note into several"
-        return [
-            Fault.at(
-                parsed.annotation_file or parsed.file,
-                "too-large",
-                reason,
-                line=parsed.line,
-                note_id=note.note_id,
-            )
-        ]
+        return [_fault(Problem("too-large", reason), parsed, note)]
     fragments = chain.from_iterable(annotation.fragments for annotation in annotations)
     ends = chain.from_iterable(fragments)
     points = to_code_points(note.text, ends, options.offsets)
@@ -65,18 +57,19 @@ def assemble(parsed: ParsedNote, labels: LabelMap, options: ReadOptions) -> Anno
             else:
                 problems.append(found)
     if problems:
-        file = parsed.annotation_file or parsed.file
-        return [
-            Fault.at(
-                file,
-                problem.kind,
-                problem.reason,
-                line=problem.line or parsed.line,
-                note_id=note.note_id,
-            )
-            for problem in problems
-        ]
+        return [_fault(problem, parsed, note) for problem in problems]
     return Annotated(note, SpanSet.of(note, spans), parsed.body_chars)
+
+
+def _fault(problem: Problem, parsed: ParsedNote, note: Note) -> Fault:
+    """Return what is wrong with an annotation, with where it stands."""
+    return Fault.at(
+        parsed.annotation_file or parsed.file,
+        problem.kind,
+        problem.reason,
+        line=problem.line or parsed.line,
+        note_id=note.note_id,
+    )
 
 
 def _note(parsed: ParsedNote, options: ReadOptions) -> Note | Fault:

@@ -46,6 +46,14 @@ def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
             yield source.fault(error.kind, error.reason, line=number, note_id=note_id)
 
 
+def _describe_lacking(name: str, columns: Columns | None) -> str:
+    """Return that a column is not there once, and what to do."""
+    if columns is None:
+        return f"no single column {name!r}; add it"
+    remedy = f"add it, or name it with --read {columns.flag(name)}=NAME"
+    return f"no single column {columns.show(name)}; {remedy}"
+
+
 def rows(
     source: Source,
     required: tuple[str, ...],
@@ -75,14 +83,7 @@ def rows(
             present = file.schema_arrow.names
             lacking = [name for name in required if present.count(name) != 1]
             if lacking:
-                remedy = (
-                    f"add it, or name it with --read {columns.flag(lacking[0])}=NAME"
-                    if columns
-                    else "add it"
-                )
-                shown = columns.show(lacking[0]) if columns else repr(lacking[0])
-                reason = f"no single column {shown}; {remedy}"
-                yield source.fault("missing-field", reason)
+                yield source.fault("missing-field", _describe_lacking(lacking[0], columns))
                 return
             wanted = [name for name in dict.fromkeys((*required, *optional)) if name in present]
             for number, row in enumerate(

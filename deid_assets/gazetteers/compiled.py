@@ -11,7 +11,7 @@ import json
 import re
 import struct
 from collections.abc import Container, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -86,18 +86,10 @@ def write_gazetteer(
         )
     if path.suffix != SUFFIX:
         raise InputError(f"{path.name}: a compiled list ends with {SUFFIX}; name it so")
-    weights: dict[str, float] = {}
-    light = ordinary = unusable = 0
+    selection = _Selection(kind, min_weight, ambiguous, keep_from)
     for entry in entries:
-        keys = _keys(entry.text, kind)
-        unusable += not keys
-        for key in keys:
-            if entry.weight < min_weight:
-                light += 1
-            elif key in ambiguous and (keep_from is None or entry.weight < keep_from):
-                ordinary += 1
-            else:
-                weights[key] = max(entry.weight, weights.get(key, 0.0))
+        selection.add(entry)
+    weights = selection.weights
     if not weights:
         raise InputError(
             f"{path.name}: no entry is left; choose another column, weight or vocabulary"
@@ -107,7 +99,43 @@ def write_gazetteer(
     trie = marisa_trie.BytesTrie([(_ABOUT, about), *values])
     with atomic_file(path) as file:
         file.write(trie.tobytes())
-    return Built(len(weights), light, ordinary, unusable)
+    return Built(len(weights), selection.light, selection.ordinary, selection.unusable)
+
+
+@dataclass(slots=True)
+class _Selection:
+    """The keys of a list that are kept, and how many entries are left out.
+
+    Args:
+        kind: As of ``write_gazetteer``, like ``min_weight``, ``ambiguous`` and ``keep_from``.
+        weights: Kept keys, each with the largest weight of its entries.
+        light: Left out for their weight.
+        ordinary: Left out because they are ordinary words.
+        unusable: Without a key.
+    """
+
+    kind: str
+    min_weight: float
+    ambiguous: Container[str]
+    keep_from: float | None
+    weights: dict[str, float] = field(default_factory=dict)
+    light: int = 0
+    ordinary: int = 0
+    unusable: int = 0
+
+    def add(self, entry: Entry) -> None:
+        """Keep an entry's keys, or count why they are left out."""
+        keys = _keys(entry.text, self.kind)
+        self.unusable += not keys
+        for key in keys:
+            if entry.weight < self.min_weight:
+                self.light += 1
+            elif key in self.ambiguous and (
+                self.keep_from is None or entry.weight < self.keep_from
+            ):
+                self.ordinary += 1
+            else:
+                self.weights[key] = max(entry.weight, self.weights.get(key, 0.0))
 
 
 def _keys(text: str, kind: str) -> list[str]:

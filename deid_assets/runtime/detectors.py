@@ -133,6 +133,22 @@ class DetectorPool:
             return Answers([], 0.0)
         located = _locate(*self._locate(name), digests=self._digests)
         work = partial(_time_in_worker, name=name, stage=stage, located=located)
+        return self._answer(work, notes, stage=stage, on_answers=on_answers or _ignore)
+
+    def _answer(
+        self,
+        work: Callable[[Sequence[Note]], Answers],
+        notes: Sequence[Note],
+        *,
+        stage: str,
+        on_answers: Callable[[Answers], None],
+    ) -> Answers:
+        """Return the answers of workers; chunks on which one dies are asked again in smaller ones,
+        until a single note is known on which it does.
+
+        Raises:
+            WorkerDied: Too many did.
+        """
         found: list[SpanSet | Failed] = []
         whole: list[Sequence[Note]] = [*chunks_of(notes, CHUNK_CHARS)]
         waiting = deque([whole])
@@ -147,7 +163,7 @@ class DetectorPool:
                     chunks,
                     workers=self._workers,
                     on_progress=told,
-                    on_result=on_answers or _ignore,
+                    on_result=on_answers,
                 )
                 for part in parts:
                     found += part.outcomes

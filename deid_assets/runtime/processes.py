@@ -18,7 +18,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from multiprocessing.util import Finalize
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from deid_assets.core.errors import DeidError, WorkerError, class_name
 from deid_assets.own_plugins import message_of
@@ -72,7 +72,7 @@ def run_parts(
         Stopped: A stop was requested; begun work is undone.
     """
     jobs: list[Future[Result]] = []
-    try:
+    with _leaving_nothing(jobs):
         check_stop()
         executor = _start(workers)
         with _interrupts_blocked():
@@ -82,6 +82,39 @@ def run_parts(
             on_result(_result_of(job))
             on_progress(finished)
         return [_result_of(job) for job in jobs]
+
+
+def stream_parts(
+    work: Callable[[Part], Result], parts: Iterable[Part], *, workers: int
+) -> Iterator[tuple[Part, Result]]:
+    """Yield each part with what the work gives for it, in order; parts are taken a few ahead.
+
+    Else as ``run_parts``.
+    """
+    waiting: deque[Part] = deque()
+    jobs: deque[Future[Result]] = deque()
+    with _leaving_nothing(jobs):
+        for part in parts:
+            executor = _start(workers)
+            with _interrupts_blocked():
+                jobs.append(executor.submit(_run_work, work, part))
+            waiting.append(part)
+            if len(jobs) > 2 * workers:
+                yield waiting.popleft(), _result_of(jobs.popleft())
+        while jobs:
+            yield waiting.popleft(), _result_of(jobs.popleft())
+
+
+@contextmanager
+def _leaving_nothing(jobs: Iterable[Future[Any]]) -> Iterator[None]:
+    """Leave no work of some jobs behind, however what uses them ends.
+
+    Raises:
+        WorkerDied: A worker ended.
+        Stopped: A stop was requested meanwhile.
+    """
+    try:
+        yield
     except BrokenProcessPool:
         end_workers()
         check_stop()
@@ -93,37 +126,6 @@ def run_parts(
         raise
     finally:
         for job in jobs:
-            job.cancel()
-
-
-def stream_parts(
-    work: Callable[[Part], Result], parts: Iterable[Part], *, workers: int
-) -> Iterator[tuple[Part, Result]]:
-    """Yield each part with what the work gives for it, in order; parts are taken a few ahead.
-
-    Else as ``run_parts``.
-    """
-    waiting: deque[tuple[Part, Future[Result]]] = deque()
-    try:
-        for part in parts:
-            executor = _start(workers)
-            with _interrupts_blocked():
-                waiting.append((part, executor.submit(_run_work, work, part)))
-            if len(waiting) > 2 * workers:
-                yield waiting[0][0], _result_of(waiting.popleft()[1])
-        while waiting:
-            yield waiting[0][0], _result_of(waiting.popleft()[1])
-    except BrokenProcessPool:
-        end_workers()
-        check_stop()
-        raise _report_death() from None
-    except Exception:
-        raise
-    except BaseException:
-        end_workers()
-        raise
-    finally:
-        for _, job in waiting:
             job.cancel()
 
 

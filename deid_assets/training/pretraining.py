@@ -88,19 +88,12 @@ def pretrain_model(
         PluginError: The plugin makes no language models.
         TrainingError: The run cannot give a model.
     """
-    trainer = plugins.load_trainer(recipe.plugin)
-    if not isinstance(trainer, Pretrainer):
-        raise PluginError(
-            f'trainer {recipe.plugin!r} makes no language models; choose plugin = "transformers"'
-        )
+    trainer = _load(recipe.plugin)
     if not any(note.text.strip() for note in notes):
         raise InputError("there is no raw note with text; give --raw")
     settings = trainer.settings(recipe.settings)
     digests = sorted(_name(note) for note in notes)
-    whole = json.dumps(
-        [recipe.plugin, recipe.seed, settings, trainer.version, digests], sort_keys=True
-    )
-    fingerprint = hashlib.sha256(whole.encode()).hexdigest()
+    fingerprint = _fingerprint([recipe.plugin, recipe.seed, settings, trainer.version, digests])
     if (out / RECORD).exists():
         known = read_record(out)
         if known.fingerprint == fingerprint:
@@ -119,6 +112,24 @@ def pretrain_model(
         out.rmdir()
     part.rename(out)
     return record
+
+
+def _load(plugin: str) -> Pretrainer:
+    """Return a trainer.
+
+    Raises:
+        PluginError: It makes no language models.
+    """
+    trainer = plugins.load_trainer(plugin)
+    if not isinstance(trainer, Pretrainer):
+        raise PluginError(
+            f'trainer {plugin!r} makes no language models; choose plugin = "transformers"'
+        )
+    return trainer
+
+
+def _fingerprint(made_of: Sequence[object]) -> str:
+    return hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()
 
 
 def _read_before(settings: Mapping[str, Any]) -> frozenset[str]:

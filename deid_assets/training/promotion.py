@@ -160,24 +160,40 @@ def retrain(
     if not 0 < held_out < 1:
         raise ConfigError(f"share {held_out:g} to hold out: give one between 0 and 1")
     card = read_card(in_use, verify=True)
-    pool = [document for corpus in gold.values() for document in corpus.documents]
-    if test is None:
-        _, judging = split(pool, share=held_out, seed=HELD_OUT_SEED)
-    else:
-        judging = list(test.documents)
-        check_apart(pool, judging, role="test")
+    judging = _choose_judges(gold, test, held_out=held_out)
     check_unseen(card, judging, model="the model in use")  # before an hour of training
     corpora = _drop_judges({**others, **gold}, judging)
-    strategy = Strategy(card.recipe["strategy"])
-    if strategy is not Strategy.SEQUENTIAL or len(corpora) == 1:
-        strategy = Strategy.MIX if len(corpora) > 1 else Strategy.SINGLE
-    recipe = Recipe.model_validate({**card.recipe, "strategy": strategy, "corpora": list(corpora)})
+    recipe = _recipe_like(card, list(corpora))
     candidate = in_use.with_name(in_use.name + CANDIDATE)
     train_model(recipe, Materials(corpora=list(corpora.values())), candidate, progress=progress)
     done = judge(in_use, candidate, judging)
     if done.is_better:
         _promote(candidate, in_use)
     return done
+
+
+def _choose_judges(
+    gold: Mapping[str, Corpus], test: Corpus | None, *, held_out: float
+) -> list[Document]:
+    """Return the notes that judge.
+
+    Raises:
+        InputError: A note of the gold is among those given for the test.
+    """
+    pool = [document for corpus in gold.values() for document in corpus.documents]
+    if test is None:
+        return split(pool, share=held_out, seed=HELD_OUT_SEED)[1]
+    judging = list(test.documents)
+    check_apart(pool, judging, role="test")
+    return judging
+
+
+def _recipe_like(card: Card, corpora: list[str]) -> Recipe:
+    """Return the recipe of a model for other corpora, with a strategy that fits their number."""
+    strategy = Strategy(card.recipe["strategy"])
+    if strategy is not Strategy.SEQUENTIAL or len(corpora) == 1:
+        strategy = Strategy.MIX if len(corpora) > 1 else Strategy.SINGLE
+    return Recipe.model_validate({**card.recipe, "strategy": strategy, "corpora": corpora})
 
 
 def _drop_judges(corpora: Mapping[str, Corpus], judging: Sequence[Document]) -> dict[str, Corpus]:

@@ -62,7 +62,8 @@ def train_model(
     key: Key | None = None,
     progress: Progress = lambda _run, _epoch: None,
 ) -> Card:
-    """Train, score and write a model folder; a second call with nothing changed does nothing.
+    """Train, score and write a model folder, and return the card that is in it; a second call with
+    nothing changed does nothing.
 
     What is not finished stands beside the folder under ``NAME.part``: a killed run resumes there,
     and the folder itself holds the old model or the new one.
@@ -75,9 +76,6 @@ def train_model(
             again.
         progress: Called after each epoch.
 
-    Returns:
-        The card, which is also in the folder.
-
     Raises:
         ConfigError: A setting of the recipe is wrong.
         InputError: A corpus is unfit: no spans, or notes in common with those that judge.
@@ -87,6 +85,32 @@ def train_model(
     trainer = plugins.load_trainer(recipe.plugin)
     task = make_task(recipe, materials, trainer)
     fingerprint = _fingerprint(recipe, task, materials, trainer)
+    if (known := _take_known(out, fingerprint, key)) is not None:
+        return known
+    part = _resumable(out.with_name(out.name + PART), fingerprint)
+    began = time.process_time()
+    runs = []
+    for seed in range(recipe.seed, recipe.seed + recipe.runs):
+        seeded = replace(task, seed=seed)
+        folder = _one_run(trainer, seeded, part, key, progress)
+        runs.append(_judge(recipe, seeded, materials.test, folder))
+    best = _best_of(runs, recipe)
+    cpu = time.process_time() - began
+    card = describe(
+        recipe, task, name_corpora(materials), runs, best, fingerprint=fingerprint, cpu_seconds=cpu
+    )
+    _put_in_place(best.folder, out, card, key)
+    shutil.rmtree(part)
+    return card
+
+
+def _take_known(out: Path, fingerprint: str, key: Key | None) -> Card | None:
+    """Return the card of a model folder where it is of this very task; one without the seal of the
+    key is removed.
+
+    Raises:
+        InputError: It holds something that is no model.
+    """
     if key is not None and out.is_dir() and not _is_sealed(out, _seal_of(out), key):
         _remove(out)
     if (out / CARD).exists():
@@ -96,36 +120,31 @@ def train_model(
             return old
     elif out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise InputError(f"{out}: it holds something that is no model; name a new or empty folder")
-    part = _resumable(out.with_name(out.name + PART), fingerprint)
-    cpu = time.process_time()
-    runs = []
-    for seed in range(recipe.seed, recipe.seed + recipe.runs):
-        seeded = replace(task, seed=seed)
-        folder = _one_run(trainer, seeded, part, key, progress)
-        runs.append(_judge(recipe, seeded, materials.test, folder))
+    return None
+
+
+def _best_of(runs: Sequence[SeedResult], recipe: Recipe) -> SeedResult:
+    """Return the run with the best F1 on the development notes, the first where two are alike.
+
+    Raises:
+        TrainingError: It finds nothing.
+    """
     best = max(runs, key=lambda run: (run.dev.micro.f1 or 0.0, -run.seed))
     if not best.dev.micro.tp:
         raise TrainingError(
             f"recipe {recipe.name}: the model finds none of {best.dev.micro.gold} development"
             " spans; give more notes, or change the settings"
         )
-    spent = time.process_time() - cpu
-    card = describe(
-        recipe,
-        task,
-        name_corpora(materials),
-        runs,
-        best,
-        fingerprint=fingerprint,
-        cpu_seconds=spent,
-    )
-    write_card(best.folder, card)
-    close_folder(best.folder)
-    replace_folder(best.folder, out)
+    return best
+
+
+def _put_in_place(folder: Path, out: Path, card: Card, key: Key | None) -> None:
+    """Complete the folder of the best run, and let it replace what is there."""
+    write_card(folder, card)
+    close_folder(folder)
+    replace_folder(folder, out)
     if key is not None:
         _write_seal(out, _seal_of(out), key)
-    shutil.rmtree(part)
-    return card
 
 
 def make_task(recipe: Recipe, materials: Materials, trainer: Trainer) -> Task:
