@@ -52,9 +52,10 @@ from deid_assets.extending.reviewing import BatchView
 from deid_assets.plugins import load
 from deid_review.app import Reviewers, ReviewService
 from deid_review.desk import ReviewDesk
-from deid_review.ledger import FILE, Ledger, QueuedNote
+from deid_review.ledger import FILE, Ledger
 from deid_review.pages import LABELS
 from deid_review.queueing import QueueOptions, make_queue
+from deid_review.records import QueuedNote
 from deid_serve.commands import server_config
 
 WPM = 238.0

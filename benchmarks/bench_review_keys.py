@@ -30,8 +30,9 @@ from deid_assets import Note, SpanSet
 from deid_assets.core.keys import Key
 from deid_assets.extending.reviewing import BatchView
 from deid_review.desk import ReviewDesk
-from deid_review.ledger import FILE, DecisionEntry, Ledger
+from deid_review.ledger import FILE, Ledger
 from deid_review.queueing import QueueOptions, make_queue
+from deid_review.records import DecisionEntry
 from deid_review.states import ReviewAction
 from deid_synthesis import make_corpus
 

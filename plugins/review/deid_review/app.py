@@ -20,15 +20,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from deid_assets import DeidError
 from deid_review import pages
 from deid_review.desk import KeyPress, ReviewDesk, ReviewOutcome, ReviewRefusedError
-from deid_review.ledger import ADJUDICATION, QueuedNote, StaleNoteError
+from deid_review.ledger import ADJUDICATION, StaleNoteError
+from deid_review.records import QueuedNote
 from deid_serve.bodies import FORM, JSON, body_of, form_of, model_of
-from deid_serve.guarding import (
-    LOGIN_SECONDS,
-    Doorkeeper,
-    Guard,
-    cookie_of,
-    problem_of,
-)
+from deid_serve.guarding import LOGIN_SECONDS, Doorkeeper, Guard, cookie_of, problem_of
 from deid_serve.lane import Lane
 from deid_serve.limits import ServiceLimits
 from deid_serve.problems import HttpProblem

@@ -80,23 +80,10 @@ def queue(
     if as_json:
         print_json({"batch": batch, **asdict(counts)})
         return 0
+    shown = (counts.notes, counts.sampled, counts.blind, counts.marks, counts.doubtful)
     print_table(
         ("queue of", "notes", "random sample", "blind", "suggestions", "doubtful"),
-        [
-            [
-                batch,
-                *(
-                    f"{one:,}"
-                    for one in (
-                        counts.notes,
-                        counts.sampled,
-                        counts.blind,
-                        counts.marks,
-                        counts.doubtful,
-                    )
-                ),
-            ]
-        ],
+        [[batch, *(f"{one:,}" for one in shown)]],
     )
     if counts.kept:
         say(f"decisions on {counts.kept:,} notes stay")

@@ -15,8 +15,8 @@ from deid_assets.extending.files import atomic_file, owner_only
 from deid_assets.extending.reviewing import read_annotated
 from deid_assets.extending.serving import strict_json
 from deid_review.desk import ReviewDesk
-from deid_review.ledger import DecisionEntry, QueuedMark, QueuedNote
 from deid_review.measures import final_of
+from deid_review.records import DecisionEntry, QueuedMark, QueuedNote
 from deid_review.states import ReviewAction, ReviewMark
 
 LABEL_STUDIO, PRODIGY = "label-studio", "prodigy"

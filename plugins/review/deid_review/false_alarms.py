@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from deid_assets import Phi, Span
 from deid_assets.extending.reviewing import AllowedBatches, FalseAlarm, Settings, allow_values
 from deid_review.desk import ReviewDesk
-from deid_review.ledger import ADJUDICATION, QueuedMark, QueuedNote
+from deid_review.ledger import ADJUDICATION
 from deid_review.measures import final_of
+from deid_review.records import QueuedMark, QueuedNote
 from deid_review.states import NoteState, ReviewMark, ReviewStatus
 
 _KEPT = frozenset({ReviewStatus.ACCEPTED, ReviewStatus.LEFT})

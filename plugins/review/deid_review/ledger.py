@@ -12,13 +12,22 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from deid_assets.extending import DeidError, InputError
+from deid_review.records import (
+    DecisionEntry,
+    QueuedMark,
+    QueuedNote,
+    event_of,
+    mark_of,
+    note_of,
+    row_of_mark,
+)
 from deid_review.states import Event, NoteState, ReviewAction, ReviewMark, ReviewStatus, fold
-from deid_review.suggestions import Kind, Said
+from deid_review.suggestions import Kind
 
 FILE = "review.sqlite"
 LEASE_S = 900.0
@@ -55,81 +64,6 @@ CREATE TABLE IF NOT EXISTS approvals (
 
 class StaleNoteError(DeidError):
     """The note was changed in another window since it was shown."""
-
-
-@dataclass(frozen=True, slots=True)
-class QueuedNote:
-    """A note of the queue.
-
-    Args:
-        note_id: Its id.
-        digest: Of its text when the queue was made.
-        place: In the queue, from 1.
-        is_sampled: Whether it was drawn at random by the key.
-        is_blind: Whether it is shown without suggestions.
-        is_double: Whether two reviewers annotate it.
-        characters: Of its text.
-    """
-
-    note_id: str
-    digest: str
-    place: int
-    is_sampled: bool
-    is_blind: bool
-    is_double: bool
-    characters: int
-
-
-@dataclass(frozen=True, slots=True)
-class QueuedMark:
-    """A suggestion of the queue.
-
-    Args:
-        note_id: Whose.
-        mark: Number in the note, from 1.
-        start: First code point.
-        end: One past the last.
-        label: Category.
-        score: Highest confidence.
-        kinds: Reasons why it is looked at.
-        said: What each detector said.
-        is_merged: Whether the ensemble marks it.
-        priority: How early it is looked at.
-        value: Keyed digest of the value, alike in spelling but for case and blanks.
-    """
-
-    note_id: str
-    mark: int
-    start: int
-    end: int
-    label: str
-    score: float
-    kinds: tuple[Kind, ...]
-    said: tuple[Said, ...]
-    is_merged: bool
-    priority: float
-    value: str = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class DecisionEntry:
-    """An event to be recorded.
-
-    Args:
-        note_id: On which note.
-        action: What.
-        mark: On which mark; 0 where on the note.
-        start: First code point, where it says a place.
-        end: One past the last.
-        label: Category, where it says one.
-    """
-
-    note_id: str
-    action: ReviewAction
-    mark: int = 0
-    start: int = 0
-    end: int = 0
-    label: str = ""
 
 
 class Ledger:
@@ -229,7 +163,7 @@ class Ledger:
                 )
             held.executemany(
                 "INSERT INTO marks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                [_row_of(mark) for mark in marks if mark.note_id not in kept],
+                [row_of_mark(mark) for mark in marks if mark.note_id not in kept],
             )
             for name, value in {
                 "version": str(_VERSION),
@@ -241,28 +175,17 @@ class Ledger:
     def notes(self) -> list[QueuedNote]:
         """Return the notes of the queue, in order."""
         found = self._rows("SELECT * FROM notes ORDER BY place")
-        return [
-            QueuedNote(
-                row["note_id"],
-                row["digest"],
-                row["place"],
-                bool(row["is_sampled"]),
-                bool(row["is_blind"]),
-                bool(row["is_double"]),
-                row["characters"],
-            )
-            for row in found
-        ]
+        return [note_of(row) for row in found]
 
     def marks(self, note_id: str) -> list[QueuedMark]:
         """Return the suggestions of a note."""
         found = self._rows("SELECT * FROM marks WHERE note_id = ? ORDER BY mark", note_id)
-        return [_mark_of(row) for row in found]
+        return [mark_of(row) for row in found]
 
     def marks_of_value(self, value: str) -> list[QueuedMark]:
         """Return every suggestion of one value, by note."""
         found = self._rows("SELECT * FROM marks WHERE value = ? ORDER BY note_id, mark", value)
-        return [_mark_of(row) for row in found]
+        return [mark_of(row) for row in found]
 
     def events(self, note_id: str, stream: str) -> list[Event]:
         """Return what one stream did on a note's present text and was not undone, in order."""
@@ -272,7 +195,7 @@ class Ledger:
             note_id,
             stream,
         )
-        return [_event_of(row) for row in found]
+        return [event_of(row) for row in found]
 
     def all_events(self, *, after: int = 0) -> list[tuple[str, Event]]:
         """Return every event that was not undone, with its note's id, in order.
@@ -285,7 +208,7 @@ class Ledger:
             " WHERE undone_at IS NULL AND number > ? ORDER BY number",
             after,
         )
-        return [(row["note_id"], _event_of(row)) for row in found]
+        return [(row["note_id"], event_of(row)) for row in found]
 
     def version(self) -> tuple[int, int]:
         """Return two numbers of which every event changes the first, and every undo the second."""
@@ -504,53 +427,6 @@ class Ledger:
 def _status(mark: QueuedMark, premarked: frozenset[tuple[str, Kind]]) -> ReviewStatus:
     is_measured = all((mark.label, kind) in premarked for kind in mark.kinds)
     return ReviewStatus.PREMARKED if is_measured else ReviewStatus.PENDING
-
-
-def _row_of(mark: QueuedMark) -> tuple[Any, ...]:
-    return (
-        mark.note_id,
-        mark.mark,
-        mark.start,
-        mark.end,
-        mark.label,
-        mark.score,
-        json.dumps(mark.kinds),
-        json.dumps([asdict(one) for one in mark.said]),
-        mark.is_merged,
-        mark.priority,
-        mark.value,
-    )
-
-
-def _mark_of(row: sqlite3.Row) -> QueuedMark:
-    return QueuedMark(
-        row["note_id"],
-        row["mark"],
-        row["start"],
-        row["end"],
-        row["label"],
-        row["score"],
-        tuple(map(Kind, json.loads(row["kinds"]))),
-        tuple(Said(**one) for one in json.loads(row["said"])),
-        bool(row["is_merged"]),
-        row["priority"],
-        row["value"],
-    )
-
-
-def _event_of(row: sqlite3.Row) -> Event:
-    return Event(
-        row["number"],
-        row["stream"],
-        row["reviewer"],
-        row["at"],
-        ReviewAction(row["action"]),
-        row["mark"],
-        row["start"],
-        row["end"],
-        row["label"],
-        row["group"],
-    )
 
 
 def _unusable(path: Path, error: sqlite3.Error) -> str:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from deid_assets import SpanSet
 from deid_assets.extending.measuring import union, wilson
-from deid_review.ledger import ADJUDICATION, Ledger, QueuedNote
+from deid_review.ledger import ADJUDICATION, Ledger
+from deid_review.records import QueuedNote
 from deid_review.states import Event, ReviewAction, ReviewMark, ReviewStatus
 from deid_review.suggestions import Kind
 

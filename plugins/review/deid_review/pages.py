@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from deid_review.curve import curve_of
 from deid_review.desk import WORD, NamedElsewhere, ReviewDesk, ReviewOutcome
-from deid_review.ledger import ADJUDICATION, QueuedMark, QueuedNote
+from deid_review.ledger import ADJUDICATION
 from deid_review.measures import (
     agreement,
     counts_by_label,
@@ -23,6 +23,7 @@ from deid_review.measures import (
     recall_by_minute,
     second_reading,
 )
+from deid_review.records import QueuedMark, QueuedNote
 from deid_review.states import NoteState, ReviewMark, ReviewStatus
 
 _NINES = (

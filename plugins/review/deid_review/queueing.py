@@ -10,7 +10,8 @@ from typing import Any
 
 from deid_assets import Note, Span, SpanSet
 from deid_assets.extending.reviewing import BatchView, Key
-from deid_review.ledger import Ledger, QueuedMark, QueuedNote
+from deid_review.ledger import Ledger
+from deid_review.records import QueuedMark, QueuedNote
 from deid_review.suggestions import Suggestion, labels_of, priority, suggestions_of
 
 
