@@ -165,15 +165,7 @@ def run(
     from deid_assets.extending.audits import find_installed_audits  # noqa: PLC0415
     from deid_audits.running import AuditRun  # noqa: PLC0415
 
-    given = (
-        of_release.notes,
-        of_release.spans,
-        of_model.model,
-        of_model.reference,
-        of_model.canaries,
-        of_model.population,
-    )
-    check_out(out, inputs=[path for path in given if path], is_folder=True)
+    check_out(out, inputs=_inputs(of_release, of_model), is_folder=True)
     chosen = _choose(audits, find_installed_audits())
     options = _options(option or [], chosen)
     withheld = Withheld()
@@ -183,6 +175,19 @@ def run(
         say("no DEID_KEY is set: results are not signed, and release no model")
     results = AuditRun(material, options, out, is_signed).results(chosen)
     return _show(results, as_json=as_json, partial=bool(withheld))
+
+
+def _inputs(of_release: OfRelease, of_model: OfModel) -> list[Path]:
+    """Return the files and folders that are named."""
+    given = (
+        of_release.notes,
+        of_release.spans,
+        of_model.model,
+        of_model.reference,
+        of_model.canaries,
+        of_model.population,
+    )
+    return [path for path in given if path]
 
 
 def _material(

@@ -98,13 +98,7 @@ def copied(
     """Measure what notes copied of others: n-gram recall, longest passages, nearest notes."""
     from deid_copying.report import CopyLimits, Measuring, measure_copies  # noqa: PLC0415
 
-    if show and not sys.stdout.isatty():
-        raise InputError("--show shows text of patients on a terminal alone; leave it out")
-    if baseline is not None and _place_of(baseline) in {_place_of(synthetic), _place_of(source)}:
-        raise InputError(
-            "--baseline names the notes that are compared; name notes of a generator that never saw"
-            " the source"
-        )
+    _check(synthetic, source, baseline, show=show)
     report = measure_copies(
         lambda: notes_of(synthetic),
         lambda: notes_of(source, labels),
@@ -121,6 +115,21 @@ def copied(
         said=describe_report(report),
         code=0 if report.holds else 1,
     )
+
+
+def _check(synthetic: str, source: str, baseline: str | None, *, show: bool) -> None:
+    """Refuse to show text but on a terminal, and to compare notes with themselves.
+
+    Raises:
+        InputError: Either is asked for.
+    """
+    if show and not sys.stdout.isatty():
+        raise InputError("--show shows text of patients on a terminal alone; leave it out")
+    if baseline is not None and _place_of(baseline) in {_place_of(synthetic), _place_of(source)}:
+        raise InputError(
+            "--baseline names the notes that are compared; name notes of a generator that never saw"
+            " the source"
+        )
 
 
 def _place_of(corpus: str) -> str:

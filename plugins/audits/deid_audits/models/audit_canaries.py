@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import comb
 from typing import Any
@@ -55,6 +55,7 @@ NOT_DRAWN = "no secret is drawn out word for word"
 RARE = 0.05
 """Probability below which as many first ranks are no chance, over all numbers of repeats."""
 
+_PLANTED, _UNPLANTED = "planted", "unplanted"
 _STEPS = (
     "ranks of planted secrets",
     "ranks of unplanted ones",
@@ -73,34 +74,23 @@ def run(audit: OfCanaries, material: Material) -> AuditResult:
     if material.canaries is None:
         raise InputError("there is no file of canaries; give one")
     canaries = read_canaries(material.canaries)
-    planted, controls = (
-        [one for one in canaries if bool(one.repeats) is said] for said in (True, False)
-    )
-    for side, name in ((planted, "planted"), (controls, "unplanted")):
-        if len(side) < FEWEST:
-            raise InputError(
-                f"there are {len(side)} {name} canaries, an interval needs {FEWEST}; plant more"
-            )
+    sides = _part(canaries)
     texts = [note.text for note in material.training]
     check_planted(canaries, texts)
     target = open_scorer(material.model, texts)
     reference = open_scorer(material.reference, texts) if material.reference else None
     progress = AuditProgress(material.report, _STEPS)
     found = {}
-    for name, side in (("planted", planted), ("unplanted", controls)):
+    for name, side in sides.items():
         progress.begin()
         asked = questions_of(side, seed=material.seed, count=audit.candidates)
         found[name] = rank_answers(asked, target, reference=reference)
-    figures = [
-        one
-        for name, answers in found.items()
-        for one in make_measurements(summary(answers, unit="canaries"), group=name, unit="canaries")
-    ]
-    tables = [_by_repeats(found["planted"])]
+    figures = _measure_ranks(found)
+    tables = [_by_repeats(found[_PLANTED])]
     progress.begin()
     probed = all(one.paraphrases for one in canaries)
     if probed:
-        for name, side in (("planted", planted), ("unplanted", controls)):
+        for name, side in sides.items():
             again = _again(side, target, reference, audit.candidates, seed=material.seed)
             told = measure_other_words(found[name], again, seed=material.seed, unit="canaries")
             figures += make_measurements(told, group=name, unit="canaries")
@@ -108,18 +98,43 @@ def run(audit: OfCanaries, material: Material) -> AuditResult:
         drawn, more = _measure_drawn(canaries, target, texts, probed=probed)
         figures, tables = [*figures, *drawn], [*tables, more]
     progress.begin()
-    rules = _rules(figures, found["planted"], limit=audit.limit)
+    rules = _rules(figures, found[_PLANTED], limit=audit.limit)
     return conclude(
         audit,
         figures=figures,
-        controls=_controls(
-            planted, controls, target, audit.candidates, seed=material.seed, probed=probed
-        ),
+        controls=_controls(sides, target, audit.candidates, seed=material.seed, probed=probed),
         rules=rules,
-        void=_void(rules, figures, found["unplanted"], limit=audit.limit),
+        void=_void(rules, figures, found[_UNPLANTED], limit=audit.limit),
         tables=tables,
-        counts={"planted": len(planted), "unplanted": len(controls)} | work(target),
+        counts={name: len(side) for name, side in sides.items()} | work(target),
     )
+
+
+def _part(canaries: Sequence[Canary]) -> dict[str, list[Canary]]:
+    """Return the canaries that the notes say, and those that they do not, by what they are called.
+
+    Raises:
+        InputError: There are too few of one.
+    """
+    sides = {
+        _PLANTED: [one for one in canaries if one.repeats],
+        _UNPLANTED: [one for one in canaries if not one.repeats],
+    }
+    for name, side in sides.items():
+        if len(side) < FEWEST:
+            raise InputError(
+                f"there are {len(side)} {name} canaries, an interval needs {FEWEST}; plant more"
+            )
+    return sides
+
+
+def _measure_ranks(found: Mapping[str, Sequence[TruthRank]]) -> list[Measurement]:
+    """Return how secrets rank, by what they are called."""
+    return [
+        one
+        for name, answers in found.items()
+        for one in make_measurements(summary(answers, unit="canaries"), group=name, unit="canaries")
+    ]
 
 
 def _rules(
@@ -282,8 +297,7 @@ def _measure_drawn(
 
 
 def _controls(
-    planted: list[Canary],
-    unplanted: list[Canary],
+    sides: Mapping[str, list[Canary]],
     target: Scorer,
     candidates: int,
     *,
@@ -295,6 +309,7 @@ def _controls(
 
     Where paraphrases are asked for, one more has learnt the planted secrets in those words.
     """
+    planted, unplanted = sides[_PLANTED], sides[_UNPLANTED]
     scorer = Scorer(plant(target.lm, [one.text for one in planted], seed=seed))
     told = "A copy of the target learns the planted secrets by heart."
     found = []

@@ -28,7 +28,26 @@ def program_tagger(program: Path, texts: Sequence[str]) -> Tagger:
             words are not repeated.
     """
     asked = list(dict.fromkeys(texts))
-    lines = "".join(json.dumps({"text": text}) + "\n" for text in asked)
+    answers = _run(program, asked)
+    if len(answers) != len(asked):
+        raise InputError(
+            f"{program.name}: {len(answers)} answers for {len(asked)} texts; write one line for"
+            " each"
+        )
+    found = {
+        text: _concepts_of(answer, number, program)
+        for number, (text, answer) in enumerate(zip(asked, answers, strict=True), start=1)
+    }
+    return found.__getitem__
+
+
+def _run(program: Path, texts: Sequence[str]) -> list[str]:
+    """Return the lines that a program answers.
+
+    Raises:
+        InputError: It cannot be run, fails, or takes over an hour.
+    """
+    lines = "".join(json.dumps({"text": text}) + "\n" for text in texts)
     try:
         ran = subprocess.run(  # noqa: S603 - the user's own program
             [str(program.resolve())],
@@ -46,22 +65,21 @@ def program_tagger(program: Path, texts: Sequence[str]) -> Tagger:
             f"{program.name}: it ended with {ran.returncode}; run it by itself on a line of JSON"
         )
     said = ran.stdout.decode("utf-8", errors="replace").removesuffix("\n")
-    answers = said.split("\n") if said else []
-    if len(answers) != len(asked):
+    return said.split("\n") if said else []
+
+
+def _concepts_of(answer: str, number: int, program: Path) -> frozenset[str]:
+    """Return the concepts that a line names.
+
+    Raises:
+        InputError: It is no list of strings.
+    """
+    try:
+        concepts = json.loads(answer)
+    except json.JSONDecodeError:
+        concepts = None
+    if not isinstance(concepts, list) or not all(isinstance(one, str) for one in concepts):
         raise InputError(
-            f"{program.name}: {len(answers)} answers for {len(asked)} texts; write one line for"
-            " each"
+            f"{program.name}: answer {number} is no list of strings; write a JSON list on each line"
         )
-    found: dict[str, frozenset[str]] = {}
-    for number, (text, answer) in enumerate(zip(asked, answers, strict=True), start=1):
-        try:
-            concepts = json.loads(answer)
-        except json.JSONDecodeError:
-            concepts = None
-        if not isinstance(concepts, list) or not all(isinstance(one, str) for one in concepts):
-            raise InputError(
-                f"{program.name}: answer {number} is no list of strings; write a JSON list on each"
-                " line"
-            )
-        found[text] = frozenset(concepts)
-    return found.__getitem__
+    return frozenset(concepts)
