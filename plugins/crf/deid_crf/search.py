@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -56,19 +58,27 @@ def best(
     # Pieces about as long are searched together: the shorter ones wait for the longest.
     length = np.frexp(sizes)[1]
     for together in (np.flatnonzero(length == one).tolist() for one in np.unique(length)):
-        searched = np.zeros(
-            (len(together), sizes[together].max(), emissions.shape[1]), dtype=np.float32
-        )
-        for number, piece in enumerate(pieces[at] for at in together):
-            searched[number, : piece.stop - piece.start] = np.where(
-                kept[places[piece]], emissions[piece], -np.inf
-            )
-        paths = viterbi(
-            searched, sizes[together], transitions=chain.weights, start=chain.start, end=chain.end
-        )
-        for at, path in zip(together, paths, strict=True):
-            chosen[pieces[at]] = path
+        own = [pieces[at] for at in together]
+        allowed = (np.where(kept[places[piece]], emissions[piece], -np.inf) for piece in own)
+        for piece, path in zip(own, _search(allowed, sizes[together], chain), strict=True):
+            chosen[piece] = path
     return chosen
+
+
+def _search(
+    emissions: Iterable[NDArray[np.float32]], sizes: Numbers, chain: TransitionWeights
+) -> list[NDArray[np.int64]]:
+    """Return the best tags of pieces.
+
+    Args:
+        emissions: Of each piece, (rows, tags); minus infinity for a tag that it cannot have.
+        sizes: Number of its rows.
+        chain: The transitions.
+    """
+    searched = np.zeros((len(sizes), sizes.max(), len(chain.start)), dtype=np.float32)
+    for number, (size, of_piece) in enumerate(zip(sizes, emissions, strict=True)):
+        searched[number, :size] = of_piece
+    return viterbi(searched, sizes, transitions=chain.weights, start=chain.start, end=chain.end)
 
 
 def _candidates(

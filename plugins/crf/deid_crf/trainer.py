@@ -15,6 +15,7 @@ import numpy as np
 
 from deid_assets.extending import (
     OUTSIDE,
+    Document,
     Epoch,
     Report,
     Task,
@@ -35,6 +36,7 @@ from deid_crf.settings import CrfSettings
 from deid_crf.sources import Sources, drop_some
 from deid_crf.statistics import select_known
 from deid_crf.tagger import LONGEST
+from deid_crf.view import NoteView
 from deid_crf.weights import TagWeights
 
 VERSION = "0.2.0"
@@ -96,15 +98,7 @@ def fit(task: Task, report: Report = lambda _: None, *, kept: Path | None = None
     settings = CrfSettings.of(task.settings)
     lists = [Path(path) for path in settings.gazetteers]
     documents = [document for phase in task.phases for document in phase]
-    views = Sources(settings.predictions_of, lists).views([document.note for document in documents])
-    if settings.prediction_dropout:
-        draw = random.Random(task.seed)  # noqa: S311 - chance, not a secret
-        views = [
-            replace(
-                view, predictions=drop_some(view.predictions, settings.prediction_dropout, draw)
-            )
-            for view in views
-        ]
+    views = _views(documents, settings, lists, seed=task.seed)
     tagged = [
         encode(label_ranges(document.spans, native=task.native), view.tokens, task.scheme)[0]
         for document, view in zip(documents, views, strict=True)
@@ -134,6 +128,22 @@ def fit(task: Task, report: Report = lambda _: None, *, kept: Path | None = None
         lists=lists,
         min_score=settings.min_score,
     )
+
+
+def _views(
+    documents: Sequence[Document], settings: CrfSettings, lists: Sequence[Path], *, seed: int
+) -> list[NoteView]:
+    """Return what the notes show, without some of the other detector's predictions where the
+    settings ask for it.
+    """
+    views = Sources(settings.predictions_of, lists).views([document.note for document in documents])
+    if not settings.prediction_dropout:
+        return views
+    draw = random.Random(seed)  # noqa: S311 - chance, not a secret
+    return [
+        replace(view, predictions=drop_some(view.predictions, settings.prediction_dropout, draw))
+        for view in views
+    ]
 
 
 def _train(

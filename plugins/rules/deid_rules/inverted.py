@@ -39,20 +39,10 @@ class Inverted:
         Its family name is ``words[first]``.
         """
         words, gaps = view.words, view.gaps
-        comma = first + 1
-        while (
-            comma < len(view.starts)
-            and self._joins(words[comma - 1], gaps[comma])
-            and comma - first < MAX_FAMILY_WORDS
-        ):
-            if (
-                self.kind(words[comma]) & WordKind.STOP
-                and not self.kind(words[comma]) & WordKind.PARTICLE
-            ):
-                return None
-            comma += 1
+        comma = self._family_end(view, first)
         if (
-            comma >= len(view.starts)
+            comma is None
+            or comma >= len(view.starts)
             or gaps[comma] not in _COMMAS
             or not self._may_be_family(view, first, any_case=any_case)
         ):
@@ -84,6 +74,22 @@ class Inverted:
             last, index = index, index + 1
         numbered = len(words[comma]) == 1 and gaps[last + 1].strip(" .")[:1].isdigit()
         return None if numbered else last
+
+    def _family_end(self, view: TextView, first: int) -> int | None:
+        """Return the index behind the words that may be a family name; ``None`` where one of them
+        never is in a name.
+        """
+        end = first + 1
+        while (
+            end < len(view.starts)
+            and self._joins(view.words[end - 1], view.gaps[end])
+            and end - first < MAX_FAMILY_WORDS
+        ):
+            kind = self.kind(view.words[end])
+            if kind & WordKind.STOP and not kind & WordKind.PARTICLE:
+                return None
+            end += 1
+        return end
 
     @staticmethod
     def _joins(left: str, gap: str) -> bool:
