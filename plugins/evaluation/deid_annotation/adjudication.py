@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from deid_annotation.annotators import Annotations, NoteReading, read_annotations
 from deid_annotation.lists import write_list
@@ -37,9 +38,8 @@ def adjudicate_files(
     notes: Path | None,
     as_json: bool,
 ) -> int:
-    """Write the notes on which a majority agrees, and list the places on which none does.
-
-    The exit code.
+    """Write the notes on which a majority agrees, list the places on which none does, and return
+    the exit code.
 
     Args:
         files: ``FILE[=NAME]``, an annotator each.
@@ -54,23 +54,16 @@ def adjudicate_files(
         InputError: No file has the text, the files are not of the same notes, or every note has a
             tie.
     """
-    if ties is not None and ties.suffix.lower() != ".jsonl":
-        raise InputError(f"{ties}: ties are written as .jsonl")
     inputs = [*(NamedFile.parse(file).path for file in files), *filter(None, [notes])]
     written_as = out_format(out, None)
     check_out(out, inputs=inputs, is_folder=written_as.is_folder)
     if ties is not None:
-        check_out(ties, inputs=[*inputs, out], is_folder=False, option="--ties")
+        _check_ties(ties, inputs=[*inputs, out])
     withheld = Withheld()
-    annotations = read_annotations(
-        files, reading=reading, notes=notes, sources=(), withheld=withheld
-    )
-    if not annotations.notes:
-        raise ConfigError("no file has the text of the notes; name them with --notes NOTES")
+    annotations = _read(files, reading, notes, withheld)
     found = _adjudicate(annotations)
-    rows = [asdict(tie) for tie in found.ties]
     if ties is not None:
-        write_list(ties, rows, columns=_COLUMNS)
+        write_list(ties, found.rows, columns=_COLUMNS)
     if not found.settled:
         raise InputError(
             f"all {found.tied_notes} notes have a place without a majority; "
@@ -79,22 +72,37 @@ def adjudicate_files(
     gold = (Annotated(annotations.notes[note_id], of) for note_id, of in found.settled.items())
     count = write_notes(out, gold, format=written_as.name, options=write_options())
     if as_json:
-        print_json(
-            {
-                "notes": count,
-                "tied_notes": found.tied_notes,
-                "ties": rows,
-                "withheld": len(withheld),
-                "out": str(out),
-            }
-        )
+        told = {"notes": count, "tied_notes": found.tied_notes, "ties": found.rows}
+        print_json({**told, "withheld": len(withheld), "out": str(out)})
     else:
         _show(found.ties)
-        say(
-            f"{count:,} notes settled, {found.tied_notes:,} withheld for {len(found.ties):,} ties;"
-            f" written to {out}"
-        )
+        _say_settled(count, found, out)
     return PARTIAL if found.ties or len(withheld) else 0
+
+
+def _read(
+    files: Sequence[str], reading: NoteReading, notes: Path | None, withheld: Withheld
+) -> Annotations:
+    """Return what each annotator marked.
+
+    Raises:
+        ConfigError: There are fewer than two, or no file has the text of the notes.
+    """
+    found = read_annotations(files, reading=reading, notes=notes, sources=(), withheld=withheld)
+    if not found.notes:
+        raise ConfigError("no file has the text of the notes; name them with --notes NOTES")
+    return found
+
+
+def _check_ties(ties: Path, *, inputs: Sequence[Path]) -> None:
+    """Check that the list of ties can be written.
+
+    Raises:
+        InputError: It is no ``.jsonl``, or one of the inputs.
+    """
+    if ties.suffix.lower() != ".jsonl":
+        raise InputError(f"{ties}: ties are written as .jsonl")
+    check_out(ties, inputs=inputs, is_folder=False, option="--ties")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +111,10 @@ class _Adjudicated:
 
     settled: dict[str, SpanSet]
     ties: list[Tie]
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        return [asdict(tie) for tie in self.ties]
 
     @property
     def tied_notes(self) -> int:
@@ -118,6 +130,13 @@ def _adjudicate(annotations: Annotations) -> _Adjudicated:
         if not tied:
             settled[note_id] = spans
     return _Adjudicated(settled, ties)
+
+
+def _say_settled(count: int, found: _Adjudicated, out: Path) -> None:
+    say(
+        f"{count:,} notes settled, {found.tied_notes:,} withheld for {len(found.ties):,} ties;"
+        f" written to {out}"
+    )
 
 
 def _show(ties: Sequence[Tie]) -> None:

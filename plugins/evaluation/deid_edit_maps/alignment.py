@@ -6,6 +6,7 @@ Annotations of the original text, carried over to the redacted one, and back.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated as Arg
 
@@ -58,17 +59,9 @@ def map_spans(
     check_suffix(spans)
     check_suffix(out)
     check_out(out, inputs=[edits, spans], is_folder=False)
-    if "text" in (keep or []):
-        raise InputError(
-            "--keep text would carry original text over to the redacted notes; name another field"
-        )
-    carrier = Carrier(
-        EditsFile(edits).take,
-        DigestSeal(key_of_edits()),
-        to_original,
-        drop_overlapping,
-        frozenset(keep or ()),
-    )
+    fields = _check_fields(keep or [])
+    take, seal = EditsFile(edits).take, DigestSeal(key_of_edits())
+    carrier = Carrier(take, seal, to_original, drop_overlapping, fields)
     tally, unknown = CarryTally(), list[str]()
     with atomic_file(out) as file:
         for record in carrier.carry(read_lines(spans), tally, unknown=unknown.append):
@@ -77,6 +70,19 @@ def map_spans(
         say(f"note {note_id!r}: no edit map; left out")
     _show(tally, unknown, out, as_json=as_json)
     return PARTIAL if unknown else 0
+
+
+def _check_fields(keep: Sequence[str]) -> frozenset[str]:
+    """Return the fields of a span that are carried over.
+
+    Raises:
+        InputError: The text is among them.
+    """
+    if "text" in keep:
+        raise InputError(
+            "--keep text would carry original text over to the redacted notes; name another field"
+        )
+    return frozenset(keep)
 
 
 def _show(tally: CarryTally, unknown: list[str], out: Path, *, as_json: bool) -> None:

@@ -186,11 +186,7 @@ def twin(
     _check_outs(
         out, edits_out, inputs=[notes, *filter(None, [spans])], is_folder=written_as.is_folder
     )
-    secret = secret_of_environment()
-    if secret is None:
-        raise PolicyError(
-            "other names need a key; set DEID_KEY to the output of `openssl rand -hex 32`"
-        )
+    key = _key_of_names()
     withheld, counted = Withheld(), {"notes": 0, "names": 0}
     if spans is None:
         pairs = _read_annotated(source, reading.labels, withheld)
@@ -198,9 +194,23 @@ def twin(
         pairs = _read_stored(source, spans, withheld)
     with ExitStack() as stack:
         file = stack.enter_context(writing_edits(edits_out)) if edits_out else None
-        made = _twins(pairs, Key(secret), number, file, withheld, counted)
+        made = _twins(pairs, key, number, file, withheld, counted)
         write_notes(out, made, format=written_as.name, options=write_options())
     return finish(counted, withheld, out, as_json=as_json)
+
+
+def _key_of_names() -> Key:
+    """Return the key that other names follow from.
+
+    Raises:
+        PolicyError: None is set.
+    """
+    secret = secret_of_environment()
+    if secret is None:
+        raise PolicyError(
+            "other names need a key; set DEID_KEY to the output of `openssl rand -hex 32`"
+        )
+    return Key(secret)
 
 
 def _twins(  # noqa: PLR0917 - called from one place

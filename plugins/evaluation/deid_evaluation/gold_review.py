@@ -6,7 +6,7 @@ What many systems find and it does not have, or has under another label.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -65,19 +65,8 @@ def doubts(
         DigestError: Spans are of another note or another text.
     """
     needed = quorum(len(by_system), agreeing)
-    marked: list[Marked] = []
-    scores: dict[tuple[int, int, int], float] = {}
-    for at, (name, spans) in enumerate(by_system.items()):
-        if (spans.note_id, spans.digest) != (gold.note_id, gold.digest):
-            raise DigestError(
-                f"note {gold.note_id!r}: spans of {name!r} are of note {spans.note_id!r}, digest"
-                f" {spans.digest[:12]}; detect again on the text that was annotated"
-            )
-        for found in predictions(spans, profile, scope=scope):
-            if found.counts:
-                marked.append((found.place[0], found.place[1], at, found.place[2]))
-                key = (at, found.place[0], found.place[1])
-                scores[key] = max(found.score, scores.get(key, 0.0))
+    _check_text(gold, by_system)
+    marked, scores = _mark(by_system.values(), profile, scope)
     golds, names = places(gold, profile), list(by_system)
     for cluster in clusters(marked):
         doubt = _doubt(cluster, golds, scores, needed)
@@ -92,6 +81,35 @@ def doubts(
                 tuple(sorted(names[at] for at in who)),
                 score,
             )
+
+
+def _check_text(gold: SpanSet, by_system: Mapping[str, SpanSet]) -> None:
+    """Check that all spans are of the text that was annotated.
+
+    Raises:
+        DigestError: Some are not.
+    """
+    for name, spans in by_system.items():
+        if (spans.note_id, spans.digest) != (gold.note_id, gold.digest):
+            raise DigestError(
+                f"note {gold.note_id!r}: spans of {name!r} are of note {spans.note_id!r}, digest"
+                f" {spans.digest[:12]}; detect again on the text that was annotated"
+            )
+
+
+def _mark(
+    systems: Iterable[SpanSet], profile: Profile, scope: frozenset[Phi] | None
+) -> tuple[list[Marked], dict[tuple[int, int, int], float]]:
+    """Return what systems mark, and the highest score by system, start and end."""
+    marked: list[Marked] = []
+    scores: dict[tuple[int, int, int], float] = {}
+    for at, spans in enumerate(systems):
+        for found in predictions(spans, profile, scope=scope):
+            if found.counts:
+                marked.append((found.place[0], found.place[1], at, found.place[2]))
+                key = (at, found.place[0], found.place[1])
+                scores[key] = max(found.score, scores.get(key, 0.0))
+    return marked, scores
 
 
 def quorum(systems: int, agreeing: int | None) -> int:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 from typing import Annotated as Arg
 
 import typer
 
 from deid_assets.extending.commands import JsonOption, LabelsOption, group_options
+
+if TYPE_CHECKING:
+    from deid_assets.extending.taggers import Requested
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +105,22 @@ class Training:
         typer.Option("--set", metavar="KEY=VALUE", help="In place of the recipe's value."),
     ] = None
 
+    def read(self, recipe: str, *, test: str) -> Requested:
+        """Return the recipe with these values, and the notes."""
+        from deid_assets.extending.taggers import (  # noqa: PLC0415 - loads pydantic and Faker
+            Requested,
+            changes_of,
+        )
+
+        return Requested.read(
+            [recipe],
+            changes_of(self.changes or [], self.labels),
+            train=self.train_on,
+            dev=self.dev,
+            test=test,
+            raw=self.raw,
+        )
+
 
 @group_options
 def sweep(
@@ -134,20 +154,9 @@ def sweep(
     Six scores with a plot, the lengths of inputs, the grouping that auto takes, and the spans that
     the first factor misses and another finds.
     """
-    from deid_assets.extending.taggers import (  # noqa: PLC0415 - loads pydantic and Faker
-        Requested,
-        changes_of,
-    )
-    from deid_tagger_analysis.sweeping import SweepRequest, run_sweep  # noqa: PLC0415
+    from deid_tagger_analysis.sweeping import SweepRequest, run_sweep  # noqa: PLC0415 - loads pydantic
 
-    read = Requested.read(
-        [recipe],
-        changes_of(training.changes or [], training.labels),
-        train=training.train_on,
-        dev=training.dev,
-        test=test,
-        raw=training.raw,
-    )
+    read = training.read(recipe, test=test)
     (chosen,) = read.recipes
     wanted = SweepRequest(
         recipe=chosen,

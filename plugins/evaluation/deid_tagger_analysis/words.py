@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deid_assets.extending import OUTSIDE, Document, InputError, tokenize
 from deid_tagger_analysis.vectors import NEIGHBOURS, Rows, Space, cosines
@@ -56,26 +57,28 @@ def neighbour_lists(
         name: cosines(_means(space.layers[name], entries)) for name in dict.fromkeys((first, last))
     }
     folded = np.array([word.casefold() for word, _ in keys])
-
-    def nearest_of(at: int, values: Rows) -> list[dict[str, Any]]:
-        order = np.argsort(np.where(folded == folded[at], np.inf, -values[at]), kind="stable")[
-            :nearest
-        ].tolist()
-        return [
-            {**_entry(keys[other], known), "cosine": round(float(values[at, other]), 4)}
-            for other in order
-            if folded[other] != folded[at]
-        ]
-
     chosen = _choose(space, keys, entries, missed=missed, asked=asked)
     return [
         {
             **_entry(keys[at], known),
             "why": why,
-            "layers": {name: nearest_of(at, rows) for name, rows in near.items()},
+            "layers": {
+                name: [
+                    {**_entry(keys[other], known), "cosine": round(float(rows[at, other]), 4)}
+                    for other in _list_nearest(at, rows, folded)[:nearest]
+                ]
+                for name, rows in near.items()
+            },
         }
         for at, why in chosen.items()
     ]
+
+
+def _list_nearest(at: int, cosines: Rows, folded: NDArray[np.str_]) -> list[int]:
+    """Return the other words than one, the nearest first; it is the same in upper case."""
+    is_same = folded == folded[at]
+    order = np.argsort(np.where(is_same, np.inf, -cosines[at]), kind="stable")
+    return [other for other in order.tolist() if not is_same[other]]
 
 
 def _entry(key: tuple[str, str], known: Mapping[str, int]) -> dict[str, Any]:

@@ -89,8 +89,7 @@ def bench(
         check_out(out, inputs=[notes], is_folder=True)
     wanted = contestants(detector, _options(conditions.option or []))
     counted = profile_named(conditions.profile)
-    labels = reading.labels
-    chosen = label_map(labels) if labels else FORMATS[source.format_name].labels
+    chosen = _labels_of(source, reading.labels)
     found = _read(source, chosen if gold else None)
     runs = run_all(
         wanted,
@@ -109,6 +108,11 @@ def bench(
     title = f"{', '.join(one.name for one in wanted)} on {notes.name}"
     _show(result, runs, out, as_json=as_json, title=title)
     return PARTIAL if len(found.withheld) or any(run.fault or run.failed for run in runs) else 0
+
+
+def _labels_of(source: NoteSource, name: str | None) -> LabelMap:
+    """Return the label map that is named, or that of the format."""
+    return label_map(name) if name else FORMATS[source.format_name].labels
 
 
 def _options(settings: Sequence[str]) -> dict[str, dict[str, Any]]:

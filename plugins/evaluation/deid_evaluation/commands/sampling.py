@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 from typing import Annotated as Arg
 
 import typer
@@ -30,6 +31,9 @@ from deid_assets.extending.commands import (
 )
 from deid_assets.extending.replacing import Key
 from deid_assets.extending.scoring import wilson
+
+if TYPE_CHECKING:
+    from deid_assets.extending.formats import Format
 
 SIZES = (25, 50, 100, 200, 400, 800)
 CLEAN, COVERED, PER_NOTE = 0.9, 0.98, 10
@@ -70,10 +74,7 @@ def sample(
     and released as a whole.
     """
     source = reading.source(notes)
-    written_as = out_format(out, to)
-    check_out(out, inputs=[notes], is_folder=written_as.is_folder)
-    if rest is not None:
-        check_out(rest, inputs=[notes, out], is_folder=written_as.is_folder, option="--rest")
+    written_as = _check_outs(out, rest, to, notes=notes)
     withheld = Withheld()
     ids = [note.note_id for chunk in source.chunks(withheld) for note in chunk]
     drawn = draw(ids, Settings.load().key(), size=size)
@@ -85,16 +86,30 @@ def sample(
     if as_json:
         document = {"notes": len(ids), "drawn": len(drawn), "out": str(out)}
         print_json(document | {"intervals": _rows(len(drawn))})
-        return PARTIAL if len(withheld) else 0
-    _show(len(drawn))
-    others = f", the rest to {rest}" if rest else ""
-    say(f"{len(drawn):,} of {len(ids):,} notes drawn, written to {out}{others}")
+    else:
+        _show(len(drawn))
+        others = f", the rest to {rest}" if rest else ""
+        say(f"{len(drawn):,} of {len(ids):,} notes drawn, written to {out}{others}")
+        _say_what_is_lost(written_as)
+    return PARTIAL if len(withheld) else 0
+
+
+def _check_outs(out: Path, rest: Path | None, to: str | None, *, notes: Path) -> Format:
+    """Return the format of both outputs, which are neither the notes nor one another."""
+    written_as = out_format(out, to)
+    check_out(out, inputs=[notes], is_folder=written_as.is_folder)
+    if rest is not None:
+        check_out(rest, inputs=[notes, out], is_folder=written_as.is_folder, option="--rest")
+    return written_as
+
+
+def _say_what_is_lost(written_as: Format) -> None:
+    """Say that a format does not keep whose notes they are, where it does not."""
     if "patient_id" not in written_as.keeps:
         say(
             f"{written_as.name} does not keep whose notes they are; where that is known choose"
             " CSV or JSON Lines"
         )
-    return PARTIAL if len(withheld) else 0
 
 
 def draw(note_ids: list[str], key: Key, *, size: int) -> frozenset[str]:

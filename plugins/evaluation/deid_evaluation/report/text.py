@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from heapq import heappush, heapreplace
 
 from deid_assets.extending import ConfigError, InputError
@@ -81,40 +82,69 @@ def text_json(
     outputs = {
         note_id: expand(corpus.notes[note_id].text, rewritten[note_id]) for note_id in corpus.gold
     }
-    counts: Counter[tuple[AlterationKind, str]] = Counter()
-    kept: dict[AlterationKind, list[tuple[Key, Alteration]]] = {}
-    altered = 0
+    altered = _Altered()
     for note_id, gold in corpus.gold.items():
-        found = alterations(corpus.notes[note_id], gold, outputs[note_id], replacement=placeholder)
-        altered += bool(found)
-        for one in found:
-            counts[one.kind, str(one.change)] += 1
-            _keep(kept.setdefault(one.kind, []), note_id, one)
-    texts = [
-        (
-            words(placeholder.sub(f" {HOLE} ", outputs[note_id])),
-            words(make_holes(corpus.notes[note_id].text, gold)),
-        )
-        for note_id, gold in corpus.gold.items()
-    ]
-    of_notes = [bleu_counts(output, reference) for output, reference in texts if reference]
+        note = corpus.notes[note_id]
+        altered.add(note_id, alterations(note, gold, outputs[note_id], replacement=placeholder))
+    of_notes = list(_count_ngrams(corpus, outputs, placeholder))
     return {
         "placeholder": placeholder.pattern,
         "bleu": sum(of_notes, BleuCounts()).score(),
         "bleu_per_note": sum(counts.score() for counts in of_notes) / len(of_notes),
-        "unaltered": share_json(len(corpus.gold) - altered, len(corpus.gold)),
-        "counts": [
-            {"kind": str(kind), "change": change, "alterations": count}
-            for (kind, change), count in sorted(
-                counts.items(), key=lambda entry: (list(AlterationKind).index(entry[0][0]), entry)
-            )
-        ],
-        "rows": [
-            _row(key[1], one, shown)
-            for kind in AlterationKind
-            for key, one in sorted(kept.get(kind, ()))[::-1]
-        ],
+        "unaltered": share_json(len(corpus.gold) - altered.notes, len(corpus.gold)),
+        "counts": altered.count_rows(),
+        "rows": [_row(note_id, one, shown) for note_id, one in altered.list_longest()],
     }
+
+
+def _count_ngrams(
+    corpus: ProfiledNotes, outputs: Mapping[str, str], placeholder: re.Pattern[str]
+) -> Iterator[BleuCounts]:
+    """Yield the n-grams of each note that the gold redaction leaves words of."""
+    for note_id, gold in corpus.gold.items():
+        output = words(placeholder.sub(f" {HOLE} ", outputs[note_id]))
+        reference = words(make_holes(corpus.notes[note_id].text, gold))
+        if reference:
+            yield bleu_counts(output, reference)
+
+
+@dataclass(slots=True)
+class _Altered:
+    """What was altered in generated notes.
+
+    Args:
+        notes: In how many.
+        counts: By kind and change.
+        kept: The longest of each kind, as a heap.
+    """
+
+    notes: int = 0
+    counts: Counter[tuple[AlterationKind, str]] = field(default_factory=Counter)
+    kept: dict[AlterationKind, list[tuple[Key, Alteration]]] = field(default_factory=dict)
+
+    def add(self, note_id: str, found: Collection[Alteration]) -> None:
+        """Count the alterations of a note."""
+        self.notes += bool(found)
+        for one in found:
+            self.counts[one.kind, str(one.change)] += 1
+            _keep(self.kept.setdefault(one.kind, []), note_id, one)
+
+    def count_rows(self) -> list[Json]:
+        """Return the counts, in the order of the kinds."""
+        kinds = list(AlterationKind)
+        ordered = sorted(self.counts.items(), key=lambda entry: (kinds.index(entry[0][0]), entry))
+        return [
+            {"kind": str(kind), "change": change, "alterations": count}
+            for (kind, change), count in ordered
+        ]
+
+    def list_longest(self) -> list[tuple[str, Alteration]]:
+        """Return note ids and alterations, kind by kind, the longest first."""
+        return [
+            (key[1], one)
+            for kind in AlterationKind
+            for key, one in sorted(self.kept.get(kind, ()))[::-1]
+        ]
 
 
 def _keep(heap: list[tuple[Key, Alteration]], note_id: str, one: Alteration) -> None:
