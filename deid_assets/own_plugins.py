@@ -83,6 +83,7 @@ _BROUGHT: Mapping[str, Mapping[str, str]] = {
     },
     "deid_assets.commands.corpus": {
         "copying": "copied sift",
+        "fidelity": "fidelity ranking",
         "corpora": "fetch lengths marks repair space stats",
         "synthesis": "make synthesize",
     },

@@ -16,6 +16,7 @@ import typer
 from deid_assets.cli.streams import READ_SETTINGS, NoteSource, read_options
 from deid_assets.core.resolve import POLICIES
 from deid_assets.formats import ReadOptions
+from deid_assets.own_plugins import DEFAULT_ENSEMBLE
 
 DETECTOR_HELP = "Detector to run; several times for several predictions, the most trusted first."
 _POLICIES = f"Overlap policy: {', '.join(POLICIES)}."
@@ -27,6 +28,12 @@ NotesArg = Annotated[
     ),
 ]
 DetectorOption = Annotated[list[str], typer.Option(metavar="NAME[=MODEL]", help=DETECTOR_HELP)]
+EnsembleOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME[=MODEL]", help=f"{DETECTOR_HELP} {' '.join(DEFAULT_ENSEMBLE)} if none."
+    ),
+]
 DetectorInsteadOption = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME[=MODEL]", help=f"In place of --spans. {DETECTOR_HELP}"),

@@ -60,6 +60,12 @@ def out_format(out: Path, chosen: str | None) -> Format:
         if not known.is_folder and out.suffix.lower() in known.suffixes
     ]
     if chosen is None and not by_suffix:
+        of_folders = [one.name for one in FORMATS.values() if out.suffix.lower() in one.suffixes]
+        if of_folders:
+            raise InputError(
+                f"--out {out}: {of_folders[0]} writes one file per note; name a folder, and add"
+                f" --to {of_folders[0]}"
+            )
         raise InputError(
             f"--out {out} has no suffix that says its format; add --to with one of"
             f" {', '.join(FORMATS)}"

@@ -20,8 +20,8 @@ import typer
 import deid_assets
 from deid_assets.cli.app import app
 from deid_assets.cli.arguments import (
-    DETECTOR_HELP,
     DetectorSettingOption,
+    EnsembleOption,
     JobsOption,
     JsonOption,
     NotesArg,
@@ -95,12 +95,7 @@ class _Report:
 class Detectors:
     """Options on who detects."""
 
-    detector: Arg[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME[=MODEL]", help=f"{DETECTOR_HELP} {' '.join(DEFAULT_ENSEMBLE)} if none."
-        ),
-    ] = None
+    detector: EnsembleOption = None
     option: DetectorSettingOption = None
     resolve_by: ResolveOrUniteOption = None
     jobs: JobsOption = 1

@@ -12,8 +12,8 @@ import typer
 from deid_assets.cli.app import app
 from deid_assets.cli.arguments import (
     DetectorInsteadOption,
-    DetectorOption,
     DetectorSettingOption,
+    EnsembleOption,
     JobsOption,
     JsonOption,
     NotesArg,
@@ -48,6 +48,7 @@ from deid_assets.cli.streams import (
 from deid_assets.core.detector import Failed
 from deid_assets.core.span import SpanSet
 from deid_assets.formats import Annotated, write_notes, write_spans
+from deid_assets.own_plugins import DEFAULT_ENSEMBLE
 
 
 @app.command()
@@ -56,7 +57,7 @@ from deid_assets.formats import Annotated, write_notes, write_spans
 def detect(
     notes: NotesArg,
     *,
-    detector: DetectorOption,
+    detector: EnsembleOption = None,
     out: Arg[Path, typer.Option(metavar="FILE", help="Spans to write, .jsonl or .parquet.")],
     option: DetectorSettingOption = None,
     resolve_by: ResolveOption = None,
@@ -73,7 +74,9 @@ def detect(
     source = reading.source(notes)
     check_out(out, inputs=[notes], is_folder=False)
     seal = seal_of_environment()
-    detection = Detection.load(Named(tuple(detector), tuple(option or ()), resolve_by, jobs))
+    detection = Detection.load(
+        Named(tuple(detector or DEFAULT_ENSEMBLE), tuple(option or ()), resolve_by, jobs)
+    )
     withheld, counted = Withheld(), {"notes": 0, "spans": 0}
 
     def find_spans() -> Iterator[SpanSet]:
@@ -204,7 +207,7 @@ class _Redacting:
 def redact(
     notes: NotesArg,
     *,
-    policy: PolicyOption,
+    policy: PolicyOption = "safe_harbor",
     origin: SpansSource,
     reading: Reading,
     writing: Writing,
