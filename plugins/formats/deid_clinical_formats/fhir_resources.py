@@ -29,6 +29,7 @@ FHIR_ID = re.compile(r"[A-Za-z0-9.-]{1,64}")
 """Pattern of a resource's id (FHIR R4, data type ``id``)."""
 _TYPE = re.compile(r"[A-Z][A-Za-z]{1,63}")
 _PATIENT = re.compile(r"(?:.*/)?Patient/([^/]+)(?:/_history/.*)?", re.DOTALL)
+_SERVER_ERROR = "the server reports an error in place of data (OperationOutcome); export it again"
 _MAX_DEPTH = 8
 
 
@@ -120,15 +121,8 @@ def unpack_resources(
     """
     resource = _resource(value, line, place)
     if resource.type == "OperationOutcome":
-        if any(
-            issue.get("severity") in ("error", "fatal")
-            for issue in objects(resource.element, "issue")
-        ):
-            reason = (
-                f"{place}the server reports an error in place of data (OperationOutcome); export it"
-                " again"
-            )
-            yield source.fault("malformed", reason, line=line)
+        if _tells_of_error(resource):
+            yield source.fault("malformed", f"{place}{_SERVER_ERROR}", line=line)
         return
     if resource.type != "Bundle":
         yield replace(resource, binaries=binaries)
@@ -149,6 +143,11 @@ def unpack_resources(
             )
         except RecordError as error:
             yield source.fault(error.kind, error.reason, line=line)
+
+
+def _tells_of_error(outcome: Resource) -> bool:
+    issues = objects(outcome.element, "issue")
+    return any(issue.get("severity") in ("error", "fatal") for issue in issues)
 
 
 def _binaries(entry: Element) -> Iterator[tuple[str, str]]:
