@@ -101,25 +101,11 @@ class GlinerImporter:
         )
         with tempfile.TemporaryDirectory() as staging:
             model = _stage(source, config, Path(staging))
-            words = min(
-                wanted.window or choice.window or model.config.max_len, model.config.max_len
-            )
-            reading = GlinerSettings(
-                prompts=list(labels),
-                groups=PER_CALL,
-                window=words,
-                overlap=words // 3,
-                subtokens=longest(model),
-            )
+            reading = _settings(model, list(labels), wanted.window or choice.window)
             said = {key: value for key, value in asdict(reading).items() if key != "prompts"}
             threshold = THRESHOLD if choice.threshold is None else choice.threshold
-            sides = _Sides(
-                model,
-                reading,
-                labels,
-                threshold,
-                [note.text for note in notes if note.text.strip()],
-            )
+            texts = [note.text for note in notes if note.text.strip()]
+            sides = _Sides(model, reading, labels, threshold, texts)
             return write_model(
                 wanted,
                 labels,
@@ -226,6 +212,18 @@ class _Sides:
                 f"{folder}: the added model differs from the one that was given; it was not kept"
             )
         return {"notes": len(self._texts), "spans": sum(map(len, self._wanted))}
+
+
+def _settings(model: Any, prompts: list[str], window: int | None) -> GlinerSettings:
+    """Return how notes are read: in windows of the words that are asked for, or of the most."""
+    words = min(window or model.config.max_len, model.config.max_len)
+    return GlinerSettings(
+        prompts=prompts,
+        groups=PER_CALL,
+        window=words,
+        overlap=words // 3,
+        subtokens=longest(model),
+    )
 
 
 def _load(folder: Path) -> Any:

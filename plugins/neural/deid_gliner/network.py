@@ -124,6 +124,21 @@ def parts(
         first = max(first + 1, last - overlap)
 
 
+def _room_beside(prompts: Sequence[str], model: Any, settings: GlinerSettings) -> int:
+    """Return the sub-tokens that prompts leave for the text.
+
+    Raises:
+        PluginError: They leave none.
+    """
+    beside = [] if model.config.labels_encoder else prompts
+    room = settings.subtokens - count_taken(model.data_processor.transformer_tokenizer, beside)
+    if room < 1:
+        raise PluginError(
+            f"{len(prompts)} prompts fill all of {settings.subtokens} sub-tokens; give fewer labels"
+        )
+    return room
+
+
 def spans_of(
     text: str,
     model: Any,
@@ -149,14 +164,7 @@ def spans_of(
     best: dict[tuple[int, int, str], float] = {}
     for at in range(0, len(settings.prompts), settings.groups):
         group = list(settings.prompts[at : at + settings.groups])
-        room = settings.subtokens - count_taken(
-            tokenizer, [] if model.config.labels_encoder else group
-        )
-        if room < 1:
-            raise PluginError(
-                f"{len(group)} prompts fill all of {settings.subtokens} sub-tokens; give fewer"
-                " labels"
-            )
+        room = _room_beside(group, model, settings)
         for first, last in parts(
             len(words), sizes, words=settings.window, overlap=settings.overlap, room=room
         ):

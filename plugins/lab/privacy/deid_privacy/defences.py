@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -145,40 +145,44 @@ def compare(
     found = []
     with tempfile.TemporaryDirectory() as made:
         tokenizer = tokenizer_of(corpus, Path(made))
-        for number, (name, kind, texts_of, guarantee, course) in enumerate(_arms(corpus, wanted)):
-            path = folder / f"arm-{number:02d}-{re.sub(r'[^a-z0-9]+', '-', name.lower())}.json"
+        for number, defence in enumerate(_defences(corpus, wanted)):
+            name = re.sub(r"[^a-z0-9]+", "-", defence.name.lower())
+            path = folder / f"arm-{number:02d}-{name}.json"
             if path.exists():
                 found.append(Arm.from_json(json.loads(path.read_text("utf-8"))))
                 continue
-            texts, began = texts_of(), time.process_time()
-            lm = train_model(
-                texts,
-                tokenizer,
-                course,
-                seed=wanted.seed,
-                noise=guarantee.noise if guarantee else 0.0,
-            )
-            seconds = time.process_time() - began
-            said: dict[str, float] = (
-                {one: guarantee.epsilon(one) for one in ACCOUNTANTS} if guarantee else {}
-            )
-            arm = Arm(
-                name,
-                kind,
-                len(texts),
-                len(corpus.training) - len(texts),
-                guarantee,
-                said,
-                loss_of(corpus, lm, seed=wanted.seed),
-                _attacks(corpus, lm, wanted),
-                seconds,
-                course,
-            )
+            arm = _measure(defence, corpus, tokenizer, wanted)
             with atomic_file(path) as file:
                 file.write(json.dumps(arm.to_json(), indent=1).encode())
             report(arm)
             found.append(arm)
     return found
+
+
+def _measure(defence: _Defence, corpus: Planted, tokenizer: Any, wanted: DefenceSettings) -> Arm:
+    """Return a defence, trained and attacked."""
+    guarantee = defence.guarantee
+    texts, began = defence.texts_of(), time.process_time()
+    lm = train_model(
+        texts,
+        tokenizer,
+        defence.course,
+        seed=wanted.seed,
+        noise=guarantee.noise if guarantee else 0.0,
+    )
+    seconds = time.process_time() - began
+    return Arm(
+        defence.name,
+        defence.kind,
+        len(texts),
+        len(corpus.training) - len(texts),
+        guarantee,
+        {one: guarantee.epsilon(one) for one in ACCOUNTANTS} if guarantee else {},
+        loss_of(corpus, lm, seed=wanted.seed),
+        _attacks(corpus, lm, wanted),
+        seconds,
+        defence.course,
+    )
 
 
 def corpus_of(wanted: DefenceSettings) -> Planted:
@@ -199,17 +203,26 @@ def tokenizer_of(corpus: Planted, folder: Path) -> Any:
     )
 
 
-def _arms(
-    corpus: Planted, wanted: DefenceSettings
-) -> Iterator[tuple[str, str, Callable[[], list[str]], Guarantee | None, Course]]:
+class _Defence(NamedTuple):
+    """A defence that is to be measured: the notes as they are trained on, and how."""
+
+    name: str
+    kind: str
+    texts_of: Callable[[], list[str]]
+    guarantee: Guarantee | None
+    course: Course
+
+
+def _defences(corpus: Planted, wanted: DefenceSettings) -> Iterator[_Defence]:
     plain = [note.text for note in corpus.training]
-    yield "undefended", "none", lambda: plain, None, wanted.course
+    yield _Defence("undefended", "none", lambda: plain, None, wanted.course)
     for name in wanted.detectors:
         scrubbed = partial(scrub, corpus.training, detector=name, policy=wanted.policy)
-        yield f"scrubbed by {name.partition('=')[0]}", "scrubbed", scrubbed, None, wanted.course
+        told = f"scrubbed by {name.partition('=')[0]}"
+        yield _Defence(told, "scrubbed", scrubbed, None, wanted.course)
     for epsilon in wanted.epsilons:
         course = wanted.private.get(epsilon, wanted.course)
-        yield (
+        yield _Defence(
             f"DP, ε = {epsilon:g}",
             "dp",
             lambda: plain,

@@ -156,17 +156,10 @@ def generate(
     begins = read_corpus(starters).documents
     documents = read_corpus(training).documents
     drawn = _draw(model, begins, documents, drawing, seed=seed)
-    valid: list[tuple[str, list[Span]]] = [(text, []) for text in drawn]
-    if is_inline:
-        valid = _parse(drawn)
+    valid = _parse(drawn) if is_inline else [(text, []) for text in drawn]
     kept, dropped = filtering.sieve(documents, begins).sieve([text for text, _ in valid])
-    lines: list[dict[str, Any]] = [
-        {"id": f"made-{number:05d}", "lang": filtering.lang, "text": text}
-        for number, text in enumerate(kept)
-    ]
-    if is_inline:
-        _label(lines, dict(reversed(valid)))
-    _write(out, lines)
+    labels = dict(reversed(valid)) if is_inline else None
+    _write(out, _lines_of(kept, filtering.lang, labels))
     for reason, count in dropped.most_common():
         typer.echo(f"dropped, {reason}: {count}")
     _say_diversity(kept, [one.note.text for one in documents], filtering.lang, seed=seed)
@@ -212,13 +205,22 @@ def _parse(drawn: Sequence[str]) -> list[tuple[str, list[Span]]]:
     return valid
 
 
-def _label(lines: Sequence[dict[str, Any]], labels: Mapping[str, Sequence[Span]]) -> None:
-    """Add to each line the spans of its text."""
+def _lines_of(
+    texts: Sequence[str], lang: str, labels: Mapping[str, Sequence[Span]] | None
+) -> list[dict[str, Any]]:
+    """Return the notes as they are written, with the spans of each text where there are labels."""
+    lines: list[dict[str, Any]] = [
+        {"id": f"made-{number:05d}", "lang": lang, "text": text}
+        for number, text in enumerate(texts)
+    ]
+    if labels is None:
+        return lines
     for line in lines:
         line["spans"] = [
             {"start": span.start, "end": span.end, "label": span.label.value}
             for span in labels[line["text"]]
         ]
+    return lines
 
 
 def _say_diversity(made: Sequence[str], real: Sequence[str], lang: str, *, seed: int) -> None:

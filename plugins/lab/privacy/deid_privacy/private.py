@@ -131,18 +131,12 @@ def train_private(
         TrainingError: There is no note, or the loss is no number.
     """
     from opacus import GradSampleModule  # noqa: PLC0415 - heavy
-    from opacus.optimizers import DPOptimizer  # noqa: PLC0415
 
     if not rows:
         raise TrainingError("there is no note to train on; give some")
     wrapped: Any = GradSampleModule(model, loss_reduction="sum")
-    optimizer: Any = DPOptimizer(
-        make_optimizer(model, learning_rate=course.learning_rate, weight_decay=0.0),
-        noise_multiplier=noise,
-        max_grad_norm=course.clip if noise else UNBOUNDED,
-        expected_batch_size=course.batch,
-        generator=torch.Generator().manual_seed(seed),
-    )
+    plain = make_optimizer(model, learning_rate=course.learning_rate, weight_decay=0.0)
+    optimizer = _add_noise(plain, course, noise=noise, seed=seed)
     learner = PrivateLearner(wrapped, optimizer, rows, course, end=end, seed=seed)
     # opacus clips, note by note
     settings = LoopSettings(epochs=1, clip=None, remedy="lower the learning rate")
@@ -155,6 +149,19 @@ def train_private(
         wrapped.remove_hooks()
         _forget(model)
     model.eval()
+
+
+def _add_noise(optimizer: torch.optim.Optimizer, course: Course, *, noise: float, seed: int) -> Any:
+    """Return an optimiser of opacus, which clips the gradients and adds noise."""
+    from opacus.optimizers import DPOptimizer  # noqa: PLC0415 - heavy
+
+    return DPOptimizer(
+        optimizer,
+        noise_multiplier=noise,
+        max_grad_norm=course.clip if noise else UNBOUNDED,
+        expected_batch_size=course.batch,
+        generator=torch.Generator().manual_seed(seed),
+    )
 
 
 class PrivateLearner(Learner[list[Pair]]):

@@ -105,18 +105,11 @@ def twins(
     from deid_audits.models.auditing import open_scorer  # noqa: PLC0415
     from deid_audits.models.measures import check_sizes  # noqa: PLC0415
     from deid_audits.models.membership import Setup, check_disjoint, scores  # noqa: PLC0415
-    from deid_privacy.blindness import check_twin  # noqa: PLC0415
 
     members, twins_of, outside, others = (
         _texts(path) for path in (named, twin, matched, calibration)
     )
-    if paraphrase and len(members) != len(twins_of):
-        raise InputError(
-            f"the paraphrases are {len(twins_of)} and their originals {len(members)}; give one for"
-            " each"
-        )
-    if not paraphrase:
-        check_twin(members, twins_of)
+    _check_pairs(members, twins_of, paraphrase=paraphrase)
     check_disjoint(others, members, outside)
     check_sizes(len(members), len(outside), unit="notes")
     reference = attacking.reference
@@ -128,6 +121,24 @@ def twins(
         for estimate in _estimates(*np.split(values, ends), seed=seed):
             _say(attack, estimate)
     return 0
+
+
+def _check_pairs(texts: Sequence[str], twins_of: Sequence[str], *, paraphrase: bool) -> None:
+    """Check that each text has a twin: a paraphrase, or the same under other names.
+
+    Raises:
+        InputError: It has none.
+    """
+    from deid_privacy.blindness import check_twin  # noqa: PLC0415 - with PyTorch
+
+    if not paraphrase:
+        check_twin(texts, twins_of)
+        return
+    if len(texts) != len(twins_of):
+        raise InputError(
+            f"the paraphrases are {len(twins_of)} and their originals {len(texts)}; give one for"
+            " each"
+        )
 
 
 def _estimates(

@@ -45,11 +45,10 @@ def train(
     if count < FEWEST or count % 2:
         raise InputError(f"{count} shadow models; give an even number of {FEWEST} or more")
     trainer: Any = load_trainer(recipe.plugin)
-    settings = trainer.settings(recipe.settings)
     folder.mkdir(parents=True, exist_ok=True)
     known = {
         "plugin": recipe.plugin,
-        "settings": settings,
+        "settings": trainer.settings(recipe.settings),
         "recipe seed": recipe.seed,
         "notes": digest(notes),
     }
@@ -59,15 +58,21 @@ def train(
     say(f"{len(left)} of {count} trainings by {recipe.name}, each on half of {len(notes)} notes")
     for done, number in enumerate(left):
         began = time.monotonic()
-        part = folder / (model_name(number) + _PART)
-        part.mkdir(mode=0o700, exist_ok=True)
         own = [note for note, inside in zip(notes, drawn[number], strict=True) if inside]
-        trainer.pretrain(
-            own, part, settings=settings, seed=recipe.seed + number, report=lambda _epoch: None
-        )
-        part.rename(folder / model_name(number))
+        _train_one(trainer, recipe, own, folder / model_name(number), seed=recipe.seed + number)
         took = time.monotonic() - began
         say(
             f"shadow model {number + 1}: {took:.0f} s; about {took * (len(left) - done - 1):.0f} s"
             " to go"
         )
+
+
+def _train_one(
+    trainer: Any, recipe: Recipe, notes: Sequence[Note], out: Path, *, seed: int
+) -> None:
+    """Write one model, beside its place until it is finished."""
+    part = out.with_name(out.name + _PART)
+    part.mkdir(mode=0o700, exist_ok=True)
+    settings = trainer.settings(recipe.settings)
+    trainer.pretrain(notes, part, settings=settings, seed=seed, report=lambda _epoch: None)
+    part.rename(out)

@@ -6,6 +6,7 @@ Its memory is estimated first, then the base is read and the adapter put on it.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,7 +56,6 @@ def open_model(
         ConfigError: The model is not there, or does not fit the budget.
     """
     use = use or Use()
-    own = folder.settings if folder else {}
     if use.threads:
         torch.set_num_threads(use.threads)
     place = device_of(use.device)
@@ -64,38 +64,45 @@ def open_model(
     context = min(
         use.context or _CONTEXT, int(getattr(config, "max_position_embeddings", 0) or _CONTEXT)
     )
-    bits = choose_bits(use.bits, device=place, quantises=find_spec("bitsandbytes") is not None)
-    if (
-        use.bits == "auto"
-        and bits == FULL
-        and not (folder and folder.has_adapter)
-        and stays_half(config)
-    ):
-        bits = HALF
+    bits = _choose_bits(use, place, config, has_adapter=bool(folder and folder.has_adapter))
     memory = estimate(config, bits=bits, context=context)
     check_budget(memory, use.budget_gb, name=Path(base).name, bits=bits)
     typer.echo(describe(memory, name=Path(base).name, bits=bits), err=True)
     model = load_base(base, bits=bits, place=place, allow_download=use.allow_download)
     if folder and folder.has_adapter:
         model = _merge_adapter(model, folder.path / ADAPTER)
-    speech = Speech(
-        load_tokenizer(base, allow_download=use.allow_download),
-        PromptShape(
-            folder.prompt if folder else load_prompt(prompt or "zero_shot_fr"),
-            folder.tags if folder else (),
-            window=int(own.get("window", 0)),
-        ),
-    )
-    decoding = Decoding(
+    tokenizer = load_tokenizer(base, allow_download=use.allow_download)
+    speech = Speech(tokenizer, _shape(folder, prompt))
+    decoding = _decoding(folder.settings if folder else {}, use)
+    weights = base_digest(base, config)
+    version = f"{folder.digest if folder else ''} {weights} {bits} {transformers.__version__}"
+    return LocalModel(model.eval(), speech, decoding, context=context, version=version)
+
+
+def _choose_bits(use: Use, place: torch.device, config: Any, *, has_adapter: bool) -> int:
+    """Return the bits of the weights; half, where that is as stored and nothing is merged."""
+    bits = choose_bits(use.bits, device=place, quantises=find_spec("bitsandbytes") is not None)
+    if use.bits == "auto" and bits == FULL and not has_adapter and stays_half(config):
+        return HALF
+    return bits
+
+
+def _shape(folder: ModelFolder | None, prompt: str) -> PromptShape:
+    """Return the prompt of a trained model, or the one that is asked for."""
+    if folder is None:
+        return PromptShape(load_prompt(prompt or "zero_shot_fr"), (), window=0)
+    return PromptShape(folder.prompt, folder.tags, window=int(folder.settings.get("window", 0)))
+
+
+def _decoding(own: Mapping[str, Any], use: Use) -> Decoding:
+    """Return how outputs are written: as it is asked for, else as the model's own settings say."""
+    return Decoding(
         constrained=(
             bool(own.get("constrained", True)) if use.constrained is None else use.constrained
         ),
         ahead=int(own.get("ahead", 24)) if use.ahead is None else use.ahead,
         bias=float(own.get("bias", 0.0)) if use.bias is None else use.bias,
     )
-    weights = base_digest(base, config)
-    version = f"{folder.digest if folder else ''} {weights} {bits} {transformers.__version__}"
-    return LocalModel(model.eval(), speech, decoding, context=context, version=version)
 
 
 def merge_model(folder: ModelFolder, out: Path) -> None:

@@ -93,11 +93,7 @@ def calibrate(
     threshold = calibrate_threshold(found, documents, target=target, model=model)
     seconds, spent = time.process_time() - began, found.scorer.spent
     calibration.write(path, known.add_language(code, threshold))
-    title = f"{Path(model).name}, {code}"
-    path.with_name(f"{path.stem}-{code}.png").write_bytes(plots.curve_png(threshold, title=title))
-    path.with_name(f"{path.stem}-{code}.csv").write_text(
-        plots.curve_csv(threshold), encoding="utf-8"
-    )
+    _write_curve(path, code, threshold, title=f"{Path(model).name}, {code}")
     typer.echo(
         f"{code}: threshold {threshold.probability:.3g}; on {threshold.notes} development notes F1"
         f" {threshold.f1:.3f}, recall {threshold.recall:.3f}, precision {threshold.precision:.3f};"
@@ -109,6 +105,14 @@ def calibrate(
         f" {per_note[2]:.0f} runs"
     )
     return 0
+
+
+def _write_curve(path: Path, code: str, threshold: calibration.Threshold, *, title: str) -> None:
+    """Write the curve over all thresholds beside the file of a calibration."""
+    beside = path.with_name(f"{path.stem}-{code}")
+    beside.with_name(f"{beside.name}.png").write_bytes(plots.curve_png(threshold, title=title))
+    table = beside.with_name(f"{beside.name}.csv")
+    table.write_text(plots.curve_csv(threshold), encoding="utf-8")
 
 
 @app.command("export")

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,6 +86,20 @@ def load(name: str, *, allow_download: bool = False, trust: bool = False) -> Loa
             f"model {name!r} does not load as a masked language model ({type(error).__name__});"
             f" {remedy}"
         ) from error
+    _check_weights(name, report)
+    specials = _specials(name, tokenizer, model.config)
+    whole = tokenizer.backend_tokenizer.to_str()
+    return Loaded(
+        model.eval(), whole, specials, int(model.config.vocab_size), _digest(model, whole)
+    )
+
+
+def _check_weights(name: str, report: Mapping[str, Any]) -> None:
+    """Check that all weights of a model were read, those of its head among them.
+
+    Raises:
+        PluginError: Some were not.
+    """
     if absent := sorted(report["missing_keys"]):
         raise PluginError(
             f"model {name!r}: the weights lack {absent[0]}, so its masked-LM head was not trained; "
@@ -95,11 +109,6 @@ def load(name: str, *, allow_download: bool = False, trust: bool = False) -> Loa
         raise PluginError(
             f"model {name!r}: weights and configuration differ in shape; give files of one training"
         )
-    specials = _specials(name, tokenizer, model.config)
-    whole = tokenizer.backend_tokenizer.to_str()
-    return Loaded(
-        model.eval(), whole, specials, int(model.config.vocab_size), _digest(model, whole)
-    )
 
 
 @contextmanager

@@ -132,11 +132,7 @@ def project(
     doubts: list[ProjectionDoubt] = []
     taken: set[int] = set()
     for span in sorted(spans):
-        inside = [
-            number
-            for number, (start, end) in enumerate(source_words)
-            if start < span.end and end > span.start
-        ]
+        inside = _numbers_of(span, source_words)
         found = sorted({other for number in inside for other in links.get(number, ())})
         if not found:
             doubts.append(ProjectionDoubt(span, Why.UNALIGNED, placed=False))
@@ -153,11 +149,25 @@ def project(
         placed.append(replace(span, start=start, end=end))
         if len(run) < len(found):
             doubts.append(ProjectionDoubt(span, Why.SCATTERED, placed=True))
-        elif _cuts_word(source.text, span):
-            doubts.append(ProjectionDoubt(span, Why.EDGE, placed=True))
-        elif is_other_sex(source, span, target, (start, end)):
-            doubts.append(ProjectionDoubt(span, Why.SEX, placed=True))
+        elif why := _doubt_on(source, span, target, (start, end)):
+            doubts.append(ProjectionDoubt(span, why, placed=True))
     return Projected(SpanSet.of(target, placed), doubts, len(spans))
+
+
+def _numbers_of(span: Span, source_words: Sequence[Token]) -> list[int]:
+    """Return the numbers of the words that a span meets."""
+    return [
+        number
+        for number, (start, end) in enumerate(source_words)
+        if start < span.end and end > span.start
+    ]
+
+
+def _doubt_on(source: Note, span: Span, target: Note, place: Token) -> Why | None:
+    """Return why a span that was placed may be wrong."""
+    if _cuts_word(source.text, span):
+        return Why.EDGE
+    return Why.SEX if is_other_sex(source, span, target, place) else None
 
 
 def is_other_sex(source: Note, span: Span, target: Note, place: Token) -> bool:

@@ -14,9 +14,10 @@ from deid_assets.extending import InputError
 from deid_assets.extending.commands import check_out, group_options, print_table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from deid_assets.extending import Document
+    from deid_assets.extending.drawing import Section
     from deid_assets.extending.taggers import Recipe
     from deid_privacy.synthetic.plan import GeneratorPlan, StudiedNotes
 
@@ -167,15 +168,18 @@ def synthetic(
         is_attacked=cells.membership,
     )
     study = SynthesisStudy(plan, recipe, out, lambda name: typer.echo(f"made {name}", err=True))
-    found = study.run(documents, command=_command())
-    for table in tables_of(found):
+    _show(tables_of(study.run(documents, command=_command())))
+    typer.echo(f"written to {out / PAGE} and {out / RESULT}")
+    return 0
+
+
+def _show(tables: Iterable[Section]) -> None:
+    for table in tables:
         typer.echo(table.heading)
         if table.rows:
             print_table(table.columns, table.rows, numbers_from=table.left)
         for point in table.points:
             typer.echo(point)
-    typer.echo(f"written to {out / PAGE} and {out / RESULT}")
-    return 0
 
 
 def _command() -> str:

@@ -44,12 +44,11 @@ def grid_html(
         InputError: No job has a score.
     """
     each = rows(results)
-    made = directional(each)
+    tests = directional(each)
     done = [one for one in results if "scores" in one]
     faults = [one for one in results if "fault" in one]
     of_spans = {one["task"] for one in done if "token_f1" in next(iter(one["scores"].values()))}
     swept = sweep_section(results, plan)
-    significant = [one for one in made if one.corrected < ALPHA]
     return study_html(
         kind="What protection costs",
         title=title,
@@ -60,23 +59,29 @@ def grid_html(
         ),
         tiles={
             "Runs": (f"{len(done):,} of {len(plan.jobs):,}", f"{len(faults)} failed"),
-            "Tests": (f"{len(made):,}", "every ordered pair within a task"),
-            "Significant, raw": (
-                f"{sum(one.p < ALPHA for one in made):,}",
-                f"p below {ALPHA:g}, not corrected",
-            ),
-            "Significant, corrected": (f"{len(significant):,}", "after Holm over all tests"),
+            **_tiles_of(tests),
         },
         sections=[
             *([swept] if swept else []),
             *(_task(task, own, plan, spans=task in of_spans) for task, own in each.items()),
-            _tests(made),
+            _tests(tests),
             _costs(done, plan, watts, of_spans),
             *([_faults(faults)] if faults else []),
             _limits(plan),
         ],
         provenance=provenance,
     )
+
+
+def _tiles_of(tests: Sequence[Directional]) -> dict[str, tuple[str, str]]:
+    """Return how many tests there are, and how many are significant."""
+    raw = sum(one.p < ALPHA for one in tests)
+    corrected = sum(one.corrected < ALPHA for one in tests)
+    return {
+        "Tests": (f"{len(tests):,}", "every ordered pair within a task"),
+        "Significant, raw": (f"{raw:,}", f"p below {ALPHA:g}, not corrected"),
+        "Significant, corrected": (f"{corrected:,}", "after Holm over all tests"),
+    }
 
 
 def _cell(row: UtilityRow) -> str:
