@@ -173,7 +173,7 @@ def spans_of(
     for number in np.flatnonzero(marks.is_chosen).tolist():
         start, end = scores.words[number]
         label = classes.categories[int(marks.best[number])]
-        score = round(min(max(float(scores.marked[number]), 0.0), 1.0), _DIGITS)
+        score = round(min(max(float(marks.scores[number]), 0.0), 1.0), _DIGITS)
         last = spans[-1] if spans else None
         if (
             last
@@ -195,18 +195,21 @@ class _Marks:
         is_chosen: Whether it is marked.
         best: Number of its category.
         begins: Whether it begins a span.
+        scores: Its probability; of a word that is marked for what stands beside it, that word's: a
+            span is as sure as its own words, and no less for being longer.
     """
 
     is_chosen: NDArray[np.bool_]
     best: NDArray[np.int64]
     begins: NDArray[np.bool_]
+    scores: Floats
 
 
 def _choose_words(text: str, scores: WordScores, classes: Classes, decision: Decision) -> _Marks:
     allowed = np.where(decision.mark_returned(classes), scores.categories, -1.0)
     best = allowed.argmax(axis=1)
     is_chosen = scores.marked >= decision.least(classes)[best]
-    marks = _Marks(is_chosen, best, scores.begins >= 0.5)
+    marks = _Marks(is_chosen, best, scores.begins >= 0.5, scores.marked.copy())
     waiting = np.flatnonzero((scores.marked >= decision.beside) & ~is_chosen).tolist()
     is_extended = np.array([category in EXTENDED for category in classes.categories])
     _extend(marks, waiting, is_extended, text, scores.words, step=-1)
@@ -234,6 +237,9 @@ def _extend(
         if text[words[first][1] : words[second][0]] in _NEAR:
             marks.is_chosen[number] = True
             marks.best[number] = marks.best[other]
+            marks.scores[number] = marks.scores[other]
+            # Of a word before the marked one, the span begins where that one's did.
+            marks.begins[first] |= marks.begins[second] and other == second
             marks.begins[second] = False
 
 

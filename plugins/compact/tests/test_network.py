@@ -252,6 +252,23 @@ def likely_names(text: str, probabilities: Sequence[float], category: int = 2) -
     return WordScores(words, certain, categories, np.zeros(len(words), dtype=np.float32))
 
 
+def test_a_span_is_no_less_sure_for_a_word_beside_it() -> None:
+    text = "Anna Lee Bo"
+    scores = likely_names(text, (0.95, 0.9, 0.4))
+    beside = Decision(0.5, {}, frozenset(), beside=0.3)
+    (span,) = spans_of(text, scores, CLASSES, beside, "x")
+    assert (span.end, span.score) == (11, pytest.approx(0.9))
+
+
+def test_a_word_before_a_new_name_begins_it() -> None:
+    text = "Anna Lee\ndr Bo Jones"
+    scores = likely_names(text, (0.9, 0.9, 0.4, 0.9, 0.9))
+    scores.begins[[0, 3]] = 1.0
+    beside = Decision(0.5, {}, frozenset(), beside=0.3)
+    spans = spans_of(text, scores, CLASSES, beside, "x")
+    assert [text[span.start : span.end] for span in spans] == ["Anna Lee", "dr Bo Jones"]
+
+
 def test_numbers_are_not_marked_for_what_stands_beside_them() -> None:
     scores = likely_names("12 34", (0.9, 0.4), category=1)
     beside = Decision(0.5, {}, frozenset(), beside=0.3)
