@@ -35,7 +35,9 @@ def fidelity(
         EncoderChoice,
         typer.Option(help="What MAUVE compares: n-grams, or states of multilingual-e5-small."),
     ] = EncoderChoice.LSA,
-    most: Arg[int, typer.Option(metavar="N", min=20, help="Notes compared at most.")] = 1_000,
+    most: Arg[
+        int, typer.Option(metavar="N", min=20, help="Notes of a side at most; e5 reads 3 N.")
+    ] = 1_000,
     seed: Arg[int, typer.Option(metavar="N", help="Of what is drawn.")] = 1,
 ) -> Answer:
     """Measure how like real notes synthetic ones are: lengths, words, marks, MAUVE.

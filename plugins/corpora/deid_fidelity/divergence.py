@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from deid_assets.extending.blas import one_blas_thread
+
 Floats = NDArray[np.float64]
 SCALE = 5.0
 """Factor of the divergences in a curve (Pillutla et al. 2021)."""
@@ -46,9 +48,10 @@ def mauve(one: Floats, other: Floats, *, seed: int) -> float:
     """
     from scipy.cluster.vq import kmeans2  # noqa: PLC0415 - takes 0.2 s to load
 
-    states = _reduce(np.concatenate([one, other]))
     clusters = int(np.clip(len(one) // _NOTES_IN_CLUSTER, 2, _MOST_CLUSTERS))
-    _, numbers = kmeans2(states, clusters, minit="++", seed=seed, missing="warn")
+    with one_blas_thread():
+        states = _reduce(np.concatenate([one, other]))
+        _, numbers = kmeans2(states, clusters, minit="++", seed=seed, missing="warn")
     counts = [
         np.bincount(part, minlength=clusters).astype(np.float64) + 0.5
         for part in (numbers[: len(one)], numbers[len(one) :])

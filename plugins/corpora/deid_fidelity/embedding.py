@@ -10,7 +10,8 @@ from zlib import crc32
 
 import numpy as np
 
-from deid_assets.extending import ConfigError, remedy
+from deid_assets.extending import ConfigError, InputError, remedy
+from deid_assets.extending.blas import one_blas_thread
 from deid_fidelity.divergence import Floats
 
 PIECE_CHARS = 1_200
@@ -18,6 +19,7 @@ PIECE_CHARS = 1_200
 BUCKETS = 2**15
 WIDTH = 64
 _GRAM = 4
+_FEWEST_TEXTS = 3
 _WORD = re.compile(r"\w+|[^\w\s]|\n")
 
 
@@ -42,7 +44,12 @@ def embed_by_grams(texts: Sequence[str]) -> Floats:
 
     Words, signs, line ends and runs of four letters are hashed (Weinberger et al. 2009), weighed by
     how few notes have them, and reduced to the directions in which the notes differ most.
+
+    Raises:
+        InputError: Fewer than three texts differ.
     """
+    if len(set(texts)) < _FEWEST_TEXTS:
+        raise InputError("fewer than three notes differ; there is nothing to compare as a whole")
     from scipy.sparse import csr_array  # noqa: PLC0415 - takes 0.2 s to load
     from scipy.sparse.linalg import svds  # noqa: PLC0415
 
@@ -59,14 +66,15 @@ def embed_by_grams(texts: Sequence[str]) -> Floats:
     notes_with = np.bincount(columns, minlength=BUCKETS)
     weighed = weights * np.log((1 + len(texts)) / (1 + notes_with))
     width = min(WIDTH, len(texts) - 1)
-    left, values, _ = svds(weighed.tocsr(), k=width, rng=np.random.default_rng(0))
+    with one_blas_thread():
+        left, values, _ = svds(weighed.tocsr(), k=width, rng=np.random.default_rng(0))
     return _normalize(left * values)
 
 
 def _buckets_of(text: str) -> Iterator[int]:
     for word in _WORD.findall(text.lower()):
         yield crc32(word.encode()) % BUCKETS
-        for start in range(len(word) - _GRAM):
+        for start in range(len(word) - _GRAM + 1):
             yield crc32(word[start : start + _GRAM].encode()) % BUCKETS
 
 

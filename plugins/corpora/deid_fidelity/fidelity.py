@@ -115,14 +115,20 @@ def measure_fidelity(
         synthetic: Notes that were made.
         real: Notes that they shall be like.
         embed: Returns a state of each text.
-        most: Notes of a half at most.
+        most: Notes of a half at most; of larger corpora as many are drawn before they are split,
+            so that no more than three times as many are ever embedded.
         seed: Of the splits.
 
     Raises:
-        InputError: There are fewer than 20 synthetic notes, or than 40 real ones.
+        InputError: There are fewer than 20 synthetic notes, or than 40 real ones, or a side has no
+            word.
     """
     draws = random.Random(f"fidelity {seed}")  # noqa: S311 - draws
-    splits = [_split(synthetic, real, most, draws) for _ in range(SPLITS)]
+    made = draws.sample(synthetic, min(len(synthetic), most))
+    others = draws.sample(real, min(len(real), 2 * most))
+    splits = [_split(made, others, most, draws) for _ in range(SPLITS)]
+    if not all(any(map(_has_word, side)) for split in splits for side in split):
+        raise InputError("the notes of one side have no word; there is nothing to compare")
     measures = [_measure(name, splits, own) for name, own in MEASURES.items()]
     missing = []
     if all(one.labels is not None for one in (*synthetic, *real)):
@@ -183,6 +189,10 @@ def _measure_mauve(
 
 def _spread(values: Sequence[float]) -> tuple[float, float, float]:
     return fmean(values), min(values), max(values)
+
+
+def _has_word(note: ComparedNote) -> bool:
+    return _WORD.search(note.text) is not None
 
 
 def _words_of(side: Side) -> list[list[str]]:

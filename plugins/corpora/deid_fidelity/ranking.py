@@ -81,7 +81,7 @@ def read_scores(path: Path, measure: str) -> dict[tuple[str, str], float]:
         scored = {
             (name, _identity(one)): float(one["micro"][measure]["f1"])
             for name, one in detectors.items()
-            if not one.get("fault") and one.get("micro")
+            if not one.get("fault") and one.get("micro") and one["micro"][measure]["f1"] is not None
         }
     except OSError as error:
         raise InputError(f"{path}: cannot be read") from error

