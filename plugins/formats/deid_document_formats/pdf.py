@@ -71,11 +71,12 @@ def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
     if isinstance(answer, Fault):
         yield answer
         return
-    fault = _refuse(source, answer["pages"], answer["warnings"], options)
+    fault = _refuse(source, answer, options)
     if fault is not None:
         yield fault
     else:
-        shown = "\f".join(answer["pages"])
+        # the rows of a written page say their own breaks
+        shown = ("" if answer["is_written"] else "\f").join(answer["pages"])
         text = "\n".join([shown, *list_hidden_lines(answer["hidden"], shown)])
         yield ParsedNote(source.name, source.note_id, text, body_chars=len(shown))
     yield from attachment_faults(source, answer["attachments"], options)
@@ -131,8 +132,12 @@ def _extract(source: Source, options: ReadOptions) -> dict[str, Any] | Fault:
     return answer
 
 
-def _refuse(source: Source, pages: list[str], warnings: int, options: ReadOptions) -> Fault | None:
-    """Return why the text is not that of the whole document, or ``None``."""
+def _refuse(source: Source, answer: dict[str, Any], options: ReadOptions) -> Fault | None:
+    """Return why the text is not that of the whole document, or ``None``.
+
+    A page without letters of a written file is known to show nothing, and is no scan.
+    """
+    pages: list[str] = answer["pages"]
     blank = [number for number, text in enumerate(pages, start=1) if not text.strip()]
     if len(blank) == len(pages):
         reason = (
@@ -140,13 +145,14 @@ def _refuse(source: Source, pages: list[str], warnings: int, options: ReadOption
             " --read documents.ocr=tesseract"
         )
         return source.fault("no-text-layer", reason, note_id=source.note_id)
-    if blank and options.of(Documents).blank_pages == "refuse":
+    may_be_blank = answer["is_written"] or options.of(Documents).blank_pages == "keep"
+    if blank and not may_be_blank:
         reason = (
             f"page {blank[0]} and {len(blank) - 1} further of {len(pages)} pages have no text;"
             " recognise it (OCR), or --read documents.blank_pages=keep"
         )
         return source.fault("no-text-layer", reason, note_id=source.note_id)
-    if warnings:
+    if answer["warnings"]:
         reason = (
             "is damaged, or has a font that cannot be read, so text may be missing; print it to a"
             " new PDF"

@@ -1,14 +1,15 @@
-"""Read a written PDF again: it holds its note's text, and nothing else."""
+"""Whether a PDF is as this package writes it: it holds its note's text, and nothing else."""
 
 from __future__ import annotations
 
 import io
 import re
 import unicodedata
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deid_assets.extending import InputError, Note
-from deid_document_formats.pdf_rows import PRODUCER, read_written_text
+from deid_document_formats.pdf_rows import PRODUCER, has_rows_alone, read_written_text
 
 if TYPE_CHECKING:
     from pypdf import PdfReader
@@ -24,7 +25,9 @@ _KEYS = frozenset(
         """,
     )
 )
-"""Of the dictionaries of a file that is written; any other withholds it."""
+"""Of the dictionaries of a file that is written; a file with any other is none."""
+_WRITTEN = {"/Producer": PRODUCER}
+"""The properties of a file that is written."""
 
 
 def check_written(note: Note, blob: bytes) -> None:
@@ -36,28 +39,62 @@ def check_written(note: Note, blob: bytes) -> None:
         InputError: It has another text, a property, a revision or a kind of thing that is never
             written, or cannot be read.
     """
-    from pypdf import PdfReader  # noqa: PLC0415 - only a writer needs it
-    from pypdf.errors import PyPdfError  # noqa: PLC0415
+    from pypdf.errors import PyPdfError  # noqa: PLC0415 - only a writer needs it
 
     try:
-        fault = _fault(PdfReader(io.BytesIO(blob), strict=True), note.text)
+        fault = _fault(blob, note.text)
     except PyPdfError:
         fault = "its PDF cannot be read again"
-    if not fault and blob.count(b"%%EOF") != 1:
-        fault = "its PDF has more than the text"
     if fault:
         raise InputError(f"note {note.note_id!r}: {fault}, so none is written; write docx or txt")
 
 
-def _fault(reader: PdfReader, text: str) -> str:
+def read_pages_as_written(path: Path) -> list[str] | None:
+    """Return the exact texts of the pages of a file that has nothing but what was written.
+
+    ``None`` for any other, also one of this package that somebody stamped, merged or saved anew:
+    what its rows say that they stand for is then not all of it.
+    """
+    from pypdf.errors import LimitReachedError, PyPdfError  # noqa: PLC0415 - only a reader needs it
+
+    blob = path.read_bytes()
+    try:
+        reader = _strict_reader(blob)
+        if _properties(reader) != _WRITTEN:
+            return None
+        pages = [read_written_text(page) for page in reader.pages]
+        return None if _fault(blob, "".join(pages)) else pages
+    except LimitReachedError:
+        raise
+    except (PyPdfError, LookupError, TypeError, ValueError, AttributeError):
+        # of a hostile file: it is read as any other is, which has its own faults
+        return None
+
+
+def _fault(blob: bytes, text: str) -> str:
+    reader = _strict_reader(blob)
     exact = "".join(read_written_text(page) for page in reader.pages)
     shown = "".join(page.extract_text() for page in reader.pages)
     if exact != text or _letters(shown) != _letters(text):
         return "the text read from its PDF is another"
-    properties = {key: str(value) for key, value in (reader.metadata or {}).items()}
-    if not _keys(reader) <= _KEYS or properties != {"/Producer": PRODUCER}:
+    if (
+        blob.count(b"%%EOF") != 1
+        or not _keys(reader) <= _KEYS
+        or _properties(reader) != _WRITTEN
+        or not all(has_rows_alone(page) for page in reader.pages)
+    ):
         return "its PDF has more than the text"
     return ""
+
+
+def _strict_reader(blob: bytes) -> PdfReader:
+    from pypdf import PdfReader  # noqa: PLC0415 - as above
+
+    return PdfReader(io.BytesIO(blob), strict=True)
+
+
+def _properties(reader: PdfReader) -> dict[str, str]:
+    return {key: str(value) for key, value in (reader.metadata or {}).items()}
 
 
 def _letters(text: str) -> str:

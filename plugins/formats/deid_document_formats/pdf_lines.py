@@ -68,11 +68,13 @@ def _width(text: str) -> float:
 
 def _join_rows(parts: list[str]) -> str:
     """Return rows and joints, which take turns, as one text without soft hyphens."""
-    text = parts[0]
+    rows = parts[:1]
     for joint, row in zip(parts[1::2], parts[2::2], strict=True):
         if joint == "\n":
-            text += "\n" + row
+            rows += ["\n", row]
         else:
-            before = text.rstrip()
-            text = (before[:-1] if joint == "-" else before + joint) + row.lstrip()
-    return text.replace("\xad", "")
+            # a row that is joined to is not blank, so that no blank before it goes
+            before = rows[-1].rstrip()
+            rows[-1] = before[:-1] if joint == "-" else before + joint
+            rows.append(row.lstrip())
+    return "".join(rows).replace("\xad", "")

@@ -4,8 +4,9 @@
 
 On standard input it takes one JSON object with the path, ``layout``, ``properties``, the most
 characters, MiB and seconds, and the engine and its languages for pages without text. On standard
-output it gives one with ``pages``, ``hidden`` lines, the number of ``attachments`` and the
-library's ``warnings``, or with the kind of a ``fault``.
+output it gives one with ``pages``, whether the file ``is_written`` by this package and untouched
+since, ``hidden`` lines, the number of ``attachments`` and the library's ``warnings``, or with the
+kind of a ``fault``.
 Whatever a hostile file does to the library ends this process and no other.
 """
 
@@ -16,12 +17,13 @@ import logging
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deid_document_formats.options import OcrEngine
+from deid_document_formats.pdf_check import read_pages_as_written
 from deid_document_formats.pdf_lines import running
 from deid_document_formats.pdf_ocr import OcrError, recognise_page
-from deid_document_formats.pdf_rows import PRODUCER, read_written_text
 
 if TYPE_CHECKING:
     from pypdf import PageObject, PdfReader
@@ -69,9 +71,10 @@ def extract(
     from pypdf import PdfReader  # noqa: PLC0415 - only this process needs it
     from pypdf.errors import LimitReachedError, PyPdfError  # noqa: PLC0415
 
-    warnings = _Warnings()
-    logging.getLogger("pypdf").addHandler(warnings)
     try:
+        written = read_pages_as_written(Path(path))
+        warnings = _Warnings()
+        logging.getLogger("pypdf").addHandler(warnings)
         reader = PdfReader(path)
         if reader.is_encrypted:
             return {"fault": "encrypted"}
@@ -79,12 +82,9 @@ def extract(
             return {"fault": "form"}
         pages: list[str] = []
         left = max_chars
-        is_written = _producer(reader) == PRODUCER
-        for page in reader.pages:
-            pages.append(read_written_text(page) if is_written else _text(page, layout=layout))
-            if ocr != "none" and not pages[-1].strip():
-                pages[-1] = running(recognise_page(page, ocr, languages))
-            left -= len(pages[-1]) + 1
+        for text in written or _read_pages(reader, layout=layout, ocr=ocr, languages=languages):
+            pages.append(text)
+            left -= len(text) + 1
             if left < 0:
                 return {"fault": "too-large"}
         hidden = [*_find_hidden(reader), *(_properties(reader) if properties else ())]
@@ -96,15 +96,22 @@ def extract(
     except (PyPdfError, OcrError) as error:
         return {"fault": str(error) if isinstance(error, OcrError) else "malformed"}
     return {
-        "pages": ["".join(pages)] if is_written else pages,
+        "pages": pages,
+        "is_written": written is not None,
         "hidden": hidden,
         "attachments": attachments,
         "warnings": warnings.count,
     }
 
 
-def _producer(reader: PdfReader) -> str:
-    return str(reader.metadata.get("/Producer", "")) if reader.metadata else ""
+def _read_pages(
+    reader: PdfReader, *, layout: bool, ocr: OcrEngine, languages: str
+) -> Iterator[str]:
+    for page in reader.pages:
+        text = _text(page, layout=layout)
+        if ocr != "none" and not text.strip():
+            text = running(recognise_page(page, ocr, languages))
+        yield text
 
 
 def _text(page: PageObject, *, layout: bool) -> str:

@@ -6,6 +6,7 @@ No file takes more time or memory than it may.
 import io
 import os
 import tempfile
+import time
 import zlib
 from pathlib import Path
 
@@ -117,6 +118,19 @@ FULL = "The patient was seen on the ward this morning by Dr. Jane"
 )
 def test_what_was_broken_because_a_row_was_full_is_joined(rows, text):
     assert running("\n".join(rows)) == text
+
+
+def test_rows_are_joined_in_time_that_grows_as_their_number():
+    row = "this row is full of words and goes on in the next one"
+    fast, slow = (min(_seconds(row, count) for _ in range(3)) for count in (2_000, 16_000))
+    assert slow < 24 * fast
+
+
+def _seconds(row, count):
+    text = "\n".join([row] * count)
+    start = time.perf_counter()
+    running(text)
+    return time.perf_counter() - start
 
 
 def test_a_name_that_a_row_of_a_page_cuts_is_read_whole(tmp_path):

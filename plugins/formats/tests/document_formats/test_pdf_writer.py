@@ -23,7 +23,7 @@ from deid_assets.core.span import Span, SpanSet
 from deid_assets.formats import Annotated, ReadOptions, read_notes, write_notes, write_spans
 from deid_assets.plugins import available
 from deid_document_formats import Documents, pdf_writer
-from deid_document_formats.pdf_check import check_written
+from deid_document_formats.pdf_check import check_written, read_pages_as_written
 from deid_document_formats.pdf_rows import read_written_text
 
 NAMES = {
@@ -314,6 +314,115 @@ def test_a_file_with_more_than_its_text_is_withheld(tmp_path, change):
     check_written(Note("a", "x\fy"), blob)
     with pytest.raises(InputError, match="so none is written"):
         check_written(Note("a", "x\fy"), changed.getvalue())
+
+
+def drawn(content, *, before=b"", replaced=(b"", b"")):
+    """A change that draws more on the first page, or other rows."""
+
+    def change(writer):
+        page = writer.pages[0]
+        stream = pypdf.generic.DecodedStreamObject()
+        rows = page.get_contents().get_data().replace(*replaced)
+        stream.set_data(before + rows + content)
+        page[NameObject("/Contents")] = writer._add_object(stream)
+
+    return change
+
+
+def stamped(writer):
+    """Another font and the words of a stamp, as an overlay draws them."""
+    name = NameObject("/F2")
+    fonts = writer.pages[0]["/Resources"]["/Font"]
+    keys = {
+        "/Type": "/Font",
+        "/Subtype": "/Type1",
+        "/BaseFont": "/Helvetica",
+        "/Encoding": "/WinAnsiEncoding",
+    }
+    fonts[name] = DictionaryObject({NameObject(key): NameObject(at) for key, at in keys.items()})
+    drawn(b"\nBT /F2 12 Tf 50 100 Td (Zyx was stamped) Tj ET")(writer)
+
+
+def merged(writer):
+    """The pages of another file behind, under this one's properties."""
+    for page in pypdf.PdfReader(io.BytesIO(document(["en"]))).pages:
+        writer.add_page(page)
+
+
+def with_blank_page(writer):
+    writer.add_blank_page(595, 842)
+
+
+def with_empty_stream(writer):
+    page = writer.add_blank_page(595, 842)
+    page[NameObject("/Contents")] = writer._add_object(pypdf.generic.DecodedStreamObject())
+
+
+PICTURE = b"\nq 9 0 0 9 0 0 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \x00 EI Q"
+ROW = b"<0001> Tj"
+MORE = {
+    "a title": titled,
+    "an action": opened,
+    "a note in the margin": noted,
+    "pages merged": relabelled,
+    "a stamp": stamped,
+    "another file's pages": merged,
+    "a blank page": with_blank_page,
+    "a page of nothing": with_empty_stream,
+    "a picture": drawn(PICTURE),
+    "a drawing": drawn(b"\n0 0 m 9 9 l S"),
+    "another row": drawn(b"\nBT /F 9 Tf 50 700 Td <0001> Tj ET"),
+    "a row before": drawn(b"", before=b"BT /F 9 Tf 50 700 Td <0001> Tj ET\n"),
+    "an unmarked row": drawn(b"", replaced=(b"EMC T*", b"EMC T* <0001> Tj T*")),
+    "more in a row": drawn(b"", replaced=(ROW, b"<00010001> Tj")),
+    "a row that shows nothing": drawn(b"", replaced=(ROW, b"<> Tj")),
+    "another exact text": drawn(b"", replaced=(b"FEFF0078", b"FEFF0079")),
+    "blanks in the exact text": drawn(b"", replaced=(b"FEFF0078", b"FEFF00200078")),
+    "an expansion": drawn(b"", replaced=(b"> >> BDC", b"> /E (Zyx) >> BDC")),
+    "other marks": drawn(b"\n/Span << /ActualText (Zyx) >> BDC EMC"),
+    "a font's size": drawn(b"", replaced=(b"12 TL", b"12 TL 1 Tr")),
+}
+
+
+@pytest.mark.parametrize("change", MORE.values(), ids=MORE)
+def test_rows_are_not_believed_of_a_file_that_somebody_changed(tmp_path, change):
+    write_notes(tmp_path / "out", [Annotated(Note("a", "x\fy"))], format="pdf")
+    path = tmp_path / "out" / "a.pdf"
+    writer = pypdf.PdfWriter(clone_from=path)
+    writer.write(path)
+    assert read_pages_as_written(path) == ["x\f", "y"]
+    change(writer)
+    writer.write(path)
+    assert read_pages_as_written(path) is None
+
+
+def test_a_file_with_a_later_revision_is_read_as_any_other(tmp_path):
+    write_notes(tmp_path / "out", [Annotated(Note("a", "x"))], format="pdf")
+    path = tmp_path / "out" / "a.pdf"
+    revision = pypdf.PdfWriter(path, incremental=True)
+    revision.add_blank_page(595, 842)
+    revision.write(path)
+    assert read_pages_as_written(path) is None
+
+
+@pytest.mark.parametrize("change", [stamped, merged])
+def test_what_was_added_to_a_written_file_is_read(tmp_path, change):
+    write_notes(tmp_path / "out", [Annotated(Note("a", "Seen today."))], format="pdf")
+    writer = pypdf.PdfWriter(clone_from=tmp_path / "out" / "a.pdf")
+    change(writer)
+    writer.write(tmp_path / "a.pdf")
+    (found,) = read_notes(tmp_path / "a.pdf")
+    assert "Seen today." in found.note.text
+    assert "Zyx" in found.note.text
+
+
+def test_a_page_without_text_behind_a_written_one_is_a_fault(tmp_path):
+    write_notes(tmp_path / "out", [Annotated(Note("a", "Seen today."))], format="pdf")
+    writer = pypdf.PdfWriter(clone_from=tmp_path / "out" / "a.pdf")
+    with_blank_page(writer)
+    writer.write(tmp_path / "a.pdf")
+    (found,) = read_notes(tmp_path / "a.pdf")
+    assert (found.kind, "page 2" in found.message) == ("no-text-layer", True)
 
 
 @pytest.mark.parametrize(
