@@ -53,6 +53,11 @@ _LINES = frozenset(
 )
 """Narrative elements that stand on lines of their own."""
 _CELLS = frozenset({"td", "th"})
+_ABOUT = frozenset({"realmCode", "typeId", "templateId", "confidentialityCode", "languageCode"})
+_OF_SECTIONS = _ABOUT | frozenset(
+    {"id", "code", "title", "text", "subject", "author", "informant", "entry", "component"}
+)
+"""What is in a section: of it titles, texts and components are read."""
 _BLANKS = re.compile(r"[ \t\r\n]+")
 _LANGUAGE = re.compile(r"([A-Za-z]{2})(?:-.*)?", re.DOTALL)
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -87,6 +92,7 @@ def _body(root: Element, options: ReadOptions) -> str:
         )
     if others:
         return _read_unstructured(others[0], options)
+    _check_parts(bodies[0], _ABOUT | {"id", "code", "component"})
     lines = _Lines()
     for component in find_elements(bodies[0], "component"):
         _take_section(component, lines)
@@ -99,8 +105,12 @@ def _read_unstructured(text: Element, options: ReadOptions) -> str:
         raise RecordError(
             "malformed", "its nonXMLBody is no text/plain inside the file; export it as narrative"
         )
-    content = text.text or ""
-    if text.get("representation", "TXT") == "B64":
+    content, how = text.text or "", text.get("representation", "TXT").strip().upper()
+    if how not in ("TXT", "B64") or text.get("compression"):
+        raise RecordError(
+            "malformed", "its nonXMLBody is neither TXT nor B64, or compressed; export it as text"
+        )
+    if how == "B64":
         return to_text(
             from_base64(content, what="the nonXMLBody"), options.encoding, what="the nonXMLBody"
         )
@@ -148,8 +158,21 @@ class _Lines:
         return "".join(self._parts[:-1] if self._is_ended else self._parts)
 
 
+def _check_parts(element: Element, known: frozenset[str]) -> None:
+    """Refuse text between the parts of an element, and in a part that it cannot have."""
+    strange = [part for part in element if local(part) not in known]
+    texts = [element.text or "", *(part.tail or "" for part in element)]
+    texts += [text for part in strange for text in part.itertext()]
+    if any(not text.isspace() for text in texts if text):
+        raise RecordError(
+            "malformed", "has text in an element that CDA R2 does not have there; export it again"
+        )
+
+
 def _take_section(component: Element, lines: _Lines) -> None:
+    _check_parts(component, _ABOUT | {"section"})
     for section in find_elements(component, "section"):
+        _check_parts(section, _OF_SECTIONS)
         for part in section:
             if local(part) in ("title", "text"):
                 _take(part, lines, verbatim=False)

@@ -33,6 +33,7 @@ from deid_clinical_formats.fhir_resources import (
     FHIR_ID,
     Element,
     Resource,
+    check_contained,
     child,
     objects,
     patient_of,
@@ -41,6 +42,9 @@ from deid_clinical_formats.fhir_resources import (
 
 NOTE_SYSTEM = "urn:deid-assets:note-id"
 """Identifier system under which the writer keeps an id that is no FHIR id."""
+_WITH_NOTES = frozenset({"DiagnosticReport", "DocumentReference"})
+_MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]*/[a-z0-9][a-z0-9!#$&^_.+-]*")
+"""RFC 6838, section 4.2, in lower case."""
 _LANGUAGE = re.compile(r"([A-Za-z]{2})(?:-.*)?", re.DOTALL)
 
 
@@ -66,6 +70,7 @@ def notes_of(resource: Resource, source: Source, options: ReadOptions) -> list[P
     Raises:
         RecordError: One of its texts cannot be read.
     """
+    check_contained(resource, _WITH_NOTES)
     texts = list(_texts(resource, options))
     if not texts:
         return []
@@ -130,6 +135,8 @@ def _texts(resource: Resource, options: ReadOptions) -> Iterator[tuple[str, str 
         raise RecordError(
             "malformed", f"the {resource.type} holds {kinds} only; export it as text/plain, too"
         )
+    for attachment in attachments:
+        _check_content_type(attachment)
     for number, attachment in enumerate(plain, start=1):
         owner = f"attachment {number}"
         yield (
@@ -150,6 +157,16 @@ def _content_type(attachment: Element) -> tuple[str, str | None]:
         value.strip().strip('"') for name, _, value in pairs if name.strip().lower() == "charset"
     ]
     return kind.strip().lower(), charsets[0] if charsets else None
+
+
+def _check_content_type(attachment: Element) -> None:
+    """Refuse an attachment that may be a text of its own: its type says nothing."""
+    if _MEDIA_TYPE.fullmatch(_content_type(attachment)[0]):
+        return
+    if attachment.get("data") is not None or attachment.get("url") is not None:
+        raise RecordError(
+            "malformed", "an attachment has no contentType such as text/plain; export it with one"
+        )
 
 
 def _show(content_type: str) -> str:

@@ -31,6 +31,10 @@ _TYPE = re.compile(r"[A-Z][A-Za-z]{1,63}")
 _PATIENT = re.compile(r"(?:.*/)?Patient/([^/]+)(?:/_history/.*)?", re.DOTALL)
 _SERVER_ERROR = "the server reports an error in place of data (OperationOutcome); export it again"
 _MAX_DEPTH = 8
+_TYPES_READ = frozenset(
+    {"Binary", "Bundle", "Composition", "DiagnosticReport", "DocumentReference", "OperationOutcome"}
+)
+_MISSPELT = {name.casefold(): name for name in _TYPES_READ}
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +181,11 @@ def _resource(value: object, line: int | None, place: str) -> Resource:
             "malformed",
             f"{place}no FHIR resource with a resourceType; remove it or export it again",
         )
+    meant = _MISSPELT.get(kind.casefold(), kind)
+    if meant != kind:
+        raise RecordError(
+            "malformed", f"{place}the resourceType {meant} is written otherwise; export it again"
+        )
     return Resource(kind, value, line, place)
 
 
@@ -192,6 +201,24 @@ def objects(element: Element, name: str, *, place: str = "") -> list[Element]:
     if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
         raise RecordError("malformed", f"{place}{name} is no list of objects; export it again")
     return found
+
+
+def check_contained(resource: Resource, kinds: frozenset[str]) -> None:
+    """Check that no resource of these types lies in another (``contained``).
+
+    Its text would be neither read nor handed on.
+
+    Raises:
+        RecordError: One does, or what lies in it is no list of resources.
+    """
+    for inner in objects(resource.element, "contained"):
+        found = _resource(inner, resource.line, "contained: ").type
+        if found in kinds:
+            raise RecordError(
+                "malformed",
+                f"a {found} lies in it (contained), whose text is not read; export it as a"
+                " resource of its own",
+            )
 
 
 def child(element: Element, name: str, *, place: str = "") -> Element:

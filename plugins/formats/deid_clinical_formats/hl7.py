@@ -28,7 +28,36 @@ from deid_assets.extending.formats import (
 from deid_clinical_formats.hl7_messages import Message, Segment, messages
 
 _TEXT = frozenset({"TX", "FT", "ST"})
-_DOCUMENTS = frozenset({"ED", "RP"})
+_NOT_READ = {"ED": "a document (ED)", "RP": "a document (RP)", "CF": "a text with its code (CF)"}
+_NO_TEXT = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        AD CD CE CK CN CNE CP CWE CX DR DT DTM EI ID IS MA MO NA NM PN SN TM TN TS XAD XCN
+        XON XPN XTN
+        """,
+    )
+)
+"""Types of observations that are passed over: the others of table 0125 of HL7 v2.7,
+and CD, CE, EI and TS of other versions.
+"""
+_WITH_NOTES = frozenset({"ORU", "MDM"})
+_WITHOUT_NOTES = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        ACK ADR ADT ARD BAR BPS BRP BRT BTS CCF CCI CCM CCQ CCR CCU CNQ CQU CRM CSU DBC DBU
+        DEL DEO DER DFT DOC DPR DRC DSR EAC EAN EAR EDR EHC EQQ ERP ERQ ESR ESU INR INU LSR
+        LSU MCF MFD MFK MFN MFQ MFR NMD NMQ NMR OMB OMD OMG OMI OML OMN OMP OMQ OMS OPL OPR
+        OPU ORA ORB ORD ORF ORG ORI ORL ORM ORN ORP ORR ORS ORX OSM OSQ OSR OSU OUL PEX PGL
+        PIN PMU PPG PPP PPR PPT PPV PRR PTR QBP QCK QCN QRY QSB QSX QVR RAR RAS RCI RCL RDE
+        RDR RDS RDY REF RER RGR RGV ROC ROD ROR RPA RPI RPL RPR RQA RQC RQI RQP RQQ RRA RRD
+        RRE RRG RRI RSP RTB SCN SDN SDR SIU SLN SLR SMD SPQ SQM SQR SRM SRR SSR SSU STC STI
+        SUR TBR TCR TCU UDM VQQ VXQ VXR VXU VXX
+        """,
+    )
+)
+"""Types of messages that are passed over: the others of table 0076, HL7 v2.8.2."""
 _ESCAPED = re.compile(r"[|^~\\&\0-\x1f\x7f\x85\u2028\u2029]")
 _NULL = '""'
 _NEVER = "19700101"
@@ -68,8 +97,12 @@ def read(source: Source, options: ReadOptions) -> Iterator[ParsedNote | Fault]:
 
 def _parse_notes(message: Message, note_id: str, source: Source) -> list[ParsedNote]:
     header = message.segments[0]
-    if message.component(header.field(9), 1) not in ("ORU", "MDM"):
+    kind = message.component(header.field(9), 1).strip().upper()
+    if kind in _WITHOUT_NOTES:
         return []
+    if kind not in _WITH_NOTES:
+        reason = "MSH-9 names no type of message of HL7 table 0076; export reports as ORU or MDM"
+        raise RecordError("malformed", reason)
     reports = [report for report in _reports(message) if report.lines]
     if reports and not note_id:
         raise RecordError("missing-field", "no control id in MSH-10; give every message one")
@@ -105,13 +138,14 @@ def _reports(message: Message) -> list[_Report]:
 
 
 def _lines(message: Message, segment: Segment) -> list[str]:
-    kind, value = message.decode(segment.field(2)), segment.field(5)
+    kind, value = message.decode(segment.field(2)).strip().upper(), segment.field(5)
     if kind in _TEXT:
         return [message.decode(part) for part in value.split(message.marks.repetitions)]
-    if value and (kind in _DOCUMENTS or not kind):
-        what = f"a document ({kind})" if kind else "a value without a type"
+    if value and kind not in _NO_TEXT:
+        unknown = "a value of an unknown type" if kind else "a value without a type"
         reason = (
-            f"OBX at line {segment.line} holds {what}, which is not read; export its text as TX"
+            f"OBX at line {segment.line} holds {_NOT_READ.get(kind, unknown)}, which is not read;"
+            " export its text as TX"
         )
         raise RecordError("malformed", reason)
     return []

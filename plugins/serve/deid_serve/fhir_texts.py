@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,14 @@ from deid_assets.extending.formats import Fault, ParsedNote, ReadOptions, Record
 from deid_assets.extending.serving import CODES
 from deid_clinical_formats.charsets import from_base64, to_text
 from deid_clinical_formats.fhir import notes_of
-from deid_clinical_formats.fhir_resources import Element, Resource, child, objects, unpack_resources
+from deid_clinical_formats.fhir_resources import (
+    Element,
+    Resource,
+    check_contained,
+    child,
+    objects,
+    unpack_resources,
+)
 from deid_document_formats.html_text import text_of_html
 from deid_serve.fhir_outcomes import issue_of, refusal
 from deid_serve.limits import ServiceLimits
@@ -72,30 +79,45 @@ def texts_of(
         HttpProblem: Two notes have one id.
     """
     options = ReadOptions(max_note_chars=limits.chars)
-    ids: set[str] = set()
+    ids: set[tuple[str, str]] = set()
     try:
         for found in unpack_resources(_BODY, value):
             if isinstance(found, Fault):
                 issues.append(issue_of("error", "invalid", found.message.removeprefix("body: ")))
             elif found.type not in READ:
-                what = found.type if found.type in _NAMED else "a resource"
-                said = f"{found.place}{what}: left out, since only notes are de-identified here"
-                issues.append(issue_of("information", "informational", said))
+                issues.append(_left_out(found))
             else:
                 one = _places(found, options, limits, issues)
-                _check_ids(one, ids)
+                _name_notes(one, ids)
                 yield one
     except RecordError as error:
         issues.append(issue_of("error", "invalid", error.reason))
 
 
-def _check_ids(one: ResourceTexts, ids: set[str]) -> None:
+def _left_out(resource: Resource) -> dict[str, Any]:
+    """Return the issue of a resource without notes; an error where a note lies in it."""
+    what = resource.type if resource.type in _NAMED else "a resource"
+    try:
+        check_contained(resource, READ)
+    except RecordError as error:
+        return issue_of("error", "invalid", f"{resource.place}{what}: {error.reason}")
+    said = f"{resource.place}{what}: left out, since only notes are de-identified here"
+    return issue_of("information", "informational", said)
+
+
+def _name_notes(one: ResourceTexts, ids: set[tuple[str, str]]) -> None:
+    """Give each note an id of its own: an id of FHIR is one among the resources of a type alone."""
+    others = {note_id for kind, note_id in ids if kind != one.resource.type}
     for place in one.places:
-        if place.note.note_id in ids:
+        note_id = place.note.note_id
+        if (one.resource.type, note_id) in ids:
             raise refusal(
-                f"{one.resource.place}two notes have one id", "give every resource its own id"
+                f"{one.resource.place}two notes have one id",
+                "give every resource of a type its own id",
             )
-        ids.add(place.note.note_id)
+        ids.add((one.resource.type, note_id))
+        if note_id in others:
+            place.note = replace(place.note, note_id=f"{one.resource.type}/{note_id}")
 
 
 def _places(
@@ -107,6 +129,7 @@ def _places(
     """Return a resource with its texts; without any where one of them cannot be read."""
     made = ResourceTexts(resource)
     try:
+        check_contained(resource, READ)
         made.codings = _codings(resource)
         made.places = _text_places(resource, options, limits)
     except RecordError as error:

@@ -185,6 +185,67 @@ def test_a_note_that_is_withheld_or_cannot_be_read_is_an_error_and_no_text(serve
     assert "withheld" in lone["issue"][0]["diagnostics"]
 
 
+def report(name, text):
+    return {
+        "resourceType": "DiagnosticReport",
+        "id": name,
+        "status": "final",
+        "conclusion": text,
+    }
+
+
+def test_resources_of_two_types_may_have_one_id(served):
+    body = bundle(report("d1", "Zedbert went."), document("d1", "Zedamar came."))
+    found = ask(served, parameters(body, "tag"))
+
+    assert "outcome" not in found
+    first, second = (entry["resource"] for entry in found["de-identifiedData"]["entry"])
+    assert first["conclusion"] == "[NAME] went."
+    data = second["content"][0]["attachment"]["data"]
+    assert base64.b64decode(data).decode() == "[NAME] came."
+    ask(served, parameters(bundle(report("d1", "x"), report("d1", "y")), "tag"), status=422)
+
+
+def test_what_is_withheld_of_two_types_with_one_id_names_its_note(served):
+    body = bundle(document("d1", "Zedamar came."), report("d1", "Zedbert, tripwire."))
+    found = ask(served, parameters(body, "tag"))
+
+    assert texts_of(found) == ["[NAME] came."]
+    (issue,) = found["outcome"]["issue"]
+    assert "'DiagnosticReport/d1' is withheld" in issue["diagnostics"]
+
+
+@pytest.mark.parametrize(
+    ("outer", "inner"),
+    [
+        (document("o", "Zedamar came."), document("i", "Zedbert")),
+        (document("o", "Zedamar came."), {"resourceType": "Binary", "id": "b", "data": "WmVk"}),
+        (report("o", "Zedamar came."), {"resourceType": "Composition", "id": "c"}),
+        ({"resourceType": "Encounter", "id": "o"}, report("i", "Zedbert")),
+        ({"resourceType": "Zedtype", "id": "o"}, document("i", "Zedbert")),
+        ({"resourceType": "Patient", "id": "o"}, {"resourceType": "documentreference"}),
+        ({"resourceType": "documentReference", "id": "o"}, {"resourceType": "Patient"}),
+        ({"resourceType": "Documentreference", "id": "o"}, {"resourceType": "Patient"}),
+    ],
+)
+def test_a_note_within_a_resource_withholds_it_with_an_error(served, outer, inner):
+    body = bundle({**outer, "contained": [inner]}, document("fine", "Zedamar went."))
+    found = ask(served, parameters(body, "tag"))
+
+    assert texts_of(found) == ["[NAME] went."]
+    (issue,) = found["outcome"]["issue"]
+    assert (issue["severity"], issue["diagnostics"][:8]) == ("error", "entry 1:")
+    assert "Zed" not in json.dumps(found)
+
+
+def test_persons_within_a_resource_are_not_handed_on(served):
+    person = {"resourceType": "Patient", "id": "p", "name": [{"family": "Zedamar"}]}
+    found = ask(served, parameters(bundle(document("a", "Fine.", contained=[person])), "tag"))
+
+    assert texts_of(found) == ["Fine."]
+    assert "Zed" not in json.dumps(found)
+
+
 def broken_parameters():
     fine = parameters(document("a", "Zedamar"))
     urls = {"name": "identifiableDataFileUrls", "resource": {"resourceType": "Parameters"}}

@@ -25,6 +25,11 @@ def document(narrative, header=""):
     return ROOT.format(f"{header}<component><structuredBody>{section}</structuredBody></component>")
 
 
+def sections(inner, *, around="<component>{}</component>"):
+    body = f"<structuredBody>{around.format(inner)}</structuredBody>"
+    return ROOT.format(f"<component>{body}</component>")
+
+
 def unstructured(text):
     return ROOT.format(f"<component><nonXMLBody>{text}</nonXMLBody></component>")
 
@@ -116,6 +121,17 @@ def test_a_body_of_plain_text_is_the_note(tmp_path):
             "malformed",
         ),
         (unstructured(f'<text representation="B64">{SECRET}!</text>'), "malformed"),
+        (unstructured(f'<text representation="b64">{SECRET}!</text>'), "malformed"),
+        (unstructured(f'<text representation="base64">{SECRET}</text>'), "malformed"),
+        (unstructured(f'<text compression="GZ">{SECRET}</text>'), "malformed"),
+        (sections(f"<section><text>{SECRET}</text></section>", around="{}"), "malformed"),
+        (sections(f"<Section><text>{SECRET}</text></Section>"), "malformed"),
+        (sections(f"<section><txt>{SECRET}</txt></section>"), "malformed"),
+        (sections(f"<section><title/>{SECRET}<text>x</text></section>"), "malformed"),
+        (
+            sections(f"<section><section><text>{SECRET}</text></section></section>"),
+            "malformed",
+        ),
         (document(f"<{SECRET}>"), "malformed"),
         (f"<ClinicalDocument>{SECRET}</ClinicalDocument>", "malformed"),
         (f'<!DOCTYPE a [<!ENTITY b "{SECRET}">]>{document("&b;")}', "unsafe-xml"),

@@ -141,6 +141,31 @@ BROKEN = {
     "an id of blanks and breaks": (document(attachment(), id="a\nb"), "malformed"),
     "no type of resource": ({"id": "x", "text": SECRET}, "malformed"),
     "no object": ([SECRET], "malformed"),
+    "a type in other letters": (
+        document(attachment(), resourceType="Documentreference"),
+        "malformed",
+    ),
+    "a bundle in other letters": (
+        {"resourceType": "BUNDLE", "entry": [{"resource": document(attachment())}]},
+        "malformed",
+    ),
+    "a document in a document": (
+        document(attachment("x"), contained=[document(attachment(), id="c")]),
+        "malformed",
+    ),
+    "a report in a visit": (
+        {"resourceType": "Encounter", "id": "e", "contained": [report(conclusion=SECRET)]},
+        "malformed",
+    ),
+    "contained no list": (document(attachment("x"), contained=SECRET), "malformed"),
+    "no type beside one": (
+        document(attachment("x"), attachment(contentType=None)),
+        "malformed",
+    ),
+    "no media type beside one": (
+        document(attachment("x"), attachment(contentType="plain text")),
+        "malformed",
+    ),
     "an error of the server": (
         {
             "resourceType": "OperationOutcome",

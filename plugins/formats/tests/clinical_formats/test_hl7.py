@@ -138,6 +138,14 @@ def test_numbers_and_other_types_of_messages_are_no_notes(tmp_path):
     assert [(entry.note.note_id, entry.note.text) for entry in found] == [("m2", "a\nb")]
 
 
+@pytest.mark.parametrize(
+    ("kind", "of_value"),
+    [("ORU^R01", "tx"), ("oru^R01", "TX"), ("Mdm^T02", " Ft"), (" ORU ^R01", "ST ")],
+)
+def test_types_are_the_same_in_any_case_and_with_blanks(kind, of_value, tmp_path):
+    assert text_of(tmp_path, obx("a", of_value), obx("72", "nm"), kind=kind) == "a"
+
+
 def test_every_patient_of_a_message_has_their_own_reports(tmp_path):
     first, second = read(tmp_path, message(obx("a"), "PID|2||p2", "OBR|2", obx("b")))
     assert [(entry.note.patient_id, entry.note.text) for entry in (first, second)] == [
@@ -150,6 +158,16 @@ BROKEN = {
     "a document": (message(obx(f"{SECRET}^PDF", "ED")), "malformed"),
     "a pointer": (message(obx("x"), obx(SECRET, "RP")), "malformed"),
     "no type": (message(obx(SECRET, "")), "malformed"),
+    "a type that is none": (message(obx(SECRET, "TXT")), "malformed"),
+    "a type of two": (message(obx("x"), obx(SECRET, "TX^FT")), "malformed"),
+    "a type with its name": (message(obx(SECRET, "TX - Text")), "malformed"),
+    "text of a site": (message(obx(SECRET, "ZTX")), "malformed"),
+    "a text in lower case of none": (message(obx(SECRET, "text")), "malformed"),
+    "a text with a code": (message(obx(f"1^{SECRET}", "CF")), "malformed"),
+    "no type of message": (message(obx(SECRET), kind=""), "malformed"),
+    "a structure for a type": (message(obx(SECRET), kind="ORU_R01"), "malformed"),
+    "an unknown message": (message(obx(SECRET), kind="ORV^R01"), "malformed"),
+    "a message of a site": (message(obx(SECRET), kind="ZRU^Z01"), "malformed"),
     "no control id": (message(obx(SECRET), control=""), "missing-field"),
     "no segment": (message(f"{SECRET} came", obx("x")), "malformed"),
     "mixed line ends": (message("OBR|2\nOBX|1|TX|||x"), "malformed"),
