@@ -4,15 +4,18 @@ read.
 
 from deid_assets.training.corpora import Corpus, is_tagger, read_corpus, read_marked, read_raw
 from deid_assets.training.pretraining import (
+    PROMISE,
     RECORD,
     count_read,
     digests_of,
     learnt_from,
+    read_promise,
     read_record,
 )
 from deid_assets.training.synthetic import CopyGate, SyntheticCorpus
 
 __all__ = [
+    "PROMISE",
     "RECORD",
     "CopyGate",
     "Corpus",
@@ -23,6 +26,7 @@ __all__ = [
     "learnt_from",
     "read_corpus",
     "read_marked",
+    "read_promise",
     "read_raw",
     "read_record",
 ]

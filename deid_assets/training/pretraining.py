@@ -25,6 +25,10 @@ from deid_assets.training.seen import count_seen
 
 RECORD = "pretraining.json"
 """File of a language model's folder: recipe, versions, and the digests of its training notes."""
+PROMISE = "privacy.json"
+"""File of a language model's folder: what its training promises of each patient, where it added
+noise. It names no note.
+"""
 
 
 @runtime_checkable
@@ -61,12 +65,14 @@ class PretrainingRecord:
         fingerprint: Of the recipe, the notes and the plugin.
         notes: How many there were.
         digests: Of the text of each, and of those that its base model has read; see ``name_of``.
+        promise: What the training promises of each patient; empty where it promises nothing.
     """
 
     recipe: Mapping[str, Any]
     fingerprint: str
     notes: int
     digests: frozenset[str] = field(repr=False)
+    promise: Mapping[str, Any] = field(default_factory=dict)
 
 
 def pretrain_model(
@@ -102,11 +108,13 @@ def pretrain_model(
         raise InputError(f"{out}: it holds something else; name a new or empty folder")
     part = out.with_name(out.name + PART)
     part.mkdir(parents=True, mode=0o700, exist_ok=True)
+    if settings.get("epsilon") is None:
+        # of a killed run with other settings
+        (part / PROMISE).unlink(missing_ok=True)
     trainer.pretrain(notes, part, settings=settings, seed=recipe.seed, report=report)
     read = frozenset(digests) | _read_before(settings)
-    record = PretrainingRecord(
-        recipe.model_dump(mode="json") | {"settings": settings}, fingerprint, len(notes), read
-    )
+    values = recipe.model_dump(mode="json") | {"settings": settings}
+    record = PretrainingRecord(values, fingerprint, len(notes), read, read_promise(part))
     _write(part, record)
     if out.exists():
         out.rmdir()
@@ -136,7 +144,7 @@ def _read_before(settings: Mapping[str, Any]) -> frozenset[str]:
     """Return the digests of the notes that the model to start from has read, where its folder
     tells.
     """
-    base = Path(str(settings.get("encoder", "")))
+    base = Path(str(settings.get("encoder") or settings.get("base") or ""))
     return read_record(base).digests if (base / RECORD).is_file() else frozenset()
 
 
@@ -150,6 +158,7 @@ def _write(folder: Path, record: PretrainingRecord) -> None:
         "fingerprint": record.fingerprint,
         "notes": record.notes,
         "digests": sorted(record.digests),
+        **({"promise": record.promise} if record.promise else {}),
     }
     (folder / RECORD).write_text(json.dumps(values, indent=1), encoding="utf-8")
 
@@ -164,7 +173,11 @@ def read_record(folder: Path) -> PretrainingRecord:
     try:
         values = json.loads(path.read_text("utf-8"))
         return PretrainingRecord(
-            values["recipe"], values["fingerprint"], values["notes"], frozenset(values["digests"])
+            values["recipe"],
+            values["fingerprint"],
+            values["notes"],
+            frozenset(values["digests"]),
+            values.get("promise", {}),
         )
     except FileNotFoundError:
         raise InputError(
@@ -172,6 +185,24 @@ def read_record(folder: Path) -> PretrainingRecord:
         ) from None
     except (ValueError, KeyError, TypeError, OSError):
         raise InputError(f"{path} is broken; pre-train again") from None
+
+
+def read_promise(folder: Path) -> Mapping[str, Any]:
+    """Return what the training of a model promises of each patient; empty where it says nothing.
+
+    Raises:
+        InputError: The file is broken.
+    """
+    path = folder / PROMISE
+    if not path.is_file():
+        return {}
+    try:
+        values: Mapping[str, Any] = json.loads(path.read_text("utf-8"))
+        if min(float(values["epsilon"]), float(values["delta"])) >= 0:
+            return values
+    except (ValueError, KeyError, TypeError, OSError):
+        pass
+    raise InputError(f"{path} is broken; train again, which spends epsilon again")
 
 
 def learnt_from(folder: Path, notes: Iterable[Note]) -> list[str]:

@@ -36,7 +36,7 @@ def pretrain(
     taggers and surrogates take the folder as a model.
     """
     from deid_assets.training.corpora import read_raw  # noqa: PLC0415 - loads pydantic
-    from deid_assets.training.pretraining import pretrain_model  # noqa: PLC0415
+    from deid_assets.training.pretraining import PROMISE, pretrain_model  # noqa: PLC0415
     from deid_assets.training.recipe import load_recipe  # noqa: PLC0415
 
     plain = load_recipe(recipe)
@@ -49,8 +49,15 @@ def pretrain(
         record = pretrain_model(
             wanted, notes, out, report=lambda epoch: progress("pre-training", epoch)
         )
+    promise = record.promise
     if as_json:
-        print_json({"out": str(out), "notes": record.notes, "fingerprint": record.fingerprint})
+        known = {"out": str(out), "notes": record.notes, "fingerprint": record.fingerprint}
+        print_json({**known, "promise": promise} if promise else known)
         return 0
     say(f"{record.notes} notes; written to {out}")
+    if promise:
+        say(
+            f"epsilon {promise['epsilon']:.3g} at delta {promise['delta']:.2g} for each patient;"
+            f" {PROMISE} says what that covers"
+        )
     return 0

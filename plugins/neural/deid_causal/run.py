@@ -46,16 +46,16 @@ def make_causal_model(
         torch.set_num_threads(settings.threads)
     learnt, held_out = _split(notes, settings.held_out, seed=seed)
     generator(seed, 0)
-    model, tokenizer = _begin(learnt, out, settings)
-    rows, held_rows = (_rows(texts, tokenizer, settings) for texts in (learnt, held_out))
+    model, tokenizer = begin_model(learnt, out, settings)
+    rows, held_rows = (cut_rows(texts, tokenizer, settings) for texts in (learnt, held_out))
     if not rows:
         raise TrainingError("no note has text for one sequence; give more notes")
-    fingerprint = notes_fingerprint(notes, settings.model_dump_json(), seed, version)
+    fingerprint = notes_fingerprint(notes, json.dumps(settings.to_json()), seed, version)
     learner = CausalLearner(model, tokenizer, rows, held_rows, settings, seed=seed, out=out)
     loop_settings = LoopSettings(epochs=settings.epochs, phase=-1)
     checkpoint = Checkpoint(out / CHECKPOINT, fingerprint)
     progress = Loop(learner, loop_settings, checkpoint, report).run()
-    _write(model, tokenizer, out)
+    write_model(model, tokenizer, out)
     (out / CURVE).write_text(json.dumps(progress.curve, indent=1), encoding="utf-8")
     shutil.rmtree(out / CHECKPOINT, ignore_errors=True)
 
@@ -116,7 +116,7 @@ class CausalLearner(Learner[list[Pair]]):
         del loss
         held_out = {"held_out_loss": self._measure_held_out_loss()} if self._held_rows else {}
         if self._settings.keep_epochs:
-            _write(self.model, self._tokenizer, self._out / EPOCHS / f"{epoch:03d}")
+            write_model(self.model, self._tokenizer, self._out / EPOCHS / f"{epoch:03d}")
         return EpochScore(notes=held_out)
 
     def _measure_held_out_loss(self) -> float:
@@ -145,7 +145,8 @@ def adapt(model: Any, settings: CausalSettings) -> Any:
     return peft.get_peft_model(model, config)
 
 
-def _begin(texts: Sequence[str], out: Path, settings: CausalSettings) -> tuple[Any, Any]:
+def begin_model(texts: Sequence[str], out: Path, settings: CausalSettings) -> tuple[Any, Any]:
+    """Return the model that is trained and its tokenizer; texts are what a new one is made of."""
     if settings.base == NEW:
         new = settings.new
         tokenizer = make_tokenizer(texts, out, vocabulary=new.vocabulary, whole=())
@@ -175,7 +176,7 @@ def _split(notes: Sequence[Note], share: float, *, seed: int) -> tuple[list[str]
     return parts
 
 
-def _rows(texts: Sequence[str], tokenizer: Any, settings: CausalSettings) -> list[list[int]]:
+def cut_rows(texts: Sequence[str], tokenizer: Any, settings: CausalSettings) -> list[list[int]]:
     """Return the sequences: each note from one end token to the next, cut or joined."""
     end, size = tokenizer.eos_token_id, settings.length
     coded = (
@@ -195,7 +196,7 @@ def _batches(rows: Sequence[list[int]], order: Sequence[int], size: int) -> Iter
         yield [Pair(rows[number][:1], rows[number][1:]) for number in order[at : at + size]]
 
 
-def _write(model: Any, tokenizer: Any, folder: Path) -> None:
+def write_model(model: Any, tokenizer: Any, folder: Path) -> None:
     """Write a model that stands alone; an adapter also beside it."""
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer.save_pretrained(folder)

@@ -10,6 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from deid_assets.extending.settings import check_settings
 
 NEW = "new"
+CLIP = 1.0
+_PRIVATE = ("epsilon", "delta", "clip")
 Share = Annotated[float, Field(ge=0, lt=1)]
 Positive = Annotated[int, Field(ge=1)]
 
@@ -67,6 +69,11 @@ class CausalSettings(_Frozen):
         keep_epochs: Whether each epoch's model is kept under ``epochs``.
         threads: Cores to use; all when not given.
         allow_download: Whether the base may be fetched by its hub name.
+        epsilon: Most that the weights may tell of a patient, by differential privacy; noise is
+            added until they keep it. Nothing is promised where it is not given.
+        delta: Chance with which epsilon need not hold; a tenth of one over the patients when not
+            given.
+        clip: Longest gradient of a patient, 1 when not given.
     """
 
     base: str = NEW
@@ -85,6 +92,9 @@ class CausalSettings(_Frozen):
     keep_epochs: bool = False
     threads: Positive | None = None
     allow_download: bool = False
+    epsilon: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    delta: Annotated[float, Field(gt=0, lt=1)] | None = None
+    clip: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
 
     @model_validator(mode="after")
     def _fits(self) -> CausalSettings:
@@ -99,6 +109,31 @@ class CausalSettings(_Frozen):
         if self.bits != 32 and self.method != "lora":
             raise ValueError('bits below 32 are for method = "lora"')
         return self
+
+    @model_validator(mode="after")
+    def _promises(self) -> CausalSettings:
+        if self.epsilon is None:
+            if self.delta is not None or self.clip is not None:
+                raise ValueError("delta and clip are of a training with epsilon; give it too")
+            return self
+        if self.base == NEW:
+            raise ValueError(
+                "epsilon needs a base: the tokenizer of a new model is learnt from the notes, which"
+                " no noise covers; name a model that read other notes"
+            )
+        if self.packed:
+            raise ValueError("packed joins notes of two patients; epsilon is of each, so leave it")
+        if self.held_out:
+            raise ValueError(
+                "held_out tells a loss of notes that no noise covers; with epsilon leave it"
+            )
+        return self
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the values as they are stored: what only epsilon needs, where it is given."""
+        values = self.model_dump(mode="json")
+        absent = [name for name in _PRIVATE if values[name] is None]
+        return {name: value for name, value in values.items() if name not in absent}
 
 
 def read_settings(given: Mapping[str, Any]) -> CausalSettings:

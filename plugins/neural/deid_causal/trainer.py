@@ -15,7 +15,8 @@ class CausalTrainer:
     """Trains causal language models on raw notes.
 
     Models are new or given, and are trained whole or through an adapter. On one machine with one
-    number of threads the same notes give the same weights, also after a kill.
+    number of threads the same notes give the same weights, also after a kill; but with ``epsilon``,
+    whose noise nobody can draw again.
     """
 
     name = "causal"
@@ -27,7 +28,7 @@ class CausalTrainer:
         Raises:
             ConfigError: A key is unknown or a value is not allowed.
         """
-        return read_settings(given).model_dump(mode="json")
+        return read_settings(given).to_json()
 
     def train(self, task: Task, out: Path, report: Report) -> None:
         """Refuse: a causal model tags nothing.
@@ -52,11 +53,12 @@ class CausalTrainer:
         """Write a causal language model of raw notes into ``out``; resume from ``out/checkpoint``.
 
         Raises:
-            ConfigError: The settings are wrong, or the base is not there.
+            ConfigError: The settings are wrong, the base is not there, or epsilon is not reached.
             TrainingError: There is too little text, or the loss is no number.
         """
-        from deid_causal.run import make_causal_model  # noqa: PLC0415 - loads PyTorch
+        from deid_causal.private import make_private_model  # noqa: PLC0415 - loads PyTorch
+        from deid_causal.run import make_causal_model  # noqa: PLC0415
 
-        make_causal_model(
-            notes, out, read_settings(settings), seed=seed, version=self.version, report=report
-        )
+        wanted = read_settings(settings)
+        make = make_causal_model if wanted.epsilon is None else make_private_model
+        make(notes, out, wanted, seed=seed, version=self.version, report=report)

@@ -96,6 +96,10 @@ class Learner(ABC, Generic[Part]):
     def rate(self, step: int) -> float:
         """Return the share of the highest learning rate at a step, from 0."""
 
+    def end_part(self, part: Part) -> None:
+        """Do what is to be done once the gradient of a part was added to that of the step."""
+        del part
+
     def judge(self, epoch: int, loss: float) -> EpochScore:
         """Return how good the weights are after an epoch, from 1, with its mean loss."""
         del epoch, loss

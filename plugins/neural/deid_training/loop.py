@@ -130,6 +130,7 @@ class Loop(Generic[Part]):
             raise TrainingError(f"the loss is no number; {self._settings.remedy}")
         divisor = loss.count if loss.divisor is None else loss.divisor
         torch.autograd.backward(loss.total / max(1, divisor))
+        self._learner.end_part(part)
         return Loss(loss.total.detach(), loss.count, divisor)
 
     def _judge(self, loss: float, began: float) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from typing import Annotated as Arg
@@ -177,7 +177,8 @@ class PromisedOptions:
         typer.Option(
             metavar="EPSILON",
             min=0,
-            help="What the training promised of the unit: a note; a patient where coins repeat.",
+            help="What the training promised of the unit: a note; a patient where coins repeat."
+            " By itself that of the model's privacy.json.",
         ),
     ] = None
     delta: Arg[float, typer.Option(metavar="DELTA", min=0, max=1, help="Of what was promised.")] = (
@@ -190,6 +191,19 @@ class PromisedOptions:
     def __post_init__(self) -> None:
         if self.promised is not None and not math.isfinite(self.promised):
             raise InputError(f"--promised {self.promised} is no epsilon; give a finite number")
+
+    def complete(self, model: Path) -> PromisedOptions:
+        """Return these, with what a model's folder promises where neither it nor delta is given.
+
+        Raises:
+            InputError: The folder's promise is broken.
+        """
+        from deid_assets.extending.corpora import read_promise  # noqa: PLC0415 - loads the synthesis
+
+        card = {} if self.promised is not None or self.delta else read_promise(model)
+        if not card:
+            return self
+        return replace(self, promised=float(card["epsilon"]), delta=float(card["delta"]))
 
 
 @group_options  # type: ignore[arg-type]  # an answer is shown, whatever groups its options
@@ -216,6 +230,7 @@ def epsilon(
     from deid_audits.models.coins import check_coins, epsilon_bound, read_planting  # noqa: PLC0415
 
     planting = read_planting(coins)
+    promising = promising.complete(model)
     if training is not None:
         check_coins(planting, [note.text for note in read_raw(training)])
     found = epsilon_bound(

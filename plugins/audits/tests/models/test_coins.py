@@ -13,6 +13,7 @@ from privacy_shell import main
 
 from deid_assets import Note
 from deid_assets.extending import InputError
+from deid_assets.extending.corpora import PROMISE
 from deid_audits.models.coins import (
     CoinPlanting,
     EpsilonBound,
@@ -141,6 +142,23 @@ def test_a_promise_that_is_not_finite_is_refused(tmp_path, capsys, promised):
     assert "--promised" in capsys.readouterr().err
     with pytest.raises(InputError, match=f"--promised {promised} is no epsilon"):
         PromisedOptions(promised=float(promised))
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ({}, (3.0, 1e-3)),
+        ({"promised": 8.0}, (8.0, 0.0)),
+        # an epsilon at another delta was not promised
+        ({"delta": 1e-6}, (None, 1e-6)),
+    ],
+)
+def test_by_itself_the_promise_is_that_of_the_models_card(tmp_path, given, wanted):
+    options = PromisedOptions(**given)
+    assert options.complete(tmp_path) == options
+    (tmp_path / PROMISE).write_text('{"epsilon": 3.0, "delta": 0.001}', encoding="utf-8")
+    found = options.complete(tmp_path)
+    assert (found.promised, found.delta) == wanted
 
 
 @pytest.fixture

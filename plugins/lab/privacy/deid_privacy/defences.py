@@ -31,8 +31,9 @@ from deid_audits.models.scoring import Scorer
 from deid_audits.models.slots import rank_answers, summary
 from deid_causal.new_model import make_model, make_tokenizer
 from deid_causal.settings import NewCausal
-from deid_privacy.private import ACCOUNTANTS, Course, Guarantee, guarantee_for, train_private
+from deid_privacy.private import Course, train_private
 from deid_privacy.utility.versions import parse_detectors
+from deid_training.guarantee import ACCOUNTANTS, Guarantee, guarantee_for
 from deid_training.optimize import generator
 
 REPEATS = (1, 8, 25)

@@ -8,7 +8,7 @@ from deid_assets.extending.drawing import FILL, GRID, MUTED, Section, blank, png
 from deid_audits.models.measures import AttackEstimate
 from deid_privacy.defences import REPEATS, Arm, DefenceSettings
 from deid_privacy.defences_tuning import Tried
-from deid_privacy.private import Guarantee
+from deid_training.guarantee import Guarantee
 
 COLOURS = {"none": "#a3161d", "scrubbed": FILL, "dp": "#14683a"}
 MARKERS = "sovD^P<X>*"

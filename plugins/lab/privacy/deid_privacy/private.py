@@ -1,6 +1,7 @@
-"""Training with differential privacy.
+"""Training with differential privacy that can be repeated, for experiments on made notes.
 
-DP-SGD (Abadi et al. 2016), gradients by opacus, and two accountants.
+DP-SGD (Abadi et al. 2016), gradients by opacus; draws and noise follow from the seed, and a note is
+the unit. For notes of one's own see ``deid_causal.private``.
 """
 
 from __future__ import annotations
@@ -8,80 +9,19 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
 
-from deid_assets.extending import ConfigError, TrainingError
+from deid_assets.extending import TrainingError
 from deid_causal.steps import Pair, adamw, batch_of
 from deid_training.learner import Learner, LoopSettings, Loss
 from deid_training.loop import Loop
 from deid_training.optimize import device_of, generator, linear_rate
 
-Accountant = Literal["rdp", "prv"]
-ACCOUNTANTS: tuple[Accountant, ...] = ("rdp", "prv")
-"""Rényi divergences (Mironov 2017) and privacy losses (Gopi et al. 2021).
-
-Both bound from above, the second more tightly.
-"""
 UNBOUNDED = 1e9
 """Length of a gradient at which nothing is clipped."""
-
-
-@dataclass(frozen=True, slots=True)
-class Guarantee:
-    """What is promised: (epsilon, delta), for one note more or less.
-
-    Args:
-        noise: Deviation of the noise, in units of the longest gradient.
-        rate: Share of the notes that a step reads, each drawn by itself.
-        steps: Of the whole training.
-        delta: Chance with which epsilon need not hold.
-    """
-
-    noise: float
-    rate: float
-    steps: int
-    delta: float
-
-    def epsilon(self, accountant: Accountant = "rdp") -> float:
-        """Return epsilon; infinite where there is no noise."""
-        if not self.noise:
-            return float("inf")
-        from opacus.accountants import create_accountant  # noqa: PLC0415 - heavy
-
-        found = create_accountant(accountant)
-        found.history = [(self.noise, self.rate, self.steps)]
-        with warnings.catch_warnings():
-            # that the best order is at the edge of those tried: the bound still holds
-            warnings.simplefilter("ignore")
-            return float(found.get_epsilon(delta=self.delta))
-
-
-def guarantee_for(epsilon: float, *, rate: float, steps: int, delta: float) -> Guarantee:
-    """Return the guarantee with the least noise that keeps epsilon by the Rényi accountant.
-
-    Raises:
-        ConfigError: Epsilon or delta is out of range.
-    """
-    if epsilon <= 0 or not 0 < delta < 1:
-        raise ConfigError(
-            f"epsilon {epsilon} and delta {delta}: epsilon is above 0, delta between 0 and 1"
-        )
-    if np.isinf(epsilon):
-        return Guarantee(0.0, rate, steps, delta)
-    low, high = 0.01, 1.0
-    while Guarantee(high, rate, steps, delta).epsilon() > epsilon:
-        low, high = high, 2 * high
-    while high - low > 0.01 * high:
-        middle = (low + high) / 2
-        low, high = (
-            (low, middle)
-            if Guarantee(middle, rate, steps, delta).epsilon() <= epsilon
-            else (middle, high)
-        )
-    return Guarantee(high, rate, steps, delta)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,8 @@ from deid_causal.steps import Pair, batch_of, response_loss
 from deid_privacy.defences import Arm, DefenceSettings
 from deid_privacy.defences_page import defences_html
 from deid_privacy.defences_tuning import choose
-from deid_privacy.private import Course, Guarantee, guarantee_for, train_private
+from deid_privacy.private import Course, train_private
+from deid_training.guarantee import Guarantee, guarantee_for
 from deid_training.optimize import generator, linear_rate
 
 TEXTS = [
