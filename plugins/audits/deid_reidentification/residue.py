@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from deid_assets.extending import ConfigError, Phi, Span
+from deid_assets.extending import ConfigError, InputError, Phi, Span
 from deid_assets.extending.audits import (
     AuditResult,
     Case,
@@ -27,14 +27,16 @@ from deid_assets.extending.audits import (
     summary_of,
 )
 from deid_assets.extending.lists import ANY, read_words, vocabulary
-from deid_assets.extending.measuring import is_touched, union
+from deid_assets.extending.measuring import is_touched, union, wilson
 
 FOUND = "share of identifiers found"
 EXPOSED = "real identifiers left and exposed, at an assumed exposure of"
 LEFT, DAMAGED = "identifiers left, expected", "spans redacted needlessly, expected"
+LEFT_AT_LEAST = "identifiers left, at least: those missed in the annotated notes"
 ALL = "ALL"
 DRAWS = 2_000
 _HALF = 0.5
+"""Share that the positive control covers, and of which each category must not be surely short."""
 TERMS = ("eponyms", "common_words")
 """Lists of the vocabulary whose entries are no identifiers by themselves."""
 _SHOWN = 40
@@ -75,6 +77,9 @@ class Counted:
 class Residue:
     """Measures what the redaction missed and what it damaged, with intervals.
 
+    It fails too where nothing of a category was found, or surely less than half: among many names
+    that were found, a category that no detector knows is lost.
+
     Args:
         least_found: Smallest lower end of the share of identifiers found, all categories together.
         predicted: Spans by category in the corpus that the model was trained on; the notes' own
@@ -84,7 +89,7 @@ class Residue:
     """
 
     name = "residue"
-    version = "0.3.0"
+    version = "0.4.0"
     title = summary_of("deid_reidentification", "residue")
     needs = frozenset({Need.GOLD, Need.PREDICTIONS})
     blind_spots = (
@@ -124,14 +129,15 @@ class Residue:
 
     def run(self, material: Material) -> AuditResult:
         counted = count(material.cases)
+        if _total(counted, ALL) < 2:  # one has no interval
+            raise InputError(
+                "fewer than two identifiers are marked in the notes, so that nothing is judged;"
+                " give annotated notes that have some"
+            )
         found = _share(counted, ALL)
         halved = [_replace(case, Injector(_HALF, seed=material.seed)) for case in material.cases]
         whole = [Case(case.note, case.gold, case.gold) for case in material.cases]
-        labels = [
-            label
-            for label, counts in sorted(counted.by_category.items())
-            if counts.found + counts.missed > 1
-        ]
+        labels = [label for label in sorted(counted.by_category) if _total(counted, label) > 1]
         expected = [
             figure
             for label in labels
@@ -158,7 +164,8 @@ class Residue:
                     name="enough found",
                     passed=found.low >= self._least,
                     description=f"lower end {found.low:.3f}, at least {self._least:.3f}",
-                )
+                ),
+                _judge_categories(counted),
             ],
             tables=[_counts(counted), _terms(counted)],
             counts={"notes": len(material.cases), "terms_damaged": sum(counted.terms.values())},
@@ -200,7 +207,7 @@ class Residue:
         counts = counted.by_category[label]
         predicted = self._predicted.get(label, counts.right + counts.wrong)
         if not (counts.found and counts.right and predicted):
-            return []
+            return _bound_left(label, counts)
         draws = np.random.default_rng([seed, *label.encode()])
         precision = draws.beta(counts.right + 0.5, counts.wrong + 0.5, DRAWS)
         recall = draws.beta(counts.found + 0.5, counts.missed + 0.5, DRAWS)
@@ -264,6 +271,50 @@ def count(cases: Sequence[Case]) -> Counted:
             if not right:
                 _note_term(case, span, counted)
     return counted
+
+
+def _total(counted: Counted, label: str) -> int:
+    counts = counted.by_category[label]
+    return counts.found + counts.missed
+
+
+def _judge_categories(counted: Counted) -> Rule:
+    """Return the rule that no category was missed as a whole, or surely by half."""
+    labels = [label for label in sorted(counted.by_category) if label != ALL]
+    marked = [label for label in labels if _total(counted, label)]
+    lost = [label for label in marked if _is_lost(counted.by_category[label])]
+    said = (
+        f"{label}: {counted.by_category[label].found} of {_total(counted, label)} found"
+        for label in lost
+    )
+    return Rule(
+        name="no category lost",
+        passed=not lost,
+        description=", ".join(said) or f"half and more may be found of each of {len(marked)}",
+    )
+
+
+def _is_lost(counts: CategoryCounts) -> bool:
+    return not counts.found or wilson(counts.found, counts.found + counts.missed)[1] < _HALF
+
+
+def _bound_left(label: str, counts: CategoryCounts) -> list[Measurement]:
+    """Return what is left at least, where no rate tells what is left of all: the number missed."""
+    if not counts.missed:
+        return []
+    left = float(counts.missed)
+    return [
+        Measurement(
+            name=LEFT_AT_LEAST,
+            value=left,
+            low=left,
+            high=left,
+            chance="a bound, with no upper end",
+            units=counts.found + counts.missed,
+            unit="identifiers",
+            group=label,
+        )
+    ]
 
 
 def _note_term(case: Case, span: Span, counted: Counted) -> None:

@@ -155,8 +155,9 @@ def estimate_missed(found: Captures, *, label: str | None = None) -> CaptureEsti
         label: One label; all where not given.
 
     Returns:
-        ``None`` where no identifier was marked by two detectors, or, of two detectors, one has none
-        of its own.
+        ``None`` where no identifier was marked by two detectors, where, of two detectors, one has
+        none of its own, or where, of more, at most one identifier was marked by exactly one: the
+        bound is then 0 and has no upper end.
 
     Source:
         Two detectors: Chapman (1951), interval of Chao (1987). More: the bias-corrected lower bound
@@ -177,7 +178,7 @@ def estimate_missed(found: Captures, *, label: str | None = None) -> CaptureEsti
         sum(count for who, count in histories.items() if who.bit_count() == times)
         for times in (1, 2)
     )
-    if not twice:
+    if not twice or once < 2:
         return None
     return _chao(marked, once, twice, occasions=len(found.detectors))
 
@@ -185,8 +186,6 @@ def estimate_missed(found: Captures, *, label: str | None = None) -> CaptureEsti
 def _chao(marked: int, once: int, twice: int, *, occasions: int) -> CaptureEstimate:
     shrink = (occasions - 1) / occasions
     value = shrink * once * (once - 1) / (2 * (twice + 1))
-    if not value:
-        return CaptureEstimate("Chao", marked, 0.0, 0.0, 0.0)
     variance = (
         value
         + shrink**2 * once * (2 * once - 1) ** 2 / (4 * (twice + 1) ** 2)

@@ -13,7 +13,7 @@ from deid_assets.privacy.running import run_audit
 from deid_audits.meanings import meaning_of
 from deid_audits.running import write_page
 from deid_reidentification import Residue
-from deid_reidentification.residue import DAMAGED, LEFT, count
+from deid_reidentification.residue import DAMAGED, LEFT, LEFT_AT_LEAST, count
 
 KEY = Key(bytes(range(32)))
 TEXT = "Dr Quillon knows Alzheimer and fractures well."
@@ -121,6 +121,70 @@ def test_too_many_misses_fail():
     result = run([case(number, missed=number % 4 == 0) for number in range(100)])
 
     assert (result.outcome, "lower end" in result.reason) == (Outcome.FAILED, True)
+
+
+def found_of_mrn(found, marked, *, names=1_000, label=Phi.MRN):
+    """Notes whose names are all found, with a second identifier in some, found in some."""
+    cases = []
+    for number in range(names):
+        one = case(number)
+        number_span = Span(17, 26, Phi.MRN)
+        gold = [*one.gold, *([number_span] if number < marked else [])]
+        seen = [*one.found, *([replace(number_span, label=label)] if number < found else [])]
+        cases.append(
+            Case(one.note, DisjointSpans.of(one.note, gold), DisjointSpans.of(one.note, seen))
+        )
+    return run(cases)
+
+
+@pytest.mark.parametrize(
+    ("found", "marked", "said"),
+    [
+        (0, 30, "MRN: 0 of 30 found"),
+        (0, 1, "MRN: 0 of 1 found"),
+        (1, 30, "MRN: 1 of 30 found"),
+        (9, 30, "MRN: 9 of 30 found"),
+        (0, 2, "MRN: 0 of 2 found"),
+    ],
+)
+def test_a_category_that_was_lost_fails_whatever_else_was_found(found, marked, said):
+    result = found_of_mrn(found, marked)
+
+    assert result.outcome is Outcome.FAILED
+    assert said in result.reason
+
+
+@pytest.mark.parametrize(("found", "marked"), [(30, 30), (1, 1), (1, 2), (20, 30), (0, 0)])
+def test_a_category_of_which_half_may_be_found_does_not(found, marked):
+    assert found_of_mrn(found, marked).outcome is Outcome.PASSED
+
+
+@pytest.mark.parametrize(
+    ("found", "label", "left"), [(0, Phi.MRN, 30), (10, Phi.PHONE, 20), (0, Phi.PHONE, 30)]
+)
+def test_what_no_rate_tells_of_is_bounded_by_what_was_missed(found, label, left):
+    figures = found_of_mrn(found, 30, label=label).figures
+    (row,) = [one for one in figures if one.name.startswith("identifiers left, at least")]
+
+    assert row.name == LEFT_AT_LEAST
+    assert (row.group, row.value, row.low, row.units) == ("MRN", left, left, 30)
+    assert meaning_of(row.name) == meaning_of(LEFT)
+    assert {one.group for one in figures if one.name.startswith("identifiers left")} == {
+        "MRN",
+        "NAME",
+    }
+
+
+@pytest.mark.parametrize("marked", [0, 1])
+def test_notes_without_marked_identifiers_are_not_assessed(marked):
+    cases = [
+        replace(one, gold=DisjointSpans.of(one.note, [])) if number >= marked else one
+        for number, one in enumerate(case(at) for at in range(30))
+    ]
+    result = run(cases)
+
+    assert result.outcome is Outcome.NOT_ASSESSED
+    assert "fewer than two identifiers are marked" in result.reason
 
 
 @pytest.mark.parametrize(

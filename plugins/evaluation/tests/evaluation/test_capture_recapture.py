@@ -75,6 +75,11 @@ def test_more_detectors_are_estimated_after_chao():
         ({0b01: 5, 0b10: 5}, 2),  # nothing shared
         ({0b11: 5, 0b01: 5}, 2),  # the second has nothing of its own
         ({0b001: 5, 0b010: 5, 0b100: 5}, 3),
+        ({0b111: 9, 0b011: 3}, 3),  # nothing found by one alone bounds nothing from above
+        ({0b011: 1, 0b001: 1}, 3),
+        ({0b111: 90, 0b110: 30, 0b010: 1}, 3),
+        ({0b1111: 900}, 4),
+        ({0b0011: 4, 0b1000: 1}, 4),
         ({}, 3),
     ],
 )
@@ -82,10 +87,11 @@ def test_counts_that_say_nothing_give_no_estimate(histories, detectors):
     assert estimate_missed(Captures(tuple("abc"[:detectors]), {"NAME": histories})) is None
 
 
-def test_nothing_found_once_means_nothing_missed():
-    made = estimate_missed(Captures(("a", "b", "c"), {"NAME": {0b111: 9, 0b011: 3}}))
-
-    assert (made.value, made.high, made.recall) == (0, 0, 1)
+def test_an_estimate_has_an_upper_end_above_it():
+    for once in range(2, 40):
+        made = estimate_missed(Captures(("a", "b", "c"), {"NAME": {0b001: once, 0b011: 500}}))
+        assert 0 < made.low < made.value < made.high
+        assert made.recall < 1
 
 
 @pytest.mark.parametrize("detectors", [2, 3, 4])
