@@ -83,14 +83,14 @@ def neighbours(source: TokenFile, synthetic: TokenFile, *, draws: int) -> Neares
 
     Args:
         source: All its notes are compared.
-        synthetic: Its notes are drawn from, the same every time.
+        synthetic: Its notes of three tokens and more are drawn from, the same every time.
         draws: How many.
     """
-    count = min(draws, synthetic.notes)
-    drawn = np.unique(np.linspace(0, synthetic.notes - 1, count).astype(np.int64))
-    drawn = np.array([one for one in drawn if len(synthetic.note(int(one))) >= SHINGLE], np.int64)
-    if not len(drawn) or not source.notes:
+    comparable = np.flatnonzero(synthetic.lengths >= SHINGLE)
+    count = min(draws, len(comparable))
+    if not count or source.lengths.max(initial=0) < SHINGLE:
         return NearestNotes(())
+    drawn = comparable[np.unique(np.linspace(0, len(comparable) - 1, count).astype(np.int64))]
     own = np.concatenate([_signature(synthetic.note(int(one))) for one in drawn])
     best = np.full((CANDIDATES, len(drawn)), -1, np.int64)
     places = np.full((CANDIDATES, len(drawn)), -1, np.int64)

@@ -291,7 +291,7 @@ def _judge(
         (
             _grams_verdict(rows, limits, synthetic.tokens),
             _passages_verdict(found, taken, by_others, limits),
-            _near_verdict(near, limits),
+            _near_verdict(nearest, limits),
         ),
         measuring,
         limits,
@@ -344,9 +344,11 @@ def _passages_verdict(
     )
 
 
-def _near_verdict(near: list[NearestNote], limits: CopyLimits) -> CopyVerdict:
+def _near_verdict(nearest: NearestNotes, limits: CopyLimits) -> CopyVerdict:
+    compared, near = len(nearest.found), len(nearest.near(limits.near))
+    what = f"{near:,} of {compared:,} drawn notes" if compared else "no note was compared, so none"
     return CopyVerdict(
         "near",
-        not near,
-        f"{len(near):,} drawn notes nearer than {limits.near} to a note of the source; limit 0",
+        compared > 0 and not near,
+        f"{what} nearer than {limits.near} to a note of the source; limit 0",
     )

@@ -18,11 +18,17 @@ from deid_assets.extending import DisjointSpans, InputError
 from deid_assets.extending.commands import Annotated
 from deid_copying import grams, recalls
 from deid_copying.command import describe_report, texts_of
-from deid_copying.neighbours import neighbours
+from deid_copying.neighbours import NearestNotes, neighbours
 from deid_copying.passages import passages
 from deid_copying.reading import notes_of
 from deid_copying.recalls import ComparedCorpora, Recalls
-from deid_copying.report import CopyLimits, CopyReport, Measuring, measure_copies
+from deid_copying.report import (
+    CopyLimits,
+    CopyReport,
+    Measuring,
+    _near_verdict,
+    measure_copies,
+)
 from deid_copying.tokens import TokenFile, WordTokens, write_tokens
 
 PATIENT = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron"
@@ -251,6 +257,39 @@ def test_the_nearest_note_of_a_copy_is_at_no_distance_and_far_from_others(tmp_pa
     assert found[1].source == 7
     assert found[1].distance == pytest.approx(1 - 35 / 41)
     assert min(one.distance for one in found[2:]) > 0.9
+
+
+def near_of(report: CopyReport) -> tuple[bool, str]:
+    verdict = next(one for one in report.verdicts if one.limit == "near")
+    return verdict.holds, verdict.said.partition(" nearer")[0]
+
+
+@pytest.mark.parametrize(
+    ("made", "draws", "expected"),
+    [
+        # the notes that were drawn evenly of all are the short ones
+        (["ok now", *[PATIENT] * 3], 1, (False, "1 of 1 drawn notes")),
+        (["ok now", PATIENT, "ok now", PATIENT, "ok now"], 3, (False, "2 of 2 drawn notes")),
+        ([*["ok now"] * 50, PATIENT], 10, (False, "1 of 1 drawn notes")),
+        ([PATIENT, *["ok"] * 50], 2, (False, "1 of 1 drawn notes")),
+        (["", " . ", "ok now", PATIENT], 1, (False, "1 of 1 drawn notes")),
+        (["ok now", "nothing of it here"], 1, (True, "0 of 1 drawn notes")),
+        (["nothing of it here"] * 7, 3, (True, "0 of 3 drawn notes")),
+    ],
+)
+def test_notes_are_drawn_among_those_that_can_be_compared(
+    made: list[str], draws: int, expected: tuple[bool, str]
+) -> None:
+    source = notes([PATIENT, "another of them and no more"])
+    report = measure_copies(lambda: notes(made), lambda: source, measuring=Measuring(draws=draws))
+    assert near_of(report) == expected
+
+
+def test_the_limit_of_near_notes_is_not_held_where_none_was_compared(tmp_path: Path) -> None:
+    both = corpora(tmp_path, notes(["ok now", "so"]), notes([PATIENT]))
+    assert not neighbours(both.source, both.synthetic, draws=9).found
+    verdict = _near_verdict(NearestNotes(()), CopyLimits())
+    assert (verdict.holds, "no note was compared" in verdict.said) == (False, True)
 
 
 def test_what_a_baseline_says_too_is_chance(tmp_path: Path) -> None:
