@@ -38,7 +38,7 @@ NOT_COVERED = (
     "what the base and its tokenizer had read before",
     "settings chosen by trying them on these notes: the epsilons of several trainings add up",
     "the numbers of patients and notes, which this card tells",
-    "pretraining.json, which names the notes by digest, and logs: the weights alone may leave",
+    "pretraining.json and spent.json, which have digests of the notes, and logs: keep them",
     "patients whose notes bear several ids, or none: a note without one is covered by itself",
     "people who are named in the notes of several patients",
     "attacks on the rounding of numbers, and on the time that a training takes",
