@@ -38,7 +38,8 @@ _NAMED = frozenset(
 )
 """Resources that an outcome names; of another one the type may be anything."""
 _LOINC = "http://loinc.org"
-_CODE = re.compile(r"[0-9]{1,7}-[0-9]")
+_CODE = re.compile(r"([0-9]{1,6})-([0-9])")
+"""Number and check digit; no code of LOINC has more than six digits before it."""
 _BODY = Source(Path("body"), Path())
 
 
@@ -147,8 +148,17 @@ def _codings(resource: Resource) -> list[dict[str, str]]:
     return [
         {"system": _LOINC, "code": str(coding["code"])}
         for coding in objects(place, "coding")
-        if coding.get("system") == _LOINC and _CODE.fullmatch(str(coding.get("code")))
+        if coding.get("system") == _LOINC and _is_loinc(str(coding.get("code")))
     ]
+
+
+def _is_loinc(code: str) -> bool:
+    """Whether a code is one by its check digit (modulus 10), and no other number of a person."""
+    match = _CODE.fullmatch(code)
+    if match is None:
+        return False
+    doubled = (int(digit) * (2 - at % 2) for at, digit in enumerate(reversed(match[1])))
+    return (sum(value // 10 + value % 10 for value in doubled) + int(match[2])) % 10 == 0
 
 
 def place_of_codes(kind: str) -> str:

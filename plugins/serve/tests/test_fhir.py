@@ -238,6 +238,21 @@ def test_a_note_within_a_resource_withholds_it_with_an_error(served, outer, inne
     assert "Zed" not in json.dumps(found)
 
 
+@pytest.mark.parametrize(
+    ("code", "is_kept"),
+    [
+        *[(code, True) for code in ("11488-4", "18842-5", "34117-2", "105724-9", "8302-2")],
+        *[(code, False) for code in ("4471902-1", "4471902-9", "11488-5", "447190-3", "1", "-4")],
+    ],
+)
+def test_a_code_is_handed_on_where_its_check_digit_is_right(served, code, is_kept):
+    coding = {"system": "http://loinc.org", "code": code}
+    found = ask(served, parameters(document("a", "Fine.", type={"coding": [coding]}), "tag"))
+
+    (entry,) = found["de-identifiedData"]["entry"]
+    assert ("type" in entry["resource"]) is is_kept
+
+
 def test_persons_within_a_resource_are_not_handed_on(served):
     person = {"resourceType": "Patient", "id": "p", "name": [{"family": "Zedamar"}]}
     found = ask(served, parameters(bundle(document("a", "Fine.", contained=[person])), "tag"))
