@@ -183,7 +183,8 @@ def export(
     suggestions: Arg[
         bool,
         typer.Option(
-            "--suggestions", help="Write the queue with its suggestions, to review elsewhere."
+            "--suggestions",
+            help="Write the queue with its suggestions, but for blind notes, to review elsewhere.",
         ),
     ] = False,
 ) -> int:
@@ -212,12 +213,19 @@ def import_file(
             help="label-studio, prodigy, or a format of deid such as brat or csv.",
         ),
     ] = None,
+    unchanged: Arg[
+        bool,
+        typer.Option(
+            "--unchanged",
+            help="Somebody read the notes that come back as suggested; take these too.",
+        ),
+    ] = False,
 ) -> int:
     """Take in what was annotated elsewhere as a reviewer's, each note confirmed as a whole."""
     from deid_review.exchange import import_notes  # noqa: PLC0415
 
     (name,) = _reviewers([reviewer])
-    found = import_notes(_desk(batch), file, reviewer=name, format_name=to)
+    found = import_notes(_desk(batch), file, reviewer=name, format_name=to, are_unchanged=unchanged)
     say(f"{found.taken:,} notes taken in as {name}'s")
     for line in found.refused:
         say(line)

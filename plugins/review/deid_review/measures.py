@@ -117,11 +117,16 @@ def precisions(ledger: Ledger) -> dict[tuple[str, Kind], MeasuredRatio]:
     """Return the share of suggestions that reviewers took as they are, by category and reason.
 
     Of those that a reviewer pressed a key on: what was pre-marked, or accepted with the rest of its
-    note, measures nothing, and what was decided between reviewers has numbers of its own.
+    note, measures nothing, nor does what was imported, of which nobody knows whether it was looked
+    at; what was decided between reviewers has numbers of its own.
     """
     reasons = ledger.reasons()
     taken: dict[tuple[str, int], bool] = {}
-    for note_id, event in ledger.all_events():
+    events = ledger.all_events()
+    imported = {event.group for _, event in events if event.action is ReviewAction.IMPORT}
+    for note_id, event in events:
+        if event.group in imported:
+            continue
         if event.mark > 0 and event.action in _JUDGED and event.stream != ADJUDICATION:
             before = taken.get((note_id, event.mark), True)
             taken[note_id, event.mark] = before and event.action is ReviewAction.ACCEPT

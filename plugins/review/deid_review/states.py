@@ -32,6 +32,8 @@ class ReviewAction(StrEnum):
     ADD = "add"
     CONFIRM = "confirm"
     REOPEN = "reopen"
+    IMPORT = "import"
+    """What was recorded with it was read from a file; nobody pressed a key on it here."""
 
 
 DECIDED: Mapping[ReviewAction, ReviewStatus] = {

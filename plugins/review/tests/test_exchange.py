@@ -60,7 +60,7 @@ def test_what_is_written_comes_back_the_same(desk, tmp_path, to, name, back):
     finally:
         os.umask(before)
     assert not out.stat().st_mode & 0o077
-    found = import_notes(desk, out, reviewer="b.kim", format_name=back)
+    found = import_notes(desk, out, reviewer="b.kim", format_name=back, are_unchanged=True)
     assert (found.taken, found.refused) == (5, [])
     for note in desk.queue():
         if note.note_id != "n6":

@@ -31,7 +31,10 @@ def test_a_batch_is_reviewed_elsewhere_and_comes_back_by_commands_alone(call, tm
     for task in tasks:
         task["annotations"] = task.pop("predictions")
     out.write_text(json.dumps(tasks))
-    code, said = call("import", out, "--reviewer", "a.meier", "--format", "label-studio")
+    taking = ("import", out, "--reviewer", "a.meier", "--format", "label-studio")
+    code, said = call(*taking)
+    assert (code, said.count("give --unchanged")) == (1, 6)
+    code, said = call(*taking, "--unchanged")
     assert (code, "6 notes taken in as a.meier's" in said) == (0, True)
     code, said = call("status", "--json")
     facts = json.loads(said)["facts"]
