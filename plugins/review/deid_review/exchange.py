@@ -106,10 +106,12 @@ def import_notes(
         are_unchanged: Take notes too whose annotations are what was suggested.
 
     Raises:
-        InputError: The file cannot be read as a whole.
+        InputError: The file cannot be read as a whole, or has no note.
     """
     queue = {one.note_id: one for one in desk.queue()}
     read = list(_read(file, format_name))
+    if not read:
+        raise InputError(f"{file}: no note is in it; export it again")
     often = Counter(_id_of(one) for one in read)
     refused: list[str] = []
     fit: list[Annotated] = []

@@ -23,6 +23,8 @@ _TEXT_LABELS = frozenset({"labels", "hypertextlabels"})
 """Types of Label Studio's regions that are places in a text (``<Text>``, ``<HyperText>``)."""
 _NO_PLACES = frozenset({"choices", "number", "rating", "relation", "taxonomy", "textarea"})
 """Types of its results that say something of a note, or of a region, and mark nothing."""
+_MANUAL = frozenset({"blocks", "ner_manual", "relations", "spans_manual"})
+"""Views of Prodigy in which spans can be added; in the others an answer is about one span alone."""
 _MALFORMED = (
     AttributeError,
     IndexError,
@@ -152,7 +154,7 @@ def _of_label_studio(task: Any) -> Annotated:
             f"{len(done)} annotations in one task; export each annotator's apart, and import each"
             " with a --reviewer"
         )
-    results = done[0]["result"]
+    results = _check_list(done[0]["result"])
     places = [one for one in results if one.get("type") in _TEXT_LABELS]
     marked = {one["id"] for one in places if "id" in one}
     for one in results:
@@ -205,6 +207,8 @@ def _of_prodigy(task: Any) -> Annotated:
         return Annotated(note, None)
     if "spans" not in task:
         raise TaskError("it has no list of spans, not even an empty one; export it again")
+    if task.get("_is_binary") or task.get("_view_id", "ner_manual") not in _MANUAL:
+        raise TaskError("nobody could add a span there; annotate it with ner.manual or ner.correct")
     spans = [
         _make_span(
             note.text,
@@ -213,7 +217,7 @@ def _of_prodigy(task: Any) -> Annotated:
             one["label"],
             one.get("text"),
         )
-        for one in task["spans"]
+        for one in _check_list(task["spans"])
     ]
     return Annotated(note, SpanSet.of(note, spans))
 
@@ -232,6 +236,12 @@ def _make_span(text: str, start: int, end: int, label: Any, covered: Any) -> Spa
     if found is None:
         raise TaskError("a label is no category; correct it")
     return Span(start, end, found)
+
+
+def _check_list(found: Any) -> list[Any]:
+    if not isinstance(found, list):
+        raise TaskError("its annotations are no list; export it again")
+    return found
 
 
 def _check_offset(at: Any) -> int:

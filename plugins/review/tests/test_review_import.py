@@ -131,12 +131,18 @@ BAD_LABEL_STUDIO = {
     "offsets in code points": label_studio(
         [region(48, 54, "NAME", text="ward B")], note_id="n3", text=EMOJI
     ),
+    "an object of results": label_studio({}),
+    "a string of results": label_studio(""),
     "another note's text": label_studio([region(0, 7, "NAME")], text=f"{TEXT} Zedother"),
 }
 BAD_PRODIGY = {
     "rejected": prodigy(NAME_AND_MRN, answer="reject"),
     "ignored": prodigy(NAME_AND_MRN, answer="ignore"),
     "not answered": prodigy(NAME_AND_MRN, answer=None),
+    "one span alone": prodigy(NAME_AND_MRN, _is_binary=True),
+    "a view without spans": prodigy([], _view_id="classification"),
+    "an object of spans": {**prodigy([]), "spans": {}},
+    "an empty string of spans": {**prodigy([]), "spans": ""},
     "ends behind the text": prodigy([(47, 900, "MRN")]),
     "before the text": prodigy([(-9, 4, "NAME")]),
     "empty": prodigy([(7, 7, "NAME")]),
@@ -286,3 +292,9 @@ def test_another_encoding_takes_nothing(desk, tmp_path, encoding):
     path.write_bytes(json.dumps([task], ensure_ascii=False).encode(encoding))
     with pytest.raises(InputError, match="no JSON in UTF-8"):
         import_notes(desk, path, reviewer="b.kim", format_name="label-studio")
+
+
+@pytest.mark.parametrize("form", ["label-studio", "prodigy"])
+def test_a_file_without_a_note_is_one_line(desk, tmp_path, form):
+    with pytest.raises(InputError, match="no note is in it"):
+        take(desk, tmp_path, form)
