@@ -120,19 +120,24 @@ def wordpiece(*, lowercase: bool = False) -> Tokenizer:
     return made
 
 
-def byte_pairs(*, trim: bool = True) -> Tokenizer:
+def byte_pairs(*, kind: str = "roberta", trim: bool = True) -> Tokenizer:
+    specials = SPECIALS[kind]
     made = Tokenizer(models.BPE())
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=400,
-        special_tokens=SPECIALS["roberta"],
+        special_tokens=specials,
         show_progress=False,
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
     )
     made.train_from_iterator(texts(40, seed=9), trainer)
+    first, last = ("[CLS]", "[SEP]") if kind == "bert" else ("<s>", "</s>")
     made.post_processor = processors.RobertaProcessing(
-        ("</s>", 2), ("<s>", 0), trim_offsets=trim, add_prefix_space=False
+        (last, specials.index(last)),
+        (first, specials.index(first)),
+        trim_offsets=trim,
+        add_prefix_space=False,
     )
     return made
 
@@ -225,7 +230,13 @@ EVERY: Mapping[str, tuple[str, str, Callable[[], Tokenizer], Mapping[str, Any], 
     "modernbert": ("ModernBert", "roberta", lambda: byte_pairs(trim=False), _MODERN, BIO),
     "distilbert": ("DistilBert", "bert", lambda: wordpiece(lowercase=True), _DISTIL, BIO),
     "camembert": ("Camembert", "roberta", lambda: unigram("roberta"), _ROBERTA, IO),
-    "deberta": ("Deberta", "bert", byte_pairs, {**_DEBERTA, "max_relative_positions": -1}, BIO),
+    "deberta": (
+        "Deberta",
+        "bert",
+        lambda: byte_pairs(kind="bert"),
+        {**_DEBERTA, "max_relative_positions": -1},
+        BIO,
+    ),
     "longformer": ("Longformer", "roberta", byte_pairs, _LONG, BIO),
     "qwen3": ("Qwen3", "roberta", byte_pairs, _DECODER, BIO),
     "eurobert": ("EuroBert", "roberta", lambda: byte_pairs(trim=False), _EURO, BIO),
