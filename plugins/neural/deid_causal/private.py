@@ -46,7 +46,7 @@ NOT_COVERED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class PatientUnit:
     """All notes of a patient, or one note without a patient.
 
     Args:
@@ -99,7 +99,9 @@ def make_private_model(
     generator(seed, 0)
     model, tokenizer = begin_model((), out, settings)
     units = [
-        Unit(rows) for texts in group_texts(notes) if (rows := cut_rows(texts, tokenizer, settings))
+        PatientUnit(rows)
+        for texts in group_texts(notes)
+        if (rows := cut_rows(texts, tokenizer, settings))
     ]
     guarantee = promise(len(units), settings)
     patients = [note.patient_id for note in notes]
@@ -183,7 +185,7 @@ class UnitLearner(Learner[UnitPart]):
         self,
         model: Any,
         tokenizer: Any,
-        units: Sequence[Unit],
+        units: Sequence[PatientUnit],
         settings: CausalSettings,
         guarantee: Guarantee,
         *,
@@ -242,7 +244,7 @@ class UnitLearner(Learner[UnitPart]):
         return EpochScore()
 
 
-def _parts(unit: Unit) -> Iterator[UnitPart]:
+def _parts(unit: PatientUnit) -> Iterator[UnitPart]:
     for at in range(0, len(unit.rows), AT_ONCE):
         rows = unit.rows[at : at + AT_ONCE]
         pairs = [Pair(list(row[:1]), list(row[1:])) for row in rows]

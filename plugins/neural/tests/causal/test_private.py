@@ -28,7 +28,7 @@ from deid_assets.training.pretraining import pretrain_model  # noqa: E402
 from deid_assets.training.recipe import Recipe  # noqa: E402
 from deid_causal import private  # noqa: E402
 from deid_causal.new_model import make_model, make_tokenizer  # noqa: E402
-from deid_causal.private import Unit, UnitLearner, group_texts, make_private_model, promise  # noqa: E402
+from deid_causal.private import PatientUnit, UnitLearner, group_texts, make_private_model, promise  # noqa: E402
 from deid_causal.run import begin_model, cut_rows  # noqa: E402
 from deid_causal.settings import CausalSettings, NewCausal, read_settings  # noqa: E402
 from deid_causal.spent import SPENT, SpentSteps  # noqa: E402
@@ -86,7 +86,7 @@ def learner_of(
 ) -> UnitLearner:
     settings = settings_of(base, **changes)
     model, tokenizer = begin_model((), out, settings)
-    units = [Unit(cut_rows(each, tokenizer, settings)) for each in texts]
+    units = [PatientUnit(cut_rows(each, tokenizer, settings)) for each in texts]
     spent = SpentSteps(out, "test", guarantee.steps)
     return UnitLearner(model, tokenizer, units, settings, guarantee, spent=spent, out=out)
 
